@@ -1,0 +1,97 @@
+'use strict';
+
+const { FIELDS, protocolError } = require('./errors');
+
+/*
+ * Decoders of the backend's small messages. Each is given the buffer, the offset of the message's type byte and
+ * the offset after its end, trusts no length and no terminator in it, and throws a protocol violation that names
+ * the message. https://www.postgresql.org/docs/current/protocol-message-formats.html
+ */
+
+/**
+ * Finds the end of a null-terminated string inside a message.
+ * @returns {number} offset of the terminator
+ */
+function stringEnd(buf, start, end, what) {
+  const at = start < end ? buf.indexOf(0, start) : -1;
+  if (at < 0 || at >= end) throw protocolError(`${what} with an unterminated string`);
+  return at;
+}
+
+/**
+ * Decodes ErrorResponse and NoticeResponse.
+ * @returns {Object<string, string>} fields by name
+ */
+function decodeFields(buf, start, end) {
+  const fields = {};
+  let off = start + 5;
+  while (off < end && buf[off] !== 0) {
+    const type = String.fromCharCode(buf[off++]);
+    const stop = stringEnd(buf, off, end, 'ErrorResponse');
+    // V, the untranslated severity, comes after S and replaces it; servers before 9.6 send S alone.
+    if (FIELDS[type] !== undefined) fields[FIELDS[type]] = buf.toString('utf8', off, stop);
+    off = stop + 1;
+  }
+  if (off !== end - 1) throw protocolError('ErrorResponse without its terminator');
+  return fields;
+}
+
+/**
+ * Decodes ParameterStatus.
+ * @returns {[string, string]} name and value
+ */
+function decodeParameterStatus(buf, start, end) {
+  const nameEnd = stringEnd(buf, start + 5, end, 'ParameterStatus');
+  const valueEnd = stringEnd(buf, nameEnd + 1, end, 'ParameterStatus');
+  if (valueEnd !== end - 1) throw protocolError('ParameterStatus of a wrong length');
+  return [buf.toString('utf8', start + 5, nameEnd), buf.toString('utf8', nameEnd + 1, valueEnd)];
+}
+
+/**
+ * Decodes NotificationResponse.
+ * @returns {{processId: number, channel: string, payload: string}}
+ */
+function decodeNotification(buf, start, end) {
+  if (end - start < 11) throw protocolError('NotificationResponse of a wrong length');
+  const channelEnd = stringEnd(buf, start + 9, end, 'NotificationResponse');
+  const payloadEnd = stringEnd(buf, channelEnd + 1, end, 'NotificationResponse');
+  if (payloadEnd !== end - 1) throw protocolError('NotificationResponse of a wrong length');
+  return {
+    processId: buf.readInt32BE(start + 5),
+    channel: buf.toString('utf8', start + 9, channelEnd),
+    payload: buf.toString('utf8', channelEnd + 1, payloadEnd)
+  };
+}
+
+/**
+ * Decodes CommandComplete, whose tag is `SELECT 5`, `INSERT 0 1`, `CREATE TABLE`, ….
+ * @returns {{cmd: string, oid: string|undefined, rowCount: number}} `cmd` is the whole tag without its numbers
+ */
+function decodeCommandComplete(buf, start, end) {
+  const stop = stringEnd(buf, start + 5, end, 'CommandComplete');
+  if (stop !== end - 1) throw protocolError('CommandComplete of a wrong length');
+  const tag = buf.latin1Slice(start + 5, stop);
+  const last = tag.lastIndexOf(' ');
+  const rowCount = last < 0 ? NaN : Number(tag.slice(last + 1));
+  if (!(rowCount >= 0)) return { cmd: tag, oid: undefined, rowCount: 0 };
+  const words = tag.slice(0, last).split(' ');
+  const oid = words.length === 2 && words[0] === 'INSERT' ? words.pop() : undefined;
+  return { cmd: words.join(' '), oid, rowCount };
+}
+
+/**
+ * Decodes CopyInResponse, CopyOutResponse and CopyBothResponse.
+ * @returns {{format: number, columnCount: number, columnFormats: number[]}} formats: 0 text, 1 binary
+ */
+function decodeCopyResponse(buf, start, end) {
+  if (end - start < 8) throw protocolError('CopyResponse of a wrong length');
+  const columnCount = buf.readUInt16BE(start + 6);
+  if (end - start !== 8 + 2 * columnCount) throw protocolError('CopyResponse of a wrong length');
+  const columnFormats = [];
+  for (let i = 0; i < columnCount; i++) columnFormats.push(buf.readUInt16BE(start + 8 + 2 * i));
+  return { format: buf[start + 5], columnCount, columnFormats };
+}
+
+module.exports = {
+  decodeFields, decodeParameterStatus, decodeNotification, decodeCommandComplete, decodeCopyResponse, stringEnd
+};

@@ -1,0 +1,110 @@
+'use strict';
+
+const { protocolError } = require('./errors');
+
+const DATA_ROW = 68; // D
+const COPY_DATA = 100; // d
+
+/**
+ * Cuts the server's byte stream into messages, whatever the chunks it arrives in. Every message starts with one
+ * byte of type and four of length, which counts itself but not the type.
+ * https://www.postgresql.org/docs/current/protocol-overview.html#PROTOCOL-MESSAGE-CONCEPTS
+ *
+ * A handler has `message(type, buf, start, end, count)`: one whole message in buf[start … end), or, for DataRow
+ * and CopyData, `count` of them one after another. The memory is the reader's and only lent for the call,
+ * unless `reader.owned` is true: then it holds nothing else and the handler may keep it.
+ */
+class FrameReader {
+  /** @param {{message: function}} handler may be replaced at any time, also inside a call */
+  constructor(handler) {
+    this.handler = handler;
+    /** Longest message accepted, in bytes, as its length word counts them; PostgreSQL's own limit is 1 GiB. */
+    this.maxLength = 0x40000000;
+    this.owned = false;
+    this.stopped = false;
+    this._held = null; // the beginning of a message whose end has not arrived
+    this._heldLength = 0;
+  }
+
+  /** No message is delivered any more, also not from the chunk that is being read. */
+  stop() {
+    this.stopped = true;
+    this._held = null;
+  }
+
+  /**
+   * Takes the next bytes of the stream.
+   * @param {Uint8Array} chunk a Buffer
+   * @param {number} [length=chunk.length] how many bytes of it count
+   * @throws {ConnectionError} 08P01 for a length below 4 or above maxLength
+   */
+  push(chunk, length = chunk.length) {
+    let pos = this._held === null ? 0 : this._complete(chunk, length);
+    while (length - pos >= 5 && !this.stopped) {
+      let end = pos + 1 + this._length(chunk, pos);
+      if (end > length) break;
+      const type = chunk[pos];
+      let count = 1;
+      if (type === DATA_ROW || type === COPY_DATA) {
+        // The run is what makes a large result cheap: one call for all the rows of a chunk.
+        while (length - end >= 5 && chunk[end] === type) {
+          const next = end + 1 + this._length(chunk, end);
+          if (next > length) break;
+          end = next;
+          count++;
+        }
+      }
+      const start = pos;
+      pos = end;
+      this.handler.message(type, chunk, start, end, count);
+    }
+    if (pos < length && !this.stopped) {
+      this._held = Buffer.allocUnsafeSlow(Math.max(length - pos, 64));
+      this._heldLength = chunk.copy(this._held, 0, pos, length);
+    }
+  }
+
+  /** The length word of the message at pos, checked. */
+  _length(buf, pos) {
+    const length = ((buf[pos + 1] << 24) | (buf[pos + 2] << 16) | (buf[pos + 3] << 8) | buf[pos + 4]) >>> 0;
+    if (length < 4 || length > this.maxLength) {
+      throw protocolError(`a message of type 0x${buf[pos].toString(16).padStart(2, '0')} announces ${length} bytes`);
+    }
+    return length;
+  }
+
+  /**
+   * Goes on with the held message; when its last byte is there, delivers it.
+   * @returns {number} how many bytes of the chunk it took
+   */
+  _complete(chunk, length) {
+    let pos = 0;
+    if (this._heldLength < 5) {
+      pos = Math.min(5 - this._heldLength, length);
+      this._heldLength += chunk.copy(this._held, this._heldLength, 0, pos);
+      if (this._heldLength < 5) return pos;
+    }
+    const total = 1 + this._length(this._held, 0);
+    const take = Math.min(total - this._heldLength, length - pos);
+    this._reserve(this._heldLength + take, total);
+    this._heldLength += chunk.copy(this._held, this._heldLength, pos, pos + take);
+    if (this._heldLength === total) {
+      const held = this._held;
+      this._held = null;
+      this.owned = held.length === total;
+      this.handler.message(held[0], held, 0, total, 1);
+      this.owned = false;
+    }
+    return pos + take;
+  }
+
+  /** Doubling keeps the copying linear, and memory within twice what has been received. */
+  _reserve(needed, total) {
+    if (needed <= this._held.length) return;
+    const larger = Buffer.allocUnsafeSlow(Math.min(total, Math.max(needed, 2 * this._held.length)));
+    this._held.copy(larger, 0, 0, this._heldLength);
+    this._held = larger;
+  }
+}
+
+module.exports = { FrameReader };

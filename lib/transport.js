@@ -1,0 +1,110 @@
+'use strict';
+
+const { ConnectionError } = require('./errors');
+
+const CHUNK = 65536;
+
+/**
+ * One byte stream to the server, whatever carries it: TCP, a Unix socket, TLS or a Duplex of the caller's.
+ * A socket made with `onread: transport.onread` reads into memory of the transport that is used again and
+ * again, so that a read costs no allocation; any other Duplex delivers through its 'data' events.
+ */
+class Transport {
+  constructor() {
+    /** `(chunk, length)`: bytes have arrived in chunk[0 … length); lent for the call, see `keep`. */
+    this.onchunk = () => {};
+    /** `(error | undefined)`: the stream is over; called exactly once. */
+    this.onclose = () => {};
+    /** `()`: after `write` returned false, what was written has been taken. */
+    this.ondrain = () => {};
+    this.socket = null;
+    this._memory = Buffer.allocUnsafeSlow(CHUNK);
+    this._kept = false;
+    this._error = undefined;
+    this._closed = false;
+    /** The `onread` option for net.connect and tls.connect. */
+    this.onread = {
+      buffer: () => {
+        if (!this._kept && this.socket !== null) return undefined; // undefined: go on with the same memory
+        if (this._kept) this._memory = Buffer.allocUnsafeSlow(CHUNK);
+        this._kept = false;
+        return this._memory;
+      },
+      callback: (length, memory) => {
+        this.onchunk(memory, length);
+        return true;
+      }
+    };
+    this._listeners = {
+      data: chunk => this.onchunk(chunk, chunk.length),
+      drain: () => this.ondrain(),
+      error: error => { this._error = this._error || error; },
+      end: () => this.destroy(),
+      close: () => this._close()
+    };
+  }
+
+  /**
+   * Takes over a connected or connecting stream.
+   * @param {import('stream').Duplex} socket
+   */
+  attach(socket) {
+    this.socket = socket;
+    // Whether a flushed write means that nobody reads the memory any more; only Node's own sockets promise it.
+    this._reusable = typeof socket._handle === 'object' && typeof socket.encrypted === 'undefined';
+    for (const event in this._listeners) socket.on(event, this._listeners[event]);
+    if (typeof socket.setNoDelay === 'function') socket.setNoDelay(true);
+  }
+
+  /** Stops listening and gives the stream back, for wrapping it in TLS. */
+  detach() {
+    const socket = this.socket;
+    for (const event in this._listeners) socket.removeListener(event, this._listeners[event]);
+    this.socket = null;
+    return socket;
+  }
+
+  /** Inside `onchunk`: the chunk is the caller's from now on, the transport takes new memory. */
+  keep() { this._kept = true; }
+
+  /**
+   * @param {Buffer} buffer
+   * @returns {boolean} true when the system has taken all bytes and the memory may be used again
+   */
+  write(buffer) {
+    this.socket.write(buffer);
+    return this._reusable && this.socket.writableLength === 0;
+  }
+
+  /** Bytes written that the system has not taken yet. */
+  get bufferedBytes() { return this.socket === null ? 0 : this.socket.writableLength; }
+
+  pause() { this.socket.pause(); }
+  resume() { this.socket.resume(); }
+  ref() { if (this.socket !== null && this.socket.ref) this.socket.ref(); }
+  unref() { if (this.socket !== null && this.socket.unref) this.socket.unref(); }
+
+  /** Sends what was written, then closes. */
+  end() { this.socket.end(); }
+
+  /**
+   * Closes at once; `onclose` follows with this error.
+   * @param {Error} [error]
+   */
+  destroy(error) {
+    if (this._closed) return;
+    this._error = this._error || error;
+    if (this.socket === null) return void this._close();
+    this.socket.destroy();
+    // A Duplex that does not emit 'close' must not keep a promise waiting.
+    setImmediate(() => this._close());
+  }
+
+  _close() {
+    if (this._closed) return;
+    this._closed = true;
+    this.onclose(this._error);
+  }
+}
+
+module.exports = { Transport };
