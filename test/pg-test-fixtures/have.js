@@ -1,0 +1,73 @@
+'use strict';
+
+// What a machine may have or lack, and what a test does then.
+
+const fs = require('node:fs');
+const path = require('node:path');
+
+/** Programs by what tests ask for: names to look for, other places than PATH, variable that names it, package that has it. */
+const PROGRAMS = {
+  pgbouncer: { names: ['pgbouncer'], places: ['/usr/sbin'], variable: 'PGBOUNCER_PATH', install: 'pgbouncer' },
+  psql: { names: ['psql'], places: [], variable: 'PSQL_PATH', install: 'postgresql-client' },
+  chromium: {
+    names: ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'],
+    places: ['/usr/bin', '/Applications/Google Chrome.app/Contents/MacOS', '/Applications/Chromium.app/Contents/MacOS'],
+    variable: 'CHROMIUM_PATH', install: 'chromium',
+  },
+};
+
+/**
+ * Looks for a program.
+ * @param {'pgbouncer' | 'chromium' | 'psql'} what
+ * @returns {string | undefined} its path, undefined when it isn't installed
+ */
+function have(what) {
+  const program = PROGRAMS[what];
+  if (!program) throw new RangeError(`have(${JSON.stringify(what)}): one of ${Object.keys(PROGRAMS).join(', ')}`);
+  const named = process.env[program.variable];
+  if (named) return fs.existsSync(named) ? named : undefined;
+  const places = [...(process.env.PATH ?? '').split(path.delimiter).filter(Boolean), ...program.places];
+  return program.names.flatMap(name => places.map(place => path.join(place, name))).find(file => fs.existsSync(file));
+}
+
+/**
+ * Says how to get a program.
+ * @param {string} what
+ * @returns {string}
+ */
+function missing(what) {
+  const { install, variable } = PROGRAMS[what];
+  return `${what} is not installed (Debian package ${install}, or its path in ${variable})`;
+}
+
+/**
+ * Path of a program that must be there.
+ * @param {'pgbouncer' | 'chromium' | 'psql'} what
+ * @returns {string}
+ * @throws {Error} which says how to get it
+ */
+function need(what) {
+  const found = have(what);
+  if (!found) throw new Error(missing(what));
+  return found;
+}
+
+/**
+ * Skips a mocha test, or from a hook all its suite's tests, when the machine lacks something; the reason is added to the
+ * title. In CI nothing may be lacking: there it fails.
+ * @param {Mocha.Context} test the test's or the hook's `this`
+ * @param {...('pgbouncer' | 'chromium' | 'psql')} what
+ * @throws {Error} when something is missing and the environment variable CI is set
+ */
+function skipUnless(test, ...what) {
+  const lacking = what.filter(name => !have(name));
+  if (!lacking.length) return;
+  const reason = lacking.map(missing).join('; ');
+  if (process.env.CI) throw new Error(reason);
+  const runnable = test.currentTest ?? test.test;
+  if (runnable?.type === 'hook') console.error(`  skipped: ${reason}`);
+  else if (runnable) runnable.title += ` [${reason}]`;
+  test.skip();
+}
+
+module.exports = { have, need, skipUnless };

@@ -1,0 +1,7 @@
+'use strict';
+
+module.exports = {
+  ...require('./server.js'),
+  ...require('./have.js'),
+  ...require('./binaries.js'),
+};
