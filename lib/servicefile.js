@@ -1,0 +1,85 @@
+'use strict';
+
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+
+/**
+ * Where the usual packages of libpq look for the system's pg_service.conf: the directory is a setting
+ * of its build, which a program cannot ask for.
+ */
+const SYSTEM_DIRECTORIES = ['/etc/postgresql-common', '/etc/sysconfig/pgsql', '/usr/local/pgsql/etc'];
+
+/**
+ * Reads the settings of a service from the connection service files: the user's
+ * (`file`, else PGSERVICEFILE, else ~/.pg_service.conf), then the system's (PGSYSCONFDIR).
+ *
+ * @param {string} service the name of the service
+ * @param {string|undefined} file the option `servicefile`
+ * @param {Object<string, string>} env the environment
+ * @param {(name: string) => boolean} isOption whether an option of this name exists
+ * @returns {Map<string, string>} its settings; where one is given twice, the first
+ * @throws {TypeError} when no file defines the service, a named file does not exist, or a line is malformed
+ * @see https://www.postgresql.org/docs/current/libpq-pgservice.html
+ */
+function readService(service, file, env, isOption) {
+  const named = file || env.PGSERVICEFILE;
+  const files = [named || userFile(env)];
+  for (const directory of env.PGSYSCONFDIR ? [env.PGSYSCONFDIR] : SYSTEM_DIRECTORIES) {
+    files.push(path.join(directory, 'pg_service.conf'));
+  }
+  for (const name of files) {
+    let text;
+    try {
+      text = fs.readFileSync(name, 'utf8');
+    } catch (error) {
+      if (name === named) throw new TypeError(`service file "${name}" could not be read: ${error.code}`);
+      continue;
+    }
+    const settings = parseService(text, service, name, isOption);
+    if (settings) return settings;
+  }
+  throw new TypeError(`definition of service "${service}" not found`);
+}
+
+/**
+ * @param {Object<string, string>} env the environment
+ * @returns {string} the path of the user's own service file
+ */
+function userFile(env) {
+  if (process.platform === 'win32') return path.join(env.APPDATA ?? '', 'postgresql', '.pg_service.conf');
+  return path.join(env.HOME || os.homedir(), '.pg_service.conf');
+}
+
+/**
+ * Finds a section `[service]` in the text of a service file. Lines hold `name=value`, with no blanks
+ * around the equals sign; those of other sections are not looked at.
+ *
+ * @param {string} text the file's text
+ * @param {string} service the name of the section
+ * @param {string} file the file's name, for errors
+ * @param {(name: string) => boolean} isOption whether an option of this name exists
+ * @returns {Map<string, string>|undefined} the section's settings, undefined when it is not there
+ * @throws {TypeError} when a line of the section is malformed; it names the line, not what is in it
+ */
+function parseService(text, service, file, isOption) {
+  let settings;
+  for (const [index, raw] of text.split('\n').entries()) {
+    const line = raw.trim();
+    if (line === '' || line.startsWith('#')) continue;
+    if (line.startsWith('[')) {
+      if (settings) break;
+      if (line.startsWith(`[${service}]`)) settings = new Map();
+    } else if (settings) {
+      const equals = line.indexOf('=');
+      const name = line.slice(0, equals);
+      const place = `service file "${file}", line ${index + 1}`;
+      if (name === 'service' || name === 'servicefile') throw new TypeError(`${place}: a service within a service`);
+      if (equals < 0 || !isOption(name)) throw new TypeError(`${place}: not a known option and "="`);
+      if (!settings.has(name)) settings.set(name, line.slice(equals + 1));
+    }
+  }
+  return settings;
+}
+
+module.exports = { readService, parseService };
