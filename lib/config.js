@@ -1,10 +1,10 @@
 'use strict';
 
-const fs = require('node:fs');
-const net = require('node:net');
 const os = require('node:os');
 const path = require('node:path');
 const conninfo = require('./conninfo.js');
+const { hostList, defaultHost, socketPath, isLoopback } = require('./hosts.js');
+const { OPTIONS, ENCRYPTED, VERIFIED, isOption } = require('./options.js');
 const { readService } = require('./servicefile.js');
 
 /**
@@ -14,87 +14,8 @@ const { readService } = require('./servicefile.js');
  * @see https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-PARAMKEYWORDS
  */
 
-const DEFAULT_PORT = 5432;
-const MAX_INT = 2147483647;
-// A timer of Node.js cannot run longer; beyond it, it fires at once.
-const MAX_SECONDS = 2147483;
-
-const METHODS = ['none', 'password', 'md5', 'scram-sha-256'];
-const FOREIGN_METHODS = ['gss', 'sspi', 'oauth'];
-const TLS_VERSIONS = ['TLSv1', 'TLSv1.1', 'TLSv1.2', 'TLSv1.3'];
-const PROTOCOLS = { '3.0': 0x30000, '3.2': 0x30002, latest: 0x30002 };
-const VERIFIED = ['verify-ca', 'verify-full'];
-const ENCRYPTED = ['require', ...VERIFIED];
-
-/*
- * Each option of a connection string: [parser of its text, environment variable, default].
- * A parser takes (text, name), throws a TypeError, and returns the value for the resolved config,
- * undefined for none; `raw` is for texts that are needed together and not one by one.
- */
-const OPTIONS = {
-  host: [raw, 'PGHOST'],
-  hostaddr: [raw, 'PGHOSTADDR'],
-  port: [raw, 'PGPORT'],
-  dbname: [raw, 'PGDATABASE'],
-  user: [text, 'PGUSER'],
-  password: [raw, 'PGPASSWORD'],
-  passfile: [text, 'PGPASSFILE'],
-  service: [raw, 'PGSERVICE'],
-  servicefile: [raw, 'PGSERVICEFILE'],
-  require_auth: [requireAuth, 'PGREQUIREAUTH', ''],
-  channel_binding: [oneOf('disable', 'prefer', 'require'), 'PGCHANNELBINDING', 'prefer'],
-  connect_timeout: [seconds, 'PGCONNECT_TIMEOUT', '0'],
-  client_encoding: [utf8, 'PGCLIENTENCODING', 'UTF8'],
-  options: [raw, 'PGOPTIONS'],
-  application_name: [raw, 'PGAPPNAME'],
-  fallback_application_name: [raw],
-  replication: [raw],
-  keepalives: [(value, name) => integer(value, name) !== 0, undefined, '1'],
-  keepalives_idle: [positive, undefined, '0'],
-  keepalives_interval: [positive, undefined, '0'],
-  keepalives_count: [positive, undefined, '0'],
-  tcp_user_timeout: [positive, undefined, '0'],
-  sslmode: [oneOf('disable', 'allow', 'prefer', ...ENCRYPTED), 'PGSSLMODE'],
-  sslnegotiation: [oneOf('postgres', 'direct'), 'PGSSLNEGOTIATION', 'postgres'],
-  sslrootcert: [text, 'PGSSLROOTCERT'],
-  sslcert: [text, 'PGSSLCERT'],
-  sslkey: [text, 'PGSSLKEY'],
-  sslcertmode: [except('require', oneOf('disable', 'allow')), 'PGSSLCERTMODE', 'allow'],
-  sslpassword: [raw],
-  sslsni: [value => value !== '0', 'PGSSLSNI', '1'],
-  ssl_min_protocol_version: [tlsVersion, 'PGSSLMINPROTOCOLVERSION', 'TLSv1.2'],
-  ssl_max_protocol_version: [tlsVersion, 'PGSSLMAXPROTOCOLVERSION', ''],
-  min_protocol_version: [protocolVersion, 'PGMINPROTOCOLVERSION', '3.0'],
-  max_protocol_version: [protocolVersion, 'PGMAXPROTOCOLVERSION', 'latest'],
-  target_session_attrs: [
-    oneOf('any', 'read-write', 'read-only', 'primary', 'standby', 'prefer-standby'), 'PGTARGETSESSIONATTRS', 'any'
-  ],
-  load_balance_hosts: [oneOf('disable', 'random'), 'PGLOADBALANCEHOSTS', 'disable'],
-  statement_cache: [count, undefined, '256'],
-  // What we do not do, and nothing is less safe or less compatible for it.
-  gssencmode: [except('require', oneOf('disable', 'prefer')), 'PGGSSENCMODE', 'disable'],
-  sslcompression: [raw, 'PGSSLCOMPRESSION'],
-  krbsrvname: [raw, 'PGKRBSRVNAME'],
-  gsslib: [raw, 'PGGSSLIB'],
-  gssdelegation: [raw, 'PGGSSDELEGATION'],
-  // What we do not do, and whoever asks for it has a reason.
-  requirepeer: [unsupported, 'PGREQUIREPEER'],
-  sslcrl: [unsupported, 'PGSSLCRL'],
-  sslcrldir: [unsupported, 'PGSSLCRLDIR'],
-  sslkeylogfile: [unsupported],
-  scram_client_key: [unsupported],
-  scram_server_key: [unsupported],
-  oauth_issuer: [unsupported],
-  oauth_client_id: [unsupported],
-  oauth_client_secret: [unsupported],
-  oauth_scope: [unsupported]
-};
-
 /** Environment variables that set a parameter of the session, as in libpq's startup packet. */
 const SESSION_VARIABLES = { PGDATESTYLE: 'datestyle', PGTZ: 'timezone', PGGEQO: 'geqo' };
-
-/** @param {string} name a name @returns {boolean} whether it is an option of a connection string */
-const isOption = name => Object.hasOwn(OPTIONS, name);
 
 /**
  * Gathers what says where and how to connect into one checked object. First comes what `overrides` says,
@@ -152,13 +73,16 @@ function resolve(config, overrides, env = process.env) {
  * @throws {TypeError} for a value of a type that makes no sense
  */
 function fromObject(config) {
-  if (typeof config !== 'object') throw new TypeError('config must be an object or a connection string');
+  if (typeof config !== 'object' || Array.isArray(config)) {
+    throw new TypeError(`config must be an object or a connection string, not ${aTypeOf(config)}`);
+  }
   const values = new Map();
   const parameters = Object.create(null);
   const own = {};
   for (const [key, value] of Object.entries(config)) {
     if (value === undefined || value === null || value === '') continue;
-    const name = key === 'database' ? 'dbname' : key.toLowerCase() === 'client_encoding' ? 'client_encoding' : key;
+    // The server knows names of parameters in any case, and this one must not get past us.
+    const name = key === 'database' ? 'dbname' : /^client_encoding$/i.test(key) ? 'client_encoding' : key;
     if (name === 'ssl') {
       own.ssl = checkSsl(value);
     } else if (name === 'socket') {
@@ -249,15 +173,16 @@ function addDefaults(values, env) {
  * @throws {TypeError} when the config contradicts itself
  */
 function sslMode({ sslmode, sslrootcert }, ssl, given) {
+  const system = sslrootcert === 'system' ? 'verify-full' : undefined;
   if (ssl === false) {
     if (ENCRYPTED.includes(given)) throw new TypeError(`ssl is false, but sslmode is "${given}"`);
     return 'disable';
   }
   if (ssl) {
     if (given === 'disable') throw new TypeError('ssl is given, but sslmode is "disable"');
-    return given ?? (VERIFIED.includes(sslmode) ? sslmode : 'require');
+    return given ?? (VERIFIED.includes(sslmode) ? sslmode : system ?? 'require');
   }
-  return sslmode ?? (sslrootcert === 'system' ? 'verify-full' : undefined);
+  return sslmode ?? system;
 }
 
 /**
@@ -272,50 +197,13 @@ function checkTls({ sslmode, sslrootcert, sslnegotiation, sslkey, ...range }) {
   if (sslnegotiation === 'direct' && !ENCRYPTED.includes(sslmode)) {
     throw new TypeError(`${weak} sslnegotiation=direct: use require, verify-ca or verify-full`);
   }
-  if (sslkey?.includes('-----BEGIN')) throw new TypeError('sslkey must be a file name; a key itself goes in ssl.key');
+  if (sslkey?.includes('-----BEGIN')) {
+    throw new TypeError('sslkey must be the name of a file; a key itself goes in ssl.key');
+  }
   const { ssl_min_protocol_version: min, ssl_max_protocol_version: max } = range;
   if (min && max && min > max) {
     throw new TypeError('ssl_min_protocol_version must not be greater than ssl_max_protocol_version');
   }
-}
-
-/**
- * Pairs the lists of hosts, addresses and ports.
- *
- * @param {Map<string, string>} values the options: `host`, `hostaddr` and `port` are of interest
- * @param {object} result what they were parsed to: `sslmode` and `socket` are of interest
- * @param {string} fallback the host where none is named
- * @returns {Array<{host: string|undefined, hostaddr: string|undefined, port: number, sslmode: string}>}
- * @throws {TypeError} when the lists do not match, or an element is malformed
- */
-function hostList(values, { sslmode, socket }, fallback) {
-  const list = name => (values.get(name) || undefined)?.split(',');
-  const hosts = list('host');
-  const addresses = list('hostaddr');
-  const ports = list('port') ?? [''];
-  const length = (addresses ?? hosts ?? ['']).length;
-  if (hosts && hosts.length !== length) {
-    throw new TypeError(`host and hostaddr must match: ${hosts.length} and ${length} are given`);
-  }
-  if (ports.length !== 1 && ports.length !== length) {
-    throw new TypeError(`port and host must match: ${ports.length} and ${length} are given`);
-  }
-  return Array.from({ length }, (_, i) => {
-    const address = addresses?.[i] || undefined;
-    const name = hosts?.[i] || (address ? undefined : fallback);
-    if (address && !net.isIP(address)) throw new TypeError(`hostaddr must be an IP address, not "${address}"`);
-    if (name?.includes('://') || (name?.includes('@') && !isSocket(name))) {
-      throw new TypeError('host must be the name of one; a URL is the whole config, not a part of it');
-    }
-    const local = socket === undefined && isLoopback(address ?? name);
-    return {
-      host: name,
-      hostaddr: address,
-      port: portNumber(ports[ports.length === 1 ? 0 : i]),
-      // As in libpq, a Unix socket has no TLS whatever sslmode says.
-      sslmode: local && isSocket(address ?? name) ? 'disable' : sslmode ?? (local ? 'disable' : 'prefer')
-    };
-  });
 }
 
 /**
@@ -330,7 +218,8 @@ function startupParameters(values, extra, env) {
   const named = Object.keys(extra).map(name => name.toLowerCase());
   for (const [variable, name] of Object.entries(SESSION_VARIABLES)) {
     const value = env[variable];
-    if (value !== undefined && value.toLowerCase() !== 'default' && !named.includes(name)) parameters[name] = value;
+    if (!value || value.toLowerCase() === 'default' || named.includes(name)) continue;
+    parameters[name] = value;
   }
   Object.assign(parameters, extra, {
     client_encoding: 'UTF8',
@@ -345,118 +234,6 @@ function startupParameters(values, extra, env) {
   return parameters;
 }
 
-/** Parser of a text that the resolved config does not have under its own name. */
-function raw() {}
-
-/** Parser of a text where an empty one means none. */
-function text(value) {
-  return value || undefined;
-}
-
-/** @returns {Function} a parser that takes one of these words and nothing else */
-function oneOf(...words) {
-  return (value, name) => {
-    if (!words.includes(value)) throw invalid(name, value, `one of ${words.join(', ')}`);
-    return value;
-  };
-}
-
-/** @returns {Function} a parser that says of a word libpq has and we do not that it is not supported */
-function except(word, parser) {
-  return (value, name) => {
-    if (value === word) throw new TypeError(`${name}=${word} is not supported`);
-    return parser(value, name);
-  };
-}
-
-/** Parser of an option that nothing but an empty text may be given for. */
-function unsupported(value, name) {
-  if (value !== '') throw new TypeError(`${name} is not supported`);
-}
-
-/** Parser of an integer in the range of C's int, as libpq reads it: blanks around it are allowed. */
-function integer(value, name) {
-  const number = /^\s*[-+]?\d+\s*$/.test(value) ? Number(value) : NaN;
-  if (!(Math.abs(number) <= MAX_INT)) throw invalid(name, value, 'an integer');
-  return number;
-}
-
-/** Parser of an integer of which a negative one means 0. */
-function positive(value, name) {
-  return Math.max(0, integer(value, name));
-}
-
-/** Parser of a number of things, 0 or more. */
-function count(value, name) {
-  const number = integer(value, name);
-  if (number < 0) throw invalid(name, value, '0 or more');
-  return number;
-}
-
-/** Parser of a time in seconds, a fraction allowed; 0 and less mean no limit, which is 0. */
-function seconds(value, name) {
-  const number = /^\s*[-+]?(\d+\.?\d*|\.\d+)\s*$/.test(value) ? Number(value) : NaN;
-  if (!(Math.abs(number) <= MAX_INT)) throw invalid(name, value, 'a number of seconds');
-  return Math.min(Math.max(0, number), MAX_SECONDS);
-}
-
-/** Parser of one port; an empty one means the default. */
-function portNumber(value) {
-  if (value === '') return DEFAULT_PORT;
-  const number = integer(value, 'port');
-  if (number < 1 || number > 65535) throw invalid('port', value, 'from 1 to 65535');
-  return number;
-}
-
-/** Parser of the text encoding: column values are decoded as UTF-8, so the server must send that. */
-function utf8(value, name) {
-  if (!['', 'auto', 'utf8', 'unicode'].includes(value.toLowerCase().replace(/[^a-z0-9]/g, ''))) {
-    throw invalid(name, value, 'UTF8, as values are decoded from that');
-  }
-}
-
-/** Parser of a TLS version, in any case; an empty text sets no bound. */
-function tlsVersion(value, name) {
-  if (value === '') return undefined;
-  const version = TLS_VERSIONS.find(known => known.toLowerCase() === value.toLowerCase());
-  if (!version) throw invalid(name, value, `one of ${TLS_VERSIONS.join(', ')}`);
-  return version;
-}
-
-/** Parser of a version of the PostgreSQL protocol, to its number in StartupMessage. */
-function protocolVersion(value, name) {
-  if (!Object.hasOwn(PROTOCOLS, value)) throw invalid(name, value, `one of ${Object.keys(PROTOCOLS).join(', ')}`);
-  return PROTOCOLS[value];
-}
-
-/**
- * Parser of `require_auth`: methods that may be used, or, each with a "!" before it, those that may not.
- *
- * @param {string} value a list with commas; an empty one allows every method
- * @param {string} name the option's name
- * @returns {{allowed: Set<string>, named: Set<string>, single: string|null}} the allowed methods that
- *   this client has; those among them that were named, not just left over; the one named method, if it is one
- * @throws {TypeError} for an unknown or repeated method, a mix of both kinds, or when no method is left
- */
-function requireAuth(value, name) {
-  const items = value === '' ? [] : value.split(',');
-  const negative = items.length === 0 || items[0].startsWith('!');
-  const methods = items.map(item => item.replace('!', ''));
-  for (const [index, method] of methods.entries()) {
-    if (!METHODS.includes(method) && !FOREIGN_METHODS.includes(method)) {
-      throw invalid(name, value, `a list of ${[...METHODS, ...FOREIGN_METHODS].join(', ')}`);
-    }
-    if (items[index].startsWith('!') !== negative) {
-      throw new TypeError(`${name} must not mix methods with "!" and without, as in "${value}"`);
-    }
-    if (methods.indexOf(method) !== index) throw new TypeError(`${name} has "${method}" more than once`);
-  }
-  const allowed = new Set(METHODS.filter(method => methods.includes(method) !== negative));
-  if (allowed.size === 0) throw new TypeError(`${name} allows no method that is supported: "${value}"`);
-  const named = new Set(negative ? [] : allowed);
-  return { allowed, named, single: named.size === 1 && methods.length === 1 ? methods[0] : null };
-}
-
 /**
  * @param {*} ssl the option or argument `ssl`
  * @returns {object|boolean|undefined} it, undefined for null
@@ -468,16 +245,6 @@ function checkSsl(ssl) {
     throw new TypeError(`ssl must be an object for tls.connect or a boolean, not ${aTypeOf(ssl)}`);
   }
   return ssl;
-}
-
-/**
- * @param {string} name the option
- * @param {string} value its text, shown
- * @param {string} expected what it must be
- * @returns {TypeError} the error to throw
- */
-function invalid(name, value, expected) {
-  return new TypeError(`${name} must be ${expected}, not "${value}"`);
 }
 
 /** @param {*} value a value @returns {string} the name of its type, for an error that must not show it */
@@ -517,49 +284,4 @@ function defaultPassfile(env) {
   return path.join(env.HOME || os.homedir(), '.pgpass');
 }
 
-/** @returns {string} where a server is sought unless something says otherwise: a socket directory or localhost */
-function defaultHost() {
-  return ['/var/run/postgresql', '/tmp'].find(directory => fs.existsSync(directory)) ?? 'localhost';
-}
-
-/** @param {string} host a host @returns {boolean} whether it means a Unix socket */
-function isSocket(host) {
-  return host.startsWith('/') || host.startsWith('@');
-}
-
-/**
- * The path of a Unix socket, from what stands for a host.
- *
- * @param {string} host a socket directory (`/tmp`), an abstract one (`@name`), or the socket itself
- * @param {number} port the port, which is a part of the socket's name
- * @returns {string|undefined} the path for `net.connect`; undefined when the host is none on this machine's
- *   file system
- * @throws {TypeError} when the path is longer than the operating system takes
- */
-function socketPath(host, port) {
-  if (!isSocket(host)) return undefined;
-  const itself = host.includes('.s.PGSQL.') || fs.statSync(host, { throwIfNoEntry: false })?.isSocket();
-  const name = itself ? host : `${host}/.s.PGSQL.${port}`;
-  const limit = process.platform === 'linux' ? 107 : 103;
-  if (Buffer.byteLength(name) > limit) throw new TypeError(`socket path "${name}" is longer than ${limit} bytes`);
-  return name.replace(/^@/, '\0');
-}
-
-const LOOPBACK = new net.BlockList();
-LOOPBACK.addSubnet('127.0.0.0', 8);
-LOOPBACK.addAddress('::1', 'ipv6');
-
-/**
- * Whether what is sent to a host stays on this machine.
- *
- * @param {string} host a name, an address or a socket directory
- * @returns {boolean} true for `localhost`, the loopback addresses and every Unix socket
- */
-function isLoopback(host) {
-  if (isSocket(host) || host.toLowerCase() === 'localhost') return true;
-  const address = host.replace(/%.*/, '');
-  const family = net.isIP(address);
-  return family !== 0 && LOOPBACK.check(address, `ipv${family}`);
-}
-
-module.exports = { resolve, socketPath, isLoopback, defaultHost };
+module.exports = { resolve, socketPath, isLoopback };

@@ -15,6 +15,9 @@ const SECRETS = new Set([
 ]);
 
 const BLANK = /[ \t-\r]/;
+const BLANKS = '[ \\t-\\r]*';
+const QUOTED = "'((?:[^'\\\\]|\\\\[^])*)(')?";
+const PLAIN = '((?:[^ \\t-\\r\\\\]|\\\\[^]?)*)';
 
 /**
  * Parses a connection string of either kind.
@@ -64,12 +67,12 @@ function parseUrl(rest, isOption) {
   }
   const [, authority, path, query] = /^((?:\[[^\]]*\]?|[^/?[])*)(?:\/([^?]*))?(?:\?([^]*))?$/.exec(rest);
   // No name of a host has one, so what stands before it is the end of a password.
-  if (authority.includes('@')) throw bad('two "@" before the path; one in a password is written %40');
+  if (authority.includes('@')) throw badUrl('two "@" before the path; one in a password is written %40');
   const hosts = [];
   const ports = [];
   for (const address of authority.split(',')) {
     const parts = /^(?:\[([^\]]+)\]|([^:[\]]*))(?::([^]*))?$/.exec(address);
-    if (!parts) throw bad('a malformed host; an IPv6 address is written in "[" and "]"');
+    if (!parts) throw badUrl('a malformed host; an IPv6 address is written in "[" and "]"');
     hosts.push(parts[1] ?? parts[2]);
     ports.push(parts[3] ?? '');
   }
@@ -77,7 +80,7 @@ function parseUrl(rest, isOption) {
   const port = decode(ports.join(), 'the port');
   // It may be a password, so it is not shown: nothing but an "@" makes one of user:password.
   if (!port.split(',').every(number => /^\s*[-+]?\d*\s*$/.test(number) && number < 65536)) {
-    throw bad('a port that is not a number up to 65535; a "/" in a password is written %2F');
+    throw badUrl('a port that is not a number up to 65535; a "/" in a password is written %2F');
   }
   if (host) options.set('host', host);
   if (port) options.set('port', port);
@@ -88,12 +91,14 @@ function parseUrl(rest, isOption) {
   for (const pair of query ? query.replace(/&$/, '').split('&') : []) {
     const parts = pair.split('=');
     const shown = torn || !/^\w+$/.test(parts[0]) ? '' : ` "${parts[0]}"`;
-    if (parts.length !== 2) throw bad(`${parts.length < 2 ? 'no' : 'more than one'} "=" in the query parameter${shown}`);
+    if (parts.length !== 2) {
+      throw badUrl(`${parts.length < 2 ? 'no "="' : 'more than one "="'} in the query parameter${shown}`);
+    }
     const name = decode(parts[0], 'the name of a query parameter');
     const value = decode(parts[1], `the query parameter${shown}`);
     // JDBC's spelling, the one foreign name that libpq takes.
     if (name === 'ssl' && value === 'true') options.set('sslmode', 'require');
-    else if (!store(options, name, value, isOption)) throw bad(`an unknown query parameter${shown}`);
+    else if (!store(options, name, value, isOption)) throw badUrl(`an unknown query parameter${shown}`);
   }
   return options;
 }
@@ -108,13 +113,13 @@ function parseUrl(rest, isOption) {
  */
 function decode(text, what) {
   const trimmed = text.replace(/^ +| +$/g, '');
-  if (BLANK.test(trimmed)) throw bad(`a blank in ${what}; write %20 for it`);
-  if (/%(?![0-9a-f]{2})/i.test(trimmed)) throw bad(`an invalid percent-encoding in ${what}`);
-  if (trimmed.includes('%00')) throw bad(`a forbidden %00 in ${what}`);
+  if (BLANK.test(trimmed)) throw badUrl(`a blank in ${what}; write %20 for it`);
+  if (/%(?![0-9a-f]{2})/i.test(trimmed)) throw badUrl(`an invalid percent-encoding in ${what}`);
+  if (trimmed.includes('%00')) throw badUrl(`a forbidden %00 in ${what}`);
   try {
     return decodeURIComponent(trimmed);
   } catch {
-    throw bad(`${what} that is not UTF-8 once decoded`);
+    throw badUrl(`${what} that is not UTF-8 once decoded`);
   }
 }
 
@@ -128,17 +133,19 @@ function decode(text, what) {
  */
 function parsePairs(text, isOption) {
   const options = new Map();
-  const pair = /[ \t-\r]*([^= \t-\r]*)[ \t-\r]*(=)?[ \t-\r]*(?:'((?:[^'\\]|\\[^])*)(')?|((?:[^ \t-\r\\]|\\[^]?)*))/y;
+  // Blanks, a name, blanks, an equals sign, blanks, and a value, quoted or up to a blank.
+  const pair = new RegExp(`${BLANKS}([^= \\t-\\r]*)${BLANKS}(=)?${BLANKS}(?:${QUOTED}|${PLAIN})`, 'y');
   let previous;
   while (/[^ \t-\r]/.test(text.slice(pair.lastIndex))) {
     const [, name, equals, quoted, closing, plain] = pair.exec(text);
     // The text after an unquoted password with a blank in it looks like a name: never show that.
     const place = previous === undefined ? 'at the start' : `after "${previous}"`;
     const shown = SECRETS.has(previous) || !/^\w+$/.test(name) ? place : `"${name}"`;
-    if (!equals) throw new TypeError(`connection string: no "=" after an option's name, ${shown}`);
-    if (quoted !== undefined && !closing) throw new TypeError(`connection string: no closing quote, ${shown}`);
+    const bad = what => new TypeError(`connection string has ${what}, ${shown}`);
+    if (!equals) throw bad('no "=" after the name of an option');
+    if (quoted !== undefined && !closing) throw bad('no closing quote');
     const value = (quoted ?? plain).replace(/\\([^]?)/g, '$1');
-    if (!store(options, name, value, isOption)) throw new TypeError(`connection string: unknown option, ${shown}`);
+    if (!store(options, name, value, isOption)) throw bad('an unknown option');
     previous = name;
   }
   return options;
@@ -148,7 +155,7 @@ function parsePairs(text, isOption) {
  * @param {string} what what the URL has that it must not have
  * @returns {TypeError} the error to throw
  */
-function bad(what) {
+function badUrl(what) {
   return new TypeError(`connection URL has ${what}`);
 }
 

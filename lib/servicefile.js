@@ -74,7 +74,7 @@ function parseService(text, service, file, isOption) {
       const equals = line.indexOf('=');
       const name = line.slice(0, equals);
       const place = `service file "${file}", line ${index + 1}`;
-      if (name === 'service' || name === 'servicefile') throw new TypeError(`${place}: a service within a service`);
+      if (name === 'service' || name === 'servicefile') throw new TypeError(`${place}: nested service`);
       if (equals < 0 || !isOption(name)) throw new TypeError(`${place}: not a known option and "="`);
       if (!settings.has(name)) settings.set(name, line.slice(equals + 1));
     }

@@ -1,0 +1,103 @@
+'use strict';
+
+const fs = require('node:fs');
+const net = require('node:net');
+const { integer, invalid } = require('./options.js');
+
+/** Where the servers are that a config names, and which of those are on this machine. */
+
+const DEFAULT_PORT = 5432;
+
+const LOOPBACK = new net.BlockList();
+LOOPBACK.addSubnet('127.0.0.0', 8);
+LOOPBACK.addAddress('::1', 'ipv6');
+
+/**
+ * Pairs the lists of hosts, addresses and ports.
+ *
+ * @param {Map<string, string>} values the options: `host`, `hostaddr` and `port` are of interest
+ * @param {object} result what they were parsed to: `sslmode` and `socket` are of interest
+ * @param {string} fallback the host where none is named
+ * @returns {Array<{host: string|undefined, hostaddr: string|undefined, port: number, sslmode: string}>}
+ * @throws {TypeError} when the lists do not match, or an element is malformed
+ */
+function hostList(values, { sslmode, socket }, fallback) {
+  const list = name => (values.get(name) || undefined)?.split(',');
+  const hosts = list('host');
+  const addresses = list('hostaddr');
+  const ports = list('port') ?? [''];
+  const length = (addresses ?? hosts ?? ['']).length;
+  if (hosts && hosts.length !== length) {
+    throw new TypeError(`host and hostaddr must match: ${hosts.length} and ${length} are given`);
+  }
+  if (ports.length !== 1 && ports.length !== length) {
+    throw new TypeError(`port and host must match: ${ports.length} and ${length} are given`);
+  }
+  return Array.from({ length }, (_, i) => {
+    const address = addresses?.[i] || undefined;
+    const name = hosts?.[i] || (address ? undefined : fallback);
+    if (address && !net.isIP(address)) throw invalid('hostaddr', address, 'an IP address');
+    if (name?.includes('://') || (name?.includes('@') && !isSocket(name))) {
+      throw new TypeError('host must be the name of one; a URL is the whole config, not a part of it');
+    }
+    const local = socket === undefined && isLoopback(address ?? name);
+    return {
+      host: name,
+      hostaddr: address,
+      port: portNumber(ports[ports.length === 1 ? 0 : i]),
+      // As in libpq, a Unix socket has no TLS whatever sslmode says.
+      sslmode: local && isSocket(address ?? name) ? 'disable' : sslmode ?? (local ? 'disable' : 'prefer')
+    };
+  });
+}
+
+/** Parser of one port; an empty one means the default. */
+function portNumber(value) {
+  if (value === '') return DEFAULT_PORT;
+  const number = integer(value, 'port');
+  if (number < 1 || number > 65535) throw invalid('port', value, 'from 1 to 65535');
+  return number;
+}
+
+/** @returns {string} the host where none is named: the default socket directory, else localhost */
+function defaultHost() {
+  return ['/var/run/postgresql', '/tmp'].find(directory => fs.existsSync(directory)) ?? 'localhost';
+}
+
+/** @param {string} host a host @returns {boolean} whether it means a Unix socket */
+function isSocket(host) {
+  return host.startsWith('/') || host.startsWith('@');
+}
+
+/**
+ * The path of a Unix socket, from what stands for a host.
+ *
+ * @param {string} host a socket directory (`/tmp`), an abstract one (`@name`), or the socket itself
+ * @param {number} port the port, which is a part of the socket's name
+ * @returns {string|undefined} the path for `net.connect`; undefined when the host is none on this machine's
+ *   file system
+ * @throws {TypeError} when the path is longer than the operating system takes
+ */
+function socketPath(host, port) {
+  if (!isSocket(host)) return undefined;
+  const itself = host.includes('.s.PGSQL.') || fs.statSync(host, { throwIfNoEntry: false })?.isSocket();
+  const name = itself ? host : `${host}/.s.PGSQL.${port}`;
+  const limit = process.platform === 'linux' ? 107 : 103;
+  if (Buffer.byteLength(name) > limit) throw invalid('socket path', name, `at most ${limit} bytes long`);
+  return name.replace(/^@/, '\0');
+}
+
+/**
+ * Whether what is sent to a host stays on this machine.
+ *
+ * @param {string} host a name, an address or a socket directory
+ * @returns {boolean} true for `localhost`, the loopback addresses and every Unix socket
+ */
+function isLoopback(host) {
+  if (isSocket(host) || host.toLowerCase() === 'localhost') return true;
+  const address = host.replace(/%.*/, '');
+  const family = net.isIP(address);
+  return family !== 0 && LOOPBACK.check(address, `ipv${family}`);
+}
+
+module.exports = { hostList, defaultHost, socketPath, isLoopback };

@@ -1,0 +1,203 @@
+'use strict';
+
+/**
+ * The options of a connection string: their names, variables, defaults, and what their texts may be.
+ *
+ * @see https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-PARAMKEYWORDS
+ */
+
+const MAX_INT = 2147483647;
+// A timer of Node.js cannot run longer; beyond it, it fires at once.
+const MAX_SECONDS = 2147483;
+
+const METHODS = ['none', 'password', 'md5', 'scram-sha-256'];
+const FOREIGN_METHODS = ['gss', 'sspi', 'oauth'];
+const TLS_VERSIONS = ['TLSv1', 'TLSv1.1', 'TLSv1.2', 'TLSv1.3'];
+const PROTOCOLS = { '3.0': 0x30000, '3.2': 0x30002, latest: 0x30002 };
+const VERIFIED = ['verify-ca', 'verify-full'];
+const ENCRYPTED = ['require', ...VERIFIED];
+
+/*
+ * Each option of a connection string: [parser of its text, environment variable, default].
+ * A parser takes (text, name), throws a TypeError, and returns the value for the resolved config,
+ * undefined for none; `raw` is for texts that are needed together and not one by one.
+ */
+const OPTIONS = {
+  host: [raw, 'PGHOST'],
+  hostaddr: [raw, 'PGHOSTADDR'],
+  port: [raw, 'PGPORT'],
+  dbname: [raw, 'PGDATABASE'],
+  user: [text, 'PGUSER'],
+  password: [raw, 'PGPASSWORD'],
+  passfile: [text, 'PGPASSFILE'],
+  service: [raw],
+  servicefile: [raw],
+  require_auth: [requireAuth, 'PGREQUIREAUTH', ''],
+  channel_binding: [oneOf('disable', 'prefer', 'require'), 'PGCHANNELBINDING', 'prefer'],
+  connect_timeout: [seconds, 'PGCONNECT_TIMEOUT', '0'],
+  client_encoding: [utf8, 'PGCLIENTENCODING', 'UTF8'],
+  options: [raw, 'PGOPTIONS'],
+  application_name: [raw, 'PGAPPNAME'],
+  fallback_application_name: [raw],
+  replication: [raw],
+  keepalives: [(value, name) => integer(value, name) !== 0, undefined, '1'],
+  keepalives_idle: [positive, undefined, '0'],
+  keepalives_interval: [positive, undefined, '0'],
+  keepalives_count: [positive, undefined, '0'],
+  tcp_user_timeout: [positive, undefined, '0'],
+  sslmode: [oneOf('disable', 'allow', 'prefer', ...ENCRYPTED), 'PGSSLMODE'],
+  sslnegotiation: [oneOf('postgres', 'direct'), 'PGSSLNEGOTIATION', 'postgres'],
+  sslrootcert: [text, 'PGSSLROOTCERT'],
+  sslcert: [text, 'PGSSLCERT'],
+  sslkey: [text, 'PGSSLKEY'],
+  sslcertmode: [except('require', oneOf('disable', 'allow')), 'PGSSLCERTMODE', 'allow'],
+  sslpassword: [raw],
+  sslsni: [value => value !== '0', 'PGSSLSNI', '1'],
+  ssl_min_protocol_version: [tlsVersion, 'PGSSLMINPROTOCOLVERSION', 'TLSv1.2'],
+  ssl_max_protocol_version: [tlsVersion, 'PGSSLMAXPROTOCOLVERSION', ''],
+  min_protocol_version: [protocolVersion, 'PGMINPROTOCOLVERSION', '3.0'],
+  max_protocol_version: [protocolVersion, 'PGMAXPROTOCOLVERSION', 'latest'],
+  target_session_attrs: [
+    oneOf('any', 'read-write', 'read-only', 'primary', 'standby', 'prefer-standby'),
+    'PGTARGETSESSIONATTRS',
+    'any'
+  ],
+  load_balance_hosts: [oneOf('disable', 'random'), 'PGLOADBALANCEHOSTS', 'disable'],
+  statement_cache: [count, undefined, '256'],
+  // What we do not do, and nothing is less safe or less compatible for it.
+  gssencmode: [except('require', oneOf('disable', 'prefer')), 'PGGSSENCMODE'],
+  sslcompression: [raw, 'PGSSLCOMPRESSION'],
+  krbsrvname: [raw, 'PGKRBSRVNAME'],
+  gsslib: [raw, 'PGGSSLIB'],
+  gssdelegation: [raw, 'PGGSSDELEGATION'],
+  // What we do not do, and whoever asks for it has a reason.
+  requirepeer: [unsupported, 'PGREQUIREPEER'],
+  sslcrl: [unsupported, 'PGSSLCRL'],
+  sslcrldir: [unsupported, 'PGSSLCRLDIR'],
+  sslkeylogfile: [unsupported],
+  scram_client_key: [unsupported],
+  scram_server_key: [unsupported],
+  oauth_issuer: [unsupported],
+  oauth_client_id: [unsupported],
+  oauth_client_secret: [unsupported],
+  oauth_scope: [unsupported]
+};
+
+/** @param {string} name a name @returns {boolean} whether it is an option of a connection string */
+const isOption = name => Object.hasOwn(OPTIONS, name);
+
+/** Parser of a text that the resolved config does not have under its own name. */
+function raw() {}
+
+/** Parser of a text where an empty one means none. */
+function text(value) {
+  return value || undefined;
+}
+
+/** @returns {Function} a parser that takes one of these words and nothing else */
+function oneOf(...words) {
+  return (value, name) => {
+    if (!words.includes(value)) throw invalid(name, value, `one of ${words.join(', ')}`);
+    return value;
+  };
+}
+
+/** @returns {Function} a parser that says of a word libpq has and we do not that it is not supported */
+function except(word, parser) {
+  return (value, name) => {
+    if (value === word) throw new TypeError(`${name}=${word} is not supported`);
+    return parser(value, name);
+  };
+}
+
+/** Parser of an option that nothing but an empty text may be given for. */
+function unsupported(value, name) {
+  if (value !== '') throw new TypeError(`${name} is not supported`);
+}
+
+/** Parser of an integer in the range of C's int, as libpq reads it: blanks around it are allowed. */
+function integer(value, name) {
+  const number = /^\s*[-+]?\d+\s*$/.test(value) ? Number(value) : NaN;
+  if (!(Math.abs(number) <= MAX_INT)) throw invalid(name, value, 'an integer');
+  return number;
+}
+
+/** Parser of an integer of which a negative one means 0. */
+function positive(value, name) {
+  return Math.max(0, integer(value, name));
+}
+
+/** Parser of a number of things, 0 or more. */
+function count(value, name) {
+  const number = integer(value, name);
+  if (number < 0) throw invalid(name, value, '0 or more');
+  return number;
+}
+
+/** Parser of a time in seconds, a fraction allowed; 0 and less mean no limit, which is 0. */
+function seconds(value, name) {
+  const number = /^\s*[-+]?(\d+\.?\d*|\.\d+)\s*$/.test(value) ? Number(value) : NaN;
+  if (!(Math.abs(number) <= MAX_INT)) throw invalid(name, value, 'a number of seconds');
+  return Math.min(Math.max(0, number), MAX_SECONDS);
+}
+
+/** Parser of the text encoding: column values are decoded as UTF-8, so the server must send that. */
+function utf8(value, name) {
+  if (!['', 'auto', 'utf8', 'unicode'].includes(value.toLowerCase().replace(/[^a-z0-9]/g, ''))) {
+    throw invalid(name, value, 'UTF8, as values are decoded from that');
+  }
+}
+
+/** Parser of a TLS version, in any case; an empty text sets no bound. */
+function tlsVersion(value, name) {
+  if (value === '') return undefined;
+  const version = TLS_VERSIONS.find(known => known.toLowerCase() === value.toLowerCase());
+  if (!version) throw invalid(name, value, `one of ${TLS_VERSIONS.join(', ')}`);
+  return version;
+}
+
+/** Parser of a version of the PostgreSQL protocol, to its number in StartupMessage. */
+function protocolVersion(value, name) {
+  if (!Object.hasOwn(PROTOCOLS, value)) throw invalid(name, value, '3.0, 3.2 or latest');
+  return PROTOCOLS[value];
+}
+
+/**
+ * Parser of `require_auth`: methods that may be used, or, each with a "!" before it, those that may not.
+ *
+ * @param {string} value a list with commas; an empty one allows every method
+ * @param {string} name the option's name
+ * @returns {{allowed: Set<string>, named: Set<string>, single: string|null}} the allowed methods that
+ *   this client has; those among them that were named, not just left over; the one named method, if it is one
+ * @throws {TypeError} for an unknown or repeated method, a mix of both kinds, or when no method is left
+ */
+function requireAuth(value, name) {
+  const items = value === '' ? [] : value.split(',');
+  const negative = items.length === 0 || items[0].startsWith('!');
+  const methods = items.map(item => item.replace('!', ''));
+  for (const [index, method] of methods.entries()) {
+    if (!METHODS.includes(method) && !FOREIGN_METHODS.includes(method)) {
+      throw invalid(name, value, `a list of ${[...METHODS, ...FOREIGN_METHODS].join(', ')}`);
+    }
+    if (items[index].startsWith('!') !== negative) {
+      throw new TypeError(`${name} must not mix methods with "!" and without, as in "${value}"`);
+    }
+    if (methods.indexOf(method) !== index) throw new TypeError(`${name} has "${method}" more than once`);
+  }
+  const allowed = new Set(METHODS.filter(method => methods.includes(method) !== negative));
+  if (allowed.size === 0) throw new TypeError(`${name} allows no method that is supported: "${value}"`);
+  const named = new Set(negative ? [] : allowed);
+  return { allowed, named, single: named.size === 1 && methods.length === 1 ? methods[0] : null };
+}
+
+/**
+ * @param {string} name the option
+ * @param {string} value its text, shown
+ * @param {string} expected what it must be
+ * @returns {TypeError} the error to throw
+ */
+function invalid(name, value, expected) {
+  return new TypeError(`${name} must be ${expected}, not "${value}"`);
+}
+
+module.exports = { OPTIONS, ENCRYPTED, VERIFIED, isOption, integer, invalid };
