@@ -128,7 +128,9 @@ async function look({ binaries, version }) {
     ...process.platform === 'darwin' ? { DYLD_LIBRARY_PATH: library } : { LD_LIBRARY_PATH: library },
   };
   const text = await run(path.join(bin, 'postgres'), ['--version'], { ...serverIds(), env });
-  return { bin, env, version: parseInt(/(\d+)/.exec(text)[1], 10) };
+  const actual = parseInt(/(\d+)/.exec(text)[1], 10);
+  if (!binaries && actual !== Number(version)) throw new Error(`${bin} has PostgreSQL ${actual}, not ${version}`);
+  return { bin, env, version: actual };
 }
 
 module.exports = { findBinaries };

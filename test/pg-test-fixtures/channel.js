@@ -164,7 +164,6 @@ class Channel {
     this.#abandoned = true;
     this.#queue = [];
     this.#head = this.#waiting = 0;
-    this.#chunks = this.record ? this.#chunks : [];
     clearTimeout(this.#timer);
     // Read on, to see the other side's end.
     this.from.resume();

@@ -32,13 +32,31 @@ async function makeTemplate({ bin, version, env }) {
 }
 
 /**
+ * A directory for a server: its files, and in it `socket` for its Unix socket, which everybody may connect to.
+ * @returns {string}
+ */
+function makeServerDirectory() {
+  const { uid, gid } = serverIds();
+  const directory = makeDirectory('server', serverIds());
+  const sockets = path.join(directory, 'socket');
+  fs.mkdirSync(sockets);
+  fs.chmodSync(sockets, 0o755);
+  if (uid !== undefined) fs.chownSync(sockets, uid, gid);
+  return directory;
+}
+
+/**
  * Copies a data directory as the server's user.
  * @param {string} from
  * @param {string} to must not be there yet
+ * @param {{running?: boolean}} [options] `running`: a server is at work there, so files may vanish meanwhile
  * @returns {Promise<void>}
  */
-async function copyData(from, to) {
-  await run('cp', ['-Rp', from, to], serverIds());
+async function copyData(from, to, { running = false } = {}) {
+  await run('cp', ['-Rp', from, to], serverIds()).catch(error => {
+    const vanished = error.stderr?.trim().split('\n').every(line => /No such file or directory/.test(line));
+    if (!running || !vanished) throw error;
+  });
 }
 
 /**
@@ -120,4 +138,6 @@ function hbaText(auth, hba) {
   return [...lines, ''].join('\n');
 }
 
-module.exports = { ADMIN, SETTINGS, makeCluster, copyData, writeServerFile, configText, hbaText };
+module.exports = {
+  ADMIN, SETTINGS, makeServerDirectory, makeCluster, copyData, writeServerFile, configText, hbaText,
+};

@@ -1,13 +1,18 @@
 'use strict';
 
 const { findBinaries } = require('./binaries.js');
+const { findBrowser, launchBrowser } = require('./browser.js');
 const { makeCertificates } = require('./certificates.js');
 const { have, skipUnless } = require('./have.js');
+const { startPgBouncer } = require('./pgbouncer.js');
 const { freePort } = require('./ports.js');
 const { startProxy } = require('./proxy.js');
 const { SAMPLE_ID } = require('./sample.js');
 const { startServer } = require('./server.js');
+const { startStandby } = require('./standby.js');
 
 module.exports = {
-  startServer, startProxy, makeCertificates, findBinaries, freePort, have, skipUnless, SAMPLE_ID,
+  startServer, startStandby, startProxy, startPgBouncer,
+  makeCertificates, findBinaries, findBrowser, launchBrowser,
+  have, skipUnless, freePort, SAMPLE_ID,
 };

@@ -13,7 +13,7 @@ const { serverIds } = require('./user.js');
 const MODES = { smart: 'SIGTERM', fast: 'SIGINT', immediate: 'SIGQUIT' };
 
 /** Milliseconds that starting and stopping may take. */
-const LIMIT = 60000;
+const LIMIT = { start: 60000, stop: 15000 };
 
 /** The server process of one data directory. */
 class Postmaster {
@@ -57,10 +57,12 @@ class Postmaster {
       child.once('error', error => { failure = error; resolve(); });
       child.once('exit', (code, signal) => { failure = new Error(`the server ended with ${signal ?? code}`); resolve(); });
     }).then(() => { if (this.#child === child) this.#child = undefined; });
-    for (const until = Date.now() + LIMIT; !this.#isReady(child.pid); await sleep(5)) {
-      if (Date.now() > until) failure = new Error(`the server wasn't ready after ${LIMIT} ms`);
+    for (const until = Date.now() + LIMIT.start; !this.#isReady(child.pid); await sleep(5)) {
+      if (Date.now() > until) failure = new Error(`the server wasn't ready after ${LIMIT.start} ms`);
       if (!failure) continue;
+      child.ref();
       child.kill('SIGQUIT');
+      await this.#exited;
       const text = fs.readFileSync(this.logFile).subarray(logged).toString();
       failure.message += `\n${text}`;
       if (/Address already in use|could not bind/.test(text)) failure.code = 'EADDRINUSE';
@@ -79,7 +81,7 @@ class Postmaster {
   }
 
   /**
-   * Shuts the server down and waits for it.
+   * Shuts the server down and waits for it; when it takes too long, by the immediate mode.
    * @param {'smart' | 'fast' | 'immediate'} mode PostgreSQL's: wait for clients, end their sessions, or end at once
    * @returns {Promise<void>}
    */
@@ -88,7 +90,7 @@ class Postmaster {
     if (!child) return;
     child.ref();
     child.kill(MODES[mode]);
-    const timer = setTimeout(() => child.kill('SIGQUIT'), LIMIT);
+    const timer = setTimeout(() => child.kill('SIGQUIT'), LIMIT.stop);
     await this.#exited;
     clearTimeout(timer);
   }

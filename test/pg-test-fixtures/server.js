@@ -7,15 +7,13 @@ const path = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { findBinaries } = require('./binaries.js');
 const { makeCertificates } = require('./certificates.js');
-const { ADMIN, SETTINGS, makeCluster, writeServerFile, configText, hbaText } = require('./cluster.js');
+const { ADMIN, SETTINGS, makeServerDirectory, makeCluster, writeServerFile, configText, hbaText } = require('./cluster.js');
 const { findExternal } = require('./external.js');
-const { makeDirectory, run } = require('./guardian.js');
-const { need } = require('./have.js');
 const { freePort } = require('./ports.js');
 const { Postmaster } = require('./postmaster.js');
+const { psql } = require('./psql.js');
 const { loadSample } = require('./sample.js');
 const { Session } = require('./session.js');
-const { serverIds } = require('./user.js');
 
 /** A server of our own. `startServer` and `startStandby` give it. */
 class Server {
@@ -170,23 +168,6 @@ class Server {
   }
 }
 
-/**
- * Runs psql.
- * @param {string} url
- * @param {string} text
- * @param {{args?: string[], env?: object}} [options]
- * @returns {Promise<string>}
- * @throws {Error} when psql is missing, or with what it says
- */
-async function psql(url, text, { args = ['-A', '-t'], env = {} } = {}) {
-  // The password goes by the environment: a command line can be seen by everybody.
-  const bare = new URL(url);
-  const password = decodeURIComponent(bare.password);
-  bare.password = '';
-  return run(need('psql'), ['-X', '-q', '-v', 'ON_ERROR_STOP=1', ...args, '-d', bare.href, '-c', text],
-    { env: { PATH: process.env.PATH, LC_ALL: 'C.UTF-8', ...password ? { PGPASSWORD: password } : {}, ...env } });
-}
-
 /** SQL string. */
 const literal = text => `'${String(text).replaceAll('\'', '\'\'')}'`;
 /** SQL name. */
@@ -259,12 +240,8 @@ async function startServer(options = {}) {
   const password = options.password ?? (typeof listed === 'string' ? listed : undefined) ??
     (NEEDS_PASSWORD.test(method) ? 'postgres' : undefined);
 
-  const directory = makeDirectory('server', serverIds());
+  const directory = makeServerDirectory();
   const data = await makeCluster(binaries, directory);
-  fs.mkdirSync(path.join(directory, 'socket'));
-  fs.chmodSync(path.join(directory, 'socket'), 0o755);
-  const { uid, gid } = serverIds();
-  if (uid !== undefined) fs.chownSync(path.join(directory, 'socket'), uid, gid);
 
   const tlsSettings = {};
   if (certificates) {
@@ -310,4 +287,4 @@ async function startServer(options = {}) {
   }
 }
 
-module.exports = { Server, startServer, psql };
+module.exports = { Server, startServer };
