@@ -1,0 +1,201 @@
+'use strict';
+
+const { Authenticator } = require('./auth');
+const { sendCancel } = require('./cancel');
+const { Attempt, dial } = require('./dial');
+const { ConnectionError, PostgresError } = require('./errors');
+const { lookup } = require('./passfile');
+const { FrameReader } = require('./reader');
+const { Startup } = require('./startup');
+const { inOrder, nameOf, targets } = require('./targets');
+const { endPoint } = require('./tls');
+
+const VERSION_3_0 = 0x30000;
+
+/** What each sslmode tries, in this order; `try` takes no for an answer. */
+const ENCRYPT = { disable: ['no'], allow: ['no', 'must'], prefer: ['try', 'no'] };
+
+/** SQLSTATEs by which a server says that it does not know the protocol version: 08P01, 0A000. */
+const NO_SUCH_PROTOCOL = ['08P01', '0A000'];
+
+/**
+ * Connects to the first of the configured hosts that gives the session that is wanted.
+ *
+ * @param {object} config as `resolve()` of config.js gives it
+ * @param {object} hooks
+ * @param {function(): (Buffer|null)} hooks.flight the requests that wait in the client, encoded; called at most
+ *   once, when they can ride with the last message of authentication
+ * @param {function(object): void} hooks.ready called in the handling of the first ReadyForQuery, with the
+ *   session `{ transport, reader, parameters, backendKey, processId, protocolVersion, transactionStatus,
+ *   encrypted, cancel }`; frames after it go to whatever is `reader.handler` then
+ * @param {function(object): void} hooks.notice fields of a NoticeResponse
+ * @param {AbortSignal} [signal] ends connecting
+ * @returns {Promise<void>} resolves after `ready`
+ * @throws {PostgresError|ConnectionError|AbortError|AggregateError} an AggregateError when there was more than
+ *   one place to try and none would do
+ */
+async function connect(config, hooks, signal) {
+  let flight;
+  const once = { ...hooks, flight: () => flight === undefined ? flight = hooks.flight?.() ?? null : flight };
+  const wishes = config.target_session_attrs === 'prefer-standby' ? ['standby', 'any'] : [config.target_session_attrs];
+  let failures;
+  for (const wanted of wishes) {
+    failures = [];
+    for (const entry of inOrder(config, config.hosts)) {
+      const password = lazyPassword(config, entry);
+      for (const target of await places(config, entry, signal, failures)) {
+        const { error, final } = await connectTo(config, { target, wanted, password }, once, signal);
+        if (error === undefined) return;
+        if (final) throw error;
+        failures.push({ where: target.where, error });
+      }
+    }
+  }
+  if (failures.length === 1) throw failures[0].error;
+  throw together(failures);
+}
+
+/**
+ * @returns {Promise<object[]>} the targets of a host; none when its name has no address, which is a failure
+ * @throws {AbortError|ConnectionError} when connecting was aborted
+ */
+async function places(config, entry, signal, failures) {
+  const attempt = new Attempt(nameOf(entry), { seconds: config.connect_timeout, signal });
+  try {
+    return await targets(config, entry, attempt);
+  } catch (cause) {
+    const error = attempt.fail(cause);
+    if (signal?.aborted) throw error;
+    failures.push({ where: nameOf(entry), error });
+    return [];
+  } finally {
+    attempt.release();
+  }
+}
+
+/** @returns {AggregateError} all that went wrong; its code is the last one's */
+function together(failures) {
+  const list = failures.map(({ where, error }) => {
+    return error.message.startsWith(where) ? error.message : `${where}: ${error.message}`;
+  });
+  const all = new AggregateError(failures.map(({ error }) => error), `no connection could be made: ${list.join('; ')}`);
+  all.code = failures[failures.length - 1].error.code;
+  return all;
+}
+
+/**
+ * Makes a function that gets the password for a host, once.
+ * @returns {function(): Promise<string|undefined>}
+ */
+function lazyPassword(config, { host, hostaddr, port }) {
+  const { user, database, require_auth: { allowed }, passfile } = config;
+  const get = async () => {
+    if (allowed.size === 1 && allowed.has('none')) return undefined;
+    const { password } = config;
+    if (typeof password !== 'function') return password ?? lookup(passfile, { host: host ?? hostaddr, port, database, user });
+    let given;
+    try {
+      given = await password({ host: host ?? hostaddr, port, user, database });
+    } catch (cause) {
+      throw new ConnectionError(`the password function failed: ${cause?.message ?? cause}`, { code: '28000', cause });
+    }
+    if (given === undefined || given === null) return undefined;
+    if (typeof given === 'string' && !given.includes('\0')) return given;
+    throw new ConnectionError('the password function gave no string', { code: '28000' });
+  };
+  let promise;
+  return () => promise ??= get();
+}
+
+/**
+ * Connects to one target, in as many ways as the configuration allows and its answers suggest.
+ * @returns {Promise<{error: Error|undefined, final: boolean}>} final: no other place is to be tried
+ */
+async function connectTo(config, { target, wanted, password }, hooks, signal) {
+  const ways = ENCRYPT[target.sslmode] ?? ['must'];
+  let way = 0;
+  let version = config.max_protocol_version;
+  let early = true;
+  for (;;) {
+    const attempt = new Attempt(target.where, { seconds: config.connect_timeout, signal });
+    // What became of the attempt, for choosing the next one.
+    const state = { auth: null, startup: null };
+    try {
+      await open(config, { target, wanted, password, encrypt: ways[way], version, early }, attempt, state, hooks);
+      return {};
+    } catch (failure) {
+      const error = attempt.fail(failure);
+      if (signal?.aborted) return { error, final: true };
+      const { auth, startup } = state;
+      // Requests that may have been carried out are not sent again.
+      const mayRepeat = !startup?.flown || (error instanceof PostgresError && !auth.done);
+      if (mayRepeat && auth?.unbound && early) {
+        early = false;
+      } else if (mayRepeat && refusedVersion(error, startup) && config.min_protocol_version === VERSION_3_0) {
+        version = VERSION_3_0;
+      } else if (mayRepeat && ways.length > way + 1 && otherWay(ways[way], error, attempt, state)) {
+        way++;
+      } else {
+        return { error, final: !mayRepeat || startup?.flown || !mayMoveOn(error, attempt) };
+      }
+    }
+  }
+}
+
+/** Whether a server that was asked for protocol 3.2 does not know that there are minor versions. */
+function refusedVersion(error, startup) {
+  if (!startup || startup.requested === VERSION_3_0) return false;
+  if (error instanceof PostgresError) return startup.first && NO_SUCH_PROTOCOL.includes(error.code);
+  return !startup.answered && error.code === '08006';
+}
+
+/** Whether to try once more with TLS (sslmode allow) or without (prefer). */
+function otherWay(way, error, attempt, { auth }) {
+  if (way === 'no') return error.code === '28000';
+  if (auth === null) return attempt.doing === 'TLS handshake';
+  // A password that was given away under TLS does not go again without.
+  return auth.encrypted && !auth.answered && error instanceof PostgresError && error.code === '28000';
+}
+
+/** Whether another place may do better: libpq's rules, and servers that close the connection or time out. */
+function mayMoveOn(error, attempt) {
+  if (error instanceof PostgresError) return error.code === '57P03';
+  if (error.code === '08001' || error.code === '08006') return true;
+  return attempt.doing === 'connecting';
+}
+
+/** Makes one connection. */
+async function open(config, { target, wanted, password, encrypt, version, early }, attempt, state, hooks) {
+  // It may take a while, and the other steps need not wait for it.
+  const secret = password();
+  secret.catch(error => attempt.fail(error));
+  const socket = await dial(config, target, attempt, encrypt);
+  const given = await attempt.wait(resolve => secret.then(resolve, () => {}));
+  const auth = state.auth = new Authenticator(config, {
+    password: given,
+    encrypted: socket !== null,
+    local: target.local,
+    binding: socket === null || config.channel_binding === 'disable' ? null : endPoint(socket)
+  });
+  const startup = state.startup = new Startup({
+    config, wanted, attempt, auth, early, version, flight: hooks.flight, notice: fields => hooks.notice?.(fields)
+  });
+  const reader = new FrameReader(startup);
+  await startup.run(reader, () => {
+    attempt.release();
+    const { backendKey } = startup;
+    hooks.ready({
+      transport: attempt.transport,
+      reader,
+      parameters: startup.parameters,
+      backendKey,
+      processId: backendKey?.readInt32BE(0),
+      protocolVersion: startup.version,
+      transactionStatus: 'I',
+      encrypted: socket !== null,
+      cancel: () => sendCancel(config, target, socket !== null, backendKey)
+    });
+  });
+}
+
+module.exports = { connect };

@@ -1,0 +1,224 @@
+'use strict';
+
+const net = require('node:net');
+const tls = require('node:tls');
+const { AbortError, ConnectionError, PostgresError, protocolError } = require('./errors');
+const { tlsOptions } = require('./tls');
+const { Transport } = require('./transport');
+
+const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
+const YES = 83; // S
+const NO = 78; // N
+const ERROR = 69; // E
+
+/** Longest pause in ms before a Unix socket whose backlog is full is tried again. */
+const MAX_PAUSE = 50;
+
+/**
+ * One try to connect, from the first step to the last: its clock, what it is doing, what it has opened. However
+ * it fails, at whatever step, everything is closed and whoever waits is told where, what and why.
+ */
+class Attempt {
+  #seconds;
+  #timer;
+  #signal;
+  #reject = null;
+  #over = false;
+
+  /**
+   * @param {string} where for messages
+   * @param {object} [limits]
+   * @param {number} [limits.seconds=0] connect_timeout; 0 for none
+   * @param {AbortSignal} [limits.signal]
+   */
+  constructor(where, { seconds = 0, signal } = {}) {
+    this.where = where;
+    this.doing = 'connecting';
+    /** @type {Transport|null} */
+    this.transport = null;
+    /** The caller's stream below a TLS one. */
+    this.stream = null;
+    this.error = null;
+    this.#seconds = seconds;
+    this.#signal = signal;
+    if (seconds > 0) this.#timer = setTimeout(() => this.#expire(), seconds * 1000);
+    if (signal?.aborted) this.aborted();
+    else signal?.addEventListener('abort', this.aborted);
+  }
+
+  aborted = () => {
+    const { reason } = this.#signal;
+    this.#fail(reason instanceof ConnectionError ? reason : new AbortError('connecting was aborted', reason));
+  };
+
+  #expire() {
+    this.fail(new ConnectionError(`no success within ${this.#seconds} s (connect_timeout)`, { code: '08001' }));
+  }
+
+  /**
+   * Waits for something that may never come.
+   * @template T
+   * @param {function(function(T): void): void} start is given what to call when it came
+   * @returns {Promise<T>} rejects when the attempt fails
+   */
+  wait(start) {
+    return new Promise((resolve, reject) => {
+      this.#reject = reject;
+      if (this.error !== null) reject(this.error);
+      else start(resolve);
+    });
+  }
+
+  /**
+   * Ends the attempt.
+   * @param {Error} [error] none for: the server has closed the connection
+   * @returns {Error} what the attempt has failed of
+   */
+  fail(error = new ConnectionError('the server closed the connection', { code: '08006' })) {
+    if (error instanceof PostgresError) return this.#fail(error);
+    if (error === this.error) return error;
+    const code = error.code ?? '08001';
+    const cause = error instanceof ConnectionError ? error.cause : error;
+    return this.#fail(new ConnectionError(`${this.where}: ${this.doing}: ${error.message}`, { code, cause }));
+  }
+
+  #fail(error) {
+    if (this.#over) return this.error ?? error;
+    this.error = error;
+    this.release();
+    this.transport?.destroy();
+    this.stream?.destroy();
+    this.#reject?.(error);
+    return error;
+  }
+
+  /** The attempt has succeeded: what it has opened is no longer its own. */
+  release() {
+    this.#over = true;
+    clearTimeout(this.#timer);
+    this.#signal?.removeEventListener('abort', this.aborted);
+  }
+
+  /** Makes a new transport the one whose end is the attempt's. */
+  own(transport) {
+    this.transport = transport;
+    transport.onclose = error => this.fail(error);
+    return transport;
+  }
+}
+
+/**
+ * Opens a stream to a server: TCP, a Unix socket or the caller's own; then TLS on it, if wanted.
+ *
+ * @param {object} config resolved
+ * @param {object} target one of `targets()`
+ * @param {Attempt} attempt
+ * @param {'no'|'try'|'must'} encrypt `try` goes on without TLS when the server has none
+ * @returns {Promise<tls.TLSSocket|null>} the TLS socket, if there is one; the transport is `attempt.transport`
+ */
+async function dial(config, target, attempt, encrypt) {
+  const options = encrypt === 'no' ? null : tlsOptions(config, target);
+  const direct = options !== null && config.sslnegotiation === 'direct';
+  // TLS on a socket of Node's own making can read into the transport's memory, one that is wrapped cannot.
+  if (direct && !config.socket) return startTls(config, target, attempt, options);
+  await openStream(config, target, attempt);
+  if (options === null) return null;
+  const stream = direct ? attempt.transport.detach() : await requestTls(attempt, encrypt);
+  return stream && startTls(config, target, attempt, options, stream);
+}
+
+/** Connects without TLS, or takes the caller's stream. */
+async function openStream(config, target, attempt) {
+  attempt.doing = 'connecting';
+  if (config.socket) {
+    const stream = await ownStream(config, target, attempt);
+    attempt.own(new Transport()).attach(stream);
+    if (stream.connecting) await attempt.wait(resolve => stream.once('connect', resolve));
+    return;
+  }
+  for (let pause = 1; ; pause = Math.min(2 * pause, MAX_PAUSE)) {
+    const transport = attempt.own(new Transport());
+    const socket = net.connect({ ...target.address, onread: transport.onread });
+    transport.attach(socket);
+    const busy = await attempt.wait(resolve => {
+      socket.once('connect', () => resolve(false));
+      transport.onclose = error => error?.code === 'EAGAIN' ? resolve(true) : attempt.fail(error);
+    });
+    if (!busy) {
+      attempt.own(transport);
+      return keepAlive(config, socket);
+    }
+    let timer;
+    try {
+      await attempt.wait(resolve => { timer = setTimeout(resolve, pause); });
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}
+
+/** The caller's Duplex; one that comes too late is closed again. */
+function ownStream({ socket }, { host, port }, attempt) {
+  return attempt.wait(resolve => {
+    const give = stream => {
+      if (typeof stream?.write !== 'function' || typeof stream.on !== 'function') {
+        attempt.fail(new ConnectionError('the socket function gave no Duplex stream', { code: '08001' }));
+      } else if (stream.destroyed) {
+        attempt.fail(new ConnectionError('the socket is closed already', { code: '08003' }));
+      }
+      if (attempt.error) stream?.destroy?.();
+      else resolve(attempt.stream = stream);
+    };
+    if (typeof socket !== 'function') give(socket);
+    else new Promise(made => made(socket({ host, port }))).then(give).catch(error => attempt.fail(error));
+  });
+}
+
+/**
+ * Sends an SSLRequest. The answer is one byte and nothing else: bytes behind it would be read as if they had
+ * come through TLS (CVE-2021-23222).
+ * @returns {Promise<import('stream').Duplex|null>} the stream to do TLS on; null to go on without
+ */
+function requestTls(attempt, encrypt) {
+  const { transport } = attempt;
+  attempt.doing = 'asking for TLS';
+  return attempt.wait(resolve => {
+    transport.onchunk = (chunk, length) => {
+      // No word of an error is passed on: nobody knows yet who sent it (CVE-2024-10977).
+      if (chunk[0] === ERROR) attempt.fail(protocolError('the server answers with an error instead of yes or no'));
+      else if (length > 1) attempt.fail(protocolError('unencrypted bytes behind the answer, maybe an attack'));
+      else if (chunk[0] === YES) resolve(transport.detach());
+      else if (chunk[0] !== NO) attempt.fail(protocolError(`the server answers 0x${chunk.toString('hex', 0, 1)}`));
+      else if (encrypt === 'must') attempt.fail(new ConnectionError('the server does not support TLS', { code: '08001' }));
+      else resolve(null);
+      transport.onchunk = () => attempt.fail(protocolError('more bytes than the answer'));
+    };
+    transport.write(SSL_REQUEST);
+  });
+}
+
+/** Starts TLS, on a stream or on a new connection. */
+async function startTls(config, target, attempt, options, stream) {
+  const transport = attempt.own(new Transport());
+  attempt.stream = stream ?? null;
+  const to = stream ? { socket: stream } : { ...target.address, onread: transport.onread };
+  const socket = tls.connect({ ...options, ...to });
+  transport.attach(socket);
+  if (!stream) {
+    await attempt.wait(resolve => socket.once('connect', resolve));
+    keepAlive(config, socket);
+  }
+  attempt.doing = 'TLS handshake';
+  await attempt.wait(resolve => socket.once('secureConnect', resolve));
+  if (options.ALPNProtocols !== undefined && socket.alpnProtocol !== options.ALPNProtocols[0]) {
+    throw attempt.fail(protocolError('the server did not agree on the protocol "postgresql" (ALPN)'));
+  }
+  return socket;
+}
+
+/** Of libpq's keepalive options Node knows the first two. */
+function keepAlive({ keepalives, keepalives_idle: idle }, socket) {
+  socket.setKeepAlive(keepalives, idle * 1000);
+}
+
+module.exports = { Attempt, dial };
