@@ -164,7 +164,7 @@ function addDefaults(values, env) {
 }
 
 /**
- * Settles `sslmode` where `ssl` or `sslrootcert=system` has a say in it.
+ * Settles `sslmode` where `ssl` or other options have a say in it.
  *
  * @param {object} result the options so far
  * @param {object|boolean|undefined} ssl the option `ssl`
@@ -172,7 +172,7 @@ function addDefaults(values, env) {
  * @returns {string|undefined} the mode; undefined leaves it to each host
  * @throws {TypeError} when the config contradicts itself
  */
-function sslMode({ sslmode, sslrootcert }, ssl, given) {
+function sslMode({ sslmode, sslrootcert, sslcert, channel_binding: binding }, ssl, given) {
   const system = sslrootcert === 'system' ? 'verify-full' : undefined;
   if (ssl === false) {
     if (ENCRYPTED.includes(given)) throw new TypeError(`ssl is false, but sslmode is "${given}"`);
@@ -182,7 +182,9 @@ function sslMode({ sslmode, sslrootcert }, ssl, given) {
     if (given === 'disable') throw new TypeError('ssl is given, but sslmode is "disable"');
     return given ?? (VERIFIED.includes(sslmode) ? sslmode : system ?? 'require');
   }
-  return sslmode ?? system;
+  // Without TLS these would have no effect, or none but an error: whoever gives one has a server with TLS.
+  const prefer = sslrootcert || sslcert || binding === 'require' ? 'prefer' : undefined;
+  return sslmode ?? system ?? prefer;
 }
 
 /**
