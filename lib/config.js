@@ -23,7 +23,8 @@ const SESSION_VARIABLES = { PGDATESTYLE: 'datestyle', PGTZ: 'timezone', PGGEQO: 
  *
  * @param {object|string|URL} [config] options by name, or a connection string. In an object an unknown
  *   name is a parameter for the server, and an option that is undefined, null or '' counts as not given
- * @param {object} [overrides] `{ host, port, ssl }`, the arguments of `connect()`
+ * @param {object} [overrides] `{ port, host, ssl }`, the arguments of `connect()`: as in net.connect, a port
+ *   that is no number is the path of a socket, and a port without any host is one of localhost
  * @param {Object<string, string>} [env=process.env] the environment
  * @returns {object} the options by libpq's names; secrets are readable but not enumerable
  * @throws {TypeError} when something does not make sense: it names the option and, unless secret, the value
@@ -32,7 +33,7 @@ function resolve(config, overrides, env = process.env) {
   const { values, parameters, own } = typeof config === 'string' || config instanceof URL
     ? { values: conninfo.parse(String(config), isOption), parameters: Object.create(null), own: {} }
     : fromObject(config ?? {});
-  const ssl = override(values, own, overrides ?? {});
+  const { ssl, onlyPort } = override(values, own, overrides ?? {});
   const sslmodeGiven = values.get('sslmode');
   addDefaults(values, env);
 
@@ -56,8 +57,7 @@ function resolve(config, overrides, env = process.env) {
   if (own.socket) result.socket = own.socket;
   result.sslmode = sslMode(result, ssl, sslmodeGiven);
   checkTls(result);
-  const byPort = overrides?.port !== undefined && overrides.host === undefined;
-  result.hosts = hostList(values, result, byPort || own.socket ? 'localhost' : defaultHost());
+  result.hosts = hostList(values, result, onlyPort || own.socket ? 'localhost' : defaultHost());
   result.parameters = startupParameters(values, parameters, env);
   hide(result, 'password', own.password ?? (values.get('password') || undefined));
   hide(result, 'sslpassword', values.get('sslpassword') || undefined);
@@ -129,10 +129,15 @@ function startupName(name) {
  *
  * @param {Map<string, string>} values the options, changed in place
  * @param {object} own our own options
- * @param {object} overrides `{ host, port, ssl }`
- * @returns {object|boolean|undefined} what is to be taken for `ssl`
+ * @param {object} overrides `{ port, host, ssl }`
+ * @returns {{ssl: object|boolean|undefined, onlyPort: boolean}} what is to be taken for `ssl`, and whether a
+ *   port was named alone
  */
-function override(values, own, { host, port, ssl }) {
+function override(values, own, { port, host, ssl }) {
+  if (typeof port === 'string' && !/^\d+$/.test(port)) {
+    host = port.startsWith('@') ? port : path.resolve(port);
+    port = undefined;
+  }
   if (host !== undefined) {
     if (typeof host !== 'string') throw new TypeError(`host must be a string, not ${aTypeOf(host)}`);
     values.set('host', host);
@@ -140,7 +145,7 @@ function override(values, own, { host, port, ssl }) {
     values.set('hostaddr', '');
   }
   if (port !== undefined) values.set('port', String(port));
-  return checkSsl(ssl) ?? own.ssl;
+  return { ssl: checkSsl(ssl) ?? own.ssl, onlyPort: port !== undefined && host === undefined };
 }
 
 /**

@@ -177,7 +177,21 @@ describe('the arguments of connect()', () => {
     assert.deepEqual(places({}, { port: 5433 }), ['localhost:5433']);
   });
 
-  it('may be the path of a socket', () => {
+  it('may have the path of a socket in place of the port', () => {
+    for (const [port, expected] of [
+      ['/tmp/.s.PGSQL.7', '/tmp/.s.PGSQL.7'],
+      ['.s.PGSQL.7', path.resolve('.s.PGSQL.7')],
+      ['/nowhere', '/nowhere/.s.PGSQL.5433'],
+      ['@x', '\0x/.s.PGSQL.5433']
+    ]) {
+      const [place] = read({ host: 'c', hostaddr: '10.0.0.1', port: 5433 }, { port }).hosts;
+      assert.equal(socketPath(place.host, place.port), expected);
+      assert.equal(place.hostaddr, undefined);
+    }
+    assert.deepEqual(places({}, { port: '5433' }), ['localhost:5433']);
+  });
+
+  it('may have it in place of the host', () => {
     const [{ host, port, sslmode }] = read({ sslmode: 'require' }, { host: '/tmp/.s.PGSQL.5433' }).hosts;
     assert.equal(socketPath(host, port), '/tmp/.s.PGSQL.5433');
     assert.equal(sslmode, 'disable');
