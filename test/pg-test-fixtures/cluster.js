@@ -89,7 +89,6 @@ const SETTINGS = {
   listen_addresses: '127.0.0.1',
   fsync: false,
   full_page_writes: false,
-  synchronous_commit: false,
   // Shared memory in files below the data directory, so that none is left in the system by a server killed hard.
   dynamic_shared_memory_type: 'mmap',
   wal_level: 'logical',

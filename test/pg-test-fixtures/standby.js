@@ -24,7 +24,7 @@ class Standby extends Server {
    * @returns {Promise<void>}
    */
   async catchUp() {
-    // A commit that is waited for also flushes the earlier ones that weren't; it has to have written something.
+    // A commit that writes something and is waited for also flushes the earlier ones that weren't.
     await this.primary.sql('SET synchronous_commit = local; SELECT pg_logical_emit_message(true, \'fixtures\', \'\')');
     const [{ lsn }] = await this.primary.sql('SELECT pg_current_wal_flush_lsn() AS lsn');
     await this.#until(`SELECT pg_last_wal_replay_lsn() >= '${lsn}' AS done`, 'the standby does not catch up');
