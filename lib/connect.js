@@ -2,7 +2,7 @@
 
 const { Authenticator } = require('./auth');
 const { sendCancel } = require('./cancel');
-const { Attempt, dial } = require('./dial');
+const { Attempt, dial, CONNECTING, HANDSHAKE } = require('./dial');
 const { ConnectionError, PostgresError } = require('./errors');
 const { lookup } = require('./passfile');
 const { FrameReader } = require('./reader');
@@ -14,6 +14,13 @@ const VERSION_3_0 = 0x30000;
 
 /** What each sslmode tries, in this order; `try` takes no for an answer. */
 const ENCRYPT = { disable: ['no'], allow: ['no', 'must'], prefer: ['try', 'no'] };
+
+/*
+ * What was found out about a server that is less than usual, so that the next connection need not find it out
+ * again: an old pooler does not negotiate the protocol version, another has no channel binding.
+ */
+const MAX_LESSONS = 1000;
+const lessons = new Map();
 
 /** SQLSTATEs by which a server says that it does not know the protocol version: 08P01, 0A000. */
 const NO_SUCH_PROTOCOL = ['08P01', '0A000'];
@@ -114,8 +121,12 @@ function lazyPassword(config, { host, hostaddr, port }) {
 async function connectTo(config, { target, wanted, password }, hooks, signal) {
   const ways = ENCRYPT[target.sslmode] ?? ['must'];
   let way = 0;
-  let version = config.max_protocol_version;
-  let early = true;
+  let { version, early } = lessons.get(target.where) ?? { version: config.max_protocol_version, early: true };
+  version = Math.max(Math.min(version, config.max_protocol_version), config.min_protocol_version);
+  const learn = () => {
+    if (lessons.size >= MAX_LESSONS) lessons.clear();
+    lessons.set(target.where, { version, early });
+  };
   for (;;) {
     const attempt = new Attempt(target.where, { seconds: config.connect_timeout, signal });
     // What became of the attempt, for choosing the next one.
@@ -131,8 +142,10 @@ async function connectTo(config, { target, wanted, password }, hooks, signal) {
       const mayRepeat = !startup?.flown || (error instanceof PostgresError && !auth.done);
       if (mayRepeat && auth?.unbound && early) {
         early = false;
+        learn();
       } else if (mayRepeat && refusedVersion(error, startup) && config.min_protocol_version === VERSION_3_0) {
         version = VERSION_3_0;
+        learn();
       } else if (mayRepeat && ways.length > way + 1 && otherWay(ways[way], error, attempt, state)) {
         way++;
       } else {
@@ -152,7 +165,7 @@ function refusedVersion(error, startup) {
 /** Whether to try once more with TLS (sslmode allow) or without (prefer). */
 function otherWay(way, error, attempt, { auth }) {
   if (way === 'no') return error.code === '28000';
-  if (auth === null) return attempt.doing === 'TLS handshake';
+  if (auth === null) return attempt.doing === HANDSHAKE;
   // A password that was given away under TLS does not go again without.
   return auth.encrypted && !auth.answered && error instanceof PostgresError && error.code === '28000';
 }
@@ -161,7 +174,7 @@ function otherWay(way, error, attempt, { auth }) {
 function mayMoveOn(error, attempt) {
   if (error instanceof PostgresError) return error.code === '57P03';
   if (error.code === '08001' || error.code === '08006') return true;
-  return attempt.doing === 'connecting';
+  return attempt.doing === CONNECTING;
 }
 
 /** Makes one connection. */

@@ -11,6 +11,10 @@ const YES = 83; // S
 const NO = 78; // N
 const ERROR = 69; // E
 
+/** What an attempt is doing; these two decide whether another one is worth it. */
+const CONNECTING = 'connecting';
+const HANDSHAKE = 'TLS handshake';
+
 /** Longest pause in ms before a Unix socket whose backlog is full is tried again. */
 const MAX_PAUSE = 50;
 
@@ -33,7 +37,7 @@ class Attempt {
    */
   constructor(where, { seconds = 0, signal } = {}) {
     this.where = where;
-    this.doing = 'connecting';
+    this.doing = CONNECTING;
     /** @type {Transport|null} */
     this.transport = null;
     /** The caller's stream below a TLS one. */
@@ -117,6 +121,7 @@ class Attempt {
  * @returns {Promise<tls.TLSSocket|null>} the TLS socket, if there is one; the transport is `attempt.transport`
  */
 async function dial(config, target, attempt, encrypt) {
+  attempt.doing = 'setting up TLS';
   const options = encrypt === 'no' ? null : tlsOptions(config, target);
   const direct = options !== null && config.sslnegotiation === 'direct';
   // TLS on a socket of Node's own making can read into the transport's memory, one that is wrapped cannot.
@@ -129,7 +134,7 @@ async function dial(config, target, attempt, encrypt) {
 
 /** Connects without TLS, or takes the caller's stream. */
 async function openStream(config, target, attempt) {
-  attempt.doing = 'connecting';
+  attempt.doing = CONNECTING;
   if (config.socket) {
     const stream = await ownStream(config, target, attempt);
     attempt.own(new Transport()).attach(stream);
@@ -201,6 +206,7 @@ function requestTls(attempt, encrypt) {
 async function startTls(config, target, attempt, options, stream) {
   const transport = attempt.own(new Transport());
   attempt.stream = stream ?? null;
+  if (!stream) attempt.doing = CONNECTING;
   const to = stream ? { socket: stream } : { ...target.address, onread: transport.onread };
   const socket = tls.connect({ ...options, ...to });
   transport.attach(socket);
@@ -208,7 +214,7 @@ async function startTls(config, target, attempt, options, stream) {
     await attempt.wait(resolve => socket.once('connect', resolve));
     keepAlive(config, socket);
   }
-  attempt.doing = 'TLS handshake';
+  attempt.doing = HANDSHAKE;
   await attempt.wait(resolve => socket.once('secureConnect', resolve));
   if (options.ALPNProtocols !== undefined && socket.alpnProtocol !== options.ALPNProtocols[0]) {
     throw attempt.fail(protocolError('the server did not agree on the protocol "postgresql" (ALPN)'));
@@ -221,4 +227,4 @@ function keepAlive({ keepalives, keepalives_idle: idle }, socket) {
   socket.setKeepAlive(keepalives, idle * 1000);
 }
 
-module.exports = { Attempt, dial };
+module.exports = { Attempt, dial, CONNECTING, HANDSHAKE };

@@ -20,6 +20,7 @@ class Startup {
   #flight;
   #notice;
   #resolve;
+  #asked = false;
   #waiting = false;
 
   /**
@@ -98,7 +99,8 @@ class Startup {
     if (type === 69) throw new PostgresError(decodeFields(buf, start, end));
     if (!this.#auth.done) {
       if (type === 82) return this.#authentication(buf, start, end);
-      if (type === 118 && this.first) return this.#negotiate(buf, start, end);
+      // PgBouncer 1.24 says it twice.
+      if (type === 118 && !this.#asked) return this.#negotiate(buf, start, end);
       throw protocolError(`message of type 0x${type.toString(16)} before authentication is complete`);
     }
     switch (type) {
@@ -127,6 +129,7 @@ class Startup {
   #authentication(buf, start, end) {
     if (end - start < 9) throw protocolError('Authentication of a wrong length');
     if (this.#waiting) throw protocolError('the server goes on before it has our answer');
+    this.#asked = true;
     this.#attempt.doing = 'authenticating';
     const answer = this.#auth.respond(buf.readUInt32BE(start + 5), buf.subarray(start + 9, end));
     if (this.#auth.done) this.#attempt.doing = 'waiting for the session to be ready';
@@ -155,7 +158,9 @@ class Startup {
   /** NegotiateProtocolVersion: the newest version the server has, and the options it does not know. */
   #negotiate(buf, start, end) {
     if (end - start < 13) throw protocolError('NegotiateProtocolVersion of a wrong length');
-    const version = buf.readUInt32BE(start + 5);
+    const newest = buf.readUInt32BE(start + 5);
+    // The documentation says "minor version", PostgreSQL sends both numbers; take either.
+    const version = newest < 0x10000 ? VERSION_3_0 + newest : newest;
     let off = start + 13;
     for (let count = buf.readUInt32BE(start + 9); count > 0; count--) {
       const stop = stringEnd(buf, off, end, 'NegotiateProtocolVersion');
