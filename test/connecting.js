@@ -121,6 +121,9 @@ const SAY = {
   negotiate: (version, ...options) => message('v', version, options.length, ...options.map(name => `${name}\0`))
 };
 
+/** What ends a script when the client has closed the connection. */
+const OVER = new Error('the client has closed the connection');
+
 /** What a script of a fake server has in its hands: one connection, read message by message. */
 class Conversation {
   #data = Buffer.alloc(0);
@@ -145,7 +148,7 @@ class Conversation {
 
   async #bytes(count) {
     while (this.#data.length < count) {
-      if (this.over) throw new Error('the client has closed the connection');
+      if (this.over) throw OVER;
       await new Promise(wake => { this.#wake = wake; });
     }
     const bytes = this.#data.subarray(0, count);
@@ -167,7 +170,7 @@ class Conversation {
     return { type, body: await this.first() };
   }
 
-  say(...messages) { this.socket.write(Buffer.concat(messages)); }
+  say(...messages) { this.socket.write(Buffer.concat(messages.map(part => Buffer.from(part)))); }
 
   /** Reads the SSLRequest, answers yes and goes on in TLS. */
   async startTls(certificate) {
@@ -194,11 +197,11 @@ class FakeServer {
   constructor(script) {
     this.script = script;
     this.conversations = [];
-    this.failures = [];
+    this.running = [];
     this.server = net.createServer(socket => {
       const conversation = new Conversation(socket);
       this.conversations.push(conversation);
-      Promise.resolve(script(conversation, this.conversations.length - 1)).catch(error => this.failures.push(error));
+      this.running.push(script(conversation, this.conversations.length - 1));
     });
   }
 
@@ -213,8 +216,11 @@ class FakeServer {
   /** Everything that clients have sent, as it was on the wire inside TLS. */
   get received() { return this.conversations.map(({ received }) => received).join('\n'); }
 
-  /** Waits until the clients have closed every connection: it is theirs to do. */
-  async closed() { await Promise.all(this.conversations.map(conversation => conversation.closed)); }
+  /** Waits until the clients have closed every connection, which is theirs to do, and the scripts are over. */
+  async closed() {
+    await Promise.all(this.conversations.map(conversation => conversation.closed));
+    for (const script of this.running) await Promise.resolve(script).catch(error => { if (error !== OVER) throw error; });
+  }
 
   stop() {
     for (const { socket } of this.conversations) socket.destroy();
