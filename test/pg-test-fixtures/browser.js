@@ -7,8 +7,9 @@ const { have, need } = require('./have.js');
 
 /** It is to show our pages, without a sandbox (which root can't have) and without talking to anybody else. */
 const ARGUMENTS = [
-  '--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
-  '--disable-component-update', '--disable-sync', '--disable-dev-shm-usage',
+  '--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
+  '--disable-background-networking', '--disable-component-update', '--disable-sync',
+  '--disable-dev-shm-usage',
 ];
 
 /**
@@ -28,7 +29,8 @@ function findBrowser() {
 async function launchBrowser({ args = [], ...options } = {}) {
   const executablePath = need('chromium');
   const { chromium } = require('playwright-core');
-  // Playwright makes the profile in the temporary directory: in ours it is gone with this process, whatever happens.
+  // Playwright makes the profile in the temporary directory: in ours it is gone with this process, whatever
+  // happens.
   const before = process.env.TMPDIR;
   process.env.TMPDIR = makeDirectory('browser');
   try {

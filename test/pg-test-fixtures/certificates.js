@@ -51,31 +51,37 @@ function library() {
 /**
  * Makes a key pair.
  * @param {string} name of its algorithm
- * @returns {Promise<{private: crypto.KeyObject, pair: CryptoKeyPair, algorithm: object}>} for Node and for the X.509 library
+ * @returns {Promise<{private: crypto.KeyObject, pair: CryptoKeyPair, algorithm: object}>} for Node and for
+ *   the X.509 library
  */
 async function makeKeys(name) {
   const { key: [type, options], algorithm } = ALGORITHMS[name] ?? unknown(name);
   const { privateKey, publicKey } = await generateKeyPair(type, options);
+  const webKey = (key, form, use) =>
+    subtle.importKey(form, key.export({ type: form, format: 'der' }), algorithm, true, [use]);
   const pair = {
-    privateKey: await subtle.importKey('pkcs8', privateKey.export({ type: 'pkcs8', format: 'der' }), algorithm, true, ['sign']),
-    publicKey: await subtle.importKey('spki', publicKey.export({ type: 'spki', format: 'der' }), algorithm, true, ['verify']),
+    privateKey: await webKey(privateKey, 'pkcs8', 'sign'),
+    publicKey: await webKey(publicKey, 'spki', 'verify'),
   };
   return { private: privateKey, pair, algorithm };
 }
 
 /** @param {string} name of no algorithm */
 function unknown(name) {
-  throw new RangeError(`no signature algorithm ${JSON.stringify(name)}: one of ${Object.keys(ALGORITHMS).join(', ')}`);
+  const known = Object.keys(ALGORITHMS).join(', ');
+  throw new RangeError(`no signature algorithm ${JSON.stringify(name)}: one of ${known}`);
 }
 
 /**
  * Makes a certificate and its key.
  * @param {object} options as `issue` has them
  * @param {{certificate: object, keys: object} | undefined} issuer undefined: signed by its own key
- * @returns {Promise<{cert: string, key: string, certificate: object, keys: object}>} PEM, and the objects for issuing with
+ * @returns {Promise<{cert: string, key: string, certificate: object, keys: object}>} PEM, and the objects for
+ *   issuing with
  */
 async function makeCertificate({
-  commonName, names = [], addresses = [], usage = 'server', authority = false, passphrase, algorithm = 'ecdsa-sha256',
+  commonName, names = [], addresses = [], usage = 'server', authority = false, passphrase,
+  algorithm = 'ecdsa-sha256',
   notBefore = new Date(Date.now() - DAY), notAfter = new Date(Date.now() + 30 * DAY),
 }, issuer) {
   const x509 = library();
@@ -133,20 +139,28 @@ class Certificates {
     const { algorithm } = this;
     const issue = options => this.issue(options);
     this.#authority = await makeCertificate({ commonName: 'Test authority', authority: true, algorithm });
-    /** @type {{cert: string, key: string}} the authority's certificate; `ca.cert` is what clients are to trust */
+    /**
+     * @type {{cert: string, key: string}} the authority's certificate; `ca.cert` is what clients are to trust
+     */
     this.ca = pem(this.#authority);
     /** @type {{cert: string, key: string}} for localhost, 127.0.0.1 and ::1 */
     this.server = await issue({ commonName: 'localhost', ...HERE });
     /** @type {{cert: string, key: string}} as `server`, but expired yesterday */
     this.expired = await issue({
-      commonName: 'localhost', ...HERE, notBefore: new Date(Date.now() - 9 * DAY), notAfter: new Date(Date.now() - DAY),
+      commonName: 'localhost', ...HERE,
+      notBefore: new Date(Date.now() - 9 * DAY), notAfter: new Date(Date.now() - DAY),
     });
     /** @type {{cert: string, key: string}} as `server`, but for another host */
-    this.wrongName = await issue({ commonName: 'other.example', names: ['other.example'], addresses: ['192.0.2.1'] });
+    this.wrongName = await issue({
+      commonName: 'other.example', names: ['other.example'], addresses: ['192.0.2.1'],
+    });
     /** @type {{cert: string, key: string}} for localhost, signed by itself */
     this.selfSigned = pem(await makeCertificate({ commonName: 'localhost', ...HERE, algorithm }));
     const stranger = await makeCertificate({ commonName: 'Unknown authority', authority: true });
-    /** @type {{cert: string, key: string, ca: string}} for localhost, of an authority (`ca`) that nobody trusts */
+    /**
+     * @type {{cert: string, key: string, ca: string}} for localhost, of an authority (`ca`) that nobody
+     * trusts
+     */
     this.unknownAuthority = {
       ...pem(await makeCertificate({ commonName: 'localhost', ...HERE }, stranger)), ca: stranger.cert,
     };
@@ -162,7 +176,8 @@ class Certificates {
    * @param {string[]} [options.names] DNS names (subjectAltName)
    * @param {string[]} [options.addresses] IP addresses (subjectAltName)
    * @param {'server' | 'client'} [options.usage] server unless given
-   * @param {string} [options.algorithm] the kind of its key, ecdsa-sha256 unless given; the signature is the authority's
+   * @param {string} [options.algorithm] the kind of its key, ecdsa-sha256 unless given; the signature is the
+   *   authority's
    * @param {Date} [options.notBefore] yesterday unless given
    * @param {Date} [options.notAfter] in 30 days unless given
    * @param {string} [options.passphrase] encrypts the key
@@ -175,9 +190,11 @@ class Certificates {
   }
 
   /**
-   * Writes certificates and keys to files NAME.crt and NAME.key (readable by their owner only, as libpq wants it).
+   * Writes certificates and keys to files NAME.crt and NAME.key (readable by their owner only, as libpq wants
+   * it).
    * @param {string} directory made if it is missing
-   * @param {Object<string, {cert: string, key: string}>} [what] by file name; unless given, all that belong to this set
+   * @param {Object<string, {cert: string, key: string}>} [what] by file name; unless given, all that belong
+   *   to this set
    * @returns {Object<string, {cert: string, key: string}>} paths, by the same names
    */
   write(directory, what = this.#all()) {
@@ -200,10 +217,12 @@ class Certificates {
 const made = new Map();
 
 /**
- * Makes an authority and certificates of it, see {@link Certificates}. Those of one algorithm are made once per process.
+ * Makes an authority and certificates of it, see {@link Certificates}. Those of one algorithm are made once
+ * per process.
  * @param {object} [options]
- * @param {string} [options.algorithm] how they are signed: ecdsa-sha256 (unless given), ecdsa-sha384, ecdsa-sha512,
- *   rsa-sha1, rsa-sha256, rsa-sha384, rsa-sha512, rsa-pss-sha256, rsa-pss-sha384, rsa-pss-sha512, ed25519
+ * @param {string} [options.algorithm] how they are signed: ecdsa-sha256 (unless given), ecdsa-sha384,
+ *   ecdsa-sha512, rsa-sha1, rsa-sha256, rsa-sha384, rsa-sha512, rsa-pss-sha256, rsa-pss-sha384,
+ *   rsa-pss-sha512, ed25519
  * @returns {Promise<Certificates>}
  */
 function makeCertificates({ algorithm = 'ecdsa-sha256' } = {}) {

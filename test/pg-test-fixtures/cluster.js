@@ -8,7 +8,10 @@ const path = require('node:path');
 const { makeDirectory, run } = require('./guardian.js');
 const { serverIds } = require('./user.js');
 
-/** The fixture's own superuser, so that a test may do what it likes with the others. Only this process knows the password. */
+/**
+ * The fixture's own superuser, so that a test may do what it likes with the others. Only this process knows
+ * the password.
+ */
 const ADMIN = { user: 'fixtures', password: crypto.randomBytes(16).toString('hex') };
 
 const templates = new Map();
@@ -32,7 +35,8 @@ async function makeTemplate({ bin, version, env }) {
 }
 
 /**
- * A directory for a server: its files, and in it `socket` for its Unix socket, which everybody may connect to.
+ * A directory for a server: its files, and in it `socket` for its Unix socket, which everybody may connect
+ * to.
  * @returns {string}
  */
 function makeServerDirectory() {
@@ -84,12 +88,16 @@ function writeServerFile(file, text) {
   if (uid !== undefined) fs.chownSync(file, uid, gid);
 }
 
-/** Settings of every server: quick rather than durable, and ready for replication, two-phase commit and many clients. */
+/**
+ * Settings of every server: quick rather than durable, and ready for replication, two-phase commit and many
+ * clients.
+ */
 const SETTINGS = {
   listen_addresses: '127.0.0.1',
   fsync: false,
   full_page_writes: false,
-  // Shared memory in files below the data directory, so that none is left in the system by a server killed hard.
+  // Shared memory in files below the data directory, so that none is left in the system by a server killed
+  // hard.
   dynamic_shared_memory_type: 'mmap',
   wal_level: 'logical',
   wal_keep_size: '256MB',
@@ -116,7 +124,8 @@ function configText(settings) {
 
 /**
  * Authentication methods as lines of pg_hba.conf, after those of the fixture's superuser.
- * @param {string | Object<string, string>} auth a method for everybody, or methods by user, `all` for the others
+ * @param {string | Object<string, string>} auth a method for everybody, or methods by user, `all` for the
+ *   others
  * @param {string[]} [hba] lines to take instead
  * @returns {string}
  */

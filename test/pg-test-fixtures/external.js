@@ -3,7 +3,7 @@
 // The user's own server, named by the environment as libpq has it.
 
 const { psql } = require('./psql.js');
-const { loadSample } = require('./sample.js');
+const { SAMPLE_COMMENT, loadSample } = require('./sample.js');
 
 /** What a test may only do to a server of its own. */
 const FORBIDDEN = ['start', 'kill', 'restart', 'session', 'log'];
@@ -15,7 +15,8 @@ class ExternalServer {
   /** @param {URL} url */
   constructor(url) {
     this.external = true;
-    const part = (name, value) => url.searchParams.get(name) ?? (value === '' ? undefined : decodeURIComponent(value));
+    const part = (name, value) =>
+      url.searchParams.get(name) ?? (value === '' ? undefined : decodeURIComponent(value));
     const host = part('host', url.hostname.replace(/^\[|\]$/g, '')) ?? '127.0.0.1';
     this.url = url.href;
     this.host = host;
@@ -28,7 +29,8 @@ class ExternalServer {
     this.socketPath = host.startsWith('/') ? `${host}/.s.PGSQL.${this.port}` : undefined;
     for (const name of FORBIDDEN) {
       this[name] = () => {
-        throw new Error(`server.${name}() is not for the server of DATABASE_URL or PGHOST: use startServer({ external: false })`);
+        throw new Error(`server.${name}() is not for the server of DATABASE_URL or PGHOST: ` +
+          'use startServer({ external: false })');
       };
     }
   }
@@ -66,23 +68,28 @@ class ExternalServer {
   #client(database) {
     const { Client, types } = require('pg');
     const { host, port, user, password, sslmode } = this;
-    const ssl = /^(require|verify)/.test(sslmode ?? '') ? { rejectUnauthorized: sslmode !== 'require' } : undefined;
+    const encrypted = /^(require|verify)/.test(sslmode ?? '');
     return new Client({
-      host, port, user, password, database, ssl,
-      types: { getTypeParser: (oid, format) => format === 'binary' ? types.getTypeParser(oid, format) : text => text },
+      host, port, user, password, database,
+      ssl: encrypted ? { rejectUnauthorized: sslmode !== 'require' } : undefined,
+      types: {
+        getTypeParser: (oid, format) => format === 'binary' ? types.getTypeParser(oid, format) : text => text,
+      },
     });
   }
 
   /**
-   * Has the sample table there: makes it, or takes the one that an earlier run left. Nobody else's table is touched.
+   * Has the sample table there: makes it, or takes the one that an earlier run left. Nobody else's table is
+   * touched.
    * @param {number} count @param {(done: number, total: number) => void} [progress]
    * @throws {Error} when the database has another table of that name
    */
   async sample(count, progress) {
-    const [{ table, ours }] = await this.sql(`
-      SELECT to_regclass('users') AS table, obj_description(to_regclass('users'), 'pg_class') = 'pg-test-fixtures' AS ours`);
-    if (table !== null && ours !== 't') {
-      throw new Error('the database has a table "users" already, which is not the sample: name an empty one in DATABASE_URL');
+    const [{ table, comment }] = await this.sql(`
+      SELECT to_regclass('users') AS table, obj_description(to_regclass('users'), 'pg_class') AS comment`);
+    if (table !== null && comment !== SAMPLE_COMMENT) {
+      throw new Error('the database has a table "users" already, which is not the sample: ' +
+        'name an empty one in DATABASE_URL');
     }
     if (table !== null) {
       const [row] = await this.sql('SELECT count(*) AS count FROM users');
@@ -118,7 +125,8 @@ function externalUrl(env) {
   if (!env.PGHOST) return undefined;
   const url = new URL('postgres://localhost/');
   const values = {
-    host: env.PGHOST, port: env.PGPORT, user: env.PGUSER, password: env.PGPASSWORD, dbname: env.PGDATABASE, sslmode: env.PGSSLMODE,
+    host: env.PGHOST, port: env.PGPORT, user: env.PGUSER, password: env.PGPASSWORD, dbname: env.PGDATABASE,
+    sslmode: env.PGSSLMODE,
   };
   for (const [name, value] of Object.entries(values)) if (value) url.searchParams.set(name, value);
   return url;

@@ -1,7 +1,7 @@
 'use strict';
 
-// Everything that outlives a JavaScript object – processes and one temporary directory – is known to a small shell
-// process, the guardian, which cleans up when this process is gone, however it went.
+// Everything that outlives a JavaScript object – processes and one temporary directory – is known to a small
+// shell process, the guardian, which cleans up when this process is gone, however it went.
 
 const { spawn } = require('node:child_process');
 const fs = require('node:fs');
@@ -9,10 +9,10 @@ const os = require('node:os');
 const path = require('node:path');
 
 /**
- * What the guardian runs. Its standard input is a pipe from this process; the lines are `+PID` (a process to end), `-PID`
- * (it has ended) and `/PATH` (a directory to remove). At the end of input, which the kernel guarantees even after
- * SIGKILL, it ends the processes (SIGQUIT is PostgreSQL's immediate shutdown, which takes the backends along), kills what
- * is still there after 5 seconds, and removes the directories.
+ * What the guardian runs. Its standard input is a pipe from this process; the lines are `+PID` (a process to
+ * end), `-PID` (it has ended) and `/PATH` (a directory to remove). At the end of input, which the kernel
+ * guarantees even after SIGKILL, it ends the processes (SIGQUIT is PostgreSQL's immediate shutdown, which
+ * takes the backends along), kills what is still there after 5 seconds, and removes the directories.
  */
 const SCRIPT = `
 trap '' INT TERM HUP QUIT PIPE
@@ -52,7 +52,8 @@ let root;
 function tell(line) {
   if (!guardian) {
     // In a session of its own, so that Ctrl-C at the terminal does not reach it.
-    guardian = spawn('/bin/sh', ['-c', SCRIPT], { detached: true, stdio: ['pipe', 'ignore', 'ignore'], cwd: '/' });
+    guardian = spawn('/bin/sh', ['-c', SCRIPT],
+      { detached: true, stdio: ['pipe', 'ignore', 'ignore'], cwd: '/' });
     guardian.on('error', () => {});
     guardian.stdin.on('error', () => {});
     guardian.unref();
@@ -74,9 +75,9 @@ function passable(directory) {
 }
 
 /**
- * The one temporary directory of this process, made at the first call below os.tmpdir() and removed when the process is
- * gone. Where another user has to get at it (the server of root runs as somebody else), or where a Unix socket's path
- * would get too long, /tmp or /var/tmp are taken when os.tmpdir() does not serve.
+ * The one temporary directory of this process, made at the first call below os.tmpdir() and removed when the
+ * process is gone. Where another user has to get at it (the server of root runs as somebody else), or where a
+ * Unix socket's path would get too long, /tmp or /var/tmp are taken when os.tmpdir() does not serve.
  * @returns {string} its path
  */
 function rootDirectory() {
@@ -113,8 +114,8 @@ function makeDirectory(name, owner = {}, mode = 0o755) {
 }
 
 /**
- * Starts a process that the guardian ends if this process can't. It neither keeps this process running nor gets its
- * signals from the terminal.
+ * Starts a process that the guardian ends if this process can't. It neither keeps this process running nor
+ * gets its signals from the terminal.
  * @param {string} command
  * @param {string[]} args
  * @param {import('node:child_process').SpawnOptions} options `cwd` is the temporary directory unless given
@@ -134,7 +135,8 @@ function spawnGuarded(command, args, options) {
  * Runs a program to its end.
  * @param {string} command
  * @param {string[]} args
- * @param {import('node:child_process').SpawnOptions & {input?: string}} [options] `input` for its standard input
+ * @param {import('node:child_process').SpawnOptions & {input?: string}} [options] `input` for its standard
+ *   input
  * @returns {Promise<string>} what it wrote to its standard output
  * @throws {Error} when it cannot be started or its exit code isn't 0, with what it wrote to both outputs
  */
@@ -151,8 +153,8 @@ function run(command, args, { input, ...options } = {}) {
     child.once('error', reject);
     child.once('close', (code, signal) => {
       if (code === 0) return resolve(output.stdout);
-      const error = new Error(
-        `${path.basename(command)} ended with ${signal ?? code}: ${output.stderr.trim()}\n${output.stdout.trim()}`.trim());
+      const said = `${output.stderr.trim()}\n${output.stdout.trim()}`.trim();
+      const error = new Error(`${path.basename(command)} ended with ${signal ?? code}: ${said}`);
       reject(Object.assign(error, { exitCode: code, signal }, output));
     });
   });

@@ -5,13 +5,19 @@
 const fs = require('node:fs');
 const path = require('node:path');
 
-/** Programs by what tests ask for: names to look for, other places than PATH, variable that names it, package that has it. */
+/**
+ * Programs by what tests ask for: names to look for, other places than PATH, variable that names it, package
+ * that has it.
+ */
 const PROGRAMS = {
-  pgbouncer: { names: ['pgbouncer'], places: ['/usr/sbin'], variable: 'PGBOUNCER_PATH', install: 'pgbouncer' },
+  pgbouncer: {
+    names: ['pgbouncer'], places: ['/usr/sbin', '/usr/local/sbin'],
+    variable: 'PGBOUNCER_PATH', install: 'pgbouncer',
+  },
   psql: { names: ['psql'], places: [], variable: 'PSQL_PATH', install: 'postgresql-client' },
   chromium: {
     names: ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'],
-    places: ['/usr/bin', '/Applications/Google Chrome.app/Contents/MacOS', '/Applications/Chromium.app/Contents/MacOS'],
+    places: ['/usr/bin'],
     variable: 'CHROMIUM_PATH', install: 'chromium',
   },
 };
@@ -23,11 +29,14 @@ const PROGRAMS = {
  */
 function have(what) {
   const program = PROGRAMS[what];
-  if (!program) throw new RangeError(`have(${JSON.stringify(what)}): one of ${Object.keys(PROGRAMS).join(', ')}`);
+  if (!program) {
+    throw new RangeError(`have(${JSON.stringify(what)}): one of ${Object.keys(PROGRAMS).join(', ')}`);
+  }
   const named = process.env[program.variable];
   if (named) return fs.existsSync(named) ? named : undefined;
   const places = [...(process.env.PATH ?? '').split(path.delimiter).filter(Boolean), ...program.places];
-  return program.names.flatMap(name => places.map(place => path.join(place, name))).find(file => fs.existsSync(file));
+  return program.names.flatMap(name => places.map(place => path.join(place, name)))
+    .find(file => fs.existsSync(file));
 }
 
 /**
@@ -53,8 +62,8 @@ function need(what) {
 }
 
 /**
- * Skips a mocha test, or from a hook all its suite's tests, when the machine lacks something; the reason is added to the
- * title. In CI nothing may be lacking: there it fails.
+ * Skips a mocha test, or from a hook all its suite's tests, when the machine lacks something; the reason is
+ * added to the title. In CI nothing may be lacking: there it fails.
  * @param {Mocha.Context} test the test's or the hook's `this`
  * @param {...('pgbouncer' | 'chromium' | 'psql')} what
  * @throws {Error} when something is missing and the environment variable CI is set

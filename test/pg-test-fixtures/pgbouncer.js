@@ -59,8 +59,9 @@ class PgBouncer {
   async start() {
     const log = fs.openSync(this.logFile, 'a');
     const { name } = serverUser();
-    // It gives up root by itself; an ordinary user is left alone.
-    this.#child = spawnGuarded(need('pgbouncer'), [...name ? ['-u', name] : [], path.join(this.#directory, 'ini')],
+    // As root it wants to be told whom to run as.
+    const args = name ? ['-u', name] : [];
+    this.#child = spawnGuarded(need('pgbouncer'), [...args, path.join(this.#directory, 'ini')],
       { stdio: ['ignore', log, log] });
     fs.closeSync(log);
     let ended = false;
@@ -84,7 +85,7 @@ class PgBouncer {
 
   /** Ends it and removes its files. */
   async stop() {
-    // SIGTERM is its immediate shutdown up to version 1.22; later ones wait for clients, and SIGQUIT is the immediate one.
+    // SIGTERM, which ends older versions at once, makes those from 1.23 wait for their clients.
     this.#child.ref();
     this.#child.kill('SIGQUIT');
     const timer = setTimeout(() => this.#child.kill('SIGKILL'), LIMIT);
@@ -92,18 +93,17 @@ class PgBouncer {
     clearTimeout(timer);
     await fs.promises.rm(this.#directory, { recursive: true, force: true });
   }
-
-  /** For `await using`. */
-  async [Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose')]() {
-    await this.stop();
-  }
 }
 
 /** Whether something listens on a port. */
 function canConnect(port) {
   return new Promise(resolve => {
     const socket = net.connect({ port, host: '127.0.0.1' });
-    socket.once('connect', () => resolve(true)).once('error', () => resolve(false)).once('connect', () => socket.destroy());
+    socket.once('error', () => resolve(false));
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
   });
 }
 
@@ -116,14 +116,14 @@ async function pgbouncerVersion() {
 }
 
 /**
- * Starts PgBouncer in front of a server. Anybody is let in as any role, without a password; it logs into the server as that
- * role, with the password that the target knows.
+ * Starts PgBouncer in front of a server. Anybody is let in as any role, without a password; it logs into the
+ * server as that role, with the password that the target knows.
  * @param {object} options
  * @param {object} options.target a server
  * @param {'session' | 'transaction' | 'statement'} [options.mode] its pool_mode; transaction unless given
  * @param {number} [options.poolSize] connections to the server at most, 2 unless given
- * @param {Object<string, string | number>} [options.settings] for the section [pgbouncer]; `max_prepared_statements` is left
- *   out where the version is older than 1.21, which has it
+ * @param {Object<string, string | number>} [options.settings] for the section [pgbouncer];
+ *   `max_prepared_statements` is left out where the version is older than 1.21, which has it
  * @param {Object<string, string>} [options.users] further roles and their passwords
  * @returns {Promise<PgBouncer>}
  * @throws {Error} when it isn't installed: see `have('pgbouncer')` and `skipUnless`
@@ -137,7 +137,8 @@ async function startPgBouncer({ target, mode = 'transaction', poolSize = 2, sett
   const section = {
     listen_addr: '127.0.0.1', listen_port: port, unix_socket_dir: directory,
     auth_type: 'trust', auth_file: path.join(directory, 'users'), admin_users: target.user,
-    pool_mode: mode, default_pool_size: poolSize, max_client_conn: 1000, ignore_startup_parameters: 'extra_float_digits',
+    pool_mode: mode, default_pool_size: poolSize, max_client_conn: 1000,
+    ignore_startup_parameters: 'extra_float_digits',
     ...statements !== undefined && (major > 1 || minor >= 21) ? { max_prepared_statements: statements } : {},
     ...others,
   };

@@ -18,8 +18,8 @@ function isFree(port) {
 }
 
 /**
- * A free TCP port, given to nobody else in this process. It lies below the range which operating systems take the ports of
- * outgoing connections from, so that it stays free while a server restarts.
+ * A free TCP port, given to nobody else in this process. It lies below the range which operating systems take
+ * the ports of outgoing connections from, so that it stays free while a server restarts.
  * @returns {Promise<number>}
  */
 async function freePort() {

@@ -40,7 +40,8 @@ class Postmaster {
    * Starts the server and waits until it takes connections.
    * @param {number} port of TCP and of the Unix socket's name
    * @returns {Promise<void>}
-   * @throws {Error} with the log's end, when it doesn't start; its code is EADDRINUSE when another one has the port
+   * @throws {Error} with the log's end, when it doesn't start; its code is EADDRINUSE when another one has
+   *   the port
    */
   async start(port) {
     if (this.#child) throw new Error('the server is running already');
@@ -54,9 +55,12 @@ class Postmaster {
     this.#child = child;
     let failure;
     this.#exited = new Promise(resolve => {
-      child.once('error', error => { failure = error; resolve(); });
-      child.once('exit', (code, signal) => { failure = new Error(`the server ended with ${signal ?? code}`); resolve(); });
-    }).then(() => { if (this.#child === child) this.#child = undefined; });
+      child.once('error', resolve);
+      child.once('exit', (code, signal) => resolve(new Error(`the server ended with ${signal ?? code}`)));
+    }).then(error => {
+      failure ??= error;
+      this.#child = undefined;
+    });
     for (const until = Date.now() + LIMIT.start; !this.#isReady(child.pid); await sleep(5)) {
       if (Date.now() > until) failure = new Error(`the server wasn't ready after ${LIMIT.start} ms`);
       if (!failure) continue;
@@ -82,7 +86,8 @@ class Postmaster {
 
   /**
    * Shuts the server down and waits for it; when it takes too long, by the immediate mode.
-   * @param {'smart' | 'fast' | 'immediate'} mode PostgreSQL's: wait for clients, end their sessions, or end at once
+   * @param {'smart' | 'fast' | 'immediate'} mode PostgreSQL's: wait for clients, end their sessions, or end
+   *   at once
    * @returns {Promise<void>}
    */
   async stop(mode) {
@@ -117,7 +122,8 @@ class Postmaster {
   /** Number of the System V shared memory segment, which outlives the processes. */
   #sharedMemory() {
     try {
-      return /^\s*\d+\s+(\d+)\s*$/m.exec(fs.readFileSync(path.join(this.data, 'postmaster.pid'), 'utf8').split('\n')[6])?.[1];
+      const lines = fs.readFileSync(path.join(this.data, 'postmaster.pid'), 'utf8').split('\n');
+      return /^\s*\d+\s+(\d+)\s*$/.exec(lines[6])?.[1];
     } catch {
       return undefined;
     }
@@ -150,8 +156,9 @@ function isAlive(pid) {
  */
 function childrenOf(parent) {
   if (!fs.existsSync('/proc/self/stat')) {
-    return execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' }).trim().split('\n')
-      .map(line => line.trim().split(/\s+/).map(Number)).filter(pair => pair[1] === parent).map(pair => pair[0]);
+    const lines = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' }).trim().split('\n');
+    return lines.map(line => line.trim().split(/\s+/).map(Number))
+      .filter(pair => pair[1] === parent).map(pair => pair[0]);
   }
   return fs.readdirSync('/proc').filter(name => /^\d+$/.test(name)).map(Number).filter(pid => {
     try {

@@ -1,6 +1,7 @@
 'use strict';
 
-// A TCP proxy with the network's faults: latency, fragments, little bandwidth, silence, and every way of breaking.
+// A TCP proxy with the network's faults: latency, fragments, little bandwidth, silence, and every way of
+// breaking.
 
 const net = require('node:net');
 const { Channel } = require('./channel.js');
@@ -10,8 +11,8 @@ const DIRECTIONS = ['toServer', 'toClient'];
 
 /**
  * Options of net.connect for a target.
- * @param {number | string | {path?: string, host?: string, port?: number}} target port, path of a Unix socket, or either
- *   in an object; a server is one (by TCP)
+ * @param {number | string | {path?: string, host?: string, port?: number}} target port, path of a Unix
+ *   socket, or either in an object; a server is one (by TCP)
  * @returns {net.NetConnectOpts}
  */
 function addressOf(target) {
@@ -46,14 +47,15 @@ class ProxyConnection {
     this.client = client;
     this.server = server;
     /**
-     * Every flight so far, in order: where it went, and when its first byte was here, in milliseconds since the connection
-     * was accepted. A flight is all that a side sends until it has got something from the other side.
+     * Every flight so far, in order: where it went, and when its first byte was here, in milliseconds since
+     * the connection was accepted. A flight is all that a side sends until it has got something from the
+     * other side.
      * @type {{direction: 'toServer' | 'toClient', time: number}[]}
      */
     this.flights = [];
     const accepted = performance.now();
-    // The client's kernel says "connected" at once. Over the delayed network it would have heard so one round trip later,
-    // so whatever it sends before counts as sent then.
+    // The client's kernel says "connected" at once. Over the delayed network it would have heard so one round
+    // trip later, so whatever it sends before counts as sent then.
     const earliest = { toServer: accepted + 2 * delay, toClient: 0 };
     for (const direction of DIRECTIONS) {
       const [from, to] = direction === 'toServer' ? [client, server] : [server, client];
@@ -65,8 +67,8 @@ class ProxyConnection {
     this.toServer.opposite = this.toClient;
     this.toClient.opposite = this.toServer;
     /** Resolves when both sides are closed. */
-    this.closed = Promise.all([client, server].map(socket => new Promise(resolve => socket.once('close', resolve))))
-      .then(() => {});
+    const closed = socket => new Promise(resolve => socket.once('close', () => resolve()));
+    this.closed = Promise.all([closed(client), closed(server)]).then(() => {});
   }
 
   /** What has come in so far: `{ flights: { toServer, toClient }, bytes: { toServer, toClient } }`. */
@@ -124,9 +126,9 @@ class ProxyConnection {
 
   /**
    * Cuts the stream to pieces, each delivered by itself.
-   * @param {number | ((left: number) => number) | {seed: number, min?: number, max?: number} | null} sizes bytes a piece;
-   *   or a function that gives the next piece's, told how many wait; or random ones (1 to 64 unless given), the same for
-   *   the same seed; null ends it
+   * @param {number | ((left: number) => number) | {seed: number, min?: number, max?: number} | null} sizes
+   *   bytes a piece; or a function that gives the next piece's, told how many wait; or random ones (1 to 64
+   *   unless given), the same for the same seed; null ends it
    * @param {'toServer' | 'toClient'} [direction] both unless given
    */
   fragment(sizes, direction) {
@@ -143,7 +145,8 @@ class ProxyConnection {
   }
 
   /**
-   * Does something at an exact place of the stream: when so many bytes have been delivered, and none behind them.
+   * Does something at an exact place of the stream: when so many bytes have been delivered, and none behind
+   * them.
    * @param {'toServer' | 'toClient'} direction
    * @param {number} bytes since the connection's beginning, without those of `inject`
    * @param {'cut' | 'reset' | 'stall' | ((connection: ProxyConnection) => void)} action
@@ -186,7 +189,8 @@ class Proxy {
    * @returns {Promise<void>}
    */
   async accept() {
-    const server = net.createServer({ allowHalfOpen: true, noDelay: true }, client => this.#connection(client));
+    const server = net.createServer({ allowHalfOpen: true, noDelay: true });
+    server.on('connection', client => this.#connection(client));
     await new Promise((resolve, reject) => {
       server.once('error', reject);
       server.listen(this.port ?? 0, this.host, resolve);
@@ -231,7 +235,10 @@ class Proxy {
   get stats() {
     const sum = { flights: { toServer: 0, toClient: 0 }, bytes: { toServer: 0, toClient: 0 } };
     for (const { stats } of this.connections) {
-      for (const what of ['flights', 'bytes']) for (const name of DIRECTIONS) sum[what][name] += stats[what][name];
+      for (const name of DIRECTIONS) {
+        sum.flights[name] += stats.flights[name];
+        sum.bytes[name] += stats.bytes[name];
+      }
     }
     return sum;
   }
@@ -293,27 +300,24 @@ class Proxy {
     }
     await closed;
   }
-
-  /** For `await using`. */
-  async [Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose')]() {
-    await this.stop();
-  }
 }
 
 /**
  * Starts a proxy on a free port of 127.0.0.1.
  *
- * With a delay, what comes in leaves that much later, in order. The delayed network's TCP handshake is accounted for: a new
- * client hears at once that it is connected, but what it sends in the first two delays counts as sent at their end, and
- * arrives at the server after three. So the time from connecting to an answer, divided by the delay, is twice the
- * number of round trips, TCP's own included. `stats` and `flights` count data only: TCP's round trip is one more.
+ * With a delay, what comes in leaves that much later, in order. The delayed network's TCP handshake is
+ * accounted for: a new client hears at once that it is connected, but what it sends in the first two delays
+ * counts as sent at their end, and arrives at the server after three. So the time from connecting to an
+ * answer, divided by the delay, is twice the number of round trips, TCP's own included. `stats` and `flights`
+ * count data only: TCP's round trip is one more.
  * @param {object} options
- * @param {number | string | {path?: string, host?: string, port?: number}} options.target a server; or a port of
- *   127.0.0.1, the path of a Unix socket, or either in an object
+ * @param {number | string | {path?: string, host?: string, port?: number}} options.target a server; or a port
+ *   of 127.0.0.1, the path of a Unix socket, or either in an object
  * @param {number} [options.delay] milliseconds one way
  * @param {boolean} [options.record] keep all bytes that pass, for `connection.recorded`
  * @param {number} [options.port] to listen on; any free one unless given
- * @param {(connection: ProxyConnection) => void} [options.onConnection] called with a new connection before its first byte
+ * @param {(connection: ProxyConnection) => void} [options.onConnection] called with a new connection before
+ *   its first byte
  * @returns {Promise<Proxy>}
  */
 async function startProxy(options) {

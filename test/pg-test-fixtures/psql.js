@@ -8,7 +8,8 @@ const { need } = require('./have.js');
  * @param {string} url
  * @param {string} text one or more statements
  * @param {object} [options]
- * @param {string[]} [options.args] psql's arguments; unless given, those that print rows unaligned, without headings
+ * @param {string[]} [options.args] psql's arguments; unless given, those that print rows unaligned, without
+ *   headings
  * @param {object} [options.env] further environment variables
  * @returns {Promise<string>} what psql prints
  * @throws {Error} when psql is missing, or with what it complains about
@@ -18,8 +19,9 @@ async function psql(url, text, { args = ['-A', '-t'], env = {} } = {}) {
   const bare = new URL(url);
   const password = decodeURIComponent(bare.password);
   bare.password = '';
+  const secret = password ? { PGPASSWORD: password } : {};
   return run(need('psql'), ['-X', '-q', '-v', 'ON_ERROR_STOP=1', ...args, '-d', bare.href, '-c', text],
-    { env: { PATH: process.env.PATH, LC_ALL: 'C.UTF-8', ...password ? { PGPASSWORD: password } : {}, ...env } });
+    { env: { PATH: process.env.PATH, LC_ALL: 'C.UTF-8', ...secret, ...env } });
 }
 
 module.exports = { psql };

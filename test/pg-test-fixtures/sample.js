@@ -5,12 +5,15 @@
 /** Id of the first sample user. */
 const SAMPLE_ID = 'adb42e46-d1bc-4b64-88f4-3e754ab52e81';
 
+/** The table's comment, by which it is known to be the sample. */
+const SAMPLE_COMMENT = 'pg-test-fixtures';
+
 /** Rows of one INSERT. */
 const BATCH = 20000;
 
 /**
- * Makes and fills the table `users (id uuid PRIMARY KEY, name text, email text, password text)`. The email is the row's
- * number, from '0'; that of number 0 has the id SAMPLE_ID.
+ * Makes and fills the table `users (id uuid PRIMARY KEY, name text, email text, password text)`. The email is
+ * the row's number, from '0'; that of number 0 has the id SAMPLE_ID.
  * @param {(text: string) => Promise<unknown>} query runs one statement
  * @param {number} count of rows
  * @param {(done: number, total: number) => void} [progress] called as rows are there
@@ -18,7 +21,7 @@ const BATCH = 20000;
  */
 async function loadSample(query, count, progress = () => {}) {
   await query('CREATE TABLE users (id uuid PRIMARY KEY, name text, email text, password text)');
-  await query('COMMENT ON TABLE users IS \'pg-test-fixtures\'');
+  await query(`COMMENT ON TABLE users IS '${SAMPLE_COMMENT}'`);
   await query('GRANT ALL ON users TO PUBLIC');
   for (let done = 0; done < count;) {
     const next = Math.min(done + BATCH, count);
@@ -32,4 +35,4 @@ async function loadSample(query, count, progress = () => {}) {
   await query('VACUUM ANALYZE users');
 }
 
-module.exports = { SAMPLE_ID, loadSample };
+module.exports = { SAMPLE_ID, SAMPLE_COMMENT, loadSample };

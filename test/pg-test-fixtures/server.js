@@ -7,7 +7,9 @@ const path = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { findBinaries } = require('./binaries.js');
 const { makeCertificates } = require('./certificates.js');
-const { ADMIN, SETTINGS, makeServerDirectory, makeCluster, writeServerFile, configText, hbaText } = require('./cluster.js');
+const {
+  ADMIN, SETTINGS, makeServerDirectory, makeCluster, writeServerFile, configText, hbaText,
+} = require('./cluster.js');
 const { findExternal } = require('./external.js');
 const { freePort } = require('./ports.js');
 const { Postmaster } = require('./postmaster.js');
@@ -46,7 +48,9 @@ class Server {
     /** Certificates of a server with TLS, as makeCertificates gives them or as they were given. */
     this.tls = tls;
     this.logFile = path.join(directory, 'log');
-    this.#postmaster = new Postmaster({ binaries, data, sockets: this.socketDirectory, logFile: this.logFile });
+    this.#postmaster = new Postmaster({
+      binaries, data, sockets: this.socketDirectory, logFile: this.logFile,
+    });
   }
 
   /** Path of the Unix socket. */
@@ -81,7 +85,8 @@ class Server {
   }
 
   /**
-   * Starts the server (again, after `stop({ keep: true })` or `kill()`), and waits until it takes connections.
+   * Starts the server (again, after `stop({ keep: true })` or `kill()`), and waits until it takes
+   * connections.
    * @param {number} [port] the one it had, or any free one at the first start
    * @returns {Promise<void>}
    */
@@ -109,13 +114,9 @@ class Server {
     if (!keep) await fs.promises.rm(this.#directory, { recursive: true, force: true, maxRetries: 5 });
   }
 
-  /** For `await using`. */
-  async [Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose')]() {
-    await this.stop();
-  }
-
   /**
-   * Kills all the server's processes at once (SIGKILL). Its files stay, `start()` recovers it, `stop()` removes them.
+   * Kills all the server's processes at once (SIGKILL). Its files stay, `start()` recovers it, `stop()`
+   * removes them.
    * @returns {Promise<void>}
    */
   async kill() {
@@ -133,7 +134,8 @@ class Server {
   }
 
   /**
-   * Opens an administrator's session: superuser, over the Unix socket, whatever the authentication of the others is.
+   * Opens an administrator's session: superuser, over the Unix socket, whatever the authentication of the
+   * others is.
    * @param {string} [database] the server's unless given
    * @returns {Promise<Session>} with `query(text)` and `close()`
    */
@@ -159,8 +161,8 @@ class Server {
   /**
    * Runs SQL with psql, as the server's user over TCP.
    * @param {string} text
-   * @param {{args?: string[], env?: object}} [options] `args`: further arguments of psql; unless given, those that print
-   *   rows unaligned, without headings
+   * @param {{args?: string[], env?: object}} [options] `args`: further arguments of psql; unless given, those
+   *   that print rows unaligned, without headings
    * @returns {Promise<string>} what psql prints
    */
   psql(text, options) {
@@ -186,34 +188,69 @@ function setupStatements({ auth, users, user, password, database }) {
     statements.push(`ALTER ROLE ${identifier(name)} PASSWORD ${literal(secret)}`);
   };
   for (const [name, spec] of Object.entries(users)) {
-    const { password: secret, encryption, attributes = '' } = typeof spec === 'string' ? { password: spec } : spec ?? {};
+    const role = typeof spec === 'string' ? { password: spec } : spec;
+    const { password: secret, encryption, attributes = '' } = role;
     if (name !== 'postgres') statements.push(`CREATE ROLE ${identifier(name)} LOGIN ${attributes}`);
     if (secret !== undefined) setPassword(name, secret, encryption);
   }
   if (!Object.hasOwn(users, user) && password !== undefined) setPassword(user, password);
-  if (Object.keys(users).length) statements.push('GRANT ALL ON SCHEMA public TO PUBLIC');
   if (database !== 'postgres') statements.push(`CREATE DATABASE ${identifier(database)}`);
   return statements;
+}
+
+/**
+ * Runs statements one by one.
+ * @param {Server} server
+ * @param {string} database
+ * @param {string[]} statements
+ */
+async function administrate(server, database, statements) {
+  if (!statements.length) return;
+  const session = await server.session(database);
+  try {
+    for (const statement of statements) await session.query(statement);
+  } finally {
+    session.close();
+  }
+}
+
+/**
+ * Puts certificates into a data directory.
+ * @param {string} data
+ * @param {{server?: {cert: string, key: string}, cert?: string, key?: string, ca?: string | {cert: string}}}
+ *   certificates
+ * @returns {object} the settings for them
+ */
+function writeCertificates(data, certificates) {
+  const { cert, key } = certificates.server ?? certificates;
+  const ca = certificates.ca?.cert ?? certificates.ca;
+  writeServerFile(path.join(data, 'server.crt'), cert);
+  writeServerFile(path.join(data, 'server.key'), key);
+  const settings = { ssl: true, ssl_cert_file: 'server.crt', ssl_key_file: 'server.key' };
+  if (!ca) return settings;
+  writeServerFile(path.join(data, 'root.crt'), ca);
+  return { ...settings, ssl_ca_file: 'root.crt' };
 }
 
 /** Methods that need a password. */
 const NEEDS_PASSWORD = /^(password|md5|scram-sha-256)/;
 
 /**
- * Starts a PostgreSQL server: its own data directory, a free port of 127.0.0.1, a Unix socket. It goes away with this
- * process, if nobody stops it before.
+ * Starts a PostgreSQL server: its own data directory, a free port of 127.0.0.1, a Unix socket. It goes away
+ * with this process, if nobody stops it before.
  *
- * With `DATABASE_URL` or `PGHOST` in the environment, a call that needs nothing special (only `sample`, `progress`) gives
- * that server instead; its `stop()` leaves it running.
+ * With `DATABASE_URL` or `PGHOST` in the environment, a call that needs nothing special (only `sample`,
+ * `progress`) gives that server instead; its `stop()` leaves it running.
  * @param {object} [options]
- * @param {string | Object<string, string>} [options.auth] authentication method of pg_hba.conf for everybody and every kind
- *   of connection; or methods by user, `all` for the others. `trust` unless given.
- * @param {string[]} [options.hba] lines of pg_hba.conf, in place of those made of `auth`
- * @param {boolean | {cert: string, key: string, ca?: string}} [options.tls] true: certificates by makeCertificates, see
- *   `server.tls`; or PEM of certificate, key and the authority of clients' certificates
- * @param {Object<string, string | {password?: string, encryption?: 'md5' | 'scram-sha-256', attributes?: string}>}
- *   [options.users] roles to make, with their passwords; `attributes` as in CREATE ROLE. The encryption is md5 for users
- *   whose method is md5, else scram-sha-256.
+ * @param {string | Object<string, string>} [options.auth] authentication method of pg_hba.conf for everybody
+ *   and every kind of connection; or methods by user, `all` for the others. `trust` unless given.
+ * @param {string[]} [options.hba] lines of pg_hba.conf, in place of those made of `auth`;
+ *   passwords that they ask for are to be given by `password` or `users`
+ * @param {boolean | {cert: string, key: string, ca?: string}} [options.tls] true: certificates by
+ *   makeCertificates, see `server.tls`; or PEM of certificate, key and the authority of clients' certificates
+ * @param {Object<string, string | {password?: string, encryption?: 'md5' | 'scram-sha-256', attributes?:
+ *   string}>} [options.users] roles to make, with their passwords; `attributes` as in CREATE ROLE. The
+ *   encryption is md5 for users whose method is md5, else scram-sha-256.
  * @param {string} [options.user] who `server.config` is for; superuser `postgres` unless given
  * @param {string} [options.password] of `user`; where a method needs one and none is given, `postgres`
  * @param {string} [options.database] made if it isn't there; `postgres` unless given
@@ -223,15 +260,21 @@ const NEEDS_PASSWORD = /^(password|md5|scram-sha-256)/;
  * @param {number} [options.port] a free one unless given
  * @param {number | string} [options.version] major version of PostgreSQL, 18 unless given; see findBinaries
  * @param {string} [options.binaries] directory with bin/postgres and bin/initdb
- * @param {boolean} [options.external] false: never the user's own server, for tests that stop, kill or restart it
+ * @param {boolean} [options.external] false: never the user's own server, for tests that stop, kill or
+ *   restart it
  * @returns {Promise<Server>}
  */
 async function startServer(options = {}) {
-  const { auth = 'trust', hba, tls, users = {}, user = 'postgres', database = 'postgres', settings = {}, sample, port } = options;
+  const {
+    auth = 'trust', hba, tls, users = {}, user = 'postgres', database = 'postgres', settings = {},
+    sample, progress, port,
+  } = options;
   const special = Object.keys(options).some(name =>
     !['sample', 'progress', 'external'].includes(name) && options[name] !== undefined);
-  const external = !special && options.external !== false && await findExternal({ sample, progress: options.progress });
-  if (external) return external;
+  if (!special && options.external !== false) {
+    const external = await findExternal({ sample, progress });
+    if (external) return external;
+  }
 
   const binaries = await findBinaries(options);
   const certificates = tls === true ? await makeCertificates() : tls || undefined;
@@ -243,42 +286,22 @@ async function startServer(options = {}) {
   const directory = makeServerDirectory();
   const data = await makeCluster(binaries, directory);
 
-  const tlsSettings = {};
-  if (certificates) {
-    const { cert, key } = certificates.server ?? certificates;
-    const ca = certificates.ca?.cert ?? certificates.ca;
-    writeServerFile(path.join(data, 'server.crt'), cert);
-    writeServerFile(path.join(data, 'server.key'), key);
-    Object.assign(tlsSettings, { ssl: true, ssl_cert_file: 'server.crt', ssl_key_file: 'server.key' });
-    if (ca) {
-      writeServerFile(path.join(data, 'root.crt'), ca);
-      tlsSettings.ssl_ca_file = 'root.crt';
-    }
-  }
+  const tlsSettings = certificates ? writeCertificates(data, certificates) : {};
   const quiet = binaries.version >= 18 ? { md5_password_warnings: false } : {};
-  writeServerFile(path.join(data, 'postgresql.conf'), configText({ ...SETTINGS, ...quiet, ...tlsSettings, ...settings }));
+  writeServerFile(path.join(data, 'postgresql.conf'),
+    configText({ ...SETTINGS, ...quiet, ...tlsSettings, ...settings }));
   writeServerFile(path.join(data, 'pg_hba.conf'), hbaText(auth, hba));
 
   const server = new Server({ directory, binaries, data, user, password, database, tls: certificates });
   try {
     await server.start(port);
-    const statements = setupStatements({ auth, users, user, password, database });
-    if (statements.length) {
-      const session = await server.session('postgres');
-      try {
-        for (const statement of statements) await session.query(statement);
-      } finally {
-        session.close();
-      }
-      if (database !== 'postgres' && Object.keys(users).length) await server.sql('GRANT ALL ON SCHEMA public TO PUBLIC');
+    await administrate(server, 'postgres', setupStatements({ auth, users, user, password, database }));
+    if (Object.keys(users).length) {
+      await administrate(server, database, ['GRANT ALL ON SCHEMA public TO PUBLIC']);
     }
     if (sample !== undefined) {
       const session = await server.session();
-      try {
-        await loadSample(text => session.query(text), sample, options.progress);
-      } finally {
-        session.close();
-      }
+      await loadSample(text => session.query(text), sample, progress).finally(() => session.close());
     }
     return server;
   } catch (error) {

@@ -1,7 +1,7 @@
 'use strict';
 
-// Just enough of the protocol to administrate a server without any client library: one connection over a Unix socket, a
-// cleartext password, simple queries. It expects a well-behaved server.
+// Just enough of the protocol to administrate a server without any client library: one connection over a Unix
+// socket, a cleartext password, simple queries. It expects a well-behaved server.
 
 const net = require('node:net');
 

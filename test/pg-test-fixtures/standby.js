@@ -25,7 +25,8 @@ class Standby extends Server {
    */
   async catchUp() {
     // A commit that writes something and is waited for also flushes the earlier ones that weren't.
-    await this.primary.sql('SET synchronous_commit = local; SELECT pg_logical_emit_message(true, \'fixtures\', \'\')');
+    await this.primary.sql(`
+      SET synchronous_commit = local; SELECT pg_logical_emit_message(true, 'fixtures', '')`);
     const [{ lsn }] = await this.primary.sql('SELECT pg_current_wal_flush_lsn() AS lsn');
     await this.#until(`SELECT pg_last_wal_replay_lsn() >= '${lsn}' AS done`, 'the standby does not catch up');
   }
@@ -77,8 +78,9 @@ async function backup(primary, data) {
 }
 
 /**
- * Starts a hot standby that streams from a server, and waits until it does. It has the primary's authentication, TLS, roles
- * and settings. `server.stop()`, `kill()`, `restart()` and so on are those of any server.
+ * Starts a hot standby that streams from a server, and waits until it does. It has the primary's
+ * authentication, TLS, roles and settings. `server.stop()`, `kill()`, `restart()` and so on are those of any
+ * server.
  * @param {Server} primary by `startServer({ external: false })`
  * @param {object} [options]
  * @param {Object<string, string | number | boolean>} [options.settings] for its postgresql.conf
@@ -94,8 +96,9 @@ async function startStandby(primary, { settings = {}, port } = {}) {
     host: primary.socketDirectory, port: primary.port, ...ADMIN, application_name: path.basename(directory),
   }).map(([name, value]) => `${name}=${quote(value)}`).join(' ');
   const config = path.join(data, 'postgresql.conf');
-  writeServerFile(config, fs.readFileSync(config, 'utf8') +
-    configText({ primary_conninfo: conninfo, hot_standby: true, wal_retrieve_retry_interval: '100ms', ...settings }));
+  writeServerFile(config, fs.readFileSync(config, 'utf8') + configText({
+    primary_conninfo: conninfo, hot_standby: true, wal_retrieve_retry_interval: '100ms', ...settings,
+  }));
   writeServerFile(path.join(data, 'standby.signal'), '');
   const { binaries, user, password, database, tls } = primary;
   const standby = new Standby({ primary, directory, binaries, data, user, password, database, tls });

@@ -18,8 +18,8 @@ function id(option, name) {
 }
 
 /**
- * The user that servers run as: nobody special for an ordinary user (they run as oneself); for root the user `postgres`,
- * which is made if it is missing, or else `nobody`.
+ * The user that servers run as: nobody special for an ordinary user (they run as oneself); for root the user
+ * `postgres`, which is made if it is missing, or else `nobody`.
  * @returns {{uid?: number, gid?: number, name?: string}} to be spread into the options of spawn
  * @throws {Error} when root has no unprivileged user to run a server as
  */
