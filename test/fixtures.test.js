@@ -141,7 +141,7 @@ describe('fixtures: servers', function () {
       const client = new Client(other.config);
       await client.connect();
       const backend = (await client.query('SELECT pg_backend_pid() AS pid')).rows[0].pid;
-      const lost = once(client, 'error');
+      const lost = new Promise(resolve => client.on('error', resolve));
       await other.kill();
       await lost;
       assert.deepEqual([pid, backend].filter(isRunning), []);
