@@ -55,6 +55,19 @@ class AbortError extends Error {
 }
 AbortError.prototype.name = 'AbortError';
 
+/** Something that cannot be done as it was asked for, now or at all; `code` is the SQLSTATE that fits. */
+class UsageError extends Error {
+  /**
+   * @param {string} message
+   * @param {string} code
+   */
+  constructor(message, code) {
+    super(message);
+    this.code = code;
+  }
+}
+UsageError.prototype.name = 'UsageError';
+
 /**
  * The server broke the protocol; the connection cannot be used after it.
  * @param {string} message
@@ -64,4 +77,4 @@ function protocolError(message) {
   return new ConnectionError(`protocol violation: ${message}`, { code: '08P01' });
 }
 
-module.exports = { PostgresError, ConnectionError, AbortError, protocolError, FIELDS };
+module.exports = { PostgresError, ConnectionError, AbortError, UsageError, protocolError, FIELDS };

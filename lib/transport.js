@@ -1,7 +1,5 @@
 'use strict';
 
-const { ConnectionError } = require('./errors');
-
 const CHUNK = 65536;
 
 /**
@@ -20,18 +18,22 @@ class Transport {
     this.socket = null;
     this._memory = Buffer.allocUnsafeSlow(CHUNK);
     this._kept = false;
+    this._reading = false;
     this._error = undefined;
     this._closed = false;
     /** The `onread` option for net.connect and tls.connect. */
     this.onread = {
       buffer: () => {
-        if (!this._kept && this.socket !== null) return undefined; // undefined: go on with the same memory
+        // Asked after each read, and once for each handle that net.connect tries.
+        if (this._reading && !this._kept) return undefined; // go on with the same memory
         if (this._kept) this._memory = Buffer.allocUnsafeSlow(CHUNK);
-        this._kept = false;
+        this._kept = this._reading = false;
         return this._memory;
       },
       callback: (length, memory) => {
+        this._kept = false;
         this.onchunk(memory, length);
+        this._reading = true;
         return true;
       }
     };
@@ -66,6 +68,9 @@ class Transport {
 
   /** Inside `onchunk`: the chunk is the caller's from now on, the transport takes new memory. */
   keep() { this._kept = true; }
+
+  /** Whether the chunk being read was kept. */
+  get kept() { return this._kept; }
 
   /**
    * @param {Buffer} buffer

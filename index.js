@@ -1,0 +1,8 @@
+'use strict';
+
+const { Client } = require('./lib/client');
+const { AbortError, ConnectionError, PostgresError, UsageError } = require('./lib/errors');
+const { RowParser } = require('./lib/row-parser');
+const { RowReader } = require('./lib/row-reader');
+
+module.exports = { Client, RowReader, RowParser, PostgresError, ConnectionError, AbortError, UsageError };

@@ -1,0 +1,67 @@
+'use strict';
+
+const { AbortError, UsageError } = require('./errors');
+
+/** First and longest pause between two CancelRequests for one query, in milliseconds. */
+const PAUSE = 50;
+const LONGEST = 1000;
+
+/**
+ * Lets a signal, or a time limit, cancel exactly one request. The request rejects at once. A CancelRequest names
+ * a connection, not a query: so nothing is sent behind a request that may be cancelled (it is fenced), the
+ * CancelRequest leaves only while the request is the one being answered, and the fence stays until the server
+ * has taken it. One that comes before the server has begun with the query is lost, so it is repeated.
+ * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-CANCELING-REQUESTS
+ * @param {Request} request not submitted yet
+ * @param {Pipeline} pipeline
+ * @param {object} options
+ * @param {AbortSignal} [options.signal]
+ * @param {number} [options.statement_timeout] milliseconds
+ * @param {function(): Promise} cancel sends a CancelRequest, settles when the server has taken it
+ * @throws {TypeError}
+ */
+function makeAbortable(request, pipeline, { signal, statement_timeout: timeout }, cancel) {
+  if (signal === undefined && timeout === undefined) return;
+  if (signal !== undefined && !(signal && typeof signal.addEventListener === 'function')) {
+    throw new TypeError('signal must be an AbortSignal');
+  }
+  if (timeout !== undefined && !(timeout > 0 && timeout <= 0x7fffffff)) {
+    throw new TypeError(`statement_timeout must be a number of milliseconds above 0, not ${timeout}`);
+  }
+  request.fenced = true;
+  let pause = PAUSE;
+
+  const cancelNow = () => {
+    if (pipeline.head !== request) return;
+    request.cancelling = true;
+    const taken = () => {
+      request.cancelling = false;
+      pipeline.unfence(request);
+      if (pipeline.head !== request) return;
+      setTimeout(cancelNow, pause).unref();
+      pause = Math.min(2 * pause, LONGEST);
+    };
+    cancel().then(taken, taken);
+  };
+  const abort = error => {
+    if (request.settled) return;
+    request.reject(error);
+    if (!request.sent) return;
+    request.discard(pipeline);
+    if (pipeline.head === request) cancelNow();
+    else request.onhead = cancelNow;
+  };
+  const onabort = () => abort(new AbortError('the query was aborted', signal.reason));
+  const timer = timeout === undefined ? undefined : setTimeout(() => {
+    abort(new UsageError(`the query took longer than its statement_timeout of ${timeout} ms`, '57014'));
+  }, timeout);
+  request.onsettled = () => {
+    clearTimeout(timer);
+    if (signal !== undefined) signal.removeEventListener('abort', onabort);
+  };
+  if (signal === undefined) return;
+  if (signal.aborted) onabort();
+  else signal.addEventListener('abort', onabort);
+}
+
+module.exports = { makeAbortable };

@@ -1,0 +1,100 @@
+'use strict';
+
+const { protocolError } = require('./errors');
+const { Request, CloseRequest, describeType } = require('./request');
+const { QueryRequest } = require('./query-request');
+
+/** One query of a batch: without a Sync and a promise of its own. */
+class BatchedQuery extends QueryRequest {
+  encode(writer, statements) {
+    this._bind(writer, statements);
+    writer.execute('', 0);
+  }
+}
+
+/**
+ * Several queries that share one Sync: the server runs them as one implicit transaction, and ignores what is
+ * left of them after an error.
+ */
+class BatchRequest extends Request {
+  /** @param {BatchedQuery[]} queries */
+  constructor(queries) {
+    super();
+    this.queries = queries;
+    /** The query whose answer is coming. */
+    this.index = 0;
+    this.retried = false;
+  }
+
+  snapshot() { this._each(query => query.snapshot()); }
+
+  encode(writer, statements) {
+    this._each(query => query.encode(writer, statements));
+    writer.sync();
+    if (this.queries.length === 0) this.done = true;
+  }
+
+  /** Calls back for each query; an error gets the index of its query. */
+  _each(callback) {
+    this.queries.forEach((query, index) => {
+      try {
+        callback(query);
+      } catch (error) {
+        error.index = index;
+        error.message = `queries[${index}]: ${error.message}`;
+        throw error;
+      }
+    });
+  }
+
+  unsend(statements) {
+    for (const query of this.queries) query.unsend(statements);
+  }
+
+  discard(pipeline) {
+    for (const query of this.queries) query.discard(pipeline);
+  }
+
+  message(pipeline, type, buf, start, end, count) {
+    const query = this.queries[this.index];
+    if (query === undefined && type !== 69) {
+      throw protocolError(`unexpected message of type ${describeType(type)} after a batch`);
+    }
+    if (type === 69) return super.message(pipeline, type, buf, start, end, count);
+    query.message(pipeline, type, buf, start, end, count);
+    if (query.done) this.done = ++this.index === this.queries.length;
+  }
+
+  fail(error, pipeline) {
+    const { index, queries } = this;
+    // An error after the last query's end is one of the commit: of none in particular.
+    error.index = index < queries.length ? index : undefined;
+    super.fail(error, pipeline);
+    if (index < queries.length) queries[index].fail(error, pipeline);
+    // The server ignores what comes after the error: these have not been parsed, and those not closed.
+    for (const { statement, evicted } of queries.slice(index + 1)) {
+      if (!statement.described) pipeline.statements.delete(statement);
+      if (evicted !== undefined) pipeline.submit(new CloseRequest('S', evicted.name), pipeline.owner).catch(() => {});
+    }
+  }
+
+  /** Sent again where nothing had been carried out before its first query failed. */
+  retry(pipeline) {
+    if (this.retried || this.settled || this.error.index !== 0 || !this.queries[0].retry(pipeline)) return false;
+    this.retried = true;
+    this.error = undefined;
+    this.done = false;
+    return true;
+  }
+
+  ready(pipeline) {
+    for (const { receiver } of this.queries) {
+      if (receiver.error !== undefined && this.error === undefined) this.error = receiver.error;
+    }
+    super.ready(pipeline);
+  }
+
+  result() { return this.queries.map(query => query.result()); }
+}
+
+module.exports = { BatchRequest, BatchedQuery };

@@ -1,0 +1,257 @@
+'use strict';
+
+const config = require('./config');
+const { connect } = require('./connect');
+const { ConnectionError, UsageError } = require('./errors');
+const { Pipeline, Scope } = require('./pipeline');
+const { Session } = require('./session');
+const { Statements } = require('./statements');
+
+/** Runs code of the user that must not break ours: what it throws is thrown where nothing of ours is running. */
+function call(work) {
+  try {
+    work();
+  } catch (error) {
+    process.nextTick(() => { throw error; });
+  }
+}
+
+/**
+ * One connection to a PostgreSQL server.
+ *
+ * Events: 'notification' `{ processId, channel, payload }`, 'notice' (fields of the NoticeResponse), 'parameter'
+ * `(name, value)`, 'drain', 'error' (the connection was lost; without a listener it is not an event that ends the
+ * program), 'end' (the connection is over, for whatever reason).
+ */
+class Client extends Session {
+  #config;
+  #session = null;
+  #connecting = null; // AbortController
+  #ending = null;
+  #resolveClosed;
+
+  /**
+   * @param {object|string} [config] libpq's parameters by their names, as an object, a URL or a list of
+   *   `key=value`; unknown keys of an object go to the server as startup parameters. Beside libpq's:
+   *   `statement_cache`, `ssl`, `socket`, `password` as a function.
+   */
+  constructor(config = {}) {
+    super();
+    this.#config = config;
+    /** @type {Object<string, string>} as the server reports them: server_version, TimeZone, … */
+    this.serverParameters = Object.create(null);
+    /** @type {Buffer|null} process id and secret, what a CancelRequest is made of */
+    this.backendKey = null;
+    /** @type {number|undefined} of the server process */
+    this.processId = undefined;
+    /** @type {(function(Buffer)|undefined)} called with each NoticeResponse message */
+    this.onNotice = undefined;
+    /** @type {(function(Buffer)|undefined)} called with each NotificationResponse message */
+    this.onNotification = undefined;
+    /** 'new', 'connecting', 'open', 'ending' or 'closed' */
+    this.state = 'new';
+    this.#reset();
+  }
+
+  #reset() {
+    Object.defineProperty(this, '_pipeline', {
+      value: new Pipeline(new Statements(0), {
+        notice: (fields, buf, start, end) => this.#notice(fields, buf, start, end),
+        notification: (notification, buf, start, end) => {
+          if (this.onNotification) call(() => this.onNotification(Buffer.from(buf.subarray(start, end))));
+          call(() => this.emit('notification', notification));
+        },
+        parameter: (name, value) => {
+          this.serverParameters[name] = value;
+          call(() => this.emit('parameter', name, value));
+        },
+        lost: error => this.#lose(error)
+      }),
+      configurable: true,
+      enumerable: false
+    });
+    Object.defineProperty(this, '_scope', { value: this._pipeline.root, configurable: true, enumerable: false });
+    this._copy = this._portal = null;
+    this.#ending = null;
+    /** @type {Promise<Error|undefined>} resolves when the connection is over: with the error, if there was one */
+    this.closed = new Promise(resolve => { this.#resolveClosed = resolve; });
+  }
+
+  #notice(fields, buf, start, end) {
+    if (this.onNotice && buf) call(() => this.onNotice(Buffer.from(buf.subarray(start, end))));
+    call(() => this.emit('notice', fields));
+  }
+
+  _check() {
+    if (this.state === 'closed') throw new ConnectionError('the connection is closed', { code: '08003', sent: false });
+    if (this.state === 'ending') throw new ConnectionError('the client was ended', { code: '08003', sent: false });
+    if (this.state === 'new') this.#expectConnect();
+  }
+
+  /** A query before connect() waits for it; but not for a connect() that never comes. */
+  #expectConnect() {
+    setImmediate(() => {
+      if (this.state !== 'new') return;
+      this._pipeline.abandon('not connected: connect() was not called', undefined, '08003');
+      this.#reset();
+    });
+  }
+
+  /**
+   * Connects. Queries may be sent at once: they leave in the first flight that can carry them.
+   * @param {number|string} [port] or the path of a Unix socket; without it, the config says where to
+   * @param {string} [host='localhost']
+   * @param {object} [ssl] options of tls.connect
+   * @returns {Promise<void>} resolves when the server takes queries; rejects with a ConnectionError, or with the
+   *   server's PostgresError; afterwards connect() may be called again
+   * @see https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-START-UP
+   */
+  async connect(port, host, ssl) {
+    if (this.state === 'connecting' || this.state === 'open' || this.state === 'ending') {
+      throw new UsageError(`connect() while the client is ${this.state}`, '08002');
+    }
+    if (this.state === 'closed') this.#reset();
+    this.state = 'connecting';
+    const abort = this.#connecting = new AbortController();
+    const pipeline = this._pipeline;
+    try {
+      const resolved = config.resolve(this.#config, port === undefined ? undefined : { port, host, ssl });
+      pipeline.statements.limit = resolved.statement_cache;
+      await connect(resolved, {
+        flight: () => pipeline.firstFlight(),
+        ready: session => this.#open(session),
+        notice: fields => this.#notice(fields)
+      }, abort.signal);
+    } catch (error) {
+      if (this.state !== 'closed') this.#close(error, error.message);
+      throw error;
+    } finally {
+      if (this.#connecting === abort) this.#connecting = null;
+    }
+  }
+
+  #open(session) {
+    const { transport, reader, parameters, backendKey, processId } = session;
+    const pipeline = this._pipeline;
+    this.#session = session;
+    this.state = 'open';
+    Object.assign(this.serverParameters, parameters);
+    this.backendKey = backendKey;
+    this.processId = processId;
+    reader.handler = pipeline;
+    reader.maxLength = 0x40000000;
+    transport.onchunk = (chunk, length) => {
+      try {
+        reader.push(chunk, length);
+      } catch (error) {
+        this.#lose(error);
+      }
+    };
+    transport.onclose = error => this.#lose(error || new ConnectionError('the server closed the connection'));
+    transport.ondrain = () => this.emit('drain');
+    pipeline.open(session);
+  }
+
+  /** The connection is over and was not to be. */
+  #lose(error) {
+    if (this.state === 'closed') return;
+    const ended = this.state === 'ending' && this._pipeline.owner.name === 'end()';
+    this.#close(ended ? undefined : error, `the connection was lost: ${error.message}`);
+  }
+
+  /** Ends everything: rejects what is pending and tells who listens. */
+  #close(error, message) {
+    const session = this.#session;
+    const pipeline = this._pipeline;
+    this.state = 'closed';
+    this.#session = null;
+    if (session !== null) {
+      session.reader.stop();
+      session.transport.destroy();
+    }
+    pipeline.abandon(message, error, error && error.code);
+    this.#resolveClosed(error);
+    if (error !== undefined && session !== null && this.listenerCount('error') > 0) call(() => this.emit('error', error));
+    call(() => this.emit('end'));
+  }
+
+  /**
+   * Lets all that was asked before finish, then closes the connection. A COPY FROM STDIN that is open fails, a
+   * query of startQuery is ended.
+   * @returns {Promise<void>} resolves when the connection is closed
+   */
+  end() {
+    if (this.#ending !== null) return this.#ending;
+    if (this.state === 'new' || this.state === 'closed') {
+      this.state = 'closed';
+      this.#resolveClosed();
+      return Promise.resolve();
+    }
+    const pipeline = this._pipeline;
+    if (this._copy !== null) this.copyFail('the client was ended').catch(() => {});
+    if (this.inQuery) this._portal.close().catch(() => {});
+    const scope = new Scope(this._scope, 'end()');
+    scope.alone = true;
+    scope.onenter = () => {
+      pipeline.writer.terminate();
+      pipeline.flush();
+      this.#session.transport.end();
+    };
+    const connecting = this.state === 'connecting';
+    if (!connecting) this.state = 'ending';
+    this.#ending = this.closed.then(() => {});
+    pipeline.enter(scope);
+    return this.#ending;
+  }
+
+  /**
+   * Closes the connection now; everything pending rejects.
+   * @param {Error} [error] the cause to reject with
+   */
+  destroy(error = new ConnectionError('the client was destroyed', { code: '08003' })) {
+    if (this.state === 'new' || this.state === 'closed') {
+      this.state = 'closed';
+      this.#resolveClosed();
+      return;
+    }
+    if (this.#connecting !== null) this.#connecting.abort(error);
+    this.#close(error, error.message);
+  }
+
+  _cancel() {
+    return this.#session === null ? Promise.reject(new ConnectionError('not connected', { code: '08003' })) : this.#session.cancel();
+  }
+
+  /**
+   * Asks the server, over a connection of its own, to cancel what it is running for this client, whatever that is.
+   * To cancel a certain query and no other, give it a `signal`.
+   * @returns {Promise<void>} resolves when the server has taken the request, which may have come too late
+   * @see https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-CANCELING-REQUESTS
+   */
+  cancel() { return this._cancel(); }
+
+  /** Requests that were made and are not over. */
+  get pending() { return this._pipeline.pending; }
+
+  /** Bytes written that the system has not taken. */
+  get bufferedBytes() { return this._pipeline.bufferedBytes; }
+
+  /** The connection keeps the program running (the default). */
+  ref() { if (this.#session !== null) this.#session.transport.ref(); }
+
+  /** The connection does not keep the program running. */
+  unref() { if (this.#session !== null) this.#session.transport.unref(); }
+
+  toJSON() { return { state: this.state, pending: this.pending, processId: this.processId }; }
+
+  [Symbol.for('nodejs.util.inspect.custom')](depth, options, inspect) {
+    return `Client ${inspect({ ...this.toJSON(), serverParameters: { ...this.serverParameters } }, options)}`;
+  }
+}
+
+/** Text format of results: columns are strings. */
+Client.STRING = 0;
+/** Binary format of results: columns are Buffers. */
+Client.BINARY = 1;
+
+module.exports = { Client };

@@ -1,0 +1,88 @@
+'use strict';
+
+const { goInside } = require('./deadlock');
+const { loadDecoders } = require('./decode');
+const { RowReader } = require('./row-reader');
+
+/**
+ * The rows of a query, some at a time: an async iterable that holds one batch in memory.
+ */
+class Cursor {
+  /**
+   * @param {function(): Portal} open makes the portal; called at the first row
+   * @param {object} options
+   * @param {number} options.batchSize rows a round trip
+   * @param {function(Request)} options.prepare makes a request abortable
+   * @param {boolean|object} [options.decode]
+   */
+  constructor(open, { batchSize, prepare, decode }) {
+    this._open = open;
+    this._batchSize = batchSize;
+    this._prepare = prepare;
+    this._decode = decode;
+    this._portal = null;
+    this._rows = [];
+    this._index = 0;
+    this._over = false;
+    this._turn = Promise.resolve();
+  }
+
+  [Symbol.asyncIterator]() { return this; }
+
+  /** @returns {Promise<{done: boolean, value: object}>} the next row */
+  next() {
+    if (this._index < this._rows.length) {
+      return Promise.resolve({ done: false, value: this._rows[this._index++] });
+    }
+    try {
+      if (this._portal === null && !this._over) this._portal = this._open();
+    } catch (error) {
+      this._over = true;
+      return Promise.reject(error);
+    }
+    // Calls that do not wait for each other are answered in their order.
+    const turn = this._turn.then(() => this._next());
+    this._turn = turn.catch(() => {});
+    if (!this._over && !this._portal.inBlock) goInside(this._portal.scope);
+    return turn;
+  }
+
+  async _next() {
+    while (this._index >= this._rows.length) {
+      if (this._over) return { done: true, value: undefined };
+      try {
+        await this._fetch();
+      } catch (error) {
+        this._over = true;
+        throw error;
+      }
+    }
+    return { done: false, value: this._rows[this._index++] };
+  }
+
+  async _fetch() {
+    const reader = new RowReader();
+    const promise = this._portal.fetch(this._batchSize, reader, this._prepare);
+    await (this._decode ? loadDecoders(reader, this._decode, promise) : promise);
+    this._rows = reader.rows;
+    this._index = 0;
+    if (reader.cmd !== 'SUSPENDED') this._over = true;
+  }
+
+  /**
+   * Closes the portal; what `break` in a loop calls.
+   * @returns {Promise<{done: true}>}
+   */
+  return(value) {
+    const turn = this._turn.then(async () => {
+      this._over = true;
+      this._rows = [];
+      if (this._portal !== null && this._portal.open) await this._portal.close();
+      return { done: true, value };
+    });
+    this._turn = turn.catch(() => {});
+    return turn;
+  }
+}
+
+module.exports = { Cursor };

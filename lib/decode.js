@@ -1,0 +1,38 @@
+'use strict';
+
+let builtIn; // the map of type OID to decoder; undefined until it has been loaded
+let loading;
+
+/**
+ * Makes a receiver decode its rows' columns.
+ * @param {RowReader} receiver
+ * @param {boolean|Object<number, function>} decode true: the decoders of client-parser; a map: its functions get
+ *   the column's string (text format) or Buffer (binary format), and its description
+ * @param {Promise} promise of the result
+ * @returns {Promise} the same, when the decoders are there
+ */
+function loadDecoders(receiver, decode, promise) {
+  receiver.decode = decode;
+  if (decode !== true || builtIn !== undefined) return promise;
+  if (loading === undefined) loading = import('../client-parser/types.js').then(module => { builtIn = module; });
+  return loading.then(() => promise);
+}
+
+/**
+ * The class of rows that decode.
+ * @param {RowParser} rowParser
+ * @param {number} format
+ * @param {boolean|Object<number, function>} decode
+ */
+function decodingClass(rowParser, format, decode) {
+  const map = decode === true ? builtIn : decode;
+  const decoders = rowParser.columns.map(column => {
+    if (decode === true) return builtIn.decoder(column.typeOid, format);
+    const decoder = Object.hasOwn(map, column.typeOid) ? map[column.typeOid] : undefined;
+    if (decoder === undefined) return undefined;
+    return (buf, start, end) => decoder(format === 0 ? buf.utf8Slice(start, end) : buf.subarray(start, end), column);
+  });
+  return rowParser.decoding(format, decoders, map);
+}
+
+module.exports = { loadDecoders, decodingClass };

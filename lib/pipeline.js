@@ -1,0 +1,321 @@
+'use strict';
+
+const { guard } = require('./deadlock');
+const { ConnectionError, PostgresError, UsageError, protocolError } = require('./errors');
+const { decodeFields, decodeNotification, decodeParameterStatus } = require('./messages');
+const { MessageWriter } = require('./writer');
+const { Request, describeType } = require('./request');
+
+/** From this many bytes on, what has been written leaves at once instead of at the end of the tick. */
+const FLUSH_BYTES = 65536;
+
+/**
+ * Requests that wait in the client, in order, because the connection is somebody else's. A scope that is
+ * entered owns the connection: a transaction, an open portal, a COPY FROM STDIN. The scopes form a stack, and
+ * only the innermost one sends.
+ */
+class Scope {
+  /**
+   * @param {Scope|null} parent
+   * @param {string} name of what owns the connection, for errors
+   */
+  constructor(parent, name) {
+    this.parent = parent;
+    this.name = name;
+    /** Requests, and scopes waiting to be entered. */
+    this.first = null;
+    this.last = null;
+    this.next = null;
+    /** Entered only when all that was sent has been answered. */
+    this.alone = false;
+    /** Entered only when no transaction block is open. */
+    this.idle = false;
+    this.left = false;
+    /** @type {(function|undefined)} called when the scope has been entered */
+    this.onenter = undefined;
+    /** @type {(function|undefined)} called when it is over */
+    this.onleave = undefined;
+    /** @type {(function|undefined)} called with the error when the connection is lost */
+    this.onlost = undefined;
+  }
+
+  end() {
+    this.left = true;
+    if (this.onleave !== undefined) this.onleave();
+  }
+
+  push(entry) {
+    if (this.last === null) this.first = entry;
+    else this.last.next = entry;
+    this.last = entry;
+  }
+
+  shift() {
+    const entry = this.first;
+    this.first = entry.next;
+    if (this.first === null) this.last = null;
+    entry.next = null;
+    return entry;
+  }
+}
+
+/**
+ * The order of requests on one connection: who may send, what has been sent, whose answer comes next.
+ */
+class Pipeline {
+  /**
+   * @param {Statements} statements
+   * @param {object} events `notice(buf, start, end, fields)`, `notification(…)`, `parameter(name, value)`,
+   *   `lost(error)`: the connection cannot be used any more
+   */
+  constructor(statements, events) {
+    this.statements = statements;
+    this.events = events;
+    this.writer = new MessageWriter();
+    this.root = new Scope(null, 'the connection');
+    /** The innermost scope that was entered. */
+    this.owner = this.root;
+    /** Sent requests, the head's answer comes next. */
+    this.head = null;
+    this.tail = null;
+    /** @type {Request|null} nothing is sent before it is over */
+    this.fence = null;
+    /** Requests that are not settled. */
+    this.pending = 0;
+    /** 'I' idle, 'T' in a transaction block, 'E' in a failed one; as of the last ReadyForQuery. */
+    this.status = 'I';
+    this.transport = null;
+    this.reader = null;
+    this._flushing = false;
+    this._flush = () => this.flush();
+  }
+
+  /** Requests can be sent from now on. */
+  open({ transport, reader, transactionStatus }) {
+    this.transport = transport;
+    this.reader = reader;
+    this.status = transactionStatus;
+    this.pump();
+  }
+
+  /**
+   * What the waiting requests would write, for a flight that leaves before the connection is ready.
+   * @returns {Buffer|null}
+   */
+  firstFlight() {
+    while (this._next() instanceof Request) this._send(this.root.shift());
+    return this.writer.length === 0 ? null : this.writer.take();
+  }
+
+  /**
+   * Sends a request now or when its turn comes.
+   * @param {Request} request
+   * @param {Scope} scope
+   * @returns {Promise} the request's
+   */
+  submit(request, scope) {
+    this.pending++;
+    if (scope.left) {
+      this._settle(request, new UsageError(`${scope.name} is over`, '25P01'));
+      return request.promise;
+    }
+    if (scope === this.owner && scope.first === null && this.fence === null && this.transport !== null) {
+      this._send(request);
+      return request.promise;
+    }
+    try {
+      request.snapshot();
+    } catch (error) {
+      this._settle(request, error);
+      return request.promise;
+    }
+    scope.push(request);
+    return guard(request.promise, scope, error => request.reject(error));
+  }
+
+  /**
+   * Queues a scope to become the owner of the connection when its turn comes.
+   * @param {Scope} scope
+   */
+  enter(scope) {
+    scope.parent.push(scope);
+    this.pump();
+  }
+
+  /** A scope is over: its parent goes on. */
+  leave(scope) {
+    if (scope.left) return;
+    scope.end();
+    if (this.owner === scope) {
+      this.owner = scope.parent;
+      this.pump();
+    }
+  }
+
+  /** Sends what may be sent. */
+  pump() {
+    if (this.transport === null) return;
+    for (let entry = this._next(); entry !== null; entry = this._next()) {
+      this.owner.shift();
+      if (entry instanceof Scope) this._enter(entry);
+      else this._send(entry);
+    }
+  }
+
+  /** The next entry that may go, or null. */
+  _next() {
+    const entry = this.owner.first;
+    if (entry === null || this.fence !== null) return null;
+    const early = entry instanceof Scope && !entry.left &&
+      ((entry.alone && this.head !== null) || (entry.idle && this.status !== 'I'));
+    return early ? null : entry;
+  }
+
+  _enter(scope) {
+    if (scope.left) return;
+    this.owner = scope;
+    if (scope.onenter !== undefined) scope.onenter();
+  }
+
+  _send(request) {
+    if (request.settled) { // cancelled while it waited
+      this.pending--;
+      return;
+    }
+    const { writer } = this;
+    const mark = writer.length;
+    try {
+      request.encode(writer, this.statements);
+    } catch (error) {
+      writer.length = mark;
+      request.unsend(this.statements);
+      this._settle(request, error);
+      return;
+    }
+    request.sent = true;
+    if (request.fenced) this.fence = request;
+    if (this.tail === null) this.head = request;
+    else this.tail.next = request;
+    this.tail = request;
+    if (this.transport === null) return;
+    if (writer.length >= FLUSH_BYTES) this.flush();
+    else this.scheduleFlush();
+  }
+
+  /** Bytes written that the system has not taken. */
+  get bufferedBytes() {
+    return this.writer.length + (this.transport === null ? 0 : this.transport.bufferedBytes);
+  }
+
+  /** A receiver cannot take more: nothing is read until `resume`. */
+  pause() { if (this.transport !== null) this.transport.pause(); }
+  resume() { if (this.transport !== null) this.transport.resume(); }
+
+  /** Everything written in this tick leaves in one write at its end. */
+  scheduleFlush() {
+    if (this._flushing) return;
+    this._flushing = true;
+    process.nextTick(this._flush);
+  }
+
+  /** Writes out what is buffered. */
+  flush() {
+    this._flushing = false;
+    if (this.transport === null || this.writer.length === 0) return;
+    if (this.transport.write(this.writer.take())) this.writer.reuse();
+  }
+
+  _settle(request, error) {
+    this.pending--;
+    request.reject(error);
+  }
+
+  /** FrameReader's handler. */
+  message(type, buf, start, end, count) {
+    switch (type) {
+      case 78: // N NoticeResponse
+        return this.events.notice(decodeFields(buf, start, end), buf, start, end);
+      case 65: // A NotificationResponse
+        return this.events.notification(decodeNotification(buf, start, end), buf, start, end);
+      case 83: { // S ParameterStatus
+        const [name, value] = decodeParameterStatus(buf, start, end);
+        return this.events.parameter(name, value);
+      }
+      case 90: // Z ReadyForQuery
+        if (end - start !== 6) throw protocolError('ReadyForQuery of a wrong length');
+        return this._ready(buf[start + 5]);
+    }
+    if (this.head !== null) this.head.message(this, type, buf, start, end, count);
+    else if (type === 69) this._fatal(buf, start, end);
+    else throw protocolError(`message of type ${describeType(type)} that nobody asked for`);
+  }
+
+  /** An ErrorResponse that answers nothing: the server is about to close the connection, and says why. */
+  _fatal(buf, start, end) {
+    this.events.lost(new PostgresError(decodeFields(buf, start, end)));
+  }
+
+  _ready(status) {
+    const request = this.head;
+    if (request === null) throw protocolError('ReadyForQuery that nobody asked for');
+    if (status !== 73 && status !== 84 && status !== 69) throw protocolError('ReadyForQuery with an unknown status');
+    this.status = status === 73 ? 'I' : status === 84 ? 'T' : 'E';
+    if (request.error !== undefined && request.retry(this)) {
+      // Again, before all that has not been sent.
+      this._shift();
+      this._send(request);
+    } else this.finishHead();
+  }
+
+  _shift() {
+    const request = this.head;
+    this.head = request.next;
+    if (this.head === null) this.tail = null;
+    request.next = null;
+    return request;
+  }
+
+  /** The answer to the head is complete: settles it and goes on. */
+  finishHead() {
+    const request = this._shift();
+    this.pending--;
+    request.ready(this);
+    if (this.fence === request && !request.cancelling) this.fence = null;
+    if (this.head !== null && this.head.onhead !== undefined) this.head.onhead();
+    if (this.owner.first !== null) this.pump();
+  }
+
+  /** The fence of a request is not needed any more. */
+  unfence(request) {
+    if (this.fence !== request || this.head === request) return;
+    this.fence = null;
+    this.pump();
+  }
+
+  /**
+   * The connection is gone: rejects everything.
+   * @param {Error} cause
+   * @param {string} message
+   */
+  abandon(message, cause, code) {
+    const unsent = new ConnectionError(`${message}; this request had not been sent`, { code, cause, sent: false });
+    const sent = new ConnectionError(`${message}; this request had been sent, the server may have carried it out`,
+      { code, cause, sent: true });
+    this.transport = null;
+    const scopes = [];
+    for (let request = this.head; request !== null; request = request.next) this._settle(request, sent);
+    this.head = this.tail = this.fence = null;
+    for (let scope = this.owner; scope !== null; scope = scope.parent) scopes.push(scope);
+    for (const scope of scopes) {
+      while (scope.first !== null) {
+        const entry = scope.shift();
+        if (entry instanceof Scope) scopes.push(entry);
+        else this._settle(entry, unsent);
+      }
+      if (!scope.left) scope.end();
+      if (scope.onlost !== undefined) scope.onlost(unsent);
+    }
+  }
+}
+
+module.exports = { Pipeline, Scope };

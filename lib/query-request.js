@@ -1,0 +1,176 @@
+'use strict';
+
+const { protocolError } = require('./errors');
+const { Request, describeType } = require('./request');
+const { checkText, checkValues, snapshot } = require('./writer');
+
+// What the answer has come to.
+const PARSING = 0; // before BindComplete
+const ROWS = 1;
+const DONE = 2;
+
+/** Takes the answer to a request that nobody waits for any more. */
+const NOBODY = { start() {}, receiveData() {}, receive() {} };
+
+/**
+ * Writes what the server must know of a statement before it is bound: Parse and Describe, and Close of the
+ * statement whose place it takes.
+ * @returns {Statement|undefined} the closed one
+ */
+function prepare(writer, statements, statement) {
+  const evicted = statements.evict();
+  if (evicted !== undefined) writer.close('S', evicted.name);
+  writer.parse(statement.name, statement.text, statement.paramTypes);
+  writer.describe('S', statement.name);
+  statement.sent = true;
+  return evicted;
+}
+
+/**
+ * One use of the extended query protocol: [Close] [Parse Describe] Bind Execute Sync.
+ * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-EXT-QUERY
+ */
+class QueryRequest extends Request {
+  /**
+   * @param {object} query
+   * @param {string} query.text
+   * @param {Array|object} query.values
+   * @param {number} query.format of the result: 0 text, 1 binary
+   * @param {boolean} query.cache
+   * @param {number[]} [query.paramTypes]
+   * @param {object} query.receiver of the rows
+   */
+  constructor(text, values, format, cache, paramTypes, receiver) {
+    super();
+    this.text = text;
+    this.values = values;
+    this.format = format;
+    this.cache = cache;
+    this.paramTypes = paramTypes;
+    this.receiver = receiver;
+    this.statement = null;
+    this.stage = PARSING;
+    /** Whether this request carries its statement's Parse. */
+    this.parsing = false;
+    this.evicted = undefined;
+    this.retried = false;
+  }
+
+  snapshot() {
+    checkText(this.text, 'text');
+    checkValues(this.values);
+    this.values = snapshot(this.values);
+  }
+
+  encode(writer, statements) {
+    this._bind(writer, statements);
+    writer.executeSync();
+  }
+
+  /** Writes [Close] [Parse Describe] Bind. */
+  _bind(writer, statements, portal = '') {
+    let { values } = this;
+    checkValues(values);
+    const statement = this.statement = statements.get(this.text, this.paramTypes, this.cache);
+    this.stage = PARSING;
+    this.parsing = !statement.sent;
+    if (this.parsing) {
+      checkText(this.text, 'text');
+      snapshot(values); // so that nothing is wrong with them once the cache has changed
+      this.evicted = prepare(writer, statements, statement);
+    }
+    // Once sent again, it must be what it was.
+    if (statement.name !== '' && Array.isArray(values)) this.values = values = values.slice();
+    const names = portal === '' ? statement.bindNames : Buffer.from(`${portal}\0${statement.name}\0`, 'latin1');
+    writer.bind(names, values, this.format);
+    if (statement.forgetsAll) statements.clear();
+  }
+
+  unsend(statements) {
+    if (this.statement !== null) statements.delete(this.statement);
+  }
+
+  message(pipeline, type, buf, start, end, count) {
+    switch (type) {
+      case 68: // D DataRow
+        if (this.stage !== ROWS || this.statement.rowParser === null) break;
+        return this.receiver.receiveData(buf, start, end, count, pipeline.reader.owned);
+      case 67: // C CommandComplete
+      case 73: // I EmptyQueryResponse
+        if (this.stage !== ROWS) break;
+        this.stage = DONE;
+        this.receiver.receive(type, buf, start, end);
+        return this.complete(pipeline);
+      case 50: // 2 BindComplete
+        if (this.stage !== PARSING || !this.statement.described) break;
+        this.stage = ROWS;
+        return this.receiver.start(this.statement.rowParser, this.format, pipeline);
+      case 49: case 51: case 116: // 1 ParseComplete, 3 CloseComplete, t ParameterDescription
+        if (this.stage !== PARSING || !this.parsing) break;
+        return;
+      case 84: // T RowDescription
+      case 110: // n NoData
+        if (this.stage !== PARSING || !this.parsing) break;
+        return this.statement.describe(type === 84 ? buf.subarray(start, end) : null);
+      case 72: // H CopyOutResponse
+        if (this.stage !== ROWS) break;
+        return this.receiver.receive(type, buf, start, end);
+      case 100: // d CopyData
+        if (this.stage !== ROWS) break;
+        return this.receiver.receiveData(buf, start, end, count, pipeline.reader.owned);
+      case 99: // c CopyDone
+        if (this.stage !== ROWS) break;
+        return this.receiver.receive(type, buf, start, end);
+      case 69: // E ErrorResponse
+        return super.message(pipeline, type, buf, start, end);
+    }
+    throw protocolError(`unexpected message of type ${describeType(type)} in answer to a query`);
+  }
+
+  /** The command is complete. */
+  complete() { this.done = true; }
+
+  fail(error, pipeline) {
+    super.fail(error);
+    const { statement } = this;
+    if (!statement.described || isStale(error)) pipeline.statements.delete(statement);
+    this.stage = DONE;
+  }
+
+  discard(pipeline) {
+    if (this.receiver.stop !== undefined) this.receiver.stop(pipeline);
+    this.receiver = NOBODY;
+  }
+
+  /**
+   * A statement that the server has lost or must plan anew can be sent again where nothing was done yet: the
+   * error has rolled back nothing but the query itself, unless it is one of a transaction block.
+   */
+  retry(pipeline) {
+    if (this.retried || this.settled || pipeline.status !== 'I' || this.statement.name === '') return false;
+    if (!isStale(this.error) || (Array.isArray(this.values) && this.values.some(v => v instanceof Uint8Array))) return false;
+    this.retried = true;
+    this.done = false;
+    this.error = undefined;
+    return true;
+  }
+
+  ready(pipeline) {
+    const { cmd, error } = this.receiver;
+    if (error !== undefined && this.error === undefined) this.error = error;
+    if (cmd === 'DISCARD ALL' || cmd === 'DEALLOCATE ALL') pipeline.statements.clear();
+    super.ready(pipeline);
+  }
+
+  result() { return this.receiver.target || this.receiver; }
+}
+
+/**
+ * 26000: the prepared statement does not exist; 0A000 of RevalidateCachedQuery: a cached plan must not change
+ * its result type.
+ */
+function isStale(error) {
+  return error.code === '26000' || (error.code === '0A000' && error.routine === 'RevalidateCachedQuery');
+}
+
+module.exports = { QueryRequest, ROWS, DONE };

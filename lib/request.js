@@ -1,0 +1,163 @@
+'use strict';
+
+const { PostgresError, protocolError } = require('./errors');
+const { decodeFields } = require('./messages');
+
+let resolveNew, rejectNew;
+const capture = (resolve, reject) => { resolveNew = resolve; rejectNew = reject; };
+
+/**
+ * A rejection whose stack shows who awaits it. The engine knows the awaiting functions only while a promise that
+ * they wait for is being settled by an async function; so this one is made the last link of that chain, instead
+ * of paying for a stack at every query.
+ */
+async function raise(error) {
+  await undefined;
+  await undefined;
+  const { stack } = error;
+  Error.captureStackTrace(error, raise);
+  if (!error.stack.includes('\n')) error.stack = stack; // nobody awaits
+  throw error;
+}
+
+/**
+ * Something asked of the server, from the call to the ReadyForQuery that ends it: the entry of the queue.
+ * A kind of request writes its messages in `encode` and takes the server's answers in `message`.
+ */
+class Request {
+  constructor() {
+    this.promise = new Promise(capture);
+    this._resolve = resolveNew;
+    this._reject = rejectNew;
+    /** @type {Request|null} the one behind it in the queue */
+    this.next = null;
+    /** Whether its messages have been written. */
+    this.sent = false;
+    this.settled = false;
+    /** Whether the server has said all about it but ReadyForQuery. */
+    this.done = false;
+    /** @type {Error|undefined} what to reject with at ReadyForQuery */
+    this.error = undefined;
+    /** Set where nothing may be sent behind it until it is over: a request that can be cancelled. */
+    this.fenced = false;
+    /** Whether a CancelRequest for it is under way. */
+    this.cancelling = false;
+    /** @type {(function|undefined)} called when its answer is the next one to come */
+    this.onhead = undefined;
+    /** @type {(function|undefined)} called when the promise has been settled */
+    this.onsettled = undefined;
+  }
+
+  /**
+   * Writes the request's messages.
+   * @param {MessageWriter} writer
+   * @param {Statements} statements
+   * @throws {TypeError|RangeError} for values that cannot be sent; what was written before is then dropped
+   */
+  encode() {}
+
+  /** Keeps its input from later changes by the caller, since it has to wait. */
+  snapshot() {}
+
+  /**
+   * Takes one message of the answer, see FrameReader.
+   * @param {Pipeline} pipeline
+   * @throws {ConnectionError} 08P01 where the message is out of order
+   */
+  message(pipeline, type, buf, start, end) {
+    if (type !== 69) throw protocolError(`unexpected message of type ${describeType(type)}`);
+    const error = new PostgresError(decodeFields(buf, start, end));
+    if (error.severity === 'FATAL' || error.severity === 'PANIC') pipeline.events.lost(error);
+    else this.fail(error, pipeline);
+  }
+
+  /** The server reports an error; it ignores all messages up to the next Sync. */
+  fail(error) {
+    if (this.error === undefined) this.error = error;
+    this.done = true;
+  }
+
+  /** Its messages were dropped before they left. */
+  unsend() {}
+
+  /**
+   * Its promise was settled early: what still comes of its answer goes nowhere.
+   * @param {Pipeline} pipeline
+   */
+  discard() {}
+
+  /**
+   * ReadyForQuery has come after an error: whether the request is to be sent once more.
+   * @param {Pipeline} pipeline
+   * @returns {boolean}
+   */
+  retry() { return false; }
+
+  /**
+   * ReadyForQuery has come: settles.
+   * @param {Pipeline} pipeline
+   */
+  ready() {
+    if (!this.done) throw protocolError('ReadyForQuery before the end of the answer');
+    if (this.error === undefined) this.resolve(this.result());
+    else this.reject(this.error);
+  }
+
+  /** What the promise resolves to. */
+  result() { return undefined; }
+
+  resolve(value) {
+    if (this.settled) return;
+    this.settled = true;
+    this._resolve(value);
+    if (this.onsettled !== undefined) this.onsettled();
+  }
+
+  /** @param {Error} error shown with the stack of who awaits, if it is the server's */
+  reject(error) {
+    if (this.settled) return;
+    this.settled = true;
+    if (error instanceof PostgresError) this._resolve(raise(error));
+    else this._reject(error);
+    if (this.onsettled !== undefined) this.onsettled(error);
+  }
+}
+
+/** A type byte for an error. */
+function describeType(type) {
+  return type > 32 && type < 127 ? `'${String.fromCharCode(type)}'` : `0x${type.toString(16)}`;
+}
+
+/** Only Sync: ends a portal, or tells when everything before it is over. */
+class SyncRequest extends Request {
+  /** @param {*} value what to resolve to */
+  constructor(value) {
+    super();
+    this.value = value;
+    this.done = true;
+  }
+
+  encode(writer) { writer.sync(); }
+  result() { return this.value; }
+}
+
+/** Close of a named statement or portal. */
+class CloseRequest extends Request {
+  constructor(target, name) {
+    super();
+    this.target = target;
+    this.name = name;
+  }
+
+  encode(writer) {
+    writer.close(this.target, this.name);
+    writer.sync();
+  }
+
+  message(pipeline, type, buf, start, end) {
+    if (type === 51) this.done = true;
+    else super.message(pipeline, type, buf, start, end);
+  }
+}
+
+module.exports = { Request, SyncRequest, CloseRequest, describeType };

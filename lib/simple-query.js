@@ -1,0 +1,63 @@
+'use strict';
+
+const { protocolError } = require('./errors');
+const { Request, describeType } = require('./request');
+const { RowParser } = require('./row-parser');
+const { RowReader } = require('./row-reader');
+const { checkText } = require('./writer');
+
+/**
+ * The simple query protocol: several statements in one text, one implicit transaction.
+ * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-SIMPLE-QUERY
+ */
+class SimpleQueryRequest extends Request {
+  /** @param {string} text */
+  constructor(text) {
+    super();
+    checkText(text, 'text');
+    this.text = text;
+    this.readers = [];
+    this._reader = null;
+    // A COPY FROM STDIN among the statements would swallow what is sent behind it.
+    this.fenced = /\bcopy\b[^]*\bstdin\b/i.test(text);
+  }
+
+  encode(writer) { writer.query(this.text); }
+
+  /** The reader of the statement whose answer is coming. */
+  get reader() {
+    if (this._reader === null) this.readers.push(this._reader = new RowReader());
+    return this._reader;
+  }
+
+  message(pipeline, type, buf, start, end, count) {
+    if (this.error !== undefined) throw protocolError('an answer goes on after its error');
+    switch (type) {
+      case 84: // T RowDescription
+        return this.reader.start(new RowParser(buf.subarray(start, end)), 0);
+      case 68: // D DataRow
+        if (this.reader.rowParser === undefined) break;
+        return this.reader.receiveData(buf, start, end, count, pipeline.reader.owned);
+      case 100: // d CopyData
+        return this.reader.receiveData(buf, start, end, count, pipeline.reader.owned);
+      case 72: case 99: // H CopyOutResponse, c CopyDone
+        return this.reader.receive(type, buf, start, end);
+      case 67: case 73: // C CommandComplete, I EmptyQueryResponse
+        this.reader.receive(type, buf, start, end);
+        if (/^(?:DISCARD|DEALLOCATE) ALL$/.test(this.reader.cmd)) pipeline.statements.clear();
+        this._reader = null;
+        this.done = true;
+        return;
+      case 71: // G CopyInResponse
+        pipeline.writer.copyFail('COPY FROM STDIN is not possible in simpleQuery; use copyFrom, or query');
+        return pipeline.scheduleFlush();
+      case 69: // E ErrorResponse
+        return super.message(pipeline, type, buf, start, end);
+    }
+    throw protocolError(`unexpected message of type ${describeType(type)} in answer to a simple query`);
+  }
+
+  result() { return this.readers; }
+}
+
+module.exports = { SimpleQueryRequest };

@@ -1,0 +1,127 @@
+'use strict';
+
+const { RowParser } = require('./row-parser');
+
+const NO_TYPES = [];
+
+/** The text from its first word on, without the white space and comments (which nest) before it. */
+function withoutComments(text) {
+  let off = 0;
+  for (let depth = 0; off < text.length;) {
+    if (text.startsWith('/*', off)) {
+      depth++;
+      off += 2;
+    } else if (depth > 0 && text.startsWith('*/', off)) {
+      depth--;
+      off += 2;
+    } else if (depth === 0 && text.startsWith('--', off)) {
+      const line = text.indexOf('\n', off);
+      off = line < 0 ? text.length : line;
+    } else if (depth > 0 || /\s/.test(text[off])) off++;
+    else break;
+  }
+  return text.slice(off);
+}
+
+/**
+ * Whether a text is a COPY … FROM STDIN. STDIN may be anywhere in it: taking a query for one that is none only
+ * costs it its company on the wire, so this need not be a parser.
+ */
+function isCopyIn(text) {
+  return /^\s*(?:copy\b|--|\/\*)/i.test(text) && /^copy\b[^]*\bfrom\b[^]*\bstdin\b/i.test(withoutComments(text));
+}
+
+/** Whether a text makes the server forget all prepared statements. */
+function forgetsAll(text) {
+  return /^\s*(?:d|--|\/\*)/i.test(text) &&
+    /^(?:discard\s+all|deallocate\s+(?:prepare\s+)?all)\b/i.test(withoutComments(text));
+}
+
+/** A query text that the server has parsed, or is about to: a prepared statement, named or unnamed. */
+class Statement {
+  /**
+   * @param {string} name '' for the unnamed one
+   * @param {string} text
+   * @param {number[]} paramTypes
+   * @param {string} key in the cache
+   */
+  constructor(name, text, paramTypes, key) {
+    this.name = name;
+    this.text = text;
+    this.paramTypes = paramTypes;
+    this.key = key;
+    /** Bind's beginning: the unnamed portal and the statement. */
+    this.bindNames = Buffer.from(`\0${name}\0`, 'latin1');
+    /** Whether Parse has been written. */
+    this.sent = false;
+    /** Whether ParseComplete and a description have come. */
+    this.described = false;
+    /** @type {RowParser|null} null for a statement without rows */
+    this.rowParser = null;
+    this.forgetsAll = forgetsAll(text);
+    this.used = 0;
+  }
+
+  /** Takes the statement's RowDescription, or NoData when buf is null. */
+  describe(buf, start) {
+    this.rowParser = buf === null ? null : new RowParser(buf, start);
+    this.described = true;
+  }
+}
+
+/**
+ * The prepared statements of one connection: by text and parameter types, at most `limit`, the least recently
+ * used one closed on the server when another needs its place.
+ * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-EXT-QUERY
+ */
+class Statements {
+  /** @param {number} limit 0: every statement is the unnamed one */
+  constructor(limit) {
+    this.limit = limit;
+    this._byKey = new Map();
+    this._named = 0;
+    this._uses = 0;
+  }
+
+  /**
+   * @param {string} text
+   * @param {number[]|undefined} paramTypes OIDs
+   * @param {boolean} cache false: the unnamed statement
+   * @returns {Statement} to be parsed when it is not `sent`
+   */
+  get(text, paramTypes = NO_TYPES, cache = true) {
+    if (!cache || this.limit === 0) return new Statement('', text, paramTypes, '');
+    const key = paramTypes.length === 0 ? text : `${paramTypes.join()}\0${text}`;
+    let statement = this._byKey.get(key);
+    if (statement === undefined) {
+      statement = new Statement(`s${++this._named}`, text, paramTypes, key);
+      this._byKey.set(key, statement);
+    }
+    statement.used = ++this._uses;
+    return statement;
+  }
+
+  /**
+   * Takes the least recently used statement out when there is one too many.
+   * @returns {Statement|undefined} to be closed on the server
+   */
+  evict() {
+    if (this._byKey.size <= this.limit) return undefined;
+    let oldest;
+    for (const statement of this._byKey.values()) {
+      if (oldest === undefined || statement.used < oldest.used) oldest = statement;
+    }
+    this._byKey.delete(oldest.key);
+    return oldest.sent ? oldest : undefined;
+  }
+
+  /** Forgets a statement that the server does not have (any more); the next use of its text parses anew. */
+  delete(statement) {
+    if (this._byKey.get(statement.key) === statement) this._byKey.delete(statement.key);
+  }
+
+  /** Forgets all, after DISCARD ALL and DEALLOCATE ALL. */
+  clear() { this._byKey.clear(); }
+}
+
+module.exports = { Statement, Statements, isCopyIn };
