@@ -63,20 +63,27 @@ function decodeNotification(buf, start, end) {
   };
 }
 
+// The command tag that came last, with its terminator: mostly the next one is the same.
+let lastTag = Buffer.from('\0');
+let lastCommand = { cmd: '', oid: undefined, rowCount: 0 };
+
 /**
  * Decodes CommandComplete, whose tag is `SELECT 5`, `INSERT 0 1`, `CREATE TABLE`, ….
- * @returns {{cmd: string, oid: string|undefined, rowCount: number}} `cmd` is the whole tag without its numbers
+ * @returns {{cmd: string, oid: string|undefined, rowCount: number}} `cmd` is the tag without its numbers; not to
+ *   be changed
  */
 function decodeCommandComplete(buf, start, end) {
+  const length = end - start - 5;
+  let same = length === lastTag.length;
+  for (let i = 0; same && i < length; i++) same = buf[start + 5 + i] === lastTag[i];
+  if (same) return lastCommand;
   const stop = stringEnd(buf, start + 5, end, 'CommandComplete');
   if (stop !== end - 1) throw protocolError('CommandComplete of a wrong length');
-  const tag = buf.latin1Slice(start + 5, stop);
-  const last = tag.lastIndexOf(' ');
-  const rowCount = last < 0 ? NaN : Number(tag.slice(last + 1));
-  if (!(rowCount >= 0)) return { cmd: tag, oid: undefined, rowCount: 0 };
-  const words = tag.slice(0, last).split(' ');
-  const oid = words.length === 2 && words[0] === 'INSERT' ? words.pop() : undefined;
-  return { cmd: words.join(' '), oid, rowCount };
+  const tag = buf.toString('latin1', start + 5, stop);
+  const [, cmd, oid, rowCount = 0] = /^(.*?)(?: (\d+)(?= \d+$))?(?: (\d+))?$/s.exec(tag);
+  lastTag = Buffer.from(buf.subarray(start + 5, end));
+  lastCommand = { cmd, oid, rowCount: Number(rowCount) };
+  return lastCommand;
 }
 
 /**
