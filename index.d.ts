@@ -1,0 +1,309 @@
+/// <reference types="node" />
+
+import { EventEmitter } from 'node:events';
+import { Duplex, Writable } from 'node:stream';
+import { ConnectionOptions } from 'node:tls';
+
+/** Text format (0) or binary format (1) of values. */
+export type Format = 0 | 1;
+
+/** A parameter value. Buffers and Uint8Arrays are sent in binary format, everything else as text. */
+export type Value = string | Uint8Array | number | bigint | boolean | null | undefined;
+
+/** Parameter values: a list, or a row of an earlier result. */
+export type Values = readonly Value[] | Row<any>;
+
+/** A function that makes a JavaScript value of a column's string (text format) or Buffer (binary format). */
+export type Decoder = (value: any, column: Column) => unknown;
+
+/** What a column is without `decode`: a string, or a Buffer in binary format. */
+export type ColumnValue = string | Buffer | null;
+
+/** A column of a result, as RowDescription describes it. */
+export interface Column {
+  name: string;
+  /** OID of the table, 0 where the column is none of a table. */
+  tableOid: number;
+  tableColumnIndex: number;
+  typeOid: number;
+  /** Size of the type in bytes, negative for variable sizes. */
+  typeLen: number;
+  typeModifier: number;
+  binary: number;
+}
+
+/** What every row has, whatever its columns. */
+export interface RowMembers<T = Record<string, ColumnValue>> extends Iterable<any> {
+  readonly [index: number]: any;
+  /** The columns by name; of several with one name the last. */
+  toObject(): T;
+  /** The values in column order. */
+  toArray(): any[];
+  /** What JSON.stringify sees: the same as toObject(). */
+  toJSON(): T;
+  /** A column by name (of several the last) or by index from 0; undefined where there is none. */
+  get<K extends keyof T>(column: K): T[K];
+  get(column: string | number): any;
+  /** The DataRow message, header and all: a view of the memory that the result is in. */
+  readonly rowBuffer: Buffer;
+  readonly dataFormat: Format;
+  readonly columnCount: number;
+  readonly rowColumns: Column[];
+  readonly rowParser: RowParser;
+}
+
+/** One row: its columns are read from the received bytes when they are asked for. */
+export type Row<T = Record<string, ColumnValue>> = RowMembers<T> & Readonly<Omit<T, keyof RowMembers<T>>>;
+
+/** The default receiver of a result, and what a query resolves to. */
+export class RowReader<T = Record<string, ColumnValue>> {
+  /** The rows; for COPY … TO STDOUT, Buffers. */
+  rows: Row<T>[];
+  /** Rows returned or changed, as the server counted them. */
+  rowCount: number;
+  /** SELECT, INSERT, … ; EMPTY for an empty query, SUSPENDED when getResults may go on. */
+  cmd: string | undefined;
+  oid: string | undefined;
+  /** Format of the rows. */
+  binary: Format;
+  rowParser: RowParser | undefined;
+  /** Of COPY: 0 text, 1 binary. */
+  format?: number;
+  columnCount?: number;
+  columnFormats?: number[];
+  /** Takes one message as a Buffer of its own. */
+  write(packet: Buffer): void;
+  toJSON(): { cmd: string | undefined; oid: string | undefined; rowCount: number; rows: Row<T>[] };
+}
+
+/** A parsed RowDescription, with the classes of its rows. */
+export class RowParser {
+  constructor(rowDescription: Buffer, offset?: number);
+  readonly columns: Column[];
+  readonly columnNames: string[];
+  readonly 0: new (dataRow: Buffer, offset?: number) => Row<any>;
+  readonly 1: new (dataRow: Buffer, offset?: number) => Row<any>;
+}
+
+/** An object that takes the messages of a result one by one. */
+export interface PacketReceiver {
+  write(packet: Buffer): unknown;
+  rowParser?: RowParser | null;
+  binary?: Format;
+}
+
+/** Cancels exactly the request it is given to. */
+export interface Abortable {
+  signal?: AbortSignal;
+  /** Milliseconds after which the request is cancelled. */
+  statement_timeout?: number;
+}
+
+export interface BatchOptions {
+  /** Of the result, `Client.STRING` (default) or `Client.BINARY`. */
+  format?: Format;
+  /** false: the unnamed statement, for a text that is used once. Default true. */
+  cache?: boolean;
+  /** Type OIDs of the parameters, 0 for those that the server is to infer. */
+  paramTypes?: readonly number[];
+  /** true: the decoders of client-parser; a map: decoders by type OID. Default: strings and Buffers. */
+  decode?: boolean | Readonly<Record<number, Decoder>>;
+  /** What takes the result instead of a RowReader. */
+  stream?: RowReader<any> | Writable | PacketReceiver;
+}
+
+export interface QueryOptions extends BatchOptions, Abortable {}
+
+export interface CursorOptions extends Pick<BatchOptions, 'format' | 'cache' | 'paramTypes' | 'decode'> {
+  /** Rows a round trip, 1000 by default. */
+  batchSize?: number;
+  signal?: AbortSignal;
+}
+
+export interface TransactionOptions {
+  isolation?: 'serializable' | 'repeatable read' | 'read committed' | 'read uncommitted';
+  readOnly?: boolean;
+  deferrable?: boolean;
+}
+
+/** The rows of a query, some at a time; `break` closes it. */
+export interface Cursor<T = Record<string, ColumnValue>> extends AsyncIterableIterator<Row<T>> {
+  return(value?: any): Promise<IteratorResult<Row<T>>>;
+}
+
+/** What can be asked of the server, on a connection or inside a transaction. */
+export class Session extends EventEmitter {
+  query<T = Record<string, ColumnValue>>(text: string, values?: Values, format?: Format, cache?: boolean): Promise<RowReader<T>>;
+  query<S extends RowReader<any> | Writable | PacketReceiver>(
+    text: string, values: Values | undefined, format: Format | undefined, cache: boolean | undefined, stream: S): Promise<S>;
+  query<S extends RowReader<any> | Writable | PacketReceiver>(
+    text: string, values: Values | undefined, options: QueryOptions & { stream: S }): Promise<S>;
+  query<T = Record<string, ColumnValue>>(text: string, values: Values | undefined, options: QueryOptions): Promise<RowReader<T>>;
+
+  simpleQuery(text: string, options?: Abortable): Promise<RowReader[]>;
+
+  batch(queries: ReadonlyArray<string | readonly [text: string, values?: Values, options?: BatchOptions]>,
+    options?: Abortable): Promise<RowReader[]>;
+
+  transaction<R>(work: (tx: Session) => R | Promise<R>, options?: TransactionOptions): Promise<R>;
+
+  cursor<T = Record<string, ColumnValue>>(text: string, values?: Values, options?: CursorOptions): Cursor<T>;
+
+  startQuery(text: string, values?: Values, format?: Format, cache?: boolean): void;
+  getResults<T = Record<string, ColumnValue>>(maxCount?: number): Promise<RowReader<T>>;
+  getResults<S extends RowReader<any> | Writable | PacketReceiver>(maxCount: number, stream: S): Promise<S>;
+  readonly inQuery: boolean;
+  sync(stream?: RowReader): Promise<RowReader>;
+  close(type: 'S' | 'P', name: string): Promise<void>;
+
+  copyData(data: Uint8Array | string): boolean;
+  copyDone(stream?: RowReader): Promise<RowReader>;
+  copyFail(reason?: string | Uint8Array): Promise<RowReader>;
+}
+
+/** libpq's connection parameters, and ours; what is not known here goes to the server as a startup parameter. */
+export interface Config {
+  host?: string;
+  hostaddr?: string;
+  port?: number | string;
+  user?: string;
+  database?: string;
+  dbname?: string;
+  /** A function is called at each connection. */
+  password?: string | (() => string | Promise<string>);
+  passfile?: string;
+  service?: string;
+  application_name?: string;
+  options?: string;
+  /** Seconds, 0 for none. */
+  connect_timeout?: number | string;
+  sslmode?: 'disable' | 'allow' | 'prefer' | 'require' | 'verify-ca' | 'verify-full';
+  sslnegotiation?: 'postgres' | 'direct';
+  sslrootcert?: string;
+  sslcert?: string;
+  sslkey?: string;
+  sslpassword?: string;
+  /** Options of tls.connect: encryption is required then. */
+  ssl?: ConnectionOptions | boolean;
+  require_auth?: string;
+  channel_binding?: 'disable' | 'prefer' | 'require';
+  target_session_attrs?: 'any' | 'read-write' | 'read-only' | 'primary' | 'standby' | 'prefer-standby';
+  load_balance_hosts?: 'disable' | 'random';
+  min_protocol_version?: '3.0' | '3.2' | 'latest';
+  max_protocol_version?: '3.0' | '3.2' | 'latest';
+  /** The byte stream to use instead of a socket of our own. */
+  socket?: Duplex | (() => Duplex | Promise<Duplex>);
+  /** Most prepared statements kept, 256 by default; 0 for none, behind transaction poolers. */
+  statement_cache?: number;
+  [parameter: string]: unknown;
+}
+
+export interface Notification {
+  processId: number;
+  channel: string;
+  payload: string;
+}
+
+/** Fields of an ErrorResponse or NoticeResponse. */
+export interface ServerFields {
+  severity?: string;
+  code?: string;
+  message?: string;
+  detail?: string;
+  hint?: string;
+  where?: string;
+  internalQuery?: string;
+  schema?: string;
+  table?: string;
+  column?: string;
+  dataType?: string;
+  constraint?: string;
+  file?: string;
+  routine?: string;
+}
+
+export interface ClientEvents {
+  notification: [Notification];
+  notice: [ServerFields & { position?: string; internalPosition?: string; line?: string }];
+  parameter: [name: string, value: string];
+  drain: [];
+  error: [Error];
+  end: [];
+}
+
+/** One connection to a PostgreSQL server. */
+export class Client extends Session {
+  static readonly STRING: 0;
+  static readonly BINARY: 1;
+
+  constructor(config?: Config | string);
+
+  connect(): Promise<void>;
+  connect(port: number, host?: string, ssl?: ConnectionOptions): Promise<void>;
+  connect(socketPath: string): Promise<void>;
+  cancel(): Promise<void>;
+  end(): Promise<void>;
+  destroy(error?: Error): void;
+  ref(): void;
+  unref(): void;
+
+  readonly state: 'new' | 'connecting' | 'open' | 'ending' | 'closed';
+  readonly serverParameters: Readonly<Record<string, string>>;
+  readonly backendKey: Buffer | null;
+  readonly processId: number | undefined;
+  /** Requests that were made and are not over. */
+  readonly pending: number;
+  /** Bytes written that the system has not taken. */
+  readonly bufferedBytes: number;
+  /** Resolves when the connection is over: with the error, if there was one. */
+  readonly closed: Promise<Error | undefined>;
+  onNotice: ((message: Buffer) => void) | undefined;
+  onNotification: ((message: Buffer) => void) | undefined;
+
+  on<E extends keyof ClientEvents>(event: E, listener: (...args: ClientEvents[E]) => void): this;
+  once<E extends keyof ClientEvents>(event: E, listener: (...args: ClientEvents[E]) => void): this;
+  off<E extends keyof ClientEvents>(event: E, listener: (...args: ClientEvents[E]) => void): this;
+  addListener<E extends keyof ClientEvents>(event: E, listener: (...args: ClientEvents[E]) => void): this;
+  removeListener<E extends keyof ClientEvents>(event: E, listener: (...args: ClientEvents[E]) => void): this;
+}
+
+/** An error that the server reported. */
+export class PostgresError extends Error implements ServerFields {
+  severity: string;
+  /** SQLSTATE */
+  code: string;
+  detail?: string;
+  hint?: string;
+  /** In characters of the query text, from 1. */
+  position?: number;
+  internalPosition?: number;
+  internalQuery?: string;
+  where?: string;
+  schema?: string;
+  table?: string;
+  column?: string;
+  dataType?: string;
+  constraint?: string;
+  file?: string;
+  line?: number;
+  routine?: string;
+  /** In a batch: which query. */
+  index?: number;
+}
+
+/** The connection could not be made, broke, or is over. */
+export class ConnectionError extends Error {
+  code: string;
+  /** Of a request that was lost: whether the server had got it, and may have carried it out. */
+  sent?: boolean;
+}
+
+/** The signal of a request aborted; `cause` is its reason. */
+export class AbortError extends Error {
+  code: 'ABORT_ERR';
+}
+
+/** Something that cannot be done as it was asked for. */
+export class UsageError extends Error {
+  code: string;
+}
