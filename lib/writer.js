@@ -4,10 +4,10 @@ const INITIAL = 65536;
 const LIMIT = 0x3fffffff; // PostgreSQL refuses messages of 1 GiB and more
 const EXECUTE_SYNC = Buffer.from([69, 0, 0, 0, 9, 0, 0, 0, 0, 0, 83, 0, 0, 0, 4]);
 
-/** What a value is called in an error. */
+/** What a value is called in an error, which never shows the value itself. */
 function kindOf(value) {
-  if (typeof value !== 'object') return typeof value === 'symbol' || typeof value === 'function' ? typeof value : `${value}`;
-  return (value.constructor && value.constructor.name) || 'object';
+  if (value === null) return 'null';
+  return typeof value === 'object' ? (value.constructor && value.constructor.name) || 'object' : typeof value;
 }
 
 /**
@@ -117,7 +117,10 @@ class MessageWriter {
   /** Ends the message begun at `start`: its length is known now. */
   _end(start) {
     const length = this.length - start - 1;
-    if (length > LIMIT) throw new RangeError(`a message of ${length} bytes: PostgreSQL takes less than 1 GiB`);
+    if (length > LIMIT) {
+      this.length = start;
+      throw new RangeError(`a message of ${length} bytes: PostgreSQL takes less than 1 GiB`);
+    }
     this._int32At(start + 1, length);
   }
 
