@@ -3,10 +3,9 @@
 // What the tests of the query side share: one server for all files, clients that are ended after their test, and
 // servers that say what a test wants.
 
-const { once } = require('node:events');
 const { startServer, startProxy } = require('pg-test-fixtures');
 const { Client } = require('..');
-const { SAY, FakeServer } = require('./connecting');
+const { SAY, FakeServer, message } = require('./connecting');
 
 let server; // promise of the shared one
 const clients = new Set();
@@ -103,7 +102,37 @@ const answering = (...answer) => faked(async conversation => {
   conversation.say(...answer);
 });
 
-/** Waits for the next event; gives its first argument. */
-const next = async (emitter, event) => (await once(emitter, event))[0];
+/** @returns {Buffer} of hexadecimal digits, spaced as one likes; text in quotes stands for its bytes */
+const hex = digits => Buffer.from(digits
+  .replace(/'([^']*)'/g, (quoted, text) => Buffer.from(text).toString('hex'))
+  .replace(/\s/g, ''), 'hex');
 
-module.exports = { sharedServer, connected, proxied, faked, answering, next, GREETING };
+const int16 = value => Buffer.from([value >> 8, value & 255]);
+
+/** @returns {Buffer} a RowDescription of columns of type text with these names */
+const rowDescription = (...names) => message('T', int16(names.length), ...names.flatMap(name =>
+  [name, hex('00  00000000 0000 00000019 ffff ffffffff 0000')]));
+
+/** @returns {Buffer} a DataRow of strings, bytes and null */
+const dataRow = (...values) => message('D', int16(values.length), ...values.flatMap(value =>
+  value === null ? [-1] : [Buffer.byteLength(value), value]));
+
+const commandComplete = tag => message('C', `${tag}\0`);
+
+/** Messages of a server that answers queries. */
+const ANSWER = {
+  parseComplete: message('1'),
+  bindComplete: message('2'),
+  noParameters: message('t', int16(0)),
+  noData: message('n'),
+  ready: message('Z', 'I'),
+  error: (code, text) => message('E', `SERROR\0VERROR\0C${code}\0M${text}\0\0`)
+};
+/** The answer to Parse and Describe of a statement with these columns, and to Bind. */
+ANSWER.described = (...names) => Buffer.concat([ANSWER.parseComplete, ANSWER.noParameters,
+  names.length === 0 ? ANSWER.noData : rowDescription(...names), ANSWER.bindComplete]);
+
+module.exports = {
+  sharedServer, connected, proxied, faked, answering, GREETING,
+  message, hex, int16, rowDescription, dataRow, commandComplete, ANSWER
+};
