@@ -187,7 +187,7 @@ class Conversation {
       isServer: true, secureContext: tls.createSecureContext({ cert, key }), ...options
     });
     this.#listen(socket);
-    await once(socket, 'secure');
+    await Promise.race([once(socket, 'secure'), this.closed.then(() => { throw OVER; })]);
   }
 }
 
