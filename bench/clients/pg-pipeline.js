@@ -1,0 +1,3 @@
+'use strict';
+
+module.exports = require('./pg').adapter('pg, pipeline', true);
