@@ -116,7 +116,8 @@ const rowMethods = {
    */
   get(column) {
     const index = typeof column === 'number' ? column : this.rowParser.columnNames.lastIndexOf(column);
-    return index >= 0 && index < this.columnCount ? columnAt(this, index) : undefined;
+    const there = Number.isInteger(index) && index >= 0 && index < this.columnCount;
+    return there ? columnAt(this, index) : undefined;
   },
 
   /** The same as toObject(): what JSON.stringify sees. */
