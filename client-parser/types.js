@@ -1,0 +1,93 @@
+// Which type is decoded how. What has no exact equal in JavaScript stays a string as the server prints it, so
+// that nothing is lost, and so that it can go back to the server as a parameter unchanged.
+
+import { text } from './bytes.js';
+import * as at from './datetime.js';
+import { arrayOf, multirange, range, record } from './nested.js';
+import { inet, macaddr } from './network.js';
+import * as is from './scalars.js';
+
+export { arrayOf, text };
+
+/**
+ * Decoders of text and of binary values by type OID: `decoders[oid][format](bytes, start, end)` is the value
+ * of the bytes from start to end. A decoder throws a ProtocolError for bytes that its type does not allow, or
+ * a SyntaxError for what is no JSON or no integer, and never lets bytes outside of them be seen.
+ *
+ * boolean: bool · number: int2, int4, oid, xid, float4, float8 · bigint: int8 · Uint8Array: bytea ·
+ * what JSON.parse gives: json, jsonb · arrays: arrays · string: all others
+ * @type {Object<number, [Decoder, Decoder]>}
+ */
+export const decoders = {};
+
+/**
+ * Decoders of date, timestamp and timestamptz, and of arrays of them, to Date: `{ ...decoders, ...dates }`.
+ * @type {Object<number, [Decoder, Decoder]>}
+ */
+export const dates = {};
+
+/**
+ * @param {number} typeOid
+ * @param {number} format 0 text, 1 binary
+ * @returns {Decoder|undefined} a function of (bytes, start, end)
+ */
+export const decoder = (typeOid, format) => decoders[typeOid]?.[format];
+
+function define(map, typeOid, arrayOid, pair) {
+  map[typeOid] = pair;
+  if (arrayOid) map[arrayOid] = arrayOf(pair);
+}
+
+// OIDs as in pg_type.dat: type, array of it, decoder of binary values, and of text where it is not the text.
+[
+  [16, 1000, is.bool, is.boolText],
+  [17, 1001, is.bytea, is.byteaText],
+  [18, 1002, is.char],
+  [19, 1003, text], // name
+  [20, 1016, is.int8, is.int8Text],
+  [21, 1005, is.int2, is.intText],
+  [23, 1007, is.int4, is.intText],
+  [25, 1009, text],
+  [26, 1028, is.oid, is.intText],
+  [28, 1011, is.oid, is.intText], // xid
+  [114, 199, is.json, is.json],
+  [142, 143, text], // xml
+  [650, 651, inet], // cidr
+  [700, 1021, is.float4, is.floatText],
+  [701, 1022, is.float8, is.floatText],
+  [705, 0, text], // unknown
+  [774, 775, macaddr], // macaddr8
+  [829, 1040, macaddr],
+  [869, 1041, inet],
+  [1042, 1014, text], // bpchar
+  [1043, 1015, text], // varchar
+  [1082, 1182, at.date],
+  [1083, 1183, at.time],
+  [1114, 1115, at.timestamp],
+  [1184, 1185, at.timestamptz],
+  [1186, 1187, at.interval],
+  [1266, 1270, at.timetz],
+  [1700, 1231, is.numeric],
+  [2249, 2287, record(decoders)],
+  [2278, 0, text], // void
+  [2950, 2951, is.uuid],
+  [3802, 3807, is.jsonb, is.json]
+].forEach(([typeOid, arrayOid, binary, string = text]) =>
+  define(decoders, typeOid, arrayOid, [string, binary]));
+
+// Type of the bounds, range, array of it, multirange, array of it.
+[
+  [23, 3904, 3905, 4451, 6150],
+  [20, 3926, 3927, 4536, 6157],
+  [1700, 3906, 3907, 4532, 6151],
+  [1114, 3908, 3909, 4533, 6152],
+  [1184, 3910, 3911, 4534, 6153],
+  [1082, 3912, 3913, 4535, 6155]
+].forEach(([boundOid, rangeOid, rangesOid, multirangeOid, multirangesOid]) => {
+  const decode = range(decoders[boundOid][1]);
+  define(decoders, rangeOid, rangesOid, [text, decode]);
+  define(decoders, multirangeOid, multirangesOid, [text, multirange(decode)]);
+});
+
+[[1082, 1182], [1114, 1115], [1184, 1185]].forEach(([typeOid, arrayOid]) =>
+  define(dates, typeOid, arrayOid, [at.toDateText, at.toDate]));
