@@ -7,11 +7,44 @@ const PAUSE = 50;
 const LONGEST = 1000;
 
 /**
- * Lets a signal, or a time limit, cancel exactly one request. The request rejects at once. A CancelRequest names
- * a connection, not a query: so nothing is sent behind a request that may be cancelled (it is fenced), the
- * CancelRequest leaves only while the request is the one being answered, and the fence stays until the server
- * has taken it. One that comes before the server has begun with the query is lost, so it is repeated.
+ * Makes what cancels exactly one request. The request rejects at once. A CancelRequest names a connection, not a
+ * query: so nothing may be sent behind a request that is cancelled (it is fenced, before it is sent or while
+ * nothing has followed it yet), the CancelRequest leaves only while the request is the one being answered, and
+ * the fence stays until the server has taken it. One that comes before the server has begun with the query is
+ * lost, so it is repeated. Where something was sent behind the request, its answer is read and dropped.
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-CANCELING-REQUESTS
+ * @param {Request} request
+ * @param {Pipeline} pipeline
+ * @param {function(): Promise} cancel sends a CancelRequest, settles when the server has taken it
+ * @returns {function(Error)} rejects the request with this error
+ */
+function canceller(request, pipeline, cancel) {
+  let pause = PAUSE;
+  const cancelNow = () => {
+    if (pipeline.head !== request) return;
+    request.cancelling = true;
+    const taken = () => {
+      request.cancelling = false;
+      pipeline.unfence(request);
+      if (pipeline.head !== request) return;
+      setTimeout(cancelNow, pause).unref();
+      pause = Math.min(2 * pause, LONGEST);
+    };
+    cancel().then(taken, taken);
+  };
+  return error => {
+    if (request.settled) return;
+    request.reject(error);
+    if (!request.sent) return;
+    request.discard(pipeline);
+    if (!pipeline.fenceLate(request)) return;
+    if (pipeline.head === request) cancelNow();
+    else request.onhead = cancelNow;
+  };
+}
+
+/**
+ * Lets a signal, or a time limit, cancel exactly one request.
  * @param {Request} request not submitted yet
  * @param {Pipeline} pipeline
  * @param {object} options
@@ -29,28 +62,7 @@ function makeAbortable(request, pipeline, { signal, statement_timeout: timeout }
     throw new TypeError(`statement_timeout must be a number of milliseconds above 0, not ${timeout}`);
   }
   request.fenced = true;
-  let pause = PAUSE;
-
-  const cancelNow = () => {
-    if (pipeline.head !== request) return;
-    request.cancelling = true;
-    const taken = () => {
-      request.cancelling = false;
-      pipeline.unfence(request);
-      if (pipeline.head !== request) return;
-      setTimeout(cancelNow, pause).unref();
-      pause = Math.min(2 * pause, LONGEST);
-    };
-    cancel().then(taken, taken);
-  };
-  const abort = error => {
-    if (request.settled) return;
-    request.reject(error);
-    if (!request.sent) return;
-    request.discard(pipeline);
-    if (pipeline.head === request) cancelNow();
-    else request.onhead = cancelNow;
-  };
+  const abort = canceller(request, pipeline, cancel);
   const onabort = () => abort(new AbortError('the query was aborted', signal.reason));
   const timer = timeout === undefined ? undefined : setTimeout(() => {
     abort(new UsageError(`the query took longer than its statement_timeout of ${timeout} ms`, '57014'));
@@ -64,4 +76,4 @@ function makeAbortable(request, pipeline, { signal, statement_timeout: timeout }
   else signal.addEventListener('abort', onabort);
 }
 
-module.exports = { makeAbortable };
+module.exports = { canceller, makeAbortable };

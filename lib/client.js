@@ -148,7 +148,10 @@ class Client extends Session {
       }
     };
     transport.onclose = error => this.#lose(error || new ConnectionError('the server closed the connection'));
-    transport.ondrain = () => this.emit('drain');
+    transport.ondrain = () => {
+      pipeline.drained();
+      this.emit('drain');
+    };
     pipeline.open(session);
   }
 

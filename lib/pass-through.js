@@ -1,11 +1,11 @@
 'use strict';
 
-const { ConnectionError } = require('./errors');
-const { decodeCommandComplete, decodeCopyResponse } = require('./messages');
+const { decodeCommandComplete } = require('./messages');
 const { RowReader } = require('./row-reader');
 const { int32 } = require('./row-parser');
+const { Sink } = require('./sink');
 
-/** Smaller pieces are copied together rather than written one by one. */
+/** Smaller pieces are gathered, at most to this length, rather than written one by one. */
 const SMALL = 16384;
 
 /** Gives a target that has only `write` each message as a Buffer of its own, as Quickgres does. */
@@ -47,77 +47,122 @@ class PacketReceiver {
 }
 
 /**
- * Writes the messages of a result to a Node stream, as they came: RowDescription first, also when the statement
- * had been described earlier, CommandComplete last. The rows are not looked at and, where they fill the memory
- * they were received in, not copied. While the stream asks to wait, the socket is not read.
+ * Passes a result on as bytes, without looking at the rows: RowDescription first, also when the statement had
+ * been described earlier, CommandComplete last, so that a reader needs no earlier state. Rows that fill the
+ * memory they were received in are not copied. While the sink asks to wait, the socket is not read.
  */
 class StreamReceiver {
-  /** @param {import('stream').Writable} target */
-  constructor(target) {
-    this.target = target;
+  /** @param {Sink} sink that takes the pieces: `write(piece)`, `wait(callback)` after that returned false, `gone` */
+  constructor(sink) {
+    this.sink = sink;
     this.cmd = undefined;
+    this.rowCount = 0;
+    /** Bytes passed on. */
+    this.bytes = 0;
+    /** @type {Error|undefined} of the sink: nothing is passed on after it */
+    this.error = undefined;
+    /** Whether long rows are passed on in parts, as they come. */
+    this.inParts = true;
+    /** Whether the last byte that came is in the middle of a row. */
+    this.inRow = false;
     this._small = [];
     this._smallLength = 0;
+    this._flushing = undefined;
+    this._waiting = false;
     this._pipeline = null;
-    this._resume = undefined;
-    this.error = undefined;
   }
+
+  /** What the request resolves to, see QueryRequest. */
+  get target() { return this.sink.target; }
 
   start(rowParser, format, pipeline) {
     this._pipeline = pipeline;
-    if (rowParser !== null) this._add(rowParser.description(format));
+    if (rowParser === null) return;
+    // It goes with the first rows: until then, a failure leaves the sink untouched.
+    const description = rowParser.description(format);
+    this._small.push(description);
+    this._smallLength += description.length;
   }
 
-  receiveData(buf, start, end, count, owned) {
-    if (end - start < SMALL) return this._add(Buffer.from(buf.subarray(start, end)));
-    if (!owned) {
-      // The memory is the stream's from now on; what else lies in it was read already.
-      this._pipeline.transport.keep();
-    }
-    this._write(buf.subarray(start, end));
+  receiveData(buf, start, end, count, owned) { this._pass(buf, start, end, owned); }
+
+  receivePart(type, buf, start, end, left) {
+    this.inRow = left > 0;
+    this._pass(buf, start, end, false);
   }
 
   receive(type, buf, start, end) {
-    if (type === 67) this.cmd = decodeCommandComplete(buf, start, end).cmd;
-    this._add(Buffer.from(buf.subarray(start, end)));
-    if (type === 67 || type === 73) this._write();
+    if (type === 67) Object.assign(this, decodeCommandComplete(buf, start, end));
+    this._gather(Buffer.from(buf.subarray(start, end)));
+    if (type === 67 || type === 73 || type === 115) this._complete();
   }
 
-  _add(piece) {
+  /** The result is complete. */
+  _complete() { this.flush(); }
+
+  /** Nobody waits for the rest of the result. */
+  stop() {
+    clearImmediate(this._flushing);
+    this._goOn();
+  }
+
+  _pass(buf, start, end, owned) {
+    const piece = buf.subarray(start, end);
+    if (end - start < SMALL) this._gather(owned ? piece : Buffer.from(piece));
+    else {
+      // The memory is the stream's from now on; what else lies in it was read already.
+      if (!owned) this._pipeline.transport.keep();
+      this.flush();
+      this._write(piece);
+    }
+  }
+
+  _gather(piece) {
+    if (this._smallLength + piece.length > SMALL) this.flush();
     this._small.push(piece);
     this._smallLength += piece.length;
-    if (this._smallLength >= SMALL) this._write();
+    // Rows that come slowly must not wait until there are many.
+    if (this._flushing === undefined) this._flushing = setImmediate(() => this.flush());
+  }
+
+  /** @returns {Buffer|undefined} the pieces that were gathered, as one */
+  take() {
+    clearImmediate(this._flushing);
+    this._flushing = undefined;
+    if (this._smallLength === 0) return undefined;
+    const piece = this._small.length === 1 ? this._small[0] : Buffer.concat(this._small, this._smallLength);
+    this._small = [];
+    this._smallLength = 0;
+    return piece;
+  }
+
+  /** Passes on what was gathered. */
+  flush() {
+    const piece = this.take();
+    if (piece !== undefined) this._write(piece);
   }
 
   _write(piece) {
-    if (this._small.length > 0) {
-      const small = this._small.length === 1 ? this._small[0] : Buffer.concat(this._small, this._smallLength);
-      this._small = [];
-      this._smallLength = 0;
-      this._send(small);
+    if (this.error !== undefined) return;
+    try {
+      this.bytes += piece.length;
+      if (this.sink.write(piece) === false && !this._waiting) this._wait();
+    } catch (error) {
+      this.error = error;
     }
-    if (piece !== undefined) this._send(piece);
   }
 
-  _send(piece) {
-    const { target } = this;
-    if (target.destroyed || target.writableEnded) {
-      this.error = this.error || new ConnectionError('the stream that takes the result is closed', { code: 'ERR_STREAM_DESTROYED' });
-      return;
-    }
-    if (target.write(piece) === false && this._resume === undefined && typeof target.once === 'function') this._wait();
-  }
-
-  /** Stops reading until the stream has taken what it has, or is gone. */
+  /** Stops reading until the sink can take more, or is gone. */
   _wait() {
-    const { target, _pipeline: pipeline } = this;
-    this._resume = () => {
-      for (const event of ['drain', 'close', 'error']) target.removeListener(event, this._resume);
-      this._resume = undefined;
-      pipeline.resume();
-    };
-    for (const event of ['drain', 'close', 'error']) target.on(event, this._resume);
-    pipeline.pause();
+    this._waiting = true;
+    this._pipeline.pause(this);
+    this.sink.wait(() => this._goOn());
+  }
+
+  _goOn() {
+    if (!this._waiting) return;
+    this._waiting = false;
+    this._pipeline.resume(this);
   }
 }
 
@@ -132,7 +177,7 @@ function receiverFor(stream) {
   if (stream === null || typeof stream.write !== 'function') {
     throw new TypeError('stream must be a RowReader, a writable stream or an object with write(packet)');
   }
-  return typeof stream.pipe === 'function' ? new StreamReceiver(stream) : new PacketReceiver(stream);
+  return typeof stream.pipe === 'function' ? new StreamReceiver(new Sink(stream)) : new PacketReceiver(stream);
 }
 
 module.exports = { receiverFor, PacketReceiver, StreamReceiver };

@@ -88,6 +88,8 @@ class Pipeline {
     this.reader = null;
     this._flushing = false;
     this._flush = () => this.flush();
+    this._pausing = new Set();
+    this._draining = [];
   }
 
   /** Requests can be sent from now on. */
@@ -207,9 +209,28 @@ class Pipeline {
     return this.writer.length + (this.transport === null ? 0 : this.transport.bufferedBytes);
   }
 
-  /** A receiver cannot take more: nothing is read until `resume`. */
-  pause() { if (this.transport !== null) this.transport.pause(); }
-  resume() { if (this.transport !== null) this.transport.resume(); }
+  /**
+   * Nothing is read from the server until everybody who paused has resumed.
+   * @param {object} who cannot take more
+   */
+  pause(who) {
+    if (this.transport === null) return;
+    if (this._pausing.size === 0) this.transport.pause();
+    this._pausing.add(who);
+  }
+
+  /** @param {object} who can go on; nothing happens where it had not paused */
+  resume(who) {
+    if (this._pausing.delete(who) && this._pausing.size === 0 && this.transport !== null) this.transport.resume();
+  }
+
+  /** Calls back when all that was written has been taken by the system; not at all if the connection is lost. */
+  whenDrained(callback) { this._draining.push(callback); }
+
+  /** The transport has taken all that was written. */
+  drained() {
+    for (const callback of this._draining.splice(0)) callback();
+  }
 
   /** Everything written in this tick leaves in one write at its end. */
   scheduleFlush() {
@@ -229,6 +250,10 @@ class Pipeline {
     this.pending--;
     request.reject(error);
   }
+
+  /** Whether the answer that comes next is taken in parts, see FrameReader. */
+  takesParts(type) { return this.head !== null && this.head.takesParts(type); }
+  part(type, buf, start, end, left) { this.head.part(this, type, buf, start, end, left); }
 
   /** FrameReader's handler. */
   message(type, buf, start, end, count) {
@@ -285,6 +310,15 @@ class Pipeline {
     if (this.owner.first !== null) this.pump();
   }
 
+  /**
+   * From now on nothing is sent behind a request.
+   * @returns {boolean} false where something has been sent behind it, so that it cannot be cancelled exactly
+   */
+  fenceLate(request) {
+    if (this.fence === null && this.tail === request) this.fence = request;
+    return this.fence === request;
+  }
+
   /** The fence of a request is not needed any more. */
   unfence(request) {
     if (this.fence !== request || this.head === request) return;
@@ -302,6 +336,8 @@ class Pipeline {
     const sent = new ConnectionError(`${message}; this request had been sent, the server may have carried it out`,
       { code, cause, sent: true });
     this.transport = null;
+    this._pausing.clear();
+    this._draining = [];
     const scopes = [];
     for (let request = this.head; request !== null; request = request.next) this._settle(request, sent);
     this.head = this.tail = this.fence = null;

@@ -56,6 +56,8 @@ class PortalStep extends QueryRequest {
     if (!this.portal.inBlock) pipeline.finishHead();
   }
 
+  takesParts(type) { return (this.first || this.started) && super.takesParts(type); }
+
   complete(pipeline) {
     super.complete();
     this._end(pipeline);

@@ -1,6 +1,6 @@
 'use strict';
 
-const { protocolError } = require('./errors');
+const { PostgresError, protocolError } = require('./errors');
 const { Request, describeType } = require('./request');
 const { checkText, checkValues, snapshot } = require('./writer');
 
@@ -10,7 +10,7 @@ const ROWS = 1;
 const DONE = 2;
 
 /** Takes the answer to a request that nobody waits for any more. */
-const NOBODY = { start() {}, receiveData() {}, receive() {} };
+const NOBODY = { inParts: true, start() {}, receiveData() {}, receivePart() {}, receive() {} };
 
 /**
  * Writes what the server must know of a statement before it is bound: Parse and Describe, and Close of the
@@ -71,6 +71,7 @@ class QueryRequest extends Request {
   _bind(writer, statements, portal = '') {
     let { values } = this;
     checkValues(values);
+    if (typeof this.text !== 'string') checkText(this.text, 'text');
     const statement = this.statement = statements.get(this.text, this.paramTypes, this.cache);
     this.stage = PARSING;
     this.parsing = !statement.sent;
@@ -87,7 +88,7 @@ class QueryRequest extends Request {
   }
 
   unsend(statements) {
-    if (this.statement !== null) statements.delete(this.statement);
+    if (this.parsing) statements.delete(this.statement);
   }
 
   message(pipeline, type, buf, start, end, count) {
@@ -127,6 +128,12 @@ class QueryRequest extends Request {
     throw protocolError(`unexpected message of type ${describeType(type)} in answer to a query`);
   }
 
+  takesParts(type) {
+    return this.receiver.inParts === true && this.stage === ROWS && (type !== 68 || this.statement.rowParser !== null);
+  }
+
+  part(pipeline, type, buf, start, end, left) { this.receiver.receivePart(type, buf, start, end, left); }
+
   /** The command is complete. */
   complete() { this.done = true; }
 
@@ -134,7 +141,20 @@ class QueryRequest extends Request {
     super.fail(error);
     const { statement } = this;
     if (!statement.described || isStale(error)) pipeline.statements.delete(statement);
+    if (this.parsing && !statement.described) statement.failure = error;
     this.stage = DONE;
+  }
+
+  /**
+   * What to reject with: where the statement does not exist because its Parse, sent by an earlier request, had
+   * failed, that request's error tells more.
+   * @param {PostgresError} error
+   * @returns {PostgresError}
+   */
+  reason(error) {
+    const { failure } = this.statement;
+    if (error.code !== '26000' || failure === undefined) return error;
+    return new PostgresError({ ...failure, message: failure.message });
   }
 
   discard(pipeline) {
@@ -158,6 +178,7 @@ class QueryRequest extends Request {
   ready(pipeline) {
     const { cmd, error } = this.receiver;
     if (error !== undefined && this.error === undefined) this.error = error;
+    if (this.error !== undefined) this.error = this.reason(this.error);
     if (cmd === 'DISCARD ALL' || cmd === 'DEALLOCATE ALL') pipeline.statements.clear();
     super.ready(pipeline);
   }

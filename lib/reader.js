@@ -5,6 +5,9 @@ const { protocolError } = require('./errors');
 const DATA_ROW = 68; // D
 const COPY_DATA = 100; // d
 
+/** A longer DataRow or CopyData can be delivered in parts; a shorter one is put together at little cost. */
+const PARTS = 131072;
+
 /**
  * Cuts the server's byte stream into messages, whatever the chunks it arrives in. Every message starts with one
  * byte of type and four of length, which counts itself but not the type.
@@ -13,6 +16,10 @@ const COPY_DATA = 100; // d
  * A handler has `message(type, buf, start, end, count)`: one whole message in buf[start … end), or, for DataRow
  * and CopyData, `count` of them one after another. The memory is the reader's and only lent for the call,
  * unless `reader.owned` is true: then it holds nothing else and the handler may keep it.
+ *
+ * A handler may also have `takesParts(type)`: where it returns true for the DataRow or CopyData that comes next,
+ * and that is a long one, its bytes are not gathered but given as they come, to
+ * `part(type, buf, start, end, left)`; `left` bytes of it are to follow.
  */
 class FrameReader {
   /** @param {{message: function}} handler may be replaced at any time, also inside a call */
@@ -24,6 +31,8 @@ class FrameReader {
     this.stopped = false;
     this._held = null; // the beginning of a message whose end has not arrived
     this._heldLength = 0;
+    this._left = 0; // bytes to come of a message that is delivered in parts
+    this._type = 0; // of that message
   }
 
   /** No message is delivered any more, also not from the chunk that is being read. */
@@ -39,7 +48,9 @@ class FrameReader {
    * @throws {ConnectionError} 08P01 for a length below 4 or above maxLength
    */
   push(chunk, length = chunk.length) {
-    let pos = this._held === null ? 0 : this._complete(chunk, length);
+    let pos = 0;
+    if (this._left > 0) pos = this._part(chunk, 0, length);
+    else if (this._held !== null) pos = this._complete(chunk, length);
     while (length - pos >= 5 && !this.stopped) {
       let end = pos + 1 + this._length(chunk, pos);
       if (end > length) break;
@@ -58,7 +69,9 @@ class FrameReader {
       pos = end;
       this.handler.message(type, chunk, start, end, count);
     }
-    if (pos < length && !this.stopped) {
+    if (pos >= length || this.stopped) return;
+    if (length - pos >= 5 && this._inParts(chunk, pos)) this._part(chunk, pos, length);
+    else {
       this._held = Buffer.allocUnsafeSlow(Math.max(length - pos, 64));
       this._heldLength = chunk.copy(this._held, 0, pos, length);
     }
@@ -83,6 +96,12 @@ class FrameReader {
       pos = Math.min(5 - this._heldLength, length);
       this._heldLength += chunk.copy(this._held, this._heldLength, 0, pos);
       if (this._heldLength < 5) return pos;
+      if (this._inParts(this._held, 0)) {
+        const held = this._held;
+        this._held = null;
+        this._part(held, 0, 5);
+        return this._part(chunk, pos, length);
+      }
     }
     const total = 1 + this._length(this._held, 0);
     const take = Math.min(total - this._heldLength, length - pos);
@@ -96,6 +115,29 @@ class FrameReader {
       this.owned = false;
     }
     return pos + take;
+  }
+
+  /** Whether the message that begins at pos, and is not all there, is delivered in parts from now on. */
+  _inParts(buf, pos) {
+    const { handler } = this;
+    const type = buf[pos];
+    if ((type !== DATA_ROW && type !== COPY_DATA) || handler.takesParts === undefined) return false;
+    const length = this._length(buf, pos);
+    if (length < PARTS || !handler.takesParts(type)) return false;
+    this._left = 1 + length;
+    this._type = type;
+    return true;
+  }
+
+  /**
+   * Delivers what there is of the message.
+   * @returns {number} offset after it
+   */
+  _part(buf, pos, length) {
+    const end = Math.min(length, pos + this._left);
+    this._left -= end - pos;
+    if (end > pos && !this.stopped) this.handler.part(this._type, buf, pos, end, this._left);
+    return end;
   }
 
   /** Doubling keeps the copying linear, and memory within twice what has been received. */

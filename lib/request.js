@@ -26,9 +26,11 @@ async function raise(error) {
  */
 class Request {
   constructor() {
-    this.promise = new Promise(capture);
-    this._resolve = resolveNew;
-    this._reject = rejectNew;
+    if (!this.inBatch) {
+      this.promise = new Promise(capture);
+      this._resolve = resolveNew;
+      this._reject = rejectNew;
+    }
     /** @type {Request|null} the one behind it in the queue */
     this.next = null;
     /** Whether its messages have been written. */
@@ -70,6 +72,12 @@ class Request {
     if (error.severity === 'FATAL' || error.severity === 'PANIC') pipeline.events.lost(error);
     else this.fail(error, pipeline);
   }
+
+  /**
+   * Whether a long message of this type is taken in parts, by `part`; see FrameReader.
+   * @returns {boolean}
+   */
+  takesParts() { return false; }
 
   /** The server reports an error; it ignores all messages up to the next Sync. */
   fail(error) {
@@ -122,6 +130,9 @@ class Request {
     if (this.onsettled !== undefined) this.onsettled(error);
   }
 }
+
+/** Whether it has no promise of its own. */
+Request.prototype.inBatch = false;
 
 /** A type byte for an error. */
 function describeType(type) {

@@ -12,6 +12,7 @@ const { receiverFor } = require('./pass-through');
 const { Portal } = require('./portal');
 const { Scope } = require('./pipeline');
 const { QueryRequest } = require('./query-request');
+const { queryTo } = require('./query-to');
 const { CloseRequest, SyncRequest } = require('./request');
 const { RowReader } = require('./row-reader');
 const { SimpleQueryRequest } = require('./simple-query');
@@ -158,6 +159,39 @@ class Session extends EventEmitter {
         scope.end();
         scope.onlost(error);
       });
+    });
+  }
+
+  /**
+   * Runs a query and writes its result straight to a target, without looking at the rows: an HTTP response, a
+   * file, a zlib stream, any Node Writable, or a WHATWG WritableStream. Nothing is written before the first rows
+   * or the end of the result have come, so that a query which fails before leaves the target as it was. While
+   * the target asks to wait, the connection is not read, for nobody: slow readers need connections of their own.
+   * A target that goes away cancels the query; where other requests were already sent behind it, its result is
+   * read and dropped instead.
+   * @param {Writable|WritableStream} target
+   * @param {string} text
+   * @param {Array|Row} [values=[]]
+   * @param {object} [options]
+   * @param {string} [options.as='protocol'] 'protocol': the messages of the protocol, which a reader can parse
+   *   without earlier state (`rows` of client-parser does); 'values': the bytes of the columns' values alone, or
+   *   of COPY … TO STDOUT its data
+   * @param {string|Buffer} [options.separator] with 'values', written between two rows
+   * @param {boolean} [options.end=true] whether to end the target
+   * @param {number} [options.format=Client.STRING]
+   * @param {boolean} [options.cache=true]
+   * @param {number[]} [options.paramTypes]
+   * @param {AbortSignal} [options.signal]
+   * @param {number} [options.statement_timeout] milliseconds
+   * @returns {Promise<{cmd: string, rowCount: number, bytes: number}>} resolves when the target has taken
+   *   everything; rejects with the error of the query, with that of the target, or with an AbortError when the
+   *   target was closed. If something had been written by then, the reader can tell: with 'protocol' an
+   *   ErrorResponse of severity, code and message ends the stream, with 'values' the target is destroyed
+   */
+  queryTo(target, text, values = NO_VALUES, options = NO_OPTIONS) {
+    return this._try(() => {
+      checkOptions(options);
+      return queryTo(this, target, text, values, options);
     });
   }
 

@@ -28,6 +28,8 @@ function withoutComments(text) {
  * costs it its company on the wire, so this need not be a parser.
  */
 function isCopyIn(text) {
+  const first = text.charCodeAt(0) | 32;
+  if (first > 99 && first < 123) return false; // d … z: what most texts begin with
   return /^\s*(?:copy\b|--|\/\*)/i.test(text) && /^copy\b[^]*\bfrom\b[^]*\bstdin\b/i.test(withoutComments(text));
 }
 
@@ -56,10 +58,14 @@ class Statement {
     this.sent = false;
     /** Whether ParseComplete and a description have come. */
     this.described = false;
+    /** @type {PostgresError|undefined} why the server has not parsed it */
+    this.failure = undefined;
     /** @type {RowParser|null} null for a statement without rows */
     this.rowParser = null;
     this.forgetsAll = forgetsAll(text);
     this.used = 0;
+    /** Whether a result of it was a large one, see queryTo. */
+    this.large = false;
   }
 
   /** Takes the statement's RowDescription, or NoData when buf is null. */

@@ -1,0 +1,174 @@
+'use strict';
+
+const { canceller } = require('./abort');
+const { PostgresError, UsageError } = require('./errors');
+const { decodeCommandComplete } = require('./messages');
+const { StreamReceiver } = require('./pass-through');
+const { Payload } = require('./payload');
+const { QueryRequest } = require('./query-request');
+const { Sink } = require('./sink');
+const { isCopyIn } = require('./statements');
+
+/**
+ * A result of more bytes is a large one. Behind it nothing is sent any more, so that it can be cancelled; and the
+ * next time, nothing is sent behind its statement from the start. To read and drop less than this costs less than
+ * the round trip that a fence behind every result would.
+ */
+const LARGE = 1 << 20;
+
+/**
+ * The ErrorResponse that the reader of the bytes gets: what went wrong, and nothing of where.
+ * @param {Error} error
+ * @returns {Buffer}
+ */
+function errorResponse(error) {
+  const own = error.name === 'AbortError' || error instanceof UsageError;
+  const { severity = 'FATAL', code = '08006', message } = error instanceof PostgresError ? error
+    : own ? { severity: 'ERROR', code: '57014', message: error.message }
+      : { message: 'the connection to the database was lost' };
+  const body = Buffer.from(`S${severity}\0V${severity}\0C${code}\0M${message}\0\0`);
+  const head = Buffer.from([69, 0, 0, 0, 0]);
+  head.writeInt32BE(body.length + 4, 1);
+  return Buffer.concat([head, body]);
+}
+
+/** Holds the end of the result back until ReadyForQuery has come, and finds out whether it is a large one. */
+class ResultReceiver extends StreamReceiver {
+  /**
+   * @param {Sink} sink
+   * @param {Payload} [payload] takes the values out; without it the messages are passed on as they are
+   */
+  constructor(sink, payload) {
+    super(sink);
+    this.payload = payload;
+    /** @type {QueryRequest} set once it is there, as is what aborts it */
+    this.request = undefined;
+    this.abort = undefined;
+    this._large = false;
+  }
+
+  start(rowParser, format, pipeline) {
+    super.start(rowParser, format, pipeline);
+    if (this.payload === undefined) return;
+    this.take(); // the RowDescription
+    this.inParts = this.payload.start(rowParser);
+  }
+
+  receiveData(buf, start, end, count, owned) {
+    if (this.payload === undefined) return super.receiveData(buf, start, end, count, owned);
+    const values = this.payload.messages(buf, start, end, count);
+    this._pass(values.buf, values.start, values.end, owned || values.owned);
+  }
+
+  receivePart(type, buf, start, end, left) {
+    if (this.payload !== undefined) {
+      const first = !this.inRow;
+      if (first && type === 68) this._pass(this.payload.between(), 0, this.payload.separator.length, true);
+      start = this.payload.part(type, buf, start, end, left, first);
+    }
+    super.receivePart(type, buf, start, end, left);
+  }
+
+  receive(type, buf, start, end) {
+    if (this.payload === undefined) super.receive(type, buf, start, end);
+    else if (type === 67) Object.assign(this, decodeCommandComplete(buf, start, end));
+  }
+
+  _complete() {}
+
+  /** @returns {Buffer|undefined} what is left to be written at the end */
+  last() {
+    const piece = this.take();
+    if (piece !== undefined) this.bytes += piece.length;
+    return piece;
+  }
+
+  _write(piece) {
+    super._write(piece);
+    if (this.error !== undefined) this.abort(this.error);
+    if (this._large || this.bytes < LARGE) return;
+    this._large = true;
+    this.request.statement.large = true;
+    this._pipeline.fenceLate(this.request);
+  }
+}
+
+/** A query whose statement may be known to have large results. */
+class ResultRequest extends QueryRequest {
+  encode(writer, statements) {
+    super.encode(writer, statements);
+    if (this.statement.large) this.fenced = true;
+  }
+
+  /** Its reader has left: it may leave again. */
+  discard(pipeline) {
+    if (this.receiver.bytes > 0) this.statement.large = true;
+    super.discard(pipeline);
+  }
+}
+
+/** Writes the last bytes of a result. */
+async function finish(sink, end, piece) {
+  if (end) return sink.end(piece);
+  if (piece !== undefined) sink.write(piece);
+  return sink.flushed();
+}
+
+/** The query has failed. Where nothing was written, the target is as it was; else its reader is told. */
+async function finishFailed(sink, receiver, end, error) {
+  if (receiver.bytes === 0 || sink.gone) return;
+  if (receiver.payload !== undefined || receiver.inRow) return sink.destroy(error);
+  const rest = receiver.take();
+  const last = errorResponse(error);
+  const told = finish(sink, end, rest === undefined ? last : Buffer.concat([rest, last]));
+  // Who aborts does not want to wait.
+  if (error instanceof PostgresError) await told;
+}
+
+/**
+ * Runs a query and writes its result to a sink.
+ * @param {Session} session
+ * @param {Sink} sink
+ * @param {string} text
+ * @param {Array|Row} values
+ * @param {object} options see Session.queryTo
+ * @returns {Promise<{cmd: string, rowCount: number, bytes: number}>}
+ */
+async function queryToSink(session, sink, text, values, options) {
+  const { format = 0, cache = true, paramTypes, as = 'protocol', end = true, separator } = options;
+  if (as !== 'protocol' && as !== 'values') throw new TypeError("as must be 'protocol' or 'values'");
+  if (separator !== undefined && typeof separator !== 'string' && !(separator instanceof Uint8Array)) {
+    throw new TypeError('separator must be a string or a Buffer');
+  }
+  if (typeof text === 'string' && isCopyIn(text)) throw new TypeError('COPY FROM STDIN has no result; use copyFrom');
+  const payload = as === 'values' ? new Payload(separator === undefined ? undefined : Buffer.from(separator)) : undefined;
+  const receiver = new ResultReceiver(sink, payload);
+  const request = receiver.request = new ResultRequest(text, values, format, cache, paramTypes, receiver);
+  try {
+    session._check();
+    const promise = session._submit(request, options);
+    receiver.abort = canceller(request, session._pipeline, () => session._cancel());
+    sink.watch(receiver.abort);
+    if (sink.gone) receiver.abort(sink.error);
+    await promise;
+    await finish(sink, end, receiver.last());
+  } catch (error) {
+    receiver.stop();
+    await finishFailed(sink, receiver, end, error).catch(() => {});
+    throw error;
+  } finally {
+    sink.release();
+  }
+  return { cmd: receiver.cmd, rowCount: receiver.rowCount, bytes: receiver.bytes };
+}
+
+/**
+ * Runs a query and writes its result to a target, see Session.queryTo.
+ * @param {Session} session
+ * @param {Writable|WritableStream} target
+ */
+function queryTo(session, target, text, values, options) {
+  return queryToSink(session, new Sink(target), text, values, options);
+}
+
+module.exports = { queryTo, queryToSink, errorResponse };
