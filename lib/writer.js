@@ -48,7 +48,7 @@ function wrongValue(value, index) {
 
 /** @throws {TypeError|RangeError} where `values` is not a list of at most 65535 values */
 function checkValues(values) {
-  if (!Array.isArray(values) && !(values && values.rowBuffer instanceof Uint8Array)) {
+  if (!Array.isArray(values) && !(values && values.rowBuffer instanceof Uint8Array && values.rowBuffer.length >= 7)) {
     throw new TypeError(`values must be an array or a row, not ${kindOf(values)}`);
   }
   if (Array.isArray(values) && values.length > 65535) {
