@@ -12,6 +12,8 @@ class BatchedQuery extends QueryRequest {
   }
 }
 
+BatchedQuery.prototype.inBatch = true;
+
 /**
  * Several queries that share one Sync: the server runs them as one implicit transaction, and ignores what is
  * left of them after an error.
@@ -88,6 +90,10 @@ class BatchRequest extends Request {
   }
 
   ready(pipeline) {
+    const { error, index } = this;
+    if (error !== undefined && index < this.queries.length) {
+      this.error = Object.assign(this.queries[index].reason(error), { index });
+    }
     for (const { receiver } of this.queries) {
       if (receiver.error !== undefined && this.error === undefined) this.error = receiver.error;
     }

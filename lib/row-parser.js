@@ -197,12 +197,6 @@ const parseColumn = [
   (buf, start, end) => buf.subarray(start, end)
 ];
 
-/** Makes a row that of another DataRow of the same result. */
-function moveRow(row, buffer, offset) {
-  row[BUFFER] = buffer;
-  row[OFFSET] = offset;
-}
-
 /** Makes a class of rows: instances hold a place in a buffer, everything else is in the prototype. */
 function makeRowClass(parser, format, parse) {
   class Row {
@@ -323,4 +317,4 @@ class RowParser {
   }
 }
 
-module.exports = { RowParser, moveRow, utf8, int32, columnLength };
+module.exports = { RowParser, utf8, int32, columnLength };
