@@ -1,0 +1,235 @@
+// Types of client-parser. Needs the DOM's types, or Node's, for Response, ReadableStream and AbortSignal.
+
+/** What a column is in a RowDescription. */
+export interface Column {
+  /** The column's name; not necessarily the only one of this name. */
+  readonly name: string;
+  /** OID of its table, or 0. */
+  readonly tableOid: number;
+  /** Number of the column in its table, from 1, or 0. */
+  readonly tableColumnIndex: number;
+  /** OID of its type, as in pg_type. */
+  readonly typeOid: number;
+  /** Bytes of a type of fixed size, or negative. */
+  readonly typeLen: number;
+  /** As in pg_attribute.atttypmod. */
+  readonly typeModifier: number;
+  /** Format of its values: 0 text, 1 binary. */
+  readonly binary: 0 | 1;
+}
+
+export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
+
+/** What a column is without decoders: a string, or bytes where it is binary. */
+export type Raw = string | Uint8Array | null;
+
+/** What a column is after the built-in decoders. */
+export type Decoded = null | boolean | number | bigint | string | Uint8Array | Date | Json | Decoded[];
+
+/** Decodes the bytes from `start` to `end`. */
+export type Decoder<T = unknown> = (bytes: Uint8Array, start: number, end: number) => T;
+
+/** Decoders of a type's values in text and in binary. */
+export type DecoderPair<T = unknown> = readonly [text: Decoder<T>, binary: Decoder<T>];
+
+/**
+ * Decoders by type OID: a function of the value as it is without decoders and of its column, or a pair as in
+ * `decoders`. Columns of other types stay as they are.
+ */
+export interface DecoderMap {
+  /** The value is a string, or a Uint8Array where the column is binary; never null. */
+  readonly [typeOid: number]: DecoderPair<any> | ((value: any, column: Column) => unknown);
+}
+
+/** true: the built-in decoders; false: none. */
+export type Decode = boolean | DecoderMap;
+
+interface RowMembers<T extends object> {
+  /** The columns as own properties; of several with one name the last counts. */
+  toObject(): T;
+  /** The columns in their order. */
+  toArray(): Array<T[keyof T]>;
+  /** What JSON.stringify sees: toObject(). */
+  toJSON(): T;
+  /** A column by name, also where it is named like a member. */
+  get<K extends keyof T>(name: K): T[K];
+  /** A column by index from 0; undefined where there is none. */
+  get(index: number): T[keyof T] | undefined;
+  get(name: string): T[keyof T] | undefined;
+  [Symbol.iterator](): IterableIterator<T[keyof T]>;
+  /** The DataRow message, a view of the memory it arrived in. */
+  readonly rowBuffer: Uint8Array;
+  readonly rowParser: RowParser;
+  readonly rowColumns: readonly Column[];
+  readonly columnCount: number;
+  /** 0 text (or both), 1 binary. */
+  readonly dataFormat: 0 | 1;
+  readonly [index: number]: T[keyof T];
+}
+
+/** A row: its members, and its columns by name, which are decoded when they are read. */
+export type Row<T extends object = Record<string, any>> = RowMembers<T> & Readonly<Omit<T, keyof RowMembers<T>>>;
+
+/** A RowDescription and the classes of its rows. */
+export class RowParser {
+  /**
+   * @param bytes which hold a RowDescription message
+   * @param start offset of its first byte, 0 unless given
+   * @throws {ProtocolError} if it is malformed
+   */
+  constructor(bytes: Uint8Array, start?: number);
+  readonly columns: readonly Column[];
+  readonly columnNames: readonly string[];
+  /** Class of the rows in the format of the description. */
+  readonly 0: new <T extends object = Record<string, any>>(bytes: Uint8Array, offset?: number) => Row<T>;
+  /** Class of the rows in binary format. */
+  readonly 1: new <T extends object = Record<string, any>>(bytes: Uint8Array, offset?: number) => Row<T>;
+}
+
+export interface ReaderOptions {
+  /**
+   * true: the built-in decoders; a map: these; false: columns are strings, or Uint8Arrays where they are binary.
+   * When not given, binary columns alone are decoded, by TypeParser.
+   */
+  decode?: Decode;
+}
+
+/** Takes messages and makes rows of them. */
+export class RowReader<T extends object = Record<string, any>> {
+  constructor(options?: ReaderOptions & { binary?: 0 | 1 | boolean });
+  /** Rows so far; of a COPY, the Uint8Array of each CopyData message. */
+  rows: Row<T>[];
+  /** The command tag without its numbers; EMPTY, SUSPENDED or COPY. */
+  cmd: string | undefined;
+  /** The OID in an INSERT's tag. */
+  oid: string | undefined;
+  /** Rows that the command says to have returned or changed. */
+  rowCount: number;
+  /** 1 where columns are binary though their description does not say so. */
+  binary: 0 | 1 | boolean;
+  rowParser: RowParser | undefined;
+  /** Whether the stream may end here. */
+  complete: boolean;
+  /** Of a COPY: 0 text, 1 binary. */
+  format?: number;
+  columnCount?: number;
+  columnFormats?: number[];
+  /** Takes one whole message. */
+  write(bytes: Uint8Array): void;
+}
+
+/** Parses results as they arrive. */
+export class Client<T extends object = Record<string, any>> {
+  /** @param binary 1 where columns are binary though their RowDescription does not say so */
+  constructor(binary?: 0 | 1 | boolean, options?: ReaderOptions);
+  stream: RowReader<T>;
+  /**
+   * Takes the next bytes, cut anywhere; they are kept, not copied.
+   * @throws {PostgresError} for an ErrorResponse; what came behind it is read by the next call
+   * @throws {ProtocolError} if they are malformed
+   */
+  onData(data: ArrayBufferLike | ArrayBufferView): void;
+  /**
+   * Says that no more bytes come.
+   * @throws {ProtocolError} 08006 if the last result is not complete
+   */
+  end(): void;
+}
+
+export interface RowsOptions {
+  /** true: the built-in decoders; a map: these. Without, columns are strings, or Uint8Arrays where binary. */
+  decode?: Decode;
+  /** Stops reading and cancels the source. */
+  signal?: AbortSignal;
+}
+
+type Bytes = ArrayBufferLike | ArrayBufferView;
+
+export type Source = Response | ReadableStream<Uint8Array> | Blob | Bytes | Iterable<Bytes> | AsyncIterable<Bytes>;
+
+/** An async iterable of rows, and what is known of their result so far. */
+export interface Rows<R> extends AsyncIterableIterator<R> {
+  /** Descriptions of the columns; undefined before the first bytes are read. */
+  readonly columns: readonly Column[] | undefined;
+  readonly rowParser: RowParser | undefined;
+  /** The command tag without its numbers; undefined before the end. */
+  readonly cmd: string | undefined;
+  /** Rows that the command says to have returned or changed; 0 before the end. */
+  readonly rowCount: number;
+  /** Bytes read so far. */
+  readonly bytes: number;
+  /** The rows as they come: arrays of all those that a chunk completes. */
+  batches(): AsyncGenerator<R[], void, void>;
+  return(value?: unknown): Promise<IteratorResult<R>>;
+}
+
+/**
+ * Reads rows from wherever the bytes come from, as they come. After the rows that came before, it throws a
+ * PostgresError for an ErrorResponse, a ProtocolError for bytes that are malformed or end too early, a
+ * ResponseError for a response that is not ok, the signal's reason, or what the source throws.
+ *
+ * T is what a row's columns are: `rows<{ id: number, name: string }>(response, { decode: true })`.
+ */
+export function rows<T extends object = Record<string, any>>(
+  source: Source | PromiseLike<Source>, options?: RowsOptions): Rows<Row<T>>;
+
+/** An ErrorResponse of the server. */
+export class PostgresError extends Error {
+  readonly name: 'PostgresError';
+  readonly severity?: string;
+  /** SQLSTATE. */
+  readonly code?: string;
+  readonly detail?: string;
+  readonly hint?: string;
+  /** In characters of the query, from 1. */
+  readonly position?: number;
+  readonly internalPosition?: number;
+  readonly internalQuery?: string;
+  readonly where?: string;
+  readonly schema?: string;
+  readonly table?: string;
+  readonly column?: string;
+  readonly dataType?: string;
+  readonly constraint?: string;
+  readonly file?: string;
+  readonly line?: number;
+  readonly routine?: string;
+}
+
+/** The bytes are malformed (08P01) or end too early (08006). */
+export class ProtocolError extends Error {
+  readonly name: 'ProtocolError';
+  readonly code: '08P01' | '08006';
+}
+
+/** The response's status says that it does not hold rows. */
+export class ResponseError extends Error {
+  readonly name: 'ResponseError';
+  readonly status: number;
+  /** Its body has not been read. */
+  readonly response: Response;
+}
+
+/** Decoders of binary values by type OID, which rows use when nothing else is said; yours may be added. */
+export const TypeParser: {
+  /**
+   * A value in binary: boolean → bool, integer of 32 bits → int4, other number → float4, bigint → int8,
+   * string → text, Uint8Array → bytea, other object → json.
+   */
+  serialize(value: null): null;
+  serialize(value: boolean | number | bigint | string | object): Uint8Array;
+  serialize(value: unknown): Uint8Array | null | undefined;
+  [typeOid: number]: Decoder<any>;
+};
+
+/** The built-in decoders by type OID. */
+export const decoders: Readonly<Record<number, DecoderPair<any>>>;
+
+/** Decoders of date, timestamp and timestamptz, and of arrays of them, to Date; infinity is ±Infinity. */
+export const dates: Readonly<Record<number, DecoderPair<any>>>;
+
+/** Decoders of the arrays of a type. */
+export function arrayOf<T>(element: DecoderPair<T>): DecoderPair<Array<T | null>>;
+
+/** Decodes UTF-8. */
+export function text(bytes: Uint8Array, start: number, end: number): string;
