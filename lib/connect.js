@@ -22,8 +22,11 @@ const ENCRYPT = { disable: ['no'], allow: ['no', 'must'], prefer: ['try', 'no'] 
 const MAX_LESSONS = 1000;
 const lessons = new Map();
 
-/** SQLSTATEs by which a server says that it does not know the protocol version: 08P01, 0A000. */
+/** SQLSTATEs by which a server says that it does not know the protocol version. */
 const NO_SUCH_PROTOCOL = ['08P01', '0A000'];
+
+/** Codes of a connection that the server has ended without a word. */
+const HUNG_UP = ['08006', 'ECONNRESET', 'EPIPE'];
 
 /**
  * Connects to the first of the configured hosts that gives the session that is wanted.
@@ -43,7 +46,7 @@ const NO_SUCH_PROTOCOL = ['08P01', '0A000'];
  */
 async function connect(config, hooks, signal) {
   let flight;
-  const once = { ...hooks, flight: () => flight === undefined ? flight = hooks.flight?.() ?? null : flight };
+  const once = { ...hooks, flight: () => flight ??= Buffer.from(hooks.flight?.() ?? '') };
   const wishes = config.target_session_attrs === 'prefer-standby' ? ['standby', 'any'] : [config.target_session_attrs];
   let failures;
   for (const wanted of wishes) {
@@ -121,14 +124,18 @@ function lazyPassword(config, { host, hostaddr, port }) {
 async function connectTo(config, { target, wanted, password }, hooks, signal) {
   const ways = ENCRYPT[target.sslmode] ?? ['must'];
   let way = 0;
-  let { version, early } = lessons.get(target.where) ?? { version: config.max_protocol_version, early: true };
+  // Where a socket of the caller's leads is his to know.
+  const known = config.socket ? undefined : lessons.get(target.where);
+  let { version, early } = known ?? { version: config.max_protocol_version, early: true };
   version = Math.max(Math.min(version, config.max_protocol_version), config.min_protocol_version);
+  const begun = performance.now();
   const learn = () => {
+    if (config.socket) return;
     if (lessons.size >= MAX_LESSONS) lessons.clear();
     lessons.set(target.where, { version, early });
   };
   for (;;) {
-    const attempt = new Attempt(target.where, { seconds: config.connect_timeout, signal });
+    const attempt = new Attempt(target.where, { seconds: config.connect_timeout, begun, signal });
     // What became of the attempt, for choosing the next one.
     const state = { auth: null, startup: null };
     try {
@@ -136,8 +143,8 @@ async function connectTo(config, { target, wanted, password }, hooks, signal) {
       return {};
     } catch (failure) {
       const error = attempt.fail(failure);
-      if (signal?.aborted) return { error, final: true };
       const { auth, startup } = state;
+      if (signal?.aborted || attempt.expired) return { error, final: signal?.aborted || startup?.flown };
       // Requests that may have been carried out are not sent again.
       const mayRepeat = !startup?.flown || (error instanceof PostgresError && !auth.done);
       if (mayRepeat && auth?.unbound && early) {
@@ -159,7 +166,7 @@ async function connectTo(config, { target, wanted, password }, hooks, signal) {
 function refusedVersion(error, startup) {
   if (!startup || startup.requested === VERSION_3_0) return false;
   if (error instanceof PostgresError) return startup.first && NO_SUCH_PROTOCOL.includes(error.code);
-  return !startup.answered && error.code === '08006';
+  return !startup.answered && HUNG_UP.includes(error.code);
 }
 
 /** Whether to try once more with TLS (sslmode allow) or without (prefer). */
@@ -173,8 +180,7 @@ function otherWay(way, error, attempt, { auth }) {
 /** Whether another place may do better: libpq's rules, and servers that close the connection or time out. */
 function mayMoveOn(error, attempt) {
   if (error instanceof PostgresError) return error.code === '57P03';
-  if (error.code === '08001' || error.code === '08006') return true;
-  return attempt.doing === CONNECTING;
+  return error.code === '08001' || HUNG_UP.includes(error.code) || attempt.doing === CONNECTING;
 }
 
 /** Makes one connection. */

@@ -33,9 +33,10 @@ class Attempt {
    * @param {string} where for messages
    * @param {object} [limits]
    * @param {number} [limits.seconds=0] connect_timeout; 0 for none
+   * @param {number} [limits.begun] when those began, as performance.now() has it; now unless given
    * @param {AbortSignal} [limits.signal]
    */
-  constructor(where, { seconds = 0, signal } = {}) {
+  constructor(where, { seconds = 0, begun = performance.now(), signal } = {}) {
     this.where = where;
     this.doing = CONNECTING;
     /** @type {Transport|null} */
@@ -43,9 +44,11 @@ class Attempt {
     /** The caller's stream below a TLS one. */
     this.stream = null;
     this.error = null;
+    /** Whether connect_timeout is over. */
+    this.expired = false;
     this.#seconds = seconds;
     this.#signal = signal;
-    if (seconds > 0) this.#timer = setTimeout(() => this.#expire(), seconds * 1000);
+    if (seconds > 0) this.#timer = setTimeout(() => this.#expire(), begun + seconds * 1000 - performance.now());
     if (signal?.aborted) this.aborted();
     else signal?.addEventListener('abort', this.aborted);
   }
@@ -56,6 +59,7 @@ class Attempt {
   };
 
   #expire() {
+    this.expired = true;
     this.fail(new ConnectionError(`no success within ${this.#seconds} s (connect_timeout)`, { code: '08001' }));
   }
 
@@ -103,8 +107,9 @@ class Attempt {
     this.#signal?.removeEventListener('abort', this.aborted);
   }
 
-  /** Makes a new transport the one whose end is the attempt's. */
+  /** Makes a new transport the one whose end is the attempt's, unless that has ended already. */
   own(transport) {
+    if (this.error !== null) throw this.error;
     this.transport = transport;
     transport.onclose = error => this.fail(error);
     return transport;
@@ -192,7 +197,7 @@ function requestTls(attempt, encrypt) {
       // No word of an error is passed on: nobody knows yet who sent it (CVE-2024-10977).
       if (chunk[0] === ERROR) attempt.fail(protocolError('the server answers with an error instead of yes or no'));
       else if (length > 1) attempt.fail(protocolError('unencrypted bytes behind the answer, maybe an attack'));
-      else if (chunk[0] === YES) resolve(transport.detach());
+      else if (chunk[0] === YES) resolve(attempt.stream = transport.detach());
       else if (chunk[0] !== NO) attempt.fail(protocolError(`the server answers 0x${chunk.toString('hex', 0, 1)}`));
       else if (encrypt === 'must') attempt.fail(new ConnectionError('the server does not support TLS', { code: '08001' }));
       else resolve(null);

@@ -31,7 +31,7 @@ class Startup {
    * @param {import('./auth').Authenticator} options.auth
    * @param {boolean} options.early whether what may go with the StartupMessage does
    * @param {number} options.version of the protocol
-   * @param {function(): (Buffer|null)} options.flight bytes to go with the last answer
+   * @param {function(): Buffer} options.flight bytes to go with the last answer
    * @param {function(object): void} options.notice
    */
   constructor({ config, wanted, attempt, auth, early, version, flight, notice }) {
@@ -75,8 +75,8 @@ class Startup {
     return this.#attempt.wait(resolve => {
       this.#resolve = () => {
         reader.maxLength = maxLength;
-        ready();
         resolve();
+        ready();
       };
       this.reader = reader;
       this.#attempt.doing = 'starting the session';
@@ -147,7 +147,7 @@ class Startup {
     if (answer) parts.push(answer.message);
     if (answer?.last && this.#auth.single !== null && this.wanted === 'any') {
       const flight = this.#flight();
-      if (flight?.length) {
+      if (flight.length > 0) {
         this.flown = true;
         parts.push(flight);
       }

@@ -9,6 +9,7 @@ const path = require('node:path');
 const { Duplex, duplexPair } = require('node:stream');
 const { inspect } = require('node:util');
 const { startServer, startPgBouncer, makeCertificates, skipUnless, freePort } = require('pg-test-fixtures');
+const { Client } = require('..');
 const { open, failure, query, SAY, FakeServer, withFake } = require('./connecting');
 
 const PASSWORD = 'S\u00fcper secret\u00ad'; // SASLprep makes it 'Süper secret'
@@ -211,6 +212,38 @@ describe('Connecting', () => {
       const error = await failure({ ...fake.config, sslmode: 'require' });
       assert.match(error.message, /asking for TLS: the server does not support TLS/);
     });
+  });
+
+  it('reads large results the same over every transport', async () => {
+    const text = 'SELECT repeat(md5(n::text), 200) FROM generate_series(1, 1000) AS n';
+    const expected = (await server.sql(text.replace(' FROM', ' AS line FROM'))).map(({ line }) => line);
+    for (const [user, more] of [
+      ['trusted', {}], ['trusted', { host: server.socketDirectory }],
+      ...Object.values(TLS).map(tls => ['trusted', tls]), ['trusted', { ssl_max_protocol_version: 'TLSv1.2', sslmode: 'require' }]
+    ]) {
+      const session = await open(base(user, more));
+      assert.deepEqual(await session.ask(text), expected);
+      await session.end();
+    }
+  });
+
+  it('shows no password and no key in a client, before, while and after it is connected, nor in its errors', async () => {
+    const secrets = { password: 'open sesame', sslpassword: 'open sesame', ssl: { ...(await makeCertificates()).client } };
+    const looks = value => inspect(value, { depth: 20, showHidden: true, getters: true }) + JSON.stringify(value) + String(value);
+    for (const more of [{ ...secrets }, { ...secrets, password: () => 'open sesame' }]) {
+      for (const user of ['trusted', 'scram']) {
+        const client = new Client(base(user, { ...more, sslmode: 'require' }));
+        const seen = [looks(client)];
+        const connecting = client.connect();
+        seen.push(looks(client));
+        const error = await connecting.catch(failed => failed);
+        seen.push(looks(client), looks(error));
+        if (user === 'scram') assert.equal(error.code, '28P01');
+        else await client.end();
+        seen.push(looks(client));
+        assert.doesNotMatch(seen.join(), /sesame|PRIVATE KEY/);
+      }
+    }
   });
 
   describe('the password function', () => {
