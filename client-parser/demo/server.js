@@ -1,5 +1,3 @@
-'use strict';
-
 /*
  * The main job in one page: rows go from the database's socket to the HTTP socket as they are, and the browser
  * reads them there. `npm start` runs it.
@@ -8,13 +6,16 @@
  *   PORT          to listen on, 8080 by default, 0 for any free one
  */
 
-const fs = require('node:fs/promises');
-const http = require('node:http');
-const path = require('node:path');
-const { Client } = require('../..');
+import fs from 'node:fs/promises';
+import http from 'node:http';
+import path from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { fileURLToPath } from 'node:url';
+import { Client } from '../../index.mjs';
 
 const SAMPLE = 100000;
 const STEP = 5000;
+const HERE = path.dirname(fileURLToPath(import.meta.url));
 const MAX_ROWS = 1000000;
 const DEFAULT_ROWS = 10000;
 const TYPES = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css' };
@@ -56,25 +57,29 @@ function sendRows(client, limit, response) {
   return client.queryTo(response, ROWS, [limit]);
 }
 
-/** The same as most servers do it: rows to objects, objects to JSON. */
-async function sendJson(client, limit, response) {
-  response.setHeader('content-type', 'application/json');
-  let separator = '[';
-  let text = '';
-  for await (const row of client.cursor(ROWS, [limit], { batchSize: 1000 })) {
-    text += separator + JSON.stringify(row);
-    separator = ',';
-    if (text.length < 65536) continue;
-    if (response.destroyed) return;
-    if (!response.write(text)) await new Promise(resolve => response.once('drain', resolve).once('close', resolve));
-    text = '';
+/** The rows as JSON text, some at a time. */
+async function* json(rows) {
+  let text = '[';
+  for await (const row of rows) {
+    text += JSON.stringify(row);
+    if (text.length > 65536) {
+      yield text;
+      text = '';
+    }
+    text += ',';
   }
-  response.end(`${text}${separator === '[' ? '[]' : ']'}`);
+  yield text === '[' ? '[]' : `${text.slice(0, -1)}]`;
+}
+
+/** The same as most servers do it: rows to objects, objects to JSON. */
+function sendJson(client, limit, response) {
+  response.setHeader('content-type', 'application/json');
+  return pipeline(json(client.cursor(ROWS, [limit], { batchSize: 1000 })), response);
 }
 
 /** The page, its script and the parser; nothing else of the disk. */
 async function sendFile(name, response) {
-  const folder = name.startsWith('client-parser/') ? path.join(__dirname, '..') : __dirname;
+  const folder = name.startsWith('client-parser/') ? path.join(HERE, '..') : HERE;
   const file = path.basename(name) || 'index.html';
   if (!/^(?:client-parser\/)?[\w-]*(?:\.\w+)?$/.test(name) || TYPES[path.extname(file)] === undefined || file === 'server.js') {
     return answer(response, 404, 'not found');
@@ -92,7 +97,7 @@ async function main() {
   let database;
   if (!process.env.DATABASE_URL) {
     console.log('starting a PostgreSQL server …');
-    const { startServer } = require('pg-test-fixtures');
+    const { default: { startServer } } = await import('pg-test-fixtures');
     database = await startServer({ external: false });
   }
   const config = database ? database.config : process.env.DATABASE_URL;
@@ -124,7 +129,7 @@ async function main() {
         else if (loaded % (total / 4) === 0) console.log(line);
       });
       client.on('error', error => {
-        console.error(`the database is gone: ${error.message}`);
+        if (!stopping) console.error(`the database is gone: ${error.message}`);
         stop(1);
       });
     }
