@@ -111,9 +111,10 @@ class StreamReceiver {
     if (end - start < SMALL) this._gather(owned ? piece : Buffer.from(piece));
     else {
       // The memory is the stream's from now on; what else lies in it was read already.
-      if (!owned) this._pipeline.transport.keep();
+      const { transport } = this._pipeline;
+      const hold = owned ? undefined : transport.keep();
       this.flush();
-      this._write(piece);
+      this._write(piece, hold === undefined || !this.sink.returns ? undefined : () => transport.release(hold));
     }
   }
 
@@ -142,11 +143,11 @@ class StreamReceiver {
     if (piece !== undefined) this._write(piece);
   }
 
-  _write(piece) {
+  _write(piece, ontaken) {
     if (this.error !== undefined) return;
     try {
       this.bytes += piece.length;
-      if (this.sink.write(piece) === false && !this._waiting) this._wait();
+      if (this.sink.write(piece, ontaken) === false && !this._waiting) this._wait();
     } catch (error) {
       this.error = error;
     }

@@ -83,8 +83,8 @@ class ResultReceiver extends StreamReceiver {
     return piece;
   }
 
-  _write(piece) {
-    super._write(piece);
+  _write(piece, ontaken) {
+    super._write(piece, ontaken);
     if (this.error !== undefined) this.abort(this.error);
     if (this._large || this.bytes < LARGE) return;
     this._large = true;
@@ -108,8 +108,8 @@ class ResultRequest extends QueryRequest {
 }
 
 /** Writes the last bytes of a result. */
-async function finish(sink, end, piece) {
-  if (end) return sink.end(piece);
+async function finish(sink, end, piece, rowCount) {
+  if (end) return sink.end(piece, rowCount);
   if (piece !== undefined) sink.write(piece);
   return sink.flushed();
 }
@@ -151,7 +151,7 @@ async function queryToSink(session, sink, text, values, options) {
     sink.watch(receiver.abort);
     if (sink.gone) receiver.abort(sink.error);
     await promise;
-    await finish(sink, end, receiver.last());
+    await finish(sink, end, receiver.last(), receiver.rowCount);
   } catch (error) {
     receiver.stop();
     await finishFailed(sink, receiver, end, error).catch(() => {});

@@ -61,6 +61,12 @@ function fromWeb(stream) {
   return writable;
 }
 
+/** Whether a target is an HTTP/1 response that nobody has put anything in front of. */
+function isPlainResponse(target) {
+  // By the time there is a response, the module has been loaded.
+  return !!target && typeof target.assignSocket === 'function' && target.write === require('node:http').ServerResponse.prototype.write;
+}
+
 /** What a result's bytes are written to: any Node stream that is writable, or a WHATWG WritableStream. */
 class Sink {
   /**
@@ -70,6 +76,8 @@ class Sink {
   constructor(target) {
     this.target = target;
     this.stream = target;
+    /** Whether nobody reads the memory of a write that was taken: so it is with Node's own responses. */
+    this.returns = isPlainResponse(target);
     /** @type {Error|undefined} why the target takes no more */
     this.lost = undefined;
     this._begin = undefined;
@@ -84,6 +92,7 @@ class Sink {
     } else if (typeof target.createPushResponse === 'function' && target.stream !== undefined) {
       // An Http2ServerResponse says 'finish' also when it was cut off; the stream behind it knows better.
       this.stream = target.stream;
+      this.returns = true;
       this._begin = () => { if (!target.headersSent) target.flushHeaders(); };
     }
     this._onwritten = error => {
@@ -105,20 +114,25 @@ class Sink {
 
   /**
    * @param {Buffer} piece the target's from now on
+   * @param {function} [ontaken] called when it has been taken; where the sink `returns` memory, it is free then
    * @returns {boolean} false when the target asks to wait
    * @throws {Error} when the target is gone; or what the target throws
    */
-  write(piece) {
+  write(piece, ontaken) {
     if (this.gone) throw this.error;
     this._start();
     this._writing++;
-    return this.stream.write(piece, this._onwritten);
+    return this.stream.write(piece, ontaken === undefined ? this._onwritten : error => {
+      if (!error) ontaken();
+      this._onwritten(error);
+    });
   }
 
-  _start() {
-    if (this._begin === undefined) return;
-    this._begin();
+  /** Before the first byte, or the end without one. */
+  _start(whole, rowCount) {
+    const begin = this._begin;
     this._begin = undefined;
+    if (begin !== undefined) begin(whole, rowCount);
   }
 
   /** Calls back, once, when the target can take more, or never will. */
@@ -148,6 +162,7 @@ class Sink {
   /**
    * Ends the target.
    * @param {Buffer} [piece] the last one
+   * @param {number} [rowCount] what the command reported
    * @returns {Promise} resolves when it has taken everything; rejects when it has not and never will
    */
   end(piece) {

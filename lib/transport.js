@@ -1,6 +1,8 @@
 'use strict';
 
 const CHUNK = 65536;
+/** Most chunks that are given back and wait to be used again. */
+const SPARE = 8;
 
 /**
  * One byte stream to the server, whatever carries it: TCP, a Unix socket, TLS or a Duplex of the caller's.
@@ -18,6 +20,9 @@ class Transport {
     this.socket = null;
     this._memory = Buffer.allocUnsafeSlow(CHUNK);
     this._kept = false;
+    this._lent = null; // the transport's memory that holds the chunk
+    this._hold = null; // the chunk being read, if it was kept
+    this._spare = [];
     this._reading = false;
     this._error = undefined;
     this._closed = false;
@@ -26,12 +31,13 @@ class Transport {
       buffer: () => {
         // Asked after each read, and once for each handle that net.connect tries.
         if (this._reading && !this._kept) return undefined; // go on with the same memory
-        if (this._kept) this._memory = Buffer.allocUnsafeSlow(CHUNK);
+        if (this._kept) this._memory = this._spare.pop() || Buffer.allocUnsafeSlow(CHUNK);
         this._kept = this._reading = false;
         return this._memory;
       },
       callback: (length, memory) => {
         this._kept = false;
+        this._lent = memory;
         this.onchunk(memory, length);
         this._reading = true;
         return true;
@@ -66,8 +72,21 @@ class Transport {
     return socket;
   }
 
-  /** Inside `onchunk`: the chunk is the caller's from now on, the transport takes new memory. */
-  keep() { this._kept = true; }
+  /**
+   * Inside `onchunk`: the chunk is the caller's from now on, the transport takes other memory.
+   * @returns {object} to be given to `release`, if it is known when nobody reads the chunk any more
+   */
+  keep() {
+    if (!this._kept) this._hold = { memory: this._lent, uses: 0 };
+    this._kept = true;
+    this._hold.uses++;
+    return this._hold;
+  }
+
+  /** The chunk is not read any more by one of those who kept it: without it, its memory is left to the collector. */
+  release(hold) {
+    if (--hold.uses === 0 && hold.memory !== null && this._spare.length < SPARE) this._spare.push(hold.memory);
+  }
 
   /** Whether the chunk being read was kept. */
   get kept() { return this._kept; }
