@@ -35,8 +35,8 @@ function refuse(what) {
  * A server is refused when it asks for what `require_auth` does not allow, when it would have a password in
  * cleartext that others can read on the way, and when it says that all is well before it is.
  *
- * An answer is `{ message, last }`: bytes to send, and whether they are the last that the server needs from us;
- * or null for nothing.
+ * An answer is `{ message, last }`: bytes to send, and whether they are the last that the server needs from
+ * us; or null for nothing.
  */
 class Authenticator {
   #config;
@@ -107,7 +107,10 @@ class Authenticator {
       case SASL: return this.#sasl(body);
       case SASL_CONTINUE: return this.#continue(body);
       case SASL_FINAL: return this.#final(body);
-      default: throw refuse(`the server asks for ${FOREIGN[code] ?? `method ${code}`}, which is not supported`);
+      default: {
+        const method = FOREIGN[code] ?? `method ${code}`;
+        throw refuse(`the server asks for ${method}, which is not supported`);
+      }
     }
   }
 
@@ -115,7 +118,7 @@ class Authenticator {
     if (this.#state === 'start') this.#allow('none');
     else if (this.#state !== 'asked') {
       throw refuse(this.#scram
-        ? 'the server says that SCRAM authentication is complete before it has proven that it knows the password'
+        ? 'the server says that SCRAM is complete before it has proven that it knows the password'
         : 'the server did not ask for the password that require_auth demands');
     }
     this.#state = 'done';
@@ -130,8 +133,8 @@ class Authenticator {
     }
     this.#begin();
     if (!this.encrypted && !this.local && !this.#config.require_auth.named.has('password')) {
-      throw refuse('the server asks for the password in cleartext, and the connection is not encrypted; it is sent ' +
-        'only if require_auth names "password"');
+      throw refuse('the server asks for the password in cleartext, and the connection is not encrypted; it ' +
+        'is sent only if require_auth names "password"');
     }
     return this.#answer(this.#secret('password'), '\0');
   }
@@ -140,8 +143,8 @@ class Authenticator {
     this.#allow('md5');
     this.#begin();
     if (body.length !== 4) throw protocolError('AuthenticationMD5Password of a wrong length');
-    const hash = (...parts) => parts.reduce((md5, part) => md5.update(part), crypto.createHash('md5')).digest('hex');
-    return this.#answer('md5', hash(hash(this.#secret('md5'), this.#config.user), Buffer.from(body)), '\0');
+    const hash = (text, salt) => crypto.createHash('md5').update(text).update(salt).digest('hex');
+    return this.#answer('md5', hash(hash(this.#secret('md5'), this.#config.user), body), '\0');
   }
 
   #sasl(body) {
@@ -166,11 +169,13 @@ class Authenticator {
   /** Starts SCRAM; `able`: we could bind to the channel and were not offered to. */
   #first(bind, able) {
     if (!bind && this.#config.channel_binding === 'require') {
-      throw refuse(!this.encrypted ? 'channel binding is required, but the connection has no TLS'
-        : this.binding ? 'channel binding is required, but the server does not offer it'
-          : 'channel binding is required, but the server\'s certificate is signed with an algorithm that has none');
+      throw refuse(`channel binding is required, but ${
+        !this.encrypted ? 'the connection has no TLS'
+          : this.binding ? 'the server does not offer it'
+            : 'the server\'s certificate is signed with an algorithm that has none'}`);
     }
-    this.#scram = new Scram(this.#secret('scram-sha-256'), { binding: bind ? this.binding : undefined, able });
+    const binding = bind ? this.binding : undefined;
+    this.#scram = new Scram(this.#secret('scram-sha-256'), { binding, able });
     this.#state = 'first';
     const first = this.#scram.first();
     const length = Buffer.alloc(4);
@@ -200,16 +205,20 @@ class Authenticator {
   /** Throws unless the method is allowed by `require_auth` and gives the `channel_binding` required. */
   #allow(method) {
     const { allowed } = this.#config.require_auth;
-    const asks = method === 'none' ? 'the server did not ask for authentication' : `the server asks for ${method}`;
-    if (!allowed.has(method)) throw refuse(`${asks}, but require_auth allows only ${[...allowed].join(', ')}`);
+    const asks = `the server ${method === 'none' ? 'did not ask for authentication' : `asks for ${method}`}`;
+    if (!allowed.has(method)) {
+      throw refuse(`${asks}, but require_auth allows only ${[...allowed].join(', ')}`);
+    }
     if (method !== 'scram-sha-256' && this.#config.channel_binding === 'require') {
       throw refuse(`${asks}, but channel binding is required`);
     }
   }
 
   #notOffered(offered) {
-    const known = offered.filter(name => /^[A-Z0-9_-]{1,20}$/.test(name)).join(', ').slice(0, 200) || 'nothing';
-    return refuse(`the server offers ${known} and not ${this.#scram?.mechanism ?? 'SCRAM-SHA-256'}`);
+    // Nobody has vouched for the server yet, so only what can be a name is shown.
+    const names = offered.filter(name => /^[A-Z0-9_-]{1,20}$/.test(name)).slice(0, 10).join(', ');
+    const wanted = this.#scram?.mechanism ?? 'SCRAM-SHA-256';
+    return refuse(`the server offers ${names || 'nothing'} and not ${wanted}`);
   }
 
   /** The password, which must be there. */

@@ -1,7 +1,7 @@
 'use strict';
 
-const { Attempt, dial } = require('./dial');
-const { ConnectionError } = require('./errors');
+const { Attempt, failed } = require('./attempt');
+const { dial } = require('./dial');
 
 const CANCEL_REQUEST = 80877102;
 
@@ -20,11 +20,11 @@ const CANCEL_REQUEST = 80877102;
  */
 async function sendCancel(config, target, encrypted, backendKey, signal) {
   const where = `cancel request to ${target.where}`;
-  if (backendKey === null) throw new ConnectionError(`${where}: the server gave no key for it`, { code: '08001' });
+  if (backendKey === null) throw failed(`${where}: the server gave no key for it`);
   const attempt = new Attempt(where, { seconds: config.connect_timeout, signal });
   try {
     if (config.socket && typeof config.socket !== 'function') {
-      throw new ConnectionError('it needs a second connection, so socket must be a function', { code: '08001' });
+      throw failed('it needs a second connection, so socket must be a function');
     }
     await dial(config, target, attempt, encrypted ? 'must' : 'no');
     attempt.doing = 'waiting for the server to take it';
@@ -35,7 +35,10 @@ async function sendCancel(config, target, encrypted, backendKey, signal) {
     backendKey.copy(message, 8);
     await attempt.wait(resolve => {
       // A server may close without reading TLS's last words, which is a reset for us.
-      transport.onclose = error => !error || error.code === 'ECONNRESET' || error.code === 'EPIPE' ? resolve() : attempt.fail(error);
+      transport.onclose = error => {
+        if (!error || error.code === 'ECONNRESET' || error.code === 'EPIPE') resolve();
+        else attempt.fail(error);
+      };
       transport.onchunk = () => {};
       transport.write(message);
     });

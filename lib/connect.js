@@ -1,8 +1,9 @@
 'use strict';
 
+const { Attempt, CONNECTING, HANDSHAKE } = require('./attempt');
 const { Authenticator } = require('./auth');
 const { sendCancel } = require('./cancel');
-const { Attempt, dial, CONNECTING, HANDSHAKE } = require('./dial');
+const { dial } = require('./dial');
 const { ConnectionError, PostgresError } = require('./errors');
 const { lookup } = require('./passfile');
 const { FrameReader } = require('./reader');
@@ -33,21 +34,22 @@ const HUNG_UP = ['08006', 'ECONNRESET', 'EPIPE'];
  *
  * @param {object} config as `resolve()` of config.js gives it
  * @param {object} hooks
- * @param {function(): (Buffer|null)} hooks.flight the requests that wait in the client, encoded; called at most
- *   once, when they can ride with the last message of authentication
+ * @param {function(): (Buffer|null)} hooks.flight the requests that wait in the client, encoded; called at
+ *   most once, when they can ride with the last message of authentication
  * @param {function(object): void} hooks.ready called in the handling of the first ReadyForQuery, with the
  *   session `{ transport, reader, parameters, backendKey, processId, protocolVersion, transactionStatus,
  *   encrypted, cancel }`; frames after it go to whatever is `reader.handler` then
  * @param {function(object): void} hooks.notice fields of a NoticeResponse
  * @param {AbortSignal} [signal] ends connecting
  * @returns {Promise<void>} resolves after `ready`
- * @throws {PostgresError|ConnectionError|AbortError|AggregateError} an AggregateError when there was more than
- *   one place to try and none would do
+ * @throws {PostgresError|ConnectionError|AbortError|AggregateError} an AggregateError when there was more
+ *   than one place to try and none would do
  */
 async function connect(config, hooks, signal) {
   let flight;
   const once = { ...hooks, flight: () => flight ??= Buffer.from(hooks.flight?.() ?? '') };
-  const wishes = config.target_session_attrs === 'prefer-standby' ? ['standby', 'any'] : [config.target_session_attrs];
+  const { target_session_attrs: attrs } = config;
+  const wishes = attrs === 'prefer-standby' ? ['standby', 'any'] : [attrs];
   let failures;
   for (const wanted of wishes) {
     failures = [];
@@ -88,8 +90,9 @@ function together(failures) {
   const list = failures.map(({ where, error }) => {
     return error.message.startsWith(where) ? error.message : `${where}: ${error.message}`;
   });
-  const all = new AggregateError(failures.map(({ error }) => error), `no connection could be made: ${list.join('; ')}`);
-  all.code = failures[failures.length - 1].error.code;
+  const errors = failures.map(({ error }) => error);
+  const all = new AggregateError(errors, `no connection could be made: ${list.join('; ')}`);
+  all.code = errors[errors.length - 1].code;
   return all;
 }
 
@@ -98,16 +101,17 @@ function together(failures) {
  * @returns {function(): Promise<string|undefined>}
  */
 function lazyPassword(config, { host, hostaddr, port }) {
-  const { user, database, require_auth: { allowed }, passfile } = config;
+  const { user, database, password, passfile, require_auth: { allowed } } = config;
+  const whom = { host: host ?? hostaddr, port, user, database };
   const get = async () => {
     if (allowed.size === 1 && allowed.has('none')) return undefined;
-    const { password } = config;
-    if (typeof password !== 'function') return password ?? lookup(passfile, { host: host ?? hostaddr, port, database, user });
+    if (typeof password !== 'function') return password ?? lookup(passfile, whom);
     let given;
     try {
-      given = await password({ host: host ?? hostaddr, port, user, database });
+      given = await password(whom);
     } catch (cause) {
-      throw new ConnectionError(`the password function failed: ${cause?.message ?? cause}`, { code: '28000', cause });
+      const why = cause?.message ?? cause;
+      throw new ConnectionError(`the password function failed: ${why}`, { code: '28000', cause });
     }
     if (given === undefined || given === null) return undefined;
     if (typeof given === 'string' && !given.includes('\0')) return given;
@@ -139,7 +143,8 @@ async function connectTo(config, { target, wanted, password }, hooks, signal) {
     // What became of the attempt, for choosing the next one.
     const state = { auth: null, startup: null };
     try {
-      await open(config, { target, wanted, password, encrypt: ways[way], version, early }, attempt, state, hooks);
+      const plan = { target, wanted, password, encrypt: ways[way], version, early };
+      await open(config, plan, attempt, state, hooks);
       return {};
     } catch (failure) {
       const error = attempt.fail(failure);
@@ -184,7 +189,8 @@ function mayMoveOn(error, attempt) {
 }
 
 /** Makes one connection. */
-async function open(config, { target, wanted, password, encrypt, version, early }, attempt, state, hooks) {
+async function open(config, plan, attempt, state, hooks) {
+  const { target, wanted, password, encrypt, version, early } = plan;
   // It may take a while, and the other steps need not wait for it.
   const secret = password();
   secret.catch(error => attempt.fail(error));
@@ -197,7 +203,9 @@ async function open(config, { target, wanted, password, encrypt, version, early 
     binding: socket === null || config.channel_binding === 'disable' ? null : endPoint(socket)
   });
   const startup = state.startup = new Startup({
-    config, wanted, attempt, auth, early, version, flight: hooks.flight, notice: fields => hooks.notice?.(fields)
+    config, wanted, attempt, auth, early, version,
+    flight: hooks.flight,
+    notice: fields => hooks.notice?.(fields)
   });
   const reader = new FrameReader(startup);
   await startup.run(reader, () => {
@@ -212,7 +220,7 @@ async function open(config, { target, wanted, password, encrypt, version, early 
       protocolVersion: startup.version,
       transactionStatus: 'I',
       encrypted: socket !== null,
-      cancel: () => sendCancel(config, target, socket !== null, backendKey)
+      cancel: signal => sendCancel(config, target, socket !== null, backendKey, signal)
     });
   });
 }

@@ -2,7 +2,8 @@
 
 const net = require('node:net');
 const tls = require('node:tls');
-const { AbortError, ConnectionError, PostgresError, protocolError } = require('./errors');
+const { failed, CONNECTING, HANDSHAKE } = require('./attempt');
+const { ConnectionError, protocolError } = require('./errors');
 const { tlsOptions } = require('./tls');
 const { Transport } = require('./transport');
 
@@ -11,119 +12,17 @@ const YES = 83; // S
 const NO = 78; // N
 const ERROR = 69; // E
 
-/** What an attempt is doing; these two decide whether another one is worth it. */
-const CONNECTING = 'connecting';
-const HANDSHAKE = 'TLS handshake';
-
 /** Longest pause in ms before a Unix socket whose backlog is full is tried again. */
 const MAX_PAUSE = 50;
-
-/**
- * One try to connect, from the first step to the last: its clock, what it is doing, what it has opened. However
- * it fails, at whatever step, everything is closed and whoever waits is told where, what and why.
- */
-class Attempt {
-  #seconds;
-  #timer;
-  #signal;
-  #reject = null;
-  #over = false;
-
-  /**
-   * @param {string} where for messages
-   * @param {object} [limits]
-   * @param {number} [limits.seconds=0] connect_timeout; 0 for none
-   * @param {number} [limits.begun] when those began, as performance.now() has it; now unless given
-   * @param {AbortSignal} [limits.signal]
-   */
-  constructor(where, { seconds = 0, begun = performance.now(), signal } = {}) {
-    this.where = where;
-    this.doing = CONNECTING;
-    /** @type {Transport|null} */
-    this.transport = null;
-    /** The caller's stream below a TLS one. */
-    this.stream = null;
-    this.error = null;
-    /** Whether connect_timeout is over. */
-    this.expired = false;
-    this.#seconds = seconds;
-    this.#signal = signal;
-    if (seconds > 0) this.#timer = setTimeout(() => this.#expire(), begun + seconds * 1000 - performance.now());
-    if (signal?.aborted) this.aborted();
-    else signal?.addEventListener('abort', this.aborted);
-  }
-
-  aborted = () => {
-    const { reason } = this.#signal;
-    this.#fail(reason instanceof ConnectionError ? reason : new AbortError('connecting was aborted', reason));
-  };
-
-  #expire() {
-    this.expired = true;
-    this.fail(new ConnectionError(`no success within ${this.#seconds} s (connect_timeout)`, { code: '08001' }));
-  }
-
-  /**
-   * Waits for something that may never come.
-   * @template T
-   * @param {function(function(T): void): void} start is given what to call when it came
-   * @returns {Promise<T>} rejects when the attempt fails
-   */
-  wait(start) {
-    return new Promise((resolve, reject) => {
-      this.#reject = reject;
-      if (this.error !== null) reject(this.error);
-      else start(resolve);
-    });
-  }
-
-  /**
-   * Ends the attempt.
-   * @param {Error} [error] none for: the server has closed the connection
-   * @returns {Error} what the attempt has failed of
-   */
-  fail(error = new ConnectionError('the server closed the connection', { code: '08006' })) {
-    if (error instanceof PostgresError) return this.#fail(error);
-    if (error === this.error) return error;
-    const code = error.code ?? '08001';
-    const cause = error instanceof ConnectionError ? error.cause : error;
-    return this.#fail(new ConnectionError(`${this.where}: ${this.doing}: ${error.message}`, { code, cause }));
-  }
-
-  #fail(error) {
-    if (this.#over) return this.error ?? error;
-    this.error = error;
-    this.release();
-    this.transport?.destroy();
-    this.stream?.destroy();
-    this.#reject?.(error);
-    return error;
-  }
-
-  /** The attempt has succeeded: what it has opened is no longer its own. */
-  release() {
-    this.#over = true;
-    clearTimeout(this.#timer);
-    this.#signal?.removeEventListener('abort', this.aborted);
-  }
-
-  /** Makes a new transport the one whose end is the attempt's, unless that has ended already. */
-  own(transport) {
-    if (this.error !== null) throw this.error;
-    this.transport = transport;
-    transport.onclose = error => this.fail(error);
-    return transport;
-  }
-}
 
 /**
  * Opens a stream to a server: TCP, a Unix socket or the caller's own; then TLS on it, if wanted.
  *
  * @param {object} config resolved
  * @param {object} target one of `targets()`
- * @param {Attempt} attempt
+ * @param {import('./attempt').Attempt} attempt
  * @param {'no'|'try'|'must'} encrypt `try` goes on without TLS when the server has none
- * @returns {Promise<tls.TLSSocket|null>} the TLS socket, if there is one; the transport is `attempt.transport`
+ * @returns {Promise<tls.TLSSocket|null>} the TLS socket, if there is one; the transport is the attempt's
  */
 async function dial(config, target, attempt, encrypt) {
   attempt.doing = 'setting up TLS';
@@ -172,7 +71,7 @@ function ownStream({ socket }, { host, port }, attempt) {
   return attempt.wait(resolve => {
     const give = stream => {
       if (typeof stream?.write !== 'function' || typeof stream.on !== 'function') {
-        attempt.fail(new ConnectionError('the socket function gave no Duplex stream', { code: '08001' }));
+        attempt.fail(failed('the socket function gave no Duplex stream'));
       } else if (stream.destroyed) {
         attempt.fail(new ConnectionError('the socket is closed already', { code: '08003' }));
       }
@@ -193,15 +92,16 @@ function requestTls(attempt, encrypt) {
   const { transport } = attempt;
   attempt.doing = 'asking for TLS';
   return attempt.wait(resolve => {
+    const refuse = what => attempt.fail(protocolError(what));
     transport.onchunk = (chunk, length) => {
       // No word of an error is passed on: nobody knows yet who sent it (CVE-2024-10977).
-      if (chunk[0] === ERROR) attempt.fail(protocolError('the server answers with an error instead of yes or no'));
-      else if (length > 1) attempt.fail(protocolError('unencrypted bytes behind the answer, maybe an attack'));
+      if (chunk[0] === ERROR) refuse('the server answers with an error instead of yes or no');
+      else if (length > 1) refuse('unencrypted bytes behind the answer, maybe an attack');
       else if (chunk[0] === YES) resolve(attempt.stream = transport.detach());
-      else if (chunk[0] !== NO) attempt.fail(protocolError(`the server answers 0x${chunk.toString('hex', 0, 1)}`));
-      else if (encrypt === 'must') attempt.fail(new ConnectionError('the server does not support TLS', { code: '08001' }));
+      else if (chunk[0] !== NO) refuse(`the server answers 0x${chunk.toString('hex', 0, 1)}`);
+      else if (encrypt === 'must') attempt.fail(failed('the server does not support TLS'));
       else resolve(null);
-      transport.onchunk = () => attempt.fail(protocolError('more bytes than the answer'));
+      transport.onchunk = () => refuse('more bytes than the answer');
     };
     transport.write(SSL_REQUEST);
   });
@@ -232,4 +132,4 @@ function keepAlive({ keepalives, keepalives_idle: idle }, socket) {
   socket.setKeepAlive(keepalives, idle * 1000);
 }
 
-module.exports = { Attempt, dial, CONNECTING, HANDSHAKE };
+module.exports = { dial };

@@ -24,8 +24,8 @@ const hmac = (key, data) => crypto.createHmac('sha256', key).update(data).digest
 const sha256 = data => crypto.createHash('sha256').update(data).digest();
 
 /*
- * Promises of keys, least recently used first, so that a pool that opens many connections at once derives once.
- * They are found by a hash under a key that only this process knows: the map holds no password in clear.
+ * Promises of keys, least recently used first, so that a pool that opens many connections at once derives
+ * once. They are found by a hash under a key of this process: the map holds no password in clear.
  */
 const keys = new Map();
 const keysSecret = crypto.randomBytes(32);
@@ -39,7 +39,8 @@ const keysSecret = crypto.randomBytes(32);
  * @returns {Promise<{clientKey: Buffer, serverKey: Buffer}>}
  */
 function deriveKeys(password, salt, iterations) {
-  const id = hmac(keysSecret, JSON.stringify([password, salt.toString('base64'), iterations])).toString('base64');
+  const what = JSON.stringify([password, salt.toString('base64'), iterations]);
+  const id = hmac(keysSecret, what).toString('base64');
   // What cannot be prepared is taken as it is, as PostgreSQL does.
   const derived = keys.get(id) ?? pbkdf2(saslprep(password) ?? password, salt, iterations, 32, 'sha256')
     .then(salted => ({ clientKey: hmac(salted, 'Client Key'), serverKey: hmac(salted, 'Server Key') }));
@@ -69,8 +70,8 @@ function refused(what) {
 }
 
 /**
- * The client's side of one SCRAM-SHA-256 or SCRAM-SHA-256-PLUS exchange (RFC 5802, RFC 7677). The user name is
- * left empty: PostgreSQL takes the one of the StartupMessage.
+ * The client's side of one SCRAM-SHA-256 or SCRAM-SHA-256-PLUS exchange (RFC 5802, RFC 7677). The user name
+ * is left empty: PostgreSQL takes the one of the StartupMessage.
  *
  *     C: client-first   n,,n=,r=NONCE
  *     S: server-first   r=NONCE+MORE,s=SALT,i=ITERATIONS
@@ -126,7 +127,8 @@ class Scram {
     if (iterations > MAX_ITERATIONS) {
       throw refused(`the server asks for ${count} iterations, at most ${MAX_ITERATIONS} are done`);
     }
-    const { clientKey, serverKey } = await deriveKeys(this.#password, Buffer.from(salt, 'base64'), iterations);
+    const saltBytes = Buffer.from(salt, 'base64');
+    const { clientKey, serverKey } = await deriveKeys(this.#password, saltBytes, iterations);
     const channel = Buffer.concat([Buffer.from(this.#header), this.#binding]).toString('base64');
     const withoutProof = `c=${channel},r=${nonce}`;
     const authMessage = `${this.#firstBare},${serverFirst},${withoutProof}`;

@@ -1,6 +1,7 @@
 'use strict';
 
-const { ConnectionError, PostgresError, protocolError } = require('./errors');
+const { failed } = require('./attempt');
+const { PostgresError, protocolError } = require('./errors');
 const { decodeFields, decodeParameterStatus } = require('./messages');
 
 /*
@@ -35,7 +36,7 @@ function fits(wanted, { in_hot_standby: standby, default_transaction_read_only: 
 
 /** @returns {ConnectionError} why a session that is not what is wanted is not used */
 function unfit(wanted) {
-  return new ConnectionError(`${WRONG[wanted]} (target_session_attrs=${wanted})`, { code: '08001' });
+  return failed(`${WRONG[wanted]} (target_session_attrs=${wanted})`);
 }
 
 /** Asks the server what kind of session it is, and handles the messages of the answer. */

@@ -1,6 +1,7 @@
 'use strict';
 
-const { PostgresError, ConnectionError, protocolError } = require('./errors');
+const { failed } = require('./attempt');
+const { PostgresError, protocolError } = require('./errors');
 const { decodeFields, decodeParameterStatus, stringEnd } = require('./messages');
 const { fits, unfit, Question } = require('./session-attrs');
 
@@ -27,7 +28,7 @@ class Startup {
    * @param {object} options
    * @param {object} options.config resolved
    * @param {string} options.wanted target_session_attrs
-   * @param {import('./dial').Attempt} options.attempt with its transport open
+   * @param {import('./attempt').Attempt} options.attempt with its transport open
    * @param {import('./auth').Authenticator} options.auth
    * @param {boolean} options.early whether what may go with the StartupMessage does
    * @param {number} options.version of the protocol
@@ -174,7 +175,7 @@ class Startup {
       throw protocolError(`NegotiateProtocolVersion names version 0x${version.toString(16)}`);
     }
     if (version < this.config.min_protocol_version) {
-      throw new ConnectionError('the server does not support min_protocol_version', { code: '08001' });
+      throw failed('the server does not support min_protocol_version');
     }
     this.version = version;
   }

@@ -25,8 +25,8 @@ function inOrder({ load_balance_hosts: balance }, list) {
 /**
  * Finds where a host can be reached: every address of its name.
  * @param {object} config resolved
- * @param {{host: string|undefined, hostaddr: string|undefined, port: number, sslmode: string}} entry one of its hosts
- * @param {import('./dial').Attempt} attempt
+ * @param {object} entry one of its hosts: `{ host, hostaddr, port, sslmode }`
+ * @param {import('./attempt').Attempt} attempt
  * @returns {Promise<object[]>} targets `{ host, port, sslmode, address, where, local }`: `address` for
  *   net.connect, null for the caller's own socket; `where` for messages; `local` when nobody can listen
  *   between here and there

@@ -6,6 +6,7 @@ const net = require('node:net');
 const os = require('node:os');
 const path = require('node:path');
 const tls = require('node:tls');
+const { failed } = require('./attempt');
 const { ConnectionError } = require('./errors');
 
 /*
@@ -15,14 +16,14 @@ const { ConnectionError } = require('./errors');
 
 /** What of tls.connect's options must not be overridden, and what belongs in the context, out of sight. */
 const OURS = ['socket', 'host', 'port', 'path', 'onread', 'lookup'];
-const CONTEXT = ['ca', 'cert', 'key', 'passphrase', 'pfx', 'crl', 'dhparam', 'sessionIdContext', 'ticketKeys'];
+const CONTEXT = ['ca', 'cert', 'key', 'passphrase', 'pfx', 'crl', 'dhparam', 'ticketKeys'];
 
 /**
  * Makes the options for tls.connect, apart from where to.
  *
  * The server's certificate is verified when sslmode is verify-ca or verify-full, and, as libpq does it, also
- * under the weaker modes when there is a root certificate to verify it with. Its names count under verify-full
- * only. With the `ssl` object, `ca` or `rejectUnauthorized: true` in it mean both, as in Node.
+ * under the weaker modes when there is a root certificate to verify it with. Its names count under
+ * verify-full only. With the `ssl` object, `ca` or `rejectUnauthorized: true` in it mean both, as in Node.
  *
  * @param {object} config resolved
  * @param {{host: string|undefined, sslmode: string}} target
@@ -41,7 +42,8 @@ function tlsOptions(config, target) {
 
   options.rejectUnauthorized = full || sslmode === 'verify-ca' ||
     (own.rejectUnauthorized ?? (ca !== undefined || own.ca !== undefined));
-  const byNames = full || (sslmode !== 'verify-ca' && (own.ca !== undefined || own.rejectUnauthorized === true));
+  const byNode = own.ca !== undefined || own.rejectUnauthorized === true;
+  const byNames = full || (byNode && sslmode !== 'verify-ca');
   const check = own.checkServerIdentity ?? (byNames ? tls.checkServerIdentity : () => undefined);
   options.checkServerIdentity = (_, certificate) => check(own.servername ?? host, certificate);
   // An address is no name to be indicated (RFC 6066).
@@ -59,7 +61,8 @@ function tlsOptions(config, target) {
     });
   } catch (cause) {
     if (cause instanceof ConnectionError) throw cause;
-    throw new ConnectionError(`TLS cannot be set up: ${cause.message}`, { code: cause.code ?? '08001', cause });
+    const { message, code = '08001' } = cause;
+    throw new ConnectionError(`key or certificate cannot be used: ${message}`, { code, cause });
   }
   return options;
 }
@@ -82,8 +85,8 @@ function rootCertificates({ sslrootcert, ssl }, { sslmode }, defaults) {
   const file = inHome('root.crt');
   if (fs.existsSync(file)) return read(file, 'root certificate file');
   if (!sslmode.startsWith('verify') || ssl?.secureContext) return undefined;
-  throw failed(`root certificate file "${file}" does not exist: provide it, name another with sslrootcert, or ` +
-    'use the system\'s trusted roots with sslrootcert=system');
+  throw failed(`root certificate file "${file}" does not exist: provide it, name another with sslrootcert, ` +
+    'or use the system\'s trusted roots with sslrootcert=system');
 }
 
 /**
@@ -112,8 +115,8 @@ function checkPermissions(file) {
   const { uid, mode } = fs.statSync(file);
   // Root may share keys with a group; anybody else's we could only read if it is ours.
   if (mode & (uid === 0 ? 0o037 : 0o077)) {
-    throw failed(`private key file "${file}" has group or world access; permissions must be u=rw (0600) or less ` +
-      'if owned by the current user, or u=rw,g=r (0640) or less if owned by root');
+    throw failed(`private key file "${file}" has group or world access; permissions must be u=rw (0600) or ` +
+      'less if owned by the current user, or u=rw,g=r (0640) or less if owned by root');
   }
 }
 
@@ -133,11 +136,6 @@ function read(file, what) {
   }
 }
 
-/** @returns {ConnectionError} */
-function failed(message) {
-  return new ConnectionError(message, { code: '08001' });
-}
-
 /*
  * Contents of the object identifiers, in hex, of signature algorithms and of digests in RSA-PSS parameters.
  * MD5 and SHA-1 stand for SHA-256 (RFC 5929, section 4.1).
@@ -154,7 +152,8 @@ const DIGESTS = {
 const RSA_PSS = '2a864886f70d01010a';
 
 /**
- * The tls-server-end-point channel binding: a hash of the server's certificate, by the digest it is signed with.
+ * The tls-server-end-point channel binding: a hash of the server's certificate, with the digest that it is
+ * signed with.
  * @param {tls.TLSSocket} socket
  * @returns {Buffer|null} null when the algorithm has none (Ed25519) or is unknown
  */

@@ -45,7 +45,12 @@ async function scram(auth, { offer = SASL, early, password = 'secret' } = {}) {
   const salted = crypto.pbkdf2Sync(password, salt, 10, 32, 'sha256');
   const hmac = (key, data) => crypto.createHmac('sha256', key).update(data).digest();
   const signature = hmac(hmac(salted, 'Server Key'), `${bare},${first},${withoutProof}`).toString('base64');
-  return { mechanism, header, bound: Buffer.from(withoutProof.slice(2).split(',')[0], 'base64'), verdict: [12, `v=${signature}`] };
+  return {
+    mechanism,
+    header,
+    bound: Buffer.from(withoutProof.slice(2).split(',')[0], 'base64'),
+    verdict: [12, `v=${signature}`]
+  };
 }
 
 describe('Authentication', () => {
@@ -68,17 +73,21 @@ describe('Authentication', () => {
   it('answers MD5 with the hash of the hash of password and user, and the salt', () => {
     const auth = make({ user: 'foo' }, { password: 'bar' });
     // md5('bar' || 'foo') is 96948aad3fcae80c08a35c9b5958cd89.
-    const expected = crypto.createHash('md5').update('96948aad3fcae80c08a35c9b5958cd89').update(Buffer.from([1, 2, 3, 4]));
+    const expected = crypto
+      .createHash('md5')
+      .update('96948aad3fcae80c08a35c9b5958cd89')
+      .update(Buffer.from([1, 2, 3, 4]));
     assert.equal(body(respond(auth, MD5)), `md5${expected.digest('hex')}\0`);
     respond(auth, OK);
     assert.equal(auth.done, true);
   });
 
   it('refuses an MD5 salt of another length', () => {
-    for (const salt of ['', '\x01\x02\x03', '\x01\x02\x03\x04\x05']) assert.throws(() => respond(make(), [5, salt]), broken);
+    for (const salt of ['', '\x01\x02\x03', '\x01\x02\x03\x04\x05'])
+      assert.throws(() => respond(make(), [5, salt]), broken);
   });
 
-  it('goes through SCRAM and is done when the server\'s signature was right', async () => {
+  it("goes through SCRAM and is done when the server's signature was right", async () => {
     const auth = make();
     const { verdict, header, mechanism } = await scram(auth);
     assert.deepEqual([mechanism, header], ['SCRAM-SHA-256', 'n,,']);
@@ -97,7 +106,10 @@ describe('Authentication', () => {
     assert.throws(() => respond(half, OK), refused(/before it has proven/));
     const wrong = make();
     await scram(wrong);
-    assert.throws(() => respond(wrong, [12, `v=${Buffer.alloc(32).toString('base64')}`]), refused(/signature/));
+    assert.throws(
+      () => respond(wrong, [12, `v=${Buffer.alloc(32).toString('base64')}`]),
+      refused(/signature/)
+    );
     assert.throws(() => respond(wrong, OK), refused(/before it has proven/));
   });
 
@@ -120,10 +132,16 @@ describe('Authentication', () => {
     const asks = { password: CLEARTEXT, md5: MD5, 'scram-sha-256': SASL, none: OK };
     for (const [required, allowed] of Object.entries({
       '': ['password', 'md5', 'scram-sha-256', 'none'],
-      password: ['password'], md5: ['md5'], 'scram-sha-256': ['scram-sha-256'], none: ['none'],
-      'md5,scram-sha-256': ['md5', 'scram-sha-256'], 'scram-sha-256,none': ['scram-sha-256', 'none'],
-      '!password': ['md5', 'scram-sha-256', 'none'], '!password,!md5': ['scram-sha-256', 'none'],
-      '!none': ['password', 'md5', 'scram-sha-256'], 'gss,md5': ['md5']
+      password: ['password'],
+      md5: ['md5'],
+      'scram-sha-256': ['scram-sha-256'],
+      none: ['none'],
+      'md5,scram-sha-256': ['md5', 'scram-sha-256'],
+      'scram-sha-256,none': ['scram-sha-256', 'none'],
+      '!password': ['md5', 'scram-sha-256', 'none'],
+      '!password,!md5': ['scram-sha-256', 'none'],
+      '!none': ['password', 'md5', 'scram-sha-256'],
+      'gss,md5': ['md5']
     })) {
       for (const [method, request] of Object.entries(asks)) {
         const ask = () => respond(make({ require_auth: required }, { encrypted: true }), request);
@@ -166,8 +184,14 @@ describe('Authentication', () => {
       assert.throws(() => respond(make(required, secure), request), refused(/channel binding is required/));
     }
     assert.throws(() => make({ ...required, require_auth: 'scram-sha-256' }).early(), refused(/no TLS/));
-    assert.throws(() => make({ ...required, require_auth: 'none' }, secure).early(), refused(/channel binding/));
-    assert.throws(() => make({ ...required, require_auth: 'password' }, secure).early(), refused(/channel binding/));
+    assert.throws(
+      () => make({ ...required, require_auth: 'none' }, secure).early(),
+      refused(/channel binding/)
+    );
+    assert.throws(
+      () => make({ ...required, require_auth: 'password' }, secure).early(),
+      refused(/channel binding/)
+    );
   });
 
   it('refuses channel binding offered without TLS, as libpq does', () => {
@@ -175,13 +199,22 @@ describe('Authentication', () => {
   });
 
   it('says what the server offers when it knows none of it', () => {
-    assert.throws(() => respond(make(), sasl('OAUTHBEARER')), refused(/offers OAUTHBEARER and not SCRAM-SHA-256/));
+    assert.throws(
+      () => respond(make(), sasl('OAUTHBEARER')),
+      refused(/offers OAUTHBEARER and not SCRAM-SHA-256/)
+    );
     assert.throws(() => respond(make(), sasl()), refused(/offers nothing/));
     assert.throws(() => respond(make(), sasl('\x1b[31mEVIL')), refused(/offers nothing/));
   });
 
   it('says that GSSAPI, SSPI, Kerberos and what it never heard of are not supported', () => {
-    for (const [code, name] of [[2, 'Kerberos'], [6, 'SCM'], [7, 'GSSAPI'], [9, 'SSPI'], [4711, 'method 4711']]) {
+    for (const [code, name] of [
+      [2, 'Kerberos'],
+      [6, 'SCM'],
+      [7, 'GSSAPI'],
+      [9, 'SSPI'],
+      [4711, 'method 4711']
+    ]) {
       assert.throws(() => respond(make(), [code, '']), refused(new RegExp(`${name}.* not supported`)));
     }
   });
@@ -189,13 +222,23 @@ describe('Authentication', () => {
   it('says that a password is missing, and counts an empty one as missing', () => {
     for (const password of [undefined, '']) {
       for (const request of [CLEARTEXT, MD5, SASL]) {
-        assert.throws(() => respond(make({}, { password, local: true }), request), refused(/no password was given/));
+        assert.throws(
+          () => respond(make({}, { password, local: true }), request),
+          refused(/no password was given/)
+        );
       }
     }
   });
 
   it('has something to send early only when require_auth names exactly one method that needs no salt', () => {
-    for (const required of ['', 'md5', 'password,md5', 'scram-sha-256,none', '!md5,!none,!password', 'gss,password']) {
+    for (const required of [
+      '',
+      'md5',
+      'password,md5',
+      'scram-sha-256,none',
+      '!md5,!none,!password',
+      'gss,password'
+    ]) {
       assert.equal(make({ require_auth: required }).early(), null, required);
     }
     const none = make({ require_auth: 'none' }).early();
@@ -219,7 +262,8 @@ describe('Authentication', () => {
 
   it('goes on from an early SCRAM message, bound to the channel when there is TLS', async () => {
     for (const [binding, offer, mechanism] of [
-      [null, SASL, 'SCRAM-SHA-256'], [BINDING, sasl('SCRAM-SHA-256-PLUS', 'SCRAM-SHA-256'), 'SCRAM-SHA-256-PLUS']
+      [null, SASL, 'SCRAM-SHA-256'],
+      [BINDING, sasl('SCRAM-SHA-256-PLUS', 'SCRAM-SHA-256'), 'SCRAM-SHA-256-PLUS']
     ]) {
       const auth = make({ require_auth: 'scram-sha-256' }, { encrypted: binding !== null, binding });
       const exchange = await scram(auth, { early: auth.early(), offer });
@@ -244,7 +288,10 @@ describe('Authentication', () => {
   it('tells that it is worth trying again without channel binding, unless that is required', () => {
     const tries = { prefer: true, require: false };
     for (const [channel_binding, unbound] of Object.entries(tries)) {
-      const auth = make({ require_auth: 'scram-sha-256', channel_binding }, { encrypted: true, binding: BINDING });
+      const auth = make(
+        { require_auth: 'scram-sha-256', channel_binding },
+        { encrypted: true, binding: BINDING }
+      );
       auth.early();
       assert.throws(() => respond(auth, SASL), refused(/offers SCRAM-SHA-256 and not SCRAM-SHA-256-PLUS/));
       assert.equal(auth.unbound, unbound);

@@ -27,18 +27,27 @@ describe('A cancel request', () => {
     'with TLS where it is only preferred': { sslmode: 'prefer' },
     'with direct TLS': { sslmode: 'require', sslnegotiation: 'direct' },
     'over a Unix socket': { unix: true },
-    'over sockets of the caller\'s': { socket: () => net.connect(proxy.port, proxy.host), sslmode: 'require' }
+    "over sockets of the caller's": { socket: () => net.connect(proxy.port, proxy.host), sslmode: 'require' }
   };
 
   for (const [transport, { unix, ...tls }] of Object.entries(TRANSPORTS)) {
     for (const version of ['3.0', '3.2']) {
       it(`ends what its session is doing, ${transport}, protocol ${version}`, async () => {
-        const place = unix ? { host: server.socketDirectory, port: server.port } : { host: proxy.host, port: proxy.port };
+        const place = unix
+          ? { host: server.socketDirectory, port: server.port }
+          : { host: proxy.host, port: proxy.port };
         const before = proxy.connections.length;
-        const session = await open({ ...server.config, ...place, ...tls, max_protocol_version: version, connect_timeout: 20 });
-        const asked = session.ask('SELECT \'begun\' FROM pg_sleep(60)');
+        const session = await open({
+          ...server.config,
+          ...place,
+          ...tls,
+          max_protocol_version: version,
+          connect_timeout: 20
+        });
+        const asked = session.ask("SELECT 'begun' FROM pg_sleep(60)");
         // Until the server is at it there would be nothing to cancel.
-        const busy = `SELECT 1 FROM pg_stat_activity WHERE pid = ${session.processId} AND wait_event = 'PgSleep'`;
+        const { processId } = session;
+        const busy = `SELECT 1 FROM pg_stat_activity WHERE pid = ${processId} AND wait_event = 'PgSleep'`;
         while ((await server.sql(busy)).length === 0);
         assert.equal(await session.cancel(), undefined);
         await asked;
@@ -71,7 +80,12 @@ describe('A cancel request', () => {
     };
     try {
       const { cert } = (await makeCertificates()).ca;
-      const session = await open({ ...server.config, host: 'localhost', sslmode: 'verify-full', ssl: { ca: cert } });
+      const session = await open({
+        ...server.config,
+        host: 'localhost',
+        sslmode: 'verify-full',
+        ssl: { ca: cert }
+      });
       await session.cancel();
       assert.equal(lookups, 1);
       await session.end();
@@ -84,20 +98,23 @@ describe('A cancel request', () => {
     for (const length of [4, 33, 256]) {
       const key = Buffer.alloc(length, 0xa5);
       let request;
-      await withFake(async (conversation, number) => {
-        if (number === 0) {
-          await conversation.first();
-          conversation.say(SAY.ok, message('K', 77, key), SAY.ready);
-          await conversation.read();
-        } else {
-          request = await conversation.first();
+      await withFake(
+        async (conversation, number) => {
+          if (number === 0) {
+            await conversation.first();
+            conversation.say(SAY.ok, message('K', 77, key), SAY.ready);
+            await conversation.read();
+          } else {
+            request = await conversation.first();
+          }
+          conversation.socket.end();
+        },
+        async fake => {
+          const session = await open(fake.config);
+          await session.cancel();
+          await session.end();
         }
-        conversation.socket.end();
-      }, async fake => {
-        const session = await open(fake.config);
-        await session.cancel();
-        await session.end();
-      });
+      );
       assert.deepEqual(request, Buffer.concat([CODE, Buffer.from([0, 0, 0, 77]), key]));
     }
   });
@@ -105,57 +122,84 @@ describe('A cancel request', () => {
   describe('rejects', () => {
     /** A session with a server that does something else with the next connection. */
     async function cancelWith(script, more, use) {
-      await withFake(async (conversation, number) => {
-        if (number > 0) return script(conversation);
-        await conversation.first();
-        conversation.say(SAY.ok, ...more.key === false ? [] : [SAY.key], SAY.ready);
-        await conversation.read();
-        conversation.socket.end();
-      }, async fake => {
-        const socket = more.socket && net.connect(fake.port, '127.0.0.1');
-        const session = await open({ ...fake.config, sslmode: 'disable', connect_timeout: 0.3, socket });
-        await use(session, fake);
-        await session.end();
-      });
+      await withFake(
+        async (conversation, number) => {
+          if (number > 0) return script(conversation);
+          await conversation.first();
+          conversation.say(SAY.ok, ...(more.key === false ? [] : [SAY.key]), SAY.ready);
+          await conversation.read();
+          conversation.socket.end();
+        },
+        async fake => {
+          const socket = more.socket && net.connect(fake.port, '127.0.0.1');
+          const session = await open({ ...fake.config, sslmode: 'disable', connect_timeout: 0.3, socket });
+          await use(session, fake);
+          await session.end();
+        }
+      );
     }
 
     it('when the server does not close the connection within connect_timeout', () =>
-      cancelWith(async conversation => { await conversation.first(); }, {}, session =>
-        assert.rejects(session.cancel(), {
-          name: 'ConnectionError', code: '08001', message: /^cancel request to 127\.0\.0\.1:\d+: .*no success within 0.3 s/
-        })));
+      cancelWith(
+        async conversation => {
+          await conversation.first();
+        },
+        {},
+        session =>
+          assert.rejects(session.cancel(), {
+            name: 'ConnectionError',
+            code: '08001',
+            message: /^cancel request to 127\.0\.0\.1:\d+: .*no success within 0.3 s/
+          })
+      ));
 
-    it('when the server is not there any more', () => cancelWith(async () => {}, {}, async (session, fake) => {
-      fake.server.close();
-      await assert.rejects(session.cancel(), { name: 'ConnectionError', code: 'ECONNREFUSED' });
-    }));
+    it('when the server is not there any more', () =>
+      cancelWith(
+        async () => {},
+        {},
+        async (session, fake) => {
+          fake.server.close();
+          await assert.rejects(session.cancel(), { name: 'ConnectionError', code: 'ECONNREFUSED' });
+        }
+      ));
 
     it('when the server has given no key', () =>
-      cancelWith(async () => {}, { key: false }, session => assert.rejects(session.cancel(), /gave no key/)));
+      cancelWith(
+        async () => {},
+        { key: false },
+        session => assert.rejects(session.cancel(), /gave no key/)
+      ));
 
-    it('when the caller\'s socket was a single stream', () =>
-      cancelWith(async () => {}, { socket: true }, session => assert.rejects(session.cancel(), /socket must be a function/)));
+    it("when the caller's socket was a single stream", () =>
+      cancelWith(
+        async () => {},
+        { socket: true },
+        session => assert.rejects(session.cancel(), /socket must be a function/)
+      ));
 
     it('and sends no key when TLS is refused to it that its session has', async () => {
       const certificate = (await makeCertificates()).server;
       let rest;
-      await withFake(async (conversation, number) => {
-        if (number === 0) {
-          await conversation.startTls(certificate);
+      await withFake(
+        async (conversation, number) => {
+          if (number === 0) {
+            await conversation.startTls(certificate);
+            await conversation.first();
+            conversation.say(SAY.ok, message('K', 77, 'the cancel key'), SAY.ready);
+            await conversation.read();
+            return conversation.socket.end();
+          }
           await conversation.first();
-          conversation.say(SAY.ok, message('K', 77, 'the cancel key'), SAY.ready);
-          await conversation.read();
-          return conversation.socket.end();
+          conversation.say('N');
+          await conversation.closed;
+          rest = conversation.rest;
+        },
+        async fake => {
+          const session = await open({ ...fake.config, sslmode: 'prefer' });
+          await assert.rejects(session.cancel(), /the server does not support TLS/);
+          await session.end();
         }
-        await conversation.first();
-        conversation.say('N');
-        await conversation.closed;
-        rest = conversation.rest;
-      }, async fake => {
-        const session = await open({ ...fake.config, sslmode: 'prefer' });
-        await assert.rejects(session.cancel(), /the server does not support TLS/);
-        await session.end();
-      });
+      );
       assert.equal(rest.length, 0);
     });
   });
@@ -165,7 +209,10 @@ describe('A cancel request', () => {
     await session.cancel();
     session.transport.write(query('SELECT 1'));
     await session.ready;
-    assert.deepEqual(session.errors.filter(text => !text.includes('57014')), []);
+    assert.deepEqual(
+      session.errors.filter(text => !text.includes('57014')),
+      []
+    );
     await session.end();
   });
 });

@@ -1,16 +1,13 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const dns = require('node:dns');
 const fs = require('node:fs');
-const net = require('node:net');
 const os = require('node:os');
 const path = require('node:path');
-const { Duplex, duplexPair } = require('node:stream');
 const { inspect } = require('node:util');
 const { startServer, startPgBouncer, makeCertificates, skipUnless, freePort } = require('pg-test-fixtures');
 const { Client } = require('..');
-const { open, failure, query, SAY, FakeServer, withFake } = require('./connecting');
+const { open, failure, query } = require('./connecting');
 
 const PASSWORD = 'S\u00fcper secret\u00ad'; // SASLprep makes it 'Süper secret'
 
@@ -24,14 +21,24 @@ describe('Connecting', () => {
     server = await startServer({
       tls: { ...certificates.server, ca: certificates.ca.cert },
       users: {
-        trusted: {}, bearer: {},
-        plain: { password: PASSWORD }, scram: { password: PASSWORD }, bound: { password: PASSWORD },
-        hashed: { password: PASSWORD, encryption: 'md5' }, tlsonly: { password: PASSWORD }, plainonly: { password: PASSWORD }
+        trusted: {},
+        bearer: {},
+        plain: { password: PASSWORD },
+        scram: { password: PASSWORD },
+        bound: { password: PASSWORD },
+        hashed: { password: PASSWORD, encryption: 'md5' },
+        tlsonly: { password: PASSWORD },
+        plainonly: { password: PASSWORD }
       },
       hba: [
-        'host all trusted all trust', 'host all plain all password', 'host all hashed all md5',
-        'host all scram,bound all scram-sha-256', 'hostssl all bearer all cert',
-        'hostssl all tlsonly all scram-sha-256', 'hostnossl all plainonly all scram-sha-256', 'local all all trust'
+        'host all trusted all trust',
+        'host all plain all password',
+        'host all hashed all md5',
+        'host all scram,bound all scram-sha-256',
+        'hostssl all bearer all cert',
+        'hostssl all tlsonly all scram-sha-256',
+        'hostnossl all plainonly all scram-sha-256',
+        'local all all trust'
       ]
     });
     directory = fs.mkdtempSync(path.join(os.tmpdir(), 'connect-'));
@@ -47,7 +54,13 @@ describe('Connecting', () => {
   });
 
   const base = (user, more) => ({
-    host: server.host, port: server.port, database: 'postgres', user, connect_timeout: 20, sslmode: 'disable', ...more
+    host: server.host,
+    port: server.port,
+    database: 'postgres',
+    user,
+    connect_timeout: 20,
+    sslmode: 'disable',
+    ...more
   });
 
   const TLS = {
@@ -70,12 +83,17 @@ describe('Connecting', () => {
       it(`authenticates by ${method} ${transport}, and refuses what is wrong or missing`, async () => {
         const encrypted = tls.sslmode === 'require';
         const certificate = owner => ({ sslcert: files[owner].cert, sslkey: files[owner].key });
-        const secrets = method === 'a certificate'
-          ? { right: certificate('bearer'), wrong: certificate('other'), missing: { sslcertmode: 'disable' } }
-          : { right: { password: PASSWORD }, wrong: { password: 'no' }, missing: {} };
+        const secrets =
+          method === 'a certificate'
+            ? {
+                right: certificate('bearer'),
+                wrong: certificate('other'),
+                missing: { sslcertmode: 'disable' }
+              }
+            : { right: { password: PASSWORD }, wrong: { password: 'no' }, missing: {} };
         for (const require_auth of ['', named]) {
           for (const [kind, secret] of Object.entries(secrets)) {
-            const config = base(user, { ...tls, ...more, ...secret, ...require_auth && { require_auth } });
+            const config = base(user, { ...tls, ...more, ...secret, ...(require_auth && { require_auth }) });
             const label = `${require_auth || 'any method'}, ${kind}`;
             const possible = encrypted || !['SCRAM-SHA-256-PLUS', 'a certificate'].includes(method);
             if (possible && (kind === 'right' || method === 'trust')) {
@@ -124,7 +142,10 @@ describe('Connecting', () => {
   });
 
   it('speaks protocol 3.2 with servers that have it, and 3.0 when told so', async () => {
-    for (const [max_protocol_version, version, keyLength] of [['3.0', 0x30000, 4], ['latest', 0x30002, 32]]) {
+    for (const [max_protocol_version, version, keyLength] of [
+      ['3.0', 0x30000, 4],
+      ['latest', 0x30002, 32]
+    ]) {
       const session = await open(base('trusted', { max_protocol_version }));
       const [number] = await session.ask('SHOW server_version_num');
       assert.equal(session.protocolVersion, number < 180000 ? 0x30000 : version);
@@ -133,9 +154,12 @@ describe('Connecting', () => {
     }
   });
 
-  it('rejects with the server\'s error when there is no such database', async () => {
+  it("rejects with the server's error when there is no such database", async () => {
     for (const require_auth of ['', 'none']) {
-      const error = await failure(base('trusted', { database: 'nope', ...require_auth && { require_auth } }), { flight: query('SELECT 1') });
+      const error = await failure(
+        base('trusted', { database: 'nope', ...(require_auth && { require_auth }) }),
+        { flight: query('SELECT 1') }
+      );
       assert.equal(error.name, 'PostgresError');
       assert.equal(error.code, '3D000');
       assert.match(error.message, /nope/);
@@ -150,7 +174,10 @@ describe('Connecting', () => {
     assert.match(refused.message, new RegExp(`^127\\.0\\.0\\.1:${port}: connecting: `));
     const missing = await failure(base('trusted', { host: directory }));
     assert.equal(missing.code, 'ENOENT');
-    assert.ok(missing.message.startsWith(`${directory}/.s.PGSQL.${server.port}: connecting: `), missing.message);
+    assert.ok(
+      missing.message.startsWith(`${directory}/.s.PGSQL.${server.port}: connecting: `),
+      missing.message
+    );
   });
 
   it('connects over a Unix socket, where sslmode means nothing', async () => {
@@ -160,30 +187,14 @@ describe('Connecting', () => {
     await session.end();
   });
 
-  it('waits its turn at a Unix socket whose backlog is full', async function () {
-    if (process.platform !== 'linux') this.skip();
-    const fake = new FakeServer(async conversation => {
-      await conversation.first();
-      conversation.say(SAY.ok, SAY.ready);
-      await conversation.read();
-      conversation.socket.end();
-    });
-    const socket = path.join(directory, '.s.PGSQL.5432');
-    await fake.listen({ path: socket, backlog: 1 });
-    const config = { host: directory, port: 5432, user: 'u', connect_timeout: 20 };
-    try {
-      // All at once: node accepts none before this turn of the event loop is over.
-      const sessions = await Promise.all(Array.from({ length: 20 }, () => open(config)));
-      await Promise.all(sessions.map(session => session.end()));
-    } finally {
-      fake.stop();
-    }
-  });
-
   it('tries TLS after plaintext with sslmode allow, and plaintext after TLS with prefer', async () => {
     for (const [sslmode, user, encrypted] of [
-      ['allow', 'scram', false], ['allow', 'tlsonly', true], ['allow', 'plainonly', false],
-      ['prefer', 'scram', true], ['prefer', 'tlsonly', true], ['prefer', 'plainonly', false]
+      ['allow', 'scram', false],
+      ['allow', 'tlsonly', true],
+      ['allow', 'plainonly', false],
+      ['prefer', 'scram', true],
+      ['prefer', 'tlsonly', true],
+      ['prefer', 'plainonly', false]
     ]) {
       for (const more of [{}, { require_auth: 'scram-sha-256' }]) {
         const session = await open(base(user, { password: PASSWORD, sslmode, ...more }));
@@ -192,34 +203,20 @@ describe('Connecting', () => {
       }
     }
     assert.equal((await failure(base('tlsonly', { password: PASSWORD }))).code, '28000');
-    assert.equal((await failure(base('plainonly', { password: PASSWORD, sslmode: 'require' }))).code, '28000');
-  });
-
-  it('goes on without TLS where the server has none and sslmode is prefer, and not where it is require', async () => {
-    const script = async conversation => {
-      await conversation.first();
-      conversation.say('N');
-      await conversation.first();
-      conversation.say(SAY.ok, SAY.ready);
-      await conversation.read();
-      conversation.socket.end();
-    };
-    await withFake(script, async fake => {
-      const session = await open({ ...fake.config, sslmode: 'prefer' });
-      assert.equal(session.encrypted, false);
-      await session.end();
-      assert.equal(fake.conversations.length, 1);
-      const error = await failure({ ...fake.config, sslmode: 'require' });
-      assert.match(error.message, /asking for TLS: the server does not support TLS/);
-    });
+    assert.equal(
+      (await failure(base('plainonly', { password: PASSWORD, sslmode: 'require' }))).code,
+      '28000'
+    );
   });
 
   it('reads large results the same over every transport', async () => {
     const text = 'SELECT repeat(md5(n::text), 200) FROM generate_series(1, 1000) AS n';
     const expected = (await server.sql(text.replace(' FROM', ' AS line FROM'))).map(({ line }) => line);
     for (const [user, more] of [
-      ['trusted', {}], ['trusted', { host: server.socketDirectory }],
-      ...Object.values(TLS).map(tls => ['trusted', tls]), ['trusted', { ssl_max_protocol_version: 'TLSv1.2', sslmode: 'require' }]
+      ['trusted', {}],
+      ['trusted', { host: server.socketDirectory }],
+      ...Object.values(TLS).map(tls => ['trusted', tls]),
+      ['trusted', { ssl_max_protocol_version: 'TLSv1.2', sslmode: 'require' }]
     ]) {
       const session = await open(base(user, more));
       assert.deepEqual(await session.ask(text), expected);
@@ -227,9 +224,14 @@ describe('Connecting', () => {
     }
   });
 
-  it('shows no password and no key in a client, before, while and after it is connected, nor in its errors', async () => {
-    const secrets = { password: 'open sesame', sslpassword: 'open sesame', ssl: { ...(await makeCertificates()).client } };
-    const looks = value => inspect(value, { depth: 20, showHidden: true, getters: true }) + JSON.stringify(value) + String(value);
+  it('shows no password and no key in a client at any time, nor in its errors', async () => {
+    const secrets = {
+      password: 'open sesame',
+      sslpassword: 'open sesame',
+      ssl: { ...(await makeCertificates()).client }
+    };
+    const looks = value =>
+      inspect(value, { depth: 20, showHidden: true, getters: true }) + JSON.stringify(value) + String(value);
     for (const more of [{ ...secrets }, { ...secrets, password: () => 'open sesame' }]) {
       for (const user of ['trusted', 'scram']) {
         const client = new Client(base(user, { ...more, sslmode: 'require' }));
@@ -261,8 +263,18 @@ describe('Connecting', () => {
 
     it('that throws, rejects, or gives something else rejects the connection and says so', async () => {
       for (const [password, message] of [
-        [() => { throw new Error('vault is closed'); }, /the password function failed: vault is closed/],
-        [async () => { throw new Error('vault is closed'); }, /the password function failed: vault is closed/],
+        [
+          () => {
+            throw new Error('vault is closed');
+          },
+          /the password function failed: vault is closed/
+        ],
+        [
+          async () => {
+            throw new Error('vault is closed');
+          },
+          /the password function failed: vault is closed/
+        ],
         [() => 42, /the password function gave no string/],
         [() => 'a\0b', /the password function gave no string/]
       ]) {
@@ -270,7 +282,10 @@ describe('Connecting', () => {
         assert.equal(error.code, '28000');
         assert.match(error.message, message);
       }
-      assert.match((await failure(base('scram', { password: () => undefined }))).message, /no password was given/);
+      assert.match(
+        (await failure(base('scram', { password: () => undefined }))).message,
+        /no password was given/
+      );
     });
 
     it('is not called when no password can be asked for', async () => {
@@ -279,7 +294,9 @@ describe('Connecting', () => {
     });
 
     it('that never answers is ended by connect_timeout', async () => {
-      const error = await failure(base('scram', { password: () => new Promise(() => {}), connect_timeout: 0.2 }));
+      const error = await failure(
+        base('scram', { password: () => new Promise(() => {}), connect_timeout: 0.2 })
+      );
       assert.match(error.message, /no success within 0.2 s \(connect_timeout\)/);
     });
   });
@@ -291,128 +308,42 @@ describe('Connecting', () => {
     assert.match((await failure(base('plain', { passfile }))).message, /no password was given/);
   });
 
-  describe('the caller\'s own socket', () => {
-    const tcp = () => net.connect({ host: server.host, port: server.port });
-
-    it('may be a stream, connected or still connecting, or a function that gives one sooner or later', async () => {
-      const connected = tcp();
-      await new Promise(done => { connected.once('connect', done); });
-      for (const socket of [connected, tcp(), tcp, async () => tcp()]) {
-        const session = await open(base('scram', { password: PASSWORD, socket }));
-        assert.deepEqual(await session.ask('SELECT 1'), ['1']);
-        await session.end();
-      }
-    });
-
-    it('may be a Duplex of any making, also with TLS on it', async () => {
-      for (const tls of Object.values(TLS)) {
-        const raw = tcp();
-        const socket = Duplex.from({ readable: raw, writable: raw });
-        const session = await open(base('scram', { password: PASSWORD, socket, ...tls }));
-        assert.equal(session.encrypted, tls.sslmode === 'require');
-        assert.deepEqual(await session.ask('SELECT repeat(\'x\', 100000)'), ['x'.repeat(100000)]);
-        await session.end();
-      }
-    });
-
-    it('that says nothing is ended by connect_timeout and destroyed', async function () {
-      if (!duplexPair) this.skip();
-      for (const tls of Object.values(TLS)) {
-        const [ours] = duplexPair();
-        const error = await failure(base('scram', { socket: ours, connect_timeout: 0.2, ...tls }));
-        assert.match(error.message, /connect_timeout/);
-        assert.equal(ours.destroyed, true);
-      }
-    });
-
-    it('whose function fails, gives no stream, or never answers rejects', async () => {
-      for (const [socket, message] of [
-        [() => { throw new Error('no tunnel'); }, /connecting: no tunnel/],
-        [async () => { throw new Error('no tunnel'); }, /connecting: no tunnel/],
-        [() => 'a string', /gave no Duplex stream/],
-        [() => undefined, /gave no Duplex stream/],
-        [() => tcp().destroy(), /closed already/],
-        [() => new Promise(() => {}), /connect_timeout/]
-      ]) {
-        const error = await failure(base('scram', { socket, connect_timeout: 0.5 }));
-        assert.equal(error.name, 'ConnectionError');
-        assert.match(error.message, message);
-      }
-    });
-
-    it('that comes too late is closed', async () => {
-      let give;
-      const socket = () => new Promise(resolve => { give = resolve; });
-      await failure(base('scram', { socket, connect_timeout: 0.1 }));
-      const late = tcp();
-      const closed = new Promise(done => { late.once('close', done); });
-      give(late);
-      await closed;
-    });
-  });
-
-  describe('an AbortSignal', () => {
-    it('ends connecting at every step, and leaves nothing open', async () => {
-      const reason = new Error('changed my mind');
-      const steps = [
-        async () => {},
-        async conversation => { await conversation.first(); },
-        async conversation => { await conversation.first(); conversation.say(SAY.sasl('SCRAM-SHA-256')); await conversation.read(); },
-        async conversation => { await conversation.first(); conversation.say(SAY.ok, SAY.key); }
-      ];
-      for (const step of steps) {
-        const controller = new AbortController();
-        await withFake(async conversation => {
-          await step(conversation);
-          controller.abort(reason);
-        }, async fake => {
-          const error = await failure({ ...fake.config, password: 'x' }, { signal: controller.signal });
-          assert.equal(error.name, 'AbortError');
-          assert.equal(error.cause, reason);
-        });
-      }
-    });
-
-    it('that is aborted already ends it before anything is opened', async () => {
-      await withFake(async () => assert.fail('a connection was opened'), async fake => {
-        const error = await failure(fake.config, { signal: AbortSignal.abort() });
-        assert.equal(error.name, 'AbortError');
-        assert.deepEqual(fake.conversations, []);
-      });
-    });
-
-    it('ends looking for an address', async () => {
-      const { lookup } = dns;
-      dns.lookup = () => {};
-      try {
-        const controller = new AbortController();
-        setImmediate(() => controller.abort());
-        assert.equal((await failure(base('trusted', { host: 'db.example' }), controller)).name, 'AbortError');
-        const error = await failure(base('trusted', { host: 'db.example', connect_timeout: 0.1 }));
-        assert.match(error.message, /^db\.example:\d+: looking up the address: no success within 0.1 s/);
-      } finally {
-        dns.lookup = lookup;
-      }
-    });
-  });
-
   it('connects through PgBouncer, with and without the first query in the first flight', async function () {
     skipUnless(this, 'pgbouncer');
     const target = await startServer({ users: { someone: 'secret' }, tls: true });
-    const paths = server.tls && (await makeCertificates()).write(directory, { bouncer: (await makeCertificates()).server });
+    const paths =
+      server.tls &&
+      (await makeCertificates()).write(directory, { bouncer: (await makeCertificates()).server });
     for (const file of Object.values(paths.bouncer)) fs.chmodSync(file, 0o644);
     fs.chmodSync(directory, 0o755);
     try {
       for (const [auth_type, require_auth] of [
-        ['trust', 'none'], ['plain', 'password'], ['md5', 'md5'], ['scram-sha-256', 'scram-sha-256']
+        ['trust', 'none'],
+        ['plain', 'password'],
+        ['md5', 'md5'],
+        ['scram-sha-256', 'scram-sha-256']
       ]) {
-        const bouncer = await startPgBouncer({ target, users: { someone: 'secret' }, settings: {
-          auth_type, client_tls_sslmode: 'allow', client_tls_cert_file: paths.bouncer.cert, client_tls_key_file: paths.bouncer.key
-        } });
+        const bouncer = await startPgBouncer({
+          target,
+          users: { someone: 'secret' },
+          settings: {
+            auth_type,
+            client_tls_sslmode: 'allow',
+            client_tls_cert_file: paths.bouncer.cert,
+            client_tls_key_file: paths.bouncer.key
+          }
+        });
         try {
           for (const sslmode of ['disable', 'require']) {
             for (const more of [{}, { require_auth }]) {
-              const config = { ...bouncer.config, user: 'someone', password: 'secret', connect_timeout: 20, sslmode, ...more };
+              const config = {
+                ...bouncer.config,
+                user: 'someone',
+                password: 'secret',
+                connect_timeout: 20,
+                sslmode,
+                ...more
+              };
               const session = await open(config, { flight: query('SELECT 7') });
               if (session.flights) {
                 await session.ready;

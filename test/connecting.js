@@ -14,7 +14,7 @@ const ENVIRONMENT = { HOME: '/nonexistent' };
 
 /** @returns {Buffer} a message of either side; type '' for the client's first ones */
 function message(type, ...parts) {
-  const body = Buffer.concat(parts.map(part => typeof part === 'number' ? int32(part) : Buffer.from(part)));
+  const body = Buffer.concat(parts.map(part => (typeof part === 'number' ? int32(part) : Buffer.from(part))));
   return Buffer.concat([Buffer.from(type), int32(body.length + 4), body]);
 }
 
@@ -36,7 +36,9 @@ class TestSession {
     this.notices = notices;
     this.values = [];
     this.errors = [];
-    this.closed = new Promise(done => { this.transport.onclose = done; });
+    this.closed = new Promise(done => {
+      this.transport.onclose = done;
+    });
     this.#collect();
   }
 
@@ -86,14 +88,22 @@ async function open(config, { flight, signal } = {}) {
   let session;
   let flights = 0;
   const notices = [];
-  await connect(resolve(config, undefined, ENVIRONMENT), {
-    flight() {
-      flights++;
-      return flight ?? null;
+  await connect(
+    resolve(config, undefined, ENVIRONMENT),
+    {
+      flight() {
+        flights++;
+        return flight ?? null;
+      },
+      ready(given) {
+        session = new TestSession(given, notices);
+      },
+      notice(fields) {
+        notices.push(fields);
+      }
     },
-    ready(given) { session = new TestSession(given, notices); },
-    notice(fields) { notices.push(fields); }
-  }, signal);
+    signal
+  );
   session.flights = flights;
   return session;
 }
@@ -118,7 +128,8 @@ const SAY = {
   key: message('K', 4711, 1234),
   parameter: (name, value) => message('S', `${name}\0${value}\0`),
   error: (code, text) => message('E', `SFATAL\0VFATAL\0C${code}\0M${text}\0\0`),
-  negotiate: (version, ...options) => message('v', version, options.length, ...options.map(name => `${name}\0`))
+  negotiate: (version, ...options) =>
+    message('v', version, options.length, ...options.map(name => `${name}\0`))
 };
 
 /** What ends a script when the client has closed the connection. */
@@ -132,7 +143,9 @@ class Conversation {
   constructor(socket) {
     this.received = '';
     this.#listen(socket);
-    this.closed = new Promise(done => { socket.on('close', done); });
+    this.closed = new Promise(done => {
+      socket.on('close', done);
+    });
   }
 
   #listen(socket) {
@@ -143,13 +156,15 @@ class Conversation {
       this.#data = Buffer.concat([this.#data, chunk]);
       this.#wake();
     });
-    socket.on('close', () => this.#wake(this.over = true));
+    socket.on('close', () => this.#wake((this.over = true)));
   }
 
   async #bytes(count) {
     while (this.#data.length < count) {
       if (this.over) throw OVER;
-      await new Promise(wake => { this.#wake = wake; });
+      await new Promise(wake => {
+        this.#wake = wake;
+      });
     }
     const bytes = this.#data.subarray(0, count);
     this.#data = this.#data.subarray(count);
@@ -157,7 +172,9 @@ class Conversation {
   }
 
   /** Bytes that were received and not read. */
-  get rest() { return this.#data; }
+  get rest() {
+    return this.#data;
+  }
 
   /** Reads a StartupMessage, SSLRequest or CancelRequest: all of it behind the length. */
   async first() {
@@ -170,7 +187,9 @@ class Conversation {
     return { type, body: await this.first() };
   }
 
-  say(...messages) { this.socket.write(Buffer.concat(messages.map(part => Buffer.from(part)))); }
+  say(...messages) {
+    this.socket.write(Buffer.concat(messages.map(part => Buffer.from(part))));
+  }
 
   /** Reads the SSLRequest, answers yes and goes on in TLS. */
   async startTls(certificate) {
@@ -184,16 +203,23 @@ class Conversation {
     this.socket.removeAllListeners('data');
     this.received = '';
     const socket = new tls.TLSSocket(this.socket, {
-      isServer: true, secureContext: tls.createSecureContext({ cert, key }), ...options
+      isServer: true,
+      secureContext: tls.createSecureContext({ cert, key }),
+      ...options
     });
     this.#listen(socket);
-    await Promise.race([once(socket, 'secure'), this.closed.then(() => { throw OVER; })]);
+    await Promise.race([
+      once(socket, 'secure'),
+      this.closed.then(() => {
+        throw OVER;
+      })
+    ]);
   }
 }
 
 /** A server that does what a test wants of it. */
 class FakeServer {
-  /** @param {function(Conversation, number): (Promise|void)} script for each connection, with its number from 0 */
+  /** @param {function(Conversation, number): Promise} script for each connection, with its number from 0 */
   constructor(script) {
     this.script = script;
     this.conversations = [];
@@ -214,12 +240,17 @@ class FakeServer {
   }
 
   /** Everything that clients have sent, as it was on the wire inside TLS. */
-  get received() { return this.conversations.map(({ received }) => received).join('\n'); }
+  get received() {
+    return this.conversations.map(({ received }) => received).join('\n');
+  }
 
-  /** Waits until the clients have closed every connection, which is theirs to do, and the scripts are over. */
+  /** Waits until the clients have closed every connection, which is theirs to do, and scripts are over. */
   async closed() {
     await Promise.all(this.conversations.map(conversation => conversation.closed));
-    for (const script of this.running) await Promise.resolve(script).catch(error => { if (error !== OVER) throw error; });
+    for (const script of this.running)
+      await Promise.resolve(script).catch(error => {
+        if (error !== OVER) throw error;
+      });
   }
 
   stop() {

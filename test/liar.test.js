@@ -8,20 +8,21 @@ const { makeCertificates } = require('pg-test-fixtures');
 const { open, failure, message, query, SAY, withFake } = require('./connecting');
 
 /*
- * Servers that lie. Whatever they do, the client ends with a clear error, has closed the connection (withFake waits
- * for that), and has given away nothing made of the password, which is checked for the password itself and for
- * messages that carry something derived from it.
+ * Servers that lie. Whatever they do, the client ends with a clear error, has closed the connection (withFake
+ * waits for that), and has given away nothing made of the password: neither itself nor a message that carries
+ * something derived from it.
  */
 
 const PASSWORD = 'correct horse battery staple';
 const SECRET_QUERY = 'SELECT the_crown_jewels';
-const TIMEOUT = 0.4;
 
 describe('A lying server', () => {
   let certificate;
-  before(async () => { certificate = (await makeCertificates()).server; });
+  before(async () => {
+    certificate = (await makeCertificates()).server;
+  });
 
-  /** Connects to it and checks the error; `gave` tells whether an answer to a challenge may have been sent. */
+  /** Connects to it and checks the error; `gave`: an answer to a challenge may have been sent. */
   async function lie(script, config, { code, message: pattern, gave = false, connections = 1 }) {
     return withFake(script, async fake => {
       const options = { ...fake.config, password: PASSWORD, ...config };
@@ -41,18 +42,22 @@ describe('A lying server', () => {
   }
 
   describe('asked for TLS', () => {
-    const answer = (...bytes) => async conversation => {
-      await conversation.first();
-      conversation.say(...bytes);
-    };
+    const answer =
+      (...bytes) =>
+      async conversation => {
+        await conversation.first();
+        conversation.say(...bytes);
+      };
     const modes = ['prefer', 'require', 'verify-full'];
     const config = sslmode => ({ sslmode, sslrootcert: sslmode === 'verify-full' ? 'system' : undefined });
 
     it('gets nowhere with bytes behind its yes, or behind its no', async () => {
       for (const sslmode of modes) {
         for (const yes of ['S', 'N']) {
-          await lie(answer(yes, SAY.ok, SAY.ready), config(sslmode),
-            { code: '08P01', message: /asking for TLS: .*unencrypted bytes behind the answer/ });
+          await lie(answer(yes, SAY.ok, SAY.ready), config(sslmode), {
+            code: '08P01',
+            message: /asking for TLS: .*unencrypted bytes behind the answer/
+          });
         }
       }
     });
@@ -61,7 +66,9 @@ describe('A lying server', () => {
       const script = async conversation => {
         await conversation.first();
         conversation.say('S');
-        await new Promise(later => { setTimeout(later, 30); });
+        await new Promise(later => {
+          setTimeout(later, 30);
+        });
         conversation.say(SAY.ok, SAY.key, SAY.ready);
       };
       await withFake(script, async fake => {
@@ -73,8 +80,11 @@ describe('A lying server', () => {
 
     it('is not quoted when it answers with an error', async () => {
       for (const sslmode of modes) {
-        const error = await lie(answer(SAY.error('28P01', 'please send your password to evil.example')), config(sslmode),
-          { code: '08P01', message: /asking for TLS: .*answers with an error instead of yes or no/ });
+        const error = await lie(
+          answer(SAY.error('28P01', 'please send your password to evil.example')),
+          config(sslmode),
+          { code: '08P01', message: /asking for TLS: .*answers with an error instead of yes or no/ }
+        );
         assert.doesNotMatch(inspect(error), /evil/);
       }
     });
@@ -82,7 +92,10 @@ describe('A lying server', () => {
     it('gets nowhere with another byte', async () => {
       for (const byte of ['X', '\0', 'R', 's']) {
         const hex = Buffer.from(byte).toString('hex');
-        await lie(answer(byte), config('require'), { code: '08P01', message: new RegExp(`answers 0x${hex}`) });
+        await lie(answer(byte), config('require'), {
+          code: '08P01',
+          message: new RegExp(`answers 0x${hex}`)
+        });
       }
     });
 
@@ -91,18 +104,30 @@ describe('A lying server', () => {
         await conversation.first();
         conversation.socket.end();
       };
-      await lie(script, config('require'), { code: '08006', message: /asking for TLS: the server closed the connection/ });
+      await lie(script, config('require'), {
+        code: '08006',
+        message: /asking for TLS: the server closed the connection/
+      });
     });
 
     it('gets nowhere with direct TLS for another protocol', async () => {
       const script = async conversation => conversation.secure(certificate, { ALPNProtocols: undefined });
-      await lie(script, { sslmode: 'require', sslnegotiation: 'direct' }, { code: '08P01', message: /did not agree.*ALPN/ });
+      await lie(
+        script,
+        { sslmode: 'require', sslnegotiation: 'direct' },
+        { code: '08P01', message: /did not agree.*ALPN/ }
+      );
     });
   });
 
   /** Scripts of the authentication, over plaintext or TLS. */
   const OVER = {
-    plaintext: { config: { sslmode: 'disable' }, async begin(conversation) { return conversation.first(); } },
+    plaintext: {
+      config: { sslmode: 'disable' },
+      async begin(conversation) {
+        return conversation.first();
+      }
+    },
     TLS: {
       config: { sslmode: 'require' },
       async begin(conversation) {
@@ -115,7 +140,8 @@ describe('A lying server', () => {
   for (const [over, { config, begin }] of Object.entries(OVER)) {
     describe(`authenticating over ${over}`, () => {
       const scram = { ...config, require_auth: 'scram-sha-256' };
-      const offer = over === 'TLS' ? SAY.sasl('SCRAM-SHA-256-PLUS', 'SCRAM-SHA-256') : SAY.sasl('SCRAM-SHA-256');
+      const offer =
+        over === 'TLS' ? SAY.sasl('SCRAM-SHA-256-PLUS', 'SCRAM-SHA-256') : SAY.sasl('SCRAM-SHA-256');
 
       /** Goes as far as the client's first SCRAM message and gives its nonce. */
       async function first(conversation) {
@@ -139,38 +165,63 @@ describe('A lying server', () => {
 
       it('is refused when it lets us in halfway through SCRAM', async () => {
         const after = [
-          async conversation => { await first(conversation); },
+          async conversation => {
+            await first(conversation);
+          },
           async conversation => {
             conversation.say(challenge(await first(conversation)));
             await conversation.read();
           }
         ];
-        for (const required of [{}, { require_auth: 'scram-sha-256' }, { require_auth: 'scram-sha-256,none' }]) {
+        for (const required of [
+          {},
+          { require_auth: 'scram-sha-256' },
+          { require_auth: 'scram-sha-256,none' }
+        ]) {
           for (const [i, part] of after.entries()) {
-            await lie(async conversation => {
-              await part(conversation);
-              conversation.say(SAY.ok, SAY.key, SAY.ready);
-            }, { ...config, ...required }, { code: '28000', message: /before it has proven/, gave: i === 1 });
+            await lie(
+              async conversation => {
+                await part(conversation);
+                conversation.say(SAY.ok, SAY.key, SAY.ready);
+              },
+              { ...config, ...required },
+              { code: '28000', message: /before it has proven/, gave: i === 1 }
+            );
           }
         }
       });
 
       it('is refused when it goes on while we are computing', async () => {
-        await lie(async conversation => {
-          conversation.say(challenge(await first(conversation), undefined, 300000), SAY.ok, SAY.key, SAY.ready);
-        }, config, { code: '08P01', message: /goes on before it has our answer/ });
+        await lie(
+          async conversation => {
+            conversation.say(
+              challenge(await first(conversation), undefined, 300000),
+              SAY.ok,
+              SAY.key,
+              SAY.ready
+            );
+          },
+          config,
+          { code: '08P01', message: /goes on before it has our answer/ }
+        );
       });
 
       it('is refused when its signature is wrong or missing', async () => {
         for (const [final, pattern] of [
-          [`v=${crypto.randomBytes(32).toString('base64')}`, /signature is wrong/], ['', /malformed/], ['v=', /malformed/],
+          [`v=${crypto.randomBytes(32).toString('base64')}`, /signature is wrong/],
+          ['', /malformed/],
+          ['v=', /malformed/],
           ['e=other-error', /the server reports "other-error"/]
         ]) {
-          await lie(async conversation => {
-            conversation.say(challenge(await first(conversation)));
-            await conversation.read();
-            conversation.say(SAY.saslFinal(final), SAY.ok, SAY.key, SAY.ready);
-          }, scram, { code: '28000', message: pattern, gave: true });
+          await lie(
+            async conversation => {
+              conversation.say(challenge(await first(conversation)));
+              await conversation.read();
+              conversation.say(SAY.saslFinal(final), SAY.ok, SAY.key, SAY.ready);
+            },
+            scram,
+            { code: '28000', message: pattern, gave: true }
+          );
         }
       });
 
@@ -182,8 +233,10 @@ describe('A lying server', () => {
           [nonce => challenge(nonce, undefined, 2 ** 31), /2147483648 iterations/]
         ]) {
           for (const more of [config, scram]) {
-            await lie(async conversation => conversation.say(reply(await first(conversation))), more,
-              { code: '28000', message: pattern });
+            await lie(async conversation => conversation.say(reply(await first(conversation))), more, {
+              code: '28000',
+              message: pattern
+            });
           }
         }
       });
@@ -191,10 +244,14 @@ describe('A lying server', () => {
       it('cannot talk us down to a method that require_auth does not allow', async () => {
         for (const require_auth of ['scram-sha-256', 'scram-sha-256,none', '!password,!md5']) {
           for (const request of [SAY.cleartext, SAY.md5]) {
-            await lie(async conversation => {
-              await begin(conversation);
-              conversation.say(request);
-            }, { ...config, require_auth }, { code: '28000', message: /but require_auth allows only/ });
+            await lie(
+              async conversation => {
+                await begin(conversation);
+                conversation.say(request);
+              },
+              { ...config, require_auth },
+              { code: '28000', message: /but require_auth allows only/ }
+            );
           }
         }
       });
@@ -203,83 +260,164 @@ describe('A lying server', () => {
         for (const request of [SAY.sasl('SCRAM-SHA-256'), SAY.cleartext, SAY.md5, SAY.ok]) {
           for (const more of [{}, { require_auth: 'scram-sha-256' }]) {
             const early = over === 'plaintext' && more.require_auth;
-            await lie(async conversation => {
-              await begin(conversation);
-              conversation.say(request);
-            }, { ...config, ...more, channel_binding: 'require' }, {
-              code: '28000',
-              message: early ? /no TLS/ : /channel binding|require_auth|SCRAM-SHA-256-PLUS|before it has proven/
-            });
+            await lie(
+              async conversation => {
+                await begin(conversation);
+                conversation.say(request);
+              },
+              { ...config, ...more, channel_binding: 'require' },
+              {
+                code: '28000',
+                message: early
+                  ? /no TLS/
+                  : /channel binding|require_auth|SCRAM-SHA-256-PLUS|before it has proven/
+              }
+            );
           }
         }
       });
 
       it('that announces a message of 2 GB before it has let us in is not waited for', async () => {
-        for (const [type, length] of [['R', 0x7fffffff], ['R', 70000], ['E', 70000], ['R', 3], ['R', 0xffffffff]]) {
-          await lie(async conversation => {
-            await begin(conversation);
-            const head = Buffer.from(`${type}\0\0\0\0`);
-            head.writeUInt32BE(length, 1);
-            conversation.say(head, Buffer.alloc(1000));
-          }, config, { code: '08P01', message: /announces \d+ bytes/ });
+        for (const [type, length] of [
+          ['R', 0x7fffffff],
+          ['R', 70000],
+          ['E', 70000],
+          ['R', 3],
+          ['R', 0xffffffff]
+        ]) {
+          await lie(
+            async conversation => {
+              await begin(conversation);
+              const head = Buffer.from(`${type}\0\0\0\0`);
+              head.writeUInt32BE(length, 1);
+              conversation.say(head, Buffer.alloc(1000));
+            },
+            config,
+            { code: '08P01', message: /announces \d+ bytes/ }
+          );
         }
       });
 
       it('is refused when it says anything else before it has let us in', async () => {
-        for (const other of [SAY.ready, SAY.parameter('a', 'b'), SAY.key, message('N', 'Mhi\0\0'), message('D', '\0\0'), message('\0')]) {
-          await lie(async conversation => {
-            await begin(conversation);
-            conversation.say(other);
-          }, config, { code: '08P01', message: /before authentication is complete/ });
+        for (const other of [
+          SAY.ready,
+          SAY.parameter('a', 'b'),
+          SAY.key,
+          message('N', 'Mhi\0\0'),
+          message('D', '\0\0'),
+          message('\0')
+        ]) {
+          await lie(
+            async conversation => {
+              await begin(conversation);
+              conversation.say(other);
+            },
+            config,
+            { code: '08P01', message: /before authentication is complete/ }
+          );
         }
       });
 
       it('is refused for messages of a wrong length', async () => {
         const pieces = [
-          [message('R')], [message('R', '\0\0')], [message('R', 5, 'sal')],
-          [message('v', 0x30000)], [message('v', 0x30000, 1)], [message('v', 0x30000, 1, '_pq_.x')], [message('v', 0x30000, 0, 'x')],
-          [SAY.ok, message('Z')], [SAY.ok, message('Z', 'II')], [SAY.ok, message('K', 1)], [SAY.ok, message('K', 1, Buffer.alloc(257))],
-          [SAY.ok, message('S', 'a\0b')], [SAY.ok, message('S', 'a')], [SAY.ok, message('S')], [SAY.ok, message('E', 'Mhi')],
-          [SAY.ok, message('N', 'Mhi')], [SAY.ok, message('Z', 'T')], [SAY.ok, message('D', '\0\0')]
+          [message('R')],
+          [message('R', '\0\0')],
+          [message('R', 5, 'sal')],
+          [message('v', 0x30000)],
+          [message('v', 0x30000, 1)],
+          [message('v', 0x30000, 1, '_pq_.x')],
+          [message('v', 0x30000, 0, 'x')],
+          [SAY.ok, message('Z')],
+          [SAY.ok, message('Z', 'II')],
+          [SAY.ok, message('K', 1)],
+          [SAY.ok, message('K', 1, Buffer.alloc(257))],
+          [SAY.ok, message('S', 'a\0b')],
+          [SAY.ok, message('S', 'a')],
+          [SAY.ok, message('S')],
+          [SAY.ok, message('E', 'Mhi')],
+          [SAY.ok, message('N', 'Mhi')],
+          [SAY.ok, message('Z', 'T')],
+          [SAY.ok, message('D', '\0\0')]
         ];
         for (const messages of pieces) {
-          await lie(async conversation => {
-            await begin(conversation);
-            conversation.say(...messages);
-          }, config, { code: '08P01', message: /protocol violation/ });
+          await lie(
+            async conversation => {
+              await begin(conversation);
+              conversation.say(...messages);
+            },
+            config,
+            { code: '08P01', message: /protocol violation/ }
+          );
         }
       });
 
       it('is refused for a protocol version that makes no sense', async () => {
         for (const version of [0x20000, 0x30001, 0x30003, 0x40000, 0xffffffff]) {
-          await lie(async conversation => {
-            await begin(conversation);
-            conversation.say(SAY.negotiate(version), SAY.ok, SAY.ready);
-          }, config, { code: '08P01', message: /NegotiateProtocolVersion names version/ });
+          await lie(
+            async conversation => {
+              await begin(conversation);
+              conversation.say(SAY.negotiate(version), SAY.ok, SAY.ready);
+            },
+            config,
+            { code: '08P01', message: /NegotiateProtocolVersion names version/ }
+          );
         }
-        await lie(async conversation => {
-          await begin(conversation);
-          conversation.say(SAY.negotiate(0x30000, 'user'), SAY.ok, SAY.ready);
-        }, config, { code: '08P01', message: /names an option/ });
-        await lie(async conversation => {
-          await begin(conversation);
-          conversation.say(SAY.negotiate(0x30000), SAY.ok, SAY.ready);
-        }, { ...config, min_protocol_version: '3.2' }, { code: '08001', message: /min_protocol_version/ });
+        await lie(
+          async conversation => {
+            await begin(conversation);
+            conversation.say(SAY.negotiate(0x30000, 'user'), SAY.ok, SAY.ready);
+          },
+          config,
+          { code: '08P01', message: /names an option/ }
+        );
+        await lie(
+          async conversation => {
+            await begin(conversation);
+            conversation.say(SAY.negotiate(0x30000), SAY.ok, SAY.ready);
+          },
+          { ...config, min_protocol_version: '3.2' },
+          { code: '08001', message: /min_protocol_version/ }
+        );
       });
 
       it('that closes the connection at any step is told from one that refuses', async () => {
         const steps = [
-          [async conversation => { await begin(conversation); }, /starting the session/, 2],
-          [async conversation => { await first(conversation); }, /authenticating/, 1],
-          [async conversation => { await begin(conversation); conversation.say(SAY.ok); }, /waiting for the session to be ready/, 1]
+          [
+            async conversation => {
+              await begin(conversation);
+            },
+            /starting the session/,
+            2
+          ],
+          [
+            async conversation => {
+              await first(conversation);
+            },
+            /authenticating/,
+            1
+          ],
+          [
+            async conversation => {
+              await begin(conversation);
+              conversation.say(SAY.ok);
+            },
+            /waiting for the session to be ready/,
+            1
+          ]
         ];
         for (const [step, doing, connections] of steps) {
-          await lie(async conversation => {
-            await step(conversation);
-            conversation.socket.end();
-          }, config, {
-            code: '08006', message: new RegExp(`${doing.source}: the server closed the connection`), connections
-          });
+          await lie(
+            async conversation => {
+              await step(conversation);
+              conversation.socket.end();
+            },
+            config,
+            {
+              code: '08006',
+              message: new RegExp(`${doing.source}: the server closed the connection`),
+              connections
+            }
+          );
         }
       });
     });
@@ -287,162 +425,50 @@ describe('A lying server', () => {
 
   it('without TLS gets no cleartext password when it is another host, whatever it offers', async () => {
     // The caller's own socket leads who knows where.
-    await withFake(async conversation => {
-      await conversation.first();
-      conversation.say(SAY.cleartext);
-    }, async fake => {
-      const socket = () => net.connect(fake.port, '127.0.0.1');
-      for (const sslmode of ['disable', 'allow']) {
-        const error = await failure({ ...fake.config, password: PASSWORD, socket, sslmode, connect_timeout: 1 });
-        assert.match(error.message, /cleartext, and the connection is not encrypted|TLS/);
-      }
-      assert.doesNotMatch(fake.received, new RegExp(PASSWORD));
-    });
-  });
-
-  it('that fails TLS gets no password in plaintext with sslmode prefer, but SCRAM\'s proof at most', async () => {
-    await withFake(async (conversation, number) => {
-      await conversation.first();
-      if (number === 0) {
-        conversation.say('S');
-        return conversation.socket.end('not TLS at all');
-      }
-      conversation.say(SAY.cleartext);
-    }, async fake => {
-      const socket = () => net.connect(fake.port, '127.0.0.1');
-      const error = await failure({ ...fake.config, password: PASSWORD, sslmode: 'prefer', socket, connect_timeout: 1 });
-      assert.equal(error.name, 'ConnectionError');
-      assert.doesNotMatch(fake.received, new RegExp(PASSWORD));
-    });
-  });
-
-  describe('that falls silent is ended by connect_timeout', () => {
-    const silent = (pattern, config, script) => withFake(script, async fake => {
-      const error = await failure({ ...fake.config, password: PASSWORD, ...config, connect_timeout: TIMEOUT });
-      assert.equal(error.code, '08001');
-      assert.match(error.message, new RegExp(`${pattern}: no success within ${TIMEOUT} s \\(connect_timeout\\)`));
-    });
-
-    it('before it answers to the request for TLS', () =>
-      silent('asking for TLS', { sslmode: 'require' }, async conversation => { await conversation.first(); }));
-
-    it('in the TLS handshake', () =>
-      silent('TLS handshake', { sslmode: 'require' }, async conversation => { await conversation.first(); conversation.say('S'); }));
-
-    it('in the handshake of direct TLS', () =>
-      silent('TLS handshake', { sslmode: 'require', sslnegotiation: 'direct' }, async () => {}));
-
-    it('before it answers to the StartupMessage', () =>
-      silent('starting the session', {}, async conversation => { await conversation.first(); }));
-
-    it('after an early SCRAM message', () =>
-      silent('starting the session', { require_auth: 'scram-sha-256' }, async conversation => { await conversation.first(); }));
-
-    it('before it challenges', () => silent('authenticating', {}, async conversation => {
-      await conversation.first();
-      conversation.say(SAY.sasl('SCRAM-SHA-256'));
-    }));
-
-    it('after SCRAM\'s last message', () => silent('authenticating', {}, async conversation => {
-      await conversation.first();
-      conversation.say(SAY.sasl('SCRAM-SHA-256'));
-      const nonce = /r=(.*)$/.exec((await conversation.read()).body.toString('latin1'))[1];
-      conversation.say(SAY.saslContinue(`r=${nonce}more,s=W22Z,i=4096`));
-    }));
-
-    it('before the session is ready', () => silent('waiting for the session to be ready', {}, async conversation => {
-      await conversation.first();
-      conversation.say(SAY.ok, SAY.key);
-    }));
-
-    it('when it is asked what kind of session it is', () =>
-      silent('asking what kind of session it is', { target_session_attrs: 'primary' }, async conversation => {
+    await withFake(
+      async conversation => {
         await conversation.first();
-        conversation.say(SAY.ok, SAY.ready);
-      }));
-
-    it('halfway through a message', () => silent('starting the session', {}, async conversation => {
-      await conversation.first();
-      conversation.say(SAY.ok.subarray(0, 7));
-    }));
+        conversation.say(SAY.cleartext);
+      },
+      async fake => {
+        const socket = () => net.connect(fake.port, '127.0.0.1');
+        for (const sslmode of ['disable', 'allow']) {
+          const error = await failure({
+            ...fake.config,
+            password: PASSWORD,
+            socket,
+            sslmode,
+            connect_timeout: 1
+          });
+          assert.match(error.message, /cleartext, and the connection is not encrypted|TLS/);
+        }
+        assert.doesNotMatch(fake.received, new RegExp(PASSWORD));
+      }
+    );
   });
 
-  describe('about the protocol version', () => {
-    const good = async conversation => {
-      conversation.say(SAY.ok, SAY.key, SAY.ready);
-      await conversation.read();
-      conversation.socket.end();
-    };
-
-    it('is tried again with 3.0 when it refuses 3.2 or hangs up, and asked for 3.0 at once the next time', async () => {
-      for (const refuse of [
-        conversation => conversation.say(SAY.error('08P01', 'unknown protocol version 196610')),
-        conversation => conversation.say(SAY.error('0A000', 'unsupported frontend protocol 3.2')),
-        () => {}
-      ]) {
-        const versions = [];
-        await withFake(async conversation => {
-          const version = (await conversation.first()).readUInt32BE();
-          versions.push(version);
-          if (version === 0x30000) return good(conversation);
-          refuse(conversation);
-          conversation.socket.end();
-        }, async fake => {
-          const session = await open(fake.config);
-          assert.equal(session.protocolVersion, 0x30000);
-          await session.end();
-          await (await open(fake.config)).end();
-          assert.deepEqual(versions, [0x30002, 0x30000, 0x30000]);
-          await failure({ ...fake.config, min_protocol_version: '3.2' });
-          assert.equal(versions.at(-1), 0x30002);
+  it('that fails TLS gets no password in plaintext with sslmode prefer', async () => {
+    await withFake(
+      async (conversation, number) => {
+        await conversation.first();
+        if (number === 0) {
+          conversation.say('S');
+          return conversation.socket.end('not TLS at all');
+        }
+        conversation.say(SAY.cleartext);
+      },
+      async fake => {
+        const socket = () => net.connect(fake.port, '127.0.0.1');
+        const error = await failure({
+          ...fake.config,
+          password: PASSWORD,
+          sslmode: 'prefer',
+          socket,
+          connect_timeout: 1
         });
+        assert.equal(error.name, 'ConnectionError');
+        assert.doesNotMatch(fake.received, new RegExp(PASSWORD));
       }
-    });
-
-    it('may negotiate 3.0, say so twice, and name options of the protocol', async () => {
-      for (const negotiation of [
-        [SAY.negotiate(0x30000)], [SAY.negotiate(0x30000), SAY.negotiate(0x30000)], [SAY.negotiate(0)],
-        [SAY.negotiate(0x30000, '_pq_.something', '_pq_.other')]
-      ]) {
-        await withFake(async conversation => {
-          await conversation.first();
-          conversation.say(...negotiation);
-          await good(conversation);
-        }, async fake => {
-          const session = await open(fake.config);
-          assert.equal(session.protocolVersion, 0x30000);
-          await session.end();
-        });
-      }
-    });
-
-    it('may give a cancel key of any length up to 256 bytes, or none', async () => {
-      for (const length of [4, 32, 255, 256, undefined]) {
-        await withFake(async conversation => {
-          await conversation.first();
-          conversation.say(SAY.ok, ...length ? [message('K', 77, Buffer.alloc(length, 5))] : [], SAY.ready);
-          await conversation.read();
-          conversation.socket.end();
-        }, async fake => {
-          const session = await open(fake.config);
-          assert.equal(session.backendKey?.length, length && 4 + length);
-          assert.equal(session.processId, length && 77);
-          await session.end();
-        });
-      }
-    });
-  });
-
-  it('gives its notices to the client and its error to the caller', async () => {
-    await withFake(async conversation => {
-      await conversation.first();
-      conversation.say(SAY.ok, message('N', 'SWARNING\0C01000\0Mcareful\0\0'), SAY.ready);
-      await conversation.read();
-      conversation.socket.end();
-    }, async fake => {
-      const session = await open(fake.config);
-      assert.deepEqual(session.notices, [{ severity: 'WARNING', code: '01000', message: 'careful' }]);
-      await session.end();
-    });
+    );
   });
 });

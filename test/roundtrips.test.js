@@ -13,7 +13,7 @@ const WITHOUT = { sslmode: 'disable' };
 const BY_REQUEST = { sslmode: 'require' };
 const DIRECT = { sslmode: 'require', sslnegotiation: 'direct' };
 
-describe('Round trips to the first row, TCP\'s own included', function () {
+describe("Round trips to the first row, TCP's own included", function () {
   this.timeout(60000);
   let server;
   let proxy;
@@ -22,11 +22,16 @@ describe('Round trips to the first row, TCP\'s own included', function () {
     server = await startServer({
       tls: true,
       users: {
-        trust: {}, password: { password: 'secret' }, scram: { password: 'secret' },
+        trust: {},
+        password: { password: 'secret' },
+        scram: { password: 'secret' },
         md5: { password: 'secret', encryption: 'md5' }
       },
       hba: [
-        'local all all trust', 'host all trust all trust', 'host all password all password', 'host all md5 all md5',
+        'local all all trust',
+        'host all trust all trust',
+        'host all password all password',
+        'host all md5 all md5',
         'host all scram all scram-sha-256'
       ]
     });
@@ -41,7 +46,13 @@ describe('Round trips to the first row, TCP\'s own included', function () {
   /** Connects and asks at once; gives flights to the server, and the time in round trips. */
   async function measure(config, parameters) {
     const begun = performance.now();
-    const client = new Client({ host: proxy.host, port: proxy.port, database: 'postgres', password: 'secret', ...config });
+    const client = new Client({
+      host: proxy.host,
+      port: proxy.port,
+      database: 'postgres',
+      password: 'secret',
+      ...config
+    });
     const connected = client.connect();
     const [text, values] = parameters ? ['SELECT $1::int + 1 AS n', ['41']] : ['SELECT 42 AS n', []];
     const { rows } = await client.query(text, values);
@@ -75,7 +86,10 @@ describe('Round trips to the first row, TCP\'s own included', function () {
       for (const parameters of [false, true]) {
         let fastest = Infinity;
         for (let i = 0; i < TRIES && fastest >= trips + 0.5; i++) {
-          const { flights, time } = await measure({ user, ...tls, ...require_auth && { require_auth } }, parameters);
+          const { flights, time } = await measure(
+            { user, ...tls, ...(require_auth && { require_auth }) },
+            parameters
+          );
           // Its own round trip TCP makes without data.
           assert.equal(flights, trips - 1);
           fastest = Math.min(fastest, time);

@@ -7,9 +7,9 @@ const { Scram, MAX_ITERATIONS } = require('../lib/scram');
 
 // RFC 7677, section 3.
 const NONCE = 'rOprNGfwEbeRWgbNEkqO';
-const SERVER_FIRST =
-  'r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096';
-const CLIENT_FINAL = 'c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,' +
+const SERVER_FIRST = 'r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096';
+const CLIENT_FINAL =
+  'c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,' +
   'p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=';
 const SERVER_FINAL = 'v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=';
 
@@ -30,7 +30,11 @@ function serverFor(password, clientFirst, { salt = crypto.randomBytes(16), itera
       const storedKey = crypto.createHash('sha256').update(hmac(salted, 'Client Key')).digest();
       const signature = hmac(storedKey, message);
       const clientKey = Buffer.from(proof, 'base64').map((byte, i) => byte ^ signature[i]);
-      assert.deepEqual(crypto.createHash('sha256').update(clientKey).digest(), storedKey, 'the proof is right');
+      assert.deepEqual(
+        crypto.createHash('sha256').update(clientKey).digest(),
+        storedKey,
+        'the proof is right'
+      );
       return `v=${hmac(hmac(salted, 'Server Key'), message).toString('base64')}`;
     },
     binding: final => Buffer.from(/^c=([^,]*)/.exec(final)[1], 'base64')
@@ -60,19 +64,25 @@ describe('SCRAM', () => {
     for (const first of nonces) assert.match(first, /^n,,n=,r=[A-Za-z0-9+/]{24}$/);
   });
 
-  it('binds to the channel with p=tls-server-end-point and the certificate\'s hash', async () => {
+  it("binds to the channel with p=tls-server-end-point and the certificate's hash", async () => {
     const binding = crypto.randomBytes(32);
     const scram = new Scram('s3cret', { binding });
     assert.equal(scram.mechanism, 'SCRAM-SHA-256-PLUS');
     assert.match(scram.first(), /^p=tls-server-end-point,,n=,r=/);
     const server = serverFor('s3cret', scram.first());
     const final = await scram.final(server.first);
-    assert.deepEqual(server.binding(final), Buffer.concat([Buffer.from('p=tls-server-end-point,,'), binding]));
+    assert.deepEqual(
+      server.binding(final),
+      Buffer.concat([Buffer.from('p=tls-server-end-point,,'), binding])
+    );
     scram.verify(server.check(final));
   });
 
   it('says y when it could have bound but was not offered to, and n when it could not', async () => {
-    for (const [able, header] of [[true, 'y,,'], [false, 'n,,']]) {
+    for (const [able, header] of [
+      [true, 'y,,'],
+      [false, 'n,,']
+    ]) {
       const scram = new Scram('s3cret', { able });
       assert.equal(scram.first().slice(0, 3), header);
       const server = serverFor('s3cret', scram.first());
@@ -81,23 +91,50 @@ describe('SCRAM', () => {
   });
 
   it('refuses a nonce that is not ours, only ours, or ours altered', async () => {
-    for (const nonce of ['xOprNGfwEbeRWgbNEkqOserver', NONCE, NONCE.slice(0, -1), 'someothernonce', `${NONCE.slice(0, -1)}xserver`]) {
-      await assert.rejects(example().final(`r=${nonce},s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096`), refused(/nonce/), nonce);
+    for (const nonce of [
+      'xOprNGfwEbeRWgbNEkqOserver',
+      NONCE,
+      NONCE.slice(0, -1),
+      'someothernonce',
+      `${NONCE.slice(0, -1)}xserver`
+    ]) {
+      await assert.rejects(
+        example().final(`r=${nonce},s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096`),
+        refused(/nonce/),
+        nonce
+      );
     }
   });
 
   it('refuses every malformed first message', async () => {
     const nonce = `r=${NONCE}server`;
     for (const message of [
-      '', 'hello', nonce, `${nonce},s=,i=4096`, `${nonce},i=4096`, `${nonce},s=W22Z`, `${nonce},s=W22Z,i=`,
-      `${nonce},s=W22Z,i=0`, `${nonce},s=W22Z,i=-1`, `${nonce},s=W22Z,i=4096x`, `${nonce},s=W22Z,i=04096`, `${nonce},s=W2 Z,i=1`,
-      `${nonce},s=W22Z,i=4096,x=1`, `m=ext,${nonce},s=W22Z,i=4096`, `${nonce},s=W22Z,i=99999999999`, `${nonce}\0,s=W22Z,i=1`
-    ]) await assert.rejects(example().final(message), refused(/first message is malformed/), message);
+      '',
+      'hello',
+      nonce,
+      `${nonce},s=,i=4096`,
+      `${nonce},i=4096`,
+      `${nonce},s=W22Z`,
+      `${nonce},s=W22Z,i=`,
+      `${nonce},s=W22Z,i=0`,
+      `${nonce},s=W22Z,i=-1`,
+      `${nonce},s=W22Z,i=4096x`,
+      `${nonce},s=W22Z,i=04096`,
+      `${nonce},s=W2 Z,i=1`,
+      `${nonce},s=W22Z,i=4096,x=1`,
+      `m=ext,${nonce},s=W22Z,i=4096`,
+      `${nonce},s=W22Z,i=99999999999`,
+      `${nonce}\0,s=W22Z,i=1`
+    ])
+      await assert.rejects(example().final(message), refused(/first message is malformed/), message);
   });
 
   it('refuses more iterations than its bound, without doing any', async () => {
     for (const count of [MAX_ITERATIONS + 1, 2 ** 31]) {
-      await assert.rejects(example().final(`r=${NONCE}server,s=W22Z,i=${count}`), refused(new RegExp(`${count} iterations`)));
+      await assert.rejects(
+        example().final(`r=${NONCE}server,s=W22Z,i=${count}`),
+        refused(new RegExp(`${count} iterations`))
+      );
     }
   });
 
@@ -107,7 +144,13 @@ describe('SCRAM', () => {
     await scram.final(SERVER_FIRST);
     assert.throws(() => scram.verify(SERVER_FINAL.replace('6rri', '6rrj')), refused(/signature is wrong/));
     assert.throws(() => scram.verify('e=invalid-proof'), refused(/"invalid-proof"/));
-    for (const message of ['', 'v=', 'v=6rri', `${SERVER_FINAL},x=1`, 'v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4']) {
+    for (const message of [
+      '',
+      'v=',
+      'v=6rri',
+      `${SERVER_FINAL},x=1`,
+      'v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4'
+    ]) {
       assert.throws(() => scram.verify(message), refused(/malformed/), message);
     }
     assert.equal(scram.verified, false);

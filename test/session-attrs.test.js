@@ -10,7 +10,10 @@ const KINDS = ['any', 'read-write', 'read-only', 'primary', 'standby'];
 describe('target_session_attrs', () => {
   it('is decided by what the server reports', () => {
     const decide = parameters => KINDS.map(wanted => fits(wanted, parameters));
-    const reported = (standby, readOnly) => ({ in_hot_standby: standby, default_transaction_read_only: readOnly });
+    const reported = (standby, readOnly) => ({
+      in_hot_standby: standby,
+      default_transaction_read_only: readOnly
+    });
     assert.deepEqual(decide(reported('off', 'off')), [true, true, false, true, false]);
     assert.deepEqual(decide(reported('off', 'on')), [true, false, true, true, false]);
     assert.deepEqual(decide(reported('on', 'off')), [true, false, true, false, true]);
@@ -20,26 +23,40 @@ describe('target_session_attrs', () => {
   });
 
   it('is asked of servers and poolers that report nothing', async () => {
-    const answer = value => [message('T', '\0\0'), message('D', '\0\x01', value.length, value), message('C', 'SHOW\0'), SAY.ready];
+    const answer = value => [
+      message('T', '\0\0'),
+      message('D', '\0\x01', value.length, value),
+      message('C', 'SHOW\0'),
+      SAY.ready
+    ];
     for (const [wanted, question, yes, no] of [
-      ['read-write', 'SHOW transaction_read_only', 'off', 'on'], ['read-only', 'SHOW transaction_read_only', 'on', 'off'],
-      ['primary', 'SELECT pg_catalog.pg_is_in_recovery()', 'f', 't'], ['standby', 'SELECT pg_catalog.pg_is_in_recovery()', 't', 'f']
+      ['read-write', 'SHOW transaction_read_only', 'off', 'on'],
+      ['read-only', 'SHOW transaction_read_only', 'on', 'off'],
+      ['primary', 'SELECT pg_catalog.pg_is_in_recovery()', 'f', 't'],
+      ['standby', 'SELECT pg_catalog.pg_is_in_recovery()', 't', 'f']
     ]) {
       for (const value of [yes, no]) {
-        await withFake(async conversation => {
-          await conversation.first();
-          conversation.say(SAY.ok, SAY.key, SAY.ready);
-          assert.equal((await conversation.read()).body.toString(), `${question}\0`);
-          conversation.say(SAY.parameter('asked', 'yes'), message('N', 'Mhi\0\0'), ...answer(value));
-          await conversation.read();
-          conversation.socket.end();
-        }, async fake => {
-          const config = { ...fake.config, target_session_attrs: wanted };
-          if (value === no) return assert.match((await failure(config)).message, new RegExp(`target_session_attrs=${wanted}`));
-          const session = await open(config);
-          assert.equal(session.parameters.asked, 'yes');
-          await session.end();
-        });
+        await withFake(
+          async conversation => {
+            await conversation.first();
+            conversation.say(SAY.ok, SAY.key, SAY.ready);
+            assert.equal((await conversation.read()).body.toString(), `${question}\0`);
+            conversation.say(SAY.parameter('asked', 'yes'), message('N', 'Mhi\0\0'), ...answer(value));
+            await conversation.read();
+            conversation.socket.end();
+          },
+          async fake => {
+            const config = { ...fake.config, target_session_attrs: wanted };
+            if (value === no)
+              return assert.match(
+                (await failure(config)).message,
+                new RegExp(`target_session_attrs=${wanted}`)
+              );
+            const session = await open(config);
+            assert.equal(session.parameters.asked, 'yes');
+            await session.end();
+          }
+        );
       }
     }
   });
@@ -48,9 +65,12 @@ describe('target_session_attrs', () => {
     const question = new Question('primary', {}, () => assert.fail('it was decided'));
     const take = buffer => () => question.message(buffer[0], buffer, 0, buffer.length);
     for (const [bytes, expected] of [
-      [SAY.ready, /no answer/], [message('D', '\0'), /DataRow of a wrong length/], [message('G', '\0'), /type 0x47/],
+      [SAY.ready, /no answer/],
+      [message('D', '\0'), /DataRow of a wrong length/],
+      [message('G', '\0'), /type 0x47/],
       [SAY.error('42501', 'not for you'), /not for you/]
-    ]) assert.throws(take(bytes), expected);
+    ])
+      assert.throws(take(bytes), expected);
   });
 
   describe('with a primary and a standby', () => {
@@ -68,8 +88,12 @@ describe('target_session_attrs', () => {
     });
 
     const config = (servers, more) => ({
-      host: servers.map(({ host }) => host).join(), port: servers.map(({ port }) => port).join(),
-      user: 'postgres', database: 'postgres', connect_timeout: 20, ...more
+      host: servers.map(({ host }) => host).join(),
+      port: servers.map(({ port }) => port).join(),
+      user: 'postgres',
+      database: 'postgres',
+      connect_timeout: 20,
+      ...more
     });
 
     /** The port of the server that a session is with. */
@@ -81,13 +105,24 @@ describe('target_session_attrs', () => {
     }
 
     it('finds the server that is wanted, whatever the order', async () => {
-      for (const servers of [[primary, standby], [standby, primary]]) {
+      for (const servers of [
+        [primary, standby],
+        [standby, primary]
+      ]) {
         const [first] = servers;
         for (const [wanted, expected] of [
-          ['any', first], ['read-write', primary], ['primary', primary], ['read-only', standby], ['standby', standby],
+          ['any', first],
+          ['read-write', primary],
+          ['primary', primary],
+          ['read-only', standby],
+          ['standby', standby],
           ['prefer-standby', standby]
         ]) {
-          assert.equal(await portOf(config(servers, { target_session_attrs: wanted })), expected.port, wanted);
+          assert.equal(
+            await portOf(config(servers, { target_session_attrs: wanted })),
+            expected.port,
+            wanted
+          );
           const sure = config(servers, { target_session_attrs: wanted, require_auth: 'none' });
           assert.equal(await portOf(sure), expected.port, wanted);
         }
@@ -116,7 +151,9 @@ describe('target_session_attrs', () => {
     });
 
     it('sends no requests ahead to a server that may not be the one', async () => {
-      const session = await open(config([primary], { target_session_attrs: 'primary', require_auth: 'none' }));
+      const session = await open(
+        config([primary], { target_session_attrs: 'primary', require_auth: 'none' })
+      );
       assert.equal(session.flights, 0);
       await session.end();
     });
@@ -129,16 +166,26 @@ describe('target_session_attrs', () => {
       const trying = Array.from({ length: 8 }, async () => {
         const errors = [];
         for (const end = Date.now() + 60000; Date.now() < end;) {
-          const port = await portOf(options).catch(error => { errors.push(error); });
+          const port = await portOf(options).catch(error => {
+            errors.push(error);
+          });
           if (port === standby.port) return errors;
-          await new Promise(later => { setTimeout(later, 20); });
+          await new Promise(later => {
+            setTimeout(later, 20);
+          });
         }
         throw new Error('the new primary was not found');
       });
       await primary.stop({ mode: 'immediate', keep: true });
       await standby.promote();
       for (const errors of await Promise.all(trying)) {
-        for (const error of errors) assert.ok(error.name === 'ConnectionError' || error instanceof AggregateError || error.code?.startsWith('57'), String(error));
+        for (const error of errors)
+          assert.ok(
+            error.name === 'ConnectionError' ||
+              error instanceof AggregateError ||
+              error.code?.startsWith('57'),
+            String(error)
+          );
       }
       assert.equal(await portOf(options), standby.port);
       assert.equal(await portOf({ ...options, target_session_attrs: 'primary' }), standby.port);

@@ -4,7 +4,7 @@ const assert = require('node:assert/strict');
 const dns = require('node:dns');
 const { freePort } = require('pg-test-fixtures');
 const { resolve } = require('../lib/config');
-const { Attempt } = require('../lib/dial');
+const { Attempt } = require('../lib/attempt');
 const { targets, inOrder, nameOf } = require('../lib/targets');
 const { open, failure, FakeServer, SAY } = require('./connecting');
 
@@ -17,7 +17,9 @@ const good = async conversation => {
 
 describe('Where to connect', () => {
   const fakes = [];
-  afterEach(() => { for (const fake of fakes.splice(0)) fake.stop(); });
+  afterEach(() => {
+    for (const fake of fakes.splice(0)) fake.stop();
+  });
 
   async function start(script, where) {
     const fake = await new FakeServer(script).listen(where);
@@ -27,14 +29,19 @@ describe('Where to connect', () => {
 
   /** The config for several servers. */
   const all = (servers, more) => ({
-    host: servers.map(() => '127.0.0.1').join(), port: servers.map(({ port }) => port).join(),
-    user: 'u', database: 'd', connect_timeout: 20, ...more
+    host: servers.map(() => '127.0.0.1').join(),
+    port: servers.map(({ port }) => port).join(),
+    user: 'u',
+    database: 'd',
+    connect_timeout: 20,
+    ...more
   });
 
   async function find(config) {
     const resolved = resolve({ user: 'u', ...config }, undefined, {});
     const found = [];
-    for (const entry of resolved.hosts) found.push(...await targets(resolved, entry, new Attempt(nameOf(entry))));
+    for (const entry of resolved.hosts)
+      found.push(...(await targets(resolved, entry, new Attempt(nameOf(entry)))));
     return found.map(({ address, where, local }) => ({ address, where, local }));
   }
 
@@ -42,7 +49,10 @@ describe('Where to connect', () => {
     const { lookup } = dns;
     dns.lookup = (name, options, done) => {
       assert.deepEqual([name, options.all], ['db.example', true]);
-      done(null, ['192.0.2.1', '2001:db8::1', '192.0.2.1'].map(address => ({ address })));
+      done(
+        null,
+        ['192.0.2.1', '2001:db8::1', '192.0.2.1'].map(address => ({ address }))
+      );
     };
     try {
       assert.deepEqual(await find({ host: '/run/pg,127.0.0.1,::1,db.example', port: '1,2,3,4' }), [
@@ -60,7 +70,7 @@ describe('Where to connect', () => {
     }
   });
 
-  it('does not take a name\'s word for being local: the address tells', async () => {
+  it("does not take a name's word for being local: the address tells", async () => {
     const { lookup } = dns;
     dns.lookup = (name, options, done) => done(null, [{ address: '192.0.2.7' }]);
     try {
@@ -71,7 +81,7 @@ describe('Where to connect', () => {
     }
   });
 
-  it('is a stranger behind the caller\'s own socket', async () => {
+  it("is a stranger behind the caller's own socket", async () => {
     const [{ address, local }] = await find({ host: 'localhost', port: 5, socket: () => {} });
     assert.deepEqual([address, local], [null, false]);
   });
@@ -86,20 +96,30 @@ describe('Where to connect', () => {
       fake.stop();
       const error = await failure(config);
       assert.ok(error instanceof AggregateError);
-      assert.deepEqual(error.errors.map(({ code }) => code), ['ECONNREFUSED', 'ECONNREFUSED']);
-      for (const address of ['127.0.0.2', '127.0.0.1']) assert.ok(error.message.includes(`db.example:${fake.port} (${address}): connecting: `));
+      assert.deepEqual(
+        error.errors.map(({ code }) => code),
+        ['ECONNREFUSED', 'ECONNREFUSED']
+      );
+      for (const address of ['127.0.0.2', '127.0.0.1'])
+        assert.ok(error.message.includes(`db.example:${fake.port} (${address}): connecting: `));
     } finally {
       dns.lookup = lookup;
     }
   });
 
-  it('goes on to the next host when one refuses, has no address, hangs up, is silent or starts up', async () => {
+  it('goes on to the next host when one refuses, has no address, hangs up, is silent or starts', async () => {
     const last = await start(good);
     const bad = [
       { port: await freePort() },
-      await start(async conversation => { conversation.socket.end(); }),
-      await start(async conversation => { await conversation.first(); }),
-      await start(async conversation => { conversation.say(SAY.error('57P03', 'the database system is starting up')); })
+      await start(async conversation => {
+        conversation.socket.end();
+      }),
+      await start(async conversation => {
+        await conversation.first();
+      }),
+      await start(async conversation => {
+        conversation.say(SAY.error('57P03', 'the database system is starting up'));
+      })
     ];
     const config = all([...bad, last], { connect_timeout: 0.5 });
     config.host = config.host.replace('127.0.0.1', 'no.such.host.invalid');
@@ -108,11 +128,23 @@ describe('Where to connect', () => {
     const error = await failure({ ...config, port: config.port.replace(/,\d+$/, `,${await freePort()}`) });
     assert.ok(error instanceof AggregateError);
     assert.equal(error.code, 'ECONNREFUSED');
-    assert.deepEqual(error.errors.map(({ name, code }) => [name, code]), [
-      ['ConnectionError', error.errors[0].code], ['ConnectionError', '08006'], ['ConnectionError', '08001'],
-      ['PostgresError', '57P03'], ['ConnectionError', 'ECONNREFUSED']
-    ]);
-    for (const [i, text] of ['looking up the address', 'the server closed', 'no success within', 'is starting up', 'ECONNREFUSED'].entries()) {
+    assert.deepEqual(
+      error.errors.map(({ name, code }) => [name, code]),
+      [
+        ['ConnectionError', error.errors[0].code],
+        ['ConnectionError', '08006'],
+        ['ConnectionError', '08001'],
+        ['PostgresError', '57P03'],
+        ['ConnectionError', 'ECONNREFUSED']
+      ]
+    );
+    for (const [i, text] of [
+      'looking up the address',
+      'the server closed',
+      'no success within',
+      'is starting up',
+      'ECONNREFUSED'
+    ].entries()) {
       const port = config.port.split(',')[i];
       const host = i === 0 ? 'no.such.host.invalid' : '127.0.0.1';
       if (i < 4) assert.match(error.message, new RegExp(`${host}:${port}: .*${text}`));
@@ -154,7 +186,10 @@ describe('Where to connect', () => {
       flights.push((await conversation.read()).body.toString());
       conversation.socket.end();
     });
-    const session = await open({ ...old.config, require_auth: 'none' }, { flight: Buffer.from('Q\0\0\0\x08hey\0') });
+    const session = await open(
+      { ...old.config, require_auth: 'none' },
+      { flight: Buffer.from('Q\0\0\0\x08hey\0') }
+    );
     assert.equal(session.flights, 1);
     await session.closed;
     assert.deepEqual(flights, ['hey\0']);

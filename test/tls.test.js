@@ -15,7 +15,8 @@ const { open, failure, FakeServer, SAY } = require('./connecting');
 /** A server without PostgreSQL behind it: TLS with a certificate, then everybody is let in. */
 function startTlsServer({ cert, key }, options = {}) {
   const fake = new FakeServer(async conversation => {
-    if (options.direct) await conversation.secure({ cert, key }, { ALPNProtocols: ['postgresql'], ...options });
+    if (options.direct)
+      await conversation.secure({ cert, key }, { ALPNProtocols: ['postgresql'], ...options });
     else {
       await conversation.first();
       conversation.socket.write('S');
@@ -45,7 +46,9 @@ describe('TLS', () => {
 
   after(() => fs.rmSync(directory, { recursive: true, force: true }));
 
-  afterEach(() => { for (const fake of fakes.splice(0)) fake.stop(); });
+  afterEach(() => {
+    for (const fake of fakes.splice(0)) fake.stop();
+  });
 
   async function start(certificate, options) {
     const fake = await startTlsServer(certificate, options);
@@ -87,7 +90,11 @@ describe('TLS', () => {
         try {
           for (const sslnegotiation of server.version >= 17 ? ['postgres', 'direct'] : ['postgres']) {
             const config = { ...server.config, sslrootcert: files.ca.cert, sslnegotiation };
-            assert.deepEqual(await outcome(server, config), { require, 'verify-ca': ca, 'verify-full': full });
+            assert.deepEqual(await outcome(server, config), {
+              require,
+              'verify-ca': ca,
+              'verify-full': full
+            });
           }
         } finally {
           await server.stop();
@@ -104,18 +111,28 @@ describe('TLS', () => {
   });
 
   it('verifies names and addresses: those of the host, not of its hostaddr', async () => {
-    const named = await start(await certificates.issue({ commonName: 'db.example', names: ['db.example', '*.wild.example'] }));
-    const verify = { sslmode: 'verify-full', sslrootcert: files.ca.cert, hostaddr: '127.0.0.1', port: named.port };
+    const named = await start(
+      await certificates.issue({ commonName: 'db.example', names: ['db.example', '*.wild.example'] })
+    );
+    const verify = {
+      sslmode: 'verify-full',
+      sslrootcert: files.ca.cert,
+      hostaddr: '127.0.0.1',
+      port: named.port
+    };
     const attempt = host => open({ ...named.config, ...verify, host }).then(session => session.end());
     await attempt('db.example');
     await attempt('a.wild.example');
     for (const host of ['other.example', 'a.b.wild.example', 'wild.example', '127.0.0.1']) {
       await assert.rejects(attempt(host), { code: 'ERR_TLS_CERT_ALTNAME_INVALID' }, host);
     }
-    await assert.rejects(open({ ...named.config, ...verify, host: undefined }), /verify-full needs a host name/);
+    await assert.rejects(
+      open({ ...named.config, ...verify, host: undefined }),
+      /verify-full needs a host name/
+    );
   });
 
-  it('goes on without TLS with sslmode prefer when the certificate does not verify, as libpq does', async () => {
+  it('goes on without TLS with sslmode prefer when a certificate does not verify, as libpq', async () => {
     const fake = new FakeServer(async (conversation, number) => {
       await conversation.first();
       if (number === 0) {
@@ -132,7 +149,7 @@ describe('TLS', () => {
     await session.end();
   });
 
-  it('with sslrootcert=system trusts the system\'s authorities and nothing else', async () => {
+  it("with sslrootcert=system trusts the system's authorities and nothing else", async () => {
     const fake = await start(certificates.server);
     const config = { ...fake.config, sslrootcert: 'system' };
     assert.match((await failure(config)).code, /SELF_SIGNED|UNABLE/);
@@ -151,9 +168,16 @@ describe('TLS', () => {
     try {
       for (const sslmode of ['verify-ca', 'verify-full']) {
         const error = await failure({ ...fake.config, sslmode });
-        assert.match(error.message, /setting up TLS: root certificate file ".*root\.crt" does not exist.*sslrootcert=system/);
+        assert.match(
+          error.message,
+          /setting up TLS: root certificate file ".*root\.crt" does not exist.*sslrootcert=system/
+        );
       }
-      const named = await failure({ ...fake.config, sslmode: 'require', sslrootcert: path.join(directory, 'nope') });
+      const named = await failure({
+        ...fake.config,
+        sslmode: 'require',
+        sslrootcert: path.join(directory, 'nope')
+      });
       assert.match(named.message, /root certificate file ".*nope" cannot be read: ENOENT/);
 
       // The default file makes require verify, too.
@@ -161,20 +185,33 @@ describe('TLS', () => {
       fs.copyFileSync(files.unknownAuthority.cert, path.join(directory, '.postgresql', 'root.crt'));
       assert.equal((await outcome(fake, {})).require, 'UNABLE_TO_VERIFY_LEAF_SIGNATURE');
       fs.copyFileSync(files.ca.cert, path.join(directory, '.postgresql', 'root.crt'));
-      assert.deepEqual(await outcome(fake, {}), { require: 'connected', 'verify-ca': 'connected', 'verify-full': 'connected' });
+      assert.deepEqual(await outcome(fake, {}), {
+        require: 'connected',
+        'verify-ca': 'connected',
+        'verify-full': 'connected'
+      });
     } finally {
       process.env.HOME = home;
     }
   });
 
-  it('indicates the host\'s name, but no address, and nothing with sslsni=0', async () => {
+  it("indicates the host's name, but no address, and nothing with sslsni=0", async () => {
     for (const [config, name] of [
-      [{ host: 'localhost' }, 'localhost'], [{ host: 'db.example', hostaddr: '127.0.0.1' }, 'db.example'],
-      [{ host: '127.0.0.1' }, false], [{ host: 'localhost', sslsni: '0' }, false]
+      [{ host: 'localhost' }, 'localhost'],
+      [{ host: 'db.example', hostaddr: '127.0.0.1' }, 'db.example'],
+      [{ host: '127.0.0.1' }, false],
+      [{ host: 'localhost', sslsni: '0' }, false]
     ]) {
       for (const direct of [false, true]) {
         const fake = await start(certificates.server, { direct });
-        await (await open({ ...fake.config, ...config, sslmode: 'require', sslnegotiation: direct ? 'direct' : 'postgres' })).end();
+        await (
+          await open({
+            ...fake.config,
+            ...config,
+            sslmode: 'require',
+            sslnegotiation: direct ? 'direct' : 'postgres'
+          })
+        ).end();
         assert.equal(fake.servername, name);
       }
     }
@@ -187,9 +224,10 @@ describe('TLS', () => {
     assert.equal(fake.version, 'TLSv1.3');
     await (await open({ ...config, ssl_max_protocol_version: 'TLSv1.2' })).end();
     assert.equal(fake.version, 'TLSv1.2');
-    const old = await start(certificates.server, { maxVersion: 'TLSv1.2', secureContext: tls.createSecureContext({
-      ...certificates.server, maxVersion: 'TLSv1.2'
-    }) });
+    const old = await start(certificates.server, {
+      maxVersion: 'TLSv1.2',
+      secureContext: tls.createSecureContext({ ...certificates.server, maxVersion: 'TLSv1.2' })
+    });
     const error = await failure({ ...old.config, sslmode: 'require', ssl_min_protocol_version: 'TLSv1.3' });
     assert.match(error.message, /TLS handshake: /);
   });
@@ -207,19 +245,39 @@ describe('TLS', () => {
     it('verifies authority and name as Node does when it has a ca or wants verification', async () => {
       const good = await start(certificates.server);
       await (await open({ ...good.config, ssl: { ca: certificates.ca.cert } })).end();
-      assert.match((await failure({ ...good.config, ssl: { rejectUnauthorized: true } })).code, /SELF_SIGNED|UNABLE/);
+      assert.match(
+        (await failure({ ...good.config, ssl: { rejectUnauthorized: true } })).code,
+        /SELF_SIGNED|UNABLE/
+      );
       const wrong = await start(certificates.wrongName);
-      assert.equal((await failure({ ...wrong.config, ssl: { ca: certificates.ca.cert } })).code, 'ERR_TLS_CERT_ALTNAME_INVALID');
-      await (await open({ ...wrong.config, ssl: { ca: certificates.ca.cert, servername: 'other.example' } })).end();
-      await (await open({ ...wrong.config, ssl: { ca: certificates.ca.cert, checkServerIdentity: () => undefined } })).end();
+      assert.equal(
+        (await failure({ ...wrong.config, ssl: { ca: certificates.ca.cert } })).code,
+        'ERR_TLS_CERT_ALTNAME_INVALID'
+      );
+      await (
+        await open({ ...wrong.config, ssl: { ca: certificates.ca.cert, servername: 'other.example' } })
+      ).end();
+      await (
+        await open({
+          ...wrong.config,
+          ssl: { ca: certificates.ca.cert, checkServerIdentity: () => undefined }
+        })
+      ).end();
       await (await open({ ...wrong.config, sslmode: 'verify-ca', ssl: { ca: certificates.ca.cert } })).end();
-      const error = await failure({ ...wrong.config, sslmode: 'verify-full', ssl: { ca: certificates.ca.cert, rejectUnauthorized: false } });
+      const error = await failure({
+        ...wrong.config,
+        sslmode: 'verify-full',
+        ssl: { ca: certificates.ca.cert, rejectUnauthorized: false }
+      });
       assert.equal(error.code, 'ERR_TLS_CERT_ALTNAME_INVALID');
     });
 
     it('says what is wrong with it', async () => {
       const fake = await start(certificates.server);
-      const error = await failure({ ...fake.config, ssl: { key: 'not a key', cert: certificates.client.cert } });
+      const error = await failure({
+        ...fake.config,
+        ssl: { key: 'not a key', cert: certificates.client.cert }
+      });
       assert.match(error.message, /setting up TLS: /);
     });
   });
@@ -228,7 +286,8 @@ describe('TLS', () => {
     let server;
     before(async () => {
       server = await startServer({
-        tls: { ...certificates.server, ca: certificates.ca.cert }, hba: ['hostssl all all all cert', 'local all all trust']
+        tls: { ...certificates.server, ca: certificates.ca.cert },
+        hba: ['hostssl all all all cert', 'local all all trust']
       });
     });
     after(() => server?.stop());
@@ -243,7 +302,10 @@ describe('TLS', () => {
       try {
         fs.mkdirSync(path.join(directory, 'home', '.postgresql'), { recursive: true });
         fs.copyFileSync(files.client.cert, path.join(directory, 'home', '.postgresql', 'postgresql.crt'));
-        assert.match((await failure(config())).message, /private key file ".*postgresql\.key" cannot be read/);
+        assert.match(
+          (await failure(config())).message,
+          /private key file ".*postgresql\.key" cannot be read/
+        );
         fs.copyFileSync(files.client.key, path.join(directory, 'home', '.postgresql', 'postgresql.key'));
         await (await open(config())).end();
         assert.equal((await failure(config({ sslcertmode: 'disable' }))).code, '28000');
@@ -254,7 +316,11 @@ describe('TLS', () => {
 
     it('decrypts its key with sslpassword, and shows neither', async () => {
       const encrypted = certificates.write(directory, {
-        encrypted: await certificates.issue({ commonName: 'postgres', usage: 'client', passphrase: 'open sesame' })
+        encrypted: await certificates.issue({
+          commonName: 'postgres',
+          usage: 'client',
+          passphrase: 'open sesame'
+        })
       }).encrypted;
       const given = config({ sslcert: encrypted.cert, sslkey: encrypted.key });
       const session = await open({ ...given, sslpassword: 'open sesame' });
@@ -270,11 +336,23 @@ describe('TLS', () => {
     it('does not use a key that others can read', async function () {
       if (process.platform === 'win32') this.skip();
       const root = process.geteuid() === 0;
-      for (const [mode, good] of [[0o600, true], [0o400, true], [0o640, root], [0o660, false], [0o644, false], [0o604, false]]) {
+      for (const [mode, good] of [
+        [0o600, true],
+        [0o400, true],
+        [0o640, root],
+        [0o660, false],
+        [0o644, false],
+        [0o604, false]
+      ]) {
         fs.chmodSync(files.client.key, mode);
         const attempt = open(config({ sslcert: files.client.cert, sslkey: files.client.key }));
         if (good) await (await attempt).end();
-        else await assert.rejects(attempt, /private key file ".*client\.key" has group or world access/, mode.toString(8));
+        else
+          await assert.rejects(
+            attempt,
+            /private key file ".*client\.key" has group or world access/,
+            mode.toString(8)
+          );
       }
       fs.chmodSync(files.client.key, 0o600);
     });
@@ -287,7 +365,9 @@ describe('TLS', () => {
         const server = await startServer({ auth: 'scram-sha-256', tls: { ...made.server } });
         try {
           for (const more of [{}, { require_auth: 'scram-sha-256' }]) {
-            await (await open({ ...server.config, sslmode: 'require', channel_binding: 'require', ...more })).end();
+            await (
+              await open({ ...server.config, sslmode: 'require', channel_binding: 'require', ...more })
+            ).end();
           }
         } finally {
           await server.stop();
@@ -299,13 +379,18 @@ describe('TLS', () => {
       const made = await makeCertificates({ algorithm: 'ed25519' });
       const fake = await start(made.server);
       const config = { ...fake.config, password: 'x', sslmode: 'require', require_auth: 'scram-sha-256' };
-      assert.match((await failure({ ...config, channel_binding: 'require' })).message, /signed with an algorithm that has none/);
-      fakes.push(await new FakeServer(async conversation => {
-        await conversation.startTls(made.server);
-        await conversation.first();
-        fakes.at(-1).header = (await conversation.read()).body.toString('latin1');
-        conversation.socket.end();
-      }).listen());
+      assert.match(
+        (await failure({ ...config, channel_binding: 'require' })).message,
+        /signed with an algorithm that has none/
+      );
+      fakes.push(
+        await new FakeServer(async conversation => {
+          await conversation.startTls(made.server);
+          await conversation.first();
+          fakes.at(-1).header = (await conversation.read()).body.toString('latin1');
+          conversation.socket.end();
+        }).listen()
+      );
       await failure({ ...config, port: fakes.at(-1).port });
       assert.match(fakes.at(-1).header, /^SCRAM-SHA-256\0....n,,/s);
     });
@@ -328,7 +413,11 @@ describe('TLS', () => {
   });
 
   it('leaves no key and no password in the options of a socket', () => {
-    const config = resolve({ host: 'db.example', ssl: { ...certificates.client, passphrase: 'open sesame', pfx: undefined } }, undefined, {});
+    const config = resolve(
+      { host: 'db.example', ssl: { ...certificates.client, passphrase: 'open sesame', pfx: undefined } },
+      undefined,
+      {}
+    );
     const options = tlsOptions(config, config.hosts[0]);
     assert.doesNotMatch(inspect(options, { depth: 9, showHidden: true }), /sesame|PRIVATE KEY/);
   });
