@@ -119,7 +119,8 @@ async function startTls(config, target, attempt, options, stream) {
     await attempt.wait(resolve => socket.once('connect', resolve));
     keepAlive(config, socket);
   }
-  attempt.doing = HANDSHAKE;
+  // Servers before PostgreSQL 17 and many poolers hang up here.
+  attempt.doing = config.sslnegotiation === 'direct' ? 'direct TLS handshake' : HANDSHAKE;
   await attempt.wait(resolve => socket.once('secureConnect', resolve));
   if (options.ALPNProtocols !== undefined && socket.alpnProtocol !== options.ALPNProtocols[0]) {
     throw attempt.fail(protocolError('the server did not agree on the protocol "postgresql" (ALPN)'));
