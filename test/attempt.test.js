@@ -87,7 +87,7 @@ describe('An attempt to connect', () => {
     assert.equal(attempt.expired, true);
   });
 
-  it('that is aborted rejects with the reason if that is a ConnectionError, else with an AbortError', async () => {
+  it('that is aborted rejects with the reason if that is our error, else with an AbortError', async () => {
     const reason = new ConnectionError('the client was destroyed', { code: '08003' });
     for (const [given, check] of [
       [reason, error => error === reason],
