@@ -33,11 +33,7 @@ function canceller(request, pipeline, cancel) {
     cancel().then(taken, taken);
   };
   return error => {
-    if (request.settled) return;
-    request.reject(error);
-    if (!request.sent) return;
-    request.discard(pipeline);
-    if (!pipeline.fenceLate(request)) return;
+    if (!request.abort(error, pipeline) || !pipeline.fenceLate(request)) return;
     if (pipeline.head === request) cancelNow();
     else request.onhead = cancelNow;
   };

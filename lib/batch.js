@@ -1,7 +1,7 @@
 'use strict';
 
 const { protocolError } = require('./errors');
-const { Request, CloseRequest, describeType } = require('./request');
+const { Request, describeType } = require('./request');
 const { QueryRequest } = require('./query-request');
 
 /** One query of a batch: without a Sync and a promise of its own. */
@@ -25,7 +25,6 @@ class BatchRequest extends Request {
     this.queries = queries;
     /** The query whose answer is coming. */
     this.index = 0;
-    this.retried = false;
   }
 
   snapshot() { this._each(query => query.snapshot()); }
@@ -76,17 +75,18 @@ class BatchRequest extends Request {
     // The server ignores what comes after the error: these have not been parsed, and those not closed.
     for (const { statement, evicted } of queries.slice(index + 1)) {
       if (!statement.described) pipeline.statements.delete(statement);
-      if (evicted !== undefined) pipeline.submit(new CloseRequest('S', evicted.name), pipeline.owner).catch(() => {});
+      if (evicted !== undefined) pipeline.close(evicted);
     }
   }
 
-  /** Sent again where nothing had been carried out before its first query failed. */
+  /** Sent again where its first query failed of its statement: nothing had been carried out. */
   retry(pipeline) {
-    if (this.retried || this.settled || this.error.index !== 0 || !this.queries[0].retry(pipeline)) return false;
-    this.retried = true;
-    this.error = undefined;
-    this.done = false;
-    return true;
+    return !this.settled && this.index === 0 && this.queries.length > 0 && this.queries[0].retry(pipeline);
+  }
+
+  again(pipeline) {
+    for (const query of this.queries) query.again(pipeline);
+    return super.again(pipeline);
   }
 
   ready(pipeline) {

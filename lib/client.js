@@ -1,11 +1,19 @@
 'use strict';
 
+const { setMaxListeners } = require('node:events');
 const config = require('./config');
 const { connect } = require('./connect');
+const { guard } = require('./deadlock');
 const { ConnectionError, UsageError } = require('./errors');
 const { Pipeline, Scope } = require('./pipeline');
 const { Session } = require('./session');
 const { Statements } = require('./statements');
+
+/** Name of the last owner of a connection. */
+const END = 'end()';
+
+/** How long the server has to close the connection after the last message, in milliseconds. */
+const FAREWELL = 3000;
 
 /** Runs code of the user that must not break ours: what it throws is thrown where nothing of ours is running. */
 function call(work) {
@@ -27,7 +35,10 @@ class Client extends Session {
   #config;
   #session = null;
   #connecting = null; // AbortController
+  #cancelling = null; // AbortController of the CancelRequests under way
   #ending = null;
+  #expecting = false;
+  #referenced = true;
   #resolveClosed;
 
   /**
@@ -54,6 +65,13 @@ class Client extends Session {
   }
 
   #reset() {
+    this.#renew();
+    this.#ending = null;
+    /** @type {Promise<Error|undefined>} resolves when the connection is over: with the error, if there was one */
+    this.closed = new Promise(resolve => { this.#resolveClosed = resolve; });
+  }
+
+  #renew() {
     Object.defineProperty(this, '_pipeline', {
       value: new Pipeline(new Statements(0), {
         notice: (fields, buf, start, end) => this.#notice(fields, buf, start, end),
@@ -72,9 +90,6 @@ class Client extends Session {
     });
     Object.defineProperty(this, '_scope', { value: this._pipeline.root, configurable: true, enumerable: false });
     this._copy = this._portal = null;
-    this.#ending = null;
-    /** @type {Promise<Error|undefined>} resolves when the connection is over: with the error, if there was one */
-    this.closed = new Promise(resolve => { this.#resolveClosed = resolve; });
   }
 
   #notice(fields, buf, start, end) {
@@ -84,16 +99,19 @@ class Client extends Session {
 
   _check() {
     if (this.state === 'closed') throw new ConnectionError('the connection is closed', { code: '08003', sent: false });
-    if (this.state === 'ending') throw new ConnectionError('the client was ended', { code: '08003', sent: false });
+    if (this.#ending !== null) throw new ConnectionError('the client was ended', { code: '08003', sent: false });
     if (this.state === 'new') this.#expectConnect();
   }
 
   /** A query before connect() waits for it; but not for a connect() that never comes. */
   #expectConnect() {
+    if (this.#expecting) return;
+    this.#expecting = true;
     setImmediate(() => {
+      this.#expecting = false;
       if (this.state !== 'new') return;
       this._pipeline.abandon('not connected: connect() was not called', undefined, '08003');
-      this.#reset();
+      this.#renew();
     });
   }
 
@@ -119,23 +137,28 @@ class Client extends Session {
       pipeline.statements.limit = resolved.statement_cache;
       await connect(resolved, {
         flight: () => pipeline.firstFlight(),
-        ready: session => this.#open(session),
+        ready: session => {
+          if (this.#connecting === abort) return this.#open(session);
+          session.reader.stop(); // destroyed in a handler of a notice
+          session.transport.destroy();
+        },
         notice: fields => this.#notice(fields)
       }, abort.signal);
     } catch (error) {
-      if (this.state !== 'closed') this.#close(error, error.message);
+      if (this.#connecting === abort) this.#close(error, error.message, error.code);
       throw error;
-    } finally {
-      if (this.#connecting === abort) this.#connecting = null;
     }
   }
 
   #open(session) {
     const { transport, reader, parameters, backendKey, processId } = session;
     const pipeline = this._pipeline;
+    this.#connecting = null;
+    this.#cancelling = new AbortController();
+    setMaxListeners(0, this.#cancelling.signal);
     this.#session = session;
-    this.state = 'open';
-    Object.assign(this.serverParameters, parameters);
+    this.state = this.#ending === null ? 'open' : 'ending';
+    this.serverParameters = Object.assign(Object.create(null), parameters);
     this.backendKey = backendKey;
     this.processId = processId;
     reader.handler = pipeline;
@@ -148,6 +171,7 @@ class Client extends Session {
       }
     };
     transport.onclose = error => this.#lose(error || new ConnectionError('the server closed the connection'));
+    if (!this.#referenced) transport.unref();
     transport.ondrain = () => {
       pipeline.drained();
       this.emit('drain');
@@ -158,21 +182,27 @@ class Client extends Session {
   /** The connection is over and was not to be. */
   #lose(error) {
     if (this.state === 'closed') return;
-    const ended = this.state === 'ending' && this._pipeline.owner.name === 'end()';
-    this.#close(ended ? undefined : error, `the connection was lost: ${error.message}`);
+    if (this._pipeline.owner.name === END) this.#close(undefined, 'the client was ended', '08003');
+    else this.#close(error, `the connection was lost: ${error.message}`, error.code);
   }
 
-  /** Ends everything: rejects what is pending and tells who listens. */
-  #close(error, message) {
+  /**
+   * Ends everything: rejects what is pending and tells who listens.
+   * @param {Error|undefined} error none where it was to be
+   * @param {string} message and code of what is rejected with
+   */
+  #close(error, message, code) {
     const session = this.#session;
     const pipeline = this._pipeline;
     this.state = 'closed';
-    this.#session = null;
+    this.#session = this.#connecting = null;
     if (session !== null) {
+      this.#cancelling.abort();
       session.reader.stop();
+      session.transport.onclose = () => {}; // it may come when there is another session
       session.transport.destroy();
     }
-    pipeline.abandon(message, error, error && error.code);
+    pipeline.abandon(message, error, code);
     this.#resolveClosed(error);
     if (error !== undefined && session !== null && this.listenerCount('error') > 0) call(() => this.emit('error', error));
     call(() => this.emit('end'));
@@ -180,49 +210,50 @@ class Client extends Session {
 
   /**
    * Lets all that was asked before finish, then closes the connection. A COPY FROM STDIN that is open fails, a
-   * query of startQuery is ended.
+   * query of startQuery is ended; cursors and transactions go on to their end.
    * @returns {Promise<void>} resolves when the connection is closed
    */
   end() {
-    if (this.#ending !== null) return this.#ending;
-    if (this.state === 'new' || this.state === 'closed') {
-      this.state = 'closed';
-      this.#resolveClosed();
-      return Promise.resolve();
-    }
+    if (this.state === 'new') this.#close(undefined, 'not connected: the client was ended', '08003');
+    if (this.state === 'closed') return Promise.resolve();
+    if (this.#ending === null) this.#end();
+    return guard(this.#ending, this._scope);
+  }
+
+  #end() {
     const pipeline = this._pipeline;
     if (this._copy !== null) this.copyFail('the client was ended').catch(() => {});
     if (this.inQuery) this._portal.close().catch(() => {});
-    const scope = new Scope(this._scope, 'end()');
+    const scope = new Scope(this._scope, END);
     scope.alone = true;
     scope.onenter = () => {
+      const { transport } = this.#session;
       pipeline.writer.terminate();
       pipeline.flush();
-      this.#session.transport.end();
+      transport.resume(); // a receiver may still be full, but nothing more comes
+      transport.end();
+      const timer = setTimeout(() => transport.destroy(), FAREWELL);
+      scope.onlost = () => clearTimeout(timer);
     };
-    const connecting = this.state === 'connecting';
-    if (!connecting) this.state = 'ending';
+    if (this.state === 'open') this.state = 'ending';
     this.#ending = this.closed.then(() => {});
     pipeline.enter(scope);
-    return this.#ending;
   }
 
   /**
    * Closes the connection now; everything pending rejects.
-   * @param {Error} [error] the cause to reject with
+   * @param {Error} [error] the cause to reject with; where it is given, 'error' is emitted
    */
-  destroy(error = new ConnectionError('the client was destroyed', { code: '08003' })) {
-    if (this.state === 'new' || this.state === 'closed') {
-      this.state = 'closed';
-      this.#resolveClosed();
-      return;
-    }
-    if (this.#connecting !== null) this.#connecting.abort(error);
-    this.#close(error, error.message);
+  destroy(error) {
+    if (this.state === 'closed') return;
+    const cause = error || new ConnectionError('the client was destroyed', { code: '08003' });
+    if (this.#connecting !== null) this.#connecting.abort(cause);
+    this.#close(error, cause.message, cause.code);
   }
 
   _cancel() {
-    return this.#session === null ? Promise.reject(new ConnectionError('not connected', { code: '08003' })) : this.#session.cancel();
+    if (this.#session === null) return Promise.reject(new ConnectionError('not connected', { code: '08003' }));
+    return this.#session.cancel(this.#cancelling.signal);
   }
 
   /**
@@ -240,10 +271,16 @@ class Client extends Session {
   get bufferedBytes() { return this._pipeline.bufferedBytes; }
 
   /** The connection keeps the program running (the default). */
-  ref() { if (this.#session !== null) this.#session.transport.ref(); }
+  ref() {
+    this.#referenced = true;
+    if (this.#session !== null) this.#session.transport.ref();
+  }
 
-  /** The connection does not keep the program running. */
-  unref() { if (this.#session !== null) this.#session.transport.unref(); }
+  /** The connection does not keep the program running, once it is there. */
+  unref() {
+    this.#referenced = false;
+    if (this.#session !== null) this.#session.transport.unref();
+  }
 
   toJSON() { return { state: this.state, pending: this.pending, processId: this.processId }; }
 

@@ -3,20 +3,38 @@
 const { Request } = require('./request');
 const { QueryRequest, ROWS } = require('./query-request');
 
+/** From so much on, data leaves at once instead of at the end of the tick, in bytes. */
+const FLUSH_BYTES = 65536;
+
 /**
  * COPY … FROM STDIN. It owns the connection from its first message to the end of the copy, since the server
- * rejects everything else meanwhile, and ignores Sync: so Sync is sent only when the copy is over.
+ * rejects everything else meanwhile, and ignores Sync: so Sync is sent only when the copy is over. The promise
+ * settles when the server takes data, or will not; the one of `end`, when the copy is over.
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-COPY
  */
 class CopyInRequest extends QueryRequest {
-  constructor(text, values, cache, receiver, scope) {
-    super(text, values, 0, cache, undefined, receiver);
+  /**
+   * @param {Pipeline} pipeline
+   * @param {Scope} scope of its own
+   * @param {string} text
+   * @param {Array|object} values
+   * @param {object} receiver
+   */
+  constructor(pipeline, scope, text, values, receiver) {
+    // The unnamed statement: it cannot be lost, and to parse COPY costs nothing.
+    super(text, values, 0, false, undefined, receiver);
+    this.pipeline = pipeline;
     this.scope = scope;
     /** Whether the server takes data. */
     this.copying = false;
+    /** Whether Sync has been written: the end of it is on its way. */
+    this.synced = false;
     /** @type {Request|null} what copyDone() or copyFail() gave to its caller */
     this.finish = null;
+    /** @type {(function|undefined)} called when the server takes data */
+    this.oncopy = undefined;
     this._failing = false;
+    scope.endsItself = () => this.synced;
   }
 
   encode(writer, statements) {
@@ -27,60 +45,60 @@ class CopyInRequest extends QueryRequest {
 
   message(pipeline, type, buf, start, end, count) {
     if (type !== 71 || this.stage !== ROWS) return super.message(pipeline, type, buf, start, end, count);
+    if (this.synced) return; // it was given up
     this.receiver.receive(type, buf, start, end);
     this.copying = true;
-    this.resolve(this.result());
+    this.settled = true; // not over for the caller, though
+    this._resolve(this.result());
+    if (this.oncopy !== undefined) this.oncopy();
   }
 
-  complete(pipeline) {
+  complete() {
     super.complete();
-    this._sync(pipeline);
+    this._sync();
   }
 
   fail(error, pipeline) {
+    this._sync();
     super.fail(error, pipeline);
-    this._sync(pipeline);
   }
 
-  _sync(pipeline) {
+  _sync() {
     this.copying = false;
-    if (this.finish !== null) return; // it went with CopyDone
-    pipeline.writer.sync();
-    pipeline.scheduleFlush();
+    if (this.synced) return;
+    this.synced = true;
+    this.pipeline.writer.sync();
+    this.pipeline.scheduleFlush();
   }
 
   /**
    * Writes CopyData. What comes after an error of the server is dropped, as the server would.
-   * @param {Pipeline} pipeline
    * @param {Uint8Array} data
    */
-  data(pipeline, data) {
+  data(data) {
     if (!this.copying) return;
+    const { pipeline } = this;
     pipeline.writer.message(100, data);
-    if (pipeline.writer.length >= 65536) pipeline.flush();
+    if (pipeline.writer.length >= FLUSH_BYTES) pipeline.flush();
     else pipeline.scheduleFlush();
   }
 
   /**
    * Ends the copy.
-   * @param {Pipeline} pipeline
    * @param {RowReader} receiver of the command's completion
    * @param {string} [reason] to fail the copy with
    * @returns {Promise<RowReader>} rejects with the server's error; a failure that was asked for resolves
    */
-  end(pipeline, receiver, reason) {
-    const finish = this.finish = new Request();
-    this._failing = reason !== undefined;
+  end(receiver, reason) {
+    this.finish = new Request();
     this.receiver = receiver;
-    if (!this.copying) { // the server has failed it already: Sync is on its way, or its answer has come
-      if (this.scope.left) this._finish();
-      return finish.promise;
-    }
-    if (this._failing) pipeline.writer.copyFail(reason);
-    else pipeline.writer.copyDone();
-    pipeline.writer.sync();
-    pipeline.scheduleFlush();
-    return finish.promise;
+    if (this.copying) {
+      this._failing = reason !== undefined;
+      if (this._failing) this.pipeline.writer.copyFail(reason);
+      else this.pipeline.writer.copyDone();
+      this._sync();
+    } else if (this.scope.left) this._finish(); // the server has failed it
+    return this.finish.promise;
   }
 
   _finish() {
@@ -90,9 +108,19 @@ class CopyInRequest extends QueryRequest {
     else finish.reject(error);
   }
 
+  abort(error, pipeline) {
+    if (!this.sent) return super.abort(error, pipeline);
+    // The server may be waiting for data, which no CancelRequest ends; where it does not, it ignores CopyFail.
+    if (!this.synced) pipeline.writer.copyFail('the query was aborted');
+    this._sync();
+    this.reject(error);
+    this.discard(pipeline);
+    return !this.done;
+  }
+
   ready(pipeline) {
-    if (this.settled) this.done = true;
-    else super.ready(pipeline);
+    if (!this.settled) super.ready(pipeline);
+    this._over();
     if (this.finish !== null) this._finish();
     pipeline.leave(this.scope);
   }
@@ -103,7 +131,14 @@ class CopyInRequest extends QueryRequest {
     this.copying = false;
     if (this.error === undefined) this.error = error;
     super.reject(error);
+    this._over();
     if (this.finish !== null) this.finish.reject(error);
+    if (!this.sent) this.pipeline.leave(this.scope);
+  }
+
+  /** Nothing is left to be aborted. */
+  _over() {
+    if (this.onsettled !== undefined) this.onsettled();
   }
 }
 

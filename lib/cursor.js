@@ -24,6 +24,8 @@ class Cursor {
     this._rows = [];
     this._index = 0;
     this._over = false;
+    this._begun = false; // whether a row has been given
+    this._turns = 0; // calls that wait
     this._turn = Promise.resolve();
   }
 
@@ -31,7 +33,7 @@ class Cursor {
 
   /** @returns {Promise<{done: boolean, value: object}>} the next row */
   next() {
-    if (this._index < this._rows.length) {
+    if (this._index < this._rows.length && this._turns === 0) {
       return Promise.resolve({ done: false, value: this._rows[this._index++] });
     }
     try {
@@ -40,10 +42,14 @@ class Cursor {
       this._over = true;
       return Promise.reject(error);
     }
-    // Calls that do not wait for each other are answered in their order.
-    const turn = this._turn.then(() => this._next());
+    return this._inTurn(() => this._next());
+  }
+
+  /** Calls that do not wait for each other are answered in their order. */
+  _inTurn(work) {
+    this._turns++;
+    const turn = this._turn.then(work).finally(() => { this._turns--; });
     this._turn = turn.catch(() => {});
-    if (!this._over && !this._portal.inBlock) goInside(this._portal.scope);
     return turn;
   }
 
@@ -54,10 +60,14 @@ class Cursor {
         await this._fetch();
       } catch (error) {
         this._over = true;
+        this._portal.close().catch(() => {});
         throw error;
       }
     }
-    return { done: false, value: this._rows[this._index++] };
+    const value = this._rows[this._index++];
+    if (this._begun || this._portal.inBlock) return { done: false, value };
+    this._begun = true;
+    return firstRow(this._portal.scope, value);
   }
 
   async _fetch() {
@@ -74,15 +84,27 @@ class Cursor {
    * @returns {Promise<{done: true}>}
    */
   return(value) {
-    const turn = this._turn.then(async () => {
+    return this._inTurn(async () => {
       this._over = true;
       this._rows = [];
-      if (this._portal !== null && this._portal.open) await this._portal.close();
+      if (this._portal !== null) await this._portal.close();
       return { done: true, value };
     });
-    this._turn = turn.catch(() => {});
-    return turn;
   }
+}
+
+/**
+ * What the first `next()` of a cursor gives. Who calls it need not be the loop: a loop that is started beside
+ * other code makes its first call while that runs. Who looks at the result is.
+ */
+function firstRow(scope, value) {
+  return {
+    get done() {
+      goInside(scope);
+      return false;
+    },
+    value
+  };
 }
 
 module.exports = { Cursor };

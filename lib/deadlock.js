@@ -10,9 +10,20 @@ const { UsageError } = require('./errors');
  */
 const storage = new AsyncLocalStorage();
 let users = 0;
+let orders = 0;
+
+/** @returns {number} the place of a scope or of a request in the order in which they came */
+function order() { return ++orders; }
 
 function release() {
   if (--users === 0) storage.disable();
+}
+
+/** On whose behalf the code that calls runs. Scopes that are over are let go of, or loops would pile them up. */
+function current() {
+  let context = storage.getStore();
+  while (context !== undefined && context.scope.left) context = context.outer;
+  return context;
 }
 
 /**
@@ -24,7 +35,7 @@ function release() {
 async function runInside(scope, work) {
   users++;
   try {
-    return await storage.run({ scope, outer: storage.getStore() }, work);
+    return await storage.run({ scope, outer: current() }, work);
   } finally {
     release();
   }
@@ -32,52 +43,94 @@ async function runInside(scope, work) {
 
 /** From here on, the code that called runs on behalf of the scope, until the scope is left. */
 function goInside(scope) {
+  if (scope.left) return;
   if (scope.onleave === undefined) {
     users++;
     scope.onleave = release;
   }
-  const outer = storage.getStore();
+  const outer = current();
   if (outer === undefined || outer.scope !== scope) storage.enterWith({ scope, outer });
 }
 
-/** Whether the code that calls runs on behalf of a scope that requests of this one wait for. */
-function waitsForItself(scope) {
-  for (let context = storage.getStore(); context !== undefined; context = context.outer) {
+/**
+ * Whether the code that calls runs on behalf of a scope that a request waits for.
+ * @param {Scope} scope of the request
+ * @param {number} place the request's in the order
+ * @returns {Scope|undefined} the one it waits for
+ */
+function waitsFor(scope, place) {
+  for (let context = current(); context !== undefined; context = context.outer) {
     if (context.scope.left) continue;
-    for (let outer = context.scope.parent; outer !== null; outer = outer.parent) {
-      if (outer === scope) return context.scope;
+    // Where the ways from the root to both part, what came later waits.
+    for (let inner = context.scope; inner.parent !== null; inner = inner.parent) {
+      let entry = { order: place, parent: scope };
+      while (entry !== null && entry.parent !== inner.parent) entry = entry.parent;
+      if (entry === null) continue;
+      if (entry !== inner && entry.order > inner.order) return context.scope;
+      break;
     }
   }
   return undefined;
 }
 
-/** A promise that rejects when code awaits it that it waits for. */
-class OutsidePromise extends Promise {
-  static get [Symbol.species]() { return Promise; }
+/** Whether a function is the engine's: `await` and Promise.all give such ones to `then`, callers give their own. */
+function isNative(callback) {
+  return typeof callback === 'function' && /\[native code\]\s*\}$/.test(Function.prototype.toString.call(callback));
+}
 
+/**
+ * A promise that rejects when code awaits it that it waits for. Who only gives it callbacks awaits nothing; but
+ * the promise of these callbacks is such a promise, too.
+ */
+class OutsidePromise extends Promise {
   then(onFulfilled, onRejected) {
-    const inner = onFulfilled && this.scope !== undefined && waitsForItself(this.scope);
-    if (inner) {
-      this.refuse(new UsageError(`deadlock: this request waits until ${inner.name} is over, and is awaited by ` +
-        'the very code that has to end it', '40P01'));
+    const { wait } = this;
+    const inner = wait !== undefined && isNative(onFulfilled) ? waitsFor(wait.scope, wait.place) : undefined;
+    if (inner !== undefined && !inner.endsItself()) {
+      wait.refuse(new UsageError(`deadlock: this waits until ${inner.name} is over, and is awaited by the very ` +
+        'code that has to end it', '40P01'));
     }
-    return super.then(onFulfilled, onRejected);
+    const promise = super.then(onFulfilled, onRejected);
+    promise.wait = wait;
+    return promise;
+  }
+
+  finally(work) {
+    return this.then(async value => {
+      await work();
+      return value;
+    }, async error => {
+      await work();
+      throw error;
+    });
   }
 }
 
 /**
- * Guards the promise of a waiting request.
+ * Guards the promise of something that waits.
  * @param {Promise} promise
- * @param {Scope} scope that the request waits in
- * @param {function(Error)} refuse rejects the promise
+ * @param {Scope} scope that it waits in
+ * @param {function(Error)} [refuse] called when it would wait for itself, before its promise rejects
  * @returns {Promise} the same, or one in its place
  */
 function guard(promise, scope, refuse) {
-  if (users === 0 || waitsForItself(scope) === undefined) return promise;
-  const outside = new OutsidePromise((resolve, reject) => { promise.then(resolve, reject); });
-  outside.scope = scope;
-  outside.refuse = refuse;
+  if (users === 0) return promise;
+  const place = order();
+  if (waitsFor(scope, place) === undefined) return promise;
+  let wait;
+  const outside = new OutsidePromise((resolve, reject) => {
+    promise.then(resolve, reject);
+    wait = {
+      scope,
+      place,
+      refuse(error) {
+        if (refuse !== undefined) refuse(error);
+        reject(error);
+      }
+    };
+  });
+  outside.wait = wait;
   return outside;
 }
 
-module.exports = { runInside, goInside, guard };
+module.exports = { runInside, goInside, guard, order };

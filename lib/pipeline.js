@@ -1,10 +1,10 @@
 'use strict';
 
-const { guard } = require('./deadlock');
+const { guard, order } = require('./deadlock');
 const { ConnectionError, PostgresError, UsageError, protocolError } = require('./errors');
 const { decodeFields, decodeNotification, decodeParameterStatus } = require('./messages');
 const { MessageWriter } = require('./writer');
-const { Request, describeType } = require('./request');
+const { CloseRequest, Request, describeType } = require('./request');
 
 /** From this many bytes on, what has been written leaves at once instead of at the end of the tick. */
 const FLUSH_BYTES = 65536;
@@ -26,11 +26,14 @@ class Scope {
     this.first = null;
     this.last = null;
     this.next = null;
+    this.order = order();
     /** Entered only when all that was sent has been answered. */
     this.alone = false;
-    /** Entered only when no transaction block is open. */
+    /** Entered only when no transaction block is open; till then others go on. */
     this.idle = false;
     this.left = false;
+    /** @type {function(): boolean} whether it is over soon, whatever the code inside it does */
+    this.endsItself = () => false;
     /** @type {(function|undefined)} called when the scope has been entered */
     this.onenter = undefined;
     /** @type {(function|undefined)} called when it is over */
@@ -48,6 +51,13 @@ class Scope {
     if (this.last === null) this.first = entry;
     else this.last.next = entry;
     this.last = entry;
+  }
+
+  /** Puts a request before all others. */
+  unshift(request) {
+    request.next = this.first;
+    this.first = request;
+    if (this.last === null) this.last = request;
   }
 
   shift() {
@@ -80,12 +90,18 @@ class Pipeline {
     this.tail = null;
     /** @type {Request|null} nothing is sent before it is over */
     this.fence = null;
-    /** Requests that are not settled. */
+    /** Requests to be sent once more, when all that was sent has been answered. */
+    this._again = [];
+    /** Transactions that wait for the end of a block which a query has begun. */
+    this._waiting = [];
+    /** Requests that are not over. */
     this.pending = 0;
     /** 'I' idle, 'T' in a transaction block, 'E' in a failed one; as of the last ReadyForQuery. */
     this.status = 'I';
     this.transport = null;
     this.reader = null;
+    /** @type {Error|null} that the connection was lost with */
+    this.lost = null;
     this._flushing = false;
     this._flush = () => this.flush();
     this._pausing = new Set();
@@ -105,7 +121,7 @@ class Pipeline {
    * @returns {Buffer|null}
    */
   firstFlight() {
-    while (this._next() instanceof Request) this._send(this.root.shift());
+    while (this.root.first instanceof Request && this.fence === null) this._send(this.root.shift());
     return this.writer.length === 0 ? null : this.writer.take();
   }
 
@@ -118,10 +134,11 @@ class Pipeline {
   submit(request, scope) {
     this.pending++;
     if (scope.left) {
-      this._settle(request, new UsageError(`${scope.name} is over`, '25P01'));
+      this._settle(request, this._over(scope));
       return request.promise;
     }
-    if (scope === this.owner && scope.first === null && this.fence === null && this.transport !== null) {
+    if (scope === this.owner && scope.first === null && this.fence === null && this.transport !== null &&
+        this._again.length === 0 && this._waiting.length === 0) {
       this._send(request);
       return request.promise;
     }
@@ -132,7 +149,13 @@ class Pipeline {
       return request.promise;
     }
     scope.push(request);
+    if (this._waiting.length > 0) this.pump();
     return guard(request.promise, scope, error => request.reject(error));
+  }
+
+  /** Closes a statement on the server that is not used any more. */
+  close(statement) {
+    this.submit(new CloseRequest('S', statement.name), this.owner).catch(() => {});
   }
 
   /**
@@ -140,37 +163,66 @@ class Pipeline {
    * @param {Scope} scope
    */
   enter(scope) {
-    scope.parent.push(scope);
+    const { parent } = scope;
+    if (parent.left) return this._lose(scope, this._over(parent));
+    parent.push(scope);
     this.pump();
   }
 
-  /** A scope is over: its parent goes on. */
+  /** What is rejected with that comes after a scope's end. */
+  _over(scope) { return this.lost || new UsageError(`${scope.name} is over`, '25P01'); }
+
+  /** A scope is over, whether it was entered or not: its parent goes on. */
   leave(scope) {
     if (scope.left) return;
-    scope.end();
-    if (this.owner === scope) {
-      this.owner = scope.parent;
-      this.pump();
+    this._end(scope, this._over(scope));
+    if (this.owner !== scope) return;
+    while (this.owner.left) this.owner = this.owner.parent;
+    this.pump();
+  }
+
+  /** Ends a scope, and rejects what waits in it. */
+  _end(scope, error) {
+    if (!scope.left) scope.end();
+    while (scope.first !== null) {
+      const entry = scope.shift();
+      if (entry instanceof Request) this._settle(entry, error);
+      else this._lose(entry, error);
     }
+  }
+
+  /** A scope is over that was not to be. */
+  _lose(scope, error) {
+    this._end(scope, error);
+    if (scope.onlost !== undefined) scope.onlost(error);
   }
 
   /** Sends what may be sent. */
   pump() {
     if (this.transport === null) return;
     for (let entry = this._next(); entry !== null; entry = this._next()) {
-      this.owner.shift();
       if (entry instanceof Scope) this._enter(entry);
       else this._send(entry);
     }
   }
 
-  /** The next entry that may go, or null. */
+  /** Takes the next entry that may go out of its queue; null when there is none. */
   _next() {
-    const entry = this.owner.first;
-    if (entry === null || this.fence !== null) return null;
-    const early = entry instanceof Scope && !entry.left &&
-      ((entry.alone && this.head !== null) || (entry.idle && this.status !== 'I'));
-    return early ? null : entry;
+    if (this.fence !== null) return null;
+    for (;;) {
+      const { owner, status, head } = this;
+      if (owner === this.root) {
+        if (this._again.length > 0) return null;
+        if (this._waiting.length > 0 && status === 'I') return head === null ? this._waiting.shift() : null;
+      }
+      const entry = owner.first;
+      if (entry === null) return null;
+      const scope = entry instanceof Scope && !entry.left;
+      if (scope && entry.alone && head !== null) return null;
+      owner.shift();
+      if (!scope || !entry.idle || status === 'I') return entry;
+      this._waiting.push(entry);
+    }
   }
 
   _enter(scope) {
@@ -283,12 +335,15 @@ class Pipeline {
   _ready(status) {
     const request = this.head;
     if (request === null) throw protocolError('ReadyForQuery that nobody asked for');
+    if (!request.done) throw protocolError('ReadyForQuery before the end of the answer');
     if (status !== 73 && status !== 84 && status !== 69) throw protocolError('ReadyForQuery with an unknown status');
     this.status = status === 73 ? 'I' : status === 84 ? 'T' : 'E';
     if (request.error !== undefined && request.retry(this)) {
-      // Again, before all that has not been sent.
       this._shift();
-      this._send(request);
+      request.sent = false;
+      this._again.push(request);
+      if (this.fence === request) this.fence = null;
+      this._advance();
     } else this.finishHead();
   }
 
@@ -306,8 +361,29 @@ class Pipeline {
     this.pending--;
     request.ready(this);
     if (this.fence === request && !request.cancelling) this.fence = null;
-    if (this.head !== null && this.head.onhead !== undefined) this.head.onhead();
-    if (this.owner.first !== null) this.pump();
+    this._advance();
+  }
+
+  /** The head has been answered: what comes next. */
+  _advance() {
+    const { head } = this;
+    if (head !== null) {
+      if (head.onhead !== undefined) head.onhead();
+    } else if (this._again.length > 0) this._repeat();
+    if (this.owner.first !== null || this._waiting.length > 0) this.pump();
+  }
+
+  /**
+   * Everything has been answered: what is to be sent once more comes before all that waits, in its order. Where
+   * a transaction block was opened meanwhile, it would not be what it was, and its error stands.
+   */
+  _repeat() {
+    const requests = this._again;
+    this._again = [];
+    for (const request of requests.reverse()) {
+      if (this.status === 'I' && !request.settled) request.again(this).unshift(request);
+      else this._settle(request, request.error);
+    }
   }
 
   /**
@@ -335,22 +411,21 @@ class Pipeline {
     const unsent = new ConnectionError(`${message}; this request had not been sent`, { code, cause, sent: false });
     const sent = new ConnectionError(`${message}; this request had been sent, the server may have carried it out`,
       { code, cause, sent: true });
+    const { head, owner, _again: again, _waiting: waiting } = this;
     this.transport = null;
+    this.lost = unsent;
     this._pausing.clear();
     this._draining = [];
-    const scopes = [];
-    for (let request = this.head; request !== null; request = request.next) this._settle(request, sent);
     this.head = this.tail = this.fence = null;
-    for (let scope = this.owner; scope !== null; scope = scope.parent) scopes.push(scope);
-    for (const scope of scopes) {
-      while (scope.first !== null) {
-        const entry = scope.shift();
-        if (entry instanceof Scope) scopes.push(entry);
-        else this._settle(entry, unsent);
-      }
-      if (!scope.left) scope.end();
-      if (scope.onlost !== undefined) scope.onlost(unsent);
+    this._again = [];
+    this._waiting = [];
+    for (let request = head; request !== null; request = request.next) {
+      this._settle(request, sent);
+      request.discard(this);
     }
+    for (const request of again) this._settle(request, unsent);
+    for (const scope of waiting) this._lose(scope, unsent);
+    for (let scope = owner; scope !== null; scope = scope.parent) this._lose(scope, unsent);
   }
 }
 

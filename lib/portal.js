@@ -1,6 +1,6 @@
 'use strict';
 
-const { ConnectionError } = require('./errors');
+const { UsageError } = require('./errors');
 const { QueryRequest, DONE, ROWS } = require('./query-request');
 const { SyncRequest, CloseRequest } = require('./request');
 const { RowReader } = require('./row-reader');
@@ -25,6 +25,8 @@ class PortalStep extends QueryRequest {
     /** Whether this step carries the portal's Bind. */
     this.first = !portal.bound;
     this.started = false;
+    /** Whether Sync has been written. */
+    this.synced = portal.inBlock;
   }
 
   snapshot() {} // the portal has done it
@@ -53,29 +55,39 @@ class PortalStep extends QueryRequest {
     this.stage = DONE;
     this.done = true;
     this.receiver.receive(type, buf, start, end); // s PortalSuspended
-    if (!this.portal.inBlock) pipeline.finishHead();
+    if (!this.portal.open) this._sync(pipeline); // it was given up
+    else if (!this.portal.inBlock) pipeline.finishHead();
   }
 
   takesParts(type) { return (this.first || this.started) && super.takesParts(type); }
 
   complete(pipeline) {
     super.complete();
-    this._end(pipeline);
+    this._sync(pipeline);
   }
 
   fail(error, pipeline) {
+    this._sync(pipeline);
     super.fail(error, pipeline);
-    this._end(pipeline);
   }
 
-  _end(pipeline) {
+  /** The portal is over. */
+  _sync(pipeline) {
     this.portal.open = false;
-    if (this.portal.inBlock) return;
+    if (this.synced) return;
+    this.synced = true;
     pipeline.writer.sync();
     pipeline.scheduleFlush();
   }
 
-  retry() { return false; }
+  retry(pipeline) { return this.first && !this.portal.inBlock && super.retry(pipeline); }
+
+  again(pipeline) {
+    super.again(pipeline);
+    this.portal.open = true;
+    this.portal.bound = this.synced = false;
+    return this.portal.scope;
+  }
 
   ready(pipeline) {
     super.ready(pipeline);
@@ -83,8 +95,9 @@ class PortalStep extends QueryRequest {
   }
 
   reject(error) {
-    this.portal.open = false;
     super.reject(error);
+    if (this.sent) this.portal.open = false;
+    else this.portal.giveUp().catch(() => {});
   }
 }
 
@@ -123,9 +136,13 @@ class Portal {
     this.scope = this.inBlock ? scope : new Scope(scope, 'an open portal');
     if (!this.inBlock) {
       this.scope.onlost = () => { this.open = false; };
+      this.scope.endsItself = () => !this.open;
       pipeline.enter(this.scope);
     }
   }
+
+  /** Whether rows are being fetched. */
+  get busy() { return this._last !== null; }
 
   /**
    * Fetches the next rows.
@@ -138,7 +155,7 @@ class Portal {
     if (this._last !== null) {
       return this._last.then(() => this.fetch(maxRows, receiver, prepare));
     }
-    if (!this.open) return Promise.reject(new ConnectionError('the portal is closed', { code: '34000' }));
+    if (!this.open) return Promise.reject(this.pipeline.lost || new UsageError('the portal is closed', '34000'));
     const step = new PortalStep(this, maxRows, receiver);
     if (prepare !== undefined) prepare(step);
     const promise = this.pipeline.submit(step, this.scope);
@@ -154,12 +171,20 @@ class Portal {
    */
   close(value) {
     if (this._last !== null) return this._last.then(() => this.close(value));
-    if (!this.open) return Promise.resolve(value);
+    return this.giveUp().then(() => value);
+  }
+
+  /**
+   * The same, for a portal that no step is at work for.
+   * @returns {Promise}
+   */
+  async giveUp() {
+    if (!this.open) return;
     this.open = false;
-    const request = this.inBlock ? new CloseRequest('P', this.name) : new SyncRequest(value);
-    const promise = this.pipeline.submit(request, this.scope);
+    if (!this.bound) return void this.release();
+    const request = this.inBlock ? new CloseRequest('P', this.name) : new SyncRequest();
     request.onsettled = () => this.release();
-    return promise;
+    await this.pipeline.submit(request, this.scope);
   }
 
   /** The connection is free for others. */

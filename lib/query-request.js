@@ -53,6 +53,8 @@ class QueryRequest extends Request {
     /** Whether this request carries its statement's Parse. */
     this.parsing = false;
     this.evicted = undefined;
+    /** Whether it failed of its statement, before anything was done. */
+    this.stale = false;
     this.retried = false;
   }
 
@@ -140,7 +142,10 @@ class QueryRequest extends Request {
   fail(error, pipeline) {
     super.fail(error);
     const { statement } = this;
-    if (!statement.described || isStale(error)) pipeline.statements.delete(statement);
+    this.stale = this.stage === PARSING && isStale(error);
+    if ((!statement.described || this.stale) && pipeline.statements.delete(statement) && error.code === '0A000') {
+      pipeline.close(statement);
+    }
     if (this.parsing && !statement.described) statement.failure = error;
     this.stage = DONE;
   }
@@ -163,23 +168,24 @@ class QueryRequest extends Request {
   }
 
   /**
-   * A statement that the server has lost or must plan anew can be sent again where nothing was done yet: the
-   * error has rolled back nothing but the query itself, unless it is one of a transaction block.
+   * A statement that the server has lost or must plan anew can be sent again: nothing was done yet, unless in a
+   * transaction block, which has failed. Not so where the caller may have changed the values since.
    */
   retry(pipeline) {
-    if (this.retried || this.settled || pipeline.status !== 'I' || this.statement.name === '') return false;
-    if (!isStale(this.error) || (Array.isArray(this.values) && this.values.some(v => v instanceof Uint8Array))) return false;
+    return this.stale && !this.retried && !this.settled && pipeline.status === 'I' &&
+      !(Array.isArray(this.values) && this.values.some(value => value instanceof Uint8Array));
+  }
+
+  again(pipeline) {
     this.retried = true;
-    this.done = false;
-    this.error = undefined;
-    return true;
+    this.cache = false; // it must not depend on the Parse of another that may fail
+    return super.again(pipeline);
   }
 
   ready(pipeline) {
-    const { cmd, error } = this.receiver;
+    const { error } = this.receiver;
     if (error !== undefined && this.error === undefined) this.error = error;
     if (this.error !== undefined) this.error = this.reason(this.error);
-    if (cmd === 'DISCARD ALL' || cmd === 'DEALLOCATE ALL') pipeline.statements.clear();
     super.ready(pipeline);
   }
 

@@ -46,7 +46,7 @@ class Request {
     this.cancelling = false;
     /** @type {(function|undefined)} called when its answer is the next one to come */
     this.onhead = undefined;
-    /** @type {(function|undefined)} called when the promise has been settled */
+    /** @type {(function|undefined)} called when it is over for the caller */
     this.onsettled = undefined;
   }
 
@@ -95,11 +95,35 @@ class Request {
   discard() {}
 
   /**
+   * The caller gives up: rejects.
+   * @param {Error} error
+   * @param {Pipeline} pipeline
+   * @returns {boolean} whether the server is at work for it, so that there is something to cancel
+   */
+  abort(error, pipeline) {
+    if (this.settled) return false;
+    this.reject(error);
+    if (this.sent) this.discard(pipeline);
+    return this.sent;
+  }
+
+  /**
    * ReadyForQuery has come after an error: whether the request is to be sent once more.
    * @param {Pipeline} pipeline
    * @returns {boolean}
    */
   retry() { return false; }
+
+  /**
+   * Makes it what it was before it was sent.
+   * @param {Pipeline} pipeline
+   * @returns {Scope} that it waits in
+   */
+  again(pipeline) {
+    this.done = false;
+    this.error = undefined;
+    return pipeline.root;
+  }
 
   /**
    * ReadyForQuery has come: settles.

@@ -8,6 +8,7 @@ const { Cursor } = require('./cursor');
 const { goInside, guard } = require('./deadlock');
 const { loadDecoders } = require('./decode');
 const { UsageError } = require('./errors');
+const { respond } = require('./http');
 const { receiverFor } = require('./pass-through');
 const { Portal } = require('./portal');
 const { Scope } = require('./pipeline');
@@ -89,7 +90,7 @@ class Session extends EventEmitter {
       if (options !== undefined) ({ format = 0, cache = true, stream } = options);
       if (options !== undefined || (format !== 0 && format !== 1)) checkOptions(options || { format });
       const receiver = receiverFor(stream);
-      if (typeof text === 'string' && isCopyIn(text)) return this._copyIn(text, values, cache, receiver, options);
+      if (typeof text === 'string' && isCopyIn(text)) return this._copyIn(text, values, receiver, options);
       const request = new QueryRequest(text, values, format, cache, options && options.paramTypes, receiver);
       if (options === undefined) return this._pipeline.submit(request, this._scope);
       const promise = this._submit(request, options);
@@ -156,7 +157,7 @@ class Session extends EventEmitter {
       const tx = new Transaction(this, scope, depth);
       const promise = transaction(this._pipeline, tx, scope, depth, work, options);
       return guard(promise, this._scope, error => {
-        scope.end();
+        this._pipeline.leave(scope);
         scope.onlost(error);
       });
     });
@@ -192,6 +193,28 @@ class Session extends EventEmitter {
     return this._try(() => {
       checkOptions(options);
       return queryTo(this, target, text, values, options);
+    });
+  }
+
+  /**
+   * Answers an HTTP request with the result of a query: `queryTo` with the headers that belong to it. Sets the
+   * content type (application/x-postgresql; with `as: 'values'` application/json) unless it is set already, and
+   * compresses with Brotli, gzip or deflate as the request allows. To HEAD it answers without running the query.
+   * A query that fails before anything is written rejects, and the response is the handler's to answer with.
+   * @param {IncomingMessage|Http2ServerRequest} request
+   * @param {ServerResponse|Http2ServerResponse} response
+   * @param {string} text
+   * @param {Array|Row} [values=[]]
+   * @param {object} [options] those of `queryTo` but `end`, and:
+   * @param {number} [options.status=response.statusCode]
+   * @param {number} [options.emptyStatus=options.status] where the command reports no rows, such as 404
+   * @param {boolean} [options.compress=true]
+   * @returns {Promise<{cmd: string, rowCount: number, bytes: number}>} as of `queryTo`; bytes before compression
+   */
+  respond(request, response, text, values = NO_VALUES, options = NO_OPTIONS) {
+    return this._try(() => {
+      checkOptions(options);
+      return respond(this, request, response, text, values, options);
     });
   }
 
@@ -239,7 +262,9 @@ class Session extends EventEmitter {
     this._check();
     if (this.inQuery) throw new UsageError('a query is open already: sync() before the next startQuery', '34000');
     checkOptions({ format });
-    this._portal = this._openPortal(text, values, format, cache);
+    const portal = this._portal = this._openPortal(text, values, format, cache);
+    // Whose code it is that calls cannot be told for sure. While rows are being fetched, it may be another's.
+    if (!portal.inBlock) portal.scope.endsItself = () => !portal.open || portal.busy;
   }
 
   /** Whether a query started with `startQuery` may have more rows. */
@@ -289,11 +314,18 @@ class Session extends EventEmitter {
     });
   }
 
-  _copyIn(text, values, cache, receiver, options) {
+  _copyIn(text, values, receiver, options) {
     const scope = new Scope(this._scope, 'the COPY FROM STDIN');
-    const request = new CopyInRequest(text, values, cache, receiver, scope);
+    const request = new CopyInRequest(this._pipeline, scope, text, values, receiver);
+    request.oncopy = () => {
+      try {
+        this._check();
+        this._copy = request;
+      } catch (error) {
+        request.end(new RowReader(), error.message).catch(() => {}); // nobody can end it any more
+      }
+    };
     if (options !== undefined) makeAbortable(request, this._pipeline, options, () => this._cancel());
-    scope.onenter = () => { this._copy = request; };
     this._pipeline.enter(scope);
     return this._pipeline.submit(request, scope);
   }
@@ -313,7 +345,8 @@ class Session extends EventEmitter {
     const copy = this._copying();
     if (typeof data === 'string') data = Buffer.from(data);
     if (!(data instanceof Uint8Array)) throw new TypeError('copyData takes a Buffer, Uint8Array or string');
-    copy.data(this._pipeline, data);
+    copy.data(data);
+    goInside(copy.scope);
     return this._pipeline.bufferedBytes < COPY_BUFFER;
   }
 
@@ -337,7 +370,7 @@ class Session extends EventEmitter {
     return this._try(() => {
       const copy = this._copying();
       this._copy = null;
-      return copy.end(this._pipeline, stream, reason);
+      return copy.end(stream, reason);
     });
   }
 }
@@ -350,6 +383,7 @@ class Transaction extends Session {
     this._scope = scope;
     this._depth = depth;
     this._over = false;
+    scope.endsItself = () => this._over;
   }
 
   get _pipeline() { return this._session._pipeline; }
@@ -360,12 +394,12 @@ class Transaction extends Session {
   }
 
   /** A statement of `transaction` itself. */
-  control(text) { return new QueryRequest(text, NO_VALUES, 0, true, undefined, new RowReader()); }
+  control(text) { return new QueryRequest(text, NO_VALUES, 0, false, undefined, new RowReader()); }
 
   /** The function has returned or thrown: what it left open is closed, and nothing more is taken. */
   finish() {
     this._over = true;
-    if (this._copy !== null) this._copy.end(this._pipeline, new RowReader(), 'the transaction is over').catch(() => {});
+    if (this._copy !== null) this._copy.end(new RowReader(), 'the transaction is over').catch(() => {});
     if (this.inQuery) this._portal.close().catch(() => {});
   }
 }

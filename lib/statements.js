@@ -121,9 +121,12 @@ class Statements {
     return oldest.sent ? oldest : undefined;
   }
 
-  /** Forgets a statement that the server does not have (any more); the next use of its text parses anew. */
+  /**
+   * Forgets a statement that the server does not have (any more); the next use of its text parses anew.
+   * @returns {boolean} false if it was forgotten already
+   */
   delete(statement) {
-    if (this._byKey.get(statement.key) === statement) this._byKey.delete(statement.key);
+    return this._byKey.get(statement.key) === statement && this._byKey.delete(statement.key);
   }
 
   /** Forgets all, after DISCARD ALL and DEALLOCATE ALL. */

@@ -33,11 +33,13 @@ function beginText({ isolation, readOnly, deferrable } = {}) {
  */
 async function transaction(pipeline, tx, scope, depth, work, options) {
   const name = `quickgres_${depth}`;
-  const [begin, commit, rollback] = depth === 0
+  const [begin, commit, ...rollback] = depth === 0
     ? [beginText(options), 'COMMIT', 'ROLLBACK']
-    : [`SAVEPOINT ${name}`, `RELEASE SAVEPOINT ${name}`, `ROLLBACK TO SAVEPOINT ${name}`];
+    : [`SAVEPOINT ${name}`, `RELEASE SAVEPOINT ${name}`, `ROLLBACK TO SAVEPOINT ${name}`, `RELEASE SAVEPOINT ${name}`];
   scope.alone = scope.idle = depth === 0;
   const control = text => pipeline.submit(tx.control(text), scope);
+  // Where that fails too, the first error tells more.
+  const undo = () => pipeline.status === 'I' ? undefined : Promise.allSettled(rollback.map(control));
   try {
     await new Promise((resolve, reject) => {
       scope.onenter = resolve;
@@ -48,17 +50,17 @@ async function transaction(pipeline, tx, scope, depth, work, options) {
     let result;
     try {
       result = await runInside(scope, () => work(tx));
-      tx.finish();
     } catch (error) {
       tx.finish();
-      await control(rollback).catch(() => {}); // where that fails too, the first error tells more
+      await undo();
       throw error;
     }
+    tx.finish();
     let cmd;
     try {
       ({ cmd } = await control(commit));
     } catch (error) {
-      if (depth > 0) await control(rollback).catch(() => {});
+      await undo();
       throw error;
     }
     if (cmd === 'ROLLBACK') {
