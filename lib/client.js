@@ -73,7 +73,7 @@ class Client extends Session {
 
   #renew() {
     Object.defineProperty(this, '_pipeline', {
-      value: new Pipeline(new Statements(0), {
+      value: new Pipeline(new Statements(0, `_${Math.random().toString(36).slice(2, 8)}`), {
         notice: (fields, buf, start, end) => this.#notice(fields, buf, start, end),
         notification: (notification, buf, start, end) => {
           if (this.onNotification) call(() => this.onNotification(Buffer.from(buf.subarray(start, end))));

@@ -81,9 +81,14 @@ class Statement {
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-EXT-QUERY
  */
 class Statements {
-  /** @param {number} limit 0: every statement is the unnamed one */
-  constructor(limit) {
+  /**
+   * @param {number} limit 0: every statement is the unnamed one
+   * @param {string} [tag=''] ends every name. Clients of a pooler share the server's sessions: one must not find
+   *   another's statement under the name of its own
+   */
+  constructor(limit, tag = '') {
     this.limit = limit;
+    this.tag = tag;
     this._byKey = new Map();
     this._named = 0;
     this._uses = 0;
@@ -100,7 +105,7 @@ class Statements {
     const key = paramTypes.length === 0 ? text : `${paramTypes.join()}\0${text}`;
     let statement = this._byKey.get(key);
     if (statement === undefined) {
-      statement = new Statement(`s${++this._named}`, text, paramTypes, key);
+      statement = new Statement(`s${++this._named}${this.tag}`, text, paramTypes, key);
       this._byKey.set(key, statement);
     }
     statement.used = ++this._uses;

@@ -47,6 +47,7 @@ function sharedServer() {
 async function connected(config) {
   const client = new Client({ ...(await sharedServer()).config, ...config });
   clients.add(client);
+  client._pipeline.statements.tag = ''; // without what is random, bytes can be compared
   await client.connect();
   return client;
 }
