@@ -68,7 +68,8 @@ interface RowMembers<T extends object> {
 }
 
 /** A row: its members, and its columns by name, which are decoded when they are read. */
-export type Row<T extends object = Record<string, any>> = RowMembers<T> & Readonly<Omit<T, keyof RowMembers<T>>>;
+export type Row<T extends object = Record<string, any>> =
+  RowMembers<T> & Readonly<Omit<T, keyof RowMembers<T>>>;
 
 /** A RowDescription and the classes of its rows. */
 export class RowParser {
@@ -88,7 +89,7 @@ export class RowParser {
 
 export interface ReaderOptions {
   /**
-   * true: the built-in decoders; a map: these; false: columns are strings, or Uint8Arrays where they are binary.
+   * true: the built-in decoders; a map: these; false: columns are strings, or Uint8Arrays where binary.
    * When not given, binary columns alone are decoded, by TypeParser.
    */
   decode?: Decode;
@@ -145,7 +146,8 @@ export interface RowsOptions {
 
 type Bytes = ArrayBufferLike | ArrayBufferView;
 
-export type Source = Response | ReadableStream<Uint8Array> | Blob | Bytes | Iterable<Bytes> | AsyncIterable<Bytes>;
+export type Source =
+  Response | ReadableStream<Uint8Array> | Blob | Bytes | Iterable<Bytes> | AsyncIterable<Bytes>;
 
 /** An async iterable of rows, and what is known of their result so far. */
 export interface Rows<R> extends AsyncIterableIterator<R> {
