@@ -88,6 +88,19 @@ describe('query on the wire', () => {
     await assert.rejects(client.query('SELECT $1 AS a, pg_typeof($1)', ['7']), { code: '42P08' });
   });
 
+  it('names statements otherwise than any other client does, which may share a pooler\'s session', async () => {
+    const names = await Promise.all([1, 2].map(async () => {
+      const client = new Client((await sharedServer()).config);
+      await client.connect();
+      await client.query('SELECT 1');
+      const [{ rows: [{ name }] }] = await client.simpleQuery('SELECT name FROM pg_prepared_statements');
+      await client.end();
+      return name;
+    }));
+    assert.match(names[0], /^s1_\w+$/);
+    assert.notEqual(names[0], names[1]);
+  });
+
   it('asks for text or binary with each Bind of the same statement', async () => {
     const { client, wire } = await proxied();
     await client.query('SELECT 1');
