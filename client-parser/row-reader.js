@@ -33,7 +33,7 @@ export class RowReader {
    */
   constructor({ binary = 0, decode } = {}) {
     if (decode === true && defaults.decoders === undefined) {
-      throw new TypeError('decode: true needs client-parser/index.js');
+      throw new TypeError('decode: true needs index.js');
     }
     /** Rows so far; of a COPY, the data of each CopyData message. */
     this.rows = [];

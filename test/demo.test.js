@@ -159,7 +159,7 @@ describe('the demo', function () {
         return page.locator('#rows-panel .error').innerText();
       };
       await page.goto(`${url}?limit=many`);
-      assert.equal(await errors(), '400 Bad Request: limit must be a whole number from 0 to 1000000, not "many"');
+      assert.match(await errors(), /^400 Bad Request: limit must be a whole number .* not "many"$/);
       await page.route('**/rows?*', async route => {
         const body = await (await route.fetch()).body();
         await route.fulfill({ body: body.subarray(0, -20) });
