@@ -50,6 +50,6 @@ export const isBytes = data => data?.byteLength >= 0;
  * @throws {TypeError} if it is something else
  */
 export function view(data) {
-  if (!isBytes(data)) throw new TypeError('expected an ArrayBuffer or a view of one');
+  if (!isBytes(data)) throw new TypeError('expected bytes');
   return data.buffer ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength) : new Uint8Array(data);
 }

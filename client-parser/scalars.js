@@ -80,7 +80,7 @@ export function float4(bytes, start, end) {
   for (let digits = Math.abs(value) < 1.2e-38 ? 1 : 6; digits < 9; digits++) {
     for (const middle of middles) {
       // Of two that are equally near the server takes the even one, toExponential the greater.
-      const longer = middle.toExponential(digits);
+      const longer = digits > 6 ? middle.toExponential(digits) : '';
       const even = /[02468]5e/.test(longer) && Number(longer) === middle;
       const short = Number(even ? longer.replace('5e', 'e') : middle.toPrecision(digits));
       // Halfway to a neighbour, readers may differ in which of the two they take: the server avoids it.
@@ -127,7 +127,9 @@ export function hex(bytes, start, end, separator = '') {
 
 export function uuid(bytes, start, end) {
   size(start, end, 16);
-  return hex(bytes, start, end).replace(/(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+  let digits = '';
+  for (let i = 0; i < 16; i++) digits += (i > 3 && i < 11 && i % 2 === 0 ? '-' : '') + HEX[bytes[start + i]];
+  return digits;
 }
 
 /** @returns {Uint8Array} a view of the value where it lies */
