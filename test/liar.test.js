@@ -447,6 +447,25 @@ describe('A lying server', () => {
     );
   });
 
+  it('that has had the password under TLS does not get it again without', async () => {
+    for (const require_auth of [undefined, 'password']) {
+      await withFake(
+        async conversation => {
+          await conversation.startTls(certificate);
+          await conversation.first();
+          conversation.say(SAY.cleartext);
+          await conversation.read();
+          conversation.say(SAY.error('28000', 'try it without TLS'));
+        },
+        async fake => {
+          const error = await failure({ ...fake.config, password: PASSWORD, sslmode: 'prefer', require_auth });
+          assert.equal(error.message, 'try it without TLS');
+          assert.equal(fake.conversations.length, 1);
+        }
+      );
+    }
+  });
+
   it('that fails TLS gets no password in plaintext with sslmode prefer', async () => {
     await withFake(
       async (conversation, number) => {

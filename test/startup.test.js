@@ -109,6 +109,21 @@ describe('Starting a session', () => {
       }
     });
 
+    it('that hangs up when it has had requests gets them only once', async () => {
+      await withFake(
+        async conversation => {
+          await conversation.first();
+          conversation.socket.end();
+        },
+        async fake => {
+          const flight = Buffer.from('Q\0\0\0\x08hey\0');
+          const error = await failure({ ...fake.config, require_auth: 'none' }, { flight });
+          assert.equal(error.code, '08006');
+          assert.equal(fake.conversations.length, 1);
+        }
+      );
+    });
+
     it('that negotiates 3.0 goes on with that, also when it says so twice or names options', async () => {
       for (const negotiation of [
         [SAY.negotiate(0x30000)],
