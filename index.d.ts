@@ -16,6 +16,12 @@ export type Values = readonly Value[] | Row<any>;
 /** A function that makes a JavaScript value of a column's string (text format) or Buffer (binary format). */
 export type Decoder = (value: any, column: Column) => unknown;
 
+/** Decoders of a type's text and binary values, as in `decoders` and `dates` of client-parser. */
+export type DecoderPair = readonly [
+  text: (bytes: Uint8Array, start: number, end: number) => unknown,
+  binary: (bytes: Uint8Array, start: number, end: number) => unknown
+];
+
 /** What a column is without `decode`: a string, or a Buffer in binary format. */
 export type ColumnValue = string | Buffer | null;
 
@@ -107,7 +113,7 @@ export interface BatchOptions {
   /** Type OIDs of the parameters, 0 for those that the server is to infer. */
   paramTypes?: readonly number[];
   /** true: the decoders of client-parser; a map: decoders by type OID. Default: strings and Buffers. */
-  decode?: boolean | Readonly<Record<number, Decoder>>;
+  decode?: boolean | Readonly<Record<number, Decoder | DecoderPair>>;
   /** What takes the result instead of a RowReader. */
   stream?: RowReader<any> | Writable | PacketReceiver;
 }

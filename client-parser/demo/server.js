@@ -81,12 +81,12 @@ function sendJson(client, limit, response) {
 async function sendFile(name, response) {
   const folder = name.startsWith('client-parser/') ? path.join(HERE, '..') : HERE;
   const file = path.basename(name) || 'index.html';
-  if (!/^(?:client-parser\/)?[\w-]*(?:\.\w+)?$/.test(name) || TYPES[path.extname(file)] === undefined || file === 'server.js') {
-    return answer(response, 404, 'not found');
-  }
+  const type = TYPES[path.extname(file)];
+  const known = type !== undefined && file !== 'server.js' && /^(?:client-parser\/)?[\w-]*(?:\.\w+)?$/.test(name);
+  if (!known) return answer(response, 404, 'not found');
   try {
     const content = await fs.readFile(path.join(folder, file));
-    response.writeHead(200, { 'content-type': `${TYPES[path.extname(file)]}; charset=utf-8`, 'cache-control': 'no-cache' });
+    response.writeHead(200, { 'content-type': `${type}; charset=utf-8`, 'cache-control': 'no-cache' });
     response.end(content);
   } catch {
     answer(response, 404, 'not found');
@@ -135,6 +135,7 @@ async function main() {
     }
 
     server = http.createServer(async (request, response) => {
+      if (!URL.canParse(request.url, 'http://localhost')) return answer(response, 400, 'not a URL');
       const url = new URL(request.url, 'http://localhost');
       if (request.method !== 'GET' && request.method !== 'HEAD') return answer(response, 405, 'only GET');
       if (url.pathname === '/spent.json') {
@@ -145,7 +146,8 @@ async function main() {
       if (kind === undefined) return sendFile(url.pathname.slice(1), response);
       const limit = limitOf(url);
       if (limit === undefined) {
-        return answer(response, 400, `limit must be a whole number from 0 to ${MAX_ROWS}, not ${JSON.stringify(url.searchParams.get('limit'))}`);
+        const given = JSON.stringify(url.searchParams.get('limit'));
+        return answer(response, 400, `limit must be a whole number from 0 to ${MAX_ROWS}, not ${given}`);
       }
       const before = process.cpuUsage();
       try {
@@ -153,13 +155,15 @@ async function main() {
         const { user, system } = process.cpuUsage(before);
         spent[kind] = (user + system) / 1000;
       } catch (error) {
+        if (response.destroyed) return; // the reader has gone away
+        console.error(`${url.pathname}: ${error.message}`);
         if (!response.headersSent) answer(response, 500, 'the query failed');
-        if (!response.destroyed && !response.writableEnded) response.destroy();
-        if (error.name !== 'AbortError') console.error(`${request.url}: ${error.message}`);
+        else response.destroy();
       }
     });
     server.on('error', error => {
-      console.error(error.code === 'EADDRINUSE' ? `port ${error.port} is taken: set PORT to another one` : error.message);
+      const taken = error.code === 'EADDRINUSE';
+      console.error(taken ? `port ${error.port} is taken: set PORT to another one` : error.message);
       stop(1);
     });
     server.listen(Number(process.env.PORT ?? 8080), () => {
