@@ -2,6 +2,7 @@
 
 const assert = require('node:assert/strict');
 const fs = require('node:fs');
+const http = require('node:http');
 const path = require('node:path');
 const { startServer } = require('pg-test-fixtures');
 const quickgres = require('..');
@@ -9,6 +10,13 @@ const quickgres = require('..');
 const AsyncFunction = Object.getPrototypeOf(async () => {}).constructor;
 const file = path.join(__dirname, '..', 'README.md');
 const text = fs.readFileSync(file, 'utf8');
+
+/** Static imports, which only modules have, as dynamic ones. */
+function withoutImports(code) {
+  return code.replace(/^import (\{.*\}|\w+) from ('.*');$/gm, (all, names, from) => {
+    return `const ${names.startsWith('{') ? names : `{ default: ${names} }`} = await import(${from});`;
+  });
+}
 
 /** The JavaScript examples of the README, each with the line it begins at. */
 function* examples() {
@@ -18,7 +26,7 @@ function* examples() {
 }
 
 describe('README.md', () => {
-  let server, port, client;
+  let server, port, client, web;
 
   before(async () => {
     server = await startServer({
@@ -27,13 +35,23 @@ describe('README.md', () => {
     });
     await server.sql('CREATE DATABASE mydb TEMPLATE postgres');
     ({ port } = server);
+    // What the examples for the browser fetch.
+    web = http.createServer((request, response) => {
+      client.queryTo(response, 'SELECT id, name, now() AS created FROM users LIMIT 10');
+    });
+    await new Promise(resolve => web.listen(0, '127.0.0.1', resolve));
   });
 
-  after(() => server.stop());
+  after(async () => {
+    web.close();
+    web.closeAllConnections();
+    await server.stop();
+  });
 
   beforeEach(async () => {
     // The examples say host, user, database and password; where the test's server listens, the environment says.
-    Object.assign(process.env, { PGPORT: String(port), PGHOST: '127.0.0.1', PGUSER: 'me', PGPASSWORD: 'secret', PGDATABASE: 'mydb' });
+    const there = { PGHOST: '127.0.0.1', PGPORT: String(port), PGUSER: 'me', PGPASSWORD: 'secret', PGDATABASE: 'mydb' };
+    Object.assign(process.env, there);
     client = new quickgres.Client();
     await client.connect();
   });
@@ -47,9 +65,11 @@ describe('README.md', () => {
   for (const { code, line } of examples()) {
     it(`runs the example at line ${line} as printed`, async () => {
       const imported = code.includes('require(') && /const \{[^}]*\bClient\b[^}]*\} = require\('quickgres'\)/.test(code);
-      const ownClient = /(?:const|let) client\b/.test(code);
-      const names = { require, assert, console: quiet, ...(imported ? {} : quickgres), ...(ownClient ? {} : { client }) };
-      await new AsyncFunction(...Object.keys(names), code)(...Object.values(names));
+      const ownClient = /(?:const|let) client\b|import \{[^}]*\bClient\b/.test(code);
+      const fetchHere = url => fetch(new URL(url, `http://127.0.0.1:${web.address().port}`));
+      const arrayBuffer = await (await fetchHere('/rows')).arrayBuffer();
+      const names = { require, assert, fetch: fetchHere, arrayBuffer, config: {}, console: quiet, ...(imported || /import \{/.test(code) ? {} : quickgres), ...(ownClient ? {} : { client }) };
+      await new AsyncFunction(...Object.keys(names), withoutImports(code))(...Object.values(names));
     });
   }
 
