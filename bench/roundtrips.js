@@ -4,8 +4,8 @@
 //
 //     node roundtrips.js            a Markdown table of Quickgres, pg and postgres
 //
-// Each client is told all it can be told: Quickgres and nobody else has require_auth, by which it need not wait to be
-// asked. Where a client needs another number for a first query with a parameter, that number follows in brackets.
+// Each client is told all it can be told: Quickgres and nobody else has require_auth, by which it need not wait
+// to be asked. Where a first query with a parameter takes another number, that follows in brackets.
 
 const pg = require('pg');
 const postgres = require('postgres');
@@ -63,7 +63,8 @@ const CLIENTS = {
 
   async postgres({ place, user, tls, values }) {
     const sql = postgres({
-      ...place, username: user, ssl: tls && { rejectUnauthorized: false }, sslnegotiation: tls, max: 1, fetch_types: false
+      ...place, username: user, ssl: tls && { rejectUnauthorized: false }, sslnegotiation: tls,
+      max: 1, fetch_types: false
     });
     const [{ n }] = await sql.unsafe(values ? PARAMETERIZED : TEXT, values);
     sql.end({ timeout: 0 }).catch(() => {});

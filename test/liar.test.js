@@ -458,7 +458,8 @@ describe('A lying server', () => {
           conversation.say(SAY.error('28000', 'try it without TLS'));
         },
         async fake => {
-          const error = await failure({ ...fake.config, password: PASSWORD, sslmode: 'prefer', require_auth });
+          const config = { ...fake.config, password: PASSWORD, sslmode: 'prefer', require_auth };
+          const error = await failure(config);
           assert.equal(error.message, 'try it without TLS');
           assert.equal(fake.conversations.length, 1);
         }
