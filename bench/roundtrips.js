@@ -96,8 +96,8 @@ async function main() {
     tls: true,
     users: { trust: {}, password: secret, scram: secret, md5: { ...secret, encryption: 'md5' } },
     hba: [
-      'local all all trust', 'host all trust all trust', 'host all password all password', 'host all md5 all md5',
-      'host all scram all scram-sha-256'
+      'local all all trust', 'host all trust all trust', 'host all password all password',
+      'host all md5 all md5', 'host all scram all scram-sha-256'
     ]
   });
   const proxy = await startProxy({ target: server, delay: DELAY });
