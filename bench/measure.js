@@ -1,11 +1,13 @@
 'use strict';
 
-// One measurement in a process of its own: argv[2] is its description, JSON; the result is a line of JSON.
+// One measurement, in a process of its own. Its description comes as JSON in the file argv[2] names; what it
+// has found goes out as a line of JSON: { operations, seconds, user, system, memory } (CPU in microseconds,
+// memory in KiB), { cannot: reason } or { failed: message }.
 
 const fs = require('node:fs');
 const workloads = require('./workloads');
 
-/** The process's largest resident size so far, in KiB. */
+/** The largest resident size of this process so far, in KiB. */
 function peakMemory() {
   try {
     return Number(/VmHWM:\s+(\d+)/.exec(fs.readFileSync('/proc/self/status', 'utf8'))[1]);
@@ -14,35 +16,86 @@ function peakMemory() {
   }
 }
 
-async function main({ client, workload: name, target, warmup, duration, rows, ids }) {
-  const workload = workloads[name];
-  const session = await require(`./clients/${client}`).open(target);
-  if (workload.needs && !session[workload.needs]) {
-    await session.end();
-    return { cannot: workload.needs };
+/** What is in use after a garbage collection, in KiB. */
+function usedMemory() {
+  if (typeof Bun !== 'undefined') {
+    Bun.gc(true);
+    return process.memoryUsage().rss / 1024;
   }
-  const context = { ids, rows };
-  const repeat = async seconds => {
-    const start = performance.now();
-    let turns = 0;
-    do {
-      await workload.turn(session, context);
-      turns++;
-    } while (performance.now() - start < seconds * 1000);
-    return { turns, seconds: (performance.now() - start) / 1000 };
-  };
-  await repeat(warmup);
+  global.gc();
+  const { heapUsed, external } = process.memoryUsage();
+  return (heapUsed + external) / 1024;
+}
+
+/** Calls `turn` again and again, for so many seconds. */
+async function repeat(turn, seconds) {
+  const start = performance.now();
+  let count = 0;
+  do {
+    await turn();
+    count++;
+  } while (performance.now() - start < seconds * 1000);
+  return count;
+}
+
+/** Does `work` and tells what it took. */
+async function measure(work) {
+  const start = performance.now();
   const before = process.cpuUsage();
-  const { turns, seconds } = await repeat(duration);
+  const turns = await work();
   const { user, system } = process.cpuUsage(before);
-  const operations = turns * (workload.operations === 'rows' ? rows : workload.operations);
-  const result = { operations, seconds, cpu: user + system, user, system, memory: peakMemory() };
-  await session.end();
+  return { turns, user, system, seconds: (performance.now() - start) / 1000 };
+}
+
+/** What turns are done with: a session, a list of them, or the client itself. */
+function openSessions(workload, adapter, target) {
+  if (workload.own) return adapter;
+  if (!workload.connections) return adapter.open(target);
+  return Promise.all(Array.from({ length: workload.connections }, () => adapter.open(target)));
+}
+
+const METHODS = { 'select-batch': 'batch', 'rows-binary': 'read', cursor: 'cursor' };
+
+async function main(spec) {
+  const workload = workloads[spec.workload];
+  const adapter = require(`./clients/${spec.client}`);
+  const context = { ...spec, adapter };
+  const sessions = await openSessions(workload, adapter, spec.target);
+  const method = METHODS[spec.workload];
+  if (method && !sessions[method]) return { cannot: `has no ${method}` };
+  const turn = () => workload.turn(sessions, context);
+
+  let result;
+  if (workload.once) {
+    if (!workload.own) await warm(sessions, context, spec.warmup);
+    const used = workload.kept ? usedMemory() : 0;
+    result = await measure(async () => {
+      await turn();
+      return 1;
+    });
+    result.memory = workload.kept ? usedMemory() - used : peakMemory();
+  } else {
+    await repeat(turn, spec.warmup);
+    result = await measure(() => repeat(turn, spec.seconds));
+    result.memory = peakMemory();
+  }
+  const { operations } = workload;
+  result.operations = result.turns * (typeof operations === 'number' ? operations : context[operations]);
+  if (workload.close) await workload.close(context);
+  if (!workload.own) await Promise.all([sessions].flat().map(session => session.end()));
   return result;
 }
 
-main(JSON.parse(process.argv[2])).then(result => {
+/** What is done once is not to be measured cold. */
+async function warm(session, context, seconds) {
+  await repeat(() => workloads['select-pipelined'].turn(session, context), seconds);
+}
+
+/** Writes the result, and ends whatever is still open. */
+function finish(result) {
   process.stdout.write(`${JSON.stringify(result)}\n`, () => process.exit(0));
-}, error => {
-  process.stderr.write(`${error.stack}\n`, () => process.exit(1));
+}
+
+main(JSON.parse(fs.readFileSync(process.argv[2]))).then(finish, error => {
+  finish({ failed: String(error && error.message || error) });
 });

@@ -1,62 +1,288 @@
 'use strict';
 
-const { spawn } = require('node:child_process');
+// The command: see README.md.
+
+const { execFileSync, spawn } = require('node:child_process');
+const fs = require('node:fs');
+const os = require('node:os');
 const path = require('node:path');
-const { startServer } = require('pg-test-fixtures');
+const { parseArgs } = require('node:util');
+const { openDatabase } = require('./database');
+const { compileLibpq } = require('./libpq');
+const { Progress } = require('./progress');
+const report = require('./report');
 const workloads = require('./workloads');
 
-const BUN = path.join(__dirname, 'node_modules/bun/bin/bun.exe');
-const CLIENTS = ['floor', 'quickgres', 'pg-pipeline', 'postgres', 'bun'];
+const CLIENTS = ['floor', 'libpq', 'quickgres', 'module', 'pg', 'pg-pipeline', 'postgres', 'bun'];
+const LINKS = ['unix', 'tcp', 'tls', 'link'];
 
-function option(name, fallback) {
-  const index = process.argv.indexOf(`--${name}`);
-  return index < 0 ? fallback : process.argv[index + 1];
+const FULL = { rounds: 5, warmup: 0.5, seconds: 1, rows: 300000, pending: 1000000, timeout: 180 };
+const QUICK = { rounds: 1, warmup: 0.001, seconds: 0.001, rows: 10000, pending: 10000, timeout: 10 };
+
+/** A quick run leaves out what does not fit into so many seconds. */
+const QUICK_SECONDS = 52;
+
+const HELP = `npm run bench -- [options]
+  --quick           everything, but small: done in a minute, and good for nothing but to see that it works
+  --only NAME,…     workloads, each with the link it goes over if you like: rows-objects,select-pipelined@tls
+  --clients NAME,…  ${CLIENTS.join(', ')}
+  --module PATH     a module with Quickgres's interface, measured as client "module"
+  --rounds N        times that each measurement is made (${FULL.rounds})
+  --seconds S       that each measurement takes (${FULL.seconds}), after
+  --warmup S        of the same that do not count (${FULL.warmup})
+  --rows N          rows of the large results (${FULL.rows})
+  --pending N       queries pending at once (${FULL.pending})
+  --timeout S       after which a measurement is given up (${FULL.timeout})
+  --out DIRECTORY   of the results (results)
+  --list            workloads and clients, and nothing else
+Links: ${LINKS.join(', ')}.`;
+
+const number = { type: 'string' };
+const OPTIONS = {
+  quick: { type: 'boolean' },
+  list: { type: 'boolean' },
+  help: { type: 'boolean' },
+  only: { type: 'string' },
+  clients: { type: 'string' },
+  module: { type: 'string' },
+  out: { type: 'string', default: path.join(__dirname, 'results') },
+  rounds: number, seconds: number, warmup: number, rows: number, pending: number, timeout: number
+};
+
+/** The command line, checked. */
+function readOptions() {
+  const { values } = parseArgs({ options: OPTIONS });
+  const options = { ...values.quick ? QUICK : FULL, ...values };
+  for (const name of Object.keys(FULL)) {
+    options[name] = Number(options[name]);
+    if (!(options[name] > 0)) throw new Error(`--${name} must be a positive number`);
+  }
+  options.module = values.module && path.resolve(values.module);
+  options.clients = (values.clients || CLIENTS.join()).split(',');
+  if (!options.module) options.clients = options.clients.filter(name => name !== 'module');
+  else if (!options.clients.includes('module')) options.clients.push('module');
+  for (const name of options.clients) if (!CLIENTS.includes(name)) throw new Error(`no client ${name}`);
+  options.tables = values.only ? values.only.split(',').map(chosen) : Object.entries(workloads)
+    .flatMap(([workload, { links }]) => links.map(link => ({ workload, link })));
+  options.name = values.quick ? 'quick' : values.only || values.clients ? 'partial' : 'results';
+  return options;
 }
-const median = values => values.slice().sort((a, b) => a - b)[values.length >> 1];
 
-function measure(spec) {
-  const command = spec.client === 'bun' ? BUN : process.execPath;
-  const child = spawn(command, [path.join(__dirname, 'measure.js'), JSON.stringify(spec)], { stdio: ['ignore', 'pipe', 'inherit'] });
-  let out = '';
-  child.stdout.on('data', chunk => { out += chunk; });
-  const timer = setTimeout(() => child.kill('SIGKILL'), 60000);
-  return new Promise(resolve => child.on('close', () => {
-    clearTimeout(timer);
-    try { resolve(JSON.parse(out)); } catch { resolve({ failed: true }); }
-  }));
+/** A workload as --only names it. */
+function chosen(name) {
+  const [workload, where] = name.split('@');
+  if (!workloads[workload]) throw new Error(`no workload ${workload}: see --list`);
+  const link = where || workloads[workload].links[0];
+  if (!LINKS.includes(link)) throw new Error(`no link ${link}`);
+  return { workload, link };
+}
+
+/** Bun's program, if it is there. */
+function findBun() {
+  const bun = path.join(path.dirname(require.resolve('bun/package.json')), 'bin/bun.exe');
+  try {
+    return { program: bun, version: execFileSync(bun, ['--version'], { encoding: 'utf8' }).trim() };
+  } catch {
+    return { missing: 'Bun is not installed' };
+  }
+}
+
+/** What runs a client: `{ command, version }`, or `{ missing: reason }`. */
+function findRunners(temporary, options) {
+  const version = name => require('./package.json').devDependencies[name];
+  const bun = findBun();
+  const node = { command: [process.execPath] };
+  const runners = {
+    floor: { ...node, version: process.version.slice(1) },
+    quickgres: { ...node, version: require('../package.json').version },
+    module: { ...node, version: '' },
+    pg: { ...node, version: version('pg') },
+    'pg-pipeline': { ...node, version: version('pg') },
+    postgres: { ...node, version: version('postgres') },
+    bun: bun.missing ? bun : { command: [bun.program], version: bun.version }
+  };
+  if (options.clients.includes('libpq')) runners.libpq = compileLibpq(temporary);
+  return runners;
+}
+
+/**
+ * Runs a program that prints a line of JSON.
+ * @param {string[]} command
+ * @param {number} timeout seconds
+ * @param {object} env
+ */
+function runProgram([program, ...args], timeout, env) {
+  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], env });
+  const output = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr']) child[name].on('data', chunk => { output[name] += chunk; });
+  let late = false;
+  const timer = setTimeout(() => {
+    late = true;
+    child.kill('SIGKILL');
+  }, timeout * 1000);
+  return new Promise(resolve => {
+    child.on('error', error => resolve({ failed: error.message }));
+    child.on('close', (code, signal) => {
+      clearTimeout(timer);
+      if (late) return resolve({ failed: `not done in ${timeout} s` });
+      try {
+        return resolve(JSON.parse(output.stdout));
+      } catch {
+        return resolve({ failed: whatFailed(output.stderr) || `ended by ${signal || code}` });
+      }
+    });
+  });
+}
+
+/** What a program that crashed has said. */
+function whatFailed(stderr) {
+  if (/heap out of memory/.test(stderr)) return 'out of memory';
+  const [line] = /^\S*Error\b.*$/m.exec(stderr) || [''];
+  return line;
+}
+
+/** Sums of what several processes have found that ran side by side. */
+function together(results) {
+  const bad = results.find(result => !result.operations);
+  if (bad) return bad;
+  const sum = value => results.reduce((total, result) => total + value(result), 0);
+  const operations = sum(result => result.operations);
+  return {
+    operations,
+    seconds: operations / sum(result => result.operations / result.seconds),
+    user: sum(result => result.user),
+    system: sum(result => result.system),
+    memory: sum(result => result.memory)
+  };
+}
+
+class Bench {
+  constructor(options, temporary) {
+    this.options = options;
+    this.temporary = temporary;
+    this.runners = findRunners(temporary, options);
+    this.adapters = {};
+    for (const name of options.clients) this.adapters[name] = require(`./clients/${name}`);
+  }
+
+  /** Why a client does not do a workload, if it does not. */
+  cannot(client, { workload, link }) {
+    const { missing } = this.runners[client];
+    const { cannot = {} } = this.adapters[client];
+    return missing || cannot[workload] || cannot[`${workload}@${link}`];
+  }
+
+  /** One measurement. */
+  async measure(client, { workload: name, link }) {
+    const { warmup, seconds, rows, pending, timeout } = this.options;
+    const { ids, targets } = this.database;
+    const workload = workloads[name];
+    const target = { ...targets[link], ...workload.login };
+    const spec = { client, workload: name, target, ids, rows, pending, warmup, seconds };
+    const file = path.join(this.temporary, 'measurement.json');
+    fs.writeFileSync(file, JSON.stringify({ ...spec, temporary: this.temporary }));
+    if (workload.before) await this.database.sql(workload.before);
+    const { command, args } = this.runners[client];
+    const flags = workload.kept && client !== 'bun' ? ['--expose-gc'] : [];
+    const line = args ? [...command, ...args(spec)]
+      : [...command, ...flags, path.join(__dirname, 'measure.js'), file];
+    const env = { ...process.env, BENCH_MODULE: this.options.module || '', BENCH_NODE: process.execPath };
+    const processes = Array.from({ length: workload.processes || 1 }, () => runProgram(line, timeout, env));
+    return together(await Promise.all(processes));
+  }
+
+  /** All measurements of one table, clients in turn, the other way round in every second round. */
+  async table({ workload, link }, progress) {
+    const place = { workload, link };
+    const runs = Object.fromEntries(this.options.clients.map(client => [client, []]));
+    const failed = {};
+    for (let round = 0; round < this.options.rounds; round++) {
+      const order = this.options.clients.filter(client => !this.cannot(client, place));
+      for (const client of round % 2 ? order.reverse() : order) {
+        progress.step(`${workload}${link === 'unix' ? '' : `@${link}`} · ${client} · round ${round + 1}`);
+        if (failed[client] || this.outOfTime()) continue;
+        const result = await this.measure(client, place);
+        if (result.operations) runs[client].push(result);
+        else failed[client] = result.cannot || result.failed;
+      }
+    }
+    return report.table(place, this.options, this.options.clients.map(client => ({
+      client,
+      label: (this.adapters[client].labels || {})[workload] || this.adapters[client].label,
+      runs: runs[client],
+      cannot: this.cannot(client, place) || failed[client] || (runs[client].length ? undefined : 'no time left')
+    })));
+  }
+
+  outOfTime() {
+    return this.options.quick && (performance.now() - this.started) / 1000 > QUICK_SECONDS;
+  }
+
+  /** Runs everything, prints the tables as they come, writes them at the end. */
+  async run() {
+    this.started = performance.now();
+    const { tables: places, clients, rounds, rows } = this.options;
+    const steps = places.map(place => clients.filter(client => !this.cannot(client, place)).length * rounds);
+    const progress = new Progress(steps.reduce((sum, count) => sum + count, 0));
+    progress.say('starting PostgreSQL, loading the data');
+    this.database = await openDatabase(rows);
+    const tables = [];
+    try {
+      for (const place of places) {
+        const table = await this.table(place, progress);
+        tables.push(table);
+        progress.clear();
+        console.log(`\n${report.text(table)}`);
+      }
+    } finally {
+      progress.clear();
+      await this.database.stop();
+    }
+    const results = { machine: this.machine(), options: this.settings(), tables };
+    report.write(results, this.options.out, this.options.name);
+    console.log(`\n${report.aims(tables)}\n${path.relative('.', this.options.out) || '.'}/${this.options.name}` +
+      '.json, .md and .svg have been written.');
+  }
+
+  settings() {
+    return Object.fromEntries(Object.keys(FULL).map(name => [name, this.options[name]]));
+  }
+
+  machine() {
+    const [{ model }] = os.cpus();
+    const versions = this.options.clients.map(name => [name, this.runners[name].version || this.runners[name].missing]);
+    return {
+      cpu: `${os.cpus().length} × ${model.trim()}`,
+      memory: `${Math.round(os.totalmem() / 2 ** 30)} GiB`,
+      system: `${os.type()} ${os.release()}`,
+      node: process.version,
+      postgresql: this.database.version,
+      load: os.loadavg()[0].toFixed(1),
+      versions: Object.fromEntries(versions),
+      date: new Date().toISOString().slice(0, 10)
+    };
+  }
 }
 
 async function main() {
-  const rounds = Number(option('rounds', 3));
-  const names = option('only', Object.keys(workloads).join()).split(',');
-  const clients = option('clients', CLIENTS.join()).split(',');
-  const rows = 300000;
-  const server = await startServer({ sample: 10000, settings: { shared_buffers: '256MB' } });
-  await server.sql(`CREATE TABLE wide_text AS SELECT n::text AS c1, (n * 7919::bigint)::text AS c2, 'User ' || n AS c3,
-    n || '@example.com' AS c4, (n % 100)::text AS c5, (n % 2 = 0)::text AS c6, (n / 7.0)::numeric(10, 2)::text AS c7,
-    '2024-01-01'::date + (n % 365) || '' AS c8, 'note ' || n % 1000 AS c9, md5(n::text) AS c10
-    FROM generate_series(1, ${rows}) AS n`);
-  const ids = (await server.sql('SELECT id FROM users LIMIT 1000')).map(row => row.id);
-  const target = { path: server.socketPath, port: server.port, user: server.user, database: server.database };
-  for (const name of names) {
-    const all = Object.fromEntries(clients.map(client => [client, []]));
-    for (let round = 0; round < rounds; round++) {
-      for (const client of round % 2 ? clients.slice().reverse() : clients) {
-        process.stderr.write(`\r${name} ${client} ${round + 1}/${rounds}          `);
-        const result = await measure({ client, workload: name, target, warmup: Number(option('warmup', 0.5)), duration: Number(option('seconds', 1)), rows, ids });
-        if (result.operations) all[client].push(result);
-      }
+  const options = readOptions();
+  if (options.help) return console.log(HELP);
+  if (options.list) {
+    for (const [name, { title, links }] of Object.entries(workloads)) {
+      console.log(`${name.padEnd(20)} ${links.join(' ').padEnd(14)} ${report.title(title, options)}`);
     }
-    process.stderr.write('\r');
-    console.log(`\n${workloads[name].title}`);
-    for (const client of clients) {
-      const runs = all[client];
-      if (!runs.length) { console.log(`${client.padEnd(14)} cannot`); continue; }
-      const cpu = runs.map(r => r.cpu / r.operations);
-      console.log(`${client.padEnd(14)} ${(median(cpu)).toFixed(3)} µs CPU/op (${cpu.map(c => c.toFixed(3)).join(' ')}; user ${median(runs.map(r => r.user / r.operations)).toFixed(3)})  ${
-        Math.round(median(runs.map(r => r.operations / r.seconds)))} op/s  ${Math.round(median(runs.map(r => r.memory)) / 1024)} MiB`);
-    }
+    return console.log(`\nclients: ${CLIENTS.join(', ')}`);
   }
-  await server.stop();
+  const temporary = fs.mkdtempSync(path.join(os.tmpdir(), 'quickgres-bench-'));
+  try {
+    process.env.BENCH_MODULE = options.module || '';
+    await new Bench(options, temporary).run();
+  } finally {
+    fs.rmSync(temporary, { recursive: true, force: true });
+  }
 }
-main();
+
+main().catch(error => {
+  console.error(error.stack);
+  process.exitCode = 1;
+});

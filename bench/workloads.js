@@ -1,52 +1,289 @@
 'use strict';
 
-/** Each workload: `operations` of one turn, and `turn(session, ids)`. */
+// What is measured. A workload has
+//   title       of its table
+//   links       where it is measured unless --only says otherwise: unix, tcp, tls, link (a slow one)
+//   operations  what one turn counts for: a number, or 'rows' or 'pending' of the context
+//   turn        one turn; it throws where the result is not what it must be
+// and, where it is not a matter of course,
+//   once        the turn is done once and not repeated
+//   own         the turn opens its connections itself
+//   processes, connections   how many there are of each
+//   login       what to connect with, where it is not the user that needs no password
+//   before      SQL that is run before
+//   kept        what memory is: after a garbage collection, what the result holds
+//   aims        for what our CPU per operation is divided by that of the client: at most so much
+//
+// `session` is a client's, see README.md. `context` has ids, rows, pending, target, adapter.
+
+const { STATEMENTS: S, OWNERS, SECRET } = require('./database');
+const { nullWritable, fileWritable, HttpReader, copyChunks, copyLines } = require('./streams');
+
+const IN_FLIGHT = 1000;
+const BATCH = 100;
+const SESSIONS = 200; // in flight on each connection
+const CURSOR = 1000;
+
+/** @throws {Error} unless both are the same */
+function expect(actual, expected, what) {
+  if (actual !== expected) throw new Error(`${what}: ${actual}, not ${expected}`);
+}
+
+/** Sends one query for each list of values, without waiting in between, and waits for all. */
+function burst(session, statement, lists) {
+  if (session.burst) return session.burst(statement, lists);
+  return Promise.all(lists.map(values => session.query(statement, values)));
+}
+
+const makeValues = context => context.values || (context.values = context.ids.map(id => [id]));
+
+/** The first row's column, where the client has rows. */
+function checkId(session, result, id) {
+  if (session.rows) expect(session.rows(result)[0].id, id, 'id');
+}
+
+/** A workload that reads all rows, then does something with them. */
+function readingRows(title, as, use = () => {}, more) {
+  return {
+    title: `{rows} ten-column rows, ${title}`,
+    operations: 'rows',
+    async turn(session, context) {
+      const rows = await session.read(as === 'binary' || as === 'decoded' ? S.typed : S.rows, as);
+      expect(typeof rows === 'number' ? rows : rows.length, context.rows, 'rows');
+      use(rows, context);
+    },
+    ...more
+  };
+}
+
+/** A workload that writes all rows to a stream. */
+const passing = (title, writable, more) => ({
+  title: `{rows} ten-column rows, passed on to ${title}`,
+  operations: 'rows',
+  async turn(session, context) {
+    const stream = writable(context);
+    await session.passTo(stream, S.rows);
+    expect(stream.bytesTaken > context.rows * 60, true, 'enough bytes');
+  },
+  ...more
+});
+
 module.exports = {
   'select-pipelined': {
     title: 'Point select, pipelined: 1,000 in flight, a Sync each',
-    operations: 1000,
-    async turn(session, { ids }) {
-      if (session.selects) return session.selects(ids);
-      const results = await Promise.all(ids.map(id => session.select(id)));
-      if (session.value(results[999]) !== ids[999]) throw new Error('wrong row');
-    }
+    links: ['unix', 'tls', 'link'],
+    operations: IN_FLIGHT,
+    async turn(session, context) {
+      const results = await burst(session, S.select, makeValues(context));
+      checkId(session, results && results[IN_FLIGHT - 1], context.ids[IN_FLIGHT - 1]);
+    },
+    aims: { floor: 1.35, postgres: 0.45, 'pg-pipeline': 0.35, bun: 1 }
   },
+
   'select-batch': {
-    title: 'Point select, batch of 100',
-    operations: 1000,
-    needs: 'batch',
-    async turn(session, { ids }) {
-      for (let i = 0; i < 1000; i += 100) {
-        await session.batch(ids.slice(i, i + 100));
+    title: 'Point select, batches of 100 with one Sync',
+    links: ['unix', 'link'],
+    operations: IN_FLIGHT,
+    async turn(session, context) {
+      const values = makeValues(context);
+      for (let i = 0; i < IN_FLIGHT; i += BATCH) {
+        const results = await session.batch(S.select, values.slice(i, i + BATCH));
+        checkId(session, results && results[0], context.ids[i]);
       }
+    },
+    aims: { floor: 1.7 }
+  },
+
+  'select-sequential': {
+    title: 'Point select, one after the other',
+    links: ['unix', 'tls'],
+    operations: 100,
+    async turn(session, context) {
+      const values = makeValues(context);
+      for (let i = 0; i < 100; i++) {
+        if (session.burst) await session.burst(S.select, [values[i]]);
+        else checkId(session, await session.query(S.select, values[i]), context.ids[i]);
+      }
+    },
+    aims: { 'pg-pipeline': 1, pg: 1, postgres: 1, bun: 1 }
+  },
+
+  'insert-pipelined': {
+    title: 'Insert, pipelined: 1,000 in flight, a Sync each',
+    operations: IN_FLIGHT,
+    before: 'TRUNCATE inserted',
+    turn(session, context) {
+      const lists = context.inserts ||
+        (context.inserts = context.ids.map((id, index) => [String(index), `name of ${id}`]));
+      return burst(session, S.insert, lists);
     }
   },
-  'rows-untouched': {
-    title: '300,000 ten-column rows, untouched',
-    operations: 'rows',
-    needs: 'readRows',
-    async turn(session, { rows }) {
-      const result = await session.readRows();
-      if ((result.length ?? result) !== rows) throw new Error(`${result.length} rows`);
+
+  sessions: {
+    title: 'Session: select then update, 2 processes of 4 connections, 200 sessions in flight on each',
+    operations: 4 * SESSIONS,
+    processes: 2,
+    connections: 4,
+    async turn(sessions, context) {
+      const one = async (session, id) => {
+        const [row] = session.rows(await session.query(S.owner, [id]));
+        const data = row.data.slice(1) + row.data[0];
+        await session.query(S.update, [data, String(row.id)]);
+      };
+      context.next = (context.next || 0) + SESSIONS * sessions.length;
+      await Promise.all(sessions.map((session, index) => {
+        const ids = Array.from({ length: SESSIONS }, (_, i) =>
+          String(1 + (context.next + index * SESSIONS + i) % OWNERS));
+        if (session.burst) {
+          return session.burst(S.owner, ids.map(id => [id])).then(() =>
+            session.burst(S.update, ids.map(id => ['0123456789abcdef'.repeat(4), id])));
+        }
+        return Promise.all(ids.map(id => one(session, id)));
+      }));
     }
   },
-  'rows-objects': {
-    title: '300,000 ten-column rows, as objects',
+
+  'rows-untouched': readingRows('untouched', 'rows', undefined, {
+    links: ['unix', 'tls'],
+    aims: { floor: 2, pg: 0.3, 'pg-pipeline': 0.3, postgres: 0.25, bun: 1 }
+  }),
+
+  'rows-one-column': readingRows('one column read', 'rows', rows => {
+    if (typeof rows === 'number') return;
+    let length = 0;
+    for (const row of rows) length += row.c5.length;
+    expect(length > 0, true, 'a length');
+  }, { aims: { floor: 3 } }),
+
+  'rows-all-columns': readingRows('all columns read', 'rows', rows => {
+    let length = 0;
+    for (const row of rows) {
+      length += row.c1.length + row.c2.length + row.c3.length + row.c4.length + row.c5.length +
+        row.c6.length + row.c7.length + row.c8.length + row.c9.length + row.c10.length;
+    }
+    expect(length > 0, true, 'a length');
+  }),
+
+  'rows-objects': readingRows('as objects of strings', 'objects', (rows, context) => {
+    expect(rows[context.rows - 1].c10.length, 32, 'length of c10');
+  }, { aims: { pg: 0.6, 'pg-pipeline': 0.6, postgres: 0.5 } }),
+
+  'rows-arrays': readingRows('as arrays of strings', 'arrays', (rows, context) => {
+    expect(rows[context.rows - 1][9].length, 32, 'length of the last column');
+  }),
+
+  'rows-decoded': readingRows('ten types, as objects of JavaScript values', 'decoded', (rows, context) => {
+    expect(typeof rows[context.rows - 1].id, 'number', 'type of id');
+  }),
+
+  'rows-binary': readingRows('ten types, binary format, untouched', 'binary'),
+
+  'rows-kept': readingRows('untouched and kept; memory after a garbage collection', 'rows', (rows, context) => {
+    context.kept = rows;
+  }, { once: true, kept: true }),
+
+  'pass-null': passing('a null Writable', nullWritable, { aims: { floor: 1.25 } }),
+  'pass-file': passing('a file', fileWritable),
+  'pass-http': {
+    title: '{rows} ten-column rows, passed on to an HTTP response',
     operations: 'rows',
-    needs: 'readObjects',
-    async turn(session, { rows }) {
-      const result = await session.readObjects();
-      if (result.length !== rows || result[rows - 1].c1 === undefined) throw new Error(`${result.length} rows`);
+    async turn(session, context) {
+      const http = context.http || (context.http = await HttpReader.start(context.temporary));
+      const [response, answer] = await http.request();
+      await session.passTo(response, S.rows);
+      expect(await answer > context.rows * 60, true, 'enough bytes');
+    },
+    close: context => context.http && context.http.stop()
+  },
+
+  'copy-out': {
+    title: 'COPY TO STDOUT of {rows} rows',
+    operations: 'rows',
+    async turn(session, context) {
+      const sink = nullWritable();
+      await session.copyOut(S.copyOut, sink);
+      expect(sink.bytesTaken > context.rows * 60, true, 'enough bytes');
+    },
+    aims: { floor: 1.25, pg: 0.5 }
+  },
+
+  'copy-in': {
+    title: 'COPY FROM STDIN of {rows} rows, written as a file is read',
+    operations: 'rows',
+    async turn(session, context) {
+      const chunks = context.chunks || (context.chunks = copyChunks(context.rows));
+      await session.copyIn(S.copyIn, chunks);
+    },
+    aims: { floor: 1.25, pg: 0.5 }
+  },
+
+  'copy-in-rows': {
+    title: 'COPY FROM STDIN of {rows} rows, each written by itself',
+    operations: 'rows',
+    async turn(session, context) {
+      const lines = context.lines || (context.lines = copyLines(context.rows));
+      await session.copyIn(S.copyIn, lines);
+    },
+    aims: { floor: 1.25, pg: 0.5 }
+  },
+
+  cursor: {
+    title: '{rows} ten-column rows, 1,000 at a time (cursor)',
+    operations: 'rows',
+    async turn(session, context) {
+      let count = 0;
+      await session.cursor(S.rows, CURSOR, rows => { count += rows; });
+      expect(count, context.rows, 'rows');
     }
   },
-  'rows-one-column': {
-    title: '300,000 ten-column rows, one column read',
-    operations: 'rows',
-    needs: 'value',
-    async turn(session, { rows }) {
-      let length = 0;
-      for (const row of await session.readRows()) length += row.c5.length;
-      if (!(length > 0)) throw new Error('nothing read');
+
+  connect: {
+    title: 'Connect, select one row, close',
+    links: ['unix', 'tls', 'link'],
+    operations: 1,
+    own: true,
+    login: { auth: 'none' },
+    async turn(adapter, context) {
+      const id = await adapter.firstRow(context.target, S.select, [context.ids[0]]);
+      if (id !== undefined) expect(id, context.ids[0], 'id');
     }
+  },
+
+  'connect-scram': {
+    title: 'Connect with SCRAM-SHA-256, select one row, close',
+    links: ['tcp', 'link'],
+    operations: 1,
+    own: true,
+    login: { user: 'scram', password: SECRET, auth: 'scram-sha-256' },
+    turn: (adapter, context) => module.exports.connect.turn(adapter, context)
+  },
+
+  pending: {
+    title: '{pending} point selects pending at once',
+    operations: 'pending',
+    once: true,
+    async turn(session, context) {
+      const values = makeValues(context);
+      if (session.repeat) return session.repeat(S.select, values, context.pending);
+      let open = context.pending;
+      await new Promise((resolve, reject) => {
+        const done = () => { if (--open === 0) resolve(); };
+        for (let i = 0; i < context.pending; i++) {
+          session.query(S.select, values[i % IN_FLIGHT]).then(done, reject);
+        }
+      });
+    },
+    aims: { postgres: 0.5 }
+  },
+
+  require: {
+    title: 'Loading the library',
+    operations: 1,
+    once: true,
+    own: true,
+    cold: true,
+    turn: adapter => adapter.load()
   }
 };
+
+for (const workload of Object.values(module.exports)) workload.links = workload.links || ['unix'];

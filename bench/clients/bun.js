@@ -1,24 +1,59 @@
 'use strict';
 
-const { SELECT, ROWS } = require('../queries');
+// The SQL client that is part of Bun; it runs in Bun.
 
 class BunSession {
   constructor(sql) { this.sql = sql; }
-  select(id) { return this.sql.unsafe(SELECT, [id]).execute(); }
-  value(result) { return result[0].id; }
-  readRows() { return this.sql.unsafe(ROWS); }
-  readObjects() { return this.readRows(); }
+
+  // A query of Bun's is only sent when it is awaited or told to.
+  query({ text }, values) { return this.sql.unsafe(text, values).execute(); }
+  rows(result) { return result; }
+
+  read({ text }, as) {
+    const query = this.sql.unsafe(text);
+    return as === 'arrays' ? query.values() : query;
+  }
+
   end() { return this.sql.end(); }
 }
+
+function connect({ path, host, port, user, password, database, tls }) {
+  const { SQL } = require('bun');
+  const where = path ? { path } : { hostname: host };
+  const secure = tls ? { rejectUnauthorized: false } : undefined;
+  const login = { username: user, password, database };
+  return new SQL({ adapter: 'postgres', ...where, port, ...login, tls: secure, max: 1 });
+}
+
+const NO_STREAM = 'gives whole results only';
+const NO_COPY = 'no COPY';
 
 module.exports = {
   label: 'Bun SQL',
   runtime: 'bun',
-  async open({ path, host, port, user, database, tls }) {
-    const { SQL } = require('bun');
-    const sql = new SQL({ adapter: 'postgres', path, hostname: host, port, username: user, database, max: 1,
-      tls: tls ? { rejectUnauthorized: false } : undefined });
+  cannot: {
+    'select-batch': 'no shared Sync',
+    'rows-binary': 'chooses the format itself',
+    'pass-null': NO_STREAM,
+    'pass-file': NO_STREAM,
+    'pass-http': NO_STREAM,
+    cursor: NO_STREAM,
+    'copy-out': NO_COPY,
+    'copy-in': NO_COPY,
+    'copy-in-rows': NO_COPY,
+    require: 'part of the runtime'
+  },
+
+  async open(target) {
+    const sql = connect(target);
     await sql.connect();
     return new BunSession(sql);
+  },
+
+  async firstRow(target, { text }, values) {
+    const sql = connect(target);
+    const [row] = await sql.unsafe(text, values);
+    await sql.end();
+    return row.id;
   }
 };

@@ -1,146 +1,255 @@
 'use strict';
 
+// The floor: a bare socket, bytes that were made before, and a count of the frames that come back. It has no
+// promise, object or string for a query or a row: what JavaScript does on this machine at the very least.
+
 const net = require('node:net');
 const tls = require('node:tls');
-const { SELECT, ROWS } = require('../queries');
 
 const READ_BUFFER = 65536;
-const INT32 = value => { const bytes = Buffer.alloc(4); bytes.writeInt32BE(value); return bytes; };
-const INT16 = value => { const bytes = Buffer.alloc(2); bytes.writeInt16BE(value); return bytes; };
+const ERROR = 69, COMMAND_COMPLETE = 67, DATA_ROW = 68, COPY_IN = 71, SUSPENDED = 115, READY = 90;
+
+function int32(value) {
+  const bytes = Buffer.alloc(4);
+  bytes.writeInt32BE(value);
+  return bytes;
+}
+
+function int16(value) {
+  const bytes = Buffer.alloc(2);
+  bytes.writeInt16BE(value);
+  return bytes;
+}
+
 const cstring = text => Buffer.from(`${text}\0`);
 
-/** One frontend message. */
+/** A message of the protocol. */
 function message(type, ...parts) {
   const body = Buffer.concat(parts);
-  return Buffer.concat([Buffer.from(type), INT32(body.length + 4), body]);
+  return Buffer.concat([Buffer.from(type), int32(body.length + 4), body]);
 }
 
-const parse = (name, text) => message('P', cstring(name), cstring(text), INT16(0));
-const execute = message('E', cstring(''), INT32(0));
-const sync = message('S');
+const parse = (name, text) => message('P', cstring(name), cstring(text), int16(0));
+const execute = (rows = 0) => message('E', cstring(''), int32(rows));
+const SYNC = message('S');
+const FLUSH = message('H');
+
 function bind(name, values, format = 0) {
-  const encoded = values.flatMap(value => [INT32(Buffer.byteLength(value)), Buffer.from(value)]);
-  return message('B', cstring(''), cstring(name), INT16(0), INT16(values.length), ...encoded, INT16(1), INT16(format));
+  const encoded = values.flatMap(value => [int32(Buffer.byteLength(value)), Buffer.from(value)]);
+  const formats = [int16(1), int16(format)];
+  return message('B', cstring(''), cstring(name), int16(0), int16(values.length), ...encoded, ...formats);
 }
 
-/**
- * A socket, bytes that were prepared before, and a count of the frames that come back. Nothing that does the
- * same work from JavaScript can cost less.
- */
+function startup({ user, database }) {
+  const parameters = Buffer.concat(['user', user, 'database', database, ''].map(cstring));
+  return Buffer.concat([int32(parameters.length + 8), int32(196608), parameters]);
+}
+
 class FloorSession {
-  constructor() {
-    this.rows = 0;
+  constructor(target) {
+    this.frames = 0; // DataRow
     this._ready = 0; // ReadyForQuery still to come
     this._resolve = null;
     this._reject = null;
-    this._held = Buffer.alloc(0);
-    this._skip = 0; // bytes of a frame whose beginning was counted
-    this._flights = new Map();
-    const memory = Buffer.allocUnsafeSlow(READ_BUFFER);
-    this.onread = {
-      buffer: memory,
-      callback: length => {
+    this._onother = null; // told of frames that are rare
+    this._sink = null; // where what is received goes as well
+    this._held = Buffer.alloc(0); // less than the five bytes that a frame begins with
+    this._skip = 0; // bytes still to come of a frame that was counted
+    this._bytes = new Map(); // what was made for an earlier turn
+    this._prepared = new Set();
+    this._memory = Buffer.allocUnsafeSlow(READ_BUFFER);
+    this._kept = false;
+    this.socket = this._connect(target);
+  }
+
+  _connect({ path, host, port, tls: secure }) {
+    const onread = {
+      buffer: () => {
+        if (this._kept) this._memory = Buffer.allocUnsafeSlow(READ_BUFFER);
+        this._kept = false;
+        return this._memory;
+      },
+      callback: (length, memory) => {
         this._read(memory, length);
         return true;
       }
     };
-  }
-
-  static async open({ path, host, port, user, database, tls: secure }) {
-    const session = new FloorSession();
-    const { onread } = session;
     const socket = secure
       ? tls.connect({ host, port, onread, ALPNProtocols: ['postgresql'], rejectUnauthorized: false })
-      : net.connect(path ? { path, onread } : { host, port, onread, noDelay: true });
-    session.socket = socket;
+      : net.connect(path ? { path, onread } : { host, port, onread });
     socket.setNoDelay(true);
-    const parameters = Buffer.concat(['user', user, 'database', database, ''].map(cstring));
-    const startup = Buffer.concat([INT32(parameters.length + 8), INT32(196608), parameters]);
-    socket.on('error', error => session._reject && session._reject(error));
-    await new Promise((resolve, reject) => {
-      socket.once(secure ? 'secureConnect' : 'connect', resolve);
-      socket.once('error', reject);
-    });
-    await session.send(startup, 1);
-    await session.send(Buffer.concat([parse('select', SELECT), sync]), 1);
-    return session;
+    socket.on('error', error => this._fail(error));
+    socket.on('close', () => this._fail(new Error('the connection is closed')));
+    return socket;
   }
 
-  /** Writes bytes and waits for so many ReadyForQuery. */
-  send(bytes, ready) {
+  _fail(error) {
+    if (this._reject !== null) this._reject(error);
+  }
+
+  /** Resolves when so many ReadyForQuery have come. */
+  _wait(ready) {
     return new Promise((resolve, reject) => {
       this._ready = ready;
       this._resolve = resolve;
       this._reject = reject;
-      this.socket.write(bytes);
     });
+  }
+
+  _send(bytes, ready) {
+    this.socket.write(bytes);
+    return this._wait(ready);
   }
 
   _read(buf, length) {
     let pos = 0;
     if (this._held.length > 0) {
-      // A frame's five first bytes were cut apart.
-      const need = 5 - this._held.length;
-      this._held = Buffer.concat([this._held, buf.subarray(0, Math.min(need, length))]);
-      if (length < need) return;
-      const type = this._held[0];
-      this._skip = this._held.readInt32BE(1) - 4;
-      this._held = Buffer.alloc(0);
-      this._count(type);
-      pos = need;
+      const take = Math.min(5 - this._held.length, length);
+      this._held = Buffer.concat([this._held, buf.subarray(0, take)]);
+      pos = take;
+      if (this._held.length === 5) {
+        this._count(this._held[0]);
+        this._skip = this._held.readInt32BE(1) - 4;
+        this._held = Buffer.alloc(0);
+      }
     }
-    if (this._skip > 0) {
-      const skipped = Math.min(this._skip, length - pos);
-      this._skip -= skipped;
-      pos += skipped;
-    }
+    pos += this._skip;
+    let rows = 0;
     while (length - pos >= 5) {
       const type = buf[pos];
-      const end = pos + 1 + ((buf[pos + 1] << 24) | (buf[pos + 2] << 16) | (buf[pos + 3] << 8) | buf[pos + 4]);
-      if (type === 90) this._ready--;
-      else if (type === 68) this.rows++;
-      else if (type === 69) this._count(type);
-      pos = end;
+      pos += 1 + ((buf[pos + 1] << 24) | (buf[pos + 2] << 16) | (buf[pos + 3] << 8) | buf[pos + 4]);
+      if (type === DATA_ROW) rows++;
+      else if (type === READY) this._ready--;
+      else if (type === COMMAND_COMPLETE || type === ERROR || type === SUSPENDED || type === COPY_IN) {
+        this._count(type);
+      }
     }
-    if (pos > length) this._skip = pos - length;
-    else if (pos < length) this._held = Buffer.from(buf.subarray(pos, length));
-    // The last frame may be only begun; the byte that ends ReadyForQuery always comes with it in practice, but
-    // waiting for it costs nothing.
+    this.frames += rows;
+    this._skip = Math.max(0, pos - length);
+    if (pos < length) this._held = Buffer.from(buf.subarray(pos, length));
+    if (this._sink !== null) this._pass(buf.subarray(0, length));
     if (this._ready === 0 && this._skip === 0 && this._resolve !== null) {
       const resolve = this._resolve;
-      this._resolve = null;
+      this._resolve = this._reject = null;
       resolve();
     }
   }
 
   _count(type) {
-    if (type === 90) this._ready--;
-    else if (type === 68) this.rows++;
-    else if (type === 69) this._reject(new Error('the server reported an error'));
+    if (type === READY) this._ready--;
+    else if (type === DATA_ROW) this.frames++;
+    else if (type === ERROR) this._fail(new Error('the server has reported an error'));
+    else if (this._onother !== null) this._onother(type);
   }
 
-  /** Bytes made once for each list of ids. */
-  _flight(kind, ids, make) {
-    const key = `${kind} ${ids[0]} ${ids.length}`;
-    let bytes = this._flights.get(key);
-    if (bytes === undefined) this._flights.set(key, bytes = make());
+  _pass(bytes) {
+    const sink = this._sink;
+    if (!sink.write(bytes)) {
+      this.socket.pause();
+      sink.once('drain', () => this.socket.resume());
+    }
+    if (sink.writableLength > 0) this._kept = true;
+  }
+
+  /** Bytes made by `make` the first time. */
+  _made(key, make) {
+    let bytes = this._bytes.get(key);
+    if (bytes === undefined) this._bytes.set(key, bytes = make());
     return bytes;
   }
 
-  selects(ids) {
-    return this.send(this._flight('selects', ids, () =>
-      Buffer.concat(ids.flatMap(id => [bind('select', [id]), execute, sync]))), ids.length);
+  _each(statement, lists, sync) {
+    const key = `${statement.name} ${lists[0]} ${lists.length} ${sync.length}`;
+    return this._made(key, () => Buffer.concat(lists.flatMap(values =>
+      [bind(statement.name, values), execute(), sync])));
   }
 
-  batch(ids) {
-    return this.send(this._flight('batch', ids, () =>
-      Buffer.concat([...ids.flatMap(id => [bind('select', [id]), execute]), sync])), 1);
+  async _prepare(statement) {
+    if (this._prepared.has(statement.name)) return;
+    this._prepared.add(statement.name);
+    await this._send(Buffer.concat([parse(statement.name, statement.text), SYNC]), 1);
   }
 
-  async readRows() {
-    this.rows = 0;
-    await this.send(this._flight('rows', [''], () => Buffer.concat([parse('', ROWS), bind('', []), execute, sync])), 1);
-    return this.rows;
+  async burst(statement, lists) {
+    await this._prepare(statement);
+    await this._send(this._each(statement, lists, SYNC), lists.length);
+  }
+
+  async batch(statement, lists) {
+    await this._prepare(statement);
+    const bytes = this._made(`batch ${statement.name} ${lists[0]}`, () =>
+      Buffer.concat([this._each(statement, lists, Buffer.alloc(0)), SYNC]));
+    await this._send(bytes, 1);
+  }
+
+  async repeat(statement, lists, count) {
+    await this._prepare(statement);
+    const bytes = this._each(statement, lists, SYNC);
+    const ready = this._wait(count);
+    for (let i = 0; i < count; i += lists.length) this.socket.write(bytes);
+    await ready;
+  }
+
+  async read(statement, as) {
+    const format = as === 'binary' ? 1 : 0;
+    const bytes = this._made(`${statement.name} ${format}`, () =>
+      Buffer.concat([parse('', statement.text), bind('', [], format), execute(), SYNC]));
+    this.frames = 0;
+    await this._send(bytes, 1);
+    return this.frames;
+  }
+
+  async passTo(sink, statement) {
+    this._sink = sink;
+    await this.read(statement);
+    this._sink = null;
+    await new Promise(resolve => sink.end(resolve));
+    this.socket.resume(); // a stream that ends has no 'drain' any more
+  }
+
+  async copyOut(statement, sink) {
+    const before = this.socket.bytesRead;
+    await this._send(message('Q', cstring(statement.text)), 1);
+    sink.bytesTaken += this.socket.bytesRead - before;
+  }
+
+  async copyIn(statement, chunks) {
+    // A message each, but few writes.
+    const messages = this._made('copy', () => {
+      const all = Buffer.concat(chunks.map(chunk => message('d', chunk)));
+      return Array.from({ length: Math.ceil(all.length / READ_BUFFER) }, (_, index) =>
+        all.subarray(index * READ_BUFFER, (index + 1) * READ_BUFFER));
+    });
+    const done = message('c');
+    let index = 0;
+    const write = () => {
+      while (index < messages.length) if (!this.socket.write(messages[index++])) return;
+      this.socket.off('drain', write);
+      this.socket.write(done);
+    };
+    this._onother = type => {
+      if (type !== COPY_IN) return;
+      this.socket.on('drain', write);
+      write();
+    };
+    await this._send(message('Q', cstring(statement.text)), 1);
+    this._onother = null;
+  }
+
+  async cursor(statement, size, onrows) {
+    const step = Buffer.concat([execute(size), FLUSH]);
+    this.frames = 0;
+    this._onother = type => this.socket.write(type === SUSPENDED ? step : SYNC);
+    await this._send(Buffer.concat([parse('', statement.text), bind('', []), step]), 1);
+    this._onother = null;
+    onrows(this.frames);
+  }
+
+  /** Tells the server, and waits until it has closed the connection. */
+  terminate() {
+    const closed = new Promise(resolve => this.socket.once('close', resolve));
+    this.socket.end(message('X'));
+    return closed;
   }
 
   async end() { this.socket.destroy(); }
@@ -148,5 +257,28 @@ class FloorSession {
 
 module.exports = {
   label: 'floor (bare socket)',
-  open: target => FloorSession.open(target)
+  cannot: {
+    'rows-one-column': 'it only counts frames',
+    'rows-all-columns': 'it only counts frames',
+    'rows-objects': 'it only counts frames',
+    'rows-arrays': 'it only counts frames',
+    'rows-decoded': 'it only counts frames',
+    'rows-kept': 'it keeps nothing',
+    'connect-scram': 'it does not authenticate',
+    require: 'there is no library'
+  },
+
+  async open(target) {
+    const session = new FloorSession(target);
+    await session._send(startup(target), 1);
+    return session;
+  },
+
+  async firstRow(target, statement, values) {
+    const session = new FloorSession(target);
+    const query = [parse('', statement.text), bind('', values), execute(), SYNC];
+    await session._send(Buffer.concat([startup(target), ...query]), 2);
+    if (session.frames !== 1) throw new Error('no row');
+    await session.terminate();
+  }
 };

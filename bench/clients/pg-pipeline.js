@@ -1,3 +1,20 @@
 'use strict';
 
-module.exports = require('./pg').adapter('pg, pipeline', true);
+const { adapter, noBatch } = require('./pg');
+
+const NO_PORTALS = 'not in pipeline mode';
+
+module.exports = {
+  ...adapter('pg, pipeline: true', true),
+  cannot: {
+    ...noBatch,
+    cursor: NO_PORTALS,
+    'pass-null': NO_PORTALS,
+    'pass-file': NO_PORTALS,
+    'pass-http': NO_PORTALS,
+    'copy-out': NO_PORTALS,
+    'copy-in': NO_PORTALS,
+    'copy-in-rows': NO_PORTALS,
+    require: 'the same as pg'
+  }
+};

@@ -1,26 +1,79 @@
 'use strict';
 
-const { Client } = require('pg');
-const { SELECT, ROWS } = require('../queries');
+const { pipeline } = require('node:stream/promises');
+
+const jsonLines = async function * (rows) {
+  for await (const row of rows) yield `${JSON.stringify(row)}\n`;
+};
 
 class PgSession {
   constructor(client) { this.client = client; }
-  select(id) { return this.client.query({ name: 'select', text: SELECT, values: [id] }); }
-  value(result) { return result.rows[0].id; }
-  async readRows() { return (await this.client.query(ROWS)).rows; }
-  readObjects() { return this.readRows(); }
+
+  query({ name, text }, values) { return this.client.query({ name, text, values }); }
+  rows(result) { return result.rows; }
+
+  async read({ text }, as) {
+    const options = as === 'arrays' ? { rowMode: 'array' } : as === 'binary' ? { binary: true } : {};
+    return (await this.client.query({ text, ...options })).rows;
+  }
+
+  _stream(text, size) {
+    const QueryStream = require('pg-query-stream');
+    return this.client.query(new QueryStream(text, [], { batchSize: size }));
+  }
+
+  passTo(stream, { text }) { return pipeline(this._stream(text, 1000), jsonLines, stream); }
+  copyOut({ text }, stream) { return pipeline(this.client.query(require('pg-copy-streams').to(text)), stream); }
+  copyIn({ text }, chunks) { return pipeline(chunks, this.client.query(require('pg-copy-streams').from(text))); }
+
+  async cursor({ text }, size, onrows) {
+    for await (const row of this._stream(text, size)) onrows(row ? 1 : 0);
+  }
+
   end() { return this.client.end(); }
 }
 
-const adapter = (label, pipeline) => ({
-  label,
-  async open({ path: socketPath, host, port, user, database, tls }) {
-    const client = new Client({
-      host: socketPath ? require('node:path').dirname(socketPath) : host, port, user, database, pipeline,
-      ssl: tls ? { rejectUnauthorized: false } : false
-    });
-    await client.connect();
-    return new PgSession(client);
-  }
-});
-module.exports = { ...adapter('pg', false), adapter };
+/**
+ * @param {string} label
+ * @param {boolean} pipelined whether `pipeline: true`
+ */
+function adapter(label, pipelined) {
+  return {
+    label,
+    load: () => require('pg'),
+
+    async open({ directory, host, port, user, password, database, tls }) {
+      const { Client } = require('pg');
+      const ssl = tls ? { rejectUnauthorized: false } : false;
+      const where = { host: directory || host, port, user, password, database, ssl };
+      const client = new Client({ ...where, pipeline: pipelined });
+      await client.connect();
+      return new PgSession(client);
+    },
+
+    async firstRow(target, statement, values) {
+      const session = await this.open(target);
+      const { rows } = await session.query({ text: statement.text }, values);
+      await session.end();
+      return rows[0].id;
+    }
+  };
+}
+
+const noBatch = { 'select-batch': 'no shared Sync' };
+
+module.exports = {
+  ...adapter('pg', false),
+  labels: {
+    'copy-out': 'pg + pg-copy-streams',
+    'copy-in': 'pg + pg-copy-streams',
+    'copy-in-rows': 'pg + pg-copy-streams',
+    cursor: 'pg + pg-query-stream',
+    'pass-null': 'pg + pg-query-stream, JSON',
+    'pass-file': 'pg + pg-query-stream, JSON',
+    'pass-http': 'pg + pg-query-stream, JSON'
+  },
+  cannot: { ...noBatch, 'select-pipelined@link': 'a round trip for each query, 25 a second' },
+  adapter,
+  noBatch
+};

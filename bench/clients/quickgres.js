@@ -1,28 +1,115 @@
 'use strict';
 
+// This library; and, through `--module`, any other that has Quickgres's interface.
+
 const path = require('node:path');
-const { SELECT, ROWS } = require('../queries');
+const { pipeline } = require('node:stream/promises');
+
+/** TLS without looking at the certificate. */
+const LOOSE = { rejectUnauthorized: false };
+
+const text = statement => statement.text;
 
 class QuickgresSession {
-  constructor(client) {
+  constructor(client, binary) {
     this.client = client;
+    this.binary = binary;
   }
 
-  select(id) { return this.client.query(SELECT, [id]); }
-  value(result) { return result.rows[0].id; }
-  batch(ids) { return this.client.batch(ids.map(id => [SELECT, [id]])); }
-  async readRows() { return (await this.client.query(ROWS)).rows; }
-  async readObjects() { return (await this.client.query(ROWS)).rows.map(row => row.toObject()); }
+  query(statement, values) { return this.client.query(statement.text, values); }
+  rows(result) { return result.rows; }
+  batch(statement, lists) { return this.client.batch(lists.map(values => [statement.text, values])); }
+
+  async read(statement, as) {
+    const format = as === 'decoded' ? { decode: true } : as === 'binary' ? this.binary : 0;
+    const { rows } = await this.client.query(text(statement), [], format);
+    if (as === 'objects' || as === 'decoded') return rows.map(row => row.toObject());
+    if (as === 'arrays') return rows.map(row => row.toArray());
+    return rows;
+  }
+
+  async passTo(stream, statement) {
+    if (this.client.queryTo) return this.client.queryTo(stream, text(statement));
+    await this.client.query(text(statement), [], 0, true, stream);
+    await new Promise(resolve => stream.end(resolve));
+  }
+
+  async copyOut(statement, stream) {
+    if (this.client.copyTo) return pipeline(this.client.copyTo(text(statement)), stream);
+    const { rows } = await this.client.query(text(statement));
+    for (const row of rows) stream.write(row);
+  }
+
+  async copyIn(statement, chunks) {
+    if (this.client.copyFrom) return pipeline(chunks, this.client.copyFrom(text(statement)));
+    await this.client.query(text(statement));
+    for (const chunk of chunks) {
+      if (this.client.copyData(chunk) === false) await new Promise(resolve => this.client.once('drain', resolve));
+    }
+    return this.client.copyDone();
+  }
+
+  async cursor(statement, size, onrows) {
+    if (this.client.cursor) {
+      for await (const row of this.client.cursor(text(statement), [], { batchSize: size })) onrows(row ? 1 : 0);
+      return;
+    }
+    await this.client.startQuery(text(statement), []);
+    while (this.client.inQuery) onrows((await this.client.getResults(size)).rows.length);
+    await this.client.sync();
+  }
+
   end() { return this.client.end(); }
 }
 
-module.exports = {
-  label: 'quickgres',
-  async open({ path: socketPath, host, port, user, database, tls }) {
-    const { Client } = require(path.resolve(process.env.BENCH_MODULE || path.join(__dirname, '../../index.js')));
-    const client = new Client({ user, database });
-    if (socketPath) await client.connect(socketPath);
-    else await client.connect(port, host, tls ? {} : undefined);
-    return new QuickgresSession(client);
-  }
-};
+/**
+ * @param {string} label
+ * @param {string} file path of the module
+ * @param {boolean} [classic] whether it has nothing but what Quickgres has: connect(port, host, ssl) or
+ *   connect(path), and queries only after that
+ */
+function adapter(label, file, classic) {
+  const connect = target => {
+    const { Client } = require(file);
+    const { user, password, auth, database, path: socket, directory, host, port, tls } = target;
+    if (classic) {
+      const client = new Client({ user, database, ...password === undefined ? {} : { password } });
+      return { client, connected: socket ? client.connect(socket) : client.connect(port, host, tls ? LOOSE : undefined) };
+    }
+    const client = new Client({
+      user,
+      password,
+      database,
+      host: directory || host,
+      port,
+      require_auth: auth,
+      sslmode: tls ? 'require' : 'disable',
+      sslnegotiation: tls ? 'direct' : undefined
+    });
+    return { client, connected: client.connect() };
+  };
+  return {
+    label,
+    load: () => require(file),
+
+    async open(target) {
+      const { client, connected } = connect(target);
+      await connected;
+      const session = new QuickgresSession(client, require(file).Client.BINARY);
+      if (!client.batch) session.batch = undefined;
+      return session;
+    },
+
+    async firstRow(target, statement, values) {
+      const { client, connected } = connect(target);
+      // A query need not wait: it leaves with the last message of authentication.
+      if (classic) await connected;
+      else connected.catch(() => {});
+      const { rows } = await client.query(statement.text, values);
+      await client.end();
+      return rows[0].id;
+    }
+  };
+}
+
+module.exports = { ...adapter('quickgres', path.join(__dirname, '../..')), adapter };

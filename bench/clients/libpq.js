@@ -1,0 +1,22 @@
+'use strict';
+
+// What libpq.c is called and does; it is a program of its own.
+
+const NO_OBJECTS = 'C has no objects';
+const NO_STREAM = 'gives parsed rows only';
+
+module.exports = {
+  label: 'libpq (C)',
+  cannot: {
+    sessions: 'not written',
+    'rows-objects': NO_OBJECTS,
+    'rows-arrays': NO_OBJECTS,
+    'rows-decoded': NO_OBJECTS,
+    'rows-kept': NO_OBJECTS,
+    'pass-null': NO_STREAM,
+    'pass-file': NO_STREAM,
+    'pass-http': NO_STREAM,
+    cursor: 'no portals',
+    require: NO_OBJECTS
+  }
+};

@@ -1,0 +1,105 @@
+'use strict';
+
+// The server, its data, and the ways to it.
+
+const { startProxy, startServer } = require('pg-test-fixtures');
+
+/** One-way delay of the slow link, in milliseconds. */
+const DELAY = 20;
+
+/** Password of the user "scram"; the other one needs none. */
+const SECRET = 'benchmark';
+
+/** How many point selects are in flight. */
+const IDS = 1000;
+
+/** Rows of the tables of which one is read at a time. */
+const USERS = 20000;
+const OWNERS = 10000;
+
+/** A statement: libraries that want a name of it get one. */
+const statement = (name, text) => ({ name, text });
+
+/** What the workloads ask: the same text for every client. */
+const STATEMENTS = {
+  select: statement('point', 'SELECT id, name, email, password FROM users WHERE id = $1'),
+  insert: statement('insert', 'INSERT INTO inserted (id, name) VALUES ($1, $2)'),
+  owner: statement('owner', 'SELECT o.id, o.data FROM sessions s JOIN owners o ON o.id = s.owner WHERE s.id = $1'),
+  update: statement('change', 'UPDATE owners SET data = $1 WHERE id = $2'),
+  rows: statement('strings', 'SELECT * FROM strings'),
+  typed: statement('typed', 'SELECT * FROM typed'),
+  copyOut: statement('', 'COPY strings TO STDOUT'),
+  // Every row is sent and parsed; one is stored, which shows that they were.
+  copyIn: statement('', "COPY copied FROM STDIN WHERE c1 = '1'")
+};
+
+/** The ten columns of `typed`; `strings` has the same values as text, named c1 … c10. */
+const COLUMNS = [
+  ['id', 'n::integer'],
+  ['serial', 'n * 7919::bigint'],
+  ['name', "'User ' || n"],
+  ['email', "n || '@example.com'"],
+  ['level', '(n % 100)::smallint'],
+  ['active', 'n % 2 = 0'],
+  ['price', '(n / 7.0)::numeric(10, 2)'],
+  ['created', "timestamptz '2024-01-01 12:00+00' + n % 365 * interval '1 day'"],
+  ['note', "'note ' || n % 1000"],
+  ['hash', 'md5(n::text)']
+];
+
+/** Statements that make the tables. */
+function schema(rows) {
+  const typed = COLUMNS.map(([name, value]) => `${value} AS ${name}`);
+  const strings = COLUMNS.map(([name], index) => `${name}::text AS c${index + 1}`);
+  return [
+    `CREATE UNLOGGED TABLE typed AS SELECT ${typed} FROM generate_series(1, ${rows}) AS n`,
+    `CREATE UNLOGGED TABLE strings AS SELECT ${strings} FROM typed`,
+    'CREATE UNLOGGED TABLE copied (LIKE strings)',
+    'CREATE UNLOGGED TABLE inserted (id integer, name text)',
+    `CREATE UNLOGGED TABLE owners (id integer PRIMARY KEY, data text) WITH (fillfactor = 50)`,
+    `INSERT INTO owners SELECT n, md5(n::text) || md5('data ' || n) FROM generate_series(1, ${OWNERS}) AS n`,
+    'CREATE UNLOGGED TABLE sessions (id integer PRIMARY KEY, owner integer)',
+    `INSERT INTO sessions SELECT n, n FROM generate_series(1, ${OWNERS}) AS n`,
+    'VACUUM ANALYZE'
+  ];
+}
+
+/**
+ * Starts the server, loads the data, and finds the ways to it.
+ * @param {number} rows of the large tables
+ * @returns {Promise<{ids: string[], targets: Object<string, object>, sql: function(string): Promise,
+ *   version: string, stop: function(): Promise}>}
+ */
+async function openDatabase(rows) {
+  const server = await startServer({
+    external: false,
+    tls: true,
+    users: { scram: { password: SECRET } },
+    hba: ['local all all trust', 'host all scram all scram-sha-256', 'host all all all trust'],
+    sample: USERS,
+    settings: { shared_buffers: '512MB', synchronous_commit: false, autovacuum: false, max_wal_size: '4GB' }
+  });
+  const proxy = await startProxy({ target: server, delay: DELAY });
+  for (const text of schema(rows)) await server.sql(text);
+  const ids = (await server.sql(`SELECT id FROM users ORDER BY id LIMIT ${IDS}`)).map(({ id }) => id);
+  const [{ server_version: version }] = await server.sql('SHOW server_version');
+  const common = { user: server.user, database: server.database };
+  const tcp = { ...common, host: server.host, port: server.port };
+  return {
+    ids,
+    version,
+    targets: {
+      unix: { ...common, path: server.socketPath, directory: server.socketDirectory, port: server.port },
+      tcp,
+      tls: { ...tcp, tls: true },
+      link: { ...tcp, port: proxy.port }
+    },
+    sql: text => server.sql(text),
+    async stop() {
+      await proxy.stop();
+      await server.stop();
+    }
+  };
+}
+
+module.exports = { STATEMENTS, OWNERS, DELAY, SECRET, openDatabase };

@@ -1,0 +1,176 @@
+'use strict';
+
+// Figures, tables and charts of what was measured.
+
+const fs = require('node:fs');
+const path = require('node:path');
+const { chart } = require('./chart');
+const workloads = require('./workloads');
+const { DELAY } = require('./database');
+
+const OURS = 'quickgres';
+
+const LINKS = {
+  unix: '',
+  tcp: ', over TCP',
+  tls: ', over TLS',
+  link: `, over a link of ${DELAY} ms each way`
+};
+
+/** The figures of a measurement, each of the result of one run. */
+const FIGURES = {
+  rate: run => run.operations / run.seconds,
+  cpu: run => (run.user + run.system) / run.operations,
+  memory: run => run.memory / 1024
+};
+
+const HEADINGS = { rate: 'operations/s', cpu: 'CPU µs/op', memory: 'MiB' };
+
+/** A title with this run's numbers in it. */
+function title(text, { rows, pending }) {
+  return text.replace('{rows}', thousands(rows)).replace('{pending}', thousands(pending));
+}
+
+const thousands = value => Math.round(value).toString().replace(/\B(?=(\d{3})+$)/g, ',');
+
+/** Three significant digits. */
+function short(value) {
+  if (!(Math.abs(value) >= 1e-9)) return '0';
+  if (value >= 1000) return thousands(Number(value.toPrecision(3)));
+  if (value >= 100) return value.toFixed(0);
+  return value.toPrecision(3);
+}
+
+/** Median, lowest and highest. */
+function summary(values) {
+  const sorted = values.slice().sort((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  const median = sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+  return { median, low: sorted[0], high: sorted[sorted.length - 1] };
+}
+
+/**
+ * A table: what each client has come to.
+ * @param {{workload: string, link: string}} place
+ * @param {object} options of the run
+ * @param {Array<{client: string, label: string, runs: object[], cannot: string|undefined}>} entries
+ */
+function table({ workload, link }, options, entries) {
+  const name = link === 'unix' ? workload : `${workload}@${link}`;
+  const clients = entries.map(({ client, label, runs, cannot }) => {
+    if (!runs.length) return { client, label, cannot };
+    const figures = Object.entries(FIGURES).map(([figure, of]) => [figure, summary(runs.map(of))]);
+    return { client, label, ...Object.fromEntries(figures), runs };
+  });
+  return { name, workload, link, title: title(workloads[workload].title, options) + LINKS[link], clients };
+}
+
+/** Cells of a table: a line a client, without those that another line stands for. */
+function cells({ clients }) {
+  const ours = clients.find(({ client, runs }) => client === OURS && runs);
+  const names = Object.keys(FIGURES);
+  const spread = clients.some(({ runs }) => runs && runs.length > 1);
+  const head = ['', ...names.flatMap(name => [HEADINGS[name], ...spread ? ['spread'] : [], '/ ours'])];
+  const lines = clients.map(entry => {
+    if (!entry.runs) return [entry.label, `– ${entry.cannot}`];
+    return [entry.label, ...names.flatMap(name => {
+      const { median, low, high } = entry[name];
+      const ratio = ours ? (median / ours[name].median).toFixed(2) : '';
+      return [short(median), ...spread ? [`${short(low)}–${short(high)}`] : [], ratio];
+    })];
+  });
+  return [head, ...lines];
+}
+
+/** A table as text of fixed width. */
+function text(table) {
+  const lines = cells(table);
+  const widths = lines[0].map((_, column) =>
+    Math.max(...lines.filter(line => line.length > 2 || column === 0).map(line => line[column].length)));
+  const print = line => line.map((cell, column) => {
+    if (line.length === 2) return column ? cell : cell.padEnd(widths[0]);
+    return column ? cell.padStart(widths[column]) : cell.padEnd(widths[0]);
+  }).join('  ');
+  return [`${table.title} (${table.name})`, ...lines.map(print)].join('\n');
+}
+
+/** A table in Markdown. */
+function markdown(table) {
+  const [head, ...lines] = cells(table);
+  const print = line => `| ${line.join(' | ')} |`;
+  const bold = line => line.map(cell => cell && `**${cell}**`);
+  const isOurs = index => table.clients[index].client === OURS;
+  return [
+    `### ${table.title}`,
+    '',
+    `\`npm run bench -- --only ${table.name}\``,
+    '',
+    print(head),
+    `|---${'|---:'.repeat(head.length - 1)}|`,
+    ...lines.map((line, index) => print(isOurs(index) ? bold(line) : line))
+  ].join('\n');
+}
+
+/** What we want to be, and what we are: `[{ name, client, aim, ratio }]`. */
+function compare(tables) {
+  return tables.flatMap(({ name, workload, link, clients }) => {
+    const { aims = {} } = workloads[workload];
+    const ours = clients.find(({ client, runs }) => client === OURS && runs);
+    if (!ours || link !== workloads[workload].links[0]) return [];
+    return clients.filter(({ client, runs }) => aims[client] && runs).map(entry => ({
+      name,
+      label: entry.label,
+      aim: aims[entry.client],
+      ratio: ours.cpu.median / entry.cpu.median
+    }));
+  });
+}
+
+/** The aims as lines of text. */
+function aims(tables) {
+  const lines = compare(tables).map(({ name, label, aim, ratio }) =>
+    `${ratio <= aim ? ' ' : '*'} ${name.padEnd(18)} ${ratio.toFixed(2).padStart(5)} ≤ ${aim.toFixed(2)} of ${label}`);
+  const own = ratioOf(tables, 'select-batch', 'select-pipelined');
+  const many = ratioOf(tables, 'pending', 'select-pipelined');
+  if (own) lines.push(`${own <= 0.35 ? ' ' : '*'} ${'select-batch'.padEnd(18)} ${own.toFixed(2).padStart(5)} ≤ 0.35 of our select-pipelined`);
+  if (many) lines.push(`${many <= 1.5 ? ' ' : '*'} ${'pending'.padEnd(18)} ${many.toFixed(2).padStart(5)} ≤ 1.50 of our select-pipelined`);
+  return lines.length ? ['Our CPU per operation as part of that of others, and what it is to be (* is not):', ...lines].join('\n') : '';
+}
+
+/** Our CPU for one workload divided by that for another. */
+function ratioOf(tables, ...names) {
+  const [one, other] = names.map(name => (tables.find(table => table.name === name) || { clients: [] })
+    .clients.find(({ client, runs }) => client === OURS && runs));
+  return one && other && one.cpu.median / other.cpu.median;
+}
+
+/** The whole run in Markdown. */
+function document({ machine, options, tables }, name) {
+  const versions = Object.entries(machine.versions).map(([client, version]) => `${client} ${version}`).join(', ');
+  return [
+    '# Results',
+    `\`npm run bench\` on ${machine.date}: ${machine.cpu}, ${machine.memory}, ${machine.system}, Node.js ${machine.node}, ` +
+      `PostgreSQL ${machine.postgresql}. ${versions}.`,
+    `${options.rounds} rounds; each measurement ${options.seconds} s after ${options.warmup} s that do not count, in a ` +
+      'process of its own. Figures are medians, with the lowest and the highest; "/ ours" is a figure divided by ours. ' +
+      'CPU is user and system time of the client process. README.md tells what is measured and how.',
+    `![CPU per operation](${name}.svg)`,
+    ...tables.map(markdown)
+  ].join('\n\n') + '\n';
+}
+
+/**
+ * Writes the results as JSON, Markdown and SVG.
+ * @param {object} results
+ * @param {string} directory
+ * @param {string} name of the files
+ */
+function write(results, directory, name) {
+  fs.mkdirSync(directory, { recursive: true });
+  const file = ending => path.join(directory, `${name}.${ending}`);
+  fs.writeFileSync(file('json'), `${JSON.stringify(results, null, 1)}\n`);
+  fs.writeFileSync(file('md'), document(results, name));
+  fs.writeFileSync(file('svg'), chart(results.tables, OURS));
+}
+
+module.exports = { title, table, text, aims, write, short };
