@@ -91,7 +91,13 @@ class PortalStep extends QueryRequest {
 
   ready(pipeline) {
     super.ready(pipeline);
-    if (!this.portal.open) this.portal.release();
+    const { portal } = this;
+    if (portal.open) return;
+    if (portal.inBlock && this.error === undefined) {
+      // Exhausted it would keep what its query holds until the end of the block.
+      pipeline.submit(new CloseRequest('P', portal.name), portal.scope).catch(() => {});
+    }
+    portal.release();
   }
 
   reject(error) {
