@@ -124,9 +124,11 @@ class Session extends EventEmitter {
       if (!Array.isArray(queries)) throw new TypeError('batch takes an array of [text, values, options]');
       const decoding = [];
       const requests = queries.map((query, index) => {
-        const [text, values = NO_VALUES, each = NO_OPTIONS] = typeof query === 'string' ? [query] : query;
-        const { format = 0, cache = true, stream, paramTypes, decode } = each;
         try {
+          if (typeof query === 'string') query = [query];
+          else if (!Array.isArray(query)) throw new TypeError('a query of a batch is [text, values, options]');
+          const [text, values = NO_VALUES, each = NO_OPTIONS] = query;
+          const { format = 0, cache = true, stream, paramTypes, decode } = each;
           checkOptions(each);
           checkText(text, 'text');
           if (isCopyIn(text)) throw new TypeError('COPY FROM STDIN cannot be part of a batch');
