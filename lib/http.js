@@ -98,7 +98,7 @@ function vary(response, field) {
  * @param {IncomingMessage|Http2ServerRequest} request
  * @param {ServerResponse|Http2ServerResponse} response
  */
-async function respond(session, request, response, text, values, options) {
+function respond(session, request, response, text, values, options) {
   const { as = 'protocol', status = response.statusCode, emptyStatus = status, compress = true } = options;
   const type = TYPES[as];
   if (compress) vary(response, 'Accept-Encoding');
@@ -106,7 +106,7 @@ async function respond(session, request, response, text, values, options) {
     response.statusCode = status;
     if (!response.hasHeader('content-type') && type !== undefined) response.setHeader('content-type', type);
     response.end();
-    return { cmd: undefined, rowCount: 0, bytes: 0 };
+    return Promise.resolve({ cmd: undefined, rowCount: 0, bytes: 0 });
   }
   const encoding = compress ? negotiate(request.headers['accept-encoding']) : undefined;
   const sink = new ResponseSink(response, { type, status, emptyStatus, encoding });

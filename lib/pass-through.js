@@ -8,6 +8,9 @@ const { Sink } = require('./sink');
 /** Smaller pieces are gathered, at most to this length, rather than written one by one. */
 const SMALL = 16384;
 
+/** Bytes that may wait in the sink when it has asked to: to stop the socket and to start it again costs more. */
+const AHEAD = 131072;
+
 /** Gives a target that has only `write` each message as a Buffer of its own, as Quickgres does. */
 class PacketReceiver {
   constructor(target) {
@@ -52,7 +55,7 @@ class PacketReceiver {
  * memory they were received in are not copied. While the sink asks to wait, the socket is not read.
  */
 class StreamReceiver {
-  /** @param {Sink} sink that takes the pieces: `write(piece)`, `wait(callback)` after that returned false, `gone` */
+  /** @param {Sink} sink takes the pieces, or what has its write, wait, queued and returns */
   constructor(sink) {
     this.sink = sink;
     this.cmd = undefined;
@@ -97,10 +100,13 @@ class StreamReceiver {
     if (type === 67 || type === 73 || type === 115) this._complete();
   }
 
-  /** The result is complete. */
-  _complete() { this.flush(); }
+  /** The result is complete: however slow the sink is, nobody else has to wait for it. */
+  _complete() {
+    this.flush();
+    this._goOn();
+  }
 
-  /** Nobody waits for the rest of the result. */
+  /** Nothing more is passed on, and the sink is not waited for. */
   stop() {
     clearImmediate(this._flushing);
     this._goOn();
@@ -147,7 +153,7 @@ class StreamReceiver {
     if (this.error !== undefined) return;
     try {
       this.bytes += piece.length;
-      if (this.sink.write(piece, ontaken) === false && !this._waiting) this._wait();
+      if (this.sink.write(piece, ontaken) === false && !(this.sink.queued < AHEAD) && !this._waiting) this._wait();
     } catch (error) {
       this.error = error;
     }

@@ -24,8 +24,8 @@ function copy(buf, start, end, out, off) {
  * come whole or in parts.
  */
 class Payload {
-  /** @param {Buffer} [separator] to be put between the rows */
-  constructor(separator = Buffer.alloc(0)) {
+  /** @param {Buffer} separator to be put between the rows */
+  constructor(separator) {
     this.separator = separator;
     this._columns = 0;
     this._begun = false; // whether a row has come

@@ -1,6 +1,7 @@
 'use strict';
 
 const { canceller } = require('./abort');
+const { guard } = require('./deadlock');
 const { PostgresError, UsageError } = require('./errors');
 const { decodeCommandComplete } = require('./messages');
 const { StreamReceiver } = require('./pass-through');
@@ -70,11 +71,13 @@ class ResultReceiver extends StreamReceiver {
   }
 
   receive(type, buf, start, end) {
-    if (this.payload === undefined) super.receive(type, buf, start, end);
-    else if (type === 67) Object.assign(this, decodeCommandComplete(buf, start, end));
+    if (this.payload === undefined) return super.receive(type, buf, start, end);
+    if (type === 67) Object.assign(this, decodeCommandComplete(buf, start, end));
+    if (type === 67 || type === 73) this._complete();
   }
 
-  _complete() {}
+  // What is left has to wait for the commit: it may fail.
+  _complete() { this.stop(); }
 
   /** @returns {Buffer|undefined} what is left to be written at the end */
   last() {
@@ -98,6 +101,11 @@ class ResultRequest extends QueryRequest {
   encode(writer, statements) {
     super.encode(writer, statements);
     if (this.statement.large) this.fenced = true;
+  }
+
+  fail(error, pipeline) {
+    if (!this.settled) this.receiver.stop();
+    super.fail(error, pipeline);
   }
 
   /** Its reader has left: it may leave again. */
@@ -125,32 +133,11 @@ async function finishFailed(sink, receiver, end, error) {
   if (error instanceof PostgresError) await told;
 }
 
-/**
- * Runs a query and writes its result to a sink.
- * @param {Session} session
- * @param {Sink} sink
- * @param {string} text
- * @param {Array|Row} values
- * @param {object} options see Session.queryTo
- * @returns {Promise<{cmd: string, rowCount: number, bytes: number}>}
- */
-async function queryToSink(session, sink, text, values, options) {
-  const { format = 0, cache = true, paramTypes, as = 'protocol', end = true, separator } = options;
-  if (as !== 'protocol' && as !== 'values') throw new TypeError("as must be 'protocol' or 'values'");
-  if (separator !== undefined && typeof separator !== 'string' && !(separator instanceof Uint8Array)) {
-    throw new TypeError('separator must be a string or a Buffer');
-  }
-  if (typeof text === 'string' && isCopyIn(text)) throw new TypeError('COPY FROM STDIN has no result; use copyFrom');
-  const payload = as === 'values' ? new Payload(separator === undefined ? undefined : Buffer.from(separator)) : undefined;
-  const receiver = new ResultReceiver(sink, payload);
-  const request = receiver.request = new ResultRequest(text, values, format, cache, paramTypes, receiver);
+/** Waits until the query is over and the sink has taken its result. */
+async function run(sink, request, end) {
+  const { receiver } = request;
   try {
-    session._check();
-    const promise = session._submit(request, options);
-    receiver.abort = canceller(request, session._pipeline, () => session._cancel());
-    sink.watch(receiver.abort);
-    if (sink.gone) receiver.abort(sink.error);
-    await promise;
+    await request.promise;
     await finish(sink, end, receiver.last(), receiver.rowCount);
   } catch (error) {
     receiver.stop();
@@ -160,6 +147,40 @@ async function queryToSink(session, sink, text, values, options) {
     sink.release();
   }
   return { cmd: receiver.cmd, rowCount: receiver.rowCount, bytes: receiver.bytes };
+}
+
+/**
+ * Runs a query and writes its result to a sink.
+ * @param {Session} session
+ * @param {Sink} sink
+ * @param {string} text
+ * @param {Array|Row} values
+ * @param {object} options see Session.queryTo
+ * @returns {Promise<{cmd: string, rowCount: number, bytes: number}>}
+ * @throws {TypeError}
+ */
+function queryToSink(session, sink, text, values, options) {
+  const { format = 0, cache = true, paramTypes, as = 'protocol', end = true, separator = '' } = options;
+  try {
+    if (as !== 'protocol' && as !== 'values') throw new TypeError("as must be 'protocol' or 'values'");
+    if (typeof separator !== 'string' && !(separator instanceof Uint8Array)) {
+      throw new TypeError('separator must be a string or a Buffer');
+    }
+    if (typeof text === 'string' && isCopyIn(text)) {
+      throw new TypeError('COPY FROM STDIN has no result; use copyFrom');
+    }
+    const payload = as === 'values' ? new Payload(Buffer.from(separator)) : undefined;
+    const receiver = new ResultReceiver(sink, payload);
+    const request = receiver.request = new ResultRequest(text, values, format, cache, paramTypes, receiver);
+    receiver.abort = canceller(request, session._pipeline, () => session._cancel());
+    if (sink.gone) request.reject(sink.error);
+    session._submit(request, options);
+    sink.watch(receiver.abort);
+    return guard(run(sink, request, end), session._scope, receiver.abort);
+  } catch (error) {
+    sink.release();
+    throw error;
+  }
 }
 
 /**

@@ -64,7 +64,8 @@ function fromWeb(stream) {
 /** Whether a target is an HTTP/1 response that nobody has put anything in front of. */
 function isPlainResponse(target) {
   // By the time there is a response, the module has been loaded.
-  return !!target && typeof target.assignSocket === 'function' && target.write === require('node:http').ServerResponse.prototype.write;
+  return !!target && typeof target.assignSocket === 'function' &&
+    target.write === require('node:http').ServerResponse.prototype.write;
 }
 
 /** What a result's bytes are written to: any Node stream that is writable, or a WHATWG WritableStream. */
@@ -107,9 +108,13 @@ class Sink {
     return this.lost !== undefined || stream.destroyed === true || (stream.writableEnded === true && !this._ended);
   }
 
+  /** Bytes that the target has not taken. */
+  get queued() { return this.stream.writableLength; }
+
   /** @returns {Error} why the target is gone */
   get error() {
-    return this.lost || new AbortError('the target was closed before it had taken the result', this.stream.errored || undefined);
+    const cause = this.stream.errored || undefined;
+    return this.lost || new AbortError('the target was closed before it had taken the result', cause);
   }
 
   /**
