@@ -20,6 +20,8 @@ const CHARTED = {
   'copy-in': 'COPY in, a row'
 };
 
+const HEADING = 'Client CPU per operation in µs: shorter is better. The line is the spread of the rounds.';
+
 const COLORS = { ours: '#d9480f', floor: '#868e96', peer: '#74a9d8', text: '#212529', faint: '#6c757d' };
 
 const escape = text => text.replace(/[&<>"]/g, char => `&#${char.charCodeAt(0)};`);
@@ -31,7 +33,7 @@ function label(x, y, content, { size = 12, color = COLORS.text, anchor = 'start'
 
 /** The bars of one workload. */
 function block(title, clients, ours, x, y, width) {
-  const longest = Math.max(...clients.map(({ cpu }) => cpu.median));
+  const longest = Math.max(...clients.map(({ cpu }) => cpu.high));
   const room = width - LABELS - 60;
   const parts = [label(x, y, title, { size: 13, bold: true })];
   clients.forEach(({ client, label: name, cpu: { median, low, high } }, index) => {
@@ -39,13 +41,13 @@ function block(title, clients, ours, x, y, width) {
     const scale = value => value / longest * room;
     const left = x + LABELS;
     const color = client === ours ? COLORS.ours : client === 'floor' ? COLORS.floor : COLORS.peer;
-    const middle = top + BAR / 2;
+    const from = left + scale(low);
+    const to = left + scale(high);
     parts.push(
       label(left - 8, top + 12, name, { anchor: 'end', bold: client === ours }),
       `<rect x="${left}" y="${top}" width="${scale(median).toFixed(1)}" height="${BAR}" fill="${color}"/>`,
-      `<path d="M${(left + scale(low)).toFixed(1)} ${middle}H${Math.min(left + scale(high), left + room + 8).toFixed(1)}" ` +
-        `stroke="${COLORS.text}" stroke-opacity="0.55"/>`,
-      label(left + scale(Math.min(Math.max(median, high), longest)) + 12, top + 12, median.toPrecision(3), { color: COLORS.faint })
+      `<path d="M${from.toFixed(1)} ${top + BAR / 2}H${to.toFixed(1)}" stroke="${COLORS.text}" opacity="0.5"/>`,
+      label(Math.max(to, left + scale(median)) + 6, top + 12, median.toPrecision(3), { color: COLORS.faint })
     );
   });
   return parts.join('\n');
@@ -72,10 +74,10 @@ function chart(tables, ours) {
   });
   const height = Math.max(...heights);
   return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" ` +
-      'font-family="system-ui, sans-serif">',
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" ` +
+      `width="${WIDTH}" height="${height}" font-family="system-ui, sans-serif">`,
     `<rect width="${WIDTH}" height="${height}" fill="#ffffff"/>`,
-    label(12, 26, 'Client CPU per operation in µs: shorter is better. The line shows the spread of the rounds.', { size: 14 }),
+    label(12, 26, HEADING, { size: 14 }),
     ...drawn,
     '</svg>',
     ''

@@ -20,11 +20,13 @@ const OWNERS = 10000;
 /** A statement: libraries that want a name of it get one. */
 const statement = (name, text) => ({ name, text });
 
+const OWNER = 'SELECT o.id, o.data FROM sessions s JOIN owners o ON o.id = s.owner WHERE s.id = $1';
+
 /** What the workloads ask: the same text for every client. */
 const STATEMENTS = {
   select: statement('point', 'SELECT id, name, email, password FROM users WHERE id = $1'),
   insert: statement('insert', 'INSERT INTO inserted (id, name) VALUES ($1, $2)'),
-  owner: statement('owner', 'SELECT o.id, o.data FROM sessions s JOIN owners o ON o.id = s.owner WHERE s.id = $1'),
+  owner: statement('owner', OWNER),
   update: statement('change', 'UPDATE owners SET data = $1 WHERE id = $2'),
   rows: statement('strings', 'SELECT * FROM strings'),
   typed: statement('typed', 'SELECT * FROM typed'),

@@ -36,7 +36,8 @@ function compileLibpq(directory) {
   try {
     execFileSync('cc', ['-O2', '-o', program, path.join(__dirname, 'libpq.c'), ...flags, '-lpq'], quiet);
   } catch (error) {
-    return { missing: error.code === 'ENOENT' ? 'no C compiler' : 'it cannot be compiled: no headers of libpq 14?' };
+    const missing = error.code === 'ENOENT' ? 'no C compiler' : 'libpq.c cannot be compiled: no headers?';
+    return { missing };
   }
   return {
     command: [program],

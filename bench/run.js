@@ -23,7 +23,7 @@ const QUICK = { rounds: 1, warmup: 0.001, seconds: 0.001, rows: 10000, pending: 
 const QUICK_SECONDS = 52;
 
 const HELP = `npm run bench -- [options]
-  --quick           everything, but small: done in a minute, and good for nothing but to see that it works
+  --quick           everything, but small: done in a minute, good only to see that it works
   --only NAME,…     workloads, each with the link it goes over if you like: rows-objects,select-pipelined@tls
   --clients NAME,…  ${CLIENTS.join(', ')}
   --module PATH     a module with Quickgres's interface, measured as client "module"
@@ -206,12 +206,11 @@ class Bench {
         else failed[client] = result.cannot || result.failed;
       }
     }
-    return report.table(place, this.options, this.options.clients.map(client => ({
-      client,
-      label: (this.adapters[client].labels || {})[workload] || this.adapters[client].label,
-      runs: runs[client],
-      cannot: this.cannot(client, place) || failed[client] || (runs[client].length ? undefined : 'no time left')
-    })));
+    return report.table(place, this.options, this.options.clients.map(client => {
+      const { label, labels = {} } = this.adapters[client];
+      const cannot = this.cannot(client, place) || failed[client] || 'no time left';
+      return { client, label: labels[workload] || label, runs: runs[client], cannot };
+    }));
   }
 
   outOfTime() {
@@ -240,8 +239,8 @@ class Bench {
     }
     const results = { machine: this.machine(), options: this.settings(), tables };
     report.write(results, this.options.out, this.options.name);
-    console.log(`\n${report.aims(tables)}\n${path.relative('.', this.options.out) || '.'}/${this.options.name}` +
-      '.json, .md and .svg have been written.');
+    const file = path.join(path.relative('.', this.options.out), this.options.name);
+    console.log(`\n${report.aims(tables)}\n${file}.json, .md and .svg have been written.`);
   }
 
   settings() {
@@ -250,7 +249,8 @@ class Bench {
 
   machine() {
     const [{ model }] = os.cpus();
-    const versions = this.options.clients.map(name => [name, this.runners[name].version || this.runners[name].missing]);
+    const versionOf = name => this.runners[name].version || this.runners[name].missing || '';
+    const versions = this.options.clients.map(name => [name, versionOf(name)]);
     return {
       cpu: `${os.cpus().length} × ${model.trim()}`,
       memory: `${Math.round(os.totalmem() / 2 ** 30)} GiB`,

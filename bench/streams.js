@@ -68,7 +68,7 @@ class HttpReader {
     return reader;
   }
 
-  /** @returns {Promise<[http.ServerResponse, Promise<number>]>} a response, and the bytes the other side got */
+  /** @returns {Promise<[http.ServerResponse, Promise<number>]>} a response, and how many bytes arrive */
   async request() {
     const response = new Promise(resolve => { this._arrived = resolve; });
     this.child.stdin.write('\n');

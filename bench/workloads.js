@@ -178,7 +178,7 @@ module.exports = {
 
   'rows-binary': readingRows('ten types, binary format, untouched', 'binary'),
 
-  'rows-kept': readingRows('untouched and kept; memory after a garbage collection', 'rows', (rows, context) => {
+  'rows-kept': readingRows('untouched, kept; memory after a garbage collection', 'rows', (rows, context) => {
     context.kept = rows;
   }, { once: true, kept: true }),
 

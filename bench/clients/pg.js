@@ -23,8 +23,16 @@ class PgSession {
   }
 
   passTo(stream, { text }) { return pipeline(this._stream(text, 1000), jsonLines, stream); }
-  copyOut({ text }, stream) { return pipeline(this.client.query(require('pg-copy-streams').to(text)), stream); }
-  copyIn({ text }, chunks) { return pipeline(chunks, this.client.query(require('pg-copy-streams').from(text))); }
+
+  copyOut({ text }, stream) {
+    const { to } = require('pg-copy-streams');
+    return pipeline(this.client.query(to(text)), stream);
+  }
+
+  copyIn({ text }, chunks) {
+    const { from } = require('pg-copy-streams');
+    return pipeline(chunks, this.client.query(from(text)));
+  }
 
   async cursor({ text }, size, onrows) {
     for await (const row of this._stream(text, size)) onrows(row ? 1 : 0);

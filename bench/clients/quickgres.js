@@ -44,14 +44,16 @@ class QuickgresSession {
     if (this.client.copyFrom) return pipeline(chunks, this.client.copyFrom(text(statement)));
     await this.client.query(text(statement));
     for (const chunk of chunks) {
-      if (this.client.copyData(chunk) === false) await new Promise(resolve => this.client.once('drain', resolve));
+      const room = this.client.copyData(chunk);
+      if (room === false) await new Promise(resolve => this.client.once('drain', resolve));
     }
     return this.client.copyDone();
   }
 
   async cursor(statement, size, onrows) {
     if (this.client.cursor) {
-      for await (const row of this.client.cursor(text(statement), [], { batchSize: size })) onrows(row ? 1 : 0);
+      const rows = this.client.cursor(text(statement), [], { batchSize: size });
+      for await (const row of rows) onrows(row ? 1 : 0);
       return;
     }
     await this.client.startQuery(text(statement), []);
@@ -74,7 +76,8 @@ function adapter(label, file, classic) {
     const { user, password, auth, database, path: socket, directory, host, port, tls } = target;
     if (classic) {
       const client = new Client({ user, database, ...password === undefined ? {} : { password } });
-      return { client, connected: socket ? client.connect(socket) : client.connect(port, host, tls ? LOOSE : undefined) };
+      const where = socket ? [socket] : [port, host, tls ? LOOSE : undefined];
+      return { client, connected: client.connect(...where) };
     }
     const client = new Client({
       user,
