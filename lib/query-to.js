@@ -11,10 +11,12 @@ const { Sink } = require('./sink');
 const { isCopyIn } = require('./statements');
 
 /**
- * A result of more bytes is a large one. Behind it nothing is sent any more, so that it can be cancelled; and the
- * next time, nothing is sent behind its statement from the start. To read and drop less than this costs less than
- * the round trip that a fence behind every result would.
+ * Behind a result of which so many bytes have come nothing more is sent, so that it can be cancelled. One that is
+ * shorter costs less to be read and dropped than the round trip that is lost with a fence behind every result.
  */
+const LONG = 65536;
+
+/** Where a result was longer than this, nothing is sent behind its statement the next time, from the start. */
 const LARGE = 1 << 20;
 
 /**
@@ -45,7 +47,6 @@ class ResultReceiver extends StreamReceiver {
     /** @type {QueryRequest} set once it is there, as is what aborts it */
     this.request = undefined;
     this.abort = undefined;
-    this._large = false;
   }
 
   start(rowParser, format, pipeline) {
@@ -89,9 +90,8 @@ class ResultReceiver extends StreamReceiver {
   _write(piece, ontaken) {
     super._write(piece, ontaken);
     if (this.error !== undefined) this.abort(this.error);
-    if (this._large || this.bytes < LARGE) return;
-    this._large = true;
-    this.request.statement.large = true;
+    if (this.bytes < LONG || this.request.statement.large) return;
+    if (this.bytes > LARGE) this.request.statement.large = true;
     this._pipeline.fenceLate(this.request);
   }
 }
