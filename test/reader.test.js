@@ -214,4 +214,97 @@ describe('FrameReader', () => {
     reader.push(STREAM.subarray(3));
     assert.deepEqual(messages, []);
   });
+
+  describe('with a handler that takes long messages in parts', () => {
+    const SMALL = hex('32 00000004  44 00000006 0000');
+    const READY = hex('5a 00000005 49');
+
+    /** A DataRow of one column, whose length word says so. */
+    function row(length) {
+      const bytes = Buffer.alloc(1 + length, 'abc');
+      bytes[0] = 0x44;
+      bytes.writeUInt32BE(length, 1);
+      return bytes;
+    }
+
+    /**
+     * What is delivered of chunks whose memory is overwritten after each.
+     * @returns {{bytes: Buffer, kinds: string}} everything; 'm' for a message, 'p' for a part, '.' for the last one
+     */
+    function deliver(chunks, takesParts = () => true) {
+      const pieces = [];
+      let kinds = '';
+      const reader = new FrameReader({
+        takesParts,
+        message(type, buf, start, end) {
+          pieces.push(Buffer.from(buf.subarray(start, end)));
+          kinds += 'm';
+        },
+        part(type, buf, start, end, left) {
+          assert.equal(type, 0x44);
+          assert.ok(end > start);
+          pieces.push(Buffer.from(buf.subarray(start, end)));
+          kinds += left > 0 ? 'p' : '.';
+        }
+      });
+      for (const chunk of chunks) {
+        const memory = Buffer.from(chunk);
+        reader.push(memory);
+        memory.fill(0xff);
+      }
+      return { bytes: Buffer.concat(pieces), kinds };
+    }
+
+    it('gives them as they come, wherever the stream is cut', () => {
+      const stream = Buffer.concat([SMALL, row(131_072), READY]);
+      for (let cut = 0; cut < 30; cut++) {
+        const { bytes, kinds } = deliver([stream.subarray(0, cut), stream.subarray(cut, cut + 10), stream.subarray(cut + 10)]);
+        assert.equal(Buffer.compare(bytes, stream), 0, `cut at ${cut}`);
+        // Where the whole of it is in one chunk, it is not divided.
+        assert.match(kinds, cut <= 2 || cut === 12 || cut === 22 ? /^mmp*\.?m?m$/ : /^mmp+\.m$/, `cut at ${cut}`);
+      }
+      for (const size of [1, 4, 5, 6, 1000, 65536]) {
+        const chunks = [];
+        for (let off = 0; off < stream.length; off += size) chunks.push(stream.subarray(off, off + size));
+        const { bytes, kinds } = deliver(chunks);
+        assert.equal(Buffer.compare(bytes, stream), 0, `pieces of ${size}`);
+        assert.match(kinds, /^mmp+\.m$/);
+      }
+    });
+
+    it('gathers shorter ones, and those that it does not want in parts', () => {
+      const cut = stream => [stream.subarray(0, 100), stream.subarray(100)];
+      assert.equal(deliver(cut(Buffer.concat([SMALL, row(131_071), READY]))).kinds, 'mmmm');
+      assert.equal(deliver(cut(Buffer.concat([SMALL, row(131_072), READY])), () => false).kinds, 'mmmm');
+      const description = row(200_000);
+      description[0] = 0x54;
+      assert.equal(deliver(cut(Buffer.concat([description, READY]))).kinds, 'mm');
+    });
+
+    it('refuses a length above maxLength before any part of it', () => {
+      const parts = [];
+      const reader = new FrameReader({ message() {}, takesParts: () => true, part: (...args) => parts.push(args) });
+      for (const pieces of [['44 40000001 00'], ['44 4000', '0001 00']]) {
+        assert.throws(() => pieces.forEach(piece => reader.push(hex(piece))), { code: '08P01' });
+      }
+      assert.deepEqual(parts, []);
+    });
+
+    it('delivers nothing any more once it is stopped inside of a part', () => {
+      let calls = 0;
+      const reader = new FrameReader({
+        message() { calls++; },
+        takesParts: () => true,
+        part() {
+          calls++;
+          reader.stop();
+        }
+      });
+      const bytes = row(200_000);
+      reader.push(bytes.subarray(0, 1000));
+      reader.push(bytes.subarray(1000));
+      reader.push(READY);
+      assert.equal(calls, 1);
+    });
+  });
 });

@@ -73,6 +73,33 @@ describe('Transport', () => {
     transport.destroy();
   });
 
+  it('uses memory again that was kept and is given back by all who kept it', async () => {
+    const { transport, peer } = await open();
+    const memories = [];
+    const holds = [];
+    const read = async text => {
+      peer.write(text);
+      await new Promise(resolve => {
+        transport.onchunk = (chunk, length) => {
+          assert.equal(chunk.toString('latin1', 0, length), text);
+          memories.push(chunk.buffer);
+          holds.push([transport.keep(), transport.keep()]);
+          resolve();
+        };
+      });
+    };
+    await read('one');
+    transport.release(holds[0][0]);
+    await read('two');
+    assert.notEqual(memories[1], memories[0], 'one of the two has not given it back');
+    transport.release(holds[0][1]);
+    await read('three'); // into memory that was taken before
+    await read('four');
+    assert.equal(memories[3], memories[0]);
+    assert.equal(new Set(memories).size, 3);
+    transport.destroy();
+  });
+
   it('delivers what any other Duplex emits, and writes to it', async () => {
     const readable = new PassThrough();
     const writable = new PassThrough();
