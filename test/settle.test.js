@@ -1,0 +1,79 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { spawn } = require('node:child_process');
+const { once } = require('node:events');
+const path = require('node:path');
+const { FAULTS, CONNECTED, CONNECTING } = require('./settling');
+
+/** How long a process may go on once it has nothing more to do, in milliseconds. */
+const EXIT = 3000;
+
+/** Codes that promises may reject with; and `resolved`, for what was over or was to end. */
+const CODES = {
+  FIN: ['08001', '08006', 'ECONNRESET', 'ECONNREFUSED'],
+  RST: ['08001', '08006', 'ECONNRESET', 'ECONNREFUSED'],
+  silence: ['08001', '57014', '08003'],
+  SIGKILL: ['57P01', '57P02', '08001', '08006', 'ECONNRESET', 'ECONNREFUSED', 'EPIPE'],
+  pg_terminate_backend: ['57P01', '08006', 'ECONNRESET', 'EPIPE', '08001', 'ECONNREFUSED'],
+  'garbage bytes': ['08P01', '28000', 'ERR_SSL_WRONG_VERSION_NUMBER', 'ECONNREFUSED'],
+  'a message out of order': ['08P01', '28000', 'ERR_SSL_WRONG_VERSION_NUMBER', 'ECONNREFUSED'],
+  'destroy()': ['08003'],
+  'destroy(error)': ['08006', 'ABORT_ERR']
+};
+
+/** What settles in silence by its limit (connect_timeout, statement_timeout) alone. */
+const ALONE = {
+  connecting: '3 of 3', 'TLS handshake': '3 of 3', authentication: '3 of 3', idle: '0 of 0',
+  '1,000 pipelined queries': '1000 of 1000', 'mid-row': '2 of 2', 'mid-COPY-out': '2 of 2', 'mid-COPY-in': '1 of 1',
+  'an open portal': '1 of 3', 'a cursor': '1 of 2', transaction: '1 of 3', batch: '2 of 2', cancelling: '1 of 3',
+  'end() pending': '1 of 3', 'pass-through to a slow stream': '2 of 2'
+};
+
+/** Runs a fault in every state, in a process of its own. */
+async function settle(fault) {
+  const child = spawn(process.execPath, [path.join(__dirname, 'settling.js'), fault], { stdio: ['ignore', 'pipe', 'inherit'] });
+  let output = '';
+  let done = 0;
+  child.stdout.setEncoding('utf8').on('data', text => {
+    output += text;
+    if (/^done$/m.test(output)) done = done || Date.now();
+  });
+  const [status, signal] = await once(child, 'close');
+  assert.ok(done > 0, `the process was over before its work: ${output}`);
+  assert.ok(Date.now() - done < EXIT, 'the process ends by itself');
+  const results = output.trim().split('\n').slice(0, -1).map(line => JSON.parse(line));
+  for (const { unhandled, failed } of results) assert.equal(unhandled ?? failed, undefined);
+  assert.deepEqual([status, signal], [0, null]);
+  return results;
+}
+
+describe('Whatever happens to the connection, every promise settles, once, and nothing is left', function () {
+  this.timeout(120000);
+  const all = {};
+
+  before(() => {
+    // Each mostly waits: several go on at a time.
+    const faults = Object.keys(FAULTS);
+    const turns = Array.from({ length: 3 }, () => Promise.resolve());
+    faults.forEach((fault, index) => {
+      const turn = index % turns.length;
+      all[fault] = turns[turn].then(() => settle(fault));
+      turns[turn] = all[fault].catch(() => {});
+    });
+  });
+
+  for (const fault of Object.keys(FAULTS)) {
+    it(fault, async () => {
+      const results = await all[fault];
+      assert.deepEqual(results.map(({ state }) => state), [...Object.keys(CONNECTING), ...Object.keys(CONNECTED)]);
+      for (const { state, codes, handles, errors, alone } of results) {
+        assert.deepEqual(codes.filter(code => ![...CODES[fault], 'resolved', 'ABORT_ERR'].includes(code)), [], state);
+        assert.equal(handles, 0, `handles left in the state ${state}`);
+        const lost = !(state in CONNECTING) && fault !== 'silence' && fault !== 'destroy()';
+        assert.equal(errors, lost ? 1 : 0, `'error' events in the state ${state}`);
+        assert.equal(alone, fault === 'silence' ? ALONE[state] : undefined, state);
+      }
+    });
+  }
+});
