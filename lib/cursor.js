@@ -1,6 +1,6 @@
 'use strict';
 
-const { goInside } = require('./deadlock');
+const { goInside, watch } = require('./deadlock');
 const { loadDecoders } = require('./decode');
 const { RowReader } = require('./row-reader');
 
@@ -37,7 +37,10 @@ class Cursor {
       return Promise.resolve({ done: false, value: this._rows[this._index++] });
     }
     try {
-      if (this._portal === null && !this._over) this._portal = this._open();
+      if (this._portal === null && !this._over) {
+        this._portal = this._open();
+        if (!this._portal.inBlock) watch(this._portal.scope);
+      }
     } catch (error) {
       this._over = true;
       return Promise.reject(error);
@@ -94,8 +97,8 @@ class Cursor {
 }
 
 /**
- * What the first `next()` of a cursor gives. Who calls it need not be the loop: a loop that is started beside
- * other code makes its first call while that runs. Who looks at the result is.
+ * What the first `next()` of a cursor gives. The loop that gets it is inside the cursor. Not so who calls: a loop
+ * that is started beside other code makes its first call while that code runs.
  */
 function firstRow(scope, value) {
   return {

@@ -11,6 +11,7 @@ const { UsageError } = require('./errors');
 const storage = new AsyncLocalStorage();
 let users = 0;
 let orders = 0;
+let segment; // the scope that the code which runs now has got to, see InsidePromise
 
 /** @returns {number} the place of a scope or of a request in the order in which they came */
 function order() { return ++orders; }
@@ -41,15 +42,56 @@ async function runInside(scope, work) {
   }
 }
 
-/** From here on, the code that called runs on behalf of the scope, until the scope is left. */
+/**
+ * Lets code go inside a scope later. To be called before that code awaits what brings it there: a context that
+ * was made before is not its own.
+ */
+function watch(scope) {
+  if (scope.left || scope.onleave !== undefined) return;
+  scope.onleave = release;
+  if (users++ === 0) storage.enterWith(undefined);
+}
+
+/** From here on, the code that called runs on behalf of a scope that is watched, until the scope is left. */
 function goInside(scope) {
-  if (scope.left) return;
-  if (scope.onleave === undefined) {
-    users++;
-    scope.onleave = release;
-  }
+  if (scope === undefined || scope.left) return;
   const outer = current();
   if (outer === undefined || outer.scope !== scope) storage.enterWith({ scope, outer });
+}
+
+/** Code that has just got inside a scope calls: from here on, it runs on its behalf. */
+function stayInside() { goInside(segment); }
+
+/** A promise whose awaiting code goes on inside a scope. */
+class InsidePromise extends Promise {
+  static get [Symbol.species]() { return Promise; }
+
+  then(onFulfilled, onRejected) {
+    const { scope } = this;
+    if (typeof onFulfilled !== 'function') return super.then(onFulfilled, onRejected);
+    return super.then(value => {
+      const inside = () => { segment = scope; };
+      const outside = () => { segment = undefined; };
+      if (isNative(onFulfilled)) { // what awaits goes on in a microtask that this call makes
+        queueMicrotask(inside);
+        onFulfilled(value);
+        return void queueMicrotask(outside);
+      }
+      inside();
+      try {
+        return onFulfilled(value);
+      } finally {
+        outside();
+      }
+    }, onRejected);
+  }
+}
+
+/** @returns {Promise} the same as a promise; who awaits it goes on inside the scope */
+function leadInside(promise, scope) {
+  const inside = new InsidePromise((resolve, reject) => { promise.then(resolve, reject); });
+  inside.scope = scope;
+  return inside;
 }
 
 /**
@@ -115,6 +157,7 @@ class OutsidePromise extends Promise {
  */
 function guard(promise, scope, refuse) {
   if (users === 0) return promise;
+  stayInside();
   const place = order();
   if (waitsFor(scope, place) === undefined) return promise;
   let wait;
@@ -133,4 +176,4 @@ function guard(promise, scope, refuse) {
   return outside;
 }
 
-module.exports = { runInside, goInside, guard, order };
+module.exports = { runInside, watch, goInside, stayInside, leadInside, guard, order };

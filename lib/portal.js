@@ -147,9 +147,6 @@ class Portal {
     }
   }
 
-  /** Whether rows are being fetched. */
-  get busy() { return this._last !== null; }
-
   /**
    * Fetches the next rows.
    * @param {number} maxRows 0 for all

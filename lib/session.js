@@ -4,8 +4,9 @@ const { EventEmitter } = require('node:events');
 const { makeAbortable } = require('./abort');
 const { BatchRequest, BatchedQuery } = require('./batch');
 const { CopyInRequest } = require('./copy-in');
+const { CopyFrom, CopyTo } = require('./copy-stream');
 const { Cursor } = require('./cursor');
-const { goInside, guard } = require('./deadlock');
+const { guard, leadInside, stayInside, watch } = require('./deadlock');
 const { loadDecoders } = require('./decode');
 const { UsageError } = require('./errors');
 const { respond } = require('./http');
@@ -221,6 +222,40 @@ class Session extends EventEmitter {
   }
 
   /**
+   * Copies a table, or the result of a query, out of the database: a stream of the bytes that COPY gives, text,
+   * CSV or binary. Nothing is sent behind it until it is over. To destroy it cancels the COPY.
+   * @param {string} text COPY … TO STDOUT
+   * @param {object} [options]
+   * @param {AbortSignal} [options.signal] destroys the stream
+   * @param {number} [options.highWaterMark=65536] bytes to be read ahead
+   * @returns {Readable} with `rowCount` (when it has ended), `bytes` and `format`; an error of the query is its
+   *   error
+   * @throws {TypeError} for any other text
+   * @see https://www.postgresql.org/docs/current/sql-copy.html
+   */
+  copyTo(text, options) {
+    this._check();
+    return new CopyTo(this, text, options);
+  }
+
+  /**
+   * Copies into a table: a stream that takes text, CSV or binary as COPY does; rows may be split anywhere. The
+   * connection is its own until it is over. 'finish' says that the server has stored the rows (or will, with the
+   * transaction). To destroy it, with or without an error, makes the COPY fail: nothing is stored.
+   * @param {string} text COPY … FROM STDIN
+   * @param {object} [options]
+   * @param {AbortSignal} [options.signal] destroys the stream
+   * @param {number} [options.highWaterMark=65536]
+   * @returns {Writable} with `rowCount` (when it has finished) and `bytes`; an error of the server is its error
+   * @throws {TypeError} for any other text
+   * @see https://www.postgresql.org/docs/current/sql-copy.html
+   */
+  copyFrom(text, options) {
+    this._check();
+    return new CopyFrom(this, text, options);
+  }
+
+  /**
    * The rows of a query, fetched some at a time. Outside a transaction the connection is the cursor's until it
    * is exhausted or closed; inside one, several cursors and other queries may go on side by side.
    * @param {string} text
@@ -265,8 +300,7 @@ class Session extends EventEmitter {
     if (this.inQuery) throw new UsageError('a query is open already: sync() before the next startQuery', '34000');
     checkOptions({ format });
     const portal = this._portal = this._openPortal(text, values, format, cache);
-    // Whose code it is that calls cannot be told for sure. While rows are being fetched, it may be another's.
-    if (!portal.inBlock) portal.scope.endsItself = () => !portal.open || portal.busy;
+    if (!portal.inBlock) watch(portal.scope);
   }
 
   /** Whether a query started with `startQuery` may have more rows. */
@@ -284,9 +318,9 @@ class Session extends EventEmitter {
         throw new TypeError(`maxCount must be an integer from 0, not ${maxCount}`);
       }
       if (this._portal === null) throw new UsageError('no query is open: startQuery begins one', '34000');
+      stayInside();
       const promise = this._portal.fetch(maxCount, receiverFor(stream));
-      if (!this._portal.inBlock) goInside(this._portal.scope);
-      return promise;
+      return this._portal.inBlock ? promise : leadInside(promise, this._portal.scope);
     });
   }
 
@@ -329,7 +363,8 @@ class Session extends EventEmitter {
     };
     if (options !== undefined) makeAbortable(request, this._pipeline, options, () => this._cancel());
     this._pipeline.enter(scope);
-    return this._pipeline.submit(request, scope);
+    watch(scope);
+    return leadInside(this._pipeline.submit(request, scope), scope);
   }
 
   _copying() {
@@ -348,7 +383,7 @@ class Session extends EventEmitter {
     if (typeof data === 'string') data = Buffer.from(data);
     if (!(data instanceof Uint8Array)) throw new TypeError('copyData takes a Buffer, Uint8Array or string');
     copy.data(data);
-    goInside(copy.scope);
+    stayInside();
     return this._pipeline.bufferedBytes < COPY_BUFFER;
   }
 
