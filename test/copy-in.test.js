@@ -174,6 +174,34 @@ describe('COPY FROM STDIN', () => {
     assert.equal((await client.copyDone()).rowCount, 300);
   });
 
+  it('stores nothing when its signal aborts, before it begins, while it takes data, and when that is all sent', async () => {
+    const client = await withTable();
+    const reason = { name: 'AbortError', code: 'ABORT_ERR' };
+    await assert.rejects(client.query('COPY target FROM STDIN', [], { signal: AbortSignal.abort() }), reason);
+
+    const waiting = new AbortController();
+    const sleeping = client.query('SELECT pg_sleep(0.05)');
+    const copy = assert.rejects(client.query('COPY target FROM STDIN', [], { signal: waiting.signal }), reason);
+    const behind = client.query('SELECT 1');
+    waiting.abort();
+    await Promise.all([copy, sleeping, behind]);
+
+    const taking = new AbortController();
+    await client.query('COPY target FROM STDIN', [], { signal: taking.signal });
+    client.copyData('1\tx\n');
+    taking.abort();
+    assert.equal(client.copyData('2\tx\n'), true, 'more data is harmless');
+    await assert.rejects(client.copyDone(), reason);
+
+    const ending = new AbortController();
+    await client.query('COPY target FROM STDIN', [], { signal: ending.signal });
+    client.copyData('1\tx\n');
+    await client.copyDone();
+    ending.abort();
+    await client.query('DELETE FROM target');
+    assert.deepEqual(await stored(client), []);
+  });
+
   it('fails when the client is ended', async () => {
     const server = await sharedServer();
     await server.sql('DROP TABLE IF EXISTS never; CREATE TABLE never (a int)');

@@ -124,6 +124,23 @@ describe('startQuery and getResults', () => {
     assert.equal((await client.query('SELECT 1')).rows[0][0], '1');
   });
 
+  it('prepare again a statement that was lost or is stale', async () => {
+    const client = await connected();
+    await client.query('CREATE TEMP TABLE t AS SELECT generate_series(1, 3) AS a');
+    const text = 'SELECT * FROM t';
+    await client.query(text);
+    for (const change of ['ALTER TABLE t ADD b int', "DO $$ BEGIN EXECUTE 'DEALLOCATE ALL'; END $$"]) {
+      await client.query(change);
+      client.startQuery(text);
+      const behind = client.query('SELECT 1');
+      const { rows } = await client.getResults(2);
+      assert.deepEqual(rows.map(row => row.toArray()), [['1', null], ['2', null]]);
+      assert.equal((await client.getResults(2)).rows.length, 1);
+      assert.equal((await behind).rows[0][0], '1');
+      await client.query(text);
+    }
+  });
+
   it('refuse wrong use', async () => {
     const client = await connected();
     await assert.rejects(client.getResults(1), { name: 'UsageError', message: /no query is open/ });

@@ -1,7 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { Statement, Statements, isCopyIn } = require('../lib/statements');
+const { Statement, Statements, isCopyIn, isCopyOut } = require('../lib/statements');
 const { rowDescription } = require('./support');
 
 describe('Statements', () => {
@@ -103,6 +103,17 @@ describe('Statement', () => {
       ['DEALLOCATE s1', false], ['DELETE FROM all_things', false], ["SELECT 'DISCARD ALL'", false],
       ['DISCARD ALLOWANCE', false], ['-- DISCARD ALL', false], ['', false]
     ]) assert.equal(new Statement('', text, [], '').forgetsAll, forgets, text);
+  });
+});
+
+describe('isCopyOut', () => {
+  it('knows a COPY TO STDOUT in any spelling, and nothing else', () => {
+    for (const text of ['COPY t TO STDOUT', '/* x */ copy (SELECT 1)\nto stdout (FORMAT csv)', '--\n COPY t TO STDOUT']) {
+      assert.equal(isCopyOut(text), true, text);
+    }
+    for (const text of ["COPY t TO '/file'", 'COPY t FROM STDIN', "SELECT 'COPY t TO STDOUT'", '', '--', 5, null, undefined]) {
+      assert.equal(isCopyOut(text), false, String(text));
+    }
   });
 });
 
