@@ -4,6 +4,7 @@ const { UsageError } = require('./errors');
 const { QueryRequest, DONE, ROWS } = require('./query-request');
 const { SyncRequest, CloseRequest } = require('./request');
 const { RowReader } = require('./row-reader');
+const { isCopyIn } = require('./statements');
 const { Scope } = require('./pipeline');
 const { checkText, checkValues, snapshot } = require('./writer');
 
@@ -126,6 +127,7 @@ class Portal {
   constructor(pipeline, scope, { text, values, format, cache, paramTypes }, name = '') {
     checkText(text, 'text');
     checkValues(values);
+    if (isCopyIn(text)) throw new TypeError('COPY FROM STDIN has no rows to fetch: use query, or copyFrom');
     this.pipeline = pipeline;
     this.text = text;
     this.values = snapshot(values);

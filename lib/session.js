@@ -124,7 +124,7 @@ class Session extends EventEmitter {
     return this._try(() => {
       if (!Array.isArray(queries)) throw new TypeError('batch takes an array of [text, values, options]');
       const decoding = [];
-      const requests = queries.map((query, index) => {
+      const requests = Array.from(queries, (query, index) => {
         try {
           if (typeof query === 'string') query = [query];
           else if (!Array.isArray(query)) throw new TypeError('a query of a batch is [text, values, options]');
@@ -392,7 +392,10 @@ class Session extends EventEmitter {
    * @param {RowReader} [stream]
    * @returns {Promise<RowReader>} `rowCount` tells the rows copied; rejects with the server's error
    */
-  copyDone(stream = new RowReader()) { return this._endCopy(stream); }
+  copyDone(stream = new RowReader()) {
+    if (!(stream instanceof RowReader)) return Promise.reject(new TypeError('stream must be a RowReader'));
+    return this._endCopy(stream);
+  }
 
   /**
    * Makes a COPY FROM STDIN fail: nothing of it is stored.

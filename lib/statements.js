@@ -4,7 +4,7 @@ const { RowParser } = require('./row-parser');
 
 const NO_TYPES = [];
 
-/** The text from its first word on, without the white space and comments (which nest) before it. */
+/** The text from its first word on, without white space, comments (which nest) and semicolons before it. */
 function withoutComments(text) {
   let off = 0;
   for (let depth = 0; off < text.length;) {
@@ -17,7 +17,7 @@ function withoutComments(text) {
     } else if (depth === 0 && text.startsWith('--', off)) {
       const line = text.indexOf('\n', off);
       off = line < 0 ? text.length : line;
-    } else if (depth > 0 || /\s/.test(text[off])) off++;
+    } else if (depth > 0 || /[\s;]/.test(text[off])) off++;
     else break;
   }
   return text.slice(off);
@@ -30,12 +30,12 @@ function withoutComments(text) {
 function isCopyIn(text) {
   const first = text.charCodeAt(0) | 32;
   if (first > 99 && first < 123) return false; // d … z: what most texts begin with
-  return /^\s*(?:copy\b|--|\/\*)/i.test(text) && /^copy\b[^]*\bfrom\b[^]*\bstdin\b/i.test(withoutComments(text));
+  return /^[\s;]*(?:copy\b|--|\/\*)/i.test(text) && /^copy\b[^]*\bfrom\b[^]*\bstdin\b/i.test(withoutComments(text));
 }
 
 /** Whether a text makes the server forget all prepared statements. */
 function forgetsAll(text) {
-  return /^\s*(?:d|--|\/\*)/i.test(text) &&
+  return /^[\s;]*(?:d|--|\/\*)/i.test(text) &&
     /^(?:discard\s+all|deallocate\s+(?:prepare\s+)?all)\b/i.test(withoutComments(text));
 }
 
