@@ -39,6 +39,11 @@ function forgetsAll(text) {
     /^(?:discard\s+all|deallocate\s+(?:prepare\s+)?all)\b/i.test(withoutComments(text));
 }
 
+/** Whether the columns of a text's result are those of what it names, which may be something else the next time. */
+function borrowsColumns(text) {
+  return /^[\s;]*(?:fetch\b|execute\b|--|\/\*)/i.test(text) && /^(?:fetch|execute)\b/i.test(withoutComments(text));
+}
+
 /** A query text that the server has parsed, or is about to: a prepared statement, named or unnamed. */
 class Statement {
   /**
@@ -105,6 +110,7 @@ class Statements {
     const key = paramTypes.length === 0 ? text : `${paramTypes.join()}\0${text}`;
     let statement = this._byKey.get(key);
     if (statement === undefined) {
+      if (borrowsColumns(text)) return new Statement('', text, paramTypes, '');
       statement = new Statement(`s${++this._named}${this.tag}`, text, paramTypes, key);
       this._byKey.set(key, statement);
     }
