@@ -162,6 +162,7 @@ describe('batch', () => {
       assert.match(error.message, /^queries\[1\]: /);
       assert.match(error.message, pattern);
     }
+    await assert.rejects(client.batch(new Array(2)), { name: 'TypeError', index: 0 });
     for (const bad of [undefined, 'SELECT 1', {}, 5]) {
       await assert.rejects(client.batch(bad), { name: 'TypeError', message: /batch takes an array/ });
     }

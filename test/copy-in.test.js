@@ -141,6 +141,9 @@ describe('COPY FROM STDIN', () => {
     for (const data of [undefined, null, 5, {}, ['1'], new Float64Array(1)]) {
       assert.throws(() => client.copyData(data), { name: 'TypeError', message: 'copyData takes a Buffer, Uint8Array or string' });
     }
+    for (const stream of [null, {}, { write() {} }]) {
+      await assert.rejects(client.copyDone(stream), { name: 'TypeError', message: 'stream must be a RowReader' });
+    }
     assert.equal((await client.copyDone()).rowCount, 0);
   });
 

@@ -146,6 +146,9 @@ describe('startQuery and getResults', () => {
     await assert.rejects(client.getResults(1), { name: 'UsageError', message: /no query is open/ });
     client.startQuery('SELECT 1');
     assert.throws(() => client.startQuery('SELECT 2'), { name: 'UsageError', code: '34000' });
+    await client.sync();
+    assert.throws(() => client.startQuery('COPY users FROM STDIN'), { name: 'TypeError', message: /no rows to fetch/ });
+    client.startQuery('SELECT 1');
     for (const max of [-1, 1.5, NaN, '5', null, 2 ** 31]) {
       await assert.rejects(client.getResults(max), { name: 'TypeError', message: /maxCount must be/ });
     }

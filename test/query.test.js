@@ -525,6 +525,20 @@ describe('A prepared statement', () => {
     assert.deepEqual((await client.query('SELECT * FROM not_yet')).rows, []);
   });
 
+  it('is not kept of FETCH and EXECUTE, whose columns are those of what they name', async () => {
+    const client = await connected();
+    for (const [columns, expected] of [['1 AS a', { a: '1' }], ["'x' AS b, 2 AS c", { b: 'x', c: '2' }], ['3 AS c', { c: '3' }]]) {
+      await client.query(`PREPARE named AS SELECT ${columns}`);
+      await client.query('BEGIN');
+      await client.query(`DECLARE named CURSOR FOR SELECT ${columns}`);
+      for (const text of ['FETCH ALL FROM named', '/* x */ execute named']) {
+        assert.deepEqual((await client.query(text)).rows[0].toObject(), expected);
+      }
+      await client.query('COMMIT');
+      await client.query('DEALLOCATE named');
+    }
+  });
+
   it('fails for all uses of its text that were sent with it', async () => {
     const client = await connected();
     const results = await Promise.allSettled(Array.from({ length: 100 }, () => client.query('SELECT nothing')));

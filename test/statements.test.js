@@ -46,6 +46,14 @@ describe('Statements', () => {
     assert.equal(statements.evict(), undefined);
   });
 
+  it('give only the unnamed statement to FETCH and EXECUTE', () => {
+    const statements = new Statements(10);
+    for (const text of ['FETCH ALL FROM c', ' execute p(1)', '-- x\nFETCH c', '/* x */;EXECUTE p']) {
+      assert.equal(statements.get(text).name, '', text);
+    }
+    for (const text of ['-- FETCH\nSELECT 1', 'fetcher', "SELECT 'EXECUTE'"]) assert.notEqual(statements.get(text).name, '', text);
+  });
+
   it('give up the least recently used statement when there is one too many', () => {
     const statements = new Statements(2);
     const [a, b] = ['a', 'b'].map(text => Object.assign(statements.get(text), { sent: true }));
@@ -101,7 +109,7 @@ describe('Statement', () => {
       ['DISCARD ALL', true], ['deallocate all', true], [' DEALLOCATE  PREPARE ALL;', true],
       ['/* c */ discard\nall', true], ['-- c\nDEALLOCATE ALL', true], ['DISCARD PLANS', false],
       ['DEALLOCATE s1', false], ['DELETE FROM all_things', false], ["SELECT 'DISCARD ALL'", false],
-      ['DISCARD ALLOWANCE', false], ['-- DISCARD ALL', false], ['', false]
+      ['; DISCARD ALL', true], ['DISCARD ALLOWANCE', false], ['-- DISCARD ALL', false], ['', false]
     ]) assert.equal(new Statement('', text, [], '').forgetsAll, forgets, text);
   });
 });
@@ -122,7 +130,8 @@ describe('isCopyIn', () => {
     for (const text of [
       'COPY t FROM STDIN', 'copy t(a, b) from stdin', ' \n\tCoPy t\nFROM\nSTDIN (FORMAT csv)',
       '-- why\nCOPY t FROM STDIN', '/* a /* nested */ one */ COPY t FROM STDIN',
-      '/**/--\n/* x */copy t from stdin;', 'COPY "from" FROM STDIN WITH (FORMAT binary)', 'COPY t FROM /* x */ STDIN'
+      '/**/--\n/* x */copy t from stdin;', 'COPY "from" FROM STDIN WITH (FORMAT binary)', 'COPY t FROM /* x */ STDIN',
+      ';COPY t FROM STDIN', '; /* x */ ; COPY t FROM STDIN'
     ]) assert.equal(isCopyIn(text), true, text);
   });
 
