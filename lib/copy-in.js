@@ -6,6 +6,12 @@ const { QueryRequest, ROWS } = require('./query-request');
 /** From so much on, data leaves at once instead of at the end of the tick, in bytes. */
 const FLUSH_BYTES = 65536;
 
+/** Longest reason of a CopyFail, in characters: it goes into the server's log. */
+const REASON = 500;
+
+/** What a COPY fails with at the server because of an error here. */
+function reasonOf(error) { return String(error.message).replace(/\0/g, '').slice(0, REASON); }
+
 /**
  * COPY … FROM STDIN. It owns the connection from its first message to the end of the copy, since the server
  * rejects everything else meanwhile, and ignores Sync: so Sync is sent only when the copy is over. The promise
@@ -111,7 +117,7 @@ class CopyInRequest extends QueryRequest {
   abort(error, pipeline) {
     if (!this.sent) return super.abort(error, pipeline);
     // The server may be waiting for data, which no CancelRequest ends; where it does not, it ignores CopyFail.
-    if (!this.synced) pipeline.writer.copyFail('the query was aborted');
+    if (!this.synced) pipeline.writer.copyFail(reasonOf(error));
     this._sync();
     this.reject(error);
     this.discard(pipeline);
@@ -142,4 +148,4 @@ class CopyInRequest extends QueryRequest {
   }
 }
 
-module.exports = { CopyInRequest };
+module.exports = { CopyInRequest, reasonOf };

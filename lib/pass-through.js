@@ -55,9 +55,13 @@ class PacketReceiver {
  * memory they were received in are not copied. While the sink asks to wait, the socket is not read.
  */
 class StreamReceiver {
-  /** @param {Sink} sink takes the pieces, or what has its write, wait, queued and returns */
-  constructor(sink) {
+  /**
+   * @param {Sink} sink takes the pieces, or what has its write, wait, queued and returns
+   * @param {Payload} [payload] takes the rows' values, or the data of COPY, out of the messages
+   */
+  constructor(sink, payload) {
     this.sink = sink;
+    this.payload = payload;
     this.cmd = undefined;
     this.rowCount = 0;
     /** Bytes passed on. */
@@ -80,6 +84,10 @@ class StreamReceiver {
 
   start(rowParser, format, pipeline) {
     this._pipeline = pipeline;
+    if (this.payload !== undefined) {
+      this.inParts = this.payload.start(rowParser);
+      return;
+    }
     if (rowParser === null) return;
     // It goes with the first rows: until then, a failure leaves the sink untouched.
     const description = rowParser.description(format);
@@ -87,16 +95,25 @@ class StreamReceiver {
     this._smallLength += description.length;
   }
 
-  receiveData(buf, start, end, count, owned) { this._pass(buf, start, end, owned); }
+  receiveData(buf, start, end, count, owned) {
+    if (this.payload === undefined) return this._pass(buf, start, end, owned);
+    const values = this.payload.messages(buf, start, end, count);
+    this._pass(values.buf, values.start, values.end, owned || values.owned);
+  }
 
   receivePart(type, buf, start, end, left) {
+    const first = !this.inRow;
     this.inRow = left > 0;
+    if (this.payload !== undefined) {
+      if (first && type === 68) this._pass(this.payload.between(), 0, this.payload.separator.length, true);
+      start = this.payload.part(type, buf, start, end, left, first);
+    }
     this._pass(buf, start, end, false);
   }
 
   receive(type, buf, start, end) {
     if (type === 67) Object.assign(this, decodeCommandComplete(buf, start, end));
-    this._gather(Buffer.from(buf.subarray(start, end)));
+    if (this.payload === undefined) this._gather(Buffer.from(buf.subarray(start, end)));
     if (type === 67 || type === 73 || type === 115) this._complete();
   }
 
@@ -125,6 +142,7 @@ class StreamReceiver {
   }
 
   _gather(piece) {
+    if (piece.length === 0) return;
     if (this._smallLength + piece.length > SMALL) this.flush();
     this._small.push(piece);
     this._smallLength += piece.length;

@@ -153,9 +153,9 @@ class Pipeline {
     return guard(request.promise, scope, error => request.reject(error));
   }
 
-  /** Closes a statement on the server that is not used any more. */
+  /** Closes a statement on the server that is not used any more, when the connection is nobody's. */
   close(statement) {
-    this.submit(new CloseRequest('S', statement.name), this.owner).catch(() => {});
+    this.submit(new CloseRequest('S', statement.name), this.root).catch(() => {});
   }
 
   /**
@@ -275,6 +275,9 @@ class Pipeline {
   resume(who) {
     if (this._pausing.delete(who) && this._pausing.size === 0 && this.transport !== null) this.transport.resume();
   }
+
+  /** Whether the transport asks to wait. */
+  get needsDrain() { return this.transport !== null && this.transport.needsDrain; }
 
   /** Calls back when all that was written has been taken by the system; not at all if the connection is lost. */
   whenDrained(callback) { this._draining.push(callback); }

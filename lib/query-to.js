@@ -3,7 +3,6 @@
 const { canceller } = require('./abort');
 const { guard } = require('./deadlock');
 const { PostgresError, UsageError } = require('./errors');
-const { decodeCommandComplete } = require('./messages');
 const { StreamReceiver } = require('./pass-through');
 const { Payload } = require('./payload');
 const { QueryRequest } = require('./query-request');
@@ -39,42 +38,13 @@ function errorResponse(error) {
 class ResultReceiver extends StreamReceiver {
   /**
    * @param {Sink} sink
-   * @param {Payload} [payload] takes the values out; without it the messages are passed on as they are
+   * @param {Payload} [payload]
    */
   constructor(sink, payload) {
-    super(sink);
-    this.payload = payload;
+    super(sink, payload);
     /** @type {QueryRequest} set once it is there, as is what aborts it */
     this.request = undefined;
     this.abort = undefined;
-  }
-
-  start(rowParser, format, pipeline) {
-    super.start(rowParser, format, pipeline);
-    if (this.payload === undefined) return;
-    this.take(); // the RowDescription
-    this.inParts = this.payload.start(rowParser);
-  }
-
-  receiveData(buf, start, end, count, owned) {
-    if (this.payload === undefined) return super.receiveData(buf, start, end, count, owned);
-    const values = this.payload.messages(buf, start, end, count);
-    this._pass(values.buf, values.start, values.end, owned || values.owned);
-  }
-
-  receivePart(type, buf, start, end, left) {
-    if (this.payload !== undefined) {
-      const first = !this.inRow;
-      if (first && type === 68) this._pass(this.payload.between(), 0, this.payload.separator.length, true);
-      start = this.payload.part(type, buf, start, end, left, first);
-    }
-    super.receivePart(type, buf, start, end, left);
-  }
-
-  receive(type, buf, start, end) {
-    if (this.payload === undefined) return super.receive(type, buf, start, end);
-    if (type === 67) Object.assign(this, decodeCommandComplete(buf, start, end));
-    if (type === 67 || type === 73) this._complete();
   }
 
   // What is left has to wait for the commit: it may fail.
@@ -174,7 +144,7 @@ function queryToSink(session, sink, text, values, options) {
     const request = receiver.request = new ResultRequest(text, values, format, cache, paramTypes, receiver);
     receiver.abort = canceller(request, session._pipeline, () => session._cancel());
     if (sink.gone) request.reject(sink.error);
-    session._submit(request, options);
+    session._submit(request, options).catch(() => {});
     sink.watch(receiver.abort);
     return guard(run(sink, request, end), session._scope, receiver.abort);
   } catch (error) {

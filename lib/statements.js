@@ -33,6 +33,11 @@ function isCopyIn(text) {
   return /^[\s;]*(?:copy\b|--|\/\*)/i.test(text) && /^copy\b[^]*\bfrom\b[^]*\bstdin\b/i.test(withoutComments(text));
 }
 
+/** Whether a text is a COPY … TO STDOUT; what else it may be is found out when the server answers. */
+function isCopyOut(text) {
+  return typeof text === 'string' && /^copy\b[^]*\bto\b[^]*\bstdout\b/i.test(withoutComments(text));
+}
+
 /** Whether a text makes the server forget all prepared statements. */
 function forgetsAll(text) {
   return /^[\s;]*(?:d|--|\/\*)/i.test(text) &&
@@ -144,4 +149,4 @@ class Statements {
   clear() { this._byKey.clear(); }
 }
 
-module.exports = { Statement, Statements, isCopyIn };
+module.exports = { Statement, Statements, isCopyIn, isCopyOut };

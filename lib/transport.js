@@ -103,6 +103,9 @@ class Transport {
   /** Bytes written that the system has not taken yet. */
   get bufferedBytes() { return this.socket === null ? 0 : this.socket.writableLength; }
 
+  /** Whether `ondrain` will be called. */
+  get needsDrain() { return this.socket !== null && this.socket.writableNeedDrain === true; }
+
   pause() { this.socket.pause(); }
   resume() { this.socket.resume(); }
   ref() { if (this.socket !== null && this.socket.ref) this.socket.ref(); }

@@ -1,0 +1,172 @@
+'use strict';
+
+const { Readable, Writable } = require('node:stream');
+const { canceller } = require('./abort');
+const { CopyInRequest, reasonOf } = require('./copy-in');
+const { AbortError, UsageError } = require('./errors');
+const { StreamReceiver } = require('./pass-through');
+const { Payload } = require('./payload');
+const { Scope } = require('./pipeline');
+const { QueryRequest } = require('./query-request');
+const { RowReader } = require('./row-reader');
+const { isCopyIn, isCopyOut } = require('./statements');
+
+/** How many bytes of a COPY FROM STDIN may wait for the system to take them. */
+const WAITING = 262144;
+
+/** How many are sent at a time. */
+const PIECE = 65536;
+
+/** Takes CopyData to a Readable. */
+class CopyReceiver extends StreamReceiver {
+  /** @param {CopyTo} stream */
+  constructor(stream) {
+    super({ write: piece => stream.push(piece), wait: callback => stream._onread(callback), returns: false,
+      get queued() { return stream.readableLength; } }, new Payload(Buffer.alloc(0)));
+    this.stream = stream;
+    this.response = new RowReader();
+  }
+
+  start(rowParser, format, pipeline) {
+    super.start(rowParser, format, pipeline);
+    if (rowParser !== null) this.error = new UsageError('copyTo takes COPY … TO STDOUT', '42601');
+  }
+
+  receive(type, buf, start, end) {
+    super.receive(type, buf, start, end);
+    if (type !== 72) return;
+    this.response.receive(type, buf, start, end);
+    const { format, columnCount, columnFormats } = this.response;
+    Object.assign(this.stream, { format, columnCount, columnFormats });
+  }
+}
+
+/** What COPY … TO STDOUT gives, as a stream of bytes, in which rows may be split anywhere. */
+class CopyTo extends Readable {
+  /**
+   * @param {Session} session
+   * @param {string} text
+   * @param {object} options `{ signal, highWaterMark }`
+   * @throws {TypeError}
+   */
+  constructor(session, text, { signal, highWaterMark = PIECE } = {}) {
+    if (!isCopyOut(text)) throw new TypeError('copyTo takes COPY … TO STDOUT');
+    super({ signal, highWaterMark });
+    /** @type {number|undefined} rows copied; set before the event 'end' */
+    this.rowCount = undefined;
+    /** @type {number|undefined} 0 text and CSV, 1 binary; set with the first bytes */
+    this.format = undefined;
+    this._waiting = undefined;
+    const receiver = this._receiver = new CopyReceiver(this);
+    const request = this._request = new QueryRequest(text, [], 0, false, undefined, receiver);
+    request.fenced = true; // so that it can be cancelled
+    this._abort = canceller(request, session._pipeline, () => session._cancel());
+    session._submit(request).catch(() => {});
+    request.promise.then(() => {
+      this.rowCount = receiver.rowCount;
+      this.push(null);
+    }, error => this.destroy(error));
+  }
+
+  /** Bytes so far. */
+  get bytes() { return this._receiver.bytes; }
+
+  /** Calls back when more is wanted. */
+  _onread(callback) { this._waiting = callback; }
+
+  _read() {
+    const callback = this._waiting;
+    this._waiting = undefined;
+    if (callback !== undefined) callback();
+  }
+
+  _destroy(error, callback) {
+    this._abort(error || new AbortError('the stream was destroyed'));
+    callback(error);
+  }
+}
+
+/** Tells of its failure at once. */
+class CopyFromRequest extends CopyInRequest {
+  fail(error, pipeline) {
+    super.fail(error, pipeline);
+    this.onfail(error);
+  }
+
+  reject(error) {
+    super.reject(error);
+    this.onfail(error);
+  }
+}
+
+/** What COPY … FROM STDIN takes, as a stream of bytes, in which rows may be split anywhere. */
+class CopyFrom extends Writable {
+  /**
+   * @param {Session} session
+   * @param {string} text
+   * @param {object} options `{ signal, highWaterMark }`
+   * @throws {TypeError}
+   */
+  constructor(session, text, { signal, highWaterMark = PIECE } = {}) {
+    if (typeof text !== 'string' || !isCopyIn(text)) throw new TypeError('copyFrom takes COPY … FROM STDIN');
+    super({ signal, highWaterMark });
+    /** @type {number|undefined} rows copied; set before the event 'finish' */
+    this.rowCount = undefined;
+    /** Bytes so far. */
+    this.bytes = 0;
+    this._pipeline = session._pipeline;
+    const scope = new Scope(session._scope, 'a COPY FROM STDIN');
+    const request = this._request = new CopyFromRequest(this._pipeline, scope, text, [], new RowReader());
+    request.onfail = error => this.destroy(error);
+    this._abort = canceller(request, this._pipeline, () => session._cancel());
+    this._pipeline.enter(scope);
+    this._pipeline.submit(request, scope).catch(() => {});
+    request.promise.then(() => {
+      if (request.done && request.error === undefined) {
+        this.destroy(new UsageError('copyFrom takes COPY … FROM STDIN', '42601'));
+      }
+    }, () => {});
+  }
+
+  /** Calls back when the server takes data; not at all if it does not. */
+  _start(callback) {
+    if (this._request.copying) callback();
+    else this._request.promise.then(callback, () => {});
+  }
+
+  _write(chunk, encoding, callback) { this._start(() => this._send(chunk, 0, callback)); }
+
+  _send(chunk, off, callback) {
+    const { _pipeline: pipeline } = this;
+    while (off < chunk.length) {
+      if (pipeline.bufferedBytes > WAITING && pipeline.needsDrain) {
+        return pipeline.whenDrained(() => this._send(chunk, off, callback));
+      }
+      const piece = chunk.length - off <= PIECE ? chunk.subarray(off) : chunk.subarray(off, off + PIECE);
+      this._request.data(piece);
+      off += piece.length;
+      this.bytes += piece.length;
+    }
+    callback();
+  }
+
+  _final(callback) {
+    this._start(() => {
+      this._request.end(new RowReader()).then(({ rowCount }) => {
+        this.rowCount = rowCount;
+        callback();
+      }, callback);
+    });
+  }
+
+  _destroy(error, callback) {
+    const { _request: request } = this;
+    const reason = error || new AbortError('the stream was destroyed');
+    // CopyFail ends a COPY that takes data; else it takes more.
+    if (request.copying) request.end(new RowReader(), reasonOf(reason)).catch(() => {});
+    else this._abort(reason);
+    callback(error);
+  }
+}
+
+module.exports = { CopyTo, CopyFrom };

@@ -1,0 +1,106 @@
+'use strict';
+
+// What a gigabyte costs in memory when its reader takes 1 MB/s for a while, then all the rest at full speed. As a
+// program it watches for 20 seconds each way of sending rows; the tests of the suite watch for fewer.
+//
+//   node test/slow-reader.js [seconds]
+
+const { spawn } = require('node:child_process');
+const { once } = require('node:events');
+const http = require('node:http');
+const { pipeline } = require('node:stream/promises');
+
+/** A million rows of a kilobyte, which the server makes as it goes. */
+const GIGABYTE = "SELECT generate_series(1, 1000000) AS i, repeat('x', 1000) AS x";
+
+const READER = `
+  const socket = require('net').connect(process.argv[1], '127.0.0.1');
+  socket.write('GET / HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n');
+  const start = Date.now();
+  let length = 0;
+  socket.on('data', chunk => {
+    length += chunk.length;
+    const ahead = length / 1e3 - (Date.now() - start);
+    if (Date.now() - start > process.argv[2] || ahead < 0) return;
+    socket.pause();
+    setTimeout(() => socket.resume(), ahead);
+  });
+  socket.on('close', () => console.log(length));`;
+
+/** How a handler can answer with the rows. */
+const WAYS = {
+  queryTo: (client, request, response) => client.queryTo(response, GIGABYTE),
+  respond: (client, request, response) => client.respond(request, response, GIGABYTE),
+  copyTo: (client, request, response) => pipeline(client.copyTo(`COPY (${GIGABYTE}) TO STDOUT`), response),
+  cursor: (client, request, response) => pipeline(async function* () {
+    let text = '';
+    for await (const row of client.cursor(GIGABYTE, [], { batchSize: 100 })) {
+      text += `${row.i},${row.x}\n`;
+      if (text.length < 16384) continue;
+      yield text;
+      text = '';
+    }
+    yield text;
+  }, response)
+};
+
+/**
+ * Serves a gigabyte to a reader in another process.
+ * @param {function(IncomingMessage, ServerResponse): Promise} handler
+ * @param {number} seconds to read slowly
+ * @returns {Promise<{length: number, slow: number, most: number}>} bytes read, and by how many MB this process grew
+ *   while the reader was slow, and at all
+ */
+async function watch(handler, seconds) {
+  let failed;
+  const server = http.createServer((request, response) => {
+    handler(request, response).catch(error => { failed = error; });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const argument = [server.address().port, seconds * 1000];
+  const before = process.memoryUsage.rss();
+  const start = Date.now();
+  let slow = 0;
+  let most = 0;
+  const timer = setInterval(() => {
+    most = Math.max(most, (process.memoryUsage.rss() - before) / 1e6);
+    if (Date.now() - start < seconds * 1000) slow = most;
+  }, 10);
+  try {
+    const reader = spawn(process.execPath, ['-e', READER, ...argument], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const length = Number(Buffer.concat(await reader.stdout.toArray()));
+    if (failed) throw failed;
+    return { length, slow, most };
+  } finally {
+    clearInterval(timer);
+    server.close();
+  }
+}
+
+async function main(seconds) {
+  const { startServer } = require('pg-test-fixtures');
+  const { Client } = require('..');
+  const server = await startServer();
+  const client = new Client(server.config);
+  try {
+    await client.connect();
+    for (const way of Object.keys(WAYS)) {
+      const { length, slow, most } = await watch((...args) => WAYS[way](client, ...args), seconds);
+      console.log(`${way}: ${length} bytes read; memory grew by ${slow.toFixed(1)} MB in ${seconds} s at 1 MB/s, ` +
+        `by ${most.toFixed(1)} MB at all`);
+    }
+  } finally {
+    await client.end();
+    await server.stop();
+  }
+}
+
+module.exports = { GIGABYTE, WAYS, watch };
+
+if (require.main === module) {
+  main(Number(process.argv[2] || 20)).catch(error => {
+    console.error(error);
+    process.exitCode = 1;
+  });
+}
