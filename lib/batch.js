@@ -49,7 +49,7 @@ class BatchRequest extends Request {
   }
 
   unsend(statements) {
-    for (const query of this.queries) query.unsend(statements);
+    for (const query of this.queries.slice().reverse()) query.unsend(statements);
   }
 
   discard(pipeline) {

@@ -77,6 +77,7 @@ class QueryRequest extends Request {
     const statement = this.statement = statements.get(this.text, this.paramTypes, this.cache);
     this.stage = PARSING;
     this.parsing = !statement.sent;
+    this.evicted = undefined;
     if (this.parsing) {
       checkText(this.text, 'text');
       snapshot(values); // so that nothing is wrong with them once the cache has changed
@@ -91,6 +92,7 @@ class QueryRequest extends Request {
 
   unsend(statements) {
     if (this.parsing) statements.delete(this.statement);
+    if (this.evicted !== undefined) statements.restore(this.evicted);
   }
 
   message(pipeline, type, buf, start, end, count) {

@@ -145,6 +145,9 @@ class Statements {
     return this._byKey.get(statement.key) === statement && this._byKey.delete(statement.key);
   }
 
+  /** Takes a statement back in that was taken out, but not closed. */
+  restore(statement) { this._byKey.set(statement.key, statement); }
+
   /** Forgets all, after DISCARD ALL and DEALLOCATE ALL. */
   clear() { this._byKey.clear(); }
 }
