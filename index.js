@@ -2,7 +2,8 @@
 
 const { Client } = require('./lib/client');
 const { AbortError, ConnectionError, PostgresError, UsageError } = require('./lib/errors');
+const { ResponseCache } = require('./lib/response-cache');
 const { RowParser } = require('./lib/row-parser');
 const { RowReader } = require('./lib/row-reader');
 
-module.exports = { Client, RowReader, RowParser, PostgresError, ConnectionError, AbortError, UsageError };
+module.exports = { Client, RowReader, RowParser, ResponseCache, PostgresError, ConnectionError, AbortError, UsageError };

@@ -138,7 +138,7 @@ class Client extends Session {
       await connect(resolved, {
         flight: () => pipeline.firstFlight(),
         ready: session => {
-          if (this.#connecting === abort) return this.#open(session);
+          if (this.#connecting === abort) return this.#open(session, resolved);
           session.reader.stop(); // destroyed in a handler of a notice
           session.transport.destroy();
         },
@@ -150,7 +150,7 @@ class Client extends Session {
     }
   }
 
-  #open(session) {
+  #open(session, config) {
     const { transport, reader, parameters, backendKey, processId } = session;
     const pipeline = this._pipeline;
     this.#connecting = null;
@@ -176,6 +176,7 @@ class Client extends Session {
       pipeline.drained();
       this.emit('drain');
     };
+    pipeline.made = { config, where: session.where };
     pipeline.open(session);
   }
 

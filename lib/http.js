@@ -2,8 +2,10 @@
 
 const { pipeline } = require('node:stream');
 const zlib = require('node:zlib');
+const { cachedToSink } = require('./cached-query');
 const { queryToSink } = require('./query-to');
 const { Sink } = require('./sink');
+const { validate } = require('./validators');
 
 const TYPES = { protocol: 'application/x-postgresql', values: 'application/json; charset=utf-8' };
 
@@ -57,8 +59,10 @@ class ResponseSink extends Sink {
     super(response);
     const flush = this._begin;
     this._bodiless = false;
+    /** Whether the reader has the answer already. */
+    this.unchanged = false;
     this._begin = (whole, rowCount) => {
-      response.statusCode = rowCount === 0 ? emptyStatus : status;
+      response.statusCode = this.unchanged ? 304 : rowCount === 0 ? emptyStatus : status;
       this._bodiless = response.statusCode === 204 || response.statusCode === 304;
       if (!this._bodiless) {
         if (!response.hasHeader('content-type')) response.setHeader('content-type', type);
@@ -110,7 +114,10 @@ function respond(session, request, response, text, values, options) {
   }
   const encoding = compress ? negotiate(request.headers['accept-encoding']) : undefined;
   const sink = new ResponseSink(response, { type, status, emptyStatus, encoding });
-  return queryToSink(session, sink, text, values, { ...options, end: true });
+  options = { ...options, status, emptyStatus, end: true };
+  if (options.response_cache === undefined) return queryToSink(session, sink, text, values, options);
+  sink.onanswer = answer => (sink.unchanged = validate(request, response, answer, options));
+  return cachedToSink(session, sink, text, values, options);
 }
 
 module.exports = { respond, negotiate };

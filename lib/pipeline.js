@@ -98,6 +98,8 @@ class Pipeline {
     this.pending = 0;
     /** 'I' idle, 'T' in a transaction block, 'E' in a failed one; as of the last ReadyForQuery. */
     this.status = 'I';
+    /** @type {{config: object, where: string}|undefined} what the connection was made with, and to where */
+    this.made = undefined;
     this.transport = null;
     this.reader = null;
     /** @type {Error|null} that the connection was lost with */

@@ -2,6 +2,7 @@
 
 const { PostgresError, protocolError } = require('./errors');
 const { Request, describeType } = require('./request');
+const { effectOf } = require('./settings');
 const { checkText, checkValues, snapshot } = require('./writer');
 
 // What the answer has come to.
@@ -22,6 +23,7 @@ function prepare(writer, statements, statement) {
   if (evicted !== undefined) writer.close('S', evicted.name);
   writer.parse(statement.name, statement.text, statement.paramTypes);
   writer.describe('S', statement.name);
+  statement.effect = effectOf(statement.text);
   statement.sent = true;
   return evicted;
 }
@@ -88,6 +90,7 @@ class QueryRequest extends Request {
     const names = portal === '' ? statement.bindNames : Buffer.from(`${portal}\0${statement.name}\0`, 'latin1');
     writer.bind(names, values, this.format);
     if (statement.forgetsAll) statements.clear();
+    if (statement.effect !== undefined) statements.affected(statement.effect);
   }
 
   unsend(statements) {

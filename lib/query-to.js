@@ -120,6 +120,19 @@ async function run(sink, request, end) {
 }
 
 /**
+ * @param {object} options `as` and `separator` of Session.queryTo
+ * @returns {Payload|undefined} what takes the values out, where they are wanted alone
+ * @throws {TypeError}
+ */
+function payloadOf({ as = 'protocol', separator = '' }) {
+  if (as !== 'protocol' && as !== 'values') throw new TypeError("as must be 'protocol' or 'values'");
+  if (typeof separator !== 'string' && !(separator instanceof Uint8Array)) {
+    throw new TypeError('separator must be a string or a Buffer');
+  }
+  return as === 'values' ? new Payload(Buffer.from(separator)) : undefined;
+}
+
+/**
  * Runs a query and writes its result to a sink.
  * @param {Session} session
  * @param {Sink} sink
@@ -130,16 +143,12 @@ async function run(sink, request, end) {
  * @throws {TypeError}
  */
 function queryToSink(session, sink, text, values, options) {
-  const { format = 0, cache = true, paramTypes, as = 'protocol', end = true, separator = '' } = options;
+  const { format = 0, cache = true, paramTypes, end = true } = options;
   try {
-    if (as !== 'protocol' && as !== 'values') throw new TypeError("as must be 'protocol' or 'values'");
-    if (typeof separator !== 'string' && !(separator instanceof Uint8Array)) {
-      throw new TypeError('separator must be a string or a Buffer');
-    }
+    const payload = payloadOf(options);
     if (typeof text === 'string' && isCopyIn(text)) {
       throw new TypeError('COPY FROM STDIN has no result; use copyFrom');
     }
-    const payload = as === 'values' ? new Payload(Buffer.from(separator)) : undefined;
     const receiver = new ResultReceiver(sink, payload);
     const request = receiver.request = new ResultRequest(text, values, format, cache, paramTypes, receiver);
     receiver.abort = canceller(request, session._pipeline, () => session._cancel());
@@ -162,4 +171,4 @@ function queryTo(session, target, text, values, options) {
   return queryToSink(session, new Sink(target), text, values, options);
 }
 
-module.exports = { queryTo, queryToSink, errorResponse };
+module.exports = { queryTo, queryToSink, payloadOf, finish, finishFailed, errorResponse };

@@ -3,6 +3,7 @@
 const { EventEmitter } = require('node:events');
 const { makeAbortable } = require('./abort');
 const { BatchRequest, BatchedQuery } = require('./batch');
+const { cachedQuery, cachedToSink } = require('./cached-query');
 const { CopyInRequest } = require('./copy-in');
 const { CopyFrom, CopyTo } = require('./copy-stream');
 const { Cursor } = require('./cursor');
@@ -18,6 +19,7 @@ const { queryTo } = require('./query-to');
 const { CloseRequest, SyncRequest } = require('./request');
 const { RowReader } = require('./row-reader');
 const { SimpleQueryRequest } = require('./simple-query');
+const { Sink } = require('./sink');
 const { isCopyIn } = require('./statements');
 const { transaction } = require('./transaction');
 const { checkText, checkValues } = require('./writer');
@@ -91,6 +93,7 @@ class Session extends EventEmitter {
       if (options !== undefined) ({ format = 0, cache = true, stream } = options);
       if (options !== undefined || (format !== 0 && format !== 1)) checkOptions(options || { format });
       const receiver = receiverFor(stream);
+      if (options !== undefined && options.response_cache !== undefined) return cachedQuery(this, text, values, options);
       if (typeof text === 'string' && isCopyIn(text)) return this._copyIn(text, values, receiver, options);
       const request = new QueryRequest(text, values, format, cache, options && options.paramTypes, receiver);
       if (options === undefined) return this._pipeline.submit(request, this._scope);
@@ -195,6 +198,7 @@ class Session extends EventEmitter {
   queryTo(target, text, values = NO_VALUES, options = NO_OPTIONS) {
     return this._try(() => {
       checkOptions(options);
+      if (options.response_cache !== undefined) return cachedToSink(this, new Sink(target), text, values, options);
       return queryTo(this, target, text, values, options);
     });
   }

@@ -4,6 +4,7 @@ const { protocolError } = require('./errors');
 const { Request, describeType } = require('./request');
 const { RowParser } = require('./row-parser');
 const { RowReader } = require('./row-reader');
+const { effectsOf } = require('./settings');
 const { checkText } = require('./writer');
 
 /**
@@ -22,7 +23,10 @@ class SimpleQueryRequest extends Request {
     this.fenced = /\bcopy\b[^]*\bstdin\b/i.test(text);
   }
 
-  encode(writer) { writer.query(this.text); }
+  encode(writer, statements) {
+    writer.query(this.text);
+    for (const effect of effectsOf(this.text)) statements.affected(effect);
+  }
 
   /** The reader of the statement whose answer is coming. */
   get reader() {

@@ -4,6 +4,9 @@ const { RowParser } = require('./row-parser');
 
 const NO_TYPES = [];
 
+/** So many effects are told apart. */
+const MOST_EFFECTS = 64;
+
 /** The text from its first word on, without white space, comments (which nest) and semicolons before it. */
 function withoutComments(text) {
   let off = 0;
@@ -73,6 +76,8 @@ class Statement {
     /** @type {RowParser|null} null for a statement without rows */
     this.rowParser = null;
     this.forgetsAll = forgetsAll(text);
+    /** @type {string|undefined} what it may change for others, see settings.js; known when it is parsed */
+    this.effect = undefined;
     this.used = 0;
     /** Whether a result of it was a large one, see queryTo. */
     this.large = false;
@@ -100,6 +105,8 @@ class Statements {
     this.limit = limit;
     this.tag = tag;
     this._byKey = new Map();
+    /** @type {Set<string>|null} effects of what was sent since somebody looked */
+    this.effects = null;
     this._named = 0;
     this._uses = 0;
   }
@@ -148,8 +155,17 @@ class Statements {
   /** Takes a statement back in that was taken out, but not closed. */
   restore(statement) { this._byKey.set(statement.key, statement); }
 
+  /**
+   * Something is sent that may change the answers to others.
+   * @param {string} effect see settings.js
+   */
+  affected(effect) {
+    if (this.effects === null) this.effects = new Set();
+    this.effects.add(this.effects.size < MOST_EFFECTS ? effect : '*');
+  }
+
   /** Forgets all, after DISCARD ALL and DEALLOCATE ALL. */
   clear() { this._byKey.clear(); }
 }
 
-module.exports = { Statement, Statements, isCopyIn, isCopyOut };
+module.exports = { Statement, Statements, withoutComments, isCopyIn, isCopyOut };

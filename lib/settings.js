@@ -1,0 +1,43 @@
+'use strict';
+
+const { withoutComments } = require('./statements');
+
+/** An effect of which nothing more is known than that there may be one. */
+const ANYTHING = '*';
+/** The effect of a statement that begins a transaction block. */
+const BLOCK = '';
+
+const HIDDEN = /set_config|\binto\s+(?:local\s+|global\s+)?temp/i;
+const BEGINNING = /^[\s;]*(?:set|reset|discard|begin|start|do|call|create|--|\/\*)/i;
+const ANYWHERE = /\b(?:set|reset|discard|begin|start|do|call|temp|temporary|pg_temp\w*)\b|set_config/i;
+
+/**
+ * What a statement may leave behind that changes the answers to later ones on the same connection: settings,
+ * temporary tables that hide others, a transaction block. What a function does that it calls, nobody can see.
+ * @param {string} text of one statement
+ * @returns {string|undefined} the name of a setting in lower case, BLOCK, or ANYTHING; undefined for nothing
+ */
+function effectOf(text) {
+  if (HIDDEN.test(text)) return ANYTHING;
+  if (!BEGINNING.test(text)) return undefined;
+  const statement = withoutComments(text);
+  if (/^(?:begin|start)\b/i.test(statement)) return BLOCK;
+  if (/^(?:discard|do|call)\b/i.test(statement)) return ANYTHING;
+  if (/^create\b/i.test(statement)) return /\btemp(?:orary)?\b|\bpg_temp/i.test(statement) ? ANYTHING : undefined;
+  if (!/^(?:re)?set\b/i.test(statement) || /^set\s+(?:local|transaction|constraints)\b/i.test(statement)) return undefined;
+  const name = /^(?:re)?set\s+(?:session\s+(?!auth|char))?(time\s+zone|[\w.]+|"[^"]+")/i.exec(statement);
+  if (name === null) return ANYTHING;
+  return /^time\s/i.test(name[1]) ? 'timezone' : name[1].replace(/"/g, '').toLowerCase();
+}
+
+/**
+ * The same of several statements in one text. A semicolon in a string only finds more than there is.
+ * @param {string} text
+ * @returns {Array<string>}
+ */
+function effectsOf(text) {
+  if (/--|\/\*/.test(text)) return ANYWHERE.test(text) ? [ANYTHING] : [];
+  return text.split(';').map(effectOf).filter(effect => effect !== undefined);
+}
+
+module.exports = { effectOf, effectsOf, ANYTHING, BLOCK };
