@@ -16,6 +16,7 @@ function loadDecoders(receiver, decode, promise) {
   receiver.decode = decode;
   if (decode !== true || builtIn !== undefined) return promise;
   if (loading === undefined) loading = import('../client-parser/types.js').then(module => { builtIn = module; });
+  promise.catch(() => {}); // it may reject before anybody is given it
   return loading.then(() => promise);
 }
 

@@ -1,7 +1,8 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { inspect } = require('node:util');
+const { execFile } = require('node:child_process');
+const { inspect, promisify } = require('node:util');
 const { Client } = require('..');
 const { loadDecoders, decodingClass } = require('../lib/decode');
 const { RowParser } = require('../lib/row-parser');
@@ -129,5 +130,12 @@ describe('loadDecoders', () => {
     await assert.rejects(loadDecoders(reader, true, Promise.reject(new Error('no'))), { message: 'no' });
     assert.equal(await loadDecoders(reader, true, Promise.resolve(reader)), reader);
     assert.equal(reader.decode, true);
+  });
+
+  it('leaves no rejection unhandled while the decoders are being loaded', async () => {
+    const program = `const { loadDecoders } = require(${JSON.stringify(require.resolve('../lib/decode'))});
+      loadDecoders({}, true, Promise.reject(new Error('no'))).catch(error => console.log(error.message));`;
+    const { stdout } = await promisify(execFile)(process.execPath, ['-e', program]);
+    assert.equal(stdout, 'no\n');
   });
 });
