@@ -90,7 +90,7 @@ class Pipeline {
     this.tail = null;
     /** @type {Request|null} nothing is sent before it is over */
     this.fence = null;
-    /** Requests to be sent once more, when all that was sent has been answered. */
+    /** Requests to be sent once more, unless something that was sent behind them is carried out. */
     this._again = [];
     /** Transactions that wait for the end of a block which a query has begun. */
     this._waiting = [];
@@ -108,6 +108,8 @@ class Pipeline {
     this._flush = () => this.flush();
     this._pausing = new Set();
     this._draining = [];
+    /** @type {Set<function>} called when the server says that it has cancelled something */
+    this.cancelling = new Set();
   }
 
   /** Requests can be sent from now on. */
@@ -326,6 +328,10 @@ class Pipeline {
       case 90: // Z ReadyForQuery
         if (end - start !== 6) throw protocolError('ReadyForQuery of a wrong length');
         return this._ready(buf[start + 5]);
+      case 69: // E ErrorResponse
+        if (this.cancelling.size > 0 && decodeFields(buf, start, end).code === '57014') {
+          for (const cancelled of this.cancelling) cancelled();
+        }
     }
     if (this.head !== null) this.head.message(this, type, buf, start, end, count);
     else if (type === 69) this._fatal(buf, start, end);
@@ -364,6 +370,7 @@ class Pipeline {
   finishHead() {
     const request = this._shift();
     this.pending--;
+    if (this._again.length > 0 && !request.passive) this._keepOrder();
     request.ready(this);
     if (this.fence === request && !request.cancelling) this.fence = null;
     this._advance();
@@ -378,16 +385,21 @@ class Pipeline {
     if (this.owner.first !== null || this._waiting.length > 0) this.pump();
   }
 
-  /**
-   * Everything has been answered: what is to be sent once more comes before all that waits, in its order. Where
-   * a transaction block was opened meanwhile, it would not be what it was, and its error stands.
-   */
+  /** Everything has been answered: what is to be sent once more comes before all that waits, in its order. */
   _repeat() {
     const requests = this._again;
     this._again = [];
     for (const request of requests.reverse()) {
-      if (this.status === 'I' && !request.settled) request.again(this).unshift(request);
+      if (!request.settled) request.again(this).unshift(request);
       else this._settle(request, request.error);
+    }
+  }
+
+  /** What was called later has been carried out: what was to be sent once more would come too late. */
+  _keepOrder() {
+    for (const request of this._again.splice(0)) {
+      this.pending--;
+      request.ready(this);
     }
   }
 

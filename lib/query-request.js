@@ -174,7 +174,8 @@ class QueryRequest extends Request {
 
   /**
    * A statement that the server has lost or must plan anew can be sent again: nothing was done yet, unless in a
-   * transaction block, which has failed. Not so where the caller may have changed the values since.
+   * transaction block, which has failed. Not so where the caller may have changed the values since. What was sent
+   * behind it counts, too: the pipeline sees to that.
    */
   retry(pipeline) {
     return this.stale && !this.retried && !this.settled && pipeline.status === 'I' &&

@@ -157,6 +157,8 @@ class Request {
 
 /** Whether it has no promise of its own. */
 Request.prototype.inBatch = false;
+/** Whether it changes nothing, so that it does not matter when it is carried out. */
+Request.prototype.passive = false;
 
 /** A type byte for an error. */
 function describeType(type) {
@@ -176,6 +178,8 @@ class SyncRequest extends Request {
   result() { return this.value; }
 }
 
+SyncRequest.prototype.passive = true;
+
 /** Close of a named statement or portal. */
 class CloseRequest extends Request {
   constructor(target, name) {
@@ -194,5 +198,7 @@ class CloseRequest extends Request {
     else super.message(pipeline, type, buf, start, end);
   }
 }
+
+CloseRequest.prototype.passive = true;
 
 module.exports = { Request, SyncRequest, CloseRequest, describeType };

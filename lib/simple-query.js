@@ -5,6 +5,7 @@ const { Request, describeType } = require('./request');
 const { RowParser } = require('./row-parser');
 const { RowReader } = require('./row-reader');
 const { effectsOf } = require('./settings');
+const { forgetsAll } = require('./statements');
 const { checkText } = require('./writer');
 
 /**
@@ -26,37 +27,40 @@ class SimpleQueryRequest extends Request {
   encode(writer, statements) {
     writer.query(this.text);
     for (const effect of effectsOf(this.text)) statements.affected(effect);
+    if (forgetsAll(this.text)) statements.clear();
   }
 
   /** The reader of the statement whose answer is coming. */
   get reader() {
-    if (this._reader === null) this.readers.push(this._reader = new RowReader());
+    if (this._reader === null) {
+      this.readers.push(this._reader = new RowReader());
+      this.done = false;
+    }
     return this._reader;
   }
 
   message(pipeline, type, buf, start, end, count) {
+    if (type === 69) return super.message(pipeline, type, buf, start, end); // E ErrorResponse
     if (this.error !== undefined) throw protocolError('an answer goes on after its error');
     switch (type) {
       case 84: // T RowDescription
         return this.reader.start(new RowParser(buf.subarray(start, end)), 0);
       case 68: // D DataRow
         if (this.reader.rowParser === undefined) break;
-        return this.reader.receiveData(buf, start, end, count, pipeline.reader.owned);
+        // falls through
       case 100: // d CopyData
-        return this.reader.receiveData(buf, start, end, count, pipeline.reader.owned);
+        return this.settled ? undefined : this.reader.receiveData(buf, start, end, count, pipeline.reader.owned);
       case 72: case 99: // H CopyOutResponse, c CopyDone
         return this.reader.receive(type, buf, start, end);
       case 67: case 73: // C CommandComplete, I EmptyQueryResponse
         this.reader.receive(type, buf, start, end);
-        if (/^(?:DISCARD|DEALLOCATE) ALL$/.test(this.reader.cmd)) pipeline.statements.clear();
+        if (/^(?:DISCARD|DEALLOCATE) ALL$/.test(this.reader.cmd)) pipeline.statements.clearDescribed();
         this._reader = null;
         this.done = true;
         return;
       case 71: // G CopyInResponse
         pipeline.writer.copyFail('COPY FROM STDIN is not possible in simpleQuery; use copyFrom, or query');
         return pipeline.scheduleFlush();
-      case 69: // E ErrorResponse
-        return super.message(pipeline, type, buf, start, end);
     }
     throw protocolError(`unexpected message of type ${describeType(type)} in answer to a simple query`);
   }

@@ -164,8 +164,13 @@ class Statements {
     this.effects.add(this.effects.size < MOST_EFFECTS ? effect : '*');
   }
 
-  /** Forgets all, after DISCARD ALL and DEALLOCATE ALL. */
+  /** Forgets all that was sent, since DISCARD ALL or DEALLOCATE ALL is sent now. */
   clear() { this._byKey.clear(); }
+
+  /** Forgets all that the server has parsed so far, since it has forgotten it; not what is on its way. */
+  clearDescribed() {
+    for (const statement of this._byKey.values()) if (statement.described) this.delete(statement);
+  }
 }
 
-module.exports = { Statement, Statements, withoutComments, isCopyIn, isCopyOut };
+module.exports = { Statement, Statements, forgetsAll, withoutComments, isCopyIn, isCopyOut };
