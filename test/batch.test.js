@@ -3,7 +3,9 @@
 const assert = require('node:assert/strict');
 const { Writable } = require('node:stream');
 const { Client, RowReader } = require('..');
-const { connected, proxied, answering, hex, message, dataRow, commandComplete, ANSWER } = require('./support');
+const {
+  connected, proxied, answering, hex, message, dataRow, commandComplete, ANSWER
+} = require('./support');
 
 const EXECUTE = '45 00000009 00 00000000';
 
@@ -18,7 +20,8 @@ describe('batch', () => {
       ['']
     ]);
     assert.ok(results.every(result => result instanceof RowReader));
-    assert.deepEqual(results.map(({ cmd, rowCount, rows }) => [cmd, rowCount, rows.map(row => row.toArray())]), [
+    assert.deepEqual(results.map(({ cmd, rowCount, rows }) =>
+      [cmd, rowCount, rows.map(row => row.toArray())]), [
       ['CREATE TABLE', 0, []],
       ['INSERT', 2, []],
       ['SELECT', 2, [['1', 'x'], ['2', null]]],
@@ -44,7 +47,8 @@ describe('batch', () => {
   it('parses a text once that it has several times', async () => {
     const { client, wire } = await proxied();
     const from = wire.recorded.toServer.length;
-    const results = await client.batch(Array.from({ length: 5 }, (_, index) => ['SELECT $1::int AS a', [index]]));
+    const results = await client.batch(Array.from({ length: 5 },
+      (_, index) => ['SELECT $1::int AS a', [index]]));
     assert.deepEqual(results.map(({ rows }) => rows[0].a), ['0', '1', '2', '3', '4']);
     const sent = wire.recorded.toServer.subarray(from).toString('latin1');
     assert.equal(sent.split('SELECT $1::int AS a').length, 2);
@@ -55,9 +59,11 @@ describe('batch', () => {
     await client.query('CREATE TEMP TABLE t (a int PRIMARY KEY)');
     const insert = 'INSERT INTO t VALUES ($1)';
     for (const [bad, code, index] of [
-      [[insert, [1]], '23505', 2], [[insert, ['x']], '22P02', 2], [['SELEC'], '42601', 2], [[insert, []], '08P01', 2]
+      [[insert, [1]], '23505', 2], [[insert, ['x']], '22P02', 2], [['SELEC'], '42601', 2],
+      [[insert, []], '08P01', 2]
     ]) {
-      const error = await client.batch([[insert, [1]], [insert, [2]], bad, [insert, [3]]]).catch(error => error);
+      const queries = [[insert, [1]], [insert, [2]], bad, [insert, [3]]];
+      const error = await client.batch(queries).catch(error => error);
       assert.deepEqual([error.name, error.code, error.index], ['PostgresError', code, index]);
     }
     assert.equal((await client.query('SELECT count(*) FROM t')).rows[0][0], '0');
@@ -68,7 +74,8 @@ describe('batch', () => {
   it('fails of no query in particular when the commit fails', async () => {
     const client = await connected();
     await client.query('CREATE TEMP TABLE t (a int UNIQUE DEFERRABLE INITIALLY DEFERRED)');
-    const error = await client.batch([['INSERT INTO t VALUES (1)'], ['INSERT INTO t VALUES (1)']]).catch(error => error);
+    const insert = ['INSERT INTO t VALUES (1)'];
+    const error = await client.batch([insert, insert]).catch(error => error);
     assert.deepEqual([error.code, error.index], ['23505', undefined]);
     assert.equal((await client.query('SELECT count(*) FROM t')).rows[0][0], '0');
   });
@@ -80,11 +87,12 @@ describe('batch', () => {
 
   it('of 5,000 queries gives 5,000 results', async () => {
     const client = await connected();
-    const results = await client.batch(Array.from({ length: 5000 }, (_, index) => ['SELECT $1::int', [index]]));
+    const results = await client.batch(Array.from({ length: 5000 },
+      (_, index) => ['SELECT $1::int', [index]]));
     results.forEach(({ rows }, index) => assert.equal(rows[0][0], `${index}`));
   });
 
-  it('is prepared again where a statement was lost or is stale, if nothing had been done before', async () => {
+  it('is prepared again where its first statement was lost or is stale', async () => {
     const client = await connected();
     await client.batch([['CREATE TEMP TABLE t (a int)'], ['INSERT INTO t VALUES (1)']]);
     await client.query('SELECT * FROM t');
@@ -95,13 +103,15 @@ describe('batch', () => {
     await client.query('ALTER TABLE t ADD c int');
     const error = await client.batch([['SELECT 1'], ['SELECT * FROM t']]).catch(error => error);
     assert.deepEqual([error.code, error.index], ['0A000', 1]);
-    assert.deepEqual((await client.query('SELECT * FROM t')).rowParser.columnNames, ['a', 'b', 'c'], 'next time it is');
+    assert.deepEqual((await client.query('SELECT * FROM t')).rowParser.columnNames, ['a', 'b', 'c'],
+      'next time it is');
   });
 
   it('leaves the statement cache as the server has it, whichever query fails', async () => {
     const client = await connected({ statement_cache: 4 });
     for (let i = 0; i < 8; i++) {
-      const queries = ['SELECT 1', 'SELECT 2', 'SELECT 3', `SELECT ${i % 4} AS x`, 'SELECT 4'].map(text => [text]);
+      const queries = ['SELECT 1', 'SELECT 2', 'SELECT 3', `SELECT ${i % 4} AS x`,
+        'SELECT 4'].map(text => [text]);
       queries[i % 5] = ['SELECT 1/0'];
       await assert.rejects(client.batch(queries), { code: '22012', index: i % 5 });
       await client.batch([['SELECT 1'], ['SELECT 2'], ['SELECT 3'], ['SELECT 4'], ['SELECT 5']]);
@@ -123,7 +133,8 @@ describe('batch', () => {
     const [result, reader] = await client.batch([['SELECT 1 AS a', [], { stream }], ['SELECT 2 AS a']]);
     assert.equal(result, stream);
     assert.equal(reader.rows[0].a, '2');
-    assert.deepEqual(Buffer.concat(pieces), hex(`54 0000001a 0001 'a' 00 00000000 0000 00000017 0004 ffffffff 0000
+    assert.deepEqual(Buffer.concat(pieces), hex(`
+      54 0000001a 0001 'a' 00 00000000 0000 00000017 0004 ffffffff 0000
       44 0000000b 0001 00000001 '1'  43 0000000d 'SELECT 1' 00`));
   });
 
@@ -137,7 +148,8 @@ describe('batch', () => {
   it('decodes as each query says', async () => {
     const client = await connected();
     const [text, decoded, own] = await client.batch([
-      ['SELECT 1 AS a'], ['SELECT 1 AS a', [], { decode: true }], ['SELECT 1 AS a', [], { decode: { 23: value => [value] } }]
+      ['SELECT 1 AS a'], ['SELECT 1 AS a', [], { decode: true }],
+      ['SELECT 1 AS a', [], { decode: { 23: value => [value] } }]
     ]);
     assert.deepEqual([text, decoded, own].map(({ rows }) => rows[0].a), ['1', 1, ['1']]);
   });
@@ -173,7 +185,8 @@ describe('batch', () => {
   it('takes a signal', async () => {
     const client = await connected();
     const signal = AbortSignal.timeout(50);
-    await assert.rejects(client.batch([['SELECT 1'], ['SELECT pg_sleep(60)']], { signal }), { name: 'AbortError' });
+    await assert.rejects(client.batch([['SELECT 1'], ['SELECT pg_sleep(60)']], { signal }),
+      { name: 'AbortError' });
     assert.equal((await client.query('SELECT 1')).rows[0][0], '1');
   });
 

@@ -14,9 +14,11 @@ describe('The package', () => {
     const imported = await import('quickgres');
     assert.equal(require('..'), quickgres);
     assert.equal(imported.default, quickgres);
-    const names = ['Client', 'RowReader', 'RowParser', 'PostgresError', 'ConnectionError', 'AbortError', 'UsageError'];
-    assert.deepEqual(Object.keys(quickgres).sort(), [...names].sort());
-    for (const name of names) assert.equal(imported[name], quickgres[name], name);
+    const names = ['Client', 'RowReader', 'RowParser', 'PostgresError', 'ConnectionError', 'AbortError',
+      'UsageError'];
+    for (const name of names) assert.equal(typeof quickgres[name], 'function', name);
+    for (const name in quickgres) assert.equal(imported[name], quickgres[name], name);
+    assert.deepEqual(Object.keys(imported).sort(), [...Object.keys(quickgres), 'default'].sort());
     assert.deepEqual([Client.STRING, Client.BINARY], [0, 1]);
     assert.equal(require('quickgres/package.json').name, 'quickgres');
   });
@@ -41,7 +43,8 @@ describe('Client', () => {
   it('connects where connect() says, instead', async () => {
     const server = await sharedServer();
     const { user, database } = server;
-    for (const args of [[server.port, server.host], [server.socketPath], [String(server.port), server.host]]) {
+    for (const args of [[server.port, server.host], [server.socketPath],
+      [String(server.port), server.host]]) {
       const client = new Client({ user, database, host: 'nowhere.invalid', port: 1 });
       await client.connect(...args);
       assert.equal((await client.query('SELECT 1')).rows[0][0], '1');
@@ -50,9 +53,10 @@ describe('Client', () => {
   });
 
   it('gives parameters that it does not know to the server', async () => {
-    const client = await connected({ application_name: 'public surface', search_path: 'pg_catalog', work_mem: '3MB' });
-    const { rows: [row] } = await client.query(
-      "SELECT current_setting('application_name'), current_setting('search_path'), current_setting('work_mem')");
+    const client = await connected({ application_name: 'public surface', search_path: 'pg_catalog',
+      work_mem: '3MB' });
+    const { rows: [row] } = await client.query(`SELECT current_setting('application_name'),
+      current_setting('search_path'), current_setting('work_mem')`);
     assert.deepEqual(row.toArray(), ['public surface', 'pg_catalog', '3MB']);
     assert.equal(client.serverParameters.application_name, 'public surface');
   });
@@ -87,7 +91,8 @@ describe('Client', () => {
     assert.deepEqual(notices.map(({ severity, message, hint, code }) => [severity, message, hint, code]),
       [['NOTICE', 'look ä', 'closer', 'QG001'], ['WARNING', 'again', undefined, '01000']]);
     assert.equal(packets.length, 2);
-    assert.ok(packets.every(packet => packet[0] === 'N'.charCodeAt() && packet.readUInt32BE(1) === packet.length - 1));
+    assert.ok(packets.every(packet =>
+      packet[0] === 'N'.charCodeAt() && packet.readUInt32BE(1) === packet.length - 1));
   });
 
   it('emits notifications, also those of others while nothing is asked', async () => {
@@ -116,7 +121,8 @@ describe('Client', () => {
       client.onNotification = () => { throw new Error('in onNotification'); };
       client.on('parameter', () => { throw new Error('in parameter'); });
       const results = await Promise.all([
-        client.query("DO $$ BEGIN RAISE NOTICE 'look'; END $$"), client.query('LISTEN x'), client.query('NOTIFY x'),
+        client.query("DO $$ BEGIN RAISE NOTICE 'look'; END $$"), client.query('LISTEN x'),
+        client.query('NOTIFY x'),
         client.query("SET application_name = 'y'"), client.query('SELECT 1')
       ]);
       assert.equal(results[4].rows[0][0], '1');
@@ -164,8 +170,10 @@ describe('Client', () => {
     const error = { name: 'ConnectionError', code: '08003' };
     for (const ask of [
       () => client.query('SELECT 1'), () => client.simpleQuery('SELECT 1'), () => client.batch(['SELECT 1']),
-      () => client.transaction(() => {}), () => client.sync(), () => client.close('S', 's1'), () => client.cancel(),
-      () => client.query('COPY t FROM STDIN'), () => client.getResults(), () => client.cursor('SELECT 1').next()
+      () => client.transaction(() => {}), () => client.sync(), () => client.close('S', 's1'),
+      () => client.cancel(),
+      () => client.query('COPY t FROM STDIN'), () => client.getResults(),
+      () => client.cursor('SELECT 1').next()
     ]) {
       await assert.rejects(ask(), error, String(ask));
     }
@@ -180,7 +188,8 @@ describe('Client', () => {
     const before = Promise.all([client.query('SELECT 1'), client.query('SELECT 2')]);
     const end = client.end();
     assert.equal(client.state, 'ending');
-    await assert.rejects(client.query('SELECT 3'), { name: 'ConnectionError', code: '08003', message: /was ended/ });
+    await assert.rejects(client.query('SELECT 3'),
+      { name: 'ConnectionError', code: '08003', message: /was ended/ });
     assert.deepEqual((await before).map(({ rows }) => rows[0][0]), ['1', '2']);
     await end;
     assert.equal(client.state, 'closed');
@@ -243,7 +252,8 @@ describe('Client', () => {
     const events = [];
     client.on('end', () => events.push('end'));
     client.on('error', error => events.push(error.message));
-    const pending = [client.query('SELECT pg_sleep(60)'), client.query('SELECT 1'), client.batch(['SELECT 1'])];
+    const pending = [client.query('SELECT pg_sleep(60)'), client.query('SELECT 1'),
+      client.batch(['SELECT 1'])];
     await new Promise(setImmediate);
     client.destroy(new Error('enough'));
     for (const promise of pending) {
@@ -295,7 +305,8 @@ describe('Client', () => {
     const client = await connected({ password: 'very secret' });
     const shown = [inspect(client), inspect(client, { depth: 9, showHidden: true }), JSON.stringify(client)];
     for (const text of shown) assert.doesNotMatch(text, /very secret/);
-    assert.match(shown[0], /^Client \{\s+state: 'open',\s+pending: 0,\s+processId: \d+,\s+serverParameters: \{/);
+    assert.match(shown[0],
+      /^Client \{\s+state: 'open',\s+pending: 0,\s+processId: \d+,\s+serverParameters: \{/);
     assert.deepEqual(JSON.parse(shown[2]), { state: 'open', pending: 0, processId: client.processId });
   });
 
@@ -354,8 +365,8 @@ describe('The classes', () => {
     assert.ok(result instanceof RowReader && result.rowParser instanceof RowParser);
     assert.ok(await client.query('SELECT 1/0').catch(error => error) instanceof PostgresError);
     assert.ok(await client.getResults().catch(error => error) instanceof UsageError);
-    assert.ok(await client.query('SELECT pg_sleep(9)', [], { signal: AbortSignal.timeout(10) }).catch(error => error)
-      instanceof AbortError);
+    const aborted = client.query('SELECT pg_sleep(9)', [], { signal: AbortSignal.timeout(10) });
+    assert.ok(await aborted.catch(error => error) instanceof AbortError);
     const closed = await faked(async () => {});
     closed.destroy();
     assert.ok(await closed.query('SELECT 1').catch(error => error) instanceof ConnectionError);

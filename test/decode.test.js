@@ -9,16 +9,19 @@ const { RowParser } = require('../lib/row-parser');
 const { RowReader } = require('../lib/row-reader');
 const { connected, rowDescription, dataRow } = require('./support');
 
-const TEXT = `SELECT 7::int2 AS i2, -7::int4 AS i4, 9007199254740993::int8 AS i8, 1.5::float8 AS f8, true AS b, 'ä' AS t,
-  '\\x00ff'::bytea AS bytes, '{"a": [1, null]}'::json AS j, '{"b": 2}'::jsonb AS jb, ARRAY[1, NULL, 3] AS a,
+const TEXT = `SELECT 7::int2 AS i2, -7::int4 AS i4, 9007199254740993::int8 AS i8, 1.5::float8 AS f8,
+  true AS b, 'ä' AS t, '\\x00ff'::bytea AS bytes, '{"a": [1, null]}'::json AS j, '{"b": 2}'::jsonb AS jb,
+  ARRAY[1, NULL, 3] AS a,
   1.50::numeric AS n, '2024-02-29'::date AS d, NULL::int AS missing`;
 const VALUES = {
-  i2: 7, i4: -7, i8: 9007199254740993n, f8: 1.5, b: true, t: 'ä', bytes: new Uint8Array([0, 255]), j: { a: [1, null] },
+  i2: 7, i4: -7, i8: 9007199254740993n, f8: 1.5, b: true, t: 'ä', bytes: new Uint8Array([0, 255]),
+  j: { a: [1, null] },
   jb: { b: 2 }, a: [1, null, 3], n: '1.50', d: '2024-02-29', missing: null
 };
 
 /** The same with every view of bytes as a plain array of numbers. */
-const comparable = object => JSON.parse(JSON.stringify(object, (key, value) => typeof value === 'bigint' ? `${value}n`
+const comparable = object =>
+  JSON.parse(JSON.stringify(object, (key, value) => typeof value === 'bigint' ? `${value}n`
   : value instanceof Uint8Array ? [...value] : value && value.type === 'Buffer' ? value.data : value));
 
 describe('decode: true', () => {
@@ -66,7 +69,8 @@ describe('A map of decoders', () => {
   it('decodes the types it has, and leaves the others as they are', async () => {
     const client = await connected();
     const decode = { 23: text => Number(text) * 2, 16: text => text === 't' };
-    const { rows: [row] } = await client.query('SELECT 21 AS i, true AS b, 1::int8 AS big, NULL::int AS n', [], { decode });
+    const { rows: [row] } = await client.query('SELECT 21 AS i, true AS b, 1::int8 AS big, NULL::int AS n',
+      [], { decode });
     assert.deepEqual(row.toArray(), [42, true, '1', null]);
   });
 
@@ -84,7 +88,8 @@ describe('A map of decoders', () => {
     const { decoders, dates } = await import('quickgres/client-parser');
     const client = await connected();
     for (const format of [Client.STRING, Client.BINARY]) {
-      const { rows: [row] } = await client.query("SELECT 7 AS i, '2024-02-29'::date AS d", [], { format, decode: { ...decoders, ...dates } });
+      const { rows: [row] } = await client.query("SELECT 7 AS i, '2024-02-29'::date AS d", [],
+        { format, decode: { ...decoders, ...dates } });
       assert.equal(row.i, 7);
       assert.equal(row.d.toISOString(), '2024-02-29T00:00:00.000Z');
     }
@@ -108,7 +113,8 @@ describe('A map of decoders', () => {
   it('that has something else for a type says so', async () => {
     const client = await connected();
     const result = await client.query('SELECT 1 AS a', [], { decode: { 23: 'number' } });
-    assert.throws(() => result.rows, { name: 'TypeError', message: /decode\[23\] is neither a function nor a pair/ });
+    assert.throws(() => result.rows,
+      { name: 'TypeError', message: /decode\[23\] is neither a function nor a pair/ });
   });
 });
 

@@ -9,12 +9,15 @@ describe('PostgresError', () => {
   it('has every field of the ErrorResponse by its name, numbers where PostgreSQL counts', () => {
     const error = new PostgresError({
       severity: 'ERROR', code: '42703', message: 'no such column', detail: 'd', hint: 'h', position: '8',
-      internalPosition: '3', internalQuery: 'q', where: 'w', schema: 's', table: 't', column: 'c', dataType: 'y',
+      internalPosition: '3', internalQuery: 'q', where: 'w', schema: 's', table: 't', column: 'c',
+      dataType: 'y',
       constraint: 'k', file: 'parse.c', line: '371', routine: 'r'
     });
     assert.deepEqual({ ...error }, {
-      severity: 'ERROR', code: '42703', detail: 'd', hint: 'h', position: 8, internalPosition: 3, internalQuery: 'q',
-      where: 'w', schema: 's', table: 't', column: 'c', dataType: 'y', constraint: 'k', file: 'parse.c', line: 371,
+      severity: 'ERROR', code: '42703', detail: 'd', hint: 'h', position: 8, internalPosition: 3,
+      internalQuery: 'q',
+      where: 'w', schema: 's', table: 't', column: 'c', dataType: 'y', constraint: 'k', file: 'parse.c',
+      line: 371,
       routine: 'r'
     });
     assert.equal(error.message, 'no such column');
@@ -60,14 +63,16 @@ describe('AbortError', () => {
 describe('UsageError', () => {
   it('has the SQLSTATE that fits', () => {
     const error = new UsageError('no', '25P01');
-    assert.deepEqual([error.name, error.message, error.code, error instanceof Error], ['UsageError', 'no', '25P01', true]);
+    assert.deepEqual([error.name, error.message, error.code, error instanceof Error],
+      ['UsageError', 'no', '25P01', true]);
   });
 });
 
 describe('protocolError', () => {
   it('is a ConnectionError of 08P01', () => {
     const error = protocolError('what');
-    assert.deepEqual([error.name, error.message, error.code], ['ConnectionError', 'protocol violation: what', '08P01']);
+    assert.deepEqual([error.name, error.message, error.code],
+      ['ConnectionError', 'protocol violation: what', '08P01']);
   });
 });
 
@@ -120,7 +125,8 @@ describe('An error of the server', () => {
     ]) {
       const error = await doTheWork(ask).catch(error => error);
       assert.equal(error.name, 'PostgresError');
-      assert.match(error.stack, /^PostgresError: .+\n(.*\n)*.*at async askTheServer .*errors\.test\.js/, String(ask));
+      assert.match(error.stack, /^PostgresError: .+\n(.*\n)*.*at async askTheServer .*errors\.test\.js/,
+        String(ask));
       assert.match(error.stack, /at async doTheWork .*errors\.test\.js/);
     }
   });

@@ -8,8 +8,8 @@ const {
 } = require('./support');
 
 /*
- * Servers that break the protocol: whatever they say, the connection ends, everything that was asked rejects, and
- * nothing is to be seen of bytes that are not those of a column.
+ * Servers that break the protocol: whatever they say, the connection ends, everything that was asked rejects,
+ * and nothing is to be seen of bytes that are not those of a column.
  */
 
 const DESCRIBED = ANSWER.described('a', 'b');
@@ -28,9 +28,11 @@ const NO_ANSWERS = [
   ['a DataRow before BindComplete', /unexpected message of type 'D'/, ANSWER.parseComplete, ROW],
   ['a DataRow before everything', /unexpected message of type 'D'/, ROW],
   ['a DataRow of a statement without rows', /unexpected message of type 'D'/, ANSWER.described(), ROW],
-  ['a DataRow behind CommandComplete', /unexpected message of type 'D'/, DESCRIBED, commandComplete('SELECT 0'), ROW],
+  ['a DataRow behind CommandComplete', /unexpected message of type 'D'/, DESCRIBED,
+    commandComplete('SELECT 0'), ROW],
   ['CopyData before BindComplete', /unexpected message of type 'd'/, message('d', 'x')],
-  ['BindComplete before the description', /unexpected message of type '2'/, ANSWER.parseComplete, ANSWER.bindComplete],
+  ['BindComplete before the description', /unexpected message of type '2'/, ANSWER.parseComplete,
+    ANSWER.bindComplete],
   ['a second BindComplete', /unexpected message of type '2'/, DESCRIBED, ANSWER.bindComplete],
   ['ParseComplete behind BindComplete', /unexpected message of type '1'/, DESCRIBED, ANSWER.parseComplete],
   ['a second description', /unexpected message of type 'T'/, DESCRIBED, rowDescription('c')],
@@ -42,7 +44,8 @@ const NO_ANSWERS = [
   ['PortalSuspended', /unexpected message of type 's'/, DESCRIBED, message('s')],
   ['CopyInResponse', /unexpected message of type 'G'/, DESCRIBED, message('G', Buffer.from([0]), int16(0))],
   ['CopyBothResponse', /unexpected message of type 'W'/, DESCRIBED, message('W', Buffer.from([0]), int16(0))],
-  ['CopyOutResponse before BindComplete', /unexpected message of type 'H'/, message('H', Buffer.from([0]), int16(0))],
+  ['CopyOutResponse before BindComplete', /unexpected message of type 'H'/,
+    message('H', Buffer.from([0]), int16(0))],
   ['Authentication', /unexpected message of type 'R'/, message('R', 3)],
   ['BackendKeyData', /unexpected message of type 'K'/, message('K', 1, 2)],
   ['FunctionCallResponse', /unexpected message of type 'V'/, message('V', -1)],
@@ -51,22 +54,28 @@ const NO_ANSWERS = [
   ['a message of type 255', /unexpected message of type 0xff/, hex('ff 00000004')],
 
   ['ReadyForQuery at once', /ReadyForQuery before the end of the answer/, ANSWER.ready],
-  ['ReadyForQuery among the rows', /ReadyForQuery before the end of the answer/, DESCRIBED, ROW, ANSWER.ready],
-  ['ReadyForQuery of an unknown status', /ReadyForQuery with an unknown status/, DESCRIBED, commandComplete('SELECT 0'),
+  ['ReadyForQuery among the rows', /ReadyForQuery before the end of the answer/, DESCRIBED, ROW,
+    ANSWER.ready],
+  ['ReadyForQuery of an unknown status', /ReadyForQuery with an unknown status/, DESCRIBED,
+    commandComplete('SELECT 0'),
     message('Z', 'X')],
-  ['ReadyForQuery without a status', /ReadyForQuery of a wrong length/, DESCRIBED, commandComplete('SELECT 0'), message('Z')],
-  ['a long ReadyForQuery', /ReadyForQuery of a wrong length/, DESCRIBED, commandComplete('SELECT 0'), message('Z', 'II')],
+  ['ReadyForQuery without a status', /ReadyForQuery of a wrong length/, DESCRIBED,
+    commandComplete('SELECT 0'), message('Z')],
+  ['a long ReadyForQuery', /ReadyForQuery of a wrong length/, DESCRIBED, commandComplete('SELECT 0'),
+    message('Z', 'II')],
 
   ['a RowDescription cut short', /RowDescription cut short/, ANSWER.parseComplete,
     hex("54 00000010 0001 'a' 00 00000000 0000 0000")],
-  ['a RowDescription without a count', /RowDescription of a wrong length/, ANSWER.parseComplete, hex('54 00000005 00')],
+  ['a RowDescription without a count', /RowDescription of a wrong length/, ANSWER.parseComplete,
+    hex('54 00000005 00')],
   ['a RowDescription of 65,535 columns that are not there', /RowDescription cut short/, ANSWER.parseComplete,
     hex("54 00000008 ffff 'a' 00")],
   ['a RowDescription longer than its columns', /RowDescription of a wrong length/, ANSWER.parseComplete,
     hex('54 00000008 0000 0000')],
   ['a name without an end', /RowDescription cut short/, ANSWER.parseComplete,
     hex("54 0000001a 0001 'abcdefghijklmnopqrst'")],
-  ['a CommandComplete without an end', /CommandComplete with an unterminated string/, DESCRIBED, message('C', 'SELECT 0')],
+  ['a CommandComplete without an end', /CommandComplete with an unterminated string/, DESCRIBED,
+    message('C', 'SELECT 0')],
   ['an empty CommandComplete', /CommandComplete with an unterminated string/, DESCRIBED, message('C')],
   ['an ErrorResponse cut short', /ErrorResponse with an unterminated string/, message('E', 'SERROR')],
   ['an empty ErrorResponse', /ErrorResponse without its terminator/, message('E')],
@@ -109,7 +118,8 @@ describe('A hostile server', () => {
       });
       const notices = [];
       client.on('notice', notice => notices.push(notice));
-      const pending = [client.query('SELECT 1 AS a, 2 AS b'), client.query('SELECT 3'), client.simpleQuery('SELECT 4'),
+      const pending = [client.query('SELECT 1 AS a, 2 AS b'), client.query('SELECT 3'),
+        client.simpleQuery('SELECT 4'),
         client.batch(['SELECT 5']), client.transaction(() => {}), client.sync()];
       for (const promise of pending) {
         const error = await promise.then(value => assert.fail(inspect(value)), error => error);
@@ -131,8 +141,10 @@ describe('A hostile server', () => {
   for (const [name, row] of BAD_ROWS) {
     it(`shows nothing of a row's neighbours with ${name}`, async () => {
       for (const format of [Client.STRING, Client.BINARY]) {
-        const client = await faked(saying(DESCRIBED, ROW, row, dataRow('the', 'secret'), commandComplete('SELECT 3'), ANSWER.ready));
-        const looks = [row => row[1], row => row.b, row => row.get('b'), row => row.toObject(), row => row.toArray(),
+        const client = await faked(saying(DESCRIBED, ROW, row, dataRow('the', 'secret'),
+          commandComplete('SELECT 3'), ANSWER.ready));
+        const looks = [row => row[1], row => row.b, row => row.get('b'), row => row.toObject(),
+          row => row.toArray(),
           row => JSON.stringify(row), row => inspect(row), row => [...row]];
         // Whether it is found at once or when somebody looks, it is found.
         const error = await client.query('SELECT 1 AS a, 2 AS b', [], format).then(result => {
@@ -159,7 +171,8 @@ describe('A hostile server', () => {
   it('ends the connection with any answer that nobody asked for', async () => {
     for (const [bytes, pattern] of [
       [ROW, /'D' that nobody asked for/], [message('d', 'x'), /'d' that nobody asked for/],
-      [commandComplete('SELECT 1'), /'C' that nobody asked for/], [ANSWER.parseComplete, /'1' that nobody asked for/],
+      [commandComplete('SELECT 1'), /'C' that nobody asked for/],
+      [ANSWER.parseComplete, /'1' that nobody asked for/],
       [message('R', 0), /'R' that nobody asked for/], [hex('44 00000001'), /announces 1 bytes/]
     ]) {
       const client = await faked(async conversation => conversation.say(bytes));
@@ -184,13 +197,15 @@ describe('A hostile server', () => {
   });
 
   it('that goes away in the middle of a message rejects everything', async () => {
-    for (const bytes of [DESCRIBED.subarray(0, 3), DESCRIBED.subarray(0, 20), hex('44 00010000 0002 00008000')]) {
+    for (const bytes of [DESCRIBED.subarray(0, 3), DESCRIBED.subarray(0, 20),
+      hex('44 00010000 0002 00008000')]) {
       const client = await faked(async conversation => {
         await conversation.request();
         conversation.socket.end(bytes);
       });
       const pending = [client.query('SELECT 1 AS a, 2 AS b'), client.query('SELECT 1')];
-      for (const promise of pending) await assert.rejects(promise, { name: 'ConnectionError', code: '08006', sent: true });
+      for (const promise of pending) await assert.rejects(promise,
+        { name: 'ConnectionError', code: '08006', sent: true });
     }
   });
 
@@ -198,17 +213,21 @@ describe('A hostile server', () => {
     this.timeout(30_000);
     let seed = 271828;
     const random = limit => (seed = seed * 48271 % 0x7fffffff) % limit;
-    const whole = Buffer.concat([DESCRIBED, ROW, dataRow(null, 'y'), commandComplete('SELECT 2'), ANSWER.ready,
+    const whole = Buffer.concat([DESCRIBED, ROW, dataRow(null, 'y'), commandComplete('SELECT 2'),
+      ANSWER.ready,
       ANSWER.described(), commandComplete('BEGIN'), ANSWER.ready]);
     for (let run = 0; run < 300; run++) {
       const bytes = Buffer.from(whole);
-      for (let i = random(3); i >= 0; i--) bytes[random(bytes.length)] = random(4) ? random(256) : random(2) * 255;
+      for (let i = random(3); i >= 0; i--) {
+        bytes[random(bytes.length)] = random(4) ? random(256) : random(2) * 255;
+      }
       const client = await faked(async conversation => {
         await conversation.request();
         await conversation.request();
         conversation.socket.end(bytes);
       });
-      const results = await Promise.allSettled([client.query('SELECT 1 AS a, 2 AS b'), client.query('BEGIN')]);
+      const results = await Promise.allSettled([client.query('SELECT 1 AS a, 2 AS b'),
+        client.query('BEGIN')]);
       for (const { value, reason } of results) {
         if (reason !== undefined) {
           assert.match(reason.name, /^(ConnectionError|PostgresError)$/, inspect(reason));

@@ -2,7 +2,8 @@
 
 const assert = require('node:assert/strict');
 const {
-  decodeFields, decodeParameterStatus, decodeNotification, decodeCommandComplete, decodeCopyResponse, stringEnd
+  decodeFields, decodeParameterStatus, decodeNotification, decodeCommandComplete, decodeCopyResponse,
+  stringEnd
 } = require('../lib/messages');
 const { hex } = require('./support');
 
@@ -42,16 +43,19 @@ describe('decodeFields', () => {
 
   it('knows every field of the protocol', () => {
     const types = 'SVCMDHPpqWstcdnFLR';
-    const bytes = Buffer.concat([hex('4e 00000000'), ...[...types].map(type => Buffer.from(`${type}is ${type}\0`)), hex('00')]);
+    const bytes = Buffer.concat([hex('4e 00000000'),
+      ...[...types].map(type => Buffer.from(`${type}is ${type}\0`)), hex('00')]);
     assert.deepEqual(decode(decodeFields, bytes), {
       severity: 'is V', code: 'is C', message: 'is M', detail: 'is D', hint: 'is H', position: 'is P',
-      internalPosition: 'is p', internalQuery: 'is q', where: 'is W', schema: 'is s', table: 'is t', column: 'is c',
+      internalPosition: 'is p', internalQuery: 'is q', where: 'is W', schema: 'is s', table: 'is t',
+      column: 'is c',
       dataType: 'is d', constraint: 'is n', file: 'is F', line: 'is L', routine: 'is R'
     });
   });
 
   it('passes over fields it does not know', () => {
-    assert.deepEqual(decode(decodeFields, hex("45 00000000 7a 'new' 00 43 '22012' 00 5f 'x' 00 00")), { code: '22012' });
+    assert.deepEqual(decode(decodeFields, hex("45 00000000 7a 'new' 00 43 '22012' 00 5f 'x' 00 00")),
+      { code: '22012' });
   });
 
   it('takes a message without fields', () => {
@@ -59,7 +63,8 @@ describe('decodeFields', () => {
   });
 
   it('refuses a message that is cut short anywhere', () => {
-    refusesEveryBeginning(decodeFields, ERROR, /ErrorResponse with(out its terminator| an unterminated string)/);
+    refusesEveryBeginning(decodeFields, ERROR,
+      /ErrorResponse with(out its terminator| an unterminated string)/);
   });
 
   it('refuses bytes behind the terminator', () => {
@@ -69,12 +74,14 @@ describe('decodeFields', () => {
 
 describe('decodeParameterStatus', () => {
   it('gives name and value', () => {
-    assert.deepEqual(decode(decodeParameterStatus, hex("53 0000000f 'TimeZone' 00 'UTC' 00")), ['TimeZone', 'UTC']);
+    assert.deepEqual(decode(decodeParameterStatus, hex("53 0000000f 'TimeZone' 00 'UTC' 00")),
+      ['TimeZone', 'UTC']);
     assert.deepEqual(decode(decodeParameterStatus, hex('53 00000006 00 00')), ['', '']);
   });
 
   it('refuses a message that is cut short anywhere, or longer than its strings', () => {
-    refusesEveryBeginning(decodeParameterStatus, "53 0000000f 'TimeZone' 00 'UTC' 00", /ParameterStatus with/);
+    refusesEveryBeginning(decodeParameterStatus, "53 0000000f 'TimeZone' 00 'UTC' 00",
+      /ParameterStatus with/);
     assert.throws(() => decode(decodeParameterStatus, hex("53 00000009 'a' 00 'b' 00 'c'")),
       { code: '08P01', message: /ParameterStatus of a wrong length/ });
   });
@@ -84,7 +91,8 @@ describe('decodeNotification', () => {
   const NOTIFICATION = "41 00000010 00001267 'jobs' 00 '42' 00";
 
   it('gives process, channel and payload', () => {
-    assert.deepEqual(decode(decodeNotification, hex(NOTIFICATION)), { processId: 4711, channel: 'jobs', payload: '42' });
+    assert.deepEqual(decode(decodeNotification, hex(NOTIFICATION)),
+      { processId: 4711, channel: 'jobs', payload: '42' });
     assert.deepEqual(decode(decodeNotification, hex('41 0000000a 00000001 00 00')),
       { processId: 1, channel: '', payload: '' });
   });
@@ -111,7 +119,8 @@ describe('decodeCommandComplete', () => {
   });
 
   it('gives the whole tag of a command that counts no rows', () => {
-    for (const tag of ['BEGIN', 'CREATE TABLE', 'DISCARD ALL', 'SELECT', 'ALTER TEXT SEARCH CONFIGURATION', '']) {
+    for (const tag of ['BEGIN', 'CREATE TABLE', 'DISCARD ALL', 'SELECT', 'ALTER TEXT SEARCH CONFIGURATION',
+      '']) {
       assert.deepEqual(decodeTag(tag), { cmd: tag, oid: undefined, rowCount: 0 });
     }
   });
@@ -124,8 +133,10 @@ describe('decodeCommandComplete', () => {
   });
 
   it('refuses a message that is cut short anywhere, or longer than its string', () => {
-    refusesEveryBeginning(decodeCommandComplete, "43 0000000d 'SELECT 1' 00", /CommandComplete with an unterminated string/);
-    assert.throws(() => decodeTag('SELECT 1\0x'), { code: '08P01', message: /CommandComplete of a wrong length/ });
+    refusesEveryBeginning(decodeCommandComplete, "43 0000000d 'SELECT 1' 00",
+      /CommandComplete with an unterminated string/);
+    assert.throws(() => decodeTag('SELECT 1\0x'),
+      { code: '08P01', message: /CommandComplete of a wrong length/ });
     assert.throws(() => decode(decodeCommandComplete, hex('43 00000004')), { code: '08P01' });
   });
 });
@@ -139,7 +150,8 @@ describe('decodeCopyResponse', () => {
   });
 
   it('refuses a message that is cut short anywhere, or has another length than its count of columns', () => {
-    refusesEveryBeginning(decodeCopyResponse, '48 0000000b 00 0002 0000 0000', /CopyResponse of a wrong length/);
+    refusesEveryBeginning(decodeCopyResponse, '48 0000000b 00 0002 0000 0000',
+      /CopyResponse of a wrong length/);
     assert.throws(() => decode(decodeCopyResponse, hex('48 0000000b 00 0001 0000 0000')), { code: '08P01' });
     assert.throws(() => decode(decodeCopyResponse, hex('48 00000007 00 ffff')), { code: '08P01' });
   });
@@ -150,7 +162,8 @@ describe('stringEnd', () => {
     const bytes = hex("'ab' 00 'cd' 00");
     assert.equal(stringEnd(bytes, 0, 6, 'it'), 2);
     assert.equal(stringEnd(bytes, 3, 6, 'it'), 5);
-    assert.throws(() => stringEnd(bytes, 3, 5, 'it'), { message: 'protocol violation: it with an unterminated string' });
+    assert.throws(() => stringEnd(bytes, 3, 5, 'it'),
+      { message: 'protocol violation: it with an unterminated string' });
     assert.throws(() => stringEnd(bytes, 6, 6, 'it'), { code: '08P01' });
     assert.throws(() => stringEnd(hex("'ab'"), 0, 2, 'it'), { code: '08P01' });
   });

@@ -57,7 +57,8 @@ describe('A receiver with only write', () => {
     await client.query(PEOPLE);
     const receiver = collector();
     await client.query(PEOPLE, [], Client.BINARY, true, receiver);
-    assert.deepEqual(receiver.packets[0], hex("54 00000032 0002 'id' 00 00000000 0000 00000017 0004 ffffffff 0001" +
+    assert.deepEqual(receiver.packets[0],
+      hex("54 00000032 0002 'id' 00 00000000 0000 00000017 0004 ffffffff 0001" +
       "'name' 00 00000000 0000 00000019 ffff ffffffff 0001"));
     assert.deepEqual(receiver.packets[1], hex("44 00000015 0002 00000004 00000001 00000003 'Ada'"));
     assert.equal(receiver.binary, Client.BINARY);
@@ -83,7 +84,8 @@ describe('A receiver with only write', () => {
     assert.deepEqual(await receive(''), [hex('49 00000004')]);
     assert.deepEqual(await receive('BEGIN'), [hex("43 0000000a 'BEGIN' 00")]);
     assert.deepEqual(await receive('COPY (SELECT 1) TO STDOUT'),
-      [hex('48 00000009 00 0001 0000'), hex("64 00000006 '1' 0a"), hex('63 00000004'), hex("43 0000000b 'COPY 1' 00")]);
+      [hex('48 00000009 00 0001 0000'), hex("64 00000006 '1' 0a"), hex('63 00000004'),
+        hex("43 0000000b 'COPY 1' 00")]);
     await client.query('ROLLBACK');
   });
 
@@ -114,7 +116,8 @@ describe('A receiver with only write', () => {
   it('gets what came before an error, and the query rejects', async () => {
     const client = await connected();
     const receiver = collector();
-    await assert.rejects(client.query('SELECT 1 / (3 - i) FROM generate_series(1, 5) i', [], Client.STRING, true, receiver),
+    await assert.rejects(client.query('SELECT 1 / (3 - i) FROM generate_series(1, 5) i', [], Client.STRING,
+      true, receiver),
       { code: '22012' });
     assert.deepEqual(receiver.packets.map(packet => String.fromCharCode(packet[0])).join(''), 'TDD');
   });
@@ -156,7 +159,8 @@ describe('A Node stream', () => {
     const stream = await client.query(text, [], Client.STRING, true, new Collector());
     const { rows } = await client.query(text);
     assert.equal(types(stream.bytes), 'TDC');
-    const expected = [rows[0].rowParser.buffer, ...rows.map(row => row.rowBuffer), hex("43 0000000e 'SELECT 17' 00")];
+    const expected = [rows[0].rowParser.buffer, ...rows.map(row => row.rowBuffer),
+      hex("43 0000000e 'SELECT 17' 00")];
     assert.equal(Buffer.compare(stream.bytes, Buffer.concat(expected)), 0);
   });
 
@@ -183,7 +187,8 @@ describe('A Node stream', () => {
     const client = await connected();
     const server = http.createServer((request, response) => {
       response.setHeader('content-type', 'application/x-postgresql');
-      client.query('SELECT i, $1::text AS t FROM generate_series(1, 100000) i', ['é'], Client.STRING, true, response)
+      client.query('SELECT i, $1::text AS t FROM generate_series(1, 100000) i', ['é'], Client.STRING, true,
+        response)
         .then(() => response.end(), error => response.destroy(error));
     }).listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -199,7 +204,8 @@ describe('A Node stream', () => {
   it('gets the results of several queries one after another', async () => {
     const client = await connected();
     const stream = new Collector();
-    await Promise.all(['SELECT 1', 'BEGIN', 'SELECT 2', 'ROLLBACK', '', 'COPY (SELECT 1) TO STDOUT'].map(text =>
+    await Promise.all(['SELECT 1', 'BEGIN', 'SELECT 2', 'ROLLBACK', '',
+      'COPY (SELECT 1) TO STDOUT'].map(text =>
       client.query(text, [], Client.STRING, true, stream)));
     assert.equal(types(stream.bytes), 'TDC' + 'TDC' + 'IHdcC');
   });
@@ -217,7 +223,8 @@ describe('A Node stream', () => {
       }
     });
     const size = 60_000_000;
-    const query = client.query("SELECT repeat('x', 100000) FROM generate_series(1, 600)", [], Client.STRING, true, stream);
+    const query = client.query("SELECT repeat('x', 100000) FROM generate_series(1, 600)", [], Client.STRING,
+      true, stream);
     const other = client.query('SELECT 1');
     let before;
     do { // until nothing arrives any more
@@ -263,11 +270,13 @@ describe('A Node stream', () => {
       });
       stream.on('error', () => {});
       const [query, other] = await Promise.allSettled([
-        client.query("SELECT repeat('x', 10000) FROM generate_series(1, 1000)", [], Client.STRING, true, stream),
+        client.query("SELECT repeat('x', 10000) FROM generate_series(1, 1000)", [], Client.STRING, true,
+          stream),
         client.query('SELECT 1')
       ]);
       assert.equal(query.status, 'rejected', how);
-      assert.ok(query.reason instanceof Error && !(query.reason instanceof TypeError), `${how}: ${query.reason}`);
+      assert.ok(query.reason instanceof Error && !(query.reason instanceof TypeError),
+        `${how}: ${query.reason}`);
       assert.equal(other.value.rows[0][0], '1', how);
     }
   });
@@ -300,7 +309,8 @@ describe('A Node stream', () => {
     const listeners = () => stream.eventNames().map(name => [name, stream.listenerCount(name)]);
     const before = listeners();
     for (let i = 0; i < 30; i++) {
-      await client.query("SELECT repeat('x', 10000) FROM generate_series(1, 20)", [], Client.STRING, true, stream);
+      await client.query("SELECT repeat('x', 10000) FROM generate_series(1, 20)", [], Client.STRING, true,
+        stream);
     }
     await new Promise(setImmediate);
     if (stream.writableNeedDrain) await once(stream, 'drain');
@@ -334,7 +344,8 @@ describe('receiverFor', () => {
 
   it('refuses what cannot be written to', () => {
     for (const stream of [null, {}, 1, 'stdout', { write: 'no' }, Symbol('s')]) {
-      assert.throws(() => receiverFor(stream), { name: 'TypeError', message: /^stream must be a RowReader, a writable/ });
+      assert.throws(() => receiverFor(stream),
+        { name: 'TypeError', message: /^stream must be a RowReader, a writable/ });
     }
   });
 });

@@ -111,7 +111,8 @@ describe('startQuery and getResults', () => {
     assert.equal((await behind).rows[0].a, 'behind');
   });
 
-  it('fail with the server\'s error, at the first part or at a later one, and the connection goes on', async () => {
+  it('fail with the server\'s error, at the first part or at a later one, and the connection goes on',
+    async () => {
     const client = await connected();
     client.startQuery('SELEC');
     await assert.rejects(client.getResults(1), { code: '42601' });
@@ -147,7 +148,8 @@ describe('startQuery and getResults', () => {
     client.startQuery('SELECT 1');
     assert.throws(() => client.startQuery('SELECT 2'), { name: 'UsageError', code: '34000' });
     await client.sync();
-    assert.throws(() => client.startQuery('COPY users FROM STDIN'), { name: 'TypeError', message: /no rows to fetch/ });
+    assert.throws(() => client.startQuery('COPY users FROM STDIN'),
+      { name: 'TypeError', message: /no rows to fetch/ });
     client.startQuery('SELECT 1');
     for (const max of [-1, 1.5, NaN, '5', null, 2 ** 31]) {
       await assert.rejects(client.getResults(max), { name: 'TypeError', message: /maxCount must be/ });
@@ -171,7 +173,8 @@ describe('startQuery and getResults', () => {
       await tx.getResults(2);
       await tx.sync();
       assert.equal(tx.inQuery, false);
-      assert.deepEqual((await tx.simpleQuery('SELECT name FROM pg_cursors'))[0].rows, [], 'nothing is left open');
+      assert.deepEqual((await tx.simpleQuery('SELECT name FROM pg_cursors'))[0].rows, [],
+        'nothing is left open');
     });
   });
 });

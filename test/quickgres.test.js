@@ -19,13 +19,15 @@ describe('Everything that Quickgres 0.4 documents', () => {
     this.timeout(60_000);
     const tls = await makeCertificates();
     server = await startServer({
-      auth: 'scram-sha-256', database: 'mydb', user: 'myuser', password: 'mypass', users: { myuser: 'mypass' },
+      auth: 'scram-sha-256', database: 'mydb', user: 'myuser', password: 'mypass',
+      users: { myuser: 'mypass' },
       tls, external: false
     });
     const columns = '(id text PRIMARY KEY, name text, email text, password text)';
     await server.sql(`CREATE TABLE users ${columns}; CREATE TABLE users_copy ${columns};
       INSERT INTO users VALUES ('${ID}', 'Ada', 'ada@example.org', 'x');
-      INSERT INTO users SELECT i * 1000, 'user ' || i, i || '@example.org', md5(i::text) FROM generate_series(0, 999) i;
+      INSERT INTO users
+      SELECT i * 1000, 'user ' || i, i || '@example.org', md5(i::text) FROM generate_series(0, 999) i;
       ALTER TABLE users OWNER TO myuser; ALTER TABLE users_copy OWNER TO myuser`);
   });
   after(() => server.stop());
@@ -47,9 +49,10 @@ describe('Everything that Quickgres 0.4 documents', () => {
     assert.match(String(stderr), /server_version: '18/);
     const shown = stdout.toString('latin1');
     assert.ok(shown.startsWith('Ada ada@example.org 1\nAda ada@example.org 1\nT\0\0\0'), shown);
-    assert.ok(stdout.includes(hex("44 00000020 0002 00000003 'Ada' 0000000f 'ada@example.org'")), 'the DataRow');
+    assert.ok(stdout.includes(hex("44 00000020 0002 00000003 'Ada' 0000000f 'ada@example.org'")),
+      'the DataRow');
     assert.ok(stdout.includes(hex("43 0000000d 'SELECT 1' 00")), 'CommandComplete');
-    assert.match(shown, /<Buffer 50 47 43 4f 50 59 0a ff 0d 0a 00 00 00 00 00 00 00 00 00.*>\n\[ 1, 1, 1, 1 \]\n$/);
+    assert.match(shown, /<Buffer 50 47 43 4f 50 59 0a ff 0d 0a 00 00 00 00 00.*>\n\[ 1, 1, 1, 1 \]\n$/);
     const same = await server.sql('SELECT count(*) FROM (TABLE users INTERSECT TABLE users_copy) _');
     assert.equal(Number(Object.values(same[0])[0]), 1001);
   });
@@ -80,7 +83,8 @@ describe('Everything that Quickgres 0.4 documents', () => {
     await assert.rejects(use([server.port, 'localhost', { ca }], encrypted), { name: 'ConnectionError' });
   });
 
-  it('has the server\'s parameters and the key for cancelling', () => use([server.socketPath], async client => {
+  it('has the server\'s parameters and the key for cancelling',
+    () => use([server.socketPath], async client => {
     assert.equal(client.serverParameters.server_encoding, 'UTF8');
     assert.ok(Buffer.isBuffer(client.backendKey));
     assert.equal(client.backendKey.readInt32BE(), client.processId);
@@ -97,7 +101,8 @@ describe('Everything that Quickgres 0.4 documents', () => {
     assert.equal((await client.query('SELECT 1')).rows[0][0], '1');
   }));
 
-  it('gives notices and notifications as messages to onNotice and onNotification', () => use([server.socketPath], async client => {
+  it('gives notices and notifications as messages to onNotice and onNotification',
+    () => use([server.socketPath], async client => {
     const packets = [];
     client.onNotice = client.onNotification = packet => packets.push(packet);
     await client.query("DO $$ BEGIN RAISE NOTICE 'look'; END $$");
@@ -131,7 +136,8 @@ describe('Everything that Quickgres 0.4 documents', () => {
     assert.deepEqual((await client.query("SELECT FROM users_copy WHERE id = 'never'")).rows, []);
   }));
 
-  it('closes a prepared statement, and writes what follows anew', () => use([server.socketPath], async client => {
+  it('closes a prepared statement, and writes what follows anew',
+    () => use([server.socketPath], async client => {
     await client.query('SELECT 1');
     const [{ rows: [{ name }] }] = await client.simpleQuery('SELECT name FROM pg_prepared_statements');
     await client.close('S', name);
@@ -140,7 +146,8 @@ describe('Everything that Quickgres 0.4 documents', () => {
   }));
 
   it('gives rows their members, and takes a row for values', () => use([server.socketPath], async client => {
-    const { rows: [row], rowParser } = await client.query('SELECT name, id, NULL AS n FROM users WHERE id = $1', [ID]);
+    const text = 'SELECT name, id, NULL AS n FROM users WHERE id = $1';
+    const { rows: [row], rowParser } = await client.query(text, [ID]);
     assert.deepEqual([row.name, row[0], row.id, row.n], ['Ada', 'Ada', ID, null]);
     assert.deepEqual([row.toObject(), row.toArray()], [{ name: 'Ada', id: ID, n: null }, ['Ada', ID, null]]);
     assert.equal(row.dataFormat, Client.STRING);
@@ -178,11 +185,12 @@ describe('Everything that Quickgres 0.4 documents', () => {
     }
   });
 
-  it('says that the password is wrong, and that the database is unknown, without showing the password', async () => {
+  it('says that the password is wrong, or the database unknown, without showing the password', async () => {
     for (const [change, code] of [
       [{ password: 'not mypass' }, '28P01'], [{ database: 'nowhere' }, '3D000'], [{ user: 'nobody' }, '28P01']
     ]) {
-      const error = await new Client({ ...config, ...change }).connect(server.socketPath).catch(error => error);
+      const client = new Client({ ...config, ...change });
+      const error = await client.connect(server.socketPath).catch(error => error);
       assert.equal(error.code, code, error.message);
       assert.doesNotMatch(`${error.stack} ${JSON.stringify(error)}`, /mypass/);
     }

@@ -127,13 +127,15 @@ describe('FrameReader', () => {
       const error = { name: 'ConnectionError', code: '08P01', message: pattern };
       assert.throws(() => collect().reader.push(hex(bytes)), error);
       const { reader } = collect();
-      assert.throws(() => { for (const byte of hex(`${bytes} ff`)) reader.push(Buffer.from([byte])); }, error);
+      assert.throws(() => { for (const byte of hex(`${bytes} ff`)) reader.push(Buffer.from([byte])); },
+        error);
     }
   });
 
   it('refuses a wrong length inside a run, and delivers what came before the run', () => {
     const { reader, messages } = collect();
-    assert.throws(() => reader.push(hex('32 00000004  44 00000006 0000  44 00000001 0000')), { code: '08P01' });
+    assert.throws(() => reader.push(hex('32 00000004  44 00000006 0000  44 00000001 0000')),
+      { code: '08P01' });
     assert.deepEqual(messages, [[0x32, '3200000004', 1]]);
   });
 
@@ -229,7 +231,7 @@ describe('FrameReader', () => {
 
     /**
      * What is delivered of chunks whose memory is overwritten after each.
-     * @returns {{bytes: Buffer, kinds: string}} everything; 'm' for a message, 'p' for a part, '.' for the last one
+     * @returns {{bytes: Buffer, kinds: string}} all of it; 'm' a message, 'p' a part, '.' the last one
      */
     function deliver(chunks, takesParts = () => true) {
       const pieces = [];
@@ -258,10 +260,12 @@ describe('FrameReader', () => {
     it('gives them as they come, wherever the stream is cut', () => {
       const stream = Buffer.concat([SMALL, row(131_072), READY]);
       for (let cut = 0; cut < 30; cut++) {
-        const { bytes, kinds } = deliver([stream.subarray(0, cut), stream.subarray(cut, cut + 10), stream.subarray(cut + 10)]);
+        const { bytes, kinds } = deliver([stream.subarray(0, cut), stream.subarray(cut, cut + 10),
+          stream.subarray(cut + 10)]);
         assert.equal(Buffer.compare(bytes, stream), 0, `cut at ${cut}`);
         // Where the whole of it is in one chunk, it is not divided.
-        assert.match(kinds, cut <= 2 || cut === 12 || cut === 22 ? /^mmp*\.?m?m$/ : /^mmp+\.m$/, `cut at ${cut}`);
+        assert.match(kinds, cut <= 2 || cut === 12 || cut === 22 ? /^mmp*\.?m?m$/ : /^mmp+\.m$/,
+          `cut at ${cut}`);
       }
       for (const size of [1, 4, 5, 6, 1000, 65536]) {
         const chunks = [];
@@ -283,7 +287,8 @@ describe('FrameReader', () => {
 
     it('refuses a length above maxLength before any part of it', () => {
       const parts = [];
-      const reader = new FrameReader({ message() {}, takesParts: () => true, part: (...args) => parts.push(args) });
+      const reader = new FrameReader({ message() {}, takesParts: () => true,
+        part: (...args) => parts.push(args) });
       for (const pieces of [['44 40000001 00'], ['44 4000', '0001 00']]) {
         assert.throws(() => pieces.forEach(piece => reader.push(hex(piece))), { code: '08P01' });
       }

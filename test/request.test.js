@@ -37,7 +37,8 @@ describe('Request', () => {
     give(request, ANSWER.error('22012', 'division by zero'));
     assert.equal(request.settled, false);
     request.ready();
-    await assert.rejects(request.promise, { name: 'PostgresError', code: '22012', message: 'division by zero' });
+    await assert.rejects(request.promise,
+      { name: 'PostgresError', code: '22012', message: 'division by zero' });
   });
 
   it('keeps the first of several errors', async () => {
@@ -60,7 +61,8 @@ describe('Request', () => {
     assert.throws(() => give(request, message('C', 'SELECT 1\0')),
       { code: '08P01', message: "protocol violation: unexpected message of type 'C'" });
     assert.throws(() => give(request, hex('ff 00000004')), { message: /unexpected message of type 0xff/ });
-    assert.throws(() => request.ready(), { code: '08P01', message: /ReadyForQuery before the end of the answer/ });
+    assert.throws(() => request.ready(),
+      { code: '08P01', message: /ReadyForQuery before the end of the answer/ });
   });
 
   it('settles once, and tells when', async () => {
@@ -119,6 +121,7 @@ describe('CloseRequest', () => {
 
 describe('describeType', () => {
   it('shows letters as such and other bytes as numbers', () => {
-    assert.deepEqual([0x5a, 0x31, 0, 32, 127, 255].map(describeType), ["'Z'", "'1'", '0x0', '0x20', '0x7f', '0xff']);
+    assert.deepEqual([0x5a, 0x31, 0, 32, 127, 255].map(describeType),
+      ["'Z'", "'1'", '0x0', '0x20', '0x7f', '0xff']);
   });
 });

@@ -21,9 +21,11 @@ describe('RowParser', () => {
   it('reads a RowDescription', () => {
     const parser = new RowParser(DESCRIPTION);
     assert.deepEqual(parser.columns, [
-      { name: 'id', tableOid: 0x4001, tableColumnIndex: 1, typeOid: 23, typeLen: 4, typeModifier: -1, binary: 0 },
+      { name: 'id', tableOid: 0x4001, tableColumnIndex: 1, typeOid: 23, typeLen: 4, typeModifier: -1,
+        binary: 0 },
       {
-        name: 'name', tableOid: 0x4001, tableColumnIndex: -2, typeOid: 1043, typeLen: -1, typeModifier: 34, binary: 0
+        name: 'name', tableOid: 0x4001, tableColumnIndex: -2, typeOid: 1043, typeLen: -1, typeModifier: 34,
+        binary: 0
       }
     ]);
     assert.deepEqual(parser.columnNames, ['id', 'name']);
@@ -39,7 +41,8 @@ describe('RowParser', () => {
   });
 
   it('reads OIDs above 2^31, and names in UTF-8', () => {
-    const [column] = new RowParser(hex('54 0000001b 0001 c3a9 00  ffffffff 7fff fffffffe 0001 80000000 0001')).columns;
+    const bytes = hex('54 0000001b 0001 c3a9 00  ffffffff 7fff fffffffe 0001 80000000 0001');
+    const [column] = new RowParser(bytes).columns;
     assert.deepEqual(column, {
       name: 'é', tableOid: 0xffffffff, tableColumnIndex: 0x7fff, typeOid: 0xfffffffe, typeLen: 1,
       typeModifier: -0x80000000, binary: 1
@@ -55,11 +58,13 @@ describe('RowParser', () => {
   it('refuses a description that is cut short anywhere, whatever follows it', () => {
     for (let length = 0; length < DESCRIPTION.length; length++) {
       const cut = Buffer.from(DESCRIPTION.subarray(0, length));
-      const error = { name: 'ConnectionError', code: '08P01', message: /RowDescription (cut short|of a wrong length)/ };
+      const error = { name: 'ConnectionError', code: '08P01',
+        message: /RowDescription (cut short|of a wrong length)/ };
       assert.throws(() => new RowParser(cut), error, `${length} bytes`);
       if (length < 5) continue;
       cut.writeUInt32BE(length - 1, 1);
-      assert.throws(() => new RowParser(Buffer.concat([cut, Buffer.alloc(100)])), error, `${length} bytes, measured`);
+      assert.throws(() => new RowParser(Buffer.concat([cut, Buffer.alloc(100)])), error,
+        `${length} bytes, measured`);
     }
   });
 
@@ -97,7 +102,8 @@ describe('RowParser', () => {
     assert.notEqual(parser.decoding(0, decoders, {}), Row);
     assert.deepEqual(new Row(dataRow('7', 'x')).toArray(), [7, 'x']);
     assert.deepEqual(new Row(dataRow(null, null)).toArray(), [null, null], 'NULL is not decoded');
-    assert.deepEqual(new (parser.decoding(1, decoders, key))(dataRow('7', 'x')).toArray(), [7, Buffer.from('x')]);
+    assert.deepEqual(new (parser.decoding(1, decoders, key))(dataRow('7', 'x')).toArray(),
+      [7, Buffer.from('x')]);
   });
 });
 
@@ -174,7 +180,8 @@ describe('A row', () => {
 
   it('of many columns gives each of them, in any order of asking, NULL or not', () => {
     for (const count of [11, 12, 13, 1600]) {
-      const values = Array.from({ length: count }, (_, i) => i % 3 === 0 ? null : i % 5 === 0 ? '' : `value ${i}`);
+      const values = Array.from({ length: count },
+        (_, i) => i % 3 === 0 ? null : i % 5 === 0 ? '' : `value ${i}`);
       for (const order of [1, -1]) {
         const row = textRow(...values);
         for (let i = order === 1 ? 0 : count - 1; i >= 0 && i < count; i += order) {
@@ -197,7 +204,8 @@ describe('A row', () => {
   });
 
   it('reaches columns that are called like its own members by index and get', () => {
-    const names = ['toObject', 'toArray', 'get', 'toJSON', 'rowBuffer', 'rowColumns', 'rowParser', 'columnCount',
+    const names = ['toObject', 'toArray', 'get', 'toJSON', 'rowBuffer', 'rowColumns', 'rowParser',
+      'columnCount',
       'dataFormat', 'parseColumn'];
     const parser = new RowParser(rowDescription(...names));
     const row = new parser[0](dataRow(...names.map(name => `a ${name}`)));
@@ -213,7 +221,8 @@ describe('A row', () => {
   });
 
   it('has columns that are called like members of every object', () => {
-    const names = ['__proto__', 'constructor', 'hasOwnProperty', 'toString', 'valueOf', 'rows', 'then', 'length',
+    const names = ['__proto__', 'constructor', 'hasOwnProperty', 'toString', 'valueOf', 'rows', 'then',
+      'length',
       '__defineGetter__'];
     const parser = new RowParser(rowDescription(...names));
     const row = new parser[0](dataRow(...names.map(name => `a ${name}`)));

@@ -68,7 +68,8 @@ describe('RowReader', () => {
       receive(reader, false, dataRow(`result ${index} ${'-'.repeat(index)}`)).fill(0);
       return reader;
     });
-    readers.forEach((reader, index) => assert.equal(reader.rows[0].a, `result ${index} ${'-'.repeat(index)}`));
+    readers.forEach((reader, index) =>
+      assert.equal(reader.rows[0].a, `result ${index} ${'-'.repeat(index)}`));
   });
 
   it('holds little more in memory than the bytes of its result', () => {
@@ -93,7 +94,8 @@ describe('RowReader', () => {
     receive(reader, false, hex("64 00000006 'ab'"), hex("64 00000005 'c'"), hex('64 00000004'));
     reader.receive(99, hex('63 00000004'), 0, 5);
     assert.deepEqual(reader.rows.map(String), ['ab', 'c', '']);
-    assert.deepEqual([reader.format, reader.columnCount, reader.columnFormats, reader.cmd], [1, 2, [1, 1], 'COPY']);
+    assert.deepEqual([reader.format, reader.columnCount, reader.columnFormats, reader.cmd],
+      [1, 2, [1, 1], 'COPY']);
   });
 
   it('takes command, oid and row count of CommandComplete', () => {
@@ -119,7 +121,8 @@ describe('RowReader', () => {
 
   it('takes packets one by one as well', () => {
     const reader = new RowReader();
-    const packets = [rowDescription('a', 'b'), dataRow('1', null), dataRow('2', 'x'), commandComplete('SELECT 2')];
+    const packets = [rowDescription('a', 'b'), dataRow('1', null), dataRow('2', 'x'),
+      commandComplete('SELECT 2')];
     for (const packet of packets) reader.write(packet);
     assert.deepEqual(reader.rows.map(row => row.toArray()), [['1', null], ['2', 'x']]);
     assert.deepEqual([reader.cmd, reader.rowCount], ['SELECT', 2]);

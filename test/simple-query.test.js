@@ -2,15 +2,19 @@
 
 const assert = require('node:assert/strict');
 const { RowReader } = require('..');
-const { connected, proxied, answering, hex, message, rowDescription, dataRow, commandComplete, ANSWER } = require('./support');
+const {
+  connected, proxied, answering, hex, message, rowDescription, dataRow, commandComplete, ANSWER
+} = require('./support');
 
 describe('simpleQuery', () => {
   it('gives a reader for each statement, in order', async () => {
     const client = await connected();
-    const results = await client.simpleQuery(`SELECT 1 AS a, NULL AS b; CREATE TEMP TABLE t (x int); INSERT INTO t VALUES (1), (2);
+    const results = await client.simpleQuery(`
+      SELECT 1 AS a, NULL AS b; CREATE TEMP TABLE t (x int); INSERT INTO t VALUES (1), (2);
       SELECT * FROM t; SELECT; UPDATE t SET x = 0 WHERE false`);
     assert.ok(results.every(result => result instanceof RowReader));
-    assert.deepEqual(results.map(({ cmd, rowCount, rows }) => [cmd, rowCount, rows.map(row => row.toArray())]), [
+    assert.deepEqual(results.map(({ cmd, rowCount, rows }) =>
+      [cmd, rowCount, rows.map(row => row.toArray())]), [
       ['SELECT', 1, [['1', null]]],
       ['CREATE TABLE', 0, []],
       ['INSERT', 2, []],
@@ -42,7 +46,8 @@ describe('simpleQuery', () => {
 
   it('gives the data of COPY TO STDOUT among other results', async () => {
     const client = await connected();
-    const results = await client.simpleQuery("SELECT 1; COPY (VALUES (1, 'x'), (2, NULL)) TO STDOUT; SELECT 2");
+    const text = "SELECT 1; COPY (VALUES (1, 'x'), (2, NULL)) TO STDOUT; SELECT 2";
+    const results = await client.simpleQuery(text);
     assert.deepEqual(results[1].rows.map(String), ['1\tx\n', '2\t\\N\n']);
     assert.deepEqual([results[1].cmd, results[1].rowCount, results[1].columnCount], ['COPY', 2, 2]);
     assert.equal(results[2].rows[0][0], '2');
@@ -51,7 +56,8 @@ describe('simpleQuery', () => {
   it('rejects with the first error, and nothing of the text is done', async () => {
     const client = await connected();
     await client.query('CREATE TEMP TABLE t (x int)');
-    await assert.rejects(client.simpleQuery('INSERT INTO t VALUES (1); SELECT 1/0; SELECT 1'), { code: '22012' });
+    await assert.rejects(client.simpleQuery('INSERT INTO t VALUES (1); SELECT 1/0; SELECT 1'),
+      { code: '22012' });
     await assert.rejects(client.simpleQuery('SELECT 1; SELEC'), { code: '42601', position: 11 });
     assert.equal((await client.query('SELECT count(*) FROM t')).rows[0][0], '0');
   });
@@ -59,7 +65,8 @@ describe('simpleQuery', () => {
   it('keeps what its own COMMIT has committed', async () => {
     const client = await connected();
     await client.query('CREATE TEMP TABLE t (x int)');
-    await assert.rejects(client.simpleQuery('BEGIN; INSERT INTO t VALUES (1); COMMIT; SELECT 1/0'), { code: '22012' });
+    await assert.rejects(client.simpleQuery('BEGIN; INSERT INTO t VALUES (1); COMMIT; SELECT 1/0'),
+      { code: '22012' });
     assert.equal((await client.query('SELECT count(*) FROM t')).rows[0][0], '1');
   });
 
@@ -69,7 +76,8 @@ describe('simpleQuery', () => {
       client.query('SELECT 1'), client.simpleQuery('SELECT 2; SELECT 3'), client.query('SELECT 4'),
       client.simpleQuery('SELECT 1/0'), client.query('SELECT 5')
     ]);
-    assert.deepEqual(results.map(({ value, reason }) => reason ? reason.code : [value].flat().map(({ rows }) => rows[0][0]).join()),
+    assert.deepEqual(results.map(({ value, reason }) =>
+      reason ? reason.code : [value].flat().map(({ rows }) => rows[0][0]).join()),
       ['1', '2,3', '4', '22012', '5']);
   });
 
@@ -87,7 +95,8 @@ describe('simpleQuery', () => {
   it('makes the client forget its statements after DISCARD ALL', async () => {
     const client = await connected();
     await client.query('SELECT 1');
-    const [, { rows }] = await client.simpleQuery('DISCARD ALL').then(() => client.simpleQuery('SELECT 1; TABLE pg_prepared_statements'));
+    const [, { rows }] = await client.simpleQuery('DISCARD ALL').then(() =>
+      client.simpleQuery('SELECT 1; TABLE pg_prepared_statements'));
     assert.deepEqual(rows, []);
     assert.equal((await client.query('SELECT 1')).rows[0][0], '1');
   });
@@ -119,7 +128,8 @@ describe('simpleQuery', () => {
       ['a description cut short', hex("54 0000000a 0001 'a' 00 0000")]
     ]) {
       const client = await answering(...answer);
-      const [first, second] = await Promise.allSettled([client.simpleQuery('SELECT a; SELECT b'), client.query('SELECT 1')]);
+      const [first, second] = await Promise.allSettled([client.simpleQuery('SELECT a; SELECT b'),
+        client.query('SELECT 1')]);
       assert.equal(first.status, 'rejected', name);
       assert.equal(first.reason.code, '08P01', `${name}: ${first.reason}`);
       assert.equal(second.reason.code, '08P01', name);

@@ -51,7 +51,8 @@ describe('Statements', () => {
     for (const text of ['FETCH ALL FROM c', ' execute p(1)', '-- x\nFETCH c', '/* x */;EXECUTE p']) {
       assert.equal(statements.get(text).name, '', text);
     }
-    for (const text of ['-- FETCH\nSELECT 1', 'fetcher', "SELECT 'EXECUTE'"]) assert.notEqual(statements.get(text).name, '', text);
+    for (const text of ['-- FETCH\nSELECT 1', 'fetcher',
+      "SELECT 'EXECUTE'"]) assert.notEqual(statements.get(text).name, '', text);
   });
 
   it('give up the least recently used statement when there is one too many', () => {
@@ -116,10 +117,12 @@ describe('Statement', () => {
 
 describe('isCopyOut', () => {
   it('knows a COPY TO STDOUT in any spelling, and nothing else', () => {
-    for (const text of ['COPY t TO STDOUT', '/* x */ copy (SELECT 1)\nto stdout (FORMAT csv)', '--\n COPY t TO STDOUT']) {
+    for (const text of ['COPY t TO STDOUT', '/* x */ copy (SELECT 1)\nto stdout (FORMAT csv)',
+      '--\n COPY t TO STDOUT']) {
       assert.equal(isCopyOut(text), true, text);
     }
-    for (const text of ["COPY t TO '/file'", 'COPY t FROM STDIN', "SELECT 'COPY t TO STDOUT'", '', '--', 5, null, undefined]) {
+    for (const text of ["COPY t TO '/file'", 'COPY t FROM STDIN', "SELECT 'COPY t TO STDOUT'", '', '--', 5,
+      null, undefined]) {
       assert.equal(isCopyOut(text), false, String(text));
     }
   });
@@ -130,15 +133,18 @@ describe('isCopyIn', () => {
     for (const text of [
       'COPY t FROM STDIN', 'copy t(a, b) from stdin', ' \n\tCoPy t\nFROM\nSTDIN (FORMAT csv)',
       '-- why\nCOPY t FROM STDIN', '/* a /* nested */ one */ COPY t FROM STDIN',
-      '/**/--\n/* x */copy t from stdin;', 'COPY "from" FROM STDIN WITH (FORMAT binary)', 'COPY t FROM /* x */ STDIN',
+      '/**/--\n/* x */copy t from stdin;', 'COPY "from" FROM STDIN WITH (FORMAT binary)',
+      'COPY t FROM /* x */ STDIN',
       ';COPY t FROM STDIN', '; /* x */ ; COPY t FROM STDIN'
     ]) assert.equal(isCopyIn(text), true, text);
   });
 
   it('takes nothing else for one', () => {
     for (const text of [
-      'COPY t TO STDOUT', "COPY t FROM '/file'", 'COPY (SELECT 1) TO STDOUT', "SELECT 'COPY t FROM STDIN'", '',
-      '--', '/*', '/* COPY', '-- COPY t FROM STDIN', '/* COPY t FROM STDIN */ SELECT 1', 'COPYING t FROM STDIN',
+      'COPY t TO STDOUT', "COPY t FROM '/file'", 'COPY (SELECT 1) TO STDOUT', "SELECT 'COPY t FROM STDIN'",
+      '',
+      '--', '/*', '/* COPY', '-- COPY t FROM STDIN', '/* COPY t FROM STDIN */ SELECT 1',
+      'COPYING t FROM STDIN',
       'INSERT INTO copy SELECT * FROM stdin'
     ]) assert.equal(isCopyIn(text), false, text);
   });

@@ -1,7 +1,7 @@
 'use strict';
 
-// What the tests of the query side share: one server for all files, clients that are ended after their test, and
-// servers that say what a test wants.
+// What the tests of the query side share: one server for all files, clients that are ended after their test,
+// and servers that say what a test wants.
 
 const { startServer, startProxy } = require('pg-test-fixtures');
 const { Client } = require('..');
@@ -30,8 +30,8 @@ afterEach(async function () {
 });
 
 /**
- * The server that all test files share: it trusts, and has the table `users` with 1,000 rows. Started when it is
- * asked for first, stopped after all tests.
+ * The server that all test files share: it trusts, and has the table `users` with 1,000 rows. Started when it
+ * is asked for first, stopped after all tests.
  * @returns {Promise<import('pg-test-fixtures').Server>}
  */
 function sharedServer() {
@@ -71,8 +71,9 @@ const GREETING = Buffer.concat([SAY.ok, SAY.parameter('server_version', '18.0'),
 /**
  * A client that is connected to a server of the test's own, which answers as the script says. Both are gone
  * after the test.
- * @param {function(Conversation): Promise} script what happens after the start-up; `conversation.request()` reads
- *   up to and with the next Sync, Flush or Query and gives the types of the messages, `conversation.say(…)` answers
+ * @param {function(Conversation): Promise} script what happens after the start-up; `conversation.request()`
+ *   reads up to and with the next Sync, Flush or Query and gives the types of the messages,
+ *   `conversation.say(…)` answers
  * @param {object} [config] of the client
  * @returns {Promise<Client>}
  */

@@ -31,7 +31,8 @@ describe('Transport', () => {
   async function open() {
     const transport = new Transport();
     const accepted = once(server, 'accepted');
-    transport.attach(net.connect({ port: server.address().port, host: '127.0.0.1', onread: transport.onread }));
+    transport.attach(net.connect({ port: server.address().port, host: '127.0.0.1',
+      onread: transport.onread }));
     const [peer] = await accepted;
     if (transport.socket.connecting) await once(transport.socket, 'connect');
     return { transport, peer };
@@ -108,7 +109,8 @@ describe('Transport', () => {
     readable.write('hello');
     const [chunk, length] = await called(transport, 'onchunk');
     assert.equal(chunk.toString('latin1', 0, length), 'hello');
-    assert.equal(transport.write(Buffer.from('answer')), false, 'nobody knows when a Duplex is done with the memory');
+    assert.equal(transport.write(Buffer.from('answer')), false,
+      'nobody knows when a Duplex is done with the memory');
     assert.equal(String((await once(writable, 'data'))[0]), 'answer');
     transport.destroy();
   });
@@ -238,7 +240,8 @@ describe('Transport', () => {
     transport.onclose = () => assert.fail('closed');
     assert.equal(transport.detach(), socket);
     assert.equal(transport.socket, null);
-    for (const event of ['data', 'drain', 'error', 'close']) assert.equal(socket.listenerCount(event), 0, event);
+    for (const event of ['data', 'drain', 'error', 'close']) assert.equal(socket.listenerCount(event), 0,
+      event);
     socket.destroy();
     await once(peer, 'close');
   });

@@ -33,7 +33,8 @@ const LITERALS = {
   line: ['{1,2,3}', '{-1,0,0}'],
   float4: ['0', '-0', '1.1', '3.4028235e38', '1e-45', 'NaN', 'Infinity', '-Infinity'],
   float8: [
-    '0', '-0', '0.1', '1.7976931348623157e308', '5e-324', '1e15', '1e16', '123456789.123456789', 'NaN', '-Infinity'
+    '0', '-0', '0.1', '1.7976931348623157e308', '5e-324', '1e15', '1e16', '123456789.123456789', 'NaN',
+    '-Infinity'
   ],
   circle: ['<(1,2),3>', '<(0,0),0>'],
   money: ['12.34', '-92233720368547758.08', '0'],
@@ -47,7 +48,8 @@ const LITERALS = {
   date: ['2024-02-29', 'infinity', '-infinity', '4713-11-24 BC', '5874897-12-31', '0001-01-01'],
   time: ['00:00:00', '24:00:00', '23:59:59.999999'],
   timestamp: [
-    '2024-02-29 12:34:56.789', 'infinity', '-infinity', '4713-11-24 00:00:00 BC', '294276-12-31 23:59:59.999999'
+    '2024-02-29 12:34:56.789', 'infinity', '-infinity', '4713-11-24 00:00:00 BC',
+    '294276-12-31 23:59:59.999999'
   ],
   timestamptz: ['2024-02-29 12:34:56.789+03:30', 'infinity', '1883-01-01 00:00:00+00'],
   interval: [
@@ -57,7 +59,8 @@ const LITERALS = {
   bit: ['0', '1'],
   varbit: ['', '101', '1010101010101'],
   numeric: [
-    '0', '-0.00', '1e-16383', '123456789012345678901234567890.123456789', '1e1000', 'NaN', 'Infinity', '-Infinity',
+    '0', '-0.00', '1e-16383', '123456789012345678901234567890.123456789', '1e1000', 'NaN', 'Infinity',
+    '-Infinity',
     '10000', '0.0001'
   ],
   refcursor: ['a cursor'],
@@ -113,7 +116,8 @@ const MADE = {
   pg_ndistinct: 'SELECT stxdndistinct FROM pg_statistic_ext_data',
   pg_dependencies: 'SELECT stxddependencies FROM pg_statistic_ext_data',
   pg_mcv_list: 'SELECT stxdmcv FROM pg_statistic_ext_data',
-  record: "SELECT ROW(1, 'a', NULL, ROW('b', ARRAY[1, 2])), ROW() UNION ALL SELECT ROW(2, '', '', ROW(NULL, NULL)), ROW()",
+  record: `SELECT ROW(1, 'a', NULL, ROW('b', ARRAY[1, 2])), ROW()
+    UNION ALL SELECT ROW(2, '', '', ROW(NULL, NULL)), ROW()`,
   'a table\'s row': 'SELECT c FROM pg_class c ORDER BY oid LIMIT 3',
   cstring: "SELECT textout('abc'), array_out(ARRAY[1])",
   void: "SELECT pg_notify('nobody', '')",
@@ -140,7 +144,7 @@ const SETUP = `
 const SETTINGS = "SET TimeZone = 'Asia/Kolkata'; SET bytea_output = hex; SET search_path = public";
 const quoted = text => `'${text.replaceAll("'", "''")}'`;
 
-/** For each type a query of one row: its values, an array of them and NULL, and an array of two dimensions. */
+/** For each type a query of one row: its values, an array of them and NULL, one of two dimensions. */
 const QUERIES = {};
 for (const type in LITERALS) {
   const list = LITERALS[type].map(literal => `${quoted(literal)}::${type}`);
@@ -186,11 +190,14 @@ describe('Values of every type', () => {
   });
 
   it('in text format arrive as COPY shows them', async () => {
-    const escapes = { '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t', '\b': '\\b', '\f': '\\f', '\v': '\\v' };
+    const escapes = { '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t', '\b': '\\b', '\f': '\\f',
+      '\v': '\\v' };
     for (const [type, text] of Object.entries({ ...QUERIES, ...MADE })) {
       if (type === 'cstring') continue; // no column of a COPY
-      const escape = value => value === null ? '\\N' : value.replace(/[\\\n\r\t\b\f\v]/g, char => escapes[char]);
-      const [result, copy] = await Promise.all([client.query(text), client.query(`COPY (${text}) TO STDOUT`)]);
+      const escape = value => value === null ? '\\N' : value.replace(/[\\\n\r\t\b\f\v]/g,
+        char => escapes[char]);
+      const [result, copy] = await Promise.all([client.query(text),
+        client.query(`COPY (${text}) TO STDOUT`)]);
       const lines = result.rows.map(row => `${row.toArray().map(escape).join('\t')}\n`);
       assert.equal(Buffer.concat(copy.rows).toString(), lines.join(''), type);
     }
@@ -238,7 +245,8 @@ describe('Values of every type', () => {
         if (format === Client.BINARY && textOnly.has(type)) continue;
         const { rows: [row] } = await client.query(QUERIES[type], [], format);
         const count = row.columnCount;
-        const types = row.toArray().map((value, index) => index <= LITERALS[type].length ? type : `${type}[]`);
+        const types = row.toArray().map((value, index) =>
+          index <= LITERALS[type].length ? type : `${type}[]`);
         const text = `SELECT ${types.map((name, index) => `$${index + 1}::${name}`)}`;
         for (const values of [row, row.toArray()]) {
           const { rows: [back] } = await client.query(text, values, format);

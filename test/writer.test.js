@@ -86,7 +86,8 @@ describe('MessageWriter', () => {
 
     it('Execute, Sync, Flush, Query, Terminate, CopyDone, CopyFail and CopyData', () => {
       assert.equal(written(writer => writer.execute('', 0)), bytes('45 00000009 00 00000000'));
-      assert.equal(written(writer => writer.execute('c1', 0x7fffffff)), bytes("45 0000000b 'c1' 00 7fffffff"));
+      assert.equal(written(writer => writer.execute('c1', 0x7fffffff)),
+        bytes("45 0000000b 'c1' 00 7fffffff"));
       assert.equal(written(writer => writer.executeSync()), bytes('45 00000009 00 00000000 53 00000004'));
       assert.equal(written(writer => writer.sync()), bytes('53 00000004'));
       assert.equal(written(writer => writer.flush()), bytes('48 00000004'));
@@ -159,7 +160,8 @@ describe('MessageWriter', () => {
       writer.sync();
       const start = writer._begin(100, 0);
       writer.length += 0x3fffffff; // as if a gibibyte had been copied
-      assert.throws(() => writer._end(start), { name: 'RangeError', message: /a message of 1073741827 bytes/ });
+      assert.throws(() => writer._end(start),
+        { name: 'RangeError', message: /a message of 1073741827 bytes/ });
       assert.equal(writer.take().toString('hex'), '5300000004');
     });
   });
@@ -243,7 +245,8 @@ describe('checkValues', () => {
   });
 
   it('refuses what is no list, without showing it', () => {
-    for (const [values, kind] of [[null, 'null'], [undefined, 'undefined'], ['secret', 'string'], [5, 'number'],
+    for (const [values, kind] of [[null, 'null'], [undefined, 'undefined'], ['secret', 'string'],
+      [5, 'number'],
       [{ 0: 'a', length: 1 }, 'Object'], [Buffer.from('a'), 'Buffer'], [new Map(), 'Map']]) {
       assert.throws(() => checkValues(values),
         { name: 'TypeError', message: `values must be an array or a row, not ${kind}` });
