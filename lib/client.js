@@ -260,10 +260,17 @@ class Client extends Session {
   /**
    * Asks the server, over a connection of its own, to cancel what it is running for this client, whatever that is.
    * To cancel a certain query and no other, give it a `signal`.
-   * @returns {Promise<void>} resolves when the server has taken the request, which may have come too late
+   * @returns {Promise<void>} resolves when the server has taken the request, which may have come too late; never
+   *   after the promise of the query which it cancelled has rejected, so that one may await the one, then the other
    * @see https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-CANCELING-REQUESTS
    */
-  cancel() { return this._cancel(); }
+  cancel() {
+    const { cancelling } = this._pipeline;
+    return new Promise((resolve, reject) => {
+      cancelling.add(resolve);
+      this._cancel().then(resolve, reject).finally(() => cancelling.delete(resolve));
+    });
+  }
 
   /** Requests that were made and are not over. */
   get pending() { return this._pipeline.pending; }
