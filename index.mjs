@@ -1,4 +1,7 @@
 import quickgres from './index.js';
 
-export const { Client, RowReader, RowParser, ResponseCache, PostgresError, ConnectionError, AbortError, UsageError } = quickgres;
+export const {
+  Client, RowReader, RowParser, ResponseCache, CopyWriter,
+  PostgresError, ConnectionError, AbortError, UsageError
+} = quickgres;
 export default quickgres;

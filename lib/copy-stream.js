@@ -9,6 +9,7 @@ const { Payload } = require('./payload');
 const { Scope } = require('./pipeline');
 const { QueryRequest } = require('./query-request');
 const { RowReader } = require('./row-reader');
+const { isPlainResponse } = require('./sink');
 const { isCopyIn, isCopyOut } = require('./statements');
 
 /** How many bytes of a COPY FROM STDIN may wait for the system to take them. */
@@ -21,8 +22,13 @@ const PIECE = 65536;
 class CopyReceiver extends StreamReceiver {
   /** @param {CopyTo} stream */
   constructor(stream) {
-    super({ write: piece => stream.push(piece), wait: callback => stream._onread(callback), returns: false,
-      get queued() { return stream.readableLength; } }, new Payload(Buffer.alloc(0)));
+    const sink = {
+      write: (piece, ontaken) => stream._give(piece, ontaken),
+      wait: callback => stream._onread(callback),
+      get queued() { return stream.readableLength; },
+      get returns() { return stream._lends; }
+    };
+    super(sink, new Payload(Buffer.alloc(0)));
     this.stream = stream;
     this.response = new RowReader();
   }
@@ -57,6 +63,8 @@ class CopyTo extends Readable {
     /** @type {number|undefined} 0 text and CSV, 1 binary; set with the first bytes */
     this.format = undefined;
     this._waiting = undefined;
+    this._pipedTo = undefined; // the HTTP response that is the only reader
+    this._lent = []; // pieces whose memory comes back when the response has taken them
     const receiver = this._receiver = new CopyReceiver(this);
     const request = this._request = new QueryRequest(text, [], 0, false, undefined, receiver);
     request.fenced = true; // so that it can be cancelled
@@ -70,6 +78,39 @@ class CopyTo extends Readable {
 
   /** Bytes so far. */
   get bytes() { return this._receiver.bytes; }
+
+  _give(piece, ontaken) {
+    if (ontaken !== undefined) this._lent.push({ end: this.bytes, ontaken });
+    return this.push(piece);
+  }
+
+  /**
+   * As any Readable's. Piped to an HTTP/1 response, and read by nobody else, the stream gets its memory back when
+   * the response has written it: else it would be left to the garbage collector, which lets 32 MB pile up.
+   */
+  pipe(target, options) {
+    if (this._pipedTo === undefined && this.listenerCount('data') === 0 && isPlainResponse(target)) {
+      this._pipedTo = target;
+      const ondrain = () => {
+        if (target.writableLength > 0) return;
+        const taken = this.bytes - this.readableLength;
+        while (this._lent.length > 0 && this._lent[0].end <= taken) this._lent.shift().ontaken();
+      };
+      const onunpipe = source => {
+        if (source !== this) return;
+        target.removeListener('drain', ondrain).removeListener('unpipe', onunpipe);
+        this._pipedTo = undefined;
+        this._lent = [];
+      };
+      target.on('drain', ondrain).on('unpipe', onunpipe);
+    }
+    return super.pipe(target, options);
+  }
+
+  /** Whether pieces come back. */
+  get _lends() {
+    return this._pipedTo !== undefined && this.listenerCount('data') === 1 && this.listenerCount('readable') === 0;
+  }
 
   /** Calls back when more is wanted. */
   _onread(callback) { this._waiting = callback; }

@@ -38,7 +38,8 @@ function integer(type, size, low, high, write) {
 function float(type, size, write) {
   return (writer, value) => {
     expect(typeof value === 'number' || typeof value === 'bigint', type, value);
-    write.call(writer.buffer, Number(value), writer.value(size));
+    const at = writer.value(size);
+    write.call(writer.buffer, Number(value), at);
   };
 }
 
@@ -47,8 +48,9 @@ function time(type, unit, size) {
   return (writer, value) => {
     expect(value instanceof Date && !Number.isNaN(value.getTime()), type, value);
     const count = value.getTime() - EPOCH;
-    if (size === 4) writer.buffer.writeInt32BE(Math.floor(count / DAY), writer.value(4));
-    else writer.buffer.writeBigInt64BE(BigInt(count) * unit, writer.value(8));
+    const at = writer.value(size);
+    if (size === 4) writer.buffer.writeInt32BE(Math.floor(count / DAY), at);
+    else writer.buffer.writeBigInt64BE(BigInt(count) * unit, at);
   };
 }
 
@@ -140,7 +142,10 @@ class FieldWriter {
     return at;
   }
 
-  bytes(value) { this.buffer.set(value, this.value(value.length)); }
+  bytes(value) {
+    const at = this.value(value.length);
+    this.buffer.set(value, at);
+  }
 
   /** A string, behind a byte of version where there is one. */
   text(value, version) {

@@ -97,8 +97,9 @@ class StreamReceiver {
 
   receiveData(buf, start, end, count, owned) {
     if (this.payload === undefined) return this._pass(buf, start, end, owned);
-    const values = this.payload.messages(buf, start, end, count);
-    this._pass(values.buf, values.start, values.end, owned || values.owned);
+    const inPlace = owned || this._pipeline.transport.lends(buf);
+    const values = this.payload.messages(buf, start, end, count, inPlace);
+    this._pass(values.buf, values.start, values.end, owned || values.buf !== buf);
   }
 
   receivePart(type, buf, start, end, left) {

@@ -47,36 +47,43 @@ class Payload {
   /**
    * @param {Buffer} buf with whole messages of one type in [start, end)
    * @param {number} count of them
-   * @returns {{buf: Buffer, start: number, end: number, owned: boolean}} owned: the memory is not `buf`'s
+   * @param {boolean} inPlace whether that memory may be written to
+   * @returns {{buf: Buffer, start: number, end: number}} where the payload is: in the same memory, or in its own
    * @throws {ConnectionError} 08P01 for a row that is malformed
    */
-  messages(buf, start, end, count) {
+  messages(buf, start, end, count, inPlace) {
     const rows = buf[start] === DATA_ROW;
-    const single = count === 1 && (!rows || (this._columns === 1 && (!this._begun || this.separator.length === 0)));
+    const { length } = this.separator;
+    const single = count === 1 && (!rows || (this._columns === 1 && (!this._begun || length === 0)));
     if (single) return this._single(buf, start, end, rows);
-    const out = Buffer.allocUnsafe(end - start + (rows ? count * this.separator.length : 0));
-    let off = 0;
+    // The separator goes where a row's type, length and count were.
+    const fits = inPlace && (!rows || length <= 7);
+    const out = fits ? buf : Buffer.allocUnsafe(end - start + (rows ? count * length : 0));
+    const from = fits ? start : 0;
+    let off = from;
     for (let pos = start; pos < end;) {
       const next = pos + 1 + int32(buf, pos + 1);
       if (rows) off = this._row(buf, pos, next, out, off);
       else off = copy(buf, pos + COPY_HEADER, next, out, off);
       pos = next;
     }
-    return { buf: out, start: 0, end: off, owned: true };
+    return { buf: out, start: from, end: off };
   }
 
   /** One payload that lies there in one piece. */
   _single(buf, start, end, rows) {
     this._begun = true;
-    if (!rows) return { buf, start: start + COPY_HEADER, end, owned: false };
+    if (!rows) return { buf, start: start + COPY_HEADER, end };
     const length = this._checkRow(buf, start, end);
     start += ROW_HEADER;
-    return { buf, start, end: start + Math.max(length, 0), owned: false };
+    return { buf, start, end: start + Math.max(length, 0) };
   }
 
   /** @returns {number} the length of a row's first column */
   _checkRow(buf, start, end) {
-    if (end - start < 7 || buf.readUInt16BE(start + 5) !== this._columns) throw protocolError('DataRow of a wrong length');
+    if (end - start < 7 || buf.readUInt16BE(start + 5) !== this._columns) {
+      throw protocolError('DataRow of a wrong length');
+    }
     return this._columns === 0 ? 0 : columnLength(buf, start + 7, end);
   }
 

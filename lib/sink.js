@@ -199,4 +199,4 @@ class Sink {
   }
 }
 
-module.exports = { Sink, watch };
+module.exports = { Sink, watch, isPlainResponse };

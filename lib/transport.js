@@ -83,6 +83,9 @@ class Transport {
     return this._hold;
   }
 
+  /** Inside `onchunk`: whether a chunk is the transport's own memory, which may be written to. */
+  lends(chunk) { return chunk === this._lent; }
+
   /** The chunk is not read any more by one of those who kept it: without it, its memory is left to the collector. */
   release(hold) {
     if (--hold.uses === 0 && hold.memory !== null && this._spare.length < SPARE) this._spare.push(hold.memory);

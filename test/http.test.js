@@ -7,6 +7,7 @@ const fs = require('node:fs');
 const http = require('node:http');
 const http2 = require('node:http2');
 const path = require('node:path');
+const { pipeline } = require('node:stream/promises');
 const { setTimeout: sleep } = require('node:timers/promises');
 const zlib = require('node:zlib');
 const { launchBrowser, makeCertificates, skipUnless } = require('pg-test-fixtures');
@@ -207,6 +208,33 @@ describe('respond', () => {
         assert.ok(bytes.equals(expected.get(limit(i))), `request ${i}`);
       }));
       agent.destroy();
+    });
+  });
+
+  it('sends large bodies byte for byte, however slowly and side by side they are read', async () => {
+    const clients = await Promise.all([1, 2, 3].map(() => connected()));
+    const text = "SELECT i, $1::text, md5(i::text), repeat('x', i % 300) FROM generate_series(1, 50000) AS i";
+    const md5 = bytes => createHash('md5').update(bytes).digest('hex');
+    const expected = [];
+    for (let i = 0; i < 3; i++) expected.push(md5(await direct(clients[0], text, [i])));
+    const copy = `COPY (${text.replace('$1', "'copied'")}) TO STDOUT`;
+    expected.push(md5(Buffer.concat(await clients[0].copyTo(copy).toArray())));
+    await serving((request, response) => {
+      const i = Number(request.url.slice(1));
+      if (i === 3) return pipeline(clients[0].copyTo(copy), response);
+      return clients[i].queryTo(response, text, [i]);
+    }, async port => {
+      await Promise.all(Array.from({ length: 8 }, async (_, i) => {
+        const request = http.get({ port, host: '127.0.0.1', path: `/${i % 4}` });
+        const [response] = await once(request, 'response');
+        const hash = createHash('md5');
+        let count = 0;
+        for await (const chunk of response) {
+          hash.update(chunk);
+          if (i < 4 && ++count % 10 === 0) await sleep(1);
+        }
+        assert.equal(hash.digest('hex'), expected[i % 4], `request ${i}`);
+      }));
     });
   });
 

@@ -197,6 +197,23 @@ describe('queryTo', () => {
       }
     });
 
+    it('writes separators of any length, in large results and small ones', async () => {
+      const client = await connected();
+      const values = (i, columns) => Array.from({ length: columns }, (_, j) => i % (j + 3) === 0 ? '' : `${i}_${j}`);
+      for (let length = 0; length < 14; length++) {
+        const separator = '-'.repeat(length);
+        const columns = length % 3 + 1;
+        const list = Array.from({ length: columns }, (_, j) => `CASE WHEN i % ${j + 3} <> 0 THEN i || '_${j}' END`);
+        for (const count of [3, 8000]) {
+          const target = new Collector();
+          const text = `SELECT ${list} FROM generate_series(1, ${count}) AS i`;
+          await client.queryTo(target, text, [], { as: 'values', separator });
+          const rows = Array.from({ length: count }, (_, i) => values(i + 1, columns).join(''));
+          assert.ok(target.text === rows.join(separator), `separator of ${length}, ${count} rows`);
+        }
+      }
+    });
+
     it('writes the values of several columns one after another, and nothing for NULL', async () => {
       const client = await connected();
       const target = new Collector();
