@@ -39,6 +39,31 @@ function canceller(request, pipeline, cancel) {
   };
 }
 
+/** @type {WeakMap<AbortSignal, Set<function>>} who is told of a signal; it has one listener for all requests */
+const watchers = new WeakMap();
+
+/**
+ * Calls back when a signal aborts. Node warns of a signal that has more than ten listeners.
+ * @param {AbortSignal} signal not aborted
+ * @param {function} callback
+ * @returns {function} stops watching
+ */
+function watch(signal, callback) {
+  let callbacks = watchers.get(signal);
+  if (callbacks === undefined) {
+    callbacks = new Set();
+    watchers.set(signal, callbacks);
+    callbacks.listener = () => { for (const each of callbacks) each(); };
+    signal.addEventListener('abort', callbacks.listener);
+  }
+  callbacks.add(callback);
+  return () => {
+    if (!callbacks.delete(callback) || callbacks.size > 0) return;
+    watchers.delete(signal);
+    signal.removeEventListener('abort', callbacks.listener);
+  };
+}
+
 /**
  * Lets a signal, or a time limit, cancel exactly one request.
  * @param {Request} request not submitted yet
@@ -63,13 +88,14 @@ function makeAbortable(request, pipeline, { signal, statement_timeout: timeout }
   const timer = timeout === undefined ? undefined : setTimeout(() => {
     abort(new UsageError(`the query took longer than its statement_timeout of ${timeout} ms`, '57014'));
   }, timeout);
+  let unwatch = () => {};
   request.onsettled = () => {
     clearTimeout(timer);
-    if (signal !== undefined) signal.removeEventListener('abort', onabort);
+    unwatch();
   };
   if (signal === undefined) return;
   if (signal.aborted) onabort();
-  else signal.addEventListener('abort', onabort);
+  else unwatch = watch(signal, onabort);
 }
 
 module.exports = { canceller, makeAbortable };
