@@ -33,7 +33,14 @@ function shield(Row, binary) {
 class SharedRowParser extends RowParser {
   constructor(description) {
     super(description);
-    for (const column of this.columns) Object.freeze(column);
+    // As of the statement: the formats are the result's.
+    let off = 7;
+    for (const column of this.columns) {
+      off = this.buffer.indexOf(0, off) + 19;
+      this.buffer.writeInt16BE(0, off - 2);
+      column.binary = 0;
+      Object.freeze(column);
+    }
     Object.freeze(this.columns);
     Object.freeze(this.columnNames);
   }
@@ -70,7 +77,7 @@ class Answer {
     this.end = end;
     this.count = count;
     this.format = format;
-    /** Whether it may be kept. */
+    /** @type {(function(): boolean)|null} whether it may be kept; null once that has been asked */
     this.storable = storable;
     const { cmd, rowCount } = decodeCommandComplete(body, end, body.length);
     this.cmd = cmd;
@@ -89,6 +96,7 @@ class Answer {
     this.cache = cache;
     this.time = time;
     this.settings = settings;
+    this.storable = null; // it holds on to the connection
   }
 
   /**

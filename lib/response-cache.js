@@ -33,6 +33,7 @@ function checkTags(tags) {
  */
 class ResponseCache extends EventEmitter {
   #entries = new Map(); // by key, the least recently used first
+  #order = this.#entries.values();
   #flights = new Map(); // by key: what is being fetched
   #tagged = new Map(); // entries by tag
   #guards = new Set(); // who listens for invalidations
@@ -140,8 +141,9 @@ class ResponseCache extends EventEmitter {
     const land = () => { if (this.#flights.get(key) === flight) this.#flights.delete(key); };
     flight.promise = fetch().then(answer => {
       land();
+      const keep = !flight.doomed && answer.storable();
       answer.cached(this, flight);
-      if (!flight.doomed && answer.storable()) this.#store(flight, answer);
+      if (keep) this.#store(flight, answer);
       return answer;
     }, error => {
       land();
@@ -162,7 +164,7 @@ class ResponseCache extends EventEmitter {
     if (size > this.max_bytes) return;
     while (this.bytes + size > this.max_bytes) {
       this.evictions++;
-      this.#drop(this.#entries.values().next().value);
+      this.#drop(this.#oldest());
     }
     const entry = { key, settings, time, answer, size };
     this.bytes += size;
@@ -171,6 +173,19 @@ class ResponseCache extends EventEmitter {
       if (!this.#tagged.has(tag)) this.#tagged.set(tag, new Set());
       this.#tagged.get(tag).add(entry);
     }
+  }
+
+  /**
+   * The least recently used entry, which leaves now. One iterator goes on from call to call, since a new one would
+   * first have to pass the places of all that left before; what is used again has its place at the end.
+   */
+  #oldest() {
+    let next = this.#order.next();
+    if (next.done) {
+      this.#order = this.#entries.values();
+      next = this.#order.next();
+    }
+    return next.value;
   }
 
   #drop(entry) {
