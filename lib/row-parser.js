@@ -210,20 +210,22 @@ function makeRowClass(parser, format, parse) {
     }
   }
   const prototype = Row.prototype;
-  Object.defineProperties(prototype, Object.getOwnPropertyDescriptors(rowMethods));
-  prototype.rowParser = parser;
-  prototype.columnCount = parser.columns.length;
-  prototype.dataFormat = format;
-  prototype.parseColumn = parse;
-  if (parser.columns.length >= WIDE) prototype[ENDS] = undefined;
-  const define = (name, index) => Object.defineProperty(prototype, name, {
+  const columnCount = parser.columns.length;
+  const members = { rowParser: parser, columnCount, dataFormat: format, parseColumn: parse, [ENDS]: undefined };
+  for (const source of [rowMethods, members]) {
+    for (const name of Reflect.ownKeys(source)) {
+      // for … in shows the columns, nothing else.
+      Object.defineProperty(prototype, name, { ...Object.getOwnPropertyDescriptor(source, name), enumerable: false });
+    }
+  }
+  const define = (name, index, enumerable) => Object.defineProperty(prototype, name, {
     get() { return columnAt(this, index); },
     configurable: true,
-    enumerable: true
+    enumerable
   });
   // Names first: where a column is called '0', row[0] is still the first column.
-  parser.columns.forEach(({ name }, index) => RESERVED.has(name) || define(name, index));
-  parser.columns.forEach((column, index) => define(index, index));
+  parser.columns.forEach(({ name }, index) => RESERVED.has(name) || define(name, index, true));
+  parser.columns.forEach((column, index) => define(index, index, false));
   return Row;
 }
 

@@ -407,7 +407,7 @@ class Session extends EventEmitter {
    * @returns {Promise<RowReader>} resolves when the server has confirmed it
    */
   copyFail(reason = 'the client gave up') {
-    return this._endCopy(new RowReader(), Buffer.from(reason).toString().replace(/\0/g, ''));
+    return this._try(() => this._endCopy(new RowReader(), Buffer.from(reason).toString().replace(/\0/g, '')));
   }
 
   _endCopy(stream, reason) {
