@@ -10,14 +10,14 @@ const COLUMNS = 2;
 
 /** The workloads of the chart, and what they are called there. */
 const CHARTED = {
-  'select-pipelined': 'Point select, pipelined',
-  'select-batch': 'Point select, batches of 100',
-  'rows-untouched': '300,000 rows, untouched',
-  'rows-one-column': '300,000 rows, one column of ten read',
-  'rows-objects': '300,000 rows, as objects',
-  'pass-null': '300,000 rows, passed on',
-  'copy-out': 'COPY out, a row',
-  'copy-in': 'COPY in, a row'
+  'select-pipelined': 'A point select, pipelined',
+  'select-batch': 'A point select, in batches of 100',
+  'rows-untouched': 'A row of ten columns, untouched',
+  'rows-one-column': 'A row, one column of ten read',
+  'rows-objects': 'A row, as an object',
+  'pass-null': 'A row, passed on to a stream',
+  'copy-out': 'A row, COPY out',
+  'copy-in': 'A row, COPY in'
 };
 
 const HEADING = 'Client CPU per operation in µs: shorter is better. The line is the spread of the rounds.';

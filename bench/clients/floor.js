@@ -261,6 +261,7 @@ module.exports = {
     'rows-one-column': 'it only counts frames',
     'rows-all-columns': 'it only counts frames',
     'rows-objects': 'it only counts frames',
+    'rows-objects-typed': 'it only counts frames',
     'rows-arrays': 'it only counts frames',
     'rows-decoded': 'it only counts frames',
     'rows-kept': 'it keeps nothing',

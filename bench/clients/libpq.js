@@ -10,6 +10,7 @@ module.exports = {
   cannot: {
     sessions: 'not written',
     'rows-objects': NO_OBJECTS,
+    'rows-objects-typed': NO_OBJECTS,
     'rows-arrays': NO_OBJECTS,
     'rows-decoded': NO_OBJECTS,
     'rows-kept': NO_OBJECTS,
