@@ -6,7 +6,7 @@ const { RowParser, int32 } = require('./row-parser');
 /** About how many bytes are given to a target at a time. */
 const PIECE = 65536;
 
-/** Descriptions of results that are remembered with the classes made for their rows; then all are forgotten. */
+/** So many descriptions of results are remembered with the classes of their rows; then all are forgotten. */
 const MAX_PARSERS = 1000;
 const parsers = new Map();
 
@@ -20,7 +20,10 @@ function shield(Row, binary) {
   const { prototype } = Row;
   const { parseColumn } = prototype;
   const { get } = Object.getOwnPropertyDescriptor(prototype, 'rowBuffer');
-  Object.defineProperty(prototype, 'rowBuffer', { get() { return Buffer.from(get.call(this)); }, configurable: true });
+  Object.defineProperty(prototype, 'rowBuffer', {
+    get() { return Buffer.from(get.call(this)); },
+    configurable: true
+  });
   if (binary) {
     prototype.parseColumn = (buf, start, end, index) => {
       return parseColumn(Buffer.from(buf.subarray(start, end)), 0, end - start, index);
@@ -60,7 +63,7 @@ function parserOf(description) {
   return parser;
 }
 
-/** The bytes of a result as a reader without earlier state needs them: RowDescription, rows, CommandComplete. */
+/** A result's bytes as a reader without earlier state needs them: RowDescription, rows, CommandComplete. */
 class Answer {
   /**
    * @param {Buffer} body
@@ -197,7 +200,8 @@ class Recorder {
     let off = 0;
     for (const piece of this.pieces) off += piece.copy(body, off);
     const { head: start, end, count, format, cmd } = this;
-    return new Answer(body, { start, end, count, format, storable: () => cmd === 'SELECT' && start > 0 && allowed() });
+    const storable = () => cmd === 'SELECT' && start > 0 && allowed();
+    return new Answer(body, { start, end, count, format, storable });
   }
 }
 

@@ -35,9 +35,9 @@ function placeOf({ config: { user, database, parameters, socket }, where }) {
 }
 
 /**
- * Where answers come from: the server, the database, the user and the settings. What the server does not report
- * of its settings has the value that the connection began with, unless something was sent that may have changed
- * it: from then on, the connection shares no answers with others, nor with its own past.
+ * Where answers come from: the server, the database, the user and the settings. A setting that the server does
+ * not report has the value that the connection began with, unless something was sent that may have changed it:
+ * from then on, the connection shares no answers with others, nor with its own past.
  * @param {Client} client that is connected
  * @returns {{hash: string, after: Request|null}} hash of all that
  */
@@ -72,11 +72,13 @@ function originOf(client) {
 function originNow(session) {
   const { _pipeline: pipeline, state } = session;
   const { root } = pipeline;
-  if (session._scope !== root || state !== 'open' || pipeline.owner !== root || pipeline.status !== 'I') return undefined;
+  if (session._scope !== root || state !== 'open') return undefined;
+  if (pipeline.owner !== root || pipeline.status !== 'I') return undefined;
   if (pipeline._again.length > 0 || pipeline._waiting.length > 0) return undefined;
   let count = 0;
   for (let entry = root.first; entry !== null; entry = entry.next) {
-    if (!(entry instanceof QueryRequest) || effectOf(entry.text) !== undefined || ++count > MOST_WAITING) return undefined;
+    if (!(entry instanceof QueryRequest) || effectOf(entry.text) !== undefined) return undefined;
+    if (++count > MOST_WAITING) return undefined;
   }
   const known = originOf(session);
   // What may have changed them has been answered when the last request sent then has left the queue.
@@ -155,7 +157,8 @@ function find(session, text, values, options) {
   if (origin === undefined) return undefined;
   const key = makeKey(origin, text, values, options, settings);
   const limit = Math.min(cache.max_answer_bytes, cache.max_bytes);
-  const found = cache.take(key, settings, () => fetch(session, origin, text, values, options, limit), session);
+  const ask = () => fetch(session, origin, text, values, options, limit);
+  const found = cache.take(key, settings, ask, session);
   if (found.promise === undefined) return found.large ? undefined : found;
   return found.promise.then(answer => answer.large ? undefined : answer, error => {
     if (found.who !== session && isOthers(error)) return undefined;

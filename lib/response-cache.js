@@ -10,7 +10,8 @@ const TAG_OVERHEAD = 256;
 /** @throws {TypeError} where an option is not a number from 0 */
 function checkNumber(value, name) {
   if (typeof value === 'number' && value >= 0) return value;
-  throw new TypeError(`${name} must be a number from 0, not ${typeof value === 'number' ? value : typeof value}`);
+  const what = typeof value === 'number' ? value : typeof value;
+  throw new TypeError(`${name} must be a number from 0, not ${what}`);
 }
 
 /** @throws {TypeError} where tags are not an array of strings */
@@ -25,8 +26,8 @@ function checkTags(tags) {
  * connections but who listens for it.
  *
  * An answer is as old as the time since its query was asked. Until `max_age` it is fresh; in the
- * `stale_while_revalidate` after that it is still given, while one query fetches a new one. Least recently used
- * answers leave first.
+ * `stale_while_revalidate` after that it is still given, while one query fetches a new one. What was used least
+ * recently leaves first.
  *
  * Event 'error' (only for those who listen): a refresh has failed, `(error, { key, tags })`; or a connection
  * that listened for invalidations was lost, `(error, { channel })`.
@@ -50,8 +51,8 @@ class ResponseCache extends EventEmitter {
    */
   constructor(options = {}) {
     super();
-    const { max_bytes = 1 << 26, max_age = 60, stale_while_revalidate = 15, now = () => performance.now() } = options;
-    const { max_answer_bytes = max_bytes / 8 } = options;
+    const { max_bytes = 1 << 26, max_answer_bytes = max_bytes / 8 } = options;
+    const { max_age = 60, stale_while_revalidate = 15, now = () => performance.now() } = options;
     this.max_bytes = checkNumber(max_bytes, 'max_bytes');
     this.max_answer_bytes = checkNumber(max_answer_bytes, 'max_answer_bytes');
     this.max_age = checkNumber(max_age, 'max_age');
@@ -78,12 +79,12 @@ class ResponseCache extends EventEmitter {
    * @returns {{tags: string[], maxAge: number, stale: number}} in milliseconds
    * @throws {TypeError}
    */
-  settings({ tags = [], max_age = this.max_age, stale_while_revalidate: stale = this.stale_while_revalidate }) {
+  settings({ tags = [], max_age = this.max_age, stale_while_revalidate = this.stale_while_revalidate }) {
     checkTags(tags);
     return {
       tags: tags.length === 0 ? tags : [...new Set(tags)],
       maxAge: checkNumber(max_age, 'max_age') * 1000,
-      stale: checkNumber(stale, 'stale_while_revalidate') * 1000
+      stale: checkNumber(stale_while_revalidate, 'stale_while_revalidate') * 1000
     };
   }
 
@@ -95,8 +96,8 @@ class ResponseCache extends EventEmitter {
    * one, unless that is being done already.
    * @param {string} key
    * @param {{tags: string[], maxAge: number, stale: number}} settings always the same for one key
-   * @param {function(): Promise<object>} fetch gives an answer `{ size, large, storable(), cached(cache, flight) }`;
-   *   `large`: it only says that there was one too long to be kept
+   * @param {function(): Promise<object>} fetch gives an answer: `{ size, large, storable(), cached(cache, flight) }`,
+   *   `large` where it only says that there was one too long to be kept
    * @param {object} who asks
    * @returns {object|{promise: Promise, who: object}} an answer, or the flight that brings one
    */
@@ -107,7 +108,7 @@ class ResponseCache extends EventEmitter {
       else this.hits++;
       return entry.answer;
     }
-    let flight = this.#flights.get(key);
+    const flight = this.#flights.get(key);
     if (entry !== undefined) {
       this.stale++;
       if (flight === undefined) {
@@ -117,8 +118,8 @@ class ResponseCache extends EventEmitter {
       return entry.answer;
     }
     this.misses++;
-    if (flight === undefined || this.age(flight) >= settings.maxAge) flight = this.#fly(key, settings, fetch, who);
-    return flight;
+    if (flight !== undefined && this.age(flight) < settings.maxAge) return flight;
+    return this.#fly(key, settings, fetch, who);
   }
 
   #report(error, about) {
@@ -252,7 +253,7 @@ class ResponseCache extends EventEmitter {
     }
   }
 
-  /** Whether every connection that was to listen for invalidations does. Only then, answers with tags are kept. */
+  /** Whether every connection that was to listen for invalidations does: else answers with tags are not kept. */
   get guarded() {
     for (const guard of this.#guards) if (!guard.listening) return false;
     return true;

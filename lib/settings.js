@@ -9,6 +9,8 @@ const BLOCK = '';
 
 const HIDDEN = /set_config|\binto\s+(?:local\s+|global\s+)?temp/i;
 const BEGINNING = /^[\s;]*(?:set|reset|discard|begin|start|do|call|create|--|\/\*)/i;
+const TEMPORARY = /\btemp(?:orary)?\b|\bpg_temp/i;
+const FLEETING = /^set\s+(?:local|transaction|constraints)\b/i;
 const ANYWHERE = /\b(?:set|reset|discard|begin|start|do|call|temp|temporary|pg_temp\w*)\b|set_config/i;
 
 /**
@@ -23,8 +25,8 @@ function effectOf(text) {
   const statement = withoutComments(text);
   if (/^(?:begin|start)\b/i.test(statement)) return BLOCK;
   if (/^(?:discard|do|call)\b/i.test(statement)) return ANYTHING;
-  if (/^create\b/i.test(statement)) return /\btemp(?:orary)?\b|\bpg_temp/i.test(statement) ? ANYTHING : undefined;
-  if (!/^(?:re)?set\b/i.test(statement) || /^set\s+(?:local|transaction|constraints)\b/i.test(statement)) return undefined;
+  if (/^create\b/i.test(statement)) return TEMPORARY.test(statement) ? ANYTHING : undefined;
+  if (!/^(?:re)?set\b/i.test(statement) || FLEETING.test(statement)) return undefined;
   const name = /^(?:re)?set\s+(?:session\s+(?!auth|char))?(time\s+zone|[\w.]+|"[^"]+")/i.exec(statement);
   if (name === null) return ANYTHING;
   return /^time\s/i.test(name[1]) ? 'timezone' : name[1].replace(/"/g, '').toLowerCase();

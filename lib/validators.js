@@ -12,7 +12,9 @@ const seconds = time => Math.max(0, Math.floor(time / 1000));
  * @returns {string}
  */
 function etagOf(answer, { as, separator = '' }) {
-  if (answer.etag === undefined) answer.etag = createHash('sha256').update(answer.body).digest('base64url').slice(0, 22);
+  if (answer.etag === undefined) {
+    answer.etag = createHash('sha256').update(answer.body).digest('base64url').slice(0, 22);
+  }
   return `W/"${answer.etag}${as === 'values' ? `.${Buffer.from(separator).toString('base64url')}` : ''}"`;
 }
 

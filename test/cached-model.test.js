@@ -26,7 +26,9 @@ class Model {
   constructor() {
     this.now = 0;
     this.changes = 0;
-    this.keys = Array.from({ length: KEYS }, () => ({ values: [{ v: 1, until: Infinity, change: Infinity }], forgotten: 0 }));
+    this.keys = Array.from({ length: KEYS }, () => {
+      return { values: [{ v: 1, until: Infinity, change: Infinity }], forgotten: 0 };
+    });
   }
 
   write(k, v) {
@@ -109,7 +111,8 @@ describe('The response cache and a simple model of it', () => {
         for (let k = 0; k < KEYS; k++) model.forget(k);
       } else {
         const k = below(KEYS);
-        for (const client of clients) cache.invalidate(cache.keyOf(client, TEXT, [k], { tags: [`k${k}`], ...windows(k) }));
+        const options = { tags: [`k${k}`], ...windows(k) };
+        for (const client of clients) cache.invalidate(cache.keyOf(client, TEXT, [k], options));
         model.forget(k);
       }
       assert.ok(cache.bytes <= MAX_BYTES, `${cache.bytes} bytes`);

@@ -284,7 +284,9 @@ describe('A query with response_cache', () => {
         assert.deepEqual(reader.rowParser.columns, fresh.rowParser.columns);
         for (const row of reader.rows) {
           row.rowBuffer.fill(0);
-          for (const value of [...row, row.bytes, row.get('bytes'), row[3]]) if (Buffer.isBuffer(value)) value.fill(0);
+          for (const value of [...row, row.bytes, row.get('bytes'), row[3]]) {
+            if (Buffer.isBuffer(value)) value.fill(0);
+          }
         }
         assert.throws(() => { reader.rowParser.columns[0].name = 'x'; }, TypeError);
         reader.rows.length = 0;
@@ -295,7 +297,8 @@ describe('A query with response_cache', () => {
 
   it('decodes, and gives decoders copies', async () => {
     const client = await connected();
-    const decode = { 17: [(buf, start, end) => buf.fill(1).subarray(start, end), (buf, start, end) => buf.fill(1, start, end)] };
+    const write = (buf, start, end) => buf.fill(1, start, end).subarray(start, end);
+    const decode = { 17: [write, write] };
     for (const format of [Client.STRING, Client.BINARY]) {
       for (let i = 0; i < 2; i++) {
         const { rows } = await client.query(TYPES, [], { format, decode, response_cache: cache });
@@ -362,7 +365,8 @@ describe('A query with response_cache', () => {
     const abort = new AbortController();
     const stuck = new Going();
     stuck.onchunk = () => abort.abort();
-    await assert.rejects(client.queryTo(stuck, LARGE, [], { response_cache: cache, signal: abort.signal }), AbortError);
+    const options = { response_cache: cache, signal: abort.signal };
+    await assert.rejects(client.queryTo(stuck, LARGE, [], options), AbortError);
     assert.equal(client._pipeline.pending, 0);
   });
 
@@ -377,7 +381,10 @@ describe('A query with response_cache', () => {
     const fresh = await written(client, LARGE);
     for (const { data } of all) assert.ok(data.equals(fresh.data));
     const row = "SELECT repeat('x', 1000000) AS x";
-    for (let i = 0; i < 2; i++) assert.equal((await client.query(row, [], { response_cache: cache })).rows[0].x.length, 1000000);
+    for (let i = 0; i < 2; i++) {
+      const { rows } = await client.query(row, [], { response_cache: cache });
+      assert.equal(rows[0].x.length, 1000000);
+    }
     assert.ok(cache.bytes < 3000, `${cache.bytes} bytes to remember that`);
     const before = cache.misses;
     await client.query(row, [], { response_cache: cache });
@@ -472,14 +479,17 @@ describe('A query with response_cache', () => {
       client = await connected();
       web = http.createServer((request, response) => {
         const { pathname } = new URL(request.url, 'http://localhost');
-        if (pathname === '/') return response.setHeader('content-type', 'text/html') && response.end('<!doctype html>');
+        if (pathname === '/') return response.setHeader('content-type', 'text/html').end('<!doctype html>');
         if (pathname.startsWith('/client-parser/')) {
           response.setHeader('content-type', 'text/javascript');
           return response.end(fs.readFileSync(path.join(FOLDER, path.basename(pathname))));
         }
         const options = {
-          '/fresh': {}, '/cached': { response_cache: cache }, '/tagged': { response_cache: cache, tags: ['t'] },
-          '/values': { response_cache: cache, as: 'values' }, '/none': { response_cache: cache, emptyStatus: 404 }
+          '/fresh': {},
+          '/cached': { response_cache: cache },
+          '/tagged': { response_cache: cache, tags: ['t'] },
+          '/values': { response_cache: cache, as: 'values' },
+          '/none': { response_cache: cache, emptyStatus: 404 }
         }[pathname];
         client.respond(request, response, pathname === '/none' ? 'SELECT 1 WHERE false' : LARGE, [], options);
       });

@@ -50,7 +50,9 @@ describe('ResponseCache', () => {
 
   it('refuses options that are wrong', () => {
     for (const name of ['max_bytes', 'max_answer_bytes', 'max_age', 'stale_while_revalidate']) {
-      for (const value of [-1, NaN, '1', null]) assert.throws(() => new ResponseCache({ [name]: value }), TypeError);
+      for (const value of [-1, NaN, '1', null]) {
+        assert.throws(() => new ResponseCache({ [name]: value }), TypeError);
+      }
     }
     assert.throws(() => new ResponseCache({ now: 1 }), /now must be a function/);
     const cache = new ResponseCache();
@@ -189,7 +191,8 @@ describe('ResponseCache', () => {
   });
 
   it('does not keep what was asked before an invalidation, nor gives it to who asks after it', async () => {
-    for (const invalidate of [cache => cache.invalidate('k'), cache => cache.invalidateTag('t'), cache => cache.clear()]) {
+    const ways = [cache => cache.invalidate('k'), cache => cache.invalidateTag('t'), cache => cache.clear()];
+    for (const invalidate of ways) {
       const { cache, asked, take } = setUp();
       const before = take('k', { tags: ['t'] });
       invalidate(cache);

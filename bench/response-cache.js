@@ -1,0 +1,100 @@
+'use strict';
+
+// What an answer from memory costs beside one from the database:
+//
+//     node response-cache.js [seconds]        Markdown tables; 2 seconds a line by default
+//
+// CPU and latency of one HTTP response after the other, written into a target that drops it; and requests per
+// second of an HTTP server with 50 connections to it, on a link to the database with a round trip of 20 ms.
+
+const { once } = require('node:events');
+const http = require('node:http');
+const { Writable } = require('node:stream');
+const { startProxy, startServer } = require('pg-test-fixtures');
+const { Client, ResponseCache } = require('..');
+
+const SECONDS = Number(process.argv[2] ?? 2);
+const DELAY = 10; // milliseconds one way
+const CONNECTIONS = 50;
+const TEXTS = [
+  ['1 row', 'SELECT id, name, email FROM users LIMIT 1'],
+  ['100 rows', 'SELECT id, name, email FROM users LIMIT 100'],
+  ['1,000 rows', 'SELECT id, name, email FROM users LIMIT 1000']
+];
+
+/** A response of HTTP without a socket, so that only our part is measured. */
+function response() {
+  const target = new http.ServerResponse({ method: 'GET', httpVersionMajor: 1, httpVersionMinor: 1 });
+  const drop = { write: (chunk, encoding, callback) => callback(), writev: (chunks, callback) => callback() };
+  target.assignSocket(new Writable(drop));
+  return target;
+}
+
+const median = list => list.sort((a, b) => a - b)[list.length >> 1];
+
+/** @returns {Promise<{cpu: number, latency: number}>} microseconds a response */
+async function cost(client, text, options) {
+  const times = [];
+  for (let i = 0; i < 200; i++) await client.queryTo(response(), text, [], options);
+  const start = performance.now();
+  const before = process.cpuUsage();
+  while (performance.now() - start < SECONDS * 1000) {
+    const from = performance.now();
+    await client.queryTo(response(), text, [], options);
+    times.push((performance.now() - from) * 1000);
+  }
+  const { user, system } = process.cpuUsage(before);
+  return { cpu: (user + system) / times.length, latency: median(times) };
+}
+
+/** @returns {Promise<{rate: number, latency: number}>} requests a second, and the median of their milliseconds */
+async function load(client, text, options) {
+  const server = http.createServer((request, answer) => client.respond(request, answer, text, [], options));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const agent = new http.Agent({ keepAlive: true, maxSockets: CONNECTIONS });
+  const { port } = server.address();
+  const times = [];
+  const end = performance.now() + SECONDS * 1000;
+  await Promise.all(Array.from({ length: CONNECTIONS }, async () => {
+    while (performance.now() < end) {
+      const from = performance.now();
+      await new Promise((resolve, reject) => {
+        http.get({ port, host: '127.0.0.1', agent }, answer => answer.resume().on('end', resolve)).on('error', reject);
+      });
+      times.push(performance.now() - from);
+    }
+  }));
+  agent.destroy();
+  server.close();
+  return { rate: times.length / SECONDS, latency: median(times) };
+}
+
+(async () => {
+  const server = await startServer({ sample: 1000 });
+  const proxy = await startProxy({ target: server, delay: DELAY });
+  const near = new Client({ ...server.config, host: server.socketDirectory });
+  const far = new Client({ ...server.config, host: proxy.host, port: proxy.port });
+  await Promise.all([near.connect(), far.connect()]);
+  const cache = () => ({ response_cache: new ResponseCache() });
+
+  console.log('One response after the other, database on the same machine (Unix socket), µs a response\n');
+  console.log('| | miss: CPU | latency | hit: CPU | latency |\n|---|---|---|---|---|');
+  for (const [name, text] of TEXTS) {
+    const miss = await cost(near, text, {});
+    const hit = await cost(near, text, cache());
+    console.log(`| ${name} | ${[miss.cpu, miss.latency, hit.cpu, hit.latency].map(n => n.toFixed(1)).join(' | ')} |`);
+  }
+
+  console.log(`\nHTTP server, ${CONNECTIONS} connections, database ${2 * DELAY} ms away, all in one process\n`);
+  console.log('| | without: requests/s | ms | with: requests/s | ms |\n|---|---|---|---|---|');
+  for (const [name, text] of TEXTS) {
+    const without = await load(far, text, {});
+    const cached = await load(far, text, cache());
+    const cells = [without, cached].map(({ rate, latency }) => `${rate.toFixed(0)} | ${latency.toFixed(1)}`);
+    console.log(`| ${name} | ${cells.join(' | ')} |`);
+  }
+  await Promise.all([near.end(), far.end()]);
+  await proxy.stop();
+  await server.stop();
+})();
