@@ -36,7 +36,8 @@ function current() {
 async function runInside(scope, work) {
   users++;
   try {
-    return await storage.run({ scope, outer: current() }, work);
+    // What it returns is awaited inside, too.
+    return await storage.run({ scope, outer: current() }, async () => await work());
   } finally {
     release();
   }

@@ -1,6 +1,6 @@
 'use strict';
 
-const { guard, order } = require('./deadlock');
+const { guard, order, stayInside } = require('./deadlock');
 const { ConnectionError, PostgresError, UsageError, protocolError } = require('./errors');
 const { decodeFields, decodeNotification, decodeParameterStatus } = require('./messages');
 const { MessageWriter } = require('./writer');
@@ -168,6 +168,7 @@ class Pipeline {
    */
   enter(scope) {
     const { parent } = scope;
+    stayInside();
     if (parent.left) return this._lose(scope, this._over(parent));
     parent.push(scope);
     this.pump();
