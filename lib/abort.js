@@ -79,7 +79,7 @@ function makeAbortable(request, pipeline, { signal, statement_timeout: timeout }
   if (signal !== undefined && !(signal && typeof signal.addEventListener === 'function')) {
     throw new TypeError('signal must be an AbortSignal');
   }
-  if (timeout !== undefined && !(timeout > 0 && timeout <= 0x7fffffff)) {
+  if (timeout !== undefined && !(typeof timeout === 'number' && timeout > 0 && timeout <= 0x7fffffff)) {
     throw new TypeError(`statement_timeout must be a number of milliseconds above 0, not ${timeout}`);
   }
   request.fenced = true;

@@ -5,6 +5,9 @@ const { dial } = require('./dial');
 
 const CANCEL_REQUEST = 80877102;
 
+/** How long it may take where connect_timeout says nothing, in seconds: queries wait until it is over. */
+const LIMIT = 10;
+
 /**
  * Asks a server to cancel what a session is doing. The request goes over a connection of its own, to the
  * session's very address, and is protected like the session's own.
@@ -16,12 +19,12 @@ const CANCEL_REQUEST = 80877102;
  * @param {AbortSignal} [signal] gives up
  * @returns {Promise<void>} resolves when the server has closed the connection: it has passed the request on
  *   then. Whether anything was cancelled it does not say
- * @throws {ConnectionError|AbortError} when it could not be sent, or after connect_timeout
+ * @throws {ConnectionError|AbortError} when it could not be sent, or after connect_timeout, 10 s unless that is set
  */
 async function sendCancel(config, target, encrypted, backendKey, signal) {
   const where = `cancel request to ${target.where}`;
   if (backendKey === null) throw failed(`${where}: the server gave no key for it`);
-  const attempt = new Attempt(where, { seconds: config.connect_timeout, signal });
+  const attempt = new Attempt(where, { seconds: config.connect_timeout || LIMIT, signal });
   try {
     if (config.socket && typeof config.socket !== 'function') {
       throw failed('it needs a second connection, so socket must be a function');
