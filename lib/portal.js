@@ -141,10 +141,11 @@ class Portal {
     this._last = null; // the step whose answer has not come: there is one at a time
     /** Whether there may be more rows. */
     this.open = true;
+    this._closing = false; // when the step that is at work is over
     this.scope = this.inBlock ? scope : new Scope(scope, 'an open portal');
     if (!this.inBlock) {
       this.scope.onlost = () => { this.open = false; };
-      this.scope.endsItself = () => !this.open;
+      this.scope.endsItself = () => this._closing || !this.open;
       pipeline.enter(this.scope);
     }
   }
@@ -175,6 +176,7 @@ class Portal {
    * @returns {Promise}
    */
   close(value) {
+    this._closing = true;
     if (this._last !== null) return this._last.then(() => this.close(value));
     return this.giveUp().then(() => value);
   }
