@@ -1,0 +1,158 @@
+'use strict';
+
+const { EventEmitter } = require('node:events');
+const { makeAbortable } = require('./abort');
+const { cachedToSink } = require('./cached-query');
+const { CopyFrom, CopyTo } = require('./copy-stream');
+const { respond } = require('./http');
+const { listen } = require('./listen');
+const { checkOptions, NO_OPTIONS, NO_VALUES } = require('./query-options');
+const { queryTo } = require('./query-to');
+const { CopyBoth } = require('./replication');
+const { Sink } = require('./sink');
+
+/** What a session can do by streams: the base of Session. */
+class StreamingSession extends EventEmitter {
+  /** @throws {Error} when nothing can be asked any more */
+  _check() {}
+
+  /** Runs what may throw because of its input; then it rejects. */
+  _try(work) {
+    try {
+      this._check();
+      return work();
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  _submit(request, options) {
+    if (options !== undefined) makeAbortable(request, this._pipeline, options, () => this._cancel());
+    return this._pipeline.submit(request, this._scope);
+  }
+
+  /**
+   * Runs a query and writes its result straight to a target, without looking at the rows: an HTTP response, a
+   * file, a zlib stream, any Node Writable, or a WHATWG WritableStream. Nothing is written before the first rows
+   * or the end of the result have come, so that a query which fails before leaves the target as it was. While
+   * the target asks to wait, the connection is not read, for nobody: slow readers need connections of their own.
+   * A target that goes away cancels the query; where other requests were already sent behind it, its result is
+   * read and dropped instead.
+   * @param {Writable|WritableStream} target
+   * @param {string} text
+   * @param {Array|Row} [values=[]]
+   * @param {object} [options]
+   * @param {string} [options.as='protocol'] 'protocol': the messages of the protocol, which a reader can parse
+   *   without earlier state (`rows` of client-parser does); 'values': the bytes of the columns' values alone, or
+   *   of COPY … TO STDOUT its data
+   * @param {string|Buffer} [options.separator] with 'values', written between two rows
+   * @param {boolean} [options.end=true] whether to end the target
+   * @param {number} [options.format=Client.STRING]
+   * @param {boolean} [options.cache=true]
+   * @param {number[]} [options.paramTypes]
+   * @param {AbortSignal} [options.signal]
+   * @param {number} [options.statement_timeout] milliseconds
+   * @returns {Promise<{cmd: string, rowCount: number, bytes: number}>} resolves when the target has taken
+   *   everything; rejects with the error of the query, with that of the target, or with an AbortError when the
+   *   target was closed. If something had been written by then, the reader can tell: with 'protocol' an
+   *   ErrorResponse of severity, code and message ends the stream, with 'values' the target is destroyed
+   */
+  queryTo(target, text, values = NO_VALUES, options = NO_OPTIONS) {
+    return this._try(() => {
+      checkOptions(options);
+      if (options.response_cache !== undefined) return cachedToSink(this, new Sink(target), text, values, options);
+      return queryTo(this, target, text, values, options);
+    });
+  }
+
+  /**
+   * Answers an HTTP request with the result of a query: `queryTo` with the headers that belong to it. Sets the
+   * content type (application/x-postgresql; with `as: 'values'` application/json) unless it is set already, and
+   * compresses with Brotli, gzip or deflate as the request allows. To HEAD it answers without running the query.
+   * A query that fails before anything is written rejects, and the response is the handler's to answer with.
+   * @param {IncomingMessage|Http2ServerRequest} request
+   * @param {ServerResponse|Http2ServerResponse} response
+   * @param {string} text
+   * @param {Array|Row} [values=[]]
+   * @param {object} [options] those of `queryTo` but `end`, and:
+   * @param {number} [options.status=response.statusCode]
+   * @param {number} [options.emptyStatus=options.status] where the command reports no rows, such as 404
+   * @param {boolean} [options.compress=true]
+   * @returns {Promise<{cmd: string, rowCount: number, bytes: number}>} as of `queryTo`; bytes before compression
+   */
+  respond(request, response, text, values = NO_VALUES, options = NO_OPTIONS) {
+    return this._try(() => {
+      checkOptions(options);
+      return respond(this, request, response, text, values, options);
+    });
+  }
+
+  /**
+   * Copies a table, or the result of a query, out of the database: a stream of the bytes that COPY gives, text,
+   * CSV or binary. Nothing is sent behind it until it is over. To destroy it cancels the COPY.
+   * @param {string} text COPY … TO STDOUT
+   * @param {object} [options]
+   * @param {AbortSignal} [options.signal] destroys the stream
+   * @param {number} [options.highWaterMark=65536] bytes to be read ahead
+   * @returns {Readable} with `rowCount` (when it has ended), `bytes` and `format`; an error of the query is its
+   *   error
+   * @throws {TypeError} for any other text
+   * @see https://www.postgresql.org/docs/current/sql-copy.html
+   */
+  copyTo(text, options) {
+    this._check();
+    return new CopyTo(this, text, options);
+  }
+
+  /**
+   * Copies into a table: a stream that takes text, CSV or binary as COPY does; rows may be split anywhere. The
+   * connection is its own until it is over. 'finish' says that the server has stored the rows (or will, with the
+   * transaction). To destroy it, with or without an error, makes the COPY fail: nothing is stored.
+   * @param {string} text COPY … FROM STDIN
+   * @param {object} [options]
+   * @param {AbortSignal} [options.signal] destroys the stream
+   * @param {number} [options.highWaterMark=65536]
+   * @returns {Writable} with `rowCount` (when it has finished) and `bytes`; an error of the server is its error
+   * @throws {TypeError} for any other text
+   * @see https://www.postgresql.org/docs/current/sql-copy.html
+   */
+  copyFrom(text, options) {
+    this._check();
+    return new CopyFrom(this, text, options);
+  }
+
+  /**
+   * Replication, on a connection with `replication: 'database'` (or `true`, for physical replication) in its
+   * config; other commands of replication go by `simpleQuery`. The connection is the stream's until it is over.
+   * The server is told what was confirmed soon after each confirmation, when it asks, and every `statusInterval`.
+   * @param {string} text START_REPLICATION …
+   * @param {object} [options]
+   * @param {number} [options.statusInterval=10000] milliseconds; less than the server's wal_sender_timeout
+   * @param {AbortSignal} [options.signal] destroys the stream
+   * @returns {CopyBoth} a Duplex: gives `{ lsn, walEnd, time, data }`; `confirm(lsn)`, or writing the lsn to it,
+   *   says what was processed, which the server then forgets; `end()` ends the replication
+   * @throws {TypeError}
+   * @see https://www.postgresql.org/docs/current/protocol-replication.html
+   */
+  copyBoth(text, options) {
+    this._check();
+    return new CopyBoth(this, text, options);
+  }
+
+  /**
+   * Listens to a channel, until the loop over it is left. What comes while nobody takes it is kept.
+   * @param {string} channel
+   * @param {object} [options]
+   * @param {AbortSignal} [options.signal] makes the loop throw its reason
+   * @returns {Listener} an async iterable of `{ processId, channel, payload }`; `ready` is a promise that resolves
+   *   when the server has begun to notify. It ends with `end()`, and throws when the connection is lost
+   * @throws {TypeError|RangeError} for a name that is none
+   * @see https://www.postgresql.org/docs/current/sql-listen.html
+   */
+  listen(channel, options) {
+    this._check();
+    return listen(this, channel, options);
+  }
+}
+
+module.exports = { StreamingSession };
