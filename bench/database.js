@@ -49,6 +49,10 @@ const COLUMNS = [
   ['hash', 'md5(n::text)']
 ];
 
+/** The size of the table `strings` as DataRow messages: a header of 7 bytes, four before each value. */
+const WIRE = `SELECT count(*) * ${7 + 4 * COLUMNS.length} + sum(${
+  COLUMNS.map((_, index) => `octet_length(c${index + 1})`).join(' + ')}) AS wire FROM strings`;
+
 /** Statements that make the tables. */
 function schema(rows) {
   const typed = COLUMNS.map(([name, value]) => `${value} AS ${name}`);
@@ -70,7 +74,7 @@ function schema(rows) {
  * Starts the server, loads the data, and finds the ways to it.
  * @param {number} rows of the large tables
  * @returns {Promise<{ids: string[], targets: Object<string, object>, sql: function(string): Promise,
- *   version: string, stop: function(): Promise}>}
+ *   version: string, wire: number, stop: function(): Promise}>}
  */
 async function openDatabase(rows) {
   const server = await startServer({
@@ -84,12 +88,14 @@ async function openDatabase(rows) {
   const proxy = await startProxy({ target: server, delay: DELAY });
   for (const text of schema(rows)) await server.sql(text);
   const ids = (await server.sql(`SELECT id FROM users ORDER BY id LIMIT ${IDS}`)).map(({ id }) => id);
+  const [{ wire }] = await server.sql(WIRE);
   const [{ server_version: version }] = await server.sql('SHOW server_version');
   const common = { user: server.user, database: server.database };
   const tcp = { ...common, host: server.host, port: server.port };
   return {
     ids,
     version,
+    wire: Number(wire),
     targets: {
       unix: { ...common, path: server.socketPath, directory: server.socketDirectory, port: server.port },
       tcp,

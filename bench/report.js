@@ -27,8 +27,10 @@ const FIGURES = {
 const HEADINGS = { rate: 'operations/s', cpu: 'CPU µs/op', memory: 'MiB' };
 
 /** A title with this run's numbers in it. */
-function title(text, { rows, pending }) {
-  return text.replace('{rows}', thousands(rows)).replace('{pending}', thousands(pending));
+function title(text, { rows, pending, wire }) {
+  const megabytes = wire ? (wire / 2 ** 20).toFixed(1) : 'so many';
+  const numbers = { rows: thousands(rows), pending: thousands(pending), wire: megabytes };
+  return text.replace(/\{(\w+)\}/g, (_, name) => numbers[name]);
 }
 
 const thousands = value => Math.round(value).toString().replace(/\B(?=(\d{3})+$)/g, ',');

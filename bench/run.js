@@ -179,15 +179,16 @@ class Bench {
     const workload = workloads[name];
     const target = { ...targets[link], ...workload.login };
     const spec = { client, workload: name, target, ids, rows, pending, warmup, seconds };
-    const file = path.join(this.temporary, 'measurement.json');
-    fs.writeFileSync(file, JSON.stringify({ ...spec, temporary: this.temporary }));
     if (workload.before) await this.database.sql(workload.before);
     const { command, args } = this.runners[client];
     const flags = workload.kept && client !== 'bun' ? ['--expose-gc'] : [];
-    const line = args ? [...command, ...args(spec)]
-      : [...command, ...flags, path.join(__dirname, 'measure.js'), file];
     const env = { ...process.env, BENCH_MODULE: this.options.module || '', BENCH_NODE: process.execPath };
-    const processes = Array.from({ length: workload.processes || 1 }, () => runProgram(line, timeout, env));
+    const processes = Array.from({ length: workload.processes || 1 }, (_, index) => {
+      if (args) return runProgram([...command, ...args(spec)], timeout, env);
+      const file = path.join(this.temporary, `measurement-${index}.json`);
+      fs.writeFileSync(file, JSON.stringify({ ...spec, process: index, temporary: this.temporary }));
+      return runProgram([...command, ...flags, path.join(__dirname, 'measure.js'), file], timeout, env);
+    });
     return together(await Promise.all(processes));
   }
 
@@ -225,6 +226,7 @@ class Bench {
     const progress = new Progress(steps.reduce((sum, count) => sum + count, 0));
     progress.say('starting PostgreSQL, loading the data');
     this.database = await openDatabase(rows);
+    this.options.wire = this.database.wire;
     const tables = [];
     try {
       for (const place of places) {
