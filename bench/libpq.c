@@ -299,7 +299,8 @@ int main(int argc, char **argv)
 	PQclear(PQprepare(conn, "point", SELECT, 0, NULL));
 	PQclear(PQprepare(conn, "insert", INSERT, 0, NULL));
 
-	repeat(workload->once ? workloads : workload, atof(argv[3]));
+	if (atof(argv[3]) > 0)
+		repeat(workload->once ? workloads : workload, atof(argv[3]));
 	getrusage(RUSAGE_SELF, &before);
 	double start = now();
 	long turns = repeat(workload, atof(argv[4]));

@@ -67,7 +67,7 @@ async function main(spec) {
 
   let result;
   if (workload.once) {
-    if (!workload.own) await warm(sessions, context, spec.warmup);
+    if (!workload.own && spec.warmup > 0) await warm(sessions, context, spec.warmup);
     const used = workload.kept ? usedMemory() : 0;
     result = await measure(async () => {
       await turn();
@@ -75,7 +75,7 @@ async function main(spec) {
     });
     result.memory = workload.kept ? usedMemory() - used : peakMemory();
   } else {
-    await repeat(turn, spec.warmup);
+    if (spec.warmup > 0) await repeat(turn, spec.warmup);
     result = await measure(() => repeat(turn, spec.seconds));
     result.memory = peakMemory();
   }
