@@ -47,7 +47,7 @@ async function cost(client, text, options) {
   return { cpu: (user + system) / times.length, latency: median(times) };
 }
 
-/** @returns {Promise<{rate: number, latency: number}>} requests a second, and the median of their milliseconds */
+/** @returns {Promise<{rate: number, latency: number}>} requests a second, milliseconds of each */
 async function load(client, text, options) {
   const server = http.createServer((request, answer) => client.respond(request, answer, text, [], options));
   server.listen(0, '127.0.0.1');
@@ -60,7 +60,9 @@ async function load(client, text, options) {
     while (performance.now() < end) {
       const from = performance.now();
       await new Promise((resolve, reject) => {
-        http.get({ port, host: '127.0.0.1', agent }, answer => answer.resume().on('end', resolve)).on('error', reject);
+        const request = http.get({ port, host: '127.0.0.1', agent });
+        request.on('response', answer => answer.resume().on('end', resolve));
+        request.on('error', reject);
       });
       times.push(performance.now() - from);
     }
@@ -83,10 +85,11 @@ async function load(client, text, options) {
   for (const [name, text] of TEXTS) {
     const miss = await cost(near, text, {});
     const hit = await cost(near, text, cache());
-    console.log(`| ${name} | ${[miss.cpu, miss.latency, hit.cpu, hit.latency].map(n => n.toFixed(1)).join(' | ')} |`);
+    const cells = [miss.cpu, miss.latency, hit.cpu, hit.latency].map(micros => micros.toFixed(1));
+    console.log(`| ${name} | ${cells.join(' | ')} |`);
   }
 
-  console.log(`\nHTTP server, ${CONNECTIONS} connections, database ${2 * DELAY} ms away, all in one process\n`);
+  console.log(`\nHTTP, ${CONNECTIONS} connections, database ${2 * DELAY} ms away, all in one process\n`);
   console.log('| | without: requests/s | ms | with: requests/s | ms |\n|---|---|---|---|---|');
   for (const [name, text] of TEXTS) {
     const without = await load(far, text, {});

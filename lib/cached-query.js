@@ -35,9 +35,9 @@ function placeOf({ config: { user, database, parameters, socket }, where }) {
 }
 
 /**
- * Where answers come from: the server, the database, the user and the settings. A setting that the server does
- * not report has the value that the connection began with, unless something was sent that may have changed it:
- * from then on, the connection shares no answers with others, nor with its own past.
+ * Where answers come from: the server, the database, the user and the settings. A setting that the server
+ * does not report has the value that the connection began with, unless something was sent that may have
+ * changed it: from then on, the connection shares no answers with others, nor with its own past.
  * @param {Client} client that is connected
  * @returns {{hash: string, after: Request|null}} hash of all that
  */

@@ -26,8 +26,8 @@ function checkTags(tags) {
  * connections but who listens for it.
  *
  * An answer is as old as the time since its query was asked. Until `max_age` it is fresh; in the
- * `stale_while_revalidate` after that it is still given, while one query fetches a new one. What was used least
- * recently leaves first.
+ * `stale_while_revalidate` after that it is still given, while one query fetches a new one. What was used
+ * least recently leaves first.
  *
  * Event 'error' (only for those who listen): a refresh has failed, `(error, { key, tags })`; or a connection
  * that listened for invalidations was lost, `(error, { channel })`.
@@ -92,12 +92,12 @@ class ResponseCache extends EventEmitter {
   age({ time }) { return this.#now() - time; }
 
   /**
-   * Gives an answer, from memory if there is one that may be given; else, and where that one is stale, fetches
-   * one, unless that is being done already.
+   * Gives an answer, from memory if there is one that may be given; else, and where that one is stale,
+   * fetches one, unless that is being done already.
    * @param {string} key
    * @param {{tags: string[], maxAge: number, stale: number}} settings always the same for one key
-   * @param {function(): Promise<object>} fetch gives an answer: `{ size, large, storable(), cached(cache, flight) }`,
-   *   `large` where it only says that there was one too long to be kept
+   * @param {function(): Promise<object>} fetch gives an answer:
+   *   `{ size, large, storable(), cached(cache, flight) }`, `large` where it only says that there was one too long to be kept
    * @param {object} who asks
    * @returns {object|{promise: Promise, who: object}} an answer, or the flight that brings one
    */
@@ -177,8 +177,8 @@ class ResponseCache extends EventEmitter {
   }
 
   /**
-   * The least recently used entry, which leaves now. One iterator goes on from call to call, since a new one would
-   * first have to pass the places of all that left before; what is used again has its place at the end.
+   * The least recently used entry, which leaves now. One iterator goes on from call to call, since a new one
+   * would first have to pass the places of all that left before; what is used again has its place at the end.
    */
   #oldest() {
     let next = this.#order.next();
@@ -213,8 +213,8 @@ class ResponseCache extends EventEmitter {
   }
 
   /**
-   * Forgets one answer. What was asked before is given to those who wait for it, and not kept; who asks from now
-   * on gets a new answer. So it is with all invalidations.
+   * Forgets one answer. What was asked before is given to those who wait for it, and not kept; who asks from
+   * now on gets a new answer. So it is with all invalidations.
    * @param {string} key as `keyOf` gives it
    */
   invalidate(key) {
@@ -253,16 +253,17 @@ class ResponseCache extends EventEmitter {
     }
   }
 
-  /** Whether every connection that was to listen for invalidations does: else answers with tags are not kept. */
+  /** Whether every connection that is to listen for invalidations does: else no answers with tags are kept. */
   get guarded() {
     for (const guard of this.#guards) if (!guard.listening) return false;
     return true;
   }
 
   /**
-   * Has the server say what is to be forgotten: the payload of a notification is a tag, and one without a payload
-   * means all tags. From then on answers with tags are kept only while this connection is there: when it is lost
-   * they are forgotten, and none is kept until `listen` was called again, with any client, for the same channel.
+   * Has the server say what is to be forgotten: the payload of a notification is a tag, and one without a
+   * payload means all tags. From then on answers with tags are kept only while this connection is there: when
+   * it is lost they are forgotten, and none is kept until `listen` was called again, with any client, for the
+   * same channel.
    * @param {Client} client for nothing else, since whoever pauses a connection delays what it is to hear
    * @param {string} channel
    * @returns {Promise<function(): Promise>} resolves when it listens, to what ends that

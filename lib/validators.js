@@ -6,7 +6,7 @@ const { createHash } = require('node:crypto');
 const seconds = time => Math.max(0, Math.floor(time / 1000));
 
 /**
- * The entity tag of an answer in one of its forms: a weak one, since the same answer may be compressed or not.
+ * The entity tag of an answer in one of its forms; a weak one, since the answer may be compressed or not.
  * @param {Answer} answer
  * @param {object} options `as` and `separator` of Session.queryTo
  * @returns {string}
@@ -28,7 +28,8 @@ function cacheControl(answer) {
   const { cache, settings: { tags, maxAge, stale } } = answer;
   if (tags.length > 0) return 'private, no-cache';
   const left = maxAge - cache.age(answer);
-  return `private, max-age=${seconds(left)}, stale-while-revalidate=${seconds(Math.min(stale, left + stale))}`;
+  const after = Math.min(stale, left + stale);
+  return `private, max-age=${seconds(left)}, stale-while-revalidate=${seconds(after)}`;
 }
 
 /**

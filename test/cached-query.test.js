@@ -100,20 +100,22 @@ describe('A query with response_cache', () => {
     assert.notEqual(n, await next(client));
   });
 
-  it('has an answer for its text, parameters, their types and formats, and the format of the result', async () => {
+  it('has an answer for its text, its parameters with types and formats, and the result format', async () => {
     const client = await connected();
     const text = "SELECT nextval('asked')::int AS n, $1::text";
     const ways = [
       [text, ['1']], [text, ['2']], [text, [null]], [text, [Buffer.from('1')]], [`${text} `, ['1']],
-      [text, ['1'], { paramTypes: [25] }], [text, ['1'], { format: Client.BINARY }], [text, ['1'], { tags: ['t'] }],
-      [text, ['1'], { max_age: 1 }]
+      [text, ['1'], { paramTypes: [25] }], [text, ['1'], { format: Client.BINARY }],
+      [text, ['1'], { tags: ['t'] }], [text, ['1'], { max_age: 1 }]
     ];
-    const got = [];
-    for (const [query, values, options] of ways) got.push(String(await next(client, options, query, values)));
+    const all = async () => {
+      const list = [];
+      for (const [query, values, options] of ways) list.push(String(await next(client, options, query, values)));
+      return list;
+    };
+    const got = await all();
     assert.equal(cache.size, ways.length);
-    const again = [];
-    for (const [query, values, options] of ways) again.push(String(await next(client, options, query, values)));
-    assert.deepEqual(again, got);
+    assert.deepEqual(await all(), got);
     assert.equal(cache.hits, ways.length);
     assert.equal(await next(client, {}, text, [1]), got[0], 'a number is sent as its text');
   });
@@ -123,8 +125,8 @@ describe('A query with response_cache', () => {
     await server.sql('CREATE DATABASE elsewhere');
     const text = 'SELECT current_user AS n, current_database(), now()';
     const first = await connected();
-    const configs = [{ user: 'other' }, { database: 'elsewhere' }, { TimeZone: 'Asia/Tokyo' }, { search_path: 'x' },
-      { options: '-c app.tenant=1' }, { application_name: 'same answer' }];
+    const configs = [{ user: 'other' }, { database: 'elsewhere' }, { TimeZone: 'Asia/Tokyo' },
+      { search_path: 'x' }, { options: '-c app.tenant=1' }, { application_name: 'same answer' }];
     await next(first, {}, text);
     const sizes = [];
     for (const config of configs) {
@@ -151,7 +153,7 @@ describe('A query with response_cache', () => {
     it(`shares no answers any more after: ${text}`, async () => {
       const [a, b] = await Promise.all([connected(), connected()]);
       const n = await next(a);
-      for (const send of [() => a.query(text), () => b.simpleQuery(`SELECT 1; ${text}`)]) await send().catch(() => {});
+      await Promise.allSettled([a.query(text), b.simpleQuery(`SELECT 1; ${text}`)]);
       await a.query('RESET ROLE').catch(() => {});
       const [own, others] = [await next(a), await next(b)];
       assert.equal(new Set([n, own, others]).size, 3);
@@ -207,7 +209,8 @@ describe('A query with response_cache', () => {
     await two('COPY kept TO STDOUT');
     await two('');
     assert.equal(cache.size, 0);
-    assert.equal((await client.query('SELECT count(*) AS n FROM kept')).rows[0].n, '4', 'each was carried out');
+    const { rows: [{ n }] } = await client.query('SELECT count(*) AS n FROM kept');
+    assert.equal(n, '4', 'each was carried out');
     await two('-- a comment\n WITH x AS (SELECT 1) SELECT * FROM x');
     await two('VALUES (1)');
     await two('TABLE kept');
@@ -233,15 +236,16 @@ describe('A query with response_cache', () => {
     await assert.rejects(ask(NEXT, [], { signal: 1 }), /signal must be/);
     await assert.rejects(ask(NEXT, [], { response_cache: true }), /response_cache must be a ResponseCache/);
     await assert.rejects(ask(NEXT, [], { stream: new Slow() }), /queryTo/);
-    await assert.rejects(client.queryTo(new Slow(), NEXT, [], { response_cache: cache, as: 'x' }), /as must be/);
+    const wrong = { response_cache: cache, as: 'x' };
+    await assert.rejects(client.queryTo(new Slow(), NEXT, [], wrong), /as must be/);
   });
 
   it('ends only the waiting of whose signal aborts or whose time is over', async () => {
     const client = await connected();
     const abort = new AbortController();
     const text = `${NEXT}, pg_sleep(0.2)`;
-    const waiting = [next(client, { signal: abort.signal }, text), next(client, { statement_timeout: 20 }, text),
-      next(client, {}, text)];
+    const ways = [{ signal: abort.signal }, { statement_timeout: 20 }, {}];
+    const waiting = ways.map(options => next(client, options, text));
     setImmediate(() => abort.abort());
     const [first, second, third] = await Promise.allSettled(waiting);
     assert.ok(first.reason instanceof AbortError);
@@ -310,7 +314,7 @@ describe('A query with response_cache', () => {
     }
   });
 
-  it('gives packets of its own to a target that has only write, and a row can be passed on as values', async () => {
+  it('gives packets to a target that has only write, and rows that can be passed on as values', async () => {
     const client = await connected();
     const packets = async options => {
       const got = [];
@@ -375,7 +379,8 @@ describe('A query with response_cache', () => {
     cache = new ResponseCache({ max_bytes: 100000, now: () => clock });
     const ask = () => {
       const target = new Slow();
-      return client.queryTo(target, LARGE, [], { response_cache: cache }).then(() => ({ data: target.bytes }));
+      const promise = client.queryTo(target, LARGE, [], { response_cache: cache });
+      return promise.then(() => ({ data: target.bytes }));
     };
     const all = await Promise.all(Array.from({ length: 5 }, ask));
     const fresh = await written(client, LARGE);

@@ -27,9 +27,10 @@ function setUp(options) {
   const clock = { now: 1000000 };
   const cache = new ResponseCache({ now: () => clock.now, ...options });
   const asked = [];
-  const take = (key, given = {}) => cache.take(key, cache.settings(given), () => new Promise((resolve, reject) => {
+  const ask = () => new Promise((resolve, reject) => {
     asked.push({ answer: value => resolve(answerOf(value)), resolve, reject });
-  }));
+  });
+  const take = (key, given = {}) => cache.take(key, cache.settings(given), ask);
   /** Asks, and answers what was asked for. */
   const fill = async (key, value, given) => {
     const flight = take(key, given);
@@ -60,7 +61,7 @@ describe('ResponseCache', () => {
     assert.throws(() => cache.settings({ max_age: -1 }), /max_age must be a number/);
   });
 
-  it('gives an answer until it is 60 seconds old, 15 more while it is asked anew, and then no more', async () => {
+  it('gives an answer for 60 seconds, 15 more while it is asked anew, and then no more', async () => {
     const { clock, cache, asked, take, fill } = setUp();
     await fill('k', 'old');
     clock.now += 59999;
@@ -179,7 +180,8 @@ describe('ResponseCache', () => {
 
   it('forgets by key, by tag, and all', async () => {
     const { cache, take, fill } = setUp();
-    const there = () => ['a', 'b', 'c'].filter((key, i) => !isFlight(take(key, { tags: ['x', 'y'].slice(i) })));
+    const isThere = (key, i) => !isFlight(take(key, { tags: ['x', 'y'].slice(i) }));
+    const there = () => ['a', 'b', 'c'].filter(isThere);
     for (const [i, key] of ['a', 'b', 'c'].entries()) await fill(key, key, { tags: ['x', 'y'].slice(i) });
     cache.invalidateTag('x');
     assert.deepEqual(there(), ['b', 'c']);
