@@ -241,11 +241,11 @@ describe('copyTo and copyFrom', () => {
 
     it('asks its source to wait while the server does not take what it has', async () => {
       const server = await sharedServer();
-      await client.query('CREATE UNLOGGED TABLE locked (a int)');
+      await client.query('CREATE UNLOGGED TABLE locked_for_copy (a int)');
       const holder = await server.session();
       try {
-        await holder.query('BEGIN; LOCK TABLE locked');
-        const stream = client.copyFrom('COPY locked FROM STDIN');
+        await holder.query('BEGIN; LOCK TABLE locked_for_copy');
+        const stream = client.copyFrom('COPY locked_for_copy FROM STDIN');
         let given = 0;
         const source = async function* () {
           while (given < 20e6) {
@@ -261,7 +261,7 @@ describe('copyTo and copyFrom', () => {
         assert.equal(stream.rowCount, given / 8);
       } finally {
         holder.close();
-        await client.query('DROP TABLE locked');
+        await client.query('DROP TABLE locked_for_copy');
       }
     });
 
@@ -316,11 +316,11 @@ describe('copyTo and copyFrom', () => {
 
     it('is cancelled while it waits for a lock', async () => {
       const server = await sharedServer();
-      await client.query('CREATE UNLOGGED TABLE locked (a int)');
+      await client.query('CREATE UNLOGGED TABLE locked_for_copy (a int)');
       const holder = await server.session();
       try {
-        await holder.query('BEGIN; LOCK TABLE locked');
-        const stream = client.copyFrom('COPY locked FROM STDIN');
+        await holder.query('BEGIN; LOCK TABLE locked_for_copy');
+        const stream = client.copyFrom('COPY locked_for_copy FROM STDIN');
         stream.write('1\n');
         while (await isIdle(client)) await sleep(5);
         stream.destroy();
@@ -328,7 +328,7 @@ describe('copyTo and copyFrom', () => {
       } finally {
         await holder.query('COMMIT');
         holder.close();
-        await client.query('DROP TABLE locked');
+        await client.query('DROP TABLE locked_for_copy');
       }
     });
 
