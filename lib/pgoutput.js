@@ -1,9 +1,7 @@
 'use strict';
 
 const { protocolError } = require('./errors');
-
-/** PostgreSQL counts microseconds from here, in milliseconds of Unix time. */
-const EPOCH = Date.UTC(2000, 0, 1);
+const { readTime } = require('./wal');
 
 /** Reads one message, and nothing past its end. */
 class MessageReader {
@@ -26,7 +24,7 @@ class MessageReader {
   int32() { return this.buf.readInt32BE(this.take(4)); }
   uint32() { return this.buf.readUInt32BE(this.take(4)); }
   lsn() { return this.buf.readBigUInt64BE(this.take(8)); }
-  time() { return new Date(EPOCH + Number(this.buf.readBigInt64BE(this.take(8)) / 1000n)); }
+  time() { return readTime(this.buf, this.take(8)); }
 
   string() {
     const end = this.buf.indexOf(0, this.off);
@@ -49,17 +47,18 @@ class MessageReader {
 }
 
 /** The values of a row by the columns' names; of those that are unchanged and stored apart, nothing. */
-function readTuple(message, relation) {
+function readTuple(message, relation, keyOnly = false) {
   const count = message.int16();
   if (count !== relation.columns.length) throw protocolError('a row of pgoutput does not fit its relation');
   const row = {};
-  for (const { name } of relation.columns) {
+  for (const { name, key } of relation.columns) {
     const kind = message.char();
     let value = null;
     if (kind === 't') value = message.bytes().toString();
     else if (kind === 'b') value = Buffer.from(message.bytes());
     else if (kind === 'u') continue;
     else if (kind !== 'n') throw protocolError(`a row of pgoutput has a value of kind ${kind}`);
+    if (keyOnly && !key) continue;
     if (name !== '__proto__') row[name] = value;
     else Object.defineProperty(row, name, { value, writable: true, enumerable: true, configurable: true });
   }
@@ -70,7 +69,7 @@ function readTuple(message, relation) {
 function readOld(message, relation, change) {
   const kind = message.char();
   if (kind === 'O') change.old = readTuple(message, relation);
-  else if (kind === 'K') change.key = readTuple(message, relation);
+  else if (kind === 'K') change.key = readTuple(message, relation, true);
   else return kind;
   return undefined;
 }

@@ -153,7 +153,8 @@ function queryToSink(session, sink, text, values, options) {
     const request = receiver.request = new ResultRequest(text, values, format, cache, paramTypes, receiver);
     receiver.abort = canceller(request, session._pipeline, () => session._cancel());
     if (sink.gone) request.reject(sink.error);
-    session._submit(request, options).catch(() => {});
+    const guarded = session._submit(request, options);
+    if (guarded !== request.promise) guarded.catch(() => {}); // what is awaited is the request's own
     sink.watch(receiver.abort);
     return guard(run(sink, request, end), session._scope, receiver.abort);
   } catch (error) {

@@ -6,6 +6,7 @@ const { AbortError, UsageError, protocolError } = require('./errors');
 const { Scope } = require('./pipeline');
 const { Request, describeType } = require('./request');
 const { int32 } = require('./row-parser');
+const { parseLsn, readTime, writeNow } = require('./wal');
 const { checkText } = require('./writer');
 
 /** How often the server is told what was received and confirmed, if there is nothing new, in milliseconds. */
@@ -13,30 +14,6 @@ const STATUS_INTERVAL = 10000;
 
 /** Messages that may wait to be read. */
 const WAITING = 1024;
-
-/** PostgreSQL counts microseconds from here, in milliseconds of Unix time. */
-const EPOCH = Date.UTC(2000, 0, 1);
-
-/**
- * Reads a log sequence number, a position in the server's write-ahead log.
- * @param {string} text such as 16/B374D848
- * @returns {bigint}
- * @throws {TypeError}
- */
-function parseLsn(text) {
-  const match = typeof text === 'string' && /^([0-9a-f]{1,8})\/([0-9a-f]{1,8})$/i.exec(text);
-  if (!match) throw new TypeError(`${text} is no log sequence number`);
-  return (BigInt(`0x${match[1]}`) << 32n) | BigInt(`0x${match[2]}`);
-}
-
-/**
- * Writes a log sequence number as PostgreSQL does.
- * @param {bigint} lsn
- * @returns {string}
- */
-function formatLsn(lsn) {
-  return `${(lsn >> 32n).toString(16)}/${(lsn & 0xffffffffn).toString(16)}`.toUpperCase();
-}
 
 /** A piece of the write-ahead log, or of what an output plugin makes of it. */
 class XLogData {
@@ -52,7 +29,7 @@ class XLogData {
   /** @type {bigint} the end of the server's log when it was sent */
   get walEnd() { return this._buf.readBigUInt64BE(this._start + 14); }
   /** @type {Date} when it was sent */
-  get time() { return new Date(EPOCH + Number(this._buf.readBigInt64BE(this._start + 22) / 1000n)); }
+  get time() { return readTime(this._buf, this._start + 22); }
 }
 
 /**
@@ -95,6 +72,10 @@ class CopyBothRequest extends Request {
       case 99: // c CopyDone
         return this.end();
       case 67: case 73: // C CommandComplete, I EmptyQueryResponse
+        // Neither side has sent CopyDone: the server goes down, or streams no second time on one connection.
+        if (this.copying && !this._ended) {
+          this.error = new UsageError('the server ended the replication; it takes a new connection', '55000');
+        }
         this.done = this._ended = true;
         return;
       case 71: // G CopyInResponse
@@ -209,7 +190,7 @@ class CopyBoth extends Duplex {
     status.writeBigUInt64BE(this.received > this.confirmed ? this.received : this.confirmed, 1);
     status.writeBigUInt64BE(this.confirmed, 9);
     status.writeBigUInt64BE(this.confirmed, 17);
-    status.writeBigInt64BE(BigInt(Date.now() - EPOCH) * 1000n, 25);
+    writeNow(status, 25);
     this._request.data(status);
   }
 
@@ -223,7 +204,7 @@ class CopyBoth extends Duplex {
     let room = true;
     while (start < end) {
       const next = start + 1 + int32(buf, start + 1);
-      const type = buf[start + 5];
+      const type = next - start > 5 ? buf[start + 5] : 0;
       if (type === 119 && next - start >= 30) room = this._data(new XLogData(buf, start, next));
       else if (type === 107 && next - start === 23) this._keepalive(buf.readBigUInt64BE(start + 6), buf[start + 22] === 1);
       else throw protocolError(`replication message of type ${describeType(type)} and ${next - start} bytes`);
@@ -274,6 +255,7 @@ class CopyBoth extends Duplex {
   }
 
   _destroy(error, callback) {
+    if (this._soon !== undefined) this._status();
     this._stop();
     this._abort(error || new AbortError('the stream was destroyed'));
     this._pipeline.resume(this);
@@ -281,4 +263,4 @@ class CopyBoth extends Duplex {
   }
 }
 
-module.exports = { CopyBoth, XLogData, parseLsn, formatLsn };
+module.exports = { CopyBoth, XLogData };

@@ -1,0 +1,33 @@
+'use strict';
+
+/** PostgreSQL counts microseconds from here, in milliseconds of Unix time. */
+const EPOCH = Date.UTC(2000, 0, 1);
+
+/**
+ * Reads a log sequence number, a position in the server's write-ahead log.
+ * @param {string} text such as 16/B374D848
+ * @returns {bigint}
+ * @throws {TypeError}
+ */
+function parseLsn(text) {
+  const match = typeof text === 'string' && /^([0-9a-f]{1,8})\/([0-9a-f]{1,8})$/i.exec(text);
+  if (!match) throw new TypeError(`${String(text)} is no log sequence number`);
+  return (BigInt(`0x${match[1]}`) << 32n) | BigInt(`0x${match[2]}`);
+}
+
+/**
+ * Writes a log sequence number as PostgreSQL does.
+ * @param {bigint} lsn
+ * @returns {string}
+ */
+function formatLsn(lsn) {
+  return `${(lsn >> 32n).toString(16)}/${(lsn & 0xffffffffn).toString(16)}`.toUpperCase();
+}
+
+/** @returns {Date} the time at an offset */
+function readTime(buf, off) { return new Date(EPOCH + Number(buf.readBigInt64BE(off) / 1000n)); }
+
+/** Writes the present time. */
+function writeNow(buf, off) { buf.writeBigInt64BE(BigInt(Date.now() - EPOCH) * 1000n, off); }
+
+module.exports = { parseLsn, formatLsn, readTime, writeNow };
