@@ -90,7 +90,7 @@ class StreamReceiver {
     }
     if (rowParser === null) return;
     // It goes with the first rows: until then, a failure leaves the sink untouched.
-    const description = rowParser.description(format);
+    const description = Buffer.from(rowParser.description(format)); // the target may write into it
     this._small.push(description);
     this._smallLength += description.length;
   }

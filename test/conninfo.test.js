@@ -204,7 +204,7 @@ describe('a key=value connection string', () => {
 
   it('never shows a password in its errors', () => {
     refuses('password=correct horse', /no "=".* after "password"/, 'horse');
-    refuses('user=x password=correct ho=rse', /unknown option, after "password"/, 'ho');
+    refuses('user=x password=correct qz=rse', /unknown option, after "password"/, 'qz');
     refuses("password='hunter2", /no closing quote, "password"/, 'hunter2');
     refuses('sslpassword=correct horse=1', /after "sslpassword"/, 'horse');
   });

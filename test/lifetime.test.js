@@ -394,6 +394,7 @@ describe('A program', () => {
 
   it('is not kept running by a client that is unreferenced, before it has connected or after', async () => {
     const { output } = await script(`
+      const running = setTimeout(() => {}, 60000);
       const [one, two, three] = [1, 2, 3].map(() => new Client(config));
       one.unref();
       await one.connect();
@@ -405,7 +406,6 @@ describe('A program', () => {
       await three.connect();
       three.destroy();
       await three.connect();
-      const running = setTimeout(() => {}, 60000);
       await Promise.all([one.query('SELECT 1'), two.query('SELECT 1'), three.query('SELECT 1')]);
       clearTimeout(running);
       console.log('over');`);
