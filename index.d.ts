@@ -1,7 +1,10 @@
 /// <reference types="node" />
 
 import { EventEmitter } from 'node:events';
-import { Duplex, Writable } from 'node:stream';
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
+import { Duplex, Readable, Transform, Writable } from 'node:stream';
+import { ReadableStream, WritableStream } from 'node:stream/web';
 import { ConnectionOptions } from 'node:tls';
 
 /** Text format (0) or binary format (1) of values. */
@@ -113,12 +116,77 @@ export interface BatchOptions {
   /** Type OIDs of the parameters, 0 for those that the server is to infer. */
   paramTypes?: readonly number[];
   /** true: the decoders of client-parser; a map: decoders by type OID. Default: strings and Buffers. */
-  decode?: boolean | Readonly<Record<number, Decoder | DecoderPair>>;
+  decode?: boolean | Readonly<Record<number, Decoder | DecoderPair>>
+    | ReadonlyMap<number, Decoder | DecoderPair>;
   /** What takes the result instead of a RowReader. */
   stream?: RowReader<any> | Writable | PacketReceiver;
 }
 
-export interface QueryOptions extends BatchOptions, Abortable {}
+export interface QueryOptions extends BatchOptions, Abortable, CachedOptions {}
+
+export interface QueryToOptions extends Pick<BatchOptions, 'format' | 'cache' | 'paramTypes'>, Abortable, CachedOptions {
+  /** 'protocol' (default): messages that need no earlier state to be parsed; 'values': the columns' bytes alone. */
+  as?: 'protocol' | 'values';
+  /** With 'values': written between two rows. */
+  separator?: string | Uint8Array;
+  /** Whether to end the target; true by default. */
+  end?: boolean;
+}
+
+export interface RespondOptions extends Omit<QueryToOptions, 'end'> {
+  status?: number;
+  /** Where the command reports no rows, such as 404. */
+  emptyStatus?: number;
+  /** As the request allows; true by default. */
+  compress?: boolean;
+}
+
+export interface StreamResult {
+  cmd: string;
+  rowCount: number;
+  /** Written to the target; for `respond`, before compression. */
+  bytes: number;
+}
+
+export interface CopyStreamOptions {
+  signal?: AbortSignal;
+  /** Bytes, 65536 by default. */
+  highWaterMark?: number;
+}
+
+/** The bytes of a COPY … TO STDOUT. */
+export interface CopyTo extends Readable {
+  readonly rowCount: number | undefined;
+  readonly bytes: number;
+  /** 0 text, 1 binary */
+  readonly format: number | undefined;
+}
+
+/** Takes the bytes of a COPY … FROM STDIN. */
+export interface CopyFrom extends Writable {
+  readonly rowCount: number | undefined;
+  readonly bytes: number;
+}
+
+/** A message of a replication stream. */
+export interface WalMessage {
+  lsn: bigint;
+  walEnd: bigint;
+  time: Date;
+  data: Buffer;
+}
+
+/** A replication stream of WalMessages; takes the positions that were processed. */
+export interface CopyBoth extends Duplex {
+  confirm(lsn: bigint | string): void;
+}
+
+/** The notifications of a channel. */
+export interface Listener extends AsyncIterableIterator<Notification> {
+  /** Resolves when the server has begun to notify. */
+  readonly ready: Promise<void>;
+  end(): Promise<void>;
+}
 
 export interface CursorOptions extends Pick<BatchOptions, 'format' | 'cache' | 'paramTypes' | 'decode'> {
   /** Rows a round trip, 1000 by default. */
@@ -135,6 +203,10 @@ export interface TransactionOptions {
 /** The rows of a query, some at a time; `break` closes it. */
 export interface Cursor<T = Record<string, ColumnValue>> extends AsyncIterableIterator<Row<T>> {
   return(value?: any): Promise<IteratorResult<Row<T>>>;
+  /** The rows as a Node stream in object mode. */
+  readable(options?: { highWaterMark?: number; signal?: AbortSignal }): Readable;
+  /** The rows as a WHATWG stream. */
+  readableStream(): ReadableStream<Row<T>>;
 }
 
 /** What can be asked of the server, on a connection or inside a transaction. */
@@ -154,6 +226,14 @@ export class Session extends EventEmitter {
   transaction<R>(work: (tx: Session) => R | Promise<R>, options?: TransactionOptions): Promise<R>;
 
   cursor<T = Record<string, ColumnValue>>(text: string, values?: Values, options?: CursorOptions): Cursor<T>;
+
+  queryTo(target: Writable | WritableStream, text: string, values?: Values, options?: QueryToOptions): Promise<StreamResult>;
+  respond(request: IncomingMessage | Http2ServerRequest, response: ServerResponse | Http2ServerResponse,
+    text: string, values?: Values, options?: RespondOptions): Promise<StreamResult>;
+  copyTo(text: string, options?: CopyStreamOptions): CopyTo;
+  copyFrom(text: string, options?: CopyStreamOptions): CopyFrom;
+  copyBoth(text: string, options?: { statusInterval?: number; signal?: AbortSignal }): CopyBoth;
+  listen(channel: string, options?: { signal?: AbortSignal }): Listener;
 
   startQuery(text: string, values?: Values, format?: Format, cache?: boolean): void;
   getResults<T = Record<string, ColumnValue>>(maxCount?: number): Promise<RowReader<T>>;
@@ -313,3 +393,85 @@ export class AbortError extends Error {
 export class UsageError extends Error {
   code: string;
 }
+
+/** Options of `query`, `queryTo` and `respond` that have an answer given from memory. Other methods do not take them. */
+export interface CachedOptions {
+  /** Where to keep the answer, and to look for it. Only what reads (SELECT, TABLE, VALUES, WITH) is kept. */
+  response_cache?: ResponseCache;
+  /** By which `invalidateTag` and `listen` find the answer. */
+  tags?: string[];
+  /** Seconds for which the answer is fresh; the cache's unless given. */
+  max_age?: number;
+  /** Seconds after `max_age` in which it is still given while one query refreshes it; the cache's unless given. */
+  stale_while_revalidate?: number;
+}
+
+export interface ResponseCacheOptions {
+  /** Most memory for all answers, in bytes; 67108864 (64 MiB) by default. */
+  max_bytes?: number;
+  /** A longer answer is not kept; an eighth of `max_bytes` by default. */
+  max_answer_bytes?: number;
+  /** Seconds; 60 by default. */
+  max_age?: number;
+  /** Seconds; 15 by default. */
+  stale_while_revalidate?: number;
+  /** A clock that never goes back, in milliseconds; `performance.now` by default. */
+  now?: () => number;
+}
+
+export interface ResponseCacheCounters {
+  hits: number;
+  misses: number;
+  stale: number;
+  evictions: number;
+  bytes: number;
+  size: number;
+}
+
+/** Answers to queries as the bytes that the server sent, for one client or many. */
+export class ResponseCache extends EventEmitter {
+  constructor(options?: ResponseCacheOptions);
+  readonly max_bytes: number;
+  readonly max_answer_bytes: number;
+  readonly max_age: number;
+  readonly stale_while_revalidate: number;
+  /** Fresh answers given from memory. */
+  readonly hits: number;
+  /** Answers that had to be asked for, or waited for while another asked. */
+  readonly misses: number;
+  /** Answers given after their `max_age`. */
+  readonly stale: number;
+  /** Answers that left for others to have room. */
+  readonly evictions: number;
+  /** Memory that the answers take: an upper estimate. */
+  readonly bytes: number;
+  /** Answers that are kept. */
+  readonly size: number;
+  /** Whether every connection that is to listen for invalidations does; else answers with tags are not kept. */
+  readonly guarded: boolean;
+  /** The key of a query's answer; undefined while the client is not connected. */
+  keyOf(client: Client, text: string, values?: Values, options?: CachedOptions & { format?: 0 | 1; paramTypes?: number[] }): string | undefined;
+  invalidate(key: string): void;
+  invalidateTag(tag: string): void;
+  clear(): void;
+  /** Invalidates by NOTIFY: the payload is the tag. Resolves to what ends that. */
+  listen(client: Client, channel: string): Promise<() => Promise<void>>;
+  toJSON(): ResponseCacheCounters;
+  on(event: 'error', listener: (error: Error, about: { key: string; tags: string[] } | { channel: string }) => void): this;
+}
+
+/** Makes COPY data of arrays of values. */
+export class CopyWriter extends Transform {
+  /** types: of the columns, by name or OID, for the binary format. */
+  constructor(options?: { format?: 'text' | 'binary'; types?: ReadonlyArray<string | number> });
+}
+
+/** Decodes the messages of the plugin pgoutput. */
+export class PgOutput {
+  constructor();
+  decode(data: Uint8Array): any;
+}
+
+/** The text of a position in the write-ahead log, such as 16/B374D848. */
+export function formatLsn(lsn: bigint): string;
+export function parseLsn(text: string): bigint;

@@ -3,6 +3,7 @@
 const assert = require('node:assert/strict');
 const fs = require('node:fs');
 const http = require('node:http');
+const os = require('node:os');
 const path = require('node:path');
 const { startServer } = require('pg-test-fixtures');
 const quickgres = require('..');
@@ -26,7 +27,8 @@ function* examples() {
 }
 
 describe('README.md', () => {
-  let server, port, client, web;
+  let server, port, client, web, folder;
+  const home = process.cwd();
 
   before(async () => {
     server = await startServer({
@@ -40,9 +42,13 @@ describe('README.md', () => {
       client.queryTo(response, 'SELECT id, name, now() AS created FROM users LIMIT 10');
     });
     await new Promise(resolve => web.listen(0, '127.0.0.1', resolve));
+    folder = fs.mkdtempSync(path.join(os.tmpdir(), 'readme-')); // for what the examples write
+    process.chdir(folder);
   });
 
   after(async () => {
+    process.chdir(home);
+    fs.rmSync(folder, { recursive: true });
     web.close();
     web.closeAllConnections();
     await server.stop();
@@ -68,7 +74,10 @@ describe('README.md', () => {
       const ownClient = /(?:const|let) client\b|import \{[^}]*\bClient\b/.test(code);
       const fetchHere = url => fetch(new URL(url, `http://127.0.0.1:${web.address().port}`));
       const arrayBuffer = await (await fetchHere('/rows')).arrayBuffer();
-      const names = { require, assert, fetch: fetchHere, arrayBuffer, config: {}, console: quiet, ...(imported || /import \{/.test(code) ? {} : quickgres), ...(ownClient ? {} : { client }) };
+      const names = {
+        require, assert, fetch: fetchHere, arrayBuffer, config: {}, console: quiet,
+        ...(imported || /import \{/.test(code) ? {} : quickgres), ...(ownClient ? {} : { client })
+      };
       await new AsyncFunction(...Object.keys(names), withoutImports(code))(...Object.values(names));
     });
   }
