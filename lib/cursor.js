@@ -1,5 +1,6 @@
 'use strict';
 
+const { CursorReadable, webStream } = require('./cursor-streams');
 const { goInside, watch } = require('./deadlock');
 const { loadDecoders } = require('./decode');
 const { RowReader } = require('./row-reader');
@@ -47,6 +48,27 @@ class Cursor {
     }
     return this._inTurn(() => this._next());
   }
+
+  /** @returns {object|undefined} the next row, if it has been fetched and nobody waits for it */
+  take() {
+    return this._index < this._rows.length && this._turns === 0 ? this._rows[this._index++] : undefined;
+  }
+
+  /**
+   * The rows as a Node stream in object mode. To destroy it closes the cursor, once the batch that is being
+   * fetched has come.
+   * @param {object} [options]
+   * @param {number} [options.highWaterMark=16] rows to be read ahead
+   * @param {AbortSignal} [options.signal] destroys the stream
+   * @returns {Readable}
+   */
+  readable(options) { return new CursorReadable(this, options); }
+
+  /**
+   * The rows as a WHATWG stream. To cancel it closes the cursor.
+   * @returns {ReadableStream}
+   */
+  readableStream() { return webStream(this); }
 
   /** Calls that do not wait for each other are answered in their order. */
   _inTurn(work) {

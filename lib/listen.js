@@ -6,16 +6,42 @@ const { checkText } = require('./writer');
 /** The server cuts off longer names, and with them what would come of it. */
 const LONGEST = 63;
 
-/** @type {WeakMap<Client, Map<string, number>>} how many listen to each channel */
-const listeners = new WeakMap();
+/** @type {WeakMap<Client, Channels>} */
+const channelsOf = new WeakMap();
 
-/** Adds to the number of those who listen. @returns {number} the number before, and after */
-function count(client, channel, change) {
-  let channels = listeners.get(client);
-  if (channels === undefined) listeners.set(client, channels = new Map());
-  const before = channels.get(channel) || 0;
-  channels.set(channel, before + change);
-  return [before, before + change];
+/** Who listens to what on one client: it has one listener for all. */
+class Channels {
+  constructor(client) {
+    this._client = client;
+    this._listeners = new Map(); // by channel, sets
+    this._closed = undefined; // the promise of the connection whose end is watched
+    this._onnotification = notification => {
+      const listeners = this._listeners.get(notification.channel);
+      if (listeners !== undefined) for (const listener of listeners) listener.give(notification);
+    };
+  }
+
+  add(channel, listener) {
+    if (this._listeners.size === 0) this._client.on('notification', this._onnotification);
+    if (!this._listeners.has(channel)) this._listeners.set(channel, new Set());
+    this._listeners.get(channel).add(listener);
+    const { closed } = this._client;
+    if (closed === this._closed) return;
+    this._closed = closed;
+    closed.then(error => {
+      for (const listeners of [...this._listeners.values()]) for (const each of [...listeners]) each.end(error);
+    });
+  }
+
+  /** @returns {boolean} whether nobody listens to the channel any more */
+  remove(channel, listener) {
+    const listeners = this._listeners.get(channel);
+    listeners.delete(listener);
+    if (listeners.size > 0) return false;
+    this._listeners.delete(channel);
+    if (this._listeners.size === 0) this._client.removeListener('notification', this._onnotification);
+    return true;
+  }
 }
 
 /** The notifications of one channel, as an async iterable. */
@@ -38,25 +64,21 @@ class Listener {
     this._waiting = []; // those who wait for one
     this._over = false;
     this._error = undefined;
-    this._onnotification = notification => {
-      if (notification.channel === channel) this._give(notification);
-    };
     this._signal = signal;
-    this._onabort = () => this._end(signal.reason);
-    client.on('notification', this._onnotification);
+    this._onabort = () => this.end(signal.reason);
     if (signal !== undefined) signal.addEventListener('abort', this._onabort);
-    const { closed } = client;
-    closed.then(error => this._end(error));
-    count(client, channel, 1);
+    if (!channelsOf.has(client)) channelsOf.set(client, new Channels(client));
+    channelsOf.get(client).add(channel, this);
     /** @type {Promise} resolves when the server has begun to notify */
     this.ready = client.query(`LISTEN ${this._name}`, [], { cache: false });
-    this.ready.catch(error => this._end(error));
+    this.ready.catch(error => this.end(error));
     if (signal !== undefined && signal.aborted) this._onabort();
   }
 
   [Symbol.asyncIterator]() { return this; }
 
-  _give(notification) {
+  /** Takes a notification. */
+  give(notification) {
     if (this._waiting.length > 0) this._waiting.shift().resolve({ value: notification, done: false });
     else this._queue.push(notification);
   }
@@ -65,7 +87,7 @@ class Listener {
   next() {
     if (this._first < this._queue.length) {
       const value = this._queue[this._first++];
-      if (this._first === this._queue.length || this._first > 1000) {
+      if (this._first === this._queue.length || (this._first > 1000 && this._first > this._queue.length / 2)) {
         this._queue.splice(0, this._first);
         this._first = 0;
       }
@@ -84,16 +106,18 @@ class Listener {
   async return(value) {
     this._queue = [];
     this._first = 0;
-    await this._end();
+    await this.end();
     return { value, done: true };
   }
 
-  /** No notification comes any more. */
-  async _end(error) {
+  /**
+   * No notification comes any more.
+   * @param {*} [error] what the loop is to throw
+   */
+  async end(error) {
     if (this._over) return;
     this._over = true;
     const client = this._client;
-    client.removeListener('notification', this._onnotification);
     if (this._signal !== undefined) this._signal.removeEventListener('abort', this._onabort);
     const [first, ...others] = this._waiting.splice(0);
     if (error !== undefined && first !== undefined) first.reject(error);
@@ -102,8 +126,9 @@ class Listener {
       if (first !== undefined) first.resolve({ value: undefined, done: true });
     }
     for (const { resolve } of others) resolve({ value: undefined, done: true });
-    const [, left] = count(client, this.channel, -1);
-    if (left === 0 && client.state === 'open') await client.query(`UNLISTEN ${this._name}`, [], { cache: false }).catch(() => {});
+    const last = channelsOf.get(client).remove(this.channel, this);
+    if (!last || client.state !== 'open') return;
+    await client.query(`UNLISTEN ${this._name}`, [], { cache: false }).catch(() => {});
   }
 }
 
