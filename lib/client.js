@@ -5,7 +5,8 @@ const config = require('./config');
 const { connect } = require('./connect');
 const { guard } = require('./deadlock');
 const { ConnectionError, UsageError } = require('./errors');
-const { Pipeline, Scope } = require('./pipeline');
+const { Pipeline } = require('./pipeline');
+const { Scope } = require('./scope');
 const { Session } = require('./session');
 const { Statements } = require('./statements');
 

@@ -5,7 +5,7 @@ const { QueryRequest, DONE, ROWS } = require('./query-request');
 const { SyncRequest, CloseRequest } = require('./request');
 const { RowReader } = require('./row-reader');
 const { isCopyIn } = require('./statements');
-const { Scope } = require('./pipeline');
+const { Scope } = require('./scope');
 const { checkText, checkValues, snapshot } = require('./writer');
 
 /**

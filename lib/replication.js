@@ -3,7 +3,7 @@
 const { Duplex } = require('node:stream');
 const { canceller } = require('./abort');
 const { AbortError, UsageError, protocolError } = require('./errors');
-const { Scope } = require('./pipeline');
+const { Scope } = require('./scope');
 const { Request, describeType } = require('./request');
 const { int32 } = require('./row-parser');
 const { parseLsn, readTime, writeNow } = require('./wal');
