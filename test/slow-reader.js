@@ -1,14 +1,15 @@
 'use strict';
 
-// What a gigabyte costs in memory when its reader takes 1 MB/s for a while, then all the rest at full speed. As a
-// program it watches for 20 seconds each way of sending rows; the tests of the suite watch for fewer.
+// What a gigabyte costs a server in memory when its reader takes 1 MB/s for a while, then the rest at full speed.
+// As a program it watches each way of sending rows for 20 seconds; the tests run it for fewer.
 //
-//   node test/slow-reader.js [seconds]
+//   node test/slow-reader.js [seconds [way …]]
 
-const { spawn } = require('node:child_process');
+const { execFile, spawn } = require('node:child_process');
 const { once } = require('node:events');
 const http = require('node:http');
 const { pipeline } = require('node:stream/promises');
+const { promisify } = require('node:util');
 
 /** A million rows of a kilobyte, which the server makes as it goes. */
 const GIGABYTE = "SELECT generate_series(1, 1000000) AS i, repeat('x', 1000) AS x";
@@ -78,14 +79,28 @@ async function watch(handler, seconds) {
   }
 }
 
-async function main(seconds) {
+/**
+ * The same in a process of its own, as a server is one: how much that grows does not depend on what else has run.
+ * @param {string} url of the database
+ * @param {string} way of WAYS
+ * @param {number} seconds
+ * @returns {Promise<{length: number, slow: number, most: number}>}
+ */
+async function watchAlone(url, way, seconds) {
+  const { stdout } = await promisify(execFile)(process.execPath, [__filename, String(seconds), way],
+    { env: { ...process.env, DATABASE_URL: url } });
+  const [length, slow, , , most] = stdout.match(/[\d.]+/g).map(Number);
+  return { length, slow, most };
+}
+
+async function main(seconds, ways) {
   const { startServer } = require('pg-test-fixtures');
   const { Client } = require('..');
   const server = await startServer();
   const client = new Client(server.config);
   try {
     await client.connect();
-    for (const way of Object.keys(WAYS)) {
+    for (const way of ways) {
       const { length, slow, most } = await watch((...args) => WAYS[way](client, ...args), seconds);
       console.log(`${way}: ${length} bytes read; memory grew by ${slow.toFixed(1)} MB in ${seconds} s at 1 MB/s, ` +
         `by ${most.toFixed(1)} MB at all`);
@@ -96,10 +111,11 @@ async function main(seconds) {
   }
 }
 
-module.exports = { GIGABYTE, WAYS, watch };
+module.exports = { GIGABYTE, watchAlone };
 
 if (require.main === module) {
-  main(Number(process.argv[2] || 20)).catch(error => {
+  const [seconds = 20, ...ways] = process.argv.slice(2);
+  main(Number(seconds), ways.length > 0 ? ways : Object.keys(WAYS)).catch(error => {
     console.error(error);
     process.exitCode = 1;
   });
