@@ -323,6 +323,8 @@ class Model {
     this.outer = outer;
     this.name = name;
     this.rows = new Map();
+    /** Operations of this round that are not settled, by number. */
+    this.unsettled = new Map();
     this.last = 0;
   }
 
