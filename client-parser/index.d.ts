@@ -42,7 +42,7 @@ export interface DecoderMap {
 }
 
 /** true: the built-in decoders; false: none. */
-export type Decode = boolean | DecoderMap;
+export type Decode = boolean | DecoderMap | ReadonlyMap<number, DecoderMap[number]>;
 
 interface RowMembers<T extends object> {
   /** The columns as own properties; of several with one name the last counts. */

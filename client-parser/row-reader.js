@@ -6,14 +6,14 @@ import { defaults } from './type-parser.js';
 
 /**
  * The decoder that a map has for a column.
- * @param {Object<number, function|[Decoder, Decoder]>} map by type OID: a function of the column's string, or
+ * @param {Map|Object<number, function|[Decoder, Decoder]>} map by type OID: a function of the column's string, or
  *   Uint8Array where it is binary, and of its description; or a pair as in `decoders`
  * @param {object} column its description
  * @param {number} format 0 text, 1 binary
  * @returns {Decoder|undefined}
  */
 function decoderFor(map, column, format) {
-  const entry = map[column.typeOid];
+  const entry = map instanceof Map ? map.get(column.typeOid) : map[column.typeOid];
   if (typeof entry !== 'function') return entry && entry[format];
   const plain = plainDecoders[format];
   return (bytes, start, end) => entry(plain(bytes, start, end), column);

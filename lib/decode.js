@@ -6,9 +6,9 @@ let loading;
 /**
  * Makes a receiver decode its rows' columns.
  * @param {RowReader} receiver
- * @param {boolean|Object<number, function>} decode true: the decoders of client-parser; a map: its functions get
- *   the column's string (text format) or Buffer (binary format), and its description; or pairs of functions of
- *   (bytes, start, end) for text and binary, as client-parser's `decoders` and `dates` have
+ * @param {boolean|Map|Object<number, function>} decode true: the decoders of client-parser; a map: its
+ *   functions get the column's string (text format) or Buffer (binary format), and its description; or pairs of
+ *   functions of (bytes, start, end) for text and binary, as client-parser's `decoders` and `dates` have
  * @param {Promise} promise of the result
  * @returns {Promise} the same, when the decoders are there
  */
@@ -30,7 +30,8 @@ function decodingClass(rowParser, format, decode) {
   const map = decode === true ? builtIn : decode;
   const decoders = rowParser.columns.map(column => {
     if (decode === true) return builtIn.decoder(column.typeOid, format);
-    const decoder = Object.hasOwn(map, column.typeOid) ? map[column.typeOid] : undefined;
+    const decoder = map instanceof Map ? map.get(column.typeOid)
+    : Object.hasOwn(map, column.typeOid) ? map[column.typeOid] : undefined;
     if (decoder === undefined || Array.isArray(decoder)) return decoder && decoder[format]; // as of client-parser
     if (typeof decoder !== 'function') throw new TypeError(`decode[${column.typeOid}] is neither a function nor a pair`);
     return (buf, start, end) => decoder(format === 0 ? buf.utf8Slice(start, end) : buf.subarray(start, end), column);

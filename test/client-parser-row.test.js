@@ -149,6 +149,12 @@ describe('client-parser, rows', () => {
       assert.deepEqual(seen, [Uint8Array.of(1, 2), 'p']);
     });
 
+    it('by a Map', () => {
+      const decode = new Map([[1700, Number], [600, () => 'point']]);
+      const [, , number, point] = rowOf(columns, values, 0, { decode }).toArray();
+      assert.deepEqual([number, point], [1.5, 'point']);
+    });
+
     it('needs the decoders for true', async () => {
       const { defaults } = await import('../client-parser/type-parser.js');
       const { decoders } = defaults;

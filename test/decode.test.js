@@ -74,6 +74,13 @@ describe('A map of decoders', () => {
     assert.deepEqual(row.toArray(), [42, true, '1', null]);
   });
 
+  it('may be a Map', async () => {
+    const client = await connected();
+    const decode = new Map([[23, text => Number(text) * 2]]);
+    const { rows: [row] } = await client.query('SELECT 21 AS i, 1::int8 AS big', [], { decode });
+    assert.deepEqual(row.toArray(), [42, '1']);
+  });
+
   it('gets a string in text format, a Buffer in binary, and the column\'s description', async () => {
     const client = await connected();
     const seen = [];
