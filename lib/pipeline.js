@@ -66,7 +66,8 @@ class Pipeline {
    * @returns {Buffer|null}
    */
   firstFlight() {
-    while (this.root.first instanceof Request && this.fence === null) this._send(this.root.shift());
+    const { root } = this;
+    while (root.first instanceof Request && !root.first.streams && this.fence === null) this._send(root.shift());
     return this.writer.length === 0 ? null : this.writer.take();
   }
 

@@ -3,7 +3,7 @@
 const { PostgresError, protocolError } = require('./errors');
 const { Request, describeType } = require('./request');
 const { effectOf } = require('./settings');
-const { checkText, checkValues, snapshot } = require('./writer');
+const { checkEach, checkText, checkValues, snapshot } = require('./writer');
 
 // What the answer has come to.
 const PARSING = 0; // before BindComplete
@@ -82,7 +82,7 @@ class QueryRequest extends Request {
     this.evicted = undefined;
     if (this.parsing) {
       checkText(this.text, 'text');
-      snapshot(values); // so that nothing is wrong with them once the cache has changed
+      checkEach(values); // so that nothing is wrong with them once the cache has changed
       this.evicted = prepare(writer, statements, statement);
     }
     // Once sent again, it must be what it was.

@@ -17,6 +17,7 @@ const { CloseRequest, SyncRequest } = require('./request');
 const { RowReader } = require('./row-reader');
 const { SimpleQueryRequest } = require('./simple-query');
 const { isCopyIn } = require('./statements');
+const { StreamedRequest, hasStreamed } = require('./streamed-query');
 const { StreamingSession } = require('./streaming-session');
 const { transaction } = require('./transaction');
 const { checkText, checkValues } = require('./writer');
@@ -42,7 +43,8 @@ class Session extends StreamingSession {
    *
    * @param {string} text SQL, parameters as $1, $2, …
    * @param {Array|Row} [values=[]] strings, Buffers and Uint8Arrays (sent as binary), numbers, bigints, booleans,
-   *   null, undefined (NULL); or a row of an earlier result
+   *   null, undefined (NULL), or of large values `{ stream, length, format }`: a Readable that gives so many bytes,
+   *   in binary format (1) unless said otherwise, without having them in memory; or a row of an earlier result
    * @param {number|object} [format=Client.STRING] of the result's columns; or all options in one object
    *   `{ format, cache, stream, paramTypes, decode, signal, statement_timeout }`
    * @param {boolean} [cache=true] false: the unnamed statement, for a text that is used once
@@ -60,7 +62,10 @@ class Session extends StreamingSession {
       const receiver = receiverFor(stream);
       if (options !== undefined && options.response_cache !== undefined) return cachedQuery(this, text, values, options);
       if (typeof text === 'string' && isCopyIn(text)) return this._copyIn(text, values, receiver, options);
-      const request = new QueryRequest(text, values, format, cache, options && options.paramTypes, receiver);
+      const paramTypes = options && options.paramTypes;
+      const request = hasStreamed(values)
+        ? new StreamedRequest(this._pipeline, text, values, format, cache, paramTypes, receiver)
+        : new QueryRequest(text, values, format, cache, paramTypes, receiver);
       if (options === undefined) return this._pipeline.submit(request, this._scope);
       const promise = this._submit(request, options);
       return options.decode ? loadDecoders(receiver, options.decode, promise) : promise;

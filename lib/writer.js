@@ -1,6 +1,8 @@
 'use strict';
 
 const INITIAL = 65536;
+/** A value of more bytes is a large one. */
+const LARGE = 65536;
 const LIMIT = 0x3fffffff; // PostgreSQL refuses messages of 1 GiB and more
 const EXECUTE_SYNC = Buffer.from([69, 0, 0, 0, 9, 0, 0, 0, 0, 0, 83, 0, 0, 0, 4]);
 
@@ -20,25 +22,31 @@ function checkText(text, what) {
 }
 
 /**
+ * Checks each parameter value.
+ * @param {Array|object} values or a row of an earlier result
+ * @throws {TypeError} as MessageWriter.bind would
+ */
+function checkEach(values) {
+  if (values.rowBuffer !== undefined) return;
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i];
+    if (typeof value === 'string') {
+      if (value.includes('\0')) checkText(value, `values[${i}]`);
+    } else if (typeof value === 'object') {
+      if (value !== null && !(value instanceof Uint8Array)) throw wrongValue(value, i);
+    } else if (typeof value === 'function' || typeof value === 'symbol') throw wrongValue(value, i);
+  }
+}
+
+/**
  * A copy of parameter values that later changes by the caller cannot reach.
  * @param {Array|object} values or a row of an earlier result
- * @throws {TypeError|RangeError} as MessageWriter.bind would
+ * @throws {TypeError} as MessageWriter.bind would
  */
 function snapshot(values) {
   if (values.rowBuffer !== undefined) return { rowBuffer: Buffer.from(values.rowBuffer), dataFormat: values.dataFormat };
-  const copy = new Array(values.length);
-  for (let i = 0; i < values.length; i++) {
-    const value = values[i];
-    if (typeof value === 'string') checkText(value, `values[${i}]`);
-    else if (value instanceof Uint8Array) {
-      copy[i] = Buffer.from(value);
-      continue;
-    } else if (typeof value === 'object' ? value !== null : typeof value === 'function' || typeof value === 'symbol') {
-      throw wrongValue(value, i);
-    }
-    copy[i] = value;
-  }
-  return copy;
+  checkEach(values);
+  return Array.from(values, value => value instanceof Uint8Array ? Buffer.from(value) : value);
 }
 
 function wrongValue(value, index) {
@@ -70,7 +78,7 @@ class MessageWriter {
   /** @returns {Buffer} what was written; if `reuse()` is not called, the memory is the caller's */
   take() {
     const bytes = this.buffer.subarray(0, this.length);
-    this._spare = this.buffer;
+    this._spare = this.buffer.length <= 4 * INITIAL ? this.buffer : null;
     this.buffer = null;
     this.length = 0;
     return bytes;
@@ -78,7 +86,7 @@ class MessageWriter {
 
   /** What `take` gave is not needed any more. */
   reuse() {
-    if (this.buffer === null && this._spare.length <= 4 * INITIAL) this.buffer = this._spare;
+    if (this.buffer === null) this.buffer = this._spare;
     this._spare = null;
   }
 
@@ -132,6 +140,13 @@ class MessageWriter {
     this._end(start);
   }
 
+  /** Bytes of a message that was begun before. */
+  raw(bytes) {
+    this._reserve(bytes.length);
+    this.buffer.set(bytes, this.length);
+    this.length += bytes.length;
+  }
+
   /** A string with its terminator. */
   _string(text) {
     this.length += this.buffer.utf8Write(text, this.length);
@@ -177,14 +192,23 @@ class MessageWriter {
   bind(names, values, format) {
     const row = values.rowBuffer;
     const count = row === undefined ? values.length : 0;
-    const start = this._begin(66, names.length + 2 * count + 10 + (row === undefined ? 4 * count : row.length));
+    let binary = false;
+    let room = row === undefined ? 6 * count : row.length;
+    for (let i = 0; i < count; i++) {
+      const value = values[i];
+      // Room is made for large values at once: to grow means to copy.
+      if (typeof value === 'object') {
+        if (value === null) continue;
+        binary = true;
+        if (value instanceof Uint8Array && value.length > LARGE) room += value.length + LARGE;
+      } else if (typeof value === 'string' && value.length > LARGE) room += Buffer.byteLength(value) + LARGE;
+    }
+    const start = this._begin(66, names.length + 10 + room);
     let off = this.length;
     for (let i = 0; i < names.length; i++) this.buffer[off++] = names[i];
     this.length = off;
     if (row !== undefined) this._bindRow(row, values.dataFormat);
     else {
-      let binary = false;
-      for (let i = 0; i < count; i++) if (typeof values[i] === 'object' && values[i] !== null) binary = true;
       this._int16(binary ? count : 0);
       if (binary) for (let i = 0; i < count; i++) this._int16(values[i] instanceof Uint8Array ? 1 : 0);
       this._int16(count);
@@ -284,4 +308,4 @@ class MessageWriter {
   }
 }
 
-module.exports = { MessageWriter, snapshot, checkText, checkValues };
+module.exports = { MessageWriter, snapshot, checkEach, checkText, checkValues };
