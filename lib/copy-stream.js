@@ -18,6 +18,14 @@ const WAITING = 262144;
 /** How many are sent at a time. */
 const PIECE = 65536;
 
+/** Has a transaction know of a stream that is open in it. */
+function enlist(session, stream) {
+  const { _streams: streams } = session;
+  if (streams === undefined) return;
+  streams.add(stream);
+  stream.once('close', () => streams.delete(stream));
+}
+
 /** Takes CopyData to a Readable. */
 class CopyReceiver extends StreamReceiver {
   /** @param {CopyTo} stream */
@@ -70,6 +78,7 @@ class CopyTo extends Readable {
     request.fenced = true; // so that it can be cancelled
     this._abort = canceller(request, session._pipeline, () => session._cancel());
     session._submit(request).catch(() => {});
+    enlist(session, this);
     request.promise.then(() => {
       this.rowCount = receiver.rowCount;
       this.push(null);
@@ -78,6 +87,9 @@ class CopyTo extends Readable {
 
   /** Bytes so far. */
   get bytes() { return this._receiver.bytes; }
+
+  /** Nobody can be waited for who would read the rest. */
+  giveUp(error) { if (!this._request.settled) this.destroy(error); }
 
   _give(piece, ontaken) {
     if (ontaken !== undefined) this._lent.push({ end: this.bytes, ontaken });
@@ -162,12 +174,16 @@ class CopyFrom extends Writable {
     this._abort = canceller(request, this._pipeline, () => session._cancel());
     this._pipeline.enter(scope);
     this._pipeline.submit(request, scope).catch(() => {});
+    enlist(session, this);
     request.promise.then(() => {
       if (request.done && request.error === undefined) {
         this.destroy(new UsageError('copyFrom takes COPY … FROM STDIN', '42601'));
       }
     }, () => {});
   }
+
+  /** Nobody can be waited for who would write the rest. */
+  giveUp(error) { if (!this.writableEnded) this.destroy(error); }
 
   /** Calls back when the server takes data; not at all if it does not. */
   _start(callback) {

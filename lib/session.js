@@ -307,6 +307,7 @@ class Transaction extends Session {
     this._scope = scope;
     this._depth = depth;
     this._over = false;
+    this._streams = new Set(); // COPY streams that are open
     scope.endsItself = () => this._over;
   }
 
@@ -325,6 +326,7 @@ class Transaction extends Session {
     this._over = true;
     if (this._copy !== null) this._copy.end(new RowReader(), 'the transaction is over').catch(() => {});
     if (this.inQuery) this._portal.close().catch(() => {});
+    for (const stream of this._streams) stream.giveUp(new UsageError('the transaction is over', '25P01'));
   }
 }
 

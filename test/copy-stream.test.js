@@ -191,6 +191,27 @@ describe('copyTo and copyFrom', () => {
       });
     });
 
+    it('does not keep a transaction waiting whose function has returned', async () => {
+      const client = await connected();
+      for (const open of [tx => tx.copyTo(`COPY (${GIGABYTE}) TO STDOUT`), tx => tx.copyFrom('COPY inside FROM STDIN')]) {
+        let error;
+        const result = client.transaction(async tx => {
+          await tx.query('CREATE TEMP TABLE inside (a int)');
+          const stream = open(tx).on('error', caught => { error = caught; });
+          if (stream.write) await new Promise(resolve => stream.write('1\n', resolve));
+          else await once(stream, 'readable');
+        });
+        await assert.rejects(result, { code: '25P02' });
+        assert.equal(error.code, '25P01');
+        await goesOn(client);
+      }
+      await client.transaction(async tx => {
+        await tx.query('CREATE TEMP TABLE inside (a int)');
+        tx.copyFrom('COPY inside FROM STDIN').end('5\n'); // ended, though not awaited
+      });
+      assert.equal((await client.query('SELECT a FROM inside')).rows[0].a, '5');
+    });
+
     it('keeps memory flat while its reader takes 1 MB/s of a gigabyte, and after', async () => {
       const client = await connected();
       const { length, most } = await watchAlone((await sharedServer()).url, 'copyTo', 2);
