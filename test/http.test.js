@@ -185,8 +185,12 @@ describe('respond', () => {
           return error.name === 'PostgresError';
         });
         assert.equal(count, 49999);
-        await assert.rejects(get(port, { 'accept-encoding': encoding }, { url: '/values' }), { code: 'ECONNRESET' });
+        const answer = get(port, { 'accept-encoding': encoding }, { url: '/values' });
+        const seen = await answer.then(({ status }) => status, error => error.code);
+        // A compressor may not have given anything yet: then the answer is still the handler's.
+        assert.ok(seen === 'ECONNRESET' || (encoding === 'gzip' && seen === 500), String(seen));
       }
+      while (errors.length < 4) await sleep(5); // the reader may know before the handler does
       assert.deepEqual(errors.map(error => error.code), Array(4).fill('22012'));
     });
   });
