@@ -10,6 +10,7 @@ const { PostgresError, ConnectionError } = require('..');
 const { GIGABYTE, watchAlone } = require('./slow-reader');
 const { connected, proxied, sharedServer } = require('./support');
 
+/** `COPY_ROWS=10000000 npx mocha test/copy-stream.test.js -g "copy a table"` is the full measure. */
 const ROWS = Number(process.env.COPY_ROWS || 200000);
 
 /** Passes bytes on in pieces of odd sizes, so that rows are split anywhere; sums them up. */
@@ -47,7 +48,8 @@ async function collect(stream) {
 async function goesOn(client) { assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, '7'); }
 
 describe('copyTo and copyFrom', () => {
-  describe(`copy a table of ${ROWS} rows out and into another through a Transform`, () => {
+  describe(`copy a table of ${ROWS} rows out and into another through a Transform`, function () {
+    this.timeout(60000 + ROWS / 20);
     let source;
     let target;
     before(async () => {
