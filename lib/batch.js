@@ -52,6 +52,9 @@ class BatchRequest extends Request {
     for (const query of this.queries.slice().reverse()) query.unsend(statements);
   }
 
+  get passive() { return this.error !== undefined; }
+  onlyReads() { return this.queries.every(query => query.onlyReads()); }
+
   discard(pipeline) {
     for (const query of this.queries) query.discard(pipeline);
   }

@@ -312,9 +312,8 @@ class Pipeline {
   /** The answer to the head is complete: settles it and goes on. */
   finishHead() {
     const request = this._shift();
-    this.pending--;
-    if (this._again.length > 0 && !request.passive) this._keepOrder();
-    request.ready(this);
+    if (this._again.length > 0 && !request.passive) this._keepOrder(request);
+    this._finish(request);
     if (this.fence === request && !request.cancelling) this.fence = null;
     this._advance();
   }
@@ -338,12 +337,22 @@ class Pipeline {
     }
   }
 
-  /** What was called later has been carried out: what was to be sent once more would come too late. */
-  _keepOrder() {
-    for (const request of this._again.splice(0)) {
-      this.pending--;
-      request.ready(this);
+  /**
+   * A request that was made later has been carried out: what was to be sent once more would come too late, unless
+   * both only read.
+   */
+  _keepOrder(request) {
+    const reads = request.onlyReads();
+    for (const stale of this._again.splice(0)) {
+      if (reads && stale.onlyReads()) this._again.push(stale);
+      else this._finish(stale);
     }
+  }
+
+  /** Settles a request whose answer is complete. */
+  _finish(request) {
+    this.pending--;
+    request.ready(this);
   }
 
   /**

@@ -13,6 +13,13 @@ const DONE = 2;
 /** Takes the answer to a request that nobody waits for any more. */
 const NOBODY = { inParts: true, start() {}, receiveData() {}, receivePart() {}, receive() {} };
 
+/** Texts that change nothing, whatever their order; a doubtful one is not among them. */
+const READS = /^[\s(]*(select|values|table|show|with)\b/i;
+const WRITES = /\b(insert|update|delete|merge|into|for|nextval|setval|set_config)\b|_lock/i;
+
+/** Of Buffers among the values so many bytes are kept, in case the query has to be sent once more. */
+const KEEP = 8192;
+
 /**
  * Writes what the server must know of a statement before it is bound: Parse and Describe, and Close of the
  * statement whose place it takes.
@@ -88,9 +95,25 @@ class QueryRequest extends Request {
     // Once sent again, it must be what it was.
     if (statement.name !== '' && Array.isArray(values)) this.values = values = values.slice();
     const names = portal === '' ? statement.bindNames : Buffer.from(`${portal}\0${statement.name}\0`, 'latin1');
-    writer.bind(names, values, this.format);
+    const binary = writer.bind(names, values, this.format);
+    if (binary && this.values === values) this._keepBytes(values);
     if (statement.forgetsAll) statements.clear();
     if (statement.effect !== undefined) statements.affected(statement.effect);
+  }
+
+  /** The caller may change Buffers once they have been sent: small ones are kept as they were. */
+  _keepBytes(values) {
+    let left = KEEP;
+    for (let i = 0; i < values.length; i++) {
+      const value = values[i];
+      if (!(value instanceof Uint8Array)) continue;
+      left -= value.length;
+      if (left < 0) {
+        this.kept = false;
+        return;
+      }
+      values[i] = Buffer.from(value);
+    }
   }
 
   unsend(statements) {
@@ -167,6 +190,9 @@ class QueryRequest extends Request {
     return new PostgresError({ ...failure, message: failure.message });
   }
 
+  get passive() { return this.error !== undefined; }
+  onlyReads() { return READS.test(this.text) && !WRITES.test(this.text); }
+
   discard(pipeline) {
     if (this.receiver.stop !== undefined) this.receiver.stop(pipeline);
     this.receiver = NOBODY;
@@ -174,12 +200,11 @@ class QueryRequest extends Request {
 
   /**
    * A statement that the server has lost or must plan anew can be sent again: nothing was done yet, unless in a
-   * transaction block, which has failed. Not so where the caller may have changed the values since. What was sent
-   * behind it counts, too: the pipeline sees to that.
+   * transaction block, which has failed. Not so where the caller may have changed its large Buffers since. What was
+   * sent behind it counts, too: the pipeline sees to that.
    */
   retry(pipeline) {
-    return this.stale && !this.retried && !this.settled && pipeline.status === 'I' &&
-      !(Array.isArray(this.values) && this.values.some(value => value instanceof Uint8Array));
+    return this.stale && !this.retried && !this.settled && pipeline.status === 'I' && this.kept;
   }
 
   again(pipeline) {
@@ -197,6 +222,9 @@ class QueryRequest extends Request {
 
   result() { return this.receiver.target || this.receiver; }
 }
+
+/** Whether the values are what they were when they were sent. */
+QueryRequest.prototype.kept = true;
 
 /**
  * 26000: the prepared statement does not exist; 0A000 of RevalidateCachedQuery: a cached plan must not change

@@ -1,6 +1,6 @@
 'use strict';
 
-const { PostgresError, protocolError } = require('./errors');
+const { AbortError, PostgresError, protocolError } = require('./errors');
 const { decodeFields } = require('./messages');
 
 let resolveNew, rejectNew;
@@ -11,13 +11,30 @@ const capture = (resolve, reject) => { resolveNew = resolve; rejectNew = reject;
  * they wait for is being settled by an async function; so this one is made the last link of that chain, instead
  * of paying for a stack at every query.
  */
-async function raise(error) {
+async function raise(error, caller) {
   await undefined;
   await undefined;
   const { stack } = error;
   Error.captureStackTrace(error, raise);
   if (!error.stack.includes('\n')) error.stack = stack; // nobody awaits
+  if (caller !== undefined) error.stack = caller.stack.replace(/^.*/, () => `${error.name}: ${error.message}`);
   throw error;
+}
+
+/** Whether an error is of one request: others have their stack already, or many requests are rejected with them. */
+function isOwn(error) {
+  return error instanceof PostgresError || error instanceof AbortError || error.code === '57014';
+}
+
+/**
+ * Where a call comes from, for what passes promises through callbacks of its own: these hide who awaits.
+ * @param {function} [hide] what the stack is not to show, with all that it calls
+ * @returns {{stack: string}}
+ */
+function callerOf(hide) {
+  const caller = {};
+  Error.captureStackTrace(caller, hide);
+  return caller;
 }
 
 /**
@@ -115,6 +132,12 @@ class Request {
   retry() { return false; }
 
   /**
+   * Whether it certainly changes nothing, so that it may trade places with others of which the same is true.
+   * @returns {boolean}
+   */
+  onlyReads() { return false; }
+
+  /**
    * Makes it what it was before it was sent.
    * @param {Pipeline} pipeline
    * @returns {Scope} that it waits in
@@ -145,19 +168,21 @@ class Request {
     if (this.onsettled !== undefined) this.onsettled();
   }
 
-  /** @param {Error} error shown with the stack of who awaits, if it is the server's */
+  /** @param {Error} error shown with the stack of who awaits, if it is this request's own */
   reject(error) {
     if (this.settled) return;
     this.settled = true;
-    if (error instanceof PostgresError) this._resolve(raise(error));
+    if (isOwn(error)) this._resolve(raise(error, this.caller));
     else this._reject(error);
     if (this.onsettled !== undefined) this.onsettled(error);
   }
 }
 
+/** @type {{stack: string}|undefined} see callerOf */
+Request.prototype.caller = undefined;
 /** Whether it has no promise of its own. */
 Request.prototype.inBatch = false;
-/** Whether it changes nothing, so that it does not matter when it is carried out. */
+/** Whether it has neither changed nor read anything, so that it does not matter when it is carried out. */
 Request.prototype.passive = false;
 
 /** A type byte for an error. */
@@ -201,4 +226,4 @@ class CloseRequest extends Request {
 
 CloseRequest.prototype.passive = true;
 
-module.exports = { Request, SyncRequest, CloseRequest, describeType };
+module.exports = { Request, SyncRequest, CloseRequest, callerOf, describeType };

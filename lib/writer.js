@@ -187,6 +187,7 @@ class MessageWriter {
    * @param {Buffer} names portal and statement, each with its terminator
    * @param {Array|object} values see `checkValues`, or a row of an earlier result
    * @param {number} format of the result: 0 text, 1 binary
+   * @returns {boolean} whether there are Buffers among the values
    * @throws {TypeError} naming the first value of a wrong kind
    */
   bind(names, values, format) {
@@ -223,6 +224,7 @@ class MessageWriter {
     buffer[off + 3] = format;
     this.length = off + 4;
     this._end(start);
+    return binary;
   }
 
   /** A DataRow's body is laid out as Bind wants its values: count, then length and bytes of each. */
