@@ -3,6 +3,7 @@
 const { CursorReadable, webStream } = require('./cursor-streams');
 const { goInside, watch } = require('./deadlock');
 const { loadDecoders } = require('./decode');
+const { callerOf } = require('./request');
 const { RowReader } = require('./row-reader');
 
 /**
@@ -46,7 +47,8 @@ class Cursor {
       this._over = true;
       return Promise.reject(error);
     }
-    return this._inTurn(() => this._next());
+    const caller = callerOf(this.next);
+    return this._inTurn(() => this._next(caller));
   }
 
   /** @returns {object|undefined} the next row, if it has been fetched and nobody waits for it */
@@ -78,11 +80,11 @@ class Cursor {
     return turn;
   }
 
-  async _next() {
+  async _next(caller) {
     while (this._index >= this._rows.length) {
       if (this._over) return { done: true, value: undefined };
       try {
-        await this._fetch();
+        await this._fetch(caller);
       } catch (error) {
         this._over = true;
         this._portal.close().catch(() => {});
@@ -95,9 +97,9 @@ class Cursor {
     return firstRow(this._portal.scope, value);
   }
 
-  async _fetch() {
+  async _fetch(caller) {
     const reader = new RowReader();
-    const promise = this._portal.fetch(this._batchSize, reader, this._prepare);
+    const promise = this._portal.fetch(this._batchSize, reader, caller, this._prepare);
     await (this._decode ? loadDecoders(reader, this._decode, promise) : promise);
     this._rows = reader.rows;
     this._index = 0;

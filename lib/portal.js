@@ -154,15 +154,17 @@ class Portal {
    * Fetches the next rows.
    * @param {number} maxRows 0 for all
    * @param {object} [receiver]
+   * @param {{stack: string}} [caller] see callerOf
    * @param {function(Request)} [prepare] makes the request abortable
    * @returns {Promise} of the receiver; `cmd` is SUSPENDED while there may be more rows
    */
-  fetch(maxRows, receiver = new RowReader(), prepare) {
+  fetch(maxRows, receiver = new RowReader(), caller, prepare) {
     if (this._last !== null) {
-      return this._last.then(() => this.fetch(maxRows, receiver, prepare));
+      return this._last.then(() => this.fetch(maxRows, receiver, caller, prepare));
     }
     if (!this.open) return Promise.reject(this.pipeline.lost || new UsageError('the portal is closed', '34000'));
     const step = new PortalStep(this, maxRows, receiver);
+    step.caller = caller;
     if (prepare !== undefined) prepare(step);
     const promise = this.pipeline.submit(step, this.scope);
     const over = () => { if (this._last === last) this._last = null; };

@@ -121,13 +121,24 @@ describe('An error of the server', () => {
       () => client.simpleQuery('SELECT 1/0'),
       () => client.batch([['SELECT 1'], ['SELECT 1/0']]),
       () => client.transaction(tx => tx.query('SELECT 1/0')),
-      () => Promise.all([client.query('SELECT 1'), client.query('SELECT 1/0')])
+      () => Promise.all([client.query('SELECT 1'), client.query('SELECT 1/0')]),
+      () => client.query('SELECT 1/0', [], { decode: true }),
+      () => client.query('COPY nothing FROM STDIN'),
+      () => {
+        client.startQuery('SELECT 1/0');
+        return client.getResults();
+      },
+      async function throughCursor() {
+        for await (const row of client.cursor('SELECT 1/(3 - generate_series(1, 5))', [], { batchSize: 1 })) assert.ok(row);
+      },
+      () => client.transaction(async tx => { for await (const row of tx.cursor('SELECT 1/0')) assert.ok(row); }),
+      () => client.query('SELECT pg_sleep(5)', [], { statement_timeout: 20 }),
+      () => client.query('SELECT pg_sleep(5)', [], { signal: AbortSignal.timeout(20) })
     ]) {
       const error = await doTheWork(ask).catch(error => error);
-      assert.equal(error.name, 'PostgresError');
-      assert.match(error.stack, /^PostgresError: .+\n(.*\n)*.*at async askTheServer .*errors\.test\.js/,
+      assert.match(error.stack, /^(Postgres|Usage|Abort)Error: .+\n(.*\n)*.*at (async )?askTheServer .*errors\.test\.js/,
         String(ask));
-      assert.match(error.stack, /at async doTheWork .*errors\.test\.js/);
+      assert.match(error.stack, /at (async )?doTheWork .*errors\.test\.js/);
     }
   });
 
