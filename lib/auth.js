@@ -150,6 +150,7 @@ class Authenticator {
   #sasl(body) {
     this.#allow('scram-sha-256');
     const offered = body.toString('latin1').split('\0');
+    if (offered.pop() !== '' || offered.pop() !== '') throw protocolError('a list of SASL mechanisms without its end');
     if (this.#state === 'early') {
       this.#state = 'first';
       if (offered.includes(this.#scram.mechanism)) return null;

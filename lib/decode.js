@@ -3,6 +3,24 @@
 let builtIn; // the map of type OID to decoder; undefined until it has been loaded
 let loading;
 
+const checked = new WeakSet();
+const isDecoder = value => value === undefined || typeof value === 'function';
+
+/** @throws {TypeError} where `decode` is neither a boolean nor a map of type OIDs to decoders */
+function checkDecode(decode) {
+  if (decode === undefined || typeof decode === 'boolean') return;
+  if (typeof decode !== 'object' || decode === null) {
+    throw new TypeError('decode must be a boolean or an object of decoders by type OID');
+  }
+  if (checked.has(decode)) return;
+  for (const [oid, decoder] of decode instanceof Map ? decode : Object.entries(decode)) {
+    if (!isDecoder(decoder) && !(Array.isArray(decoder) && decoder.every(isDecoder))) {
+      throw new TypeError(`decode[${oid}] is neither a function nor a pair`);
+    }
+  }
+  checked.add(decode);
+}
+
 /**
  * Makes a receiver decode its rows' columns.
  * @param {RowReader} receiver
@@ -16,8 +34,7 @@ function loadDecoders(receiver, decode, promise) {
   receiver.decode = decode;
   if (decode !== true || builtIn !== undefined) return promise;
   if (loading === undefined) loading = import('../client-parser/types.js').then(module => { builtIn = module; });
-  promise.catch(() => {}); // it may reject before anybody is given it
-  return loading.then(() => promise);
+  return promise.then(result => loading.then(() => result));
 }
 
 /**
@@ -33,10 +50,9 @@ function decodingClass(rowParser, format, decode) {
     const decoder = map instanceof Map ? map.get(column.typeOid)
     : Object.hasOwn(map, column.typeOid) ? map[column.typeOid] : undefined;
     if (decoder === undefined || Array.isArray(decoder)) return decoder && decoder[format]; // as of client-parser
-    if (typeof decoder !== 'function') throw new TypeError(`decode[${column.typeOid}] is neither a function nor a pair`);
     return (buf, start, end) => decoder(format === 0 ? buf.utf8Slice(start, end) : buf.subarray(start, end), column);
   });
   return rowParser.decoding(format, decoders, map);
 }
 
-module.exports = { loadDecoders, decodingClass };
+module.exports = { checkDecode, loadDecoders, decodingClass };

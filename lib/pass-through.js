@@ -192,9 +192,32 @@ class StreamReceiver {
   }
 }
 
+/** What is not a Node stream, but asks by a property `pipe` for its bytes to be written as one does. */
+const plainSink = target => ({
+  target, returns: false, queued: 0, write(piece) { target.write(piece); }, wait(callback) { callback(); }
+});
+
+/**
+ * Watches over a stream while a result is written to it.
+ * @param {object} receiver of the result
+ * @param {Promise} promise of the result
+ * @returns {Promise} the same, but it rejects with the error of the stream
+ */
+function watchOver(receiver, promise) {
+  const { sink } = receiver;
+  if (sink === undefined || sink.watch === undefined) return promise;
+  sink.watch(error => { receiver.error = error; });
+  return promise.then(async target => {
+    await new Promise(process.nextTick); // a stream tells of an error in the tick after the write
+    if (receiver.error !== undefined) throw receiver.error;
+    return target;
+  }).finally(() => sink.release());
+}
+
 /**
  * What takes the messages of a result for what the caller gave as `stream`.
- * @param {object} [stream] a RowReader, a Node stream, or an object with `write(packet)`
+ * @param {object} [stream] a RowReader, a Node stream, or an object with `write(packet)`; one that has a `pipe`,
+ *   too, is written to as a stream is, not packet by packet
  * @throws {TypeError}
  */
 function receiverFor(stream) {
@@ -203,7 +226,8 @@ function receiverFor(stream) {
   if (stream === null || typeof stream.write !== 'function') {
     throw new TypeError('stream must be a RowReader, a writable stream or an object with write(packet)');
   }
-  return typeof stream.pipe === 'function' ? new StreamReceiver(new Sink(stream)) : new PacketReceiver(stream);
+  if (!stream.pipe) return new PacketReceiver(stream);
+  return new StreamReceiver(typeof stream.on === 'function' ? new Sink(stream) : plainSink(stream));
 }
 
-module.exports = { receiverFor, PacketReceiver, StreamReceiver };
+module.exports = { receiverFor, watchOver, PacketReceiver, StreamReceiver };

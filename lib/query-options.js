@@ -1,5 +1,7 @@
 'use strict';
 
+const { checkDecode } = require('./decode');
+
 const NO_VALUES = Object.freeze([]);
 const NO_OPTIONS = Object.freeze({});
 
@@ -10,9 +12,7 @@ function checkOptions({ format = 0, paramTypes, decode }) {
   if (paramTypes !== undefined && !(Array.isArray(paramTypes) && paramTypes.length < 65536 && paramTypes.every(isOid))) {
     throw new TypeError('paramTypes must be an array of type OIDs');
   }
-  if (decode !== undefined && typeof decode !== 'boolean' && (typeof decode !== 'object' || decode === null)) {
-    throw new TypeError('decode must be a boolean or an object of decoders by type OID');
-  }
+  checkDecode(decode);
 }
 
 module.exports = { checkOptions, NO_OPTIONS, NO_VALUES };

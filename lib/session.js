@@ -8,12 +8,12 @@ const { Cursor } = require('./cursor');
 const { guard, leadInside, stayInside, watch } = require('./deadlock');
 const { loadDecoders } = require('./decode');
 const { UsageError } = require('./errors');
-const { receiverFor } = require('./pass-through');
+const { receiverFor, watchOver } = require('./pass-through');
 const { Portal } = require('./portal');
 const { Scope } = require('./scope');
 const { checkOptions, NO_OPTIONS, NO_VALUES } = require('./query-options');
 const { QueryRequest } = require('./query-request');
-const { CloseRequest, SyncRequest } = require('./request');
+const { CloseRequest, SyncRequest, callerOf } = require('./request');
 const { RowReader } = require('./row-reader');
 const { SimpleQueryRequest } = require('./simple-query');
 const { isCopyIn } = require('./statements');
@@ -66,9 +66,9 @@ class Session extends StreamingSession {
       const request = hasStreamed(values)
         ? new StreamedRequest(this._pipeline, text, values, format, cache, paramTypes, receiver)
         : new QueryRequest(text, values, format, cache, paramTypes, receiver);
-      if (options === undefined) return this._pipeline.submit(request, this._scope);
-      const promise = this._submit(request, options);
-      return options.decode ? loadDecoders(receiver, options.decode, promise) : promise;
+      if (options === undefined && stream === undefined) return this._pipeline.submit(request, this._scope);
+      const promise = watchOver(receiver, this._submit(request, options));
+      return options !== undefined && options.decode ? loadDecoders(receiver, options.decode, promise) : promise;
     } catch (error) {
       return Promise.reject(error);
     }
@@ -97,6 +97,7 @@ class Session extends StreamingSession {
     return this._try(() => {
       if (!Array.isArray(queries)) throw new TypeError('batch takes an array of [text, values, options]');
       const decoding = [];
+      const receivers = [];
       const requests = Array.from(queries, (query, index) => {
         try {
           if (typeof query === 'string') query = [query];
@@ -108,12 +109,14 @@ class Session extends StreamingSession {
           if (isCopyIn(text)) throw new TypeError('COPY FROM STDIN cannot be part of a batch');
           const receiver = receiverFor(stream);
           if (decode) decoding.push([receiver, decode]);
+          if (stream !== undefined) receivers.push(receiver);
           return new BatchedQuery(text, values, format, cache, paramTypes, receiver);
         } catch (error) {
           throw Object.assign(error, { index, message: `queries[${index}]: ${error.message}` });
         }
       });
-      const promise = this._submit(new BatchRequest(requests), options);
+      const promise = receivers.reduce((last, receiver) => watchOver(receiver, last),
+        this._submit(new BatchRequest(requests), options));
       return decoding.reduce((last, [receiver, decode]) => loadDecoders(receiver, decode, last), promise);
     });
   }
@@ -203,7 +206,8 @@ class Session extends StreamingSession {
       }
       if (this._portal === null) throw new UsageError('no query is open: startQuery begins one', '34000');
       stayInside();
-      const promise = this._portal.fetch(maxCount, receiverFor(stream));
+      const receiver = receiverFor(stream);
+      const promise = watchOver(receiver, this._portal.fetch(maxCount, receiver, callerOf(this.getResults)));
       return this._portal.inBlock ? promise : leadInside(promise, this._portal.scope);
     });
   }
@@ -237,6 +241,7 @@ class Session extends StreamingSession {
   _copyIn(text, values, receiver, options) {
     const scope = new Scope(this._scope, 'the COPY FROM STDIN');
     const request = new CopyInRequest(this._pipeline, scope, text, values, receiver);
+    request.caller = callerOf(this.query);
     request.oncopy = () => {
       try {
         this._check();

@@ -54,6 +54,13 @@ async function scram(auth, { offer = SASL, early, password = 'secret' } = {}) {
 }
 
 describe('Authentication', () => {
+  it('refuses a list of mechanisms that has no end', () => {
+    for (const list of ['', '\0', 'SCRAM-SHA-256', 'SCRAM-SHA-256\0', 'SCRAM-SHA-256\0\0x']) {
+      const error = { code: list === '\0' ? '28000' : '08P01' };
+      assert.throws(() => respond(make(), [10, list]), error, JSON.stringify(list));
+    }
+  });
+
   it('answers a request for the password in cleartext over TLS or on this machine', () => {
     for (const connection of [{ encrypted: true }, { local: true }]) {
       const auth = make({}, connection);

@@ -119,9 +119,13 @@ describe('A map of decoders', () => {
 
   it('that has something else for a type says so', async () => {
     const client = await connected();
-    const result = await client.query('SELECT 1 AS a', [], { decode: { 23: 'number' } });
-    assert.throws(() => result.rows,
-      { name: 'TypeError', message: /decode\[23\] is neither a function nor a pair/ });
+    for (const decode of [{ 23: 'number' }, { 23: [5] }, new Map([[23, 5]])]) {
+      const error = { name: 'TypeError', message: 'decode[23] is neither a function nor a pair' };
+      await assert.rejects(client.query('SELECT 1 AS a', [], { decode }), error);
+      assert.throws(() => client.cursor('SELECT 1 AS a', [], { decode }), error);
+      await assert.rejects(client.batch([['SELECT 1 AS a', [], { decode }]]), { name: 'TypeError', index: 0 });
+    }
+    assert.equal(client.pending, 0);
   });
 });
 

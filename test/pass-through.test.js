@@ -281,6 +281,50 @@ describe('A Node stream', () => {
     }
   });
 
+  it('that fails has its error reported by the query, also where nobody listens to it', async () => {
+    const client = await connected();
+    for (const rows of [1, 100000]) {
+      for (const listens of [false, true]) {
+        const full = new Error('disk full');
+        const stream = new Writable({ write(chunk, encoding, done) { done(full); } });
+        if (listens) stream.on('error', () => {});
+        const [query, other] = await Promise.allSettled([
+          client.query("SELECT repeat('x', 100) FROM generate_series(1, $1::int)", [rows], { stream }),
+          client.query('SELECT 1')
+        ]);
+        assert.equal(query.reason, full, `${rows} rows`);
+        assert.equal(other.value.rows[0][0], '1');
+      }
+    }
+    const taking = new Collector();
+    await Promise.all([1, 2, 3].map(() => client.query('SELECT 1', [], { stream: taking })));
+    assert.equal(taking.listenerCount('error'), 0);
+  });
+
+  it('that fails is reported by a batch and by getResults, too', async () => {
+    const client = await connected();
+    const full = new Error('disk full');
+    const failing = () => new Writable({ write(chunk, encoding, done) { done(full); } });
+    await assert.rejects(client.batch([['SELECT 1'], ['SELECT 2', [], { stream: failing() }]]), full);
+    client.startQuery('SELECT generate_series(1, 10)');
+    await assert.rejects(client.getResults(3, failing()), full);
+    assert.equal((await client.getResults(2)).rows.length, 2);
+    await client.sync();
+  });
+
+  it('that is none, but has a `pipe`, gets its bytes in large pieces as well', async () => {
+    const client = await connected();
+    const pieces = [];
+    const target = { pipe: true, write(piece) { pieces.push(piece); } };
+    const result = await client.query('SELECT generate_series(1, 10000)', [], { stream: target });
+    assert.equal(result, target);
+    assert.equal(types(Buffer.concat(pieces)), 'TDC');
+    assert.ok(pieces.length < 30, `${pieces.length} pieces`);
+    const error = new Error('no');
+    const thrower = { pipe: true, write() { throw error; } };
+    await assert.rejects(client.query('SELECT 1', [], { stream: thrower }), error);
+  });
+
   it('that is closed before fails its query, and the connection goes on', async () => {
     const client = await connected();
     const ended = new Collector();
