@@ -21,7 +21,7 @@ class PacketReceiver {
   }
 
   start(rowParser, format) {
-    this.target.rowParser = rowParser;
+    this.target.rowParser = rowParser && rowParser.forFormat(format);
     this.target.binary = format;
     if (rowParser !== null) this._write(rowParser.description(format));
   }

@@ -272,6 +272,7 @@ class RowParser {
     this.hasProto = this.columnNames.includes('__proto__');
     this._classes = [undefined, undefined];
     this._binary = undefined;
+    this._forBinary = undefined;
     this._decoding = undefined;
   }
 
@@ -299,6 +300,17 @@ class RowParser {
       this._decoding[format].set(key, Row);
     }
     return Row;
+  }
+
+  /**
+   * The same description, its columns in the format of a result.
+   * @param {number} format 0 text, 1 binary
+   * @returns {RowParser}
+   */
+  forFormat(format) {
+    if (format === 0 || this.columns.length === 0 || this.columns[0].binary === format) return this;
+    if (this._forBinary === undefined) this._forBinary = new RowParser(this.description(1));
+    return this._forBinary;
   }
 
   /**

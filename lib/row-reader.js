@@ -82,7 +82,7 @@ class RowReader {
 
   /** The result begins; rowParser is null for a command without rows. */
   start(rowParser, format) {
-    this.rowParser = rowParser || undefined;
+    this.rowParser = rowParser === null ? undefined : rowParser.forFormat(format);
     this.binary = format;
   }
 

@@ -107,10 +107,12 @@ describe('query on the wire', () => {
     const { client, wire } = await proxied();
     await client.query('SELECT 1');
     const wired = watch(wire);
-    const { rows: [row] } = await client.query('SELECT 1', [], Client.BINARY);
+    const { rows: [row], rowParser } = await client.query('SELECT 1', [], Client.BINARY);
     assert.deepEqual(row[0], hex('00000001'));
     assert.deepEqual(wired.sent, hex(`42 00000010 00 's1' 00 0000 0000 0001 0001 ${EXECUTE_SYNC}`));
-    assert.equal((await client.query('SELECT 1')).rows[0][0], '1');
+    assert.equal(rowParser.columns[0].binary, 1);
+    const text = await client.query('SELECT 1');
+    assert.deepEqual([text.rows[0][0], text.rowParser.columns[0].binary], ['1', 0]);
   });
 
   it('sends all messages of one tick in one write', async () => {
