@@ -36,14 +36,7 @@ function shield(Row, binary) {
 class SharedRowParser extends RowParser {
   constructor(description) {
     super(description);
-    // As of the statement: the formats are the result's.
-    let off = 7;
-    for (const column of this.columns) {
-      off = this.buffer.indexOf(0, off) + 19;
-      this.buffer.writeInt16BE(0, off - 2);
-      column.binary = 0;
-      Object.freeze(column);
-    }
+    for (const column of this.columns) Object.freeze(column);
     Object.freeze(this.columns);
     Object.freeze(this.columnNames);
   }

@@ -244,7 +244,7 @@ class RowParser {
     if (buf.length - start < 7) throw protocolError('RowDescription of a wrong length');
     const end = start + 1 + int32(buf, start + 1);
     if (end < start + 7 || end > buf.length) throw protocolError('RowDescription of a wrong length');
-    /** The message, its formats those of a description: all text. */
+    /** The message; of a described statement, the formats are all text. */
     this.buffer = Buffer.from(buf.subarray(start, end));
     /** @type {Array<{name: string, tableOid: number, tableColumnIndex: number, typeOid: number,
      *    typeLen: number, typeModifier: number, binary: number}>} */
