@@ -235,6 +235,7 @@ class ResponseCache extends EventEmitter {
   /** Forgets all answers. */
   clear() {
     this.#entries.clear();
+    this.#order = this.#entries.values(); // the old one would hold what was cleared
     this.#tagged.clear();
     this.bytes = 0;
     this.#doom(() => true);
