@@ -278,10 +278,27 @@ export interface Config {
   min_protocol_version?: '3.0' | '3.2' | 'latest';
   max_protocol_version?: '3.0' | '3.2' | 'latest';
   /** The byte stream to use instead of a socket of our own. */
-  socket?: Duplex | (() => Duplex | Promise<Duplex>);
+  socket?: Duplex | ((server: { host: string; port: number }) => Duplex | Promise<Duplex>);
+  /**
+   * Goes through a proxy: its URL, to which `address=host:port` is added, or a function that gives one, or gives a
+   * WebSocket. sslmode=require demands wss:.
+   */
+  websocket?: string | URL | ((server: { host: string; port: number }) =>
+    string | URL | WebSocketLike | Promise<string | URL | WebSocketLike>);
   /** Most prepared statements kept, 256 by default; 0 for none, behind transaction poolers. */
   statement_cache?: number;
   [parameter: string]: unknown;
+}
+
+/** What is used of a WebSocket: that of the platform, or of the package ws. */
+export interface WebSocketLike {
+  readonly readyState: number;
+  readonly url?: string | null;
+  readonly bufferedAmount?: number;
+  binaryType?: string;
+  send(data: Uint8Array): void;
+  close(code?: number): void;
+  addEventListener(type: any, listener: (event: any) => void): void;
 }
 
 export interface Notification {

@@ -196,10 +196,11 @@ async function open(config, plan, attempt, state, hooks) {
   secret.catch(error => attempt.fail(error));
   const socket = await dial(config, target, attempt, encrypt);
   const given = await attempt.wait(resolve => secret.then(resolve, () => {}));
+  const over = attempt.stream?.websocket;
   const auth = state.auth = new Authenticator(config, {
     password: given,
-    encrypted: socket !== null,
-    local: target.local,
+    encrypted: socket !== null || over?.encrypted === true,
+    local: target.local || over?.local === true,
     binding: socket === null || config.channel_binding === 'disable' ? null : endPoint(socket)
   });
   const startup = state.startup = new Startup({

@@ -14,6 +14,7 @@ const PROGRAMS = {
     names: ['pgbouncer'], places: ['/usr/sbin', '/usr/local/sbin'],
     variable: 'PGBOUNCER_PATH', install: 'pgbouncer',
   },
+  websockify: { names: ['websockify'], places: ['/usr/bin'], variable: 'WEBSOCKIFY_PATH', install: 'websockify' },
   psql: { names: ['psql'], places: [], variable: 'PSQL_PATH', install: 'postgresql-client' },
   chromium: {
     names: ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'],
@@ -24,7 +25,7 @@ const PROGRAMS = {
 
 /**
  * Looks for a program.
- * @param {'pgbouncer' | 'chromium' | 'psql'} what
+ * @param {'pgbouncer' | 'websockify' | 'chromium' | 'psql'} what
  * @returns {string | undefined} its path, undefined when it isn't installed
  */
 function have(what) {
@@ -51,7 +52,7 @@ function missing(what) {
 
 /**
  * Path of a program that must be there.
- * @param {'pgbouncer' | 'chromium' | 'psql'} what
+ * @param {'pgbouncer' | 'websockify' | 'chromium' | 'psql'} what
  * @returns {string}
  * @throws {Error} which says how to get it
  */
@@ -65,7 +66,7 @@ function need(what) {
  * Skips a mocha test, or from a hook all its suite's tests, when the machine lacks something; the reason is
  * added to the title. In CI nothing may be lacking: there it fails.
  * @param {Mocha.Context} test the test's or the hook's `this`
- * @param {...('pgbouncer' | 'chromium' | 'psql')} what
+ * @param {...('pgbouncer' | 'websockify' | 'chromium' | 'psql')} what
  * @throws {Error} when something is missing and the environment variable CI is set
  */
 function skipUnless(test, ...what) {

@@ -10,9 +10,10 @@ const { startProxy } = require('./proxy.js');
 const { SAMPLE_ID } = require('./sample.js');
 const { startServer } = require('./server.js');
 const { startStandby } = require('./standby.js');
+const { startWebsockify } = require('./websockify.js');
 
 module.exports = {
-  startServer, startStandby, startProxy, startPgBouncer,
+  startServer, startStandby, startProxy, startPgBouncer, startWebsockify,
   makeCertificates, findBinaries, findBrowser, launchBrowser,
   have, skipUnless, freePort, SAMPLE_ID,
 };
