@@ -44,7 +44,7 @@ export interface DecoderMap {
 /** true: the built-in decoders; false: none. */
 export type Decode = boolean | DecoderMap | ReadonlyMap<number, DecoderMap[number]>;
 
-interface RowMembers<T extends object> {
+export interface RowMembers<T extends object> {
   /** The columns as own properties; of several with one name the last counts. */
   toObject(): T;
   /** The columns in their order. */
@@ -67,9 +67,14 @@ interface RowMembers<T extends object> {
   readonly [index: number]: T[keyof T];
 }
 
+/** A row of which the columns' names are not known. */
+export interface AnyRow extends RowMembers<Record<string, any>> {
+  readonly [column: string]: any;
+}
+
 /** A row: its members, and its columns by name, which are decoded when they are read. */
 export type Row<T extends object = Record<string, any>> =
-  RowMembers<T> & Readonly<Omit<T, keyof RowMembers<T>>>;
+  string extends keyof T ? AnyRow : RowMembers<T> & Readonly<Omit<T, keyof RowMembers<T>>>;
 
 /** A RowDescription and the classes of its rows. */
 export class RowParser {
@@ -150,7 +155,9 @@ export type Source =
   Response | ReadableStream<Uint8Array> | Blob | Bytes | Iterable<Bytes> | AsyncIterable<Bytes>;
 
 /** An async iterable of rows, and what is known of their result so far. */
-export interface Rows<R> extends AsyncIterableIterator<R> {
+export interface Rows<R> {
+  [Symbol.asyncIterator](): this;
+  next(): Promise<IteratorResult<R, undefined>>;
   /** Descriptions of the columns; undefined before the first bytes are read. */
   readonly columns: readonly Column[] | undefined;
   readonly rowParser: RowParser | undefined;
@@ -162,7 +169,7 @@ export interface Rows<R> extends AsyncIterableIterator<R> {
   readonly bytes: number;
   /** The rows as they come: arrays of all those that a chunk completes. */
   batches(): AsyncGenerator<R[], void, void>;
-  return(value?: unknown): Promise<IteratorResult<R>>;
+  return(value?: any): Promise<IteratorReturnResult<any>>;
 }
 
 /**
@@ -177,6 +184,8 @@ export function rows<T extends object = Record<string, any>>(
 
 /** An ErrorResponse of the server. */
 export class PostgresError extends Error {
+  /** @param fields by name, as the server sends them */
+  constructor(fields: Readonly<Record<string, string>>);
   readonly name: 'PostgresError';
   readonly severity?: string;
   /** SQLSTATE. */
@@ -200,12 +209,15 @@ export class PostgresError extends Error {
 
 /** The bytes are malformed (08P01) or end too early (08006). */
 export class ProtocolError extends Error {
+  /** @param code 08P01 unless given */
+  constructor(message: string, code?: '08P01' | '08006');
   readonly name: 'ProtocolError';
   readonly code: '08P01' | '08006';
 }
 
 /** The response's status says that it does not hold rows. */
 export class ResponseError extends Error {
+  constructor(response: Response);
   readonly name: 'ResponseError';
   readonly status: number;
   /** Its body has not been read. */

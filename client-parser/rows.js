@@ -81,7 +81,10 @@ class Rows {
     return this.#more().then(more => more ? this.next() : { value: undefined, done: true });
   }
 
-  /** Stops reading and cancels the source: what `break` calls. */
+  /**
+   * Stops reading and cancels the source: what `break` calls.
+   * @param {*} [value] to be given back
+   */
   async return(value) {
     await this.#close();
     return { value, done: true };

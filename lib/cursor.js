@@ -108,6 +108,7 @@ class Cursor {
 
   /**
    * Closes the portal; what `break` in a loop calls.
+   * @param {*} [value] to be given back
    * @returns {Promise<{done: true}>}
    */
   return(value) {

@@ -102,7 +102,11 @@ class Listener {
     return new Promise((resolve, reject) => this._waiting.push({ resolve, reject }));
   }
 
-  /** Stops listening: what `break` calls. @returns {Promise} resolves when the server has stopped notifying */
+  /**
+   * Stops listening: what `break` calls.
+   * @param {*} [value] to be given back
+   * @returns {Promise} resolves when the server has stopped notifying
+   */
   async return(value) {
     this._queue = [];
     this._first = 0;

@@ -1,0 +1,78 @@
+'use strict';
+
+// Compiles against the package as npm would publish it.
+
+const { execFileSync, execFile } = require('node:child_process');
+const fs = require('node:fs');
+const path = require('node:path');
+const { promisify } = require('node:util');
+const { examples } = require('../examples');
+
+const root = path.join(__dirname, '..', '..');
+const { NODE_V8_COVERAGE, ...env } = process.env; // compilers are not what is tested
+
+/** Compilers: the newest, and an older one. */
+const COMPILERS = ['typescript', 'typescript-5'];
+
+const STRICT = {
+  strict: true, exactOptionalPropertyTypes: true, noEmit: true, skipLibCheck: false, target: 'es2022',
+  moduleDetection: 'force', forceConsistentCasingInFileNames: true
+};
+const NODE = { ...STRICT, lib: ['es2023'], types: ['node'] };
+const RESOLUTIONS = {
+  node16: { module: 'node16', moduleResolution: 'node16' },
+  bundler: { module: 'esnext', moduleResolution: 'bundler' }
+};
+const USE = ['use.mts', 'misuse.mts'];
+const EXAMPLES = ['globals.d.ts', 'readme/*'];
+
+/** What is compiled, and how. */
+const PROJECTS = {
+  'real use and misuse, node16': [{ ...NODE, ...RESOLUTIONS.node16, noUncheckedIndexedAccess: true }, [...USE, 'use.cts']],
+  'real use and misuse, bundler': [{ ...NODE, ...RESOLUTIONS.bundler, lib: ['es2023', 'dom'], noUncheckedIndexedAccess: true }, USE],
+  'a page without Node\'s types': [{ ...STRICT, ...RESOLUTIONS.bundler, lib: ['es2023', 'dom', 'dom.iterable'], types: [] }, ['browser.mts']],
+  'the examples of the README, node16': [{ ...NODE, ...RESOLUTIONS.node16, lib: ['es2023', 'dom'], allowJs: true, checkJs: true }, EXAMPLES],
+  'the examples of the README, bundler': [{ ...NODE, lib: ['es2023', 'dom'], module: 'preserve', moduleResolution: 'bundler', allowJs: true, checkJs: true }, EXAMPLES]
+};
+
+/**
+ * Lays out a project that depends on the package, and has what is to be compiled.
+ * @param {string} folder empty
+ */
+function layOut(folder) {
+  const [{ filename }] = JSON.parse(execFileSync('npm', ['pack', '--json', '--silent', '--ignore-scripts', '--pack-destination', folder],
+    { cwd: root, env, encoding: 'utf8', shell: process.platform === 'win32' }));
+  const modules = path.join(folder, 'node_modules');
+  fs.mkdirSync(path.join(modules, 'quickgres'), { recursive: true });
+  execFileSync('tar', ['-xzf', filename, '-C', 'node_modules/quickgres', '--strip-components=1'], { cwd: folder });
+  fs.symlinkSync(path.join(__dirname, 'node_modules', '@types'), path.join(modules, '@types'), 'junction');
+  for (const name of [...USE, 'use.cts', 'browser.mts', 'globals.d.ts']) fs.copyFileSync(path.join(__dirname, name), path.join(folder, name));
+  fs.mkdirSync(path.join(folder, 'readme'));
+  const write = (line, extension, text) => fs.writeFileSync(path.join(folder, 'readme', `line-${line}.${extension}`), text);
+  for (const { code, line } of examples('ts')) write(line, 'mts', code);
+  for (const { code, line } of examples()) {
+    if (!code.includes('require(')) write(line, 'mjs', code);
+    if (!/^import /m.test(code)) write(line, 'cjs', `module.exports = async () => {\n${code}};\n`);
+  }
+}
+
+/**
+ * @param {string} folder as laid out
+ * @param {string} project one of PROJECTS
+ * @param {string} compiler one of COMPILERS
+ * @returns {Promise<string>} what the compiler says; empty when it is content
+ */
+async function compile(folder, project, compiler) {
+  const [compilerOptions, include] = PROJECTS[project];
+  const config = path.join(folder, `tsconfig.${Object.keys(PROJECTS).indexOf(project)}.${compiler}.json`);
+  fs.writeFileSync(config, JSON.stringify({ compilerOptions, include }));
+  const tsc = path.join(__dirname, 'node_modules', compiler, 'bin', 'tsc');
+  try {
+    await promisify(execFile)(process.execPath, [tsc, '--pretty', 'false', '-p', config], { cwd: folder, env });
+    return '';
+  } catch (error) {
+    return error.stdout || error.message;
+  }
+}
+
+module.exports = { COMPILERS, PROJECTS, compile, layOut };

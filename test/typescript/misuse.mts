@@ -1,0 +1,113 @@
+// What must not compile: each line below a comment.
+
+import { Client, ConnectionError, CopyWriter, ResponseCache, RowReader, UsageError, parseLsn } from 'quickgres';
+import { rows } from 'quickgres/client-parser';
+declare const client: Client;
+declare const cache: ResponseCache;
+
+// @ts-expect-error a text is a string
+client.query(Buffer.from('SELECT 1'));
+// @ts-expect-error values are a list
+client.query('SELECT $1', 'one');
+// @ts-expect-error a Date has many forms in PostgreSQL
+client.query('SELECT $1', [new Date()]);
+// @ts-expect-error so have objects
+client.query('SELECT $1', [{ a: 1 }]);
+// @ts-expect-error and arrays
+client.query('SELECT $1', [[1, 2]]);
+// @ts-expect-error there are two formats
+client.query('SELECT 1', [], 2);
+// @ts-expect-error formats are numbers
+client.query('SELECT 1', [], { format: 'binary' });
+// @ts-expect-error an option that is none
+client.query('SELECT 1', [], { timeout: 5 });
+// @ts-expect-error types are OIDs
+client.query('SELECT $1', [1], { paramTypes: ['int4'] });
+// @ts-expect-error a signal, not a controller
+client.query('SELECT 1', [], { signal: new AbortController() });
+// @ts-expect-error a function without write
+client.query('SELECT 1', [], { stream: () => {} });
+// @ts-expect-error a decoder is a function or a pair
+client.query('SELECT 1', [], { decode: { 23: 'number' } });
+// @ts-expect-error a streamed value has a length
+client.query('SELECT $1', [{ stream: process.stdin }]);
+// @ts-expect-error only query takes streamed values
+client.cursor('SELECT $1', [{ stream: process.stdin, length: 1 }]);
+// @ts-expect-error a column that the row does not have
+client.query<{ id: string }>('SELECT id').then(({ rows }) => rows[0]!.name);
+// @ts-expect-error a row's column is not writable
+client.query<{ id: string }>('SELECT id').then(({ rows }) => { rows[0]!.id = '1'; });
+// @ts-expect-error an own stream is what comes back
+client.query('SELECT 1', [], { stream: { write() {} } }).then(result => result.rows);
+// @ts-expect-error a batch is a list of queries
+client.batch('SELECT 1');
+// @ts-expect-error a query of a batch has no signal of its own
+client.batch([['SELECT 1', [], { signal: AbortSignal.timeout(1) }]]);
+// @ts-expect-error as many queries as types
+client.batch<[{ a: string }, { b: string }]>(['SELECT 1 AS a']);
+// @ts-expect-error parameters are not for simpleQuery
+client.simpleQuery('SELECT $1', [1]);
+// @ts-expect-error a level that PostgreSQL does not have
+client.transaction(async () => {}, { isolation: 'snapshot' });
+// @ts-expect-error a transaction is not a client
+client.transaction(tx => tx.end());
+// @ts-expect-error batchSize is a number
+client.cursor('SELECT 1', [], { batchSize: '10' });
+// @ts-expect-error a cursor has no stream
+client.cursor('SELECT 1', [], { stream: new RowReader() });
+// @ts-expect-error a result goes to a stream
+client.queryTo({}, 'SELECT 1');
+// @ts-expect-error as is one of two
+client.queryTo(process.stdout, 'SELECT 1', [], { as: 'json' });
+// @ts-expect-error decoded values are not bytes
+client.queryTo(process.stdout, 'SELECT 1', [], { decode: true });
+// @ts-expect-error a response is always ended
+client.respond(null!, null!, 'SELECT 1', [], { end: false });
+// @ts-expect-error COPY has no values
+client.copyTo('COPY users TO STDOUT', []);
+// @ts-expect-error COPY FROM is written to
+client.copyFrom('COPY users FROM STDIN').read();
+// @ts-expect-error the rows of a COPY are Buffers
+client.query('COPY users TO STDOUT').then(({ rows }) => rows[0]!.name);
+// @ts-expect-error a statement or a portal
+client.close('X', 'name');
+// @ts-expect-error an event that does not come
+client.on('notfication', () => {});
+// @ts-expect-error what a notification has
+client.on('notification', ({ message }) => message);
+// @ts-expect-error notices are not errors
+client.on('notice', (error: Error) => error);
+// @ts-expect-error a reason is an error
+client.destroy('because');
+// @ts-expect-error state is read only
+client.state = 'open';
+// @ts-expect-error a number of statements
+new Client({ statement_cache: {} });
+// @ts-expect-error a mode that libpq does not have
+new Client({ sslmode: 'verify' });
+// @ts-expect-error a startup parameter is a scalar
+new Client({ search_path: ['public'] });
+// @ts-expect-error one config
+new Client('localhost', 5432);
+// @ts-expect-error a port comes first
+client.connect('localhost', 5432);
+// @ts-expect-error CSV is written by hand
+new CopyWriter({ format: 'csv' });
+// @ts-expect-error a code is needed
+new UsageError('no');
+// @ts-expect-error a code is a string
+new ConnectionError('no', { code: 8006 });
+// @ts-expect-error positions are texts or bigints
+parseLsn(12);
+// @ts-expect-error tags are a list
+client.query('SELECT 1', [], { response_cache: cache, tags: 'users' });
+// @ts-expect-error seconds are a number
+new ResponseCache({ max_age: '60' });
+// @ts-expect-error counters are read only
+cache.hits = 0;
+// @ts-expect-error a string is no source of bytes
+rows('/rows');
+// @ts-expect-error decoders by OID
+rows(new ArrayBuffer(0), { decode: [] as string[] });
+// @ts-expect-error a column that the row does not have
+for await (const row of rows<{ id: number }>(new ArrayBuffer(0))) row.name;

@@ -1,0 +1,125 @@
+'use strict';
+
+// What the declarations say there is, and what the sources have, in the same form.
+
+const fs = require('node:fs');
+const path = require('node:path');
+const ts = require('typescript-5');
+
+const root = path.join(__dirname, '..', '..');
+
+/** How many arguments a call needs, and how many it takes. */
+const arity = parameters => ({ required: parameters.filter(optional => !optional).length, most: parameters.length });
+const merge = (a, b) => ({ required: Math.min(a.required, b.required), most: Math.max(a.most, b.most) });
+
+/**
+ * Reads a declaration file of the package.
+ * @param {string} file
+ * @returns {Map<string, object>} by exported name `{ value, call, members, statics }`: whether it is there when the
+ *   program runs, the arity of a call or construction, and of each member its arity, or null where it is none
+ */
+function declared(file) {
+  const program = ts.createProgram([file], {
+    strict: true, module: ts.ModuleKind.Node16, moduleResolution: ts.ModuleResolutionKind.Node16, noEmit: true,
+    typeRoots: [path.join(__dirname, 'node_modules', '@types')], types: ['node']
+  });
+  const checker = program.getTypeChecker();
+  const isOurs = symbol => symbol.declarations?.some(({ parent }) => parent.getSourceFile().fileName.startsWith(root) &&
+    !parent.getSourceFile().fileName.includes('node_modules'));
+  const arityOf = type => type.getCallSignatures().map(({ declaration }) =>
+    arity(declaration.parameters.map(each => each.questionToken !== undefined))).reduce((a, b) => a ? merge(a, b) : b, null);
+  const membersOf = type => {
+    const members = new Map();
+    for (const symbol of checker.getPropertiesOfType(type)) {
+      if (!isOurs(symbol) || symbol.name === 'prototype') continue;
+      const name = symbol.name.startsWith('__@asyncIterator') ? 'asyncIterator' :
+        symbol.name.startsWith('__@iterator') ? 'iterator' : symbol.name;
+      const isMethod = symbol.flags & ts.SymbolFlags.Method;
+      members.set(name, isMethod ? arityOf(checker.getTypeOfSymbol(symbol)) : null);
+    }
+    return members;
+  };
+  const result = new Map();
+  for (const exported of checker.getExportsOfModule(checker.getSymbolAtLocation(program.getSourceFile(file)))) {
+    const symbol = exported.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(exported) : exported;
+    const value = (symbol.flags & ts.SymbolFlags.Value) !== 0;
+    const entry = { value, call: null, members: new Map(), statics: new Map() };
+    if (symbol.flags & (ts.SymbolFlags.Class | ts.SymbolFlags.Interface)) {
+      entry.members = membersOf(checker.getDeclaredTypeOfSymbol(symbol));
+    }
+    if (value) {
+      const type = checker.getTypeOfSymbol(symbol);
+      entry.call = arityOf(type);
+      for (const { declaration } of type.getConstructSignatures()) {
+        entry.call = arity((declaration?.parameters ?? []).map(each => each.questionToken !== undefined));
+      }
+      if (symbol.flags & ts.SymbolFlags.Class) entry.statics = membersOf(type);
+    }
+    result.set(exported.name, entry);
+  }
+  return { exports: result, propertiesOf: name => propertiesOf(checker, program.getSourceFile(file), name) };
+}
+
+/** The names of the properties of an exported type. */
+function propertiesOf(checker, file, name) {
+  const symbol = checker.getExportsOfModule(checker.getSymbolAtLocation(file)).find(each => each.name === name);
+  const type = checker.getDeclaredTypeOfSymbol(symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol);
+  return checker.getPropertiesOfType(type).map(each => each.name);
+}
+
+/** Whether a parameter may be left out, by its default or by what its comment says. */
+function isOptional(parameter) {
+  return parameter.initializer !== undefined || ts.getJSDocParameterTags(parameter).some(tag => tag.isBracketed);
+}
+
+/** The name of a member that everybody may use; undefined for others. */
+function publicName({ name }) {
+  if (ts.isComputedPropertyName(name)) return /^Symbol\.(\w+)$/.exec(name.expression.getText())?.[1];
+  return ts.isPrivateIdentifier(name) || name.text.startsWith('_') ? undefined : name.text;
+}
+
+function membersOfClass(declaration) {
+  const members = new Map();
+  let call = { required: 0, most: 0 };
+  const addAssigned = node => {
+    // this.name = …, with a comment: a field for everybody.
+    if (ts.isExpressionStatement(node) && ts.isBinaryExpression(node.expression)) {
+      const { left } = node.expression;
+      const field = ts.isPropertyAccessExpression(left) && left.expression.kind === ts.SyntaxKind.ThisKeyword && left.name;
+      const commented = field && (ts.getLeadingCommentRanges(node.getSourceFile().text, node.pos) || []).some(({ pos }) =>
+        node.getSourceFile().text.startsWith('/**', pos));
+      if (commented && ts.isIdentifier(field) && !field.text.startsWith('_')) members.set(field.text, null);
+    }
+    ts.forEachChild(node, addAssigned);
+  };
+  for (const member of declaration.members) {
+    addAssigned(member);
+    if (ts.isConstructorDeclaration(member)) call = arity(member.parameters.map(isOptional));
+    else if (member.name && publicName(member)) {
+      members.set(publicName(member), ts.isMethodDeclaration(member) ? arity(member.parameters.map(isOptional)) : null);
+    }
+  }
+  return { call, members };
+}
+
+/**
+ * Reads the sources of a folder.
+ * @param {string} folder
+ * @returns {Map<string, object>} by the name of a class or function `{ call, members }`, as `declared` does
+ */
+function written(folder) {
+  const result = new Map();
+  for (const name of fs.readdirSync(folder).filter(each => each.endsWith('.js'))) {
+    const file = ts.createSourceFile(name, fs.readFileSync(path.join(folder, name), 'utf8'), ts.ScriptTarget.Latest, true,
+      ts.ScriptKind.JS);
+    for (const node of file.statements) {
+      if (ts.isClassDeclaration(node)) result.set(node.name.text, membersOfClass(node));
+      else if (ts.isFunctionDeclaration(node)) {
+        result.set(node.name.text, { call: arity(node.parameters.map(isOptional)), members: new Map() });
+      }
+    }
+  }
+  return result;
+}
+
+module.exports = { declared, written };

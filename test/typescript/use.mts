@@ -1,0 +1,279 @@
+// Real use of every public name. The compiler checks it, and it runs against a server.
+
+import assert from 'node:assert/strict';
+import { EventEmitter, once } from 'node:events';
+import { createServer } from 'node:http';
+import { connect as connectSocket } from 'node:net';
+import { PassThrough, Readable } from 'node:stream';
+import { text as textOf } from 'node:stream/consumers';
+import { pipeline } from 'node:stream/promises';
+import quickgres, {
+  AbortError, Client, ConnectionError, CopyWriter, PgOutput, PostgresError, ResponseCache, RowParser, RowReader,
+  UsageError, formatLsn, parseLsn
+} from 'quickgres';
+import type {
+  Abortable, AnyColumns, AnyRow, BatchOptions, BatchQuery, ByteStream, CachedOptions, ClientEvents, Column, ColumnValue, Config,
+  CopyBoth, CopyBothOptions, CopyFrom, CopyReader, CopyStreamOptions, CopyTo, Cursor, CursorOptions, Decode, Decoder,
+  DecoderPair, Format, Listener, Notification, PacketReceiver, PasswordRequest, PgOutputMessage, PgOutputRelation,
+  PgOutputRow, QueryOptions, QueryToOptions, QueryValues, Receiver, RespondOptions, ResponseCacheCounters,
+  ResponseCacheEvents, ResponseCacheOptions, ResponseCacheSubject, Row, RowMembers, ServerAddress, ServerFields, Session,
+  StatementOptions, StreamResult, StreamedValue, TransactionOptions, Value, Values, WalMessage, WebSocketLike, WebSocketProxy
+} from 'quickgres';
+import { decoders } from 'quickgres/client-parser';
+
+type Same<A, B> = (<X>() => X extends A ? 1 : 2) extends (<X>() => X extends B ? 1 : 2) ? true : false;
+/** Compiles only where a type is exactly another one. */
+function same<A, B>(yes: Same<A, B>): void { assert.equal(yes, true); }
+
+interface User { id: string; name: string }
+const USER = 'SELECT id, name FROM users ORDER BY name LIMIT 1';
+
+async function queries(client: Client): Promise<void> {
+  const { rows, rowCount, cmd, oid, rowParser } = await client.query(USER);
+  same<typeof rows, Row[]>(true);
+  same<Row, AnyRow>(true);
+  const [first] = rows;
+  assert.ok(first);
+  assert.equal(typeof first.name, 'string');
+  assert.equal(first.dataFormat, 0);
+  same<typeof first.rowBuffer, Buffer>(true);
+  same<[typeof rowCount, typeof cmd, typeof oid], [number, string | undefined, string | undefined]>(true);
+  const column: Column | undefined = rowParser?.columns[0];
+  assert.equal(column?.typeOid, 2950);
+
+  const typed = await client.query<User>(USER, [], Client.STRING, true);
+  same<typeof typed, RowReader<User>>(true);
+  const [user] = typed.rows;
+  assert.ok(user);
+  same<typeof user.name, string>(true);
+  const members: RowMembers<User> = user;
+  same<ReturnType<typeof members.get<'id'>>, string>(true);
+  const { name }: User = members.toObject();
+  assert.deepEqual([...user], [user.id, name]);
+  assert.deepEqual(user.toArray(), [user[0], user[1]]);
+  assert.deepEqual(JSON.parse(JSON.stringify(user)), user.toJSON());
+  const again: Values = user;
+  await client.query('SELECT $1::uuid, $2::text', again);
+
+  const format: Format = Client.BINARY;
+  const raw = await client.query<Record<'name', ColumnValue>>('SELECT name FROM users LIMIT 1', undefined, format);
+  assert.ok(Buffer.isBuffer(raw.rows[0]?.name));
+
+  const value: Value = new Uint8Array([1]);
+  const streamed: StreamedValue = { stream: Readable.from([Buffer.from('abc')]), length: 3 };
+  const values: QueryValues = ['a', value, 1, 2n, true, null, undefined, streamed];
+  const back = await client.query<AnyColumns>(
+    'SELECT $1::text, $2::bytea, $3::int, $4::int8, $5::bool, $6::text, $7::text, $8::bytea AS b', values);
+  assert.equal(back.rows[0]?.b, '\\x616263');
+
+  const decoder: Decoder = (text: string, { name }) => `${name} ${text}`;
+  const pair: DecoderPair | undefined = decoders[23];
+  assert.ok(pair);
+  const decode: Decode = { 25: decoder, 23: pair };
+  const options: QueryOptions = { format: Client.STRING, cache: false, paramTypes: [23], decode };
+  const reader: Receiver = await client.query('SELECT $1 AS n', [1], options);
+  assert.ok(reader instanceof RowReader);
+  const decoded = await client.query<{ n: number; t: string }>('SELECT $1 AS n, $2 AS t', [1, 'x'], {
+    decode: new Map<number, Decoder | DecoderPair>([[25, decoder], [23, pair]]), paramTypes: [23, 25]
+  });
+  assert.deepEqual(decoded.rows[0]?.toObject(), { n: 1, t: 't x' });
+
+  const packets: Buffer[] = [];
+  const receiver: PacketReceiver = { write: packet => packets.push(packet) };
+  same<PacketReceiver, Awaited<ReturnType<typeof into>>>(true);
+  const into = () => client.query('SELECT 1', [], { stream: receiver });
+  assert.equal(await into(), receiver);
+  const own = await client.query('SELECT 1 AS one', [], 0, true, new RowReader<{ one: string }>());
+  same<typeof own, RowReader<{ one: string }>>(true);
+  assert.ok(packets[0]);
+  const parser = new RowParser(packets[0]);
+  assert.ok(packets[1]);
+  assert.equal(new parser[Client.STRING](packets[1]).get(0), '1');
+  assert.equal(parser.description(1).length, parser.buffer.length);
+
+  const statement: StatementOptions = { cache: false };
+  const batchOptions: BatchOptions = { ...statement, decode: true };
+  const query: BatchQuery = ['SELECT 1 AS n', [], batchOptions];
+  const abortable: Abortable = { signal: new AbortController().signal, statement_timeout: 10000 };
+  const readers = await client.batch([query, 'SELECT 2'], abortable);
+  same<typeof readers, RowReader[]>(true);
+  const [one, two] = await client.batch<[{ n: number }, User]>([query, USER]);
+  same<typeof two, RowReader<User>>(true);
+  assert.equal(one.rows[0]?.n, 1);
+  const [simple] = await client.simpleQuery('SELECT 1 AS n', abortable);
+  assert.equal(simple?.rows[0]?.n, '1');
+}
+
+async function blocks(client: Client): Promise<void> {
+  const options: TransactionOptions = { isolation: 'repeatable read', readOnly: true, deferrable: false };
+  const work = async (tx: Session): Promise<number> => (await tx.query('SELECT 1')).rowCount;
+  const result = await client.transaction(tx => tx.transaction(work), options);
+  same<typeof result, number>(true);
+
+  const some: CursorOptions = { batchSize: 10, format: 0, decode: true };
+  const cursor: Cursor<User> = client.cursor<User>('SELECT id, name FROM users', [], some);
+  for await (const row of cursor) {
+    same<typeof row, Row<User>>(true);
+    break;
+  }
+  for await (const row of client.cursor('SELECT 1').readable({ highWaterMark: 1 })) assert.equal(row[0], '1');
+  const { value } = await client.cursor<{ n: string }>('SELECT 1 AS n').readableStream().getReader().read();
+  assert.equal(value?.n, '1');
+
+  client.startQuery('SELECT generate_series(1, 3) AS n', []);
+  const part = await client.getResults<{ n: string }>(2);
+  assert.equal(part.rows[1]?.n, '2');
+  assert.equal(client.inQuery, true);
+  await client.getResults(1, { write() {} });
+  await client.sync();
+  await client.close('S', 'none');
+}
+
+async function streams(client: Client): Promise<void> {
+  const queryTo: QueryToOptions = { as: 'values', separator: '\n', end: true, format: 0 };
+  const target = new PassThrough();
+  const result: Promise<StreamResult> = client.queryTo(target, 'SELECT 1 UNION ALL SELECT 2', [], queryTo);
+  assert.equal(await textOf(target), '1\n2');
+  assert.equal((await result).rowCount, 2);
+  let bytes = 0;
+  await client.queryTo(new WritableStream<Uint8Array>({ write(chunk) { bytes += chunk.length; } }), 'SELECT 1');
+  assert.ok(bytes > 0);
+
+  const cacheOptions: ResponseCacheOptions = { max_bytes: 1e6, max_age: 10, stale_while_revalidate: 1 };
+  const cache = new ResponseCache(cacheOptions);
+  cache.on('error', (error: ResponseCacheEvents['error'][0], about: ResponseCacheSubject) => assert.fail(`${error} ${about}`));
+  const cached: CachedOptions = { response_cache: cache, tags: ['one'], max_age: 5 };
+  const respond: RespondOptions = { ...cached, as: 'values', status: 200, emptyStatus: 404, compress: true };
+  const server = createServer((request, response) => {
+    client.respond(request, response, 'SELECT 1', [], respond).catch(() => response.writeHead(500).end());
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  assert.ok(typeof address === 'object' && address);
+  assert.equal(await (await fetch(`http://127.0.0.1:${address.port}/`)).text(), '1');
+  server.close();
+  const counters: ResponseCacheCounters = cache.toJSON();
+  assert.deepEqual([counters.misses, cache.size, cache.guarded], [1, 1, true]);
+  const key = cache.keyOf(client, 'SELECT 1', [], respond);
+  if (key !== undefined) cache.invalidate(key);
+  cache.invalidateTag('one');
+  cache.clear();
+
+  await client.query('CREATE TEMP TABLE numbers (n int, t text)');
+  const copy: CopyStreamOptions = { highWaterMark: 1000 };
+  const copyFrom: CopyFrom = client.copyFrom('COPY numbers FROM STDIN', copy);
+  const writer = new CopyWriter({ format: 'text', types: ['int4', 25] });
+  await pipeline([[1, 'a'], [2n, null]], writer, copyFrom);
+  assert.deepEqual([copyFrom.rowCount, writer.rowCount], [2, 2]);
+  const copyTo: CopyTo = client.copyTo('COPY numbers TO STDOUT');
+  assert.equal(await textOf(copyTo), '1\ta\n2\t\\N\n');
+  const out: CopyReader = await client.query('COPY numbers TO STDOUT');
+  assert.equal(Buffer.concat(out.rows).toString(), '1\ta\n2\t\\N\n');
+  await client.query('COPY numbers FROM STDIN');
+  if (!client.copyData('3\tc\n')) await once(client, 'drain');
+  assert.equal((await client.copyDone()).rowCount, 1);
+  await client.query('COPY numbers FROM STDIN');
+  await client.copyFail('no');
+}
+
+async function events(client: Client): Promise<void> {
+  const listener: Listener = client.listen('news', { signal: new AbortController().signal });
+  await listener.ready;
+  const came = new Promise<Notification>(resolve => client.once('notification', resolve));
+  client.on('notice', (fields: ServerFields) => assert.ok(fields.severity));
+  const onparameter = (...[name, value]: ClientEvents['parameter']) => assert.ok(name + value);
+  client.addListener('parameter', onparameter).off('parameter', onparameter);
+  const emitter: EventEmitter = client;
+  assert.equal(emitter.listenerCount('notice'), 1);
+  await client.query("NOTIFY news, 'hello'");
+  assert.deepEqual({ ...(await came) }, { processId: client.processId, channel: 'news', payload: 'hello' });
+  for await (const { payload } of listener) {
+    assert.equal(payload, 'hello');
+    break;
+  }
+  await listener.end();
+}
+
+async function errors(client: Client): Promise<void> {
+  const error: unknown = await client.query('SELECT 1 / 0').catch(error => error);
+  if (!(error instanceof PostgresError)) throw error;
+  same<[typeof error.code, typeof error.position, typeof error.name], [string, number | undefined, 'PostgresError']>(true);
+  assert.equal(new PostgresError({ code: 'XX000', message: 'm', position: '3' }).position, 3);
+  const aborted: unknown = await client.query('SELECT 1', [], { signal: AbortSignal.abort() }).catch(error => error);
+  assert.ok(aborted instanceof AbortError && aborted.code === 'ABORT_ERR');
+  const used: unknown = await client.getResults().then(() => client.copyDone()).catch(error => error);
+  assert.ok(used instanceof UsageError && used.code === '34000' || used instanceof UsageError);
+  const lost = new ConnectionError('lost', { code: '08006', cause: used, sent: true });
+  assert.equal(lost.sent, true);
+}
+
+async function life(config: Config & { host: string; port: number }): Promise<void> {
+  const password = async ({ host, port, user, database }: PasswordRequest) => `${host}${port}${user}${database}`;
+  const socket: ByteStream = ({ host, port }) => connectSocket(port, host);
+  const websocket: WebSocketProxy = ({ host, port }: ServerAddress): WebSocketLike | string => `wss://${host}:${port}`;
+  assert.equal(new Client({ websocket }).state, 'new');
+  const client = new Client({ ...config, password, socket, statement_cache: 10, search_path: 'public', connect_timeout: '9' });
+  client.onNotice = message => assert.ok(message.length);
+  client.onNotification = undefined;
+  await client.connect();
+  client.unref();
+  client.ref();
+  assert.equal(client.state, 'open');
+  assert.equal(client.serverParameters.client_encoding, 'UTF8');
+  assert.equal(client.backendKey?.length !== 0 && client.pending + client.bufferedBytes, 0);
+  await client.cancel();
+  await client.end();
+  assert.equal(await client.closed, undefined);
+  const other = new quickgres.Client(config);
+  const connected: Promise<void> = other.connect(config.port, config.host);
+  await connected;
+  other.destroy(new Error('enough'));
+  assert.equal((await other.closed)?.message, 'enough');
+  assert.equal(other.toJSON().state, 'closed');
+}
+
+async function replication(config: Config): Promise<void> {
+  const client = new Client({ ...config, replication: 'database' });
+  await client.connect();
+  await client.simpleQuery('CREATE PUBLICATION used FOR TABLE users');
+  await client.simpleQuery("SELECT pg_create_logical_replication_slot('used', 'pgoutput')");
+  const options: CopyBothOptions = { statusInterval: 1000 };
+  const stream: CopyBoth = client.copyBoth(
+    "START_REPLICATION SLOT used LOGICAL 0/0 (proto_version '1', publication_names 'used')", options);
+  const writer = new Client(config);
+  await writer.connect();
+  await writer.query("UPDATE users SET name = name WHERE name = (SELECT min(name) FROM users)");
+  const output = new PgOutput();
+  const types: string[] = [];
+  for await (const message of stream) {
+    const { lsn, data, time, walEnd }: WalMessage = message;
+    const change: PgOutputMessage = output.decode(data);
+    types.push(change.type);
+    if (change.type === 'update') {
+      const relation: PgOutputRelation = change.relation;
+      const row: PgOutputRow = change.new;
+      assert.deepEqual([relation.name, typeof row.name], ['users', 'string']);
+    }
+    assert.ok(time instanceof Date && walEnd >= lsn && parseLsn(formatLsn(lsn)) === lsn);
+    if (change.type !== 'commit') continue;
+    stream.confirm(change.endLsn);
+    assert.equal(stream.confirmed, change.endLsn);
+    break;
+  }
+  assert.deepEqual(types, ['begin', 'relation', 'update', 'commit']);
+  client.destroy();
+  await client.closed;
+  await writer.query("SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE slot_name = 'used'");
+  await writer.query('DROP PUBLICATION used');
+  await writer.end();
+}
+
+export default async function use(config: Config & { host: string; port: number }): Promise<void> {
+  const client = new Client(config);
+  await client.connect();
+  for (const part of [queries, blocks, streams, events, errors]) await part(client);
+  await client.end();
+  await life(config);
+  await replication(config);
+}
