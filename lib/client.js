@@ -1,11 +1,10 @@
 'use strict';
 
 const { setMaxListeners } = require('node:events');
-const config = require('./config');
-const { connect } = require('./connect');
 const { guard } = require('./deadlock');
 const { ConnectionError, UsageError } = require('./errors');
 const { Pipeline } = require('./pipeline');
+const rooms = require('./rooms');
 const { Scope } = require('./scope');
 const { Session } = require('./session');
 const { Statements } = require('./statements');
@@ -134,9 +133,9 @@ class Client extends Session {
     const abort = this.#connecting = new AbortController();
     const pipeline = this._pipeline;
     try {
-      const resolved = config.resolve(this.#config, port === undefined ? undefined : { port, host, ssl });
+      const resolved = rooms.config.resolve(this.#config, port === undefined ? undefined : { port, host, ssl });
       pipeline.statements.limit = resolved.statement_cache;
-      await connect(resolved, {
+      await rooms.connect.connect(resolved, {
         flight: () => pipeline.firstFlight(),
         ready: session => {
           if (this.#connecting === abort) return this.#open(session, resolved);

@@ -1,29 +1,28 @@
 'use strict';
 
-const { makeAbortable } = require('./abort');
-const { BatchRequest, BatchedQuery } = require('./batch');
-const { cachedQuery } = require('./cached-query');
-const { CopyInRequest } = require('./copy-in');
-const { Cursor } = require('./cursor');
 const { guard, leadInside, stayInside, watch } = require('./deadlock');
 const { loadDecoders } = require('./decode');
 const { UsageError } = require('./errors');
-const { receiverFor, watchOver } = require('./pass-through');
-const { Portal } = require('./portal');
+const rooms = require('./rooms');
 const { Scope } = require('./scope');
 const { checkOptions, NO_OPTIONS, NO_VALUES } = require('./query-options');
 const { QueryRequest } = require('./query-request');
 const { CloseRequest, SyncRequest, callerOf } = require('./request');
 const { RowReader } = require('./row-reader');
-const { SimpleQueryRequest } = require('./simple-query');
 const { isCopyIn } = require('./statements');
-const { StreamedRequest, hasStreamed } = require('./streamed-query');
 const { StreamingSession } = require('./streaming-session');
-const { transaction } = require('./transaction');
-const { checkText, checkValues } = require('./writer');
+const { checkText, checkValues, hasStreamed } = require('./writer');
 
 const BATCH_SIZE = 1000;
 const COPY_BUFFER = 1 << 20;
+
+/** What takes a result: a new reader, or what the caller gave. */
+function receiverOf(stream) { return stream === undefined ? new RowReader() : rooms.passThrough.receiverFor(stream); }
+
+/** @returns {Promise} that of a result; it rejects with the error of the stream that the caller gave, too */
+function watchOver(stream, receiver, promise) {
+  return stream === undefined ? promise : rooms.passThrough.watchOver(receiver, promise);
+}
 
 /**
  * What can be asked of the server, on a connection or inside a transaction block: the base of Client and of the
@@ -59,15 +58,15 @@ class Session extends StreamingSession {
       const options = typeof format === 'object' && format !== null ? format : undefined;
       if (options !== undefined) ({ format = 0, cache = true, stream } = options);
       if (options !== undefined || (format !== 0 && format !== 1)) checkOptions(options || { format });
-      const receiver = receiverFor(stream);
-      if (options !== undefined && options.response_cache !== undefined) return cachedQuery(this, text, values, options);
+      const receiver = receiverOf(stream);
+      if (options !== undefined && options.response_cache !== undefined) return rooms.cachedQuery.cachedQuery(this, text, values, options);
       if (typeof text === 'string' && isCopyIn(text)) return this._copyIn(text, values, receiver, options);
       const paramTypes = options && options.paramTypes;
       const request = hasStreamed(values)
-        ? new StreamedRequest(this._pipeline, text, values, format, cache, paramTypes, receiver)
+        ? new rooms.streamedQuery.StreamedRequest(this._pipeline, text, values, format, cache, paramTypes, receiver)
         : new QueryRequest(text, values, format, cache, paramTypes, receiver);
       if (options === undefined && stream === undefined) return this._pipeline.submit(request, this._scope);
-      const promise = watchOver(receiver, this._submit(request, options));
+      const promise = watchOver(stream, receiver, this._submit(request, options));
       return options !== undefined && options.decode ? loadDecoders(receiver, options.decode, promise) : promise;
     } catch (error) {
       return Promise.reject(error);
@@ -83,7 +82,7 @@ class Session extends StreamingSession {
    * @see https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-SIMPLE-QUERY
    */
   simpleQuery(text, options) {
-    return this._try(() => this._submit(new SimpleQueryRequest(text), options));
+    return this._try(() => this._submit(new rooms.simpleQuery.SimpleQueryRequest(text), options));
   }
 
   /**
@@ -97,7 +96,7 @@ class Session extends StreamingSession {
     return this._try(() => {
       if (!Array.isArray(queries)) throw new TypeError('batch takes an array of [text, values, options]');
       const decoding = [];
-      const receivers = [];
+      const streams = [];
       const requests = Array.from(queries, (query, index) => {
         try {
           if (typeof query === 'string') query = [query];
@@ -107,16 +106,16 @@ class Session extends StreamingSession {
           checkOptions(each);
           checkText(text, 'text');
           if (isCopyIn(text)) throw new TypeError('COPY FROM STDIN cannot be part of a batch');
-          const receiver = receiverFor(stream);
+          const receiver = receiverOf(stream);
           if (decode) decoding.push([receiver, decode]);
-          if (stream !== undefined) receivers.push(receiver);
-          return new BatchedQuery(text, values, format, cache, paramTypes, receiver);
+          if (stream !== undefined) streams.push([stream, receiver]);
+          return new rooms.batch.BatchedQuery(text, values, format, cache, paramTypes, receiver);
         } catch (error) {
           throw Object.assign(error, { index, message: `queries[${index}]: ${error.message}` });
         }
       });
-      const promise = receivers.reduce((last, receiver) => watchOver(receiver, last),
-        this._submit(new BatchRequest(requests), options));
+      const promise = streams.reduce((last, [stream, receiver]) => watchOver(stream, receiver, last),
+        this._submit(new rooms.batch.BatchRequest(requests), options));
       return decoding.reduce((last, [receiver, decode]) => loadDecoders(receiver, decode, last), promise);
     });
   }
@@ -134,7 +133,7 @@ class Session extends StreamingSession {
       const depth = this._depth === undefined ? 0 : this._depth + 1;
       const scope = new Scope(this._scope, depth === 0 ? 'the transaction' : 'the savepoint');
       const tx = new Transaction(this, scope, depth);
-      const promise = transaction(this._pipeline, tx, scope, depth, work, options);
+      const promise = rooms.transaction.transaction(this._pipeline, tx, scope, depth, work, options);
       return guard(promise, this._scope, error => {
         this._pipeline.leave(scope);
         scope.onlost(error);
@@ -159,19 +158,19 @@ class Session extends StreamingSession {
     }
     checkText(text, 'text');
     checkValues(values);
-    return new Cursor(() => {
+    return new rooms.cursor.Cursor(() => {
       this._check();
       return this._openPortal(text, values, format, cache, paramTypes);
     }, {
       batchSize,
-      prepare: request => makeAbortable(request, this._pipeline, { signal }, () => this._cancel()),
+      prepare: request => this._limit(request, { signal }),
       decode
     });
   }
 
   _openPortal(text, values, format, cache, paramTypes) {
     const name = this._depth === undefined ? '' : `c${this._depth}_${++this._portals}`;
-    return new Portal(this._pipeline, this._scope, { text, values, format, cache, paramTypes }, name);
+    return new rooms.portal.Portal(this._pipeline, this._scope, { text, values, format, cache, paramTypes }, name);
   }
 
   /**
@@ -206,8 +205,8 @@ class Session extends StreamingSession {
       }
       if (this._portal === null) throw new UsageError('no query is open: startQuery begins one', '34000');
       stayInside();
-      const receiver = receiverFor(stream);
-      const promise = watchOver(receiver, this._portal.fetch(maxCount, receiver, callerOf(this.getResults)));
+      const receiver = receiverOf(stream);
+      const promise = watchOver(stream, receiver, this._portal.fetch(maxCount, receiver, callerOf(this.getResults)));
       return this._portal.inBlock ? promise : leadInside(promise, this._portal.scope);
     });
   }
@@ -240,7 +239,7 @@ class Session extends StreamingSession {
 
   _copyIn(text, values, receiver, options) {
     const scope = new Scope(this._scope, 'the COPY FROM STDIN');
-    const request = new CopyInRequest(this._pipeline, scope, text, values, receiver);
+    const request = new rooms.copyIn.CopyInRequest(this._pipeline, scope, text, values, receiver);
     request.caller = callerOf(this.query);
     request.oncopy = () => {
       try {
@@ -250,7 +249,7 @@ class Session extends StreamingSession {
         request.end(new RowReader(), error.message).catch(() => {}); // nobody can end it any more
       }
     };
-    if (options !== undefined) makeAbortable(request, this._pipeline, options, () => this._cancel());
+    this._limit(request, options);
     this._pipeline.enter(scope);
     watch(scope);
     return leadInside(this._pipeline.submit(request, scope), scope);

@@ -2,24 +2,13 @@
 
 const { QueryRequest } = require('./query-request');
 const { int32 } = require('./row-parser');
+const { isStreamed } = require('./writer');
 
 /** How many bytes may wait for the system to take them, and how many are written at a time. */
 const WAITING = 262144;
 const PIECE = 65536;
 const ZEROS = Buffer.alloc(PIECE);
 const PLACE = Buffer.alloc(0);
-
-/** Whether a parameter value is one that comes from a stream. */
-function isStreamed(value) {
-  return typeof value === 'object' && value !== null && value.stream !== undefined && !(value instanceof Uint8Array);
-}
-
-/** Whether one of the values comes from a stream. */
-function hasStreamed(values) {
-  if (!Array.isArray(values)) return false;
-  for (let i = 0; i < values.length; i++) if (isStreamed(values[i])) return true;
-  return false;
-}
 
 /** @throws {TypeError|RangeError} for a value that says it is streamed, and cannot be */
 function checkStreamed({ stream, length, format = 1 }, index) {
@@ -162,4 +151,4 @@ class StreamedRequest extends QueryRequest {
   retry() { return false; }
 }
 
-module.exports = { StreamedRequest, hasStreamed };
+module.exports = { StreamedRequest };

@@ -1,15 +1,8 @@
 'use strict';
 
 const { EventEmitter } = require('node:events');
-const { makeAbortable } = require('./abort');
-const { cachedToSink } = require('./cached-query');
-const { CopyFrom, CopyTo } = require('./copy-stream');
-const { respond } = require('./http');
-const { listen } = require('./listen');
 const { checkOptions, NO_OPTIONS, NO_VALUES } = require('./query-options');
-const { queryTo } = require('./query-to');
-const { CopyBoth } = require('./replication');
-const { Sink } = require('./sink');
+const rooms = require('./rooms');
 
 /** What a session can do by streams: the base of Session. */
 class StreamingSession extends EventEmitter {
@@ -26,8 +19,14 @@ class StreamingSession extends EventEmitter {
     }
   }
 
+  /** Lets a signal or a time limit among the options cancel a request. */
+  _limit(request, options) {
+    if (options === undefined || (options.signal === undefined && options.statement_timeout === undefined)) return;
+    rooms.abort.makeAbortable(request, this._pipeline, options, () => this._cancel());
+  }
+
   _submit(request, options) {
-    if (options !== undefined) makeAbortable(request, this._pipeline, options, () => this._cancel());
+    this._limit(request, options);
     return this._pipeline.submit(request, this._scope);
   }
 
@@ -60,8 +59,8 @@ class StreamingSession extends EventEmitter {
   queryTo(target, text, values = NO_VALUES, options = NO_OPTIONS) {
     return this._try(() => {
       checkOptions(options);
-      if (options.response_cache !== undefined) return cachedToSink(this, new Sink(target), text, values, options);
-      return queryTo(this, target, text, values, options);
+      if (options.response_cache === undefined) return rooms.queryTo.queryTo(this, target, text, values, options);
+      return rooms.cachedQuery.cachedToSink(this, new rooms.sink.Sink(target), text, values, options);
     });
   }
 
@@ -83,7 +82,7 @@ class StreamingSession extends EventEmitter {
   respond(request, response, text, values = NO_VALUES, options = NO_OPTIONS) {
     return this._try(() => {
       checkOptions(options);
-      return respond(this, request, response, text, values, options);
+      return rooms.http.respond(this, request, response, text, values, options);
     });
   }
 
@@ -101,7 +100,7 @@ class StreamingSession extends EventEmitter {
    */
   copyTo(text, options) {
     this._check();
-    return new CopyTo(this, text, options);
+    return new rooms.copyStream.CopyTo(this, text, options);
   }
 
   /**
@@ -118,7 +117,7 @@ class StreamingSession extends EventEmitter {
    */
   copyFrom(text, options) {
     this._check();
-    return new CopyFrom(this, text, options);
+    return new rooms.copyStream.CopyFrom(this, text, options);
   }
 
   /**
@@ -136,7 +135,7 @@ class StreamingSession extends EventEmitter {
    */
   copyBoth(text, options) {
     this._check();
-    return new CopyBoth(this, text, options);
+    return new rooms.replication.CopyBoth(this, text, options);
   }
 
   /**
@@ -151,7 +150,7 @@ class StreamingSession extends EventEmitter {
    */
   listen(channel, options) {
     this._check();
-    return listen(this, channel, options);
+    return rooms.listen.listen(this, channel, options);
   }
 }
 

@@ -49,6 +49,18 @@ function snapshot(values) {
   return Array.from(values, value => value instanceof Uint8Array ? Buffer.from(value) : value);
 }
 
+/** Whether a parameter value is one that comes from a stream. */
+function isStreamed(value) {
+  return typeof value === 'object' && value !== null && value.stream !== undefined && !(value instanceof Uint8Array);
+}
+
+/** Whether one of the values comes from a stream. */
+function hasStreamed(values) {
+  if (!Array.isArray(values)) return false;
+  for (let i = 0; i < values.length; i++) if (isStreamed(values[i])) return true;
+  return false;
+}
+
 function wrongValue(value, index) {
   return new TypeError(`values[${index}] is of type ${kindOf(value)}; a value is a string, Buffer, Uint8Array, ` +
     'number, bigint, boolean, null or undefined');
@@ -310,4 +322,4 @@ class MessageWriter {
   }
 }
 
-module.exports = { MessageWriter, snapshot, checkEach, checkText, checkValues };
+module.exports = { MessageWriter, snapshot, isStreamed, hasStreamed, checkEach, checkText, checkValues };
