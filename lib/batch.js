@@ -8,7 +8,7 @@ const { QueryRequest } = require('./query-request');
 class BatchedQuery extends QueryRequest {
   encode(writer, statements) {
     this._bind(writer, statements);
-    writer.execute('', 0);
+    writer.executeAll();
   }
 }
 

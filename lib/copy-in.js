@@ -45,7 +45,7 @@ class CopyInRequest extends QueryRequest {
 
   encode(writer, statements) {
     this._bind(writer, statements);
-    writer.execute('', 0);
+    writer.executeAll();
     writer.flush();
   }
 

@@ -1,6 +1,7 @@
 'use strict';
 
 const { protocolError } = require('./errors');
+const { reading } = require('./slab');
 
 const DATA_ROW = 68; // D
 const COPY_DATA = 100; // d
@@ -49,6 +50,7 @@ class FrameReader {
    */
   push(chunk, length = chunk.length) {
     let pos = 0;
+    reading(chunk, length);
     if (this._left > 0) pos = this._part(chunk, 0, length);
     else if (this._held !== null) pos = this._complete(chunk, length);
     while (length - pos >= 5 && !this.stopped) {

@@ -4,14 +4,9 @@ const { protocolError } = require('./errors');
 const { decodeCommandComplete, decodeCopyResponse } = require('./messages');
 const { decodingClass } = require('./decode');
 const { RowParser, int32 } = require('./row-parser');
+const { keep } = require('./slab');
 
 const inspect = Symbol.for('nodejs.util.inspect.custom');
-
-// The bytes of small results share slabs: memory of their own costs more than the rest of a query. A slab is
-// small, so that one result that is kept for long holds little else in memory.
-const SLAB = 4096;
-let slab = Buffer.allocUnsafeSlow(SLAB);
-let used = 0;
 
 /**
  * The default receiver of a result: keeps the rows' bytes as they came, and makes row objects of them when
@@ -92,22 +87,9 @@ class RowReader {
    */
   receiveData(buf, start, end, count, owned) {
     if (!owned) {
-      const length = end - start;
-      if (length > SLAB / 4) {
-        const copy = Buffer.allocUnsafeSlow(length);
-        buf.copy(copy, 0, start, end);
-        buf = copy;
-        start = 0;
-      } else {
-        if (used + length > SLAB) {
-          slab = Buffer.allocUnsafeSlow(SLAB);
-          used = 0;
-        }
-        buf.copy(slab, used, start, end);
-        buf = slab;
-        start = used;
-        used += length;
-      }
+      const kept = keep(buf, start, end);
+      buf = kept.buf;
+      start = kept.start;
     }
     if (this._buffer === null) {
       this._buffer = buf;

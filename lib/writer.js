@@ -291,6 +291,15 @@ class MessageWriter {
     this.length += 15;
   }
 
+  /** Execute of the unnamed portal to its end. */
+  executeAll() {
+    this._reserve(10);
+    const { buffer } = this;
+    let off = this.length;
+    for (let i = 0; i < 10; i++) buffer[off++] = EXECUTE_SYNC[i];
+    this.length = off;
+  }
+
   /** Execute: at most `maxRows` rows, 0 for all. */
   execute(portal, maxRows) {
     const start = this._begin(69, portal.length + 5);
