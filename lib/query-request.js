@@ -59,12 +59,6 @@ class QueryRequest extends Request {
     this.receiver = receiver;
     this.statement = null;
     this.stage = PARSING;
-    /** Whether this request carries its statement's Parse. */
-    this.parsing = false;
-    this.evicted = undefined;
-    /** Whether it failed of its statement, before anything was done. */
-    this.stale = false;
-    this.retried = false;
   }
 
   snapshot() {
@@ -85,9 +79,12 @@ class QueryRequest extends Request {
     if (typeof this.text !== 'string') checkText(this.text, 'text');
     const statement = this.statement = statements.get(this.text, this.paramTypes, this.cache);
     this.stage = PARSING;
-    this.parsing = !statement.sent;
-    this.evicted = undefined;
-    if (this.parsing) {
+    if (this.parsing) { // it is sent again
+      this.parsing = false;
+      this.evicted = undefined;
+    }
+    if (!statement.sent) {
+      this.parsing = true;
       checkText(this.text, 'text');
       checkEach(values); // so that nothing is wrong with them once the cache has changed
       this.evicted = prepare(writer, statements, statement);
@@ -223,8 +220,17 @@ class QueryRequest extends Request {
   result() { return this.receiver.target || this.receiver; }
 }
 
-/** Whether the values are what they were when they were sent. */
-QueryRequest.prototype.kept = true;
+Object.assign(QueryRequest.prototype, {
+  /** Whether this request carries its statement's Parse. */
+  parsing: false,
+  /** @type {Statement|undefined} that it closes */
+  evicted: undefined,
+  /** Whether it failed of its statement, before anything was done. */
+  stale: false,
+  retried: false,
+  /** Whether the values are what they were when they were sent. */
+  kept: true
+});
 
 /**
  * 26000: the prepared statement does not exist; 0A000 of RevalidateCachedQuery: a cached plan must not change

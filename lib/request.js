@@ -55,16 +55,6 @@ class Request {
     this.settled = false;
     /** Whether the server has said all about it but ReadyForQuery. */
     this.done = false;
-    /** @type {Error|undefined} what to reject with at ReadyForQuery */
-    this.error = undefined;
-    /** Set where nothing may be sent behind it until it is over: a request that can be cancelled. */
-    this.fenced = false;
-    /** Whether a CancelRequest for it is under way. */
-    this.cancelling = false;
-    /** @type {(function|undefined)} called when its answer is the next one to come */
-    this.onhead = undefined;
-    /** @type {(function|undefined)} called when it is over for the caller */
-    this.onsettled = undefined;
   }
 
   /**
@@ -178,12 +168,25 @@ class Request {
   }
 }
 
-/** @type {{stack: string}|undefined} see callerOf */
-Request.prototype.caller = undefined;
-/** Whether it has no promise of its own. */
-Request.prototype.inBatch = false;
-/** Whether it has neither changed nor read anything, so that it does not matter when it is carried out. */
-Request.prototype.passive = false;
+// What few requests have is not in each of them: there may be a million.
+Object.assign(Request.prototype, {
+  /** @type {Error|undefined} what to reject with at ReadyForQuery */
+  error: undefined,
+  /** Set where nothing may be sent behind it until it is over: a request that can be cancelled. */
+  fenced: false,
+  /** Whether a CancelRequest for it is under way. */
+  cancelling: false,
+  /** @type {(function|undefined)} called when its answer is the next one to come */
+  onhead: undefined,
+  /** @type {(function|undefined)} called when it is over for the caller */
+  onsettled: undefined,
+  /** @type {{stack: string}|undefined} see callerOf */
+  caller: undefined,
+  /** Whether it has no promise of its own. */
+  inBatch: false,
+  /** Whether it has neither changed nor read anything, so that it does not matter when it is carried out. */
+  passive: false
+});
 
 /** A type byte for an error. */
 function describeType(type) {

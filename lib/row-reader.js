@@ -24,14 +24,10 @@ class RowReader {
     this.binary = 0;
     /** @type {RowParser|undefined} */
     this.rowParser = undefined;
-    /** How columns are decoded, see `query`. */
-    this.decode = undefined;
-    this._rows = undefined;
     // Runs of DataRow or CopyData messages not yet made rows: the first, and [buffer, offset, count, …] of others.
     this._buffer = null;
     this._offset = 0;
     this._count = 0;
-    this._more = undefined;
   }
 
   /** @type {Array} the rows; Buffers for COPY */
@@ -135,5 +131,12 @@ class RowReader {
     return `RowReader ${inspector({ cmd, oid, rowCount, rows }, options)}`;
   }
 }
+
+Object.assign(RowReader.prototype, {
+  /** How columns are decoded, see `query`. */
+  decode: undefined,
+  _rows: undefined,
+  _more: undefined
+});
 
 module.exports = { RowReader };
