@@ -27,7 +27,7 @@ function canceller(request, pipeline, cancel) {
       request.cancelling = false;
       pipeline.unfence(request);
       if (pipeline.head !== request) return;
-      setTimeout(cancelNow, pause).unref();
+      setTimeout(cancelNow, pause).unref?.();
       pause = Math.min(2 * pause, LONGEST);
     };
     cancel().then(taken, taken);

@@ -1,6 +1,6 @@
 'use strict';
 
-const crypto = require('node:crypto');
+const { Buffer, crypto } = require('#platform');
 const { ConnectionError, protocolError } = require('./errors');
 const { Scram } = require('./scram');
 

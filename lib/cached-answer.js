@@ -1,5 +1,6 @@
 'use strict';
 
+const { Buffer } = require('#platform');
 const { decodeCommandComplete } = require('./messages');
 const { RowParser, int32 } = require('./row-parser');
 

@@ -1,6 +1,7 @@
 'use strict';
 
-const { createHash } = require('node:crypto');
+const { Buffer } = require('#platform');
+const { createHash } = require('#platform').crypto;
 const { canceller, makeAbortable } = require('./abort');
 const { loadDecoders } = require('./decode');
 const { ConnectionError, UsageError } = require('./errors');

@@ -1,5 +1,6 @@
 'use strict';
 
+const { Buffer } = require('#platform');
 const { Attempt, failed } = require('./attempt');
 const { dial } = require('./dial');
 

@@ -1,6 +1,7 @@
 'use strict';
 
-const { setMaxListeners } = require('node:events');
+const { Buffer, process, setImmediate } = require('#platform');
+const { setMaxListeners } = require('#platform').events;
 const { guard } = require('./deadlock');
 const { ConnectionError, UsageError } = require('./errors');
 const { Pipeline } = require('./pipeline');

@@ -1,7 +1,6 @@
 'use strict';
 
-const os = require('node:os');
-const path = require('node:path');
+const { process, os, path } = require('#platform');
 const conninfo = require('./conninfo.js');
 const { hostList, defaultHost, socketPath, isLoopback } = require('./hosts.js');
 const { OPTIONS, ENCRYPTED, VERIFIED, isOption } = require('./options.js');

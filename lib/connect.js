@@ -1,5 +1,6 @@
 'use strict';
 
+const { Buffer } = require('#platform');
 const { Attempt, CONNECTING, HANDSHAKE } = require('./attempt');
 const { Authenticator } = require('./auth');
 const { sendCancel } = require('./cancel');

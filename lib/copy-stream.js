@@ -1,6 +1,7 @@
 'use strict';
 
-const { Readable, Writable } = require('node:stream');
+const { Buffer } = require('#platform');
+const { Readable, Writable } = require('#platform').stream;
 const { canceller } = require('./abort');
 const { CopyInRequest, reasonOf } = require('./copy-in');
 const { AbortError, UsageError } = require('./errors');

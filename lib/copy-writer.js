@@ -1,6 +1,7 @@
 'use strict';
 
-const { Transform } = require('node:stream');
+const { Buffer } = require('#platform');
+const { Transform } = require('#platform').stream;
 
 /** Rows are gathered to pieces of about this many bytes. */
 const PIECE = 65536;

@@ -1,6 +1,6 @@
 'use strict';
 
-const { Readable } = require('node:stream');
+const { Readable } = require('#platform').stream;
 
 /** The rows of a cursor as a Node stream. */
 class CursorReadable extends Readable {

@@ -1,6 +1,6 @@
 'use strict';
 
-const { AsyncLocalStorage } = require('node:async_hooks');
+const { AsyncLocalStorage } = require('#platform').async_hooks;
 const { UsageError } = require('./errors');
 
 /*

@@ -1,7 +1,6 @@
 'use strict';
 
-const net = require('node:net');
-const tls = require('node:tls');
+const { Buffer, net, tls } = require('#platform');
 const { failed, CONNECTING, HANDSHAKE } = require('./attempt');
 const { ConnectionError, protocolError } = require('./errors');
 const { tlsOptions } = require('./tls');

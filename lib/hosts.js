@@ -1,7 +1,6 @@
 'use strict';
 
-const fs = require('node:fs');
-const net = require('node:net');
+const { Buffer, process, fs, net } = require('#platform');
 const { integer, invalid } = require('./options.js');
 
 /** Where the servers are that a config names, and which of those are on this machine. */

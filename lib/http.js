@@ -1,7 +1,7 @@
 'use strict';
 
-const { pipeline } = require('node:stream');
-const zlib = require('node:zlib');
+const { Buffer, zlib } = require('#platform');
+const { pipeline } = require('#platform').stream;
 const { cachedToSink } = require('./cached-query');
 const { queryToSink } = require('./query-to');
 const { Sink } = require('./sink');

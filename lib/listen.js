@@ -1,5 +1,6 @@
 'use strict';
 
+const { Buffer } = require('#platform');
 const { UsageError } = require('./errors');
 const { checkText } = require('./writer');
 

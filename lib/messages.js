@@ -1,5 +1,6 @@
 'use strict';
 
+const { Buffer } = require('#platform');
 const { FIELDS, protocolError } = require('./errors');
 
 /*

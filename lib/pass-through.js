@@ -1,5 +1,6 @@
 'use strict';
 
+const { Buffer, process, setImmediate, clearImmediate } = require('#platform');
 const { decodeCommandComplete } = require('./messages');
 const { RowReader } = require('./row-reader');
 const { int32 } = require('./row-parser');

@@ -1,6 +1,6 @@
 'use strict';
 
-const fs = require('node:fs');
+const { process, fs } = require('#platform');
 const { defaultHost } = require('./hosts.js');
 
 const warned = new Set();

@@ -1,5 +1,6 @@
 'use strict';
 
+const { Buffer } = require('#platform');
 const { protocolError } = require('./errors');
 const { columnLength, int32 } = require('./row-parser');
 

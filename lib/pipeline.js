@@ -1,5 +1,6 @@
 'use strict';
 
+const { process } = require('#platform');
 const { guard, stayInside } = require('./deadlock');
 const { ConnectionError, PostgresError, UsageError, protocolError } = require('./errors');
 const { decodeFields, decodeNotification, decodeParameterStatus } = require('./messages');

@@ -1,5 +1,6 @@
 'use strict';
 
+const { Buffer } = require('#platform');
 const { PostgresError, protocolError } = require('./errors');
 const { Request, describeType } = require('./request');
 const { effectOf } = require('./settings');

@@ -1,5 +1,6 @@
 'use strict';
 
+const { Buffer } = require('#platform');
 const { canceller } = require('./abort');
 const { guard } = require('./deadlock');
 const { PostgresError, UsageError } = require('./errors');

@@ -1,6 +1,7 @@
 'use strict';
 
-const { Duplex } = require('node:stream');
+const { Buffer, setImmediate, clearImmediate } = require('#platform');
+const { Duplex } = require('#platform').stream;
 const { canceller } = require('./abort');
 const { AbortError, UsageError, protocolError } = require('./errors');
 const { Scope } = require('./scope');

@@ -15,9 +15,9 @@ async function raise(error, caller) {
   await undefined;
   await undefined;
   const { stack } = error;
-  Error.captureStackTrace(error, raise);
+  Error.captureStackTrace?.(error, raise); // of V8 and others, not of all
   if (!error.stack.includes('\n')) error.stack = stack; // nobody awaits
-  if (caller !== undefined) error.stack = caller.stack.replace(/^.*/, () => `${error.name}: ${error.message}`);
+  if (caller?.stack !== undefined) error.stack = caller.stack.replace(/^.*/, () => `${error.name}: ${error.message}`);
   throw error;
 }
 
@@ -33,7 +33,7 @@ function isOwn(error) {
  */
 function callerOf(hide) {
   const caller = {};
-  Error.captureStackTrace(caller, hide);
+  Error.captureStackTrace?.(caller, hide);
   return caller;
 }
 

@@ -1,6 +1,6 @@
 'use strict';
 
-const { EventEmitter } = require('node:events');
+const { EventEmitter } = require('#platform').events;
 
 /** What an answer takes in memory beside its bytes, its key and its tags, at most. */
 const OVERHEAD = 1024;

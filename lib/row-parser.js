@@ -1,5 +1,6 @@
 'use strict';
 
+const { Buffer } = require('#platform');
 const { protocolError } = require('./errors');
 
 const BUFFER = Symbol('buffer');

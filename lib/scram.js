@@ -1,7 +1,7 @@
 'use strict';
 
-const crypto = require('node:crypto');
-const { promisify } = require('node:util');
+const { Buffer, crypto } = require('#platform');
+const { promisify } = require('#platform').util;
 const { ConnectionError } = require('./errors');
 const { saslprep } = require('./saslprep');
 
@@ -28,7 +28,7 @@ const sha256 = data => crypto.createHash('sha256').update(data).digest();
  * once. They are found by a hash under a key of this process: the map holds no password in clear.
  */
 const keys = new Map();
-const keysSecret = crypto.randomBytes(32);
+let keysSecret; // made when it is needed: Workers have no random numbers while modules are loaded
 
 /**
  * Derives what a client and a server prove to each other they know (RFC 5802, section 3), off the event loop,
@@ -40,6 +40,7 @@ const keysSecret = crypto.randomBytes(32);
  */
 function deriveKeys(password, salt, iterations) {
   const what = JSON.stringify([password, salt.toString('base64'), iterations]);
+  keysSecret ??= crypto.randomBytes(32);
   const id = hmac(keysSecret, what).toString('base64');
   // What cannot be prepared is taken as it is, as PostgreSQL does.
   const derived = keys.get(id) ?? pbkdf2(saslprep(password) ?? password, salt, iterations, 32, 'sha256')

@@ -1,8 +1,6 @@
 'use strict';
 
-const fs = require('node:fs');
-const os = require('node:os');
-const path = require('node:path');
+const { process, fs, os, path } = require('#platform');
 
 /**
  * Where the usual packages of libpq look for the system's pg_service.conf: the directory is a setting

@@ -1,5 +1,6 @@
 'use strict';
 
+const { Buffer } = require('#platform');
 const { guard, leadInside, stayInside, watch } = require('./deadlock');
 const { loadDecoders } = require('./decode');
 const { UsageError } = require('./errors');

@@ -1,6 +1,6 @@
 'use strict';
 
-const { Writable, finished } = require('node:stream');
+const { Writable, finished } = require('#platform').stream;
 const { AbortError } = require('./errors');
 
 /** @type {WeakMap<Writable, Set<function>>} who is told of a stream's end; the stream has one listener for all */
@@ -65,7 +65,7 @@ function fromWeb(stream) {
 function isPlainResponse(target) {
   // By the time there is a response, the module has been loaded.
   return !!target && typeof target.assignSocket === 'function' &&
-    target.write === require('node:http').ServerResponse.prototype.write;
+    target.write === require('#platform').http.ServerResponse.prototype.write;
 }
 
 /** What a result's bytes are written to: any Node stream that is writable, or a WHATWG WritableStream. */

@@ -1,5 +1,6 @@
 'use strict';
 
+const { Buffer } = require('#platform');
 const { failed } = require('./attempt');
 const { PostgresError, protocolError } = require('./errors');
 const { decodeFields, decodeParameterStatus, stringEnd } = require('./messages');

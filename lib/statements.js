@@ -1,5 +1,6 @@
 'use strict';
 
+const { Buffer } = require('#platform');
 const { RowParser } = require('./row-parser');
 
 const NO_TYPES = [];

@@ -1,5 +1,6 @@
 'use strict';
 
+const { Buffer, process } = require('#platform');
 const { QueryRequest } = require('./query-request');
 const { int32 } = require('./row-parser');
 const { isStreamed } = require('./writer');

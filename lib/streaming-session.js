@@ -1,6 +1,6 @@
 'use strict';
 
-const { EventEmitter } = require('node:events');
+const { EventEmitter } = require('#platform').events;
 const { checkOptions, NO_OPTIONS, NO_VALUES } = require('./query-options');
 const rooms = require('./rooms');
 

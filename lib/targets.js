@@ -1,8 +1,6 @@
 'use strict';
 
-const crypto = require('node:crypto');
-const dns = require('node:dns');
-const net = require('node:net');
+const { crypto, dns, net } = require('#platform');
 const { isLoopback, socketPath } = require('./config');
 
 /**

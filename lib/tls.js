@@ -1,11 +1,6 @@
 'use strict';
 
-const crypto = require('node:crypto');
-const fs = require('node:fs');
-const net = require('node:net');
-const os = require('node:os');
-const path = require('node:path');
-const tls = require('node:tls');
+const { process, crypto, fs, net, os, path, tls } = require('#platform');
 const { failed } = require('./attempt');
 const { ConnectionError } = require('./errors');
 

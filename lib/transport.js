@@ -1,5 +1,7 @@
 'use strict';
 
+const { Buffer, setImmediate } = require('#platform');
+
 const CHUNK = 65536;
 /** Most chunks that are given back and wait to be used again. */
 const SPARE = 8;

@@ -1,6 +1,7 @@
 'use strict';
 
-const { createHash } = require('node:crypto');
+const { Buffer } = require('#platform');
+const { createHash } = require('#platform').crypto;
 
 /** Whole seconds of milliseconds, none below 0. */
 const seconds = time => Math.max(0, Math.floor(time / 1000));

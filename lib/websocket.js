@@ -1,6 +1,7 @@
 'use strict';
 
-const { EventEmitter } = require('node:events');
+const { Buffer } = require('#platform');
+const { EventEmitter } = require('#platform').events;
 const { failed } = require('./attempt');
 const { ConnectionError, protocolError } = require('./errors');
 const { isLoopback } = require('./hosts');

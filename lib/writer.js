@@ -1,5 +1,7 @@
 'use strict';
 
+const { Buffer } = require('#platform');
+
 const INITIAL = 65536;
 /** A value of more bytes is a large one. */
 const LARGE = 65536;

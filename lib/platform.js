@@ -1,0 +1,25 @@
+'use strict';
+
+/*
+ * All of Node.js that lib/ uses, loaded when it is asked for. Where a bundler builds for browsers, package.json's
+ * "imports" puts browser/platform.js in its stead.
+ */
+module.exports = {
+  Buffer,
+  process,
+  setImmediate,
+  clearImmediate,
+  get async_hooks() { return require('node:async_hooks'); },
+  get crypto() { return require('node:crypto'); },
+  get dns() { return require('node:dns'); },
+  get events() { return require('node:events'); },
+  get fs() { return require('node:fs'); },
+  get http() { return require('node:http'); },
+  get net() { return require('node:net'); },
+  get os() { return require('node:os'); },
+  get path() { return require('node:path'); },
+  get stream() { return require('node:stream'); },
+  get tls() { return require('node:tls'); },
+  get util() { return require('node:util'); },
+  get zlib() { return require('node:zlib'); }
+};

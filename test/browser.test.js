@@ -1,0 +1,427 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const crypto = require('node:crypto');
+const { EventEmitter, once } = require('node:events');
+const fs = require('node:fs');
+const http = require('node:http');
+const net = require('node:net');
+const path = require('node:path');
+const { promisify } = require('node:util');
+const { launchBrowser, skipUnless, startServer, startWebsockify } = require('pg-test-fixtures');
+const address = require('../lib/browser/address');
+const browserBuffer = require('../lib/browser/buffer').Buffer;
+const browserCrypto = require('../lib/browser/crypto');
+const browserEvents = require('../lib/browser/events');
+const platform = require('../lib/browser/platform');
+const node = require('../lib/platform');
+
+const ROOT = path.join(__dirname, '..');
+
+/** The bundle that somebody who uses the client in a page would get. */
+async function bundle() {
+  // The fixtures' own dependency.
+  const esbuild = require(require.resolve('esbuild', { paths: [path.dirname(require.resolve('pg-test-fixtures'))] }));
+  const { outputFiles: [{ text }], metafile: { inputs } } = await esbuild.build({
+    entryPoints: [path.join(ROOT, 'index.mjs')],
+    bundle: true, format: 'esm', platform: 'browser', minify: true, write: false, metafile: true, logLevel: 'silent'
+  });
+  return { text, inputs: Object.keys(inputs) };
+}
+
+describe('In the browser', () => {
+  describe('Buffer', () => {
+    const [Ours, Theirs] = [browserBuffer, Buffer];
+    const same = (one, two) => {
+      assert.ok(one instanceof Ours);
+      assert.deepEqual([...one], [...two]);
+    };
+    const TEXTS = ['', 'a', 'ab', 'abc', 'äöü€😀', '\ufeffbom', 'x'.repeat(20000), 'lone \ud800 half'];
+
+    it('makes and reads texts as that of Node', () => {
+      for (const text of TEXTS) {
+        same(Ours.from(text), Theirs.from(text));
+        assert.equal(Ours.byteLength(text), Theirs.byteLength(text));
+        assert.equal(Ours.from(text).toString(), Theirs.from(text).toString());
+        same(Ours.from(text.replace(/[^\0-\xff]/g, '?'), 'latin1'), Theirs.from(text.replace(/[^\0-\xff]/g, '?'), 'latin1'));
+        for (const encoding of ['utf8', 'latin1', 'hex', 'base64', 'base64url']) {
+          const shown = Theirs.from(text).toString(encoding);
+          assert.equal(Ours.from(text).toString(encoding), shown);
+          same(Ours.from(shown, encoding), Theirs.from(shown, encoding));
+          assert.equal(Ours.from(text).toString(encoding, 1, 5), Theirs.from(text).toString(encoding, 1, 5));
+        }
+        if (text.length > 1) {
+          assert.equal(Ours.from(text).latin1Slice(1, 2), Theirs.from(text).latin1Slice(1, 2));
+          assert.equal(Ours.from(text).utf8Slice(1, 2), Theirs.from(text).utf8Slice(1, 2));
+        }
+        const [one, two] = [Ours.alloc(20), Theirs.alloc(20)];
+        assert.equal(one.utf8Write(text, 3), two.utf8Write(text, 3));
+        same(one, two);
+        if (text.length < 10) {
+          assert.equal(one.write(text, 1), two.write(text, 1));
+          assert.equal(one.write('0aff', 5, 'hex'), two.write('0aff', 5, 'hex'));
+          same(one, two);
+        }
+      }
+      assert.throws(() => Ours.from('x', 'utf16le'), /unknown encoding/);
+    });
+
+    it('makes, joins, copies and compares bytes as that of Node', () => {
+      const bytes = new Uint8Array([1, 2, 3, 4, 250, 251]);
+      for (const make of [
+        B => B.from(bytes), B => B.from([1, 2, 300]), B => B.from(bytes.buffer, 1, 3), B => B.from(bytes.buffer),
+        B => B.alloc(3), B => B.alloc(3, 7), B => B.concat([bytes, B.from('x'), bytes]), B => B.from(bytes).subarray(2, 4),
+        B => B.from(bytes).slice(1), B => B.from(bytes).map(byte => byte + 10)
+      ]) same(make(Ours), make(Theirs));
+      assert.equal(Ours.from(bytes.buffer, 1, 3).buffer, bytes.buffer);
+      assert.notEqual(Ours.from(bytes).buffer, bytes.buffer);
+      assert.equal(Ours.allocUnsafe(5).length + Ours.allocUnsafeSlow(5).length, 10);
+      assert.ok(Ours.isBuffer(Ours.alloc(1)) && !Ours.isBuffer(bytes));
+      assert.equal(Ours.byteLength(bytes), 6);
+      for (const args of [[], [2], [2, 1], [2, 1, 3], [0, 4], [7], [8]]) {
+        const [one, two] = [Ours.alloc(8), Theirs.alloc(8)];
+        assert.equal(Ours.from(bytes).copy(one, ...args), Theirs.from(bytes).copy(two, ...args), String(args));
+        same(one, two);
+      }
+      assert.ok(Ours.from(bytes).equals(bytes));
+      assert.ok(!Ours.from(bytes).equals(bytes.subarray(1)) && !Ours.from('a').equals(Ours.from('b')));
+      assert.equal(Ours.from(bytes).indexOf(250, 1), 4);
+      assert.deepEqual(JSON.parse(JSON.stringify(Ours.from(bytes))), JSON.parse(JSON.stringify(Theirs.from(bytes))));
+    });
+
+    it('reads and writes numbers as that of Node, and not beyond its end', () => {
+      const random = crypto.randomBytes(64);
+      const view = Theirs.from(random).subarray(5); // not at the beginning of its memory
+      const ours = new Ours(view.buffer, view.byteOffset, view.length);
+      for (const name of ['UInt16BE', 'Int16BE', 'UInt32BE', 'Int32BE', 'BigUInt64BE', 'BigInt64BE', 'FloatBE', 'DoubleBE']) {
+        for (let off = 0; off < 40; off++) {
+          const value = view[`read${name}`](off);
+          assert.deepEqual(ours[`read${name}`](off), value);
+          if (Number.isNaN(value)) continue;
+          const [one, two] = [Ours.alloc(50), Theirs.alloc(50)];
+          assert.equal(one[`write${name}`](value, off), two[`write${name}`](value, off));
+          same(one, two);
+        }
+        assert.throws(() => ours[`read${name}`](view.length - 1), RangeError);
+        assert.throws(() => ours[`write${name}`](name.startsWith('Big') ? 0n : 0, view.length - 1), RangeError);
+      }
+      assert.equal(ours.readUInt8(3), view.readUInt8(3));
+      assert.equal(ours.readInt8(3), view.readInt8(3));
+      for (const length of [1, 2, 3, 4, 6]) assert.equal(ours.readUIntBE(2, length), view.readUIntBE(2, length));
+    });
+  });
+
+  describe('crypto', () => {
+    it('has digests as those of Node', () => {
+      for (let length = 0; length < 300; length++) {
+        const bytes = crypto.randomBytes(length);
+        for (const name of ['sha256', 'md5']) {
+          const expected = crypto.createHash(name).update('x').update(bytes).digest('hex');
+          assert.equal(browserCrypto.createHash(name).update('x').update(bytes).digest('hex'), expected);
+        }
+        const key = crypto.randomBytes(length % 150);
+        assert.deepEqual([...browserCrypto.createHmac('sha256', key).update(bytes).digest()],
+          [...crypto.createHmac('sha256', key).update(bytes).digest()]);
+      }
+    });
+
+    it('derives keys as Node, where the platform has what that needs', async () => {
+      const salt = crypto.randomBytes(16);
+      const expected = await promisify(crypto.pbkdf2)('pässword', salt, 4096, 32, 'sha256');
+      assert.deepEqual([...await browserCrypto.pbkdf2('pässword', salt, 4096, 32)], [...expected]);
+      const descriptor = Object.getOwnPropertyDescriptor(globalThis, 'crypto');
+      Object.defineProperty(globalThis, 'crypto', { value: {}, configurable: true });
+      try {
+        await assert.rejects(browserCrypto.pbkdf2('x', salt, 1, 32), /crypto.subtle.*only on https: pages and on localhost/);
+      } finally {
+        Object.defineProperty(globalThis, 'crypto', descriptor);
+      }
+    });
+
+    it('compares, and has random bytes and numbers', () => {
+      const [one, two] = [browserCrypto.randomBytes(32), browserCrypto.randomBytes(32)];
+      assert.equal(one.length, 32);
+      assert.ok(!browserCrypto.timingSafeEqual(one, two));
+      assert.ok(browserCrypto.timingSafeEqual(one, Buffer.from(one)));
+      const numbers = new Set(Array.from({ length: 1000 }, () => browserCrypto.randomInt(5)));
+      assert.deepEqual([...numbers].sort(), [0, 1, 2, 3, 4]);
+    });
+  });
+
+  it('has an EventEmitter that does what that of Node does', () => {
+    const logs = [EventEmitter, browserEvents.EventEmitter].map(Emitter => {
+      const log = [];
+      const emitter = new Emitter();
+      const [a, b] = ['a', 'b'].map(name => (...values) => log.push([name, ...values]));
+      emitter.on('x', a).addListener('x', b).once('x', a);
+      log.push(emitter.listenerCount('x'), emitter.emit('x', 1, 2), emitter.listenerCount('x'));
+      emitter.once('x', () => emitter.on('x', a)); // not called for the event that is going on
+      log.push(emitter.emit('x', 3), emitter.off('x', a).listenerCount('x'), emitter.listeners('x').length);
+      emitter.removeListener('x', a).removeListener('x', a).removeListener('x', b).removeListener('y', b);
+      log.push(emitter.emit('x', 4), emitter.setMaxListeners(5) === emitter);
+      const error = new Error('nobody listens');
+      try {
+        emitter.emit('error', error);
+      } catch (thrown) {
+        log.push(thrown === error);
+      }
+      emitter.on('x', a).on('y', b).removeAllListeners('x');
+      log.push(emitter.emit('x'), emitter.emit('y'));
+      emitter.removeAllListeners();
+      log.push(emitter.emit('y'));
+      assert.throws(() => emitter.on('x', 5), TypeError);
+      return log;
+    });
+    assert.deepEqual(logs[1], logs[0]);
+  });
+
+  it('tells addresses as Node does', () => {
+    const [ours, theirs] = [address, net].map(({ BlockList }) => {
+      const list = new BlockList();
+      list.addSubnet('127.0.0.0', 8);
+      list.addAddress('::1', 'ipv6');
+      return list;
+    });
+    for (const text of [
+      '127.0.0.1', '127.255.0.9', '128.0.0.1', '1.2.3', '1.2.3.256', '01.2.3.4', '1.2.3.4.5', 'localhost', '', '::1', '::',
+      '0:0:0:0:0:0:0:1', '::2', 'fe80::1', 'fe80::1%eth0', '1::2::3', '::ffff:127.0.0.1', ':1', 'a:b', '[::1]', 'x.y:80'
+    ]) {
+      const family = net.isIP(text);
+      assert.equal(address.isIP(text), family, text);
+      // Node takes the IPv4 address out of an IPv6 one; no browser connects to such.
+      if (family !== 0 && !text.includes('%') && !text.includes('ffff')) {
+        assert.equal(ours.check(text, `ipv${family}`), theirs.check(text, `ipv${family}`), text);
+      }
+    }
+  });
+
+  it('has all that Node has for the client, and says what it lacks', () => {
+    for (const name in node) assert.ok(platform[name] !== undefined, name);
+    // Every member that a file of lib takes from the platform is there.
+    for (const file of fs.readdirSync(path.join(ROOT, 'lib')).filter(name => /^(?!tls|platform)\w.*\.js$/.test(name))) {
+      const text = fs.readFileSync(path.join(ROOT, 'lib', file), 'utf8').replace(/\/\*[^]*?\*\//g, '');
+      for (const [, module, member] of text.matchAll(/\b(crypto|dns|fs|net|os|path|tls|process)\.(\w+)/g)) {
+        if (text.includes(`require('#platform')`) && new RegExp(`\\{[^}]*\\b${module}\\b[^}]*\\} = require`).test(text)) {
+          assert.ok(member in platform[module], `${file}: ${module}.${member}`);
+        }
+      }
+    }
+    for (const use of [
+      () => platform.net.connect(), () => platform.dns.lookup(), () => new platform.stream.Readable(),
+      () => platform.fs.readFileSync(), () => platform.os.userInfo()
+    ]) assert.throws(use, { name: 'UsageError', code: '0A000', message: /there (is|are) no .* on this platform/ });
+  });
+
+  describe('the client, bundled for Chromium, through websockify', function () {
+    let server;
+    let proxy;
+    let web;
+    let browser;
+    let page;
+
+    before(async function () {
+      skipUnless(this, 'chromium', 'websockify');
+      const { text, inputs } = await bundle();
+      assert.ok(inputs.includes('lib/browser/platform.js') && !inputs.includes('lib/platform.js'));
+      server = await startServer({
+        sample: 1000,
+        users: {
+          scram: { password: 'pässword' }, cleartext: { password: 'secret' }, md5: { password: 'secret', encryption: 'md5' }
+        },
+        hba: [
+          'local all all trust', 'host all fixtures all trust', 'host all cleartext all password', 'host all md5 all md5',
+          'host all scram all scram-sha-256'
+        ]
+      });
+      proxy = await startWebsockify({ target: server });
+      const files = {
+        '/': ['text/html', '<!doctype html><title>test</title>'],
+        '/quickgres.js': ['text/javascript', text],
+        '/worker.js': ['text/javascript', `import { Client } from '/quickgres.js';
+          onmessage = async ({ data: config }) => {
+            const client = new Client(config);
+            client.connect().catch(() => {});
+            try {
+              postMessage((await client.query('SELECT count(*) AS n FROM users')).rows[0].n);
+              await client.end();
+            } catch (error) {
+              postMessage(String(error));
+            }
+          };`]
+      };
+      web = http.createServer((request, response) => {
+        const file = files[request.url] ?? ['text/plain', 'not found'];
+        response.writeHead(files[request.url] ? 200 : 404, { 'content-type': file[0] });
+        response.end(file[1]);
+      }).listen(0, '127.0.0.1');
+      await once(web, 'listening');
+      browser = await launchBrowser();
+      page = await browser.newPage();
+      await page.goto(`http://localhost:${web.address().port}/`);
+    });
+
+    after(async () => {
+      await browser?.close();
+      web?.close();
+      await proxy?.stop();
+      await server?.stop();
+    });
+
+    const config = more => ({
+      host: server.host, port: server.port, database: server.database, user: 'scram', password: 'pässword',
+      websocket: proxy.url, ...more
+    });
+
+    it('authenticates by SCRAM, MD5 and cleartext, and refuses what it must', async () => {
+      const ask = given => page.evaluate(async config => {
+        const { Client } = await import('/quickgres.js');
+        const client = new Client(config);
+        try {
+          await client.connect();
+          const { rows } = await client.query('SELECT current_user AS name');
+          await client.end();
+          return [rows[0].name, client.serverParameters.server_encoding];
+        } catch (error) {
+          return `${error.name} ${error.code} ${error.message}`;
+        }
+      }, given);
+      assert.deepEqual(await ask(config()), ['scram', 'UTF8']);
+      assert.deepEqual(await ask(config({ require_auth: 'scram-sha-256' })), ['scram', 'UTF8']);
+      assert.deepEqual(await ask(config({ user: 'cleartext', password: 'secret' })), ['cleartext', 'UTF8']);
+      assert.deepEqual(await ask(config({ user: 'md5', password: 'secret' })), ['md5', 'UTF8']);
+      assert.match(await ask(config({ password: 'wrong' })), /^PostgresError 28P01/);
+      assert.match(await ask(config({ require_auth: 'md5' })), /^ConnectionError 28000 .*asks for scram-sha-256/);
+      assert.match(await ask(config({ sslmode: 'require' })), /^ConnectionError 08001 .*needs a URL that begins with wss:/);
+      assert.match(await ask(config({ websocket: undefined })), /no TCP, but WebSockets \(the option websocket\)/);
+      assert.match(await ask(config({ user: undefined })), /^TypeError undefined user must be given/);
+      assert.match(await ask(config({ websocket: 'ws://localhost:9/' })), /^ConnectionError 08001 .*could not be opened/);
+    });
+
+    it('runs queries, errors, batches, transactions, cursors, notifications; decodes', async () => {
+      const seen = await page.evaluate(async config => {
+        const { Client } = await import('/quickgres.js');
+        const client = new Client(config);
+        const connected = client.connect();
+        const seen = {};
+        const sums = Array.from({ length: 300 }, async (_, i) => {
+          return Number((await client.query('SELECT $1::int + 1 AS n', [i])).rows[0].n);
+        });
+        seen.sum = (await Promise.all(sums)).reduce((a, b) => a + b);
+        await connected;
+        const { rows: [row] } = await client.query("SELECT 'ä€😀' AS text, NULL AS nothing, $1::bytea AS bytes",
+          [new Uint8Array([0, 255])]);
+        seen.row = row.toObject();
+        const { rows: [binary] } = await client.query('SELECT $1::bytea AS bytes', [new Uint8Array([0, 255])], { format: 1 });
+        seen.binary = [...binary.bytes];
+        const { rows: [decoded] } = await client.query("SELECT 1 AS one, true AS yes, ARRAY[1, 2] AS list, '{\"a\": 1}'::json AS json",
+          [], { decode: true });
+        seen.decoded = decoded.toObject();
+        const large = 'x'.repeat(3000000);
+        seen.large = (await client.query('SELECT $1::text AS back', [large])).rows[0].back === large;
+        seen.many = (await client.query('SELECT id, name FROM users CROSS JOIN generate_series(1, 100)')).rows
+          .filter(({ id, name }) => id.length === 36 && name.length > 0).length;
+        const error = await client.query('SELECT 1 / 0').catch(error => error);
+        seen.error = [error.name, error.code, error.message];
+        const failed = await client.batch([['SELECT 1'], ['SELECT 1 / 0']]).catch(error => error);
+        seen.batch = [failed.code, failed.index];
+        seen.back = await client.transaction(async tx => {
+          await tx.query('CREATE TEMP TABLE t (n int)');
+          await tx.transaction(async inner => {
+            await inner.query('INSERT INTO t VALUES (1)');
+            throw new Error('no');
+          }).catch(() => {});
+          await tx.query('INSERT INTO t VALUES (2)');
+          return (await tx.query('SELECT n FROM t')).rows.map(({ n }) => n);
+        });
+        let count = 0;
+        for await (const { id } of client.cursor('SELECT generate_series(1, 1000) AS id', [], { batchSize: 100 })) {
+          if (Number(id) !== ++count) throw new Error('order');
+          if (count === 250) break;
+        }
+        seen.cursor = count;
+        const news = client.listen('news');
+        await news.ready;
+        await client.query("NOTIFY news, 'hello'");
+        for await (const { payload } of news) {
+          seen.news = payload;
+          break;
+        }
+        const none = await Promise.resolve().then(() => client.copyTo('COPY users TO STDOUT')).catch(error => error);
+        seen.none = [none.name, none.code, none.message];
+        seen.after = (await client.query('SELECT 1 AS n')).rows[0].n;
+        await client.end();
+        seen.closed = await client.closed;
+        seen.globals = [typeof Buffer, typeof process];
+        return seen;
+      }, config());
+      assert.deepEqual(seen, {
+        sum: 45150,
+        row: { text: 'ä€😀', nothing: null, bytes: '\\x00ff' },
+        binary: [0, 255],
+        decoded: { one: 1, yes: true, list: [1, 2], json: { a: 1 } },
+        large: true,
+        many: 100000,
+        error: ['PostgresError', '22012', 'division by zero'],
+        batch: ['22012', 1],
+        back: ['2'],
+        cursor: 250,
+        news: 'hello',
+        none: ['UsageError', '0A000', 'there are no streams of Node.js, which this needs, on this platform'],
+        after: '1',
+        closed: undefined,
+        globals: ['undefined', 'undefined']
+      });
+    });
+
+    it('cancels exactly one query, and whatever runs', async () => {
+      const seen = await page.evaluate(async config => {
+        const { Client } = await import('/quickgres.js');
+        const client = new Client(config);
+        await client.connect();
+        const controller = new AbortController();
+        const sleeping = client.query('SELECT pg_sleep(600)', [], { signal: controller.signal }).catch(error => error.name);
+        const next = client.query('SELECT 1 AS n');
+        setTimeout(() => controller.abort(), 100);
+        const seen = [await sleeping, (await next).rows[0].n];
+        const limited = client.query('SELECT pg_sleep(600)', [], { statement_timeout: 100 });
+        seen.push(await limited.catch(error => error.code));
+        const other = client.query('SELECT pg_sleep(600)').catch(error => error.code);
+        await new Promise(resolve => setTimeout(resolve, 100));
+        await client.cancel();
+        seen.push(await other);
+        await client.end();
+        return seen;
+      }, config());
+      assert.deepEqual(seen, ['AbortError', '1', '57014', '57014']);
+    });
+
+    it('works in a Web Worker', async () => {
+      const answer = await page.evaluate(config => new Promise(resolve => {
+        const worker = new Worker('/worker.js', { type: 'module' });
+        worker.onmessage = event => resolve(event.data);
+        worker.onerror = event => resolve(event.message);
+        worker.postMessage(config);
+      }), config());
+      assert.equal(answer, '1000');
+    });
+
+    it('settles everything when the proxy dies', async () => {
+      const own = await startWebsockify({ target: server });
+      await page.evaluate(async config => {
+        const { Client } = await import('/quickgres.js');
+        const client = new Client(config);
+        await client.connect();
+        const asked = [client.query('SELECT pg_sleep(600)'), client.query('SELECT 1'), client.transaction(tx => tx.query('SELECT 1'))];
+        globalThis.settled = Promise.allSettled([...asked, client.closed, client.end()]);
+      }, config({ websocket: own.url }));
+      await own.stop();
+      const seen = await page.evaluate(async () => {
+        return (await globalThis.settled).map(({ status, reason, value }) => [status, (reason ?? value)?.name]);
+      });
+      assert.deepEqual(seen, [
+        ['rejected', 'ConnectionError'], ['rejected', 'ConnectionError'], ['rejected', 'ConnectionError'],
+        ['fulfilled', 'ConnectionError'], ['fulfilled', undefined]
+      ]);
+    });
+  });
+});
