@@ -1,6 +1,5 @@
 'use strict';
 
-const { Buffer } = require('#platform');
 const { protocolError } = require('./errors');
 const { decodeCommandComplete, decodeCopyResponse } = require('./messages');
 const { decodingClass } = require('./decode');

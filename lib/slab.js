@@ -1,5 +1,7 @@
 'use strict';
 
+const { Buffer } = require('#platform');
+
 /*
  * Memory for the bytes of small results, which arrive in memory that is used again for the next read. Memory of
  * its own would cost a result more than all the rest of a query does; so they share slabs. A slab is small, so that

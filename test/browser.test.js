@@ -197,13 +197,18 @@ describe('In the browser', () => {
 
   it('has all that Node has for the client, and says what it lacks', () => {
     for (const name in node) assert.ok(platform[name] !== undefined, name);
-    // Every member that a file of lib takes from the platform is there.
-    for (const file of fs.readdirSync(path.join(ROOT, 'lib')).filter(name => /^(?!tls|platform)\w.*\.js$/.test(name))) {
-      const text = fs.readFileSync(path.join(ROOT, 'lib', file), 'utf8').replace(/\/\*[^]*?\*\//g, '');
-      for (const [, module, member] of text.matchAll(/\b(crypto|dns|fs|net|os|path|tls|process)\.(\w+)/g)) {
-        if (text.includes(`require('#platform')`) && new RegExp(`\\{[^}]*\\b${module}\\b[^}]*\\} = require`).test(text)) {
-          assert.ok(member in platform[module], `${file}: ${module}.${member}`);
-        }
+    for (const file of fs.readdirSync(path.join(ROOT, 'lib')).filter(name => name.endsWith('.js') && name !== 'platform.js')) {
+      const text = fs.readFileSync(path.join(ROOT, 'lib', file), 'utf8').replace(/\/\*[^]*?\*\/|\/\/.*/g, '');
+      assert.doesNotMatch(text, /require\('node:/, `${file}: what is of Node comes from #platform`);
+      const [, taken = ''] = /^const \{ ([\w, ]+) \} = require\('#platform'\);$/m.exec(text) ?? [];
+      const code = text.replace(/'(\\.|[^'\\\n])*'/g, '');
+      for (const [, name, member] of code.matchAll(/(?<![\w.#$-])(Buffer|process|setImmediate|clearImmediate)\b(?:\.(\w+))?/g)) {
+        if (taken.split(', ').includes(name)) continue;
+        if (new RegExp(`${name}[.(]`).test(code)) assert.fail(`${file}: ${name}${member ? `.${member}` : ''} is not from #platform`);
+      }
+      // TLS is done by the platform or not at all.
+      for (const [, name, member] of file === 'tls.js' ? [] : code.matchAll(/\b(crypto|dns|fs|net|os|path|tls|process|Buffer)\.(\w+)/g)) {
+        if (taken.split(', ').includes(name)) assert.ok(member in platform[name], `${file}: ${name}.${member}`);
       }
     }
     for (const use of [
