@@ -75,6 +75,61 @@ function utf8(buf, start, end) {
   return buf.utf8Slice(start, end);
 }
 
+/** Texts of a column that are worth to be remembered are no longer than this. */
+const REPEATED = 24;
+/** Texts remembered for a column. */
+const PLACES = 256;
+/** After so many misses a column whose texts do not repeat is given up. */
+const PATIENCE = 512;
+
+/**
+ * Reads the texts of one column, and remembers the last ones: many columns have few different values, and one that
+ * is found need not be made, nor collected as garbage.
+ */
+class TextColumn {
+  constructor() {
+    this._texts = null;
+    this._reads = 0;
+    this._hits = 0;
+    this._misses = 0;
+  }
+
+  read(buf, start, end) {
+    const length = end - start;
+    if (length < 2 || length > REPEATED || this._misses > this._hits + PATIENCE) return utf8(buf, start, end);
+    if (this._texts === null) {
+      if (++this._reads < ENOUGH) return utf8(buf, start, end);
+      this._texts = new Array(PLACES).fill('');
+    }
+    let hash = length;
+    let bits = 0;
+    for (let i = start; i < end; i++) {
+      bits |= buf[i];
+      hash = (Math.imul(hash, 31) + buf[i]) | 0;
+    }
+    if (bits > 127) return buf.utf8Slice(start, end);
+    const place = (hash ^ (hash >>> 8)) & (PLACES - 1);
+    const text = this._texts[place];
+    if (text.length === length) {
+      let i = 0;
+      while (i < length && text.charCodeAt(i) === buf[start + i]) i++;
+      if (i === length) {
+        this._hits++;
+        return text;
+      }
+    }
+    this._misses++;
+    // Not a part of a run, which would stay in memory with it.
+    return (this._texts[place] = length < 7 ? utf8(buf, start, end) : buf.latin1Slice(start, end));
+  }
+}
+
+/** Reads the columns of rows in text format. */
+function textColumns(count) {
+  const columns = Array.from({ length: count }, () => new TextColumn());
+  return (buf, start, end, index) => columns[index].read(buf, start, end);
+}
+
 function int32(buf, off) {
   return (buf[off] << 24) | (buf[off + 1] << 16) | (buf[off + 2] << 8) | buf[off + 3];
 }
@@ -278,7 +333,7 @@ class RowParser {
   }
 
   /** Class of the rows in text format. */
-  get 0() { return this._classes[0] || (this._classes[0] = makeRowClass(this, 0, parseColumn[0])); }
+  get 0() { return this._classes[0] || (this._classes[0] = makeRowClass(this, 0, textColumns(this.columns.length))); }
 
   /** Class of the rows in binary format. */
   get 1() { return this._classes[1] || (this._classes[1] = makeRowClass(this, 1, parseColumn[1])); }

@@ -327,3 +327,21 @@ describe('int32', () => {
     assert.equal(int32(hex('80000000'), 0), -0x80000000);
   });
 });
+
+describe('A column whose texts repeat', () => {
+  it('gives each row its own, whatever came before', () => {
+    const parser = new RowParser(rowDescription('few', 'many', 'odd'));
+    const odd = ['', 'x', 'ä', 'äö', 'short', '日本', 'a'.repeat(24), 'a'.repeat(25), 'b'.repeat(200), '\u007f\u007f', 'Aa', 'BB'];
+    const values = Array.from({ length: 5000 }, (_, i) => [`value ${i % 90}`, `${i * 7919} of many`, odd[(i * 31) % odd.length]]);
+    const messages = values.map(row => dataRow(...row));
+    const all = Buffer.concat(messages);
+    for (const together of [false, true]) {
+      let off = 0;
+      values.forEach((row, i) => {
+        const each = together ? new parser[0](all, off) : new parser[0](messages[i]);
+        assert.deepEqual(each.toArray(), row);
+        off += messages[i].length;
+      });
+    }
+  });
+});
