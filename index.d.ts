@@ -15,6 +15,7 @@ import {
 } from './types/streams';
 
 export { ByteStream, Config, PasswordRequest, ServerAddress, WebSocketLike, WebSocketProxy } from './types/config';
+export * from './types/diagnostics';
 export { AbortError, ConnectionError, PostgresError, ServerFields, UsageError } from './types/errors';
 export * from './types/response-cache';
 export * from './types/rows';

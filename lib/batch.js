@@ -27,6 +27,9 @@ class BatchRequest extends Request {
     this.index = 0;
   }
 
+  /** The queries' texts, for tracers. */
+  get text() { return this.queries.map(({ text }) => text).join('; '); }
+
   snapshot() { this._each(query => query.snapshot()); }
 
   encode(writer, statements) {

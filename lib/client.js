@@ -177,7 +177,8 @@ class Client extends Session {
       pipeline.drained();
       this.emit('drain');
     };
-    pipeline.made = { config, where: session.where };
+    const { where, host, port } = session;
+    pipeline.made = { config, where, host, port, processId };
     pipeline.open(session);
   }
 

@@ -38,7 +38,7 @@ const HUNG_UP = ['08006', 'ECONNRESET', 'EPIPE'];
  * @param {function(): (Buffer|null)} hooks.flight the requests that wait in the client, encoded; called at
  *   most once, when they can ride with the last message of authentication
  * @param {function(object): void} hooks.ready called in the handling of the first ReadyForQuery, with the
- *   session `{ transport, reader, parameters, where, backendKey, processId, protocolVersion, transactionStatus,
+ *   session `{ transport, reader, parameters, where, host, port, backendKey, processId, protocolVersion, transactionStatus,
  *   encrypted, cancel }`; frames after it go to whatever is `reader.handler` then
  * @param {function(object): void} hooks.notice fields of a NoticeResponse
  * @param {AbortSignal} [signal] ends connecting
@@ -218,6 +218,8 @@ async function open(config, plan, attempt, state, hooks) {
       reader,
       parameters: startup.parameters,
       where: target.where,
+      host: target.address?.path ?? target.host ?? target.hostaddr,
+      port: target.address?.path === undefined ? target.port : undefined,
       backendKey,
       processId: backendKey?.readInt32BE(0),
       protocolVersion: startup.version,

@@ -2,6 +2,7 @@
 
 const { process } = require('#platform');
 const { guard, stayInside } = require('./deadlock');
+const { isTraced, trace } = require('./diagnostics');
 const { ConnectionError, PostgresError, UsageError, protocolError } = require('./errors');
 const { decodeFields, decodeNotification, decodeParameterStatus } = require('./messages');
 const { Scope } = require('./scope');
@@ -40,7 +41,8 @@ class Pipeline {
     this.pending = 0;
     /** 'I' idle, 'T' in a transaction block, 'E' in a failed one; as of the last ReadyForQuery. */
     this.status = 'I';
-    /** @type {{config: object, where: string}|undefined} what the connection was made with, and to where */
+    /** @type {{config: object, where: string, host: string, port: number|undefined, processId: number}|undefined}
+     *   what the connection was made with, and to where */
     this.made = undefined;
     this.transport = null;
     this.reader = null;
@@ -79,6 +81,12 @@ class Pipeline {
    * @returns {Promise} the request's
    */
   submit(request, scope) {
+    // Only what has a text is something that somebody has asked for.
+    if (isTraced() && request.text !== undefined) return trace(request, this, () => this._submit(request, scope));
+    return this._submit(request, scope);
+  }
+
+  _submit(request, scope) {
     this.pending++;
     if (scope.left) {
       this._settle(request, this._over(scope));

@@ -161,6 +161,11 @@ describe('TypeScript', () => {
       assert.deepEqual(types.propertiesOf('ResponseCacheEvents'), [...cache]);
     });
 
+    it('what is traced', () => {
+      const traced = types.exports.get('TracedQuery').members;
+      assert.deepEqual([...traced.keys()].sort(), [...sources.get('Operation').members.keys()].sort());
+    });
+
     it('the parameters of a connection', () => {
       // Those that change nothing, or are refused, need no help of an editor.
       const silent = ['sslcompression', 'krbsrvname', 'gsslib', 'gssdelegation', 'requirepeer', 'sslcrl', 'sslcrldir', 'sslkeylogfile',

@@ -1,6 +1,7 @@
 // Real use of every public name. The compiler checks it, and it runs against a server.
 
 import assert from 'node:assert/strict';
+import { tracingChannel } from 'node:diagnostics_channel';
 import { EventEmitter, once } from 'node:events';
 import { createServer } from 'node:http';
 import { connect as connectSocket } from 'node:net';
@@ -17,7 +18,7 @@ import type {
   DecoderPair, Format, Listener, Notification, PacketReceiver, PasswordRequest, PgOutputMessage, PgOutputRelation,
   PgOutputRow, QueryOptions, QueryToOptions, QueryValues, Receiver, RespondOptions, ResponseCacheCounters,
   ResponseCacheEvents, ResponseCacheOptions, ResponseCacheSubject, Row, RowMembers, ServerAddress, ServerFields, Session,
-  StatementOptions, StreamResult, StreamedValue, TransactionOptions, Value, Values, WalMessage, WebSocketLike, WebSocketProxy
+  StatementOptions, StreamResult, StreamedValue, TracedQuery, TransactionOptions, Value, Values, WalMessage, WebSocketLike, WebSocketProxy
 } from 'quickgres';
 import { decoders } from 'quickgres/client-parser';
 
@@ -196,6 +197,16 @@ async function events(client: Client): Promise<void> {
 }
 
 async function errors(client: Client): Promise<void> {
+  const traced: Array<string | number | undefined> = [];
+  const onend = (message: unknown): void => {
+    const { text, batchSize, result, error, host, port, database, user, processId } = message as TracedQuery;
+    traced.push(text, batchSize, result?.rowCount, error?.message, processId);
+    assert.ok(host !== undefined && database !== undefined && user !== undefined && port !== 0);
+  };
+  tracingChannel('quickgres:query').asyncEnd.subscribe(onend);
+  await client.query('SELECT 1');
+  tracingChannel('quickgres:query').asyncEnd.unsubscribe(onend);
+  assert.deepEqual(traced, ['SELECT 1', undefined, 1, undefined, client.processId]);
   const error: unknown = await client.query('SELECT 1 / 0').catch(error => error);
   if (!(error instanceof PostgresError)) throw error;
   same<[typeof error.code, typeof error.position, typeof error.name], [string, number | undefined, 'PostgresError']>(true);

@@ -1,0 +1,101 @@
+'use strict';
+
+// Tells tracers of every query, on the channels `tracing:quickgres:query:…` of node:diagnostics_channel.
+// https://nodejs.org/api/diagnostics_channel.html#class-tracingchannel
+
+/** Where the runtime has no such module, there is nobody to tell. */
+const nobody = { hasSubscribers: false };
+let channels = { start: nobody, end: nobody, asyncStart: nobody, asyncEnd: nobody, error: nobody };
+try {
+  channels = require('node:diagnostics_channel').tracingChannel('quickgres:query');
+} catch { /* a browser, an edge */ }
+const { start, end, asyncStart, asyncEnd, error } = channels;
+
+/** Whether anybody listens. Asked at every query. */
+function isTraced() {
+  return start.hasSubscribers || asyncEnd.hasSubscribers || error.hasSubscribers || end.hasSubscribers ||
+    asyncStart.hasSubscribers;
+}
+
+/**
+ * What subscribers are given: one object for all messages of a query. It has no parameter values and no rows.
+ * Where the connection is not there yet when the query is asked, what is known of it comes later.
+ */
+class Operation {
+  #pipeline;
+
+  /**
+   * @param {Request} request
+   * @param {Pipeline} pipeline
+   */
+  constructor(request, pipeline) {
+    this.#pipeline = pipeline;
+    /** SQL; of a batch, the texts with `; ` between them. */
+    this.text = request.text;
+    /** @type {number|undefined} queries in a batch; undefined for anything else */
+    this.batchSize = request.queries && request.queries.length;
+    /** @type {{cmd: string|undefined, rowCount: number}|undefined} once it has succeeded; `cmd` of one command */
+    this.result = undefined;
+    /** @type {Error|undefined} once it has failed */
+    this.error = undefined;
+  }
+
+  /** @type {string|undefined} host name, address or path of the socket */
+  get host() { return this.#made.host; }
+  /** @type {number|undefined} none for the path of a socket */
+  get port() { return this.#made.port; }
+  /** @type {string|undefined} */
+  get database() { return this.#made.config?.database; }
+  /** @type {string|undefined} */
+  get user() { return this.#made.config?.user; }
+  /** @type {number|undefined} of the server process */
+  get processId() { return this.#made.processId; }
+
+  get #made() { return this.#pipeline.made || {}; }
+}
+
+/** What a request has brought, as counts. */
+function resultOf({ receiver, readers, queries }) {
+  const results = readers || (queries ? queries.map(query => query.receiver) : [receiver]);
+  return {
+    cmd: results.length === 1 ? results[0].cmd : undefined,
+    rowCount: results.reduce((sum, { rowCount = 0 }) => sum + rowCount, 0)
+  };
+}
+
+/**
+ * Submits a request of which subscribers are told: `start` and `end` around the submission, and when the request is
+ * over for its caller, `error` if it has failed, `asyncStart` and `asyncEnd`.
+ * @param {Request} request
+ * @param {Pipeline} pipeline
+ * @param {function(): Promise} submit
+ * @returns {Promise} what submit returns
+ */
+function trace(request, pipeline, submit) {
+  const operation = new Operation(request, pipeline);
+  const { onsettled } = request;
+  let submitted = false;
+  let over = false;
+  const tell = () => {
+    if (operation.error !== undefined) error.publish(operation);
+    asyncStart.publish(operation);
+    asyncEnd.publish(operation);
+  };
+  request.onsettled = reason => {
+    if (onsettled !== undefined) onsettled(reason);
+    if (over) return; // a COPY FROM STDIN may say so twice
+    over = true;
+    operation.error = reason || request.error;
+    if (operation.error === undefined) operation.result = resultOf(request);
+    if (submitted) tell();
+  };
+  return start.runStores(operation, () => {
+    const promise = submit();
+    end.publish(operation);
+    submitted = true;
+    if (over) tell();
+    return promise;
+  });
+}
+
+module.exports = { isTraced, trace };

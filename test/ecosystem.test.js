@@ -1,0 +1,238 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { once } = require('node:events');
+const http = require('node:http');
+const { Client } = require('..');
+const { installed } = require('./folder');
+const { connected, sharedServer } = require('./support');
+
+/** Waits until a condition holds. */
+async function until(condition) {
+  while (!await condition()) await new Promise(resolve => setTimeout(resolve, 10));
+}
+
+/** Closes a server, and what its readers have left open. */
+async function close(web) {
+  web.close();
+  web.closeAllConnections();
+  await once(web, 'close');
+}
+
+describe('The ecosystem', () => {
+  let server;
+  before(async function () {
+    installed(this, 'ecosystem');
+    server = await sharedServer();
+  });
+
+  describe('Kysely', () => {
+    let kysely, client, db;
+    beforeEach(async () => {
+      kysely = require('./ecosystem/node_modules/kysely');
+      const { QuickgresDialect } = require('./ecosystem/kysely');
+      client = await connected();
+      db = new kysely.Kysely({ dialect: new QuickgresDialect(client) });
+      await db.schema.createTable('pets').temporary()
+        .addColumn('id', 'serial', column => column.primaryKey())
+        .addColumn('name', 'text', column => column.notNull().unique())
+        .addColumn('tags', 'jsonb')
+        .addColumn('born', 'timestamptz')
+        .execute();
+    });
+
+    const add = (to, name) => to.insertInto('pets').values({ name }).returning(['id', 'name']).executeTakeFirstOrThrow();
+
+    it('selects and inserts, with values of every kind', async () => {
+      const born = new Date('2020-02-29T12:00:00Z');
+      const { numInsertedOrUpdatedRows } = await db.insertInto('pets')
+        .values([{ name: 'Rex', tags: { good: true }, born }, { name: 'Tom', tags: null, born: null }]).executeTakeFirst();
+      assert.equal(numInsertedOrUpdatedRows, 2n);
+      assert.deepEqual(await add(db, 'Kit'), { id: 3, name: 'Kit' });
+      const rows = await db.selectFrom('pets').select(['name', 'tags', 'born']).where('id', '<', 3).orderBy('id').execute();
+      assert.deepEqual(rows.map(({ name, tags }) => ({ name, tags })), [{ name: 'Rex', tags: { good: true } }, { name: 'Tom', tags: null }]);
+      assert.equal(new Date(rows[0].born.replace(/([+-]\d\d)$/, '$1:00')).getTime(), born.getTime());
+      const { numDeletedRows } = await db.deleteFrom('pets').executeTakeFirst();
+      assert.equal(numDeletedRows, 3n);
+    });
+
+    it('pipelines queries that do not wait for each other', async () => {
+      const names = Array.from({ length: 20 }, (_, i) => `pet ${i}`);
+      const before = client.pending;
+      const adding = Promise.all(names.map(name => add(db, name)));
+      await new Promise(setImmediate);
+      assert.ok(client.pending - before > 1, `${client.pending} pending`);
+      assert.deepEqual((await adding).map(({ name }) => name), names);
+    });
+
+    it('commits and rolls back, while others wait', async () => {
+      let other;
+      await db.transaction().setIsolationLevel('serializable').execute(async trx => {
+        await add(trx, 'inside');
+        other = add(db, 'outside');
+        await add(trx, 'still inside');
+        const { rows: [{ level }] } = await kysely.sql`SELECT current_setting('transaction_isolation') AS level`.execute(trx);
+        assert.equal(level, 'serializable');
+      });
+      await other;
+      await assert.rejects(db.transaction().execute(async trx => {
+        await add(trx, 'nobody');
+        throw new Error('changed my mind');
+      }), /changed my mind/);
+      const rows = await db.selectFrom('pets').select('name').orderBy('id').execute();
+      assert.deepEqual(rows.map(({ name }) => name), ['inside', 'still inside', 'outside']);
+    });
+
+    it('goes back to savepoints', async () => {
+      const trx = await db.startTransaction().execute();
+      await add(trx, 'kept');
+      const point = await trx.savepoint('before').execute();
+      await assert.rejects(add(point, 'kept'), { code: '23505' });
+      await point.rollbackToSavepoint('before').execute();
+      await add(trx, 'kept, too');
+      await trx.commit().execute();
+      assert.equal((await db.selectFrom('pets').selectAll().execute()).length, 2);
+    });
+
+    it('rejects with the error of the server, and goes on', async () => {
+      await add(db, 'Rex');
+      await assert.rejects(add(db, 'Rex'), { name: 'PostgresError', code: '23505', constraint: 'pets_name_key' });
+      await assert.rejects(db.transaction().execute(trx => add(trx, 'Rex')), { code: '23505' });
+      assert.deepEqual((await add(db, 'Tom')).name, 'Tom');
+    });
+
+    it('streams through a cursor', async () => {
+      let count = 0;
+      const numbers = () => kysely.sql`generate_series(1, 100000)`.as('n');
+      for await (const { n } of db.selectNoFrom(numbers()).stream(100)) {
+        assert.equal(n, ++count);
+        if (count === 250) break;
+      }
+      assert.equal((await add(db, 'after')).name, 'after'); // the connection is free again
+      await db.transaction().execute(async trx => {
+        let sum = 0;
+        for await (const { n } of trx.selectNoFrom(numbers()).stream(1000)) sum += n;
+        assert.equal(sum, 5000050000);
+      });
+    });
+
+    it('shows what is in the database, and ends the client', async () => {
+      const tables = await db.introspection.getTables();
+      assert.ok(tables.some(({ name }) => name === 'users'));
+      await db.destroy();
+      assert.equal(client.state, 'closed');
+    });
+  });
+
+  for (const [name, listen] of Object.entries({
+    async Fastify(client) {
+      const app = require('./ecosystem/fastify')(client);
+      await app.listen({ port: 0, host: '127.0.0.1' });
+      return { port: app.server.address().port, close: () => close(app.server) };
+    },
+    async Express(client) {
+      const web = http.createServer(require('./ecosystem/express')(client)).listen(0, '127.0.0.1');
+      await once(web, 'listening');
+      return { port: web.address().port, close: () => close(web) };
+    }
+  })) {
+    describe(name, () => {
+      let client, web, url;
+      beforeEach(async () => {
+        client = await connected();
+        web = await listen(client);
+        url = path => `http://127.0.0.1:${web.port}${path}`;
+      });
+      afterEach(() => web.close());
+
+      it('answers with a result, as it is', async () => {
+        const response = await fetch(url('/users'));
+        assert.equal(response.headers.get('content-type'), 'application/json; charset=utf-8');
+        const users = await response.json();
+        assert.equal(users.length, (await client.query('SELECT FROM users')).rowCount);
+        const { id, name } = users[0];
+        assert.equal((await (await fetch(url(`/users/${id}`))).json()).name, name);
+        assert.equal((await fetch(url('/users/00000000-0000-0000-0000-000000000000'))).status, 404);
+        assert.equal((await fetch(url('/nowhere'))).status, 404);
+      });
+
+      it('answers 500 where the query fails, and goes on', async () => {
+        const response = await fetch(url('/users/not-a-uuid'));
+        assert.equal(response.status, 500);
+        assert.match(response.headers.get('content-type'), /^application\/json/);
+        await response.text();
+        assert.equal((await fetch(url('/users'))).status, 200);
+      });
+
+      it('cancels the query of a reader that goes away, and goes on', async () => {
+        const controller = new AbortController();
+        const response = await fetch(url('/rows'), { signal: controller.signal });
+        const reader = response.body.getReader();
+        await reader.read();
+        controller.abort();
+        await assert.rejects(reader.read().then(() => reader.read()), { name: 'AbortError' });
+        await until(() => client.pending === 0);
+        assert.equal((await fetch(url('/users'))).status, 200);
+      });
+
+      it('answers many at once over one connection', async () => {
+        const answers = await Promise.all(Array.from({ length: 50 }, async (_, i) => {
+          const response = await fetch(url(i % 10 === 9 ? '/users/broken' : '/users'));
+          await response.arrayBuffer();
+          return response.status;
+        }));
+        assert.deepEqual(answers, answers.map((_, i) => i % 10 === 9 ? 500 : 200));
+      });
+    });
+  }
+
+  describe('OpenTelemetry', () => {
+    let api, exporter, provider, stop;
+    before(() => {
+      api = require('./ecosystem/node_modules/@opentelemetry/api');
+      const { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } =
+        require('./ecosystem/node_modules/@opentelemetry/sdk-trace-base');
+      exporter = new InMemorySpanExporter();
+      provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
+      stop = require('./ecosystem/opentelemetry')(provider.getTracer('test'));
+    });
+    after(() => stop());
+    beforeEach(() => exporter.reset());
+
+    it('gets a span of each query, named by its conventions', async () => {
+      const client = await connected();
+      await Promise.all([
+        client.query('SELECT $1::text AS secret', ['a secret value']),
+        client.query('SELECT 1 / 0').catch(() => {}),
+        client.batch(['SELECT 1', 'SELECT 2'])
+      ]);
+      const [query, error, batch] = exporter.getFinishedSpans();
+      const { database } = { database: 'postgres', ...server.config };
+      const place = { 'server.address': client._pipeline.made.host, 'db.namespace': database };
+      if (client._pipeline.made.port !== undefined) place['server.port'] = client._pipeline.made.port;
+      assert.deepEqual(query.attributes, {
+        'db.system.name': 'postgresql', 'db.query.text': 'SELECT $1::text AS secret', 'db.operation.name': 'SELECT', ...place
+      });
+      assert.equal(query.name, `SELECT ${database}`);
+      assert.equal(query.kind, api.SpanKind.CLIENT);
+      assert.deepEqual(error.attributes, {
+        'db.system.name': 'postgresql', 'db.query.text': 'SELECT 1 / 0', 'db.response.status_code': '22012', 'error.type': '22012', ...place
+      });
+      assert.deepEqual(error.status, { code: api.SpanStatusCode.ERROR, message: 'division by zero' });
+      assert.deepEqual(batch.attributes, {
+        'db.system.name': 'postgresql', 'db.query.text': 'SELECT 1; SELECT 2', 'db.operation.batch.size': 2, ...place
+      });
+      assert.ok(!JSON.stringify([query, error, batch].map(({ attributes, events }) => [attributes, events])).includes('a secret value'));
+    });
+
+    it('gets a span of a query that the connection was lost under', async () => {
+      const client = new Client({ host: '127.0.0.1', port: 1 });
+      client.connect().catch(() => {});
+      await assert.rejects(client.query('SELECT 1'), { name: 'ConnectionError' });
+      const [span] = exporter.getFinishedSpans();
+      assert.equal(span.attributes['error.type'], 'ECONNREFUSED');
+      assert.equal(span.attributes['db.response.status_code'], undefined);
+      assert.equal(span.status.code, api.SpanStatusCode.ERROR);
+    });
+  });
+});
