@@ -123,8 +123,6 @@ export class RowReader<T extends object = AnyColumns> {
   /** Format of the rows. */
   binary: Format;
   rowParser: RowParser | undefined;
-  /** How columns are decoded, see the option of `query`. */
-  decode: Decode | undefined;
   /** Of COPY: 0 text, 1 binary. */
   format?: number;
   columnCount?: number;
