@@ -7,7 +7,7 @@
 const nobody = { hasSubscribers: false };
 let channels = { start: nobody, end: nobody, asyncStart: nobody, asyncEnd: nobody, error: nobody };
 try {
-  channels = require('node:diagnostics_channel').tracingChannel('quickgres:query');
+  channels = require('#platform').diagnostics_channel.tracingChannel('quickgres:query');
 } catch { /* a browser, an edge */ }
 const { start, end, asyncStart, asyncEnd, error } = channels;
 

@@ -11,6 +11,7 @@ module.exports = {
   clearImmediate,
   get async_hooks() { return require('node:async_hooks'); },
   get crypto() { return require('node:crypto'); },
+  get diagnostics_channel() { return require('node:diagnostics_channel'); },
   get dns() { return require('node:dns'); },
   get events() { return require('node:events'); },
   get fs() { return require('node:fs'); },

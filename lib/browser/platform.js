@@ -40,6 +40,7 @@ module.exports = {
   setImmediate: work => setTimeout(work),
   clearImmediate: timer => clearTimeout(timer),
   async_hooks: { AsyncLocalStorage },
+  diagnostics_channel: {}, // nobody to tell of queries
   util: { promisify: asynchronous => asynchronous }, // of crypto.pbkdf2, which gives a promise here
   net: { connect: noTcp, isIP, isIPv6: address => isIP(address) === 6, BlockList },
   dns: { lookup: noTcp },
