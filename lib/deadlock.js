@@ -9,6 +9,11 @@ const { UsageError } = require('./errors');
  * followed by the platform's asynchronous context, which costs nothing while there is no such code.
  */
 const storage = new AsyncLocalStorage();
+/**
+ * Workers (workerd) follow what a function calls, as that of a transaction, but cannot change the context of code
+ * that runs already: the loop of a cursor is not followed there.
+ */
+const canEnter = globalThis.navigator?.userAgent !== 'Cloudflare-Workers';
 let users = 0;
 let orders = 0;
 let segment; // the scope that the code which runs now has got to, see InsidePromise
@@ -17,7 +22,7 @@ let segment; // the scope that the code which runs now has got to, see InsidePro
 function order() { return ++orders; }
 
 function release() {
-  if (--users === 0) storage.disable();
+  if (--users === 0 && canEnter) storage.disable();
 }
 
 /** On whose behalf the code that calls runs. Scopes that are over are let go of, or loops would pile them up. */
@@ -48,14 +53,14 @@ async function runInside(scope, work) {
  * was made before is not its own.
  */
 function watch(scope) {
-  if (scope.left || scope.onleave !== undefined) return;
+  if (!canEnter || scope.left || scope.onleave !== undefined) return;
   scope.onleave = release;
   if (users++ === 0) storage.enterWith(undefined);
 }
 
 /** From here on, the code that called runs on behalf of a scope that is watched, until the scope is left. */
 function goInside(scope) {
-  if (scope === undefined || scope.left) return;
+  if (!canEnter || scope === undefined || scope.left) return;
   const outer = current();
   if (outer === undefined || outer.scope !== scope) storage.enterWith({ scope, outer });
 }

@@ -34,6 +34,7 @@ module.exports = {
   process: {
     env: {},
     platform: 'browser',
+    versions: {},
     nextTick: work => queueMicrotask(work),
     emitWarning: message => console.warn(message)
   },
