@@ -219,7 +219,7 @@ function cachedQuery(session, text, values, options) {
 }
 
 /** Writes an answer to a sink that is watched. */
-async function write(sink, answer, payload, waiter, end, state) {
+async function write(sink, answer, payload, waiter, options, state) {
   let last;
   // Where others than the system read the memory, they might write to it.
   const own = piece => sink.returns ? piece : Buffer.from(piece);
@@ -234,12 +234,11 @@ async function write(sink, answer, payload, waiter, end, state) {
     state.bytes += last.length;
     last = own(last);
   }
-  return finish(sink, end, last, answer.rowCount);
+  return finish(sink, options, last, answer.rowCount);
 }
 
 /** Waits for the answer and passes it on. */
 async function pass(session, sink, text, values, options, found, waiter, payload) {
-  const { end = true } = options;
   const state = { bytes: 0, payload, inRow: false, take() {} };
   let plain = false;
   try {
@@ -248,12 +247,12 @@ async function pass(session, sink, text, values, options, found, waiter, payload
     else if (sink.gone) throw sink.error;
     else {
       sink.watch(error => waiter.abort(error));
-      if (sink.onanswer !== undefined && sink.onanswer(answer)) await sink.end(undefined, answer.rowCount);
-      else await write(sink, answer, payload, waiter, end, state);
+      if (sink.onanswer !== undefined && sink.onanswer(answer)) await finish(sink, options, undefined, answer.rowCount);
+      else await write(sink, answer, payload, waiter, options, state);
       return { cmd: answer.cmd, rowCount: answer.rowCount, bytes: state.bytes };
     }
   } catch (error) {
-    await finishFailed(sink, state, end, error).catch(() => {});
+    await finishFailed(sink, state, options, error).catch(() => {});
     throw error;
   } finally {
     waiter.over();

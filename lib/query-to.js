@@ -1,7 +1,7 @@
 'use strict';
 
 const { Buffer } = require('#platform');
-const { canceller } = require('./abort');
+const { canceller, makeAbortable } = require('./abort');
 const { guard } = require('./deadlock');
 const { PostgresError, UsageError } = require('./errors');
 const { StreamReceiver } = require('./pass-through');
@@ -86,33 +86,41 @@ class ResultRequest extends QueryRequest {
   }
 }
 
-/** Writes the last bytes of a result. */
-async function finish(sink, end, piece, rowCount) {
-  if (end) return sink.end(piece, rowCount);
-  if (piece !== undefined) sink.write(piece);
-  return sink.flushed();
+/** Writes the last bytes of a result, and waits until the target has taken them or the signal aborts. */
+async function finish(sink, { end = true, signal }, piece, rowCount) {
+  if (!end && piece !== undefined) sink.write(piece);
+  const taken = end ? sink.end(piece, rowCount) : sink.flushed();
+  const waiting = {
+    abort(error) {
+      sink.leave(error);
+      return false;
+    }
+  };
+  makeAbortable(waiting, undefined, { signal });
+  return taken.finally(waiting.onsettled);
 }
 
 /** The query has failed. Where nothing was written, the target is as it was; else its reader is told. */
-async function finishFailed(sink, receiver, end, error) {
+async function finishFailed(sink, receiver, options, error) {
   if (receiver.bytes === 0 || sink.gone) return;
   if (receiver.payload !== undefined || receiver.inRow) return sink.destroy(error);
   const rest = receiver.take();
   const last = errorResponse(error);
-  const told = finish(sink, end, rest === undefined ? last : Buffer.concat([rest, last]));
+  const told = finish(sink, options, rest === undefined ? last : Buffer.concat([rest, last]));
   // Who aborts does not want to wait.
   if (error instanceof PostgresError) await told;
+  else told.catch(() => {});
 }
 
 /** Waits until the query is over and the sink has taken its result. */
-async function run(sink, request, end) {
+async function run(sink, request, options) {
   const { receiver } = request;
   try {
     await request.promise;
-    await finish(sink, end, receiver.last(), receiver.rowCount);
+    await finish(sink, options, receiver.last(), receiver.rowCount);
   } catch (error) {
     receiver.stop();
-    await finishFailed(sink, receiver, end, error).catch(() => {});
+    await finishFailed(sink, receiver, options, error).catch(() => {});
     throw error;
   } finally {
     sink.release();
@@ -144,7 +152,7 @@ function payloadOf({ as = 'protocol', separator = '' }) {
  * @throws {TypeError}
  */
 function queryToSink(session, sink, text, values, options) {
-  const { format = 0, cache = true, paramTypes, end = true } = options;
+  const { format = 0, cache = true, paramTypes } = options;
   try {
     const payload = payloadOf(options);
     if (typeof text === 'string' && isCopyIn(text)) {
@@ -157,7 +165,7 @@ function queryToSink(session, sink, text, values, options) {
     const guarded = session._submit(request, options);
     if (guarded !== request.promise) guarded.catch(() => {}); // what is awaited is the request's own
     sink.watch(receiver.abort);
-    return guard(run(sink, request, end), session._scope, receiver.abort);
+    return guard(run(sink, request, options), session._scope, receiver.abort);
   } catch (error) {
     sink.release();
     throw error;

@@ -108,8 +108,8 @@ class Sink {
     return this.lost !== undefined || stream.destroyed === true || (stream.writableEnded === true && !this._ended);
   }
 
-  /** Bytes that the target has not taken. */
-  get queued() { return this.stream.writableLength; }
+  /** Bytes that the target has not taken; one in object mode does not count them, and may hold none beyond its mark. */
+  get queued() { return this.stream.writableObjectMode ? Infinity : this.stream.writableLength; }
 
   /** @returns {Error} why the target is gone */
   get error() {
@@ -158,9 +158,8 @@ class Sink {
   watch(ongone = () => {}) {
     this._unwatch = watch(this.stream, error => {
       if (error === undefined && this._ended) return this._taken.resolve();
-      this.lost = error === undefined || error.code === 'ERR_STREAM_PREMATURE_CLOSE' ? this.error : error;
+      this.leave(error === undefined || error.code === 'ERR_STREAM_PREMATURE_CLOSE' ? this.error : error);
       ongone(this.lost);
-      if (this._taken !== undefined) this._taken.reject(this.lost);
     });
   }
 
@@ -184,6 +183,12 @@ class Sink {
   flushed() {
     if (this._writing === 0) return Promise.resolve();
     return new Promise((resolve, reject) => { this._taken = { resolve, reject }; });
+  }
+
+  /** Nobody waits any more for the target to take what it has. */
+  leave(error) {
+    this.lost = error;
+    if (this._taken !== undefined) this._taken.reject(error);
   }
 
   /** The sink is not used any more; its target may be. */

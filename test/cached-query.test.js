@@ -371,6 +371,9 @@ describe('A query with response_cache', () => {
     stuck.onchunk = () => abort.abort();
     const options = { response_cache: cache, signal: abort.signal };
     await assert.rejects(client.queryTo(stuck, LARGE, [], options), AbortError);
+    const last = new AbortController();
+    const unfinished = new Writable({ write(chunk, encoding, callback) { callback(); }, final() { last.abort(); } });
+    await assert.rejects(client.queryTo(unfinished, 'SELECT 1', [], { ...options, signal: last.signal }), AbortError);
     assert.equal(client._pipeline.pending, 0);
   });
 

@@ -419,6 +419,18 @@ describe('queryTo', () => {
       await assert.rejects(other, ConnectionError);
     });
 
+    it('waits for one in object mode, too, which counts chunks instead of bytes', async () => {
+      const client = await connected();
+      const target = new Slow({ objectMode: true });
+      const result = client.queryTo(target, GIGABYTE);
+      await target.asked();
+      await sleep(100);
+      assert.ok(target.writableLength < 64, `${target.writableLength} chunks wait`);
+      target.destroy();
+      await assert.rejects(result, AbortError);
+      assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, '7');
+    });
+
     it('keeps nobody waiting once its result has been read', async () => {
       const client = await connected();
       const target = new Slow({ highWaterMark: 1 });
@@ -567,6 +579,24 @@ describe('queryTo', () => {
     const { error } = await read(target.bytes);
     assert.deepEqual([error.severity, error.code, error.message], ['ERROR', '57014', 'the query was aborted']);
     assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, '7');
+  });
+
+  it('does not wait for a target that does not take the last of it when its signal aborts', async () => {
+    const client = await connected();
+    for (const [stuck, options] of [
+      [{ write() {} }, {}],
+      [{ write() {} }, { end: false }],
+      [{ write(chunk, encoding, callback) { callback(); }, final() {} }, {}]
+    ]) {
+      const controller = new AbortController();
+      const target = new Writable(stuck);
+      const result = client.queryTo(target, 'SELECT 1', [], { ...options, signal: controller.signal });
+      await client.query('SELECT 2'); // the result is the target's by now
+      controller.abort(new Error('why'));
+      await assert.rejects(result, ({ name, cause }) => name === 'AbortError' && cause.message === 'why');
+      assert.equal(target.destroyed, false);
+      target.destroy();
+    }
   });
 
   describe('with a row of 200 MB', () => {
