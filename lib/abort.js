@@ -64,6 +64,12 @@ function watch(signal, callback) {
   };
 }
 
+/** @throws {TypeError} for what is given and no AbortSignal */
+function checkSignal(signal) {
+  if (signal === undefined || (signal && typeof signal.addEventListener === 'function')) return;
+  throw new TypeError('signal must be an AbortSignal');
+}
+
 /**
  * Lets a signal, or a time limit, cancel exactly one request.
  * @param {Request} request not submitted yet
@@ -76,9 +82,7 @@ function watch(signal, callback) {
  */
 function makeAbortable(request, pipeline, { signal, statement_timeout: timeout }, cancel) {
   if (signal === undefined && timeout === undefined) return;
-  if (signal !== undefined && !(signal && typeof signal.addEventListener === 'function')) {
-    throw new TypeError('signal must be an AbortSignal');
-  }
+  checkSignal(signal);
   if (timeout !== undefined && !(typeof timeout === 'number' && timeout > 0 && timeout <= 0x7fffffff)) {
     throw new TypeError(`statement_timeout must be a number of milliseconds above 0, not ${timeout}`);
   }
@@ -98,4 +102,4 @@ function makeAbortable(request, pipeline, { signal, statement_timeout: timeout }
   else unwatch = watch(signal, onabort);
 }
 
-module.exports = { canceller, makeAbortable };
+module.exports = { canceller, makeAbortable, checkSignal };

@@ -1,8 +1,8 @@
 'use strict';
 
 const { Buffer } = require('#platform');
-const { Readable, Writable } = require('#platform').stream;
-const { canceller } = require('./abort');
+const { Readable, Writable, addAbortSignal } = require('#platform').stream;
+const { canceller, checkSignal } = require('./abort');
 const { CopyInRequest, reasonOf } = require('./copy-in');
 const { AbortError, UsageError } = require('./errors');
 const { StreamReceiver } = require('./pass-through');
@@ -66,7 +66,8 @@ class CopyTo extends Readable {
    */
   constructor(session, text, { signal, highWaterMark = PIECE } = {}) {
     if (!isCopyOut(text)) throw new TypeError('copyTo takes COPY … TO STDOUT');
-    super({ signal, highWaterMark });
+    checkSignal(signal);
+    super({ highWaterMark });
     /** @type {number|undefined} rows copied; set before the event 'end' */
     this.rowCount = undefined;
     /** @type {number|undefined} 0 text and CSV, 1 binary; set with the first bytes */
@@ -78,6 +79,7 @@ class CopyTo extends Readable {
     const request = this._request = new QueryRequest(text, [], 0, false, undefined, receiver);
     request.fenced = true; // so that it can be cancelled
     this._abort = canceller(request, session._pipeline, () => session._cancel());
+    if (signal !== undefined) addAbortSignal(signal, this); // before it is sent: it may have aborted
     session._submit(request).catch(() => {});
     enlist(session, this);
     request.promise.then(() => {
@@ -163,7 +165,8 @@ class CopyFrom extends Writable {
    */
   constructor(session, text, { signal, highWaterMark = PIECE } = {}) {
     if (typeof text !== 'string' || !isCopyIn(text)) throw new TypeError('copyFrom takes COPY … FROM STDIN');
-    super({ signal, highWaterMark });
+    checkSignal(signal);
+    super({ highWaterMark });
     /** @type {number|undefined} rows copied; set before the event 'finish' */
     this.rowCount = undefined;
     /** Bytes so far. */
@@ -173,6 +176,7 @@ class CopyFrom extends Writable {
     const request = this._request = new CopyFromRequest(this._pipeline, scope, text, [], new RowReader());
     request.onfail = error => this.destroy(error);
     this._abort = canceller(request, this._pipeline, () => session._cancel());
+    if (signal !== undefined) addAbortSignal(signal, this); // before it is sent: it may have aborted
     this._pipeline.enter(scope);
     this._pipeline.submit(request, scope).catch(() => {});
     enlist(session, this);

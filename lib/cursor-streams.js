@@ -1,6 +1,7 @@
 'use strict';
 
-const { Readable } = require('#platform').stream;
+const { Readable, addAbortSignal } = require('#platform').stream;
+const { checkSignal } = require('./abort');
 
 /** The rows of a cursor as a Node stream. */
 class CursorReadable extends Readable {
@@ -9,8 +10,11 @@ class CursorReadable extends Readable {
    * @param {object} [options] `{ highWaterMark, signal }`
    */
   constructor(cursor, { highWaterMark, signal } = {}) {
-    super({ objectMode: true, highWaterMark, signal });
+    checkSignal(signal);
+    super({ objectMode: true, highWaterMark });
     this._cursor = cursor;
+    // As an option of super() it would be too early: an aborted one destroys what has nothing to give up yet.
+    if (signal !== undefined) addAbortSignal(signal, this);
   }
 
   _read() {

@@ -1,8 +1,8 @@
 'use strict';
 
 const { Buffer, setImmediate, clearImmediate } = require('#platform');
-const { Duplex } = require('#platform').stream;
-const { canceller } = require('./abort');
+const { Duplex, addAbortSignal } = require('#platform').stream;
+const { canceller, checkSignal } = require('./abort');
 const { AbortError, UsageError, protocolError } = require('./errors');
 const { Scope } = require('./scope');
 const { Request, describeType } = require('./request');
@@ -143,7 +143,8 @@ class CopyBoth extends Duplex {
     if (!(statusInterval > 0 && statusInterval <= 0x7fffffff)) {
       throw new TypeError(`statusInterval must be a number of milliseconds above 0, not ${statusInterval}`);
     }
-    super({ objectMode: true, readableHighWaterMark: WAITING, signal });
+    checkSignal(signal);
+    super({ objectMode: true, readableHighWaterMark: WAITING });
     /** @type {bigint} highest position that has come */
     this.received = 0n;
     /** @type {bigint} position up to which everything has been processed, as the server is told */
@@ -155,6 +156,7 @@ class CopyBoth extends Duplex {
     const scope = new Scope(session._scope, 'replication');
     const request = this._request = new CopyBothRequest(pipeline, scope, text, this);
     this._abort = canceller(request, pipeline, () => session._cancel());
+    if (signal !== undefined) addAbortSignal(signal, this); // before it is sent: it may have aborted
     pipeline.enter(scope);
     pipeline.submit(request, scope).catch(() => {});
     request.promise.then(() => {

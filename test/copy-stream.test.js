@@ -148,6 +148,15 @@ describe('copyTo and copyFrom', () => {
       await goesOn(client);
     });
 
+    it('is not sent when its signal has aborted before', async () => {
+      const client = await connected();
+      const source = client.copyTo('COPY users TO STDOUT', { signal: AbortSignal.abort() });
+      await assert.rejects(source.toArray(), { name: 'AbortError' });
+      assert.throws(() => client.copyTo('COPY users TO STDOUT', { signal: 5 }), TypeError);
+      assert.equal(client.pending, 0);
+      await goesOn(client);
+    });
+
     it('is not sent when it was destroyed while it waited', async () => {
       const client = await connected();
       await client.transaction(async tx => {
@@ -353,6 +362,14 @@ describe('copyTo and copyFrom', () => {
         holder.close();
         await client.query('DROP TABLE locked_for_copy');
       }
+    });
+
+    it('is not sent when its signal has aborted before', async () => {
+      const target = client.copyFrom('COPY numbers FROM STDIN', { signal: AbortSignal.abort() });
+      await assert.rejects(pipeline(['1\n'], target), { name: 'AbortError' });
+      assert.throws(() => client.copyFrom('COPY numbers FROM STDIN', { signal: 5 }), TypeError);
+      assert.equal(client.pending, 0);
+      assert.equal(await stored(), 0);
     });
 
     it('is not sent when it was destroyed while it waited', async () => {

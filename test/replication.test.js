@@ -346,6 +346,10 @@ describe('copyBoth', function () {
     controller.abort();
     assert.deepEqual((await errors).map(([error]) => error.name), ['AbortError', 'AbortError']);
     await client.simpleQuery('SELECT 1');
+    const late = follow(client, start('signalled'), { signal: controller.signal });
+    assert.equal((await once(late, 'error'))[0].name, 'AbortError');
+    assert.throws(() => client.copyBoth(start('signalled'), { signal: 5 }), TypeError);
+    await client.simpleQuery('SELECT 1');
   });
 
   it('gives the log itself to a physical replica', async () => {
