@@ -43,6 +43,7 @@ class StreamedRequest extends QueryRequest {
     /** It is not for the first flight: what follows its first bytes needs a connection that is open. */
     this.streams = true;
     this._pieces = [];
+    this._stopWaiting = () => {};
   }
 
   encode(writer, statements) {
@@ -99,23 +100,37 @@ class StreamedRequest extends QueryRequest {
   async _stream({ stream, length }) {
     let left = length;
     try {
-      if (!this._failed) {
-        for await (const chunk of stream) {
-          const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
-          if (!(bytes instanceof Uint8Array)) throw new TypeError('the stream of a value must give bytes');
-          if (this._failed) break;
-          if (bytes.length > left) throw new RangeError(`the stream of a value gives more than its ${length} bytes`);
-          left -= bytes.length;
-          await this._write(bytes);
-        }
-        if (left > 0) throw new RangeError(`the stream of a value gave ${length - left} of its ${length} bytes`);
+      for await (const chunk of this._chunks(stream)) {
+        const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
+        if (!(bytes instanceof Uint8Array)) throw new TypeError('the stream of a value must give bytes');
+        if (bytes.length > left) throw new RangeError(`the stream of a value gives more than its ${length} bytes`);
+        left -= bytes.length;
+        await this._write(bytes);
       }
+      if (left > 0) throw new RangeError(`the stream of a value gave ${length - left} of its ${length} bytes`);
     } catch (error) {
       if (!this._failed) this.error = error;
       this._leave();
     }
     for (; left > 0 && this.pipeline.transport !== null; left -= Math.min(left, PIECE)) {
       await this._write(left < PIECE ? ZEROS.subarray(0, left) : ZEROS);
+    }
+  }
+
+  /** What an iterable gives until the query has failed: one that hangs must not keep the connection. */
+  async * _chunks(iterable) {
+    const iterator = (iterable[Symbol.asyncIterator] || iterable[Symbol.iterator]).call(iterable);
+    try {
+      while (!this._failed) {
+        const { done, value } = await new Promise((resolve, reject) => {
+          this._stopWaiting = () => resolve({ done: true });
+          Promise.resolve(iterator.next()).then(resolve, reject);
+        });
+        if (done || this._failed) return;
+        yield value;
+      }
+    } finally {
+      if (iterator.return !== undefined) (async () => iterator.return())().catch(() => {});
     }
   }
 
@@ -134,6 +149,7 @@ class StreamedRequest extends QueryRequest {
 
   /** Lets go of the streams. */
   _leave() {
+    this._stopWaiting();
     for (const source of this.sources) {
       if (source !== undefined && typeof source.stream.destroy === 'function') source.stream.destroy();
     }

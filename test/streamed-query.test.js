@@ -142,6 +142,21 @@ describe('A value that comes from a stream', () => {
     await goesOn();
   });
 
+  it('does not keep the connection when it hangs and cannot be destroyed', async () => {
+    let left = false;
+    async function * hanging() {
+      yield Buffer.alloc(10);
+      await new Promise(() => {});
+    }
+    const source = { [Symbol.asyncIterator]: () => ({ next: () => new Promise(() => {}), return() { left = true; } }) };
+    for (const stream of [hanging(), new ReadableStream(), source]) {
+      await assert.rejects(client.query('SELECT $1::bytea', [{ stream, length: 100000 }], { statement_timeout: 20 }),
+        { code: '57014' });
+      await goesOn();
+    }
+    assert.equal(left, true);
+  });
+
   it('is let go of when the connection is lost', async () => {
     const { client: lost, wire } = await proxied();
     const stream = new PassThrough();
