@@ -157,6 +157,13 @@ class FieldWriter {
   }
 }
 
+/** A point in time as the server reads it, whose years are before Christ from 0 on, and have no sign after 9999. */
+function timeText(value) {
+  const year = value.getUTCFullYear();
+  const text = String(year > 0 ? year : 1 - year).padStart(4, '0') + value.toISOString().slice(-20);
+  return year > 0 ? text : `${text} BC`;
+}
+
 /** A value in the text format. */
 function textOf(value) {
   switch (typeof value) {
@@ -171,7 +178,7 @@ function textOf(value) {
   if (value instanceof Uint8Array) {
     return `\\\\x${Buffer.from(value.buffer, value.byteOffset, value.length).toString('hex')}`;
   }
-  if (value instanceof Date && !Number.isNaN(value.getTime())) return value.toISOString();
+  if (value instanceof Date && !Number.isNaN(value.getTime())) return timeText(value);
   throw new TypeError(`a ${kindOf(value)} cannot be sent`);
 }
 

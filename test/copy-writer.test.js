@@ -115,6 +115,23 @@ describe('CopyWriter', () => {
     assert.deepEqual(lengths, [19, 2 + 4 + 1e6, 2 + 4 + 1, 2]);
   });
 
+  it('writes points in time of any year, the same in both formats', async () => {
+    const client = await connected();
+    await client.query('CREATE TEMP TABLE times (a timestamptz)');
+    const years = [-4712, -1, 0, 1, 99, 1999, 9999, 10000, 275000];
+    const rows = years.map(year => {
+      const time = new Date('2000-02-29T23:59:59.999Z');
+      time.setUTCFullYear(year);
+      return [time];
+    });
+    for (const format of ['text', 'binary']) {
+      const to = client.copyFrom(`COPY times FROM STDIN (FORMAT ${format})`);
+      await pipeline(Readable.from(rows), new CopyWriter({ format, types: ['timestamptz'] }), to);
+    }
+    const { rows: stored } = await client.query('SELECT extract(epoch FROM a) * 1000 AS ms, count(*) FROM times GROUP BY a ORDER BY a');
+    assert.deepEqual(stored.map(row => [Number(row.ms), row.count]), rows.map(([time]) => [time.getTime(), '2']));
+  });
+
   const TYPES = ['int4', 'text', 'float8', 'bool', 'timestamptz', 'bytea', 'jsonb', 'uuid', 'date'];
   it('keeps every kind of value whole where its memory has to grow', async () => {
     const values = [7, 0.5, new Date(0), 'x', true, '00000000-0000-0000-0000-000000000000'];
