@@ -8,6 +8,7 @@
 const { execFile, spawn } = require('node:child_process');
 const { once } = require('node:events');
 const http = require('node:http');
+const { Transform } = require('node:stream');
 const { pipeline } = require('node:stream/promises');
 const { promisify } = require('node:util');
 
@@ -42,7 +43,13 @@ const WAYS = {
       text = '';
     }
     yield text;
-  }, response)
+  }, response),
+  readable: (client, request, response) => pipeline(
+    client.cursor(GIGABYTE, [], { batchSize: 100 }).readable(),
+    new Transform({
+      writableObjectMode: true,
+      transform(row, encoding, callback) { callback(null, `${row.i},${row.x}\n`); }
+    }), response)
 };
 
 /**
