@@ -5,6 +5,7 @@ const { once } = require('node:events');
 const http = require('node:http');
 const net = require('node:net');
 const { pipeline } = require('node:stream/promises');
+const { setTimeout: sleep } = require('node:timers/promises');
 const path = require('node:path');
 const { makeCertificates, freePort, skipUnless, startProxy, startServer, startWebsockify } = require('pg-test-fixtures');
 const { Client, ConnectionError } = require('..');
@@ -312,6 +313,26 @@ describe('websocket', () => {
           { format: Client.BINARY });
         assert.ok(row.back.equals(value));
         await client.end();
+      });
+
+      it('holds a bounded amount for a reader who waits', async () => {
+        const waits = name.includes('package'); // it can be told to
+        const client = await connected();
+        const source = client.copyTo("COPY (SELECT repeat('x', 9999) FROM generate_series(1, 10000)) TO STDOUT");
+        let length = 0;
+        const reading = (async () => {
+          for await (const chunk of source) {
+            if (length === 0) await (waits ? sleep(500) : client.closed);
+            length += chunk.length;
+          }
+        })();
+        if (waits) {
+          await reading;
+          assert.equal(length, 100000000);
+          return client.end();
+        }
+        await assert.rejects(reading, { name: 'ConnectionError', message: /more than 67108864 bytes have come/ });
+        assert.match((await client.closed).message, /read large results with a cursor/);
       });
 
       it('cancels over a second WebSocket, by a signal and by cancel()', async () => {
