@@ -2,12 +2,12 @@
 
 /** @returns {number} the signed 32-bit integer at `off`, most significant byte first */
 export function int32(bytes, off) {
-  return (bytes[off] << 24) | (bytes[off + 1] << 16) | (bytes[off + 2] << 8) | bytes[off + 3];
+  return uint16(bytes, off) << 16 | uint16(bytes, off + 2);
 }
 
 /** @returns {number} the signed 16-bit integer at `off` */
 export function int16(bytes, off) {
-  return (bytes[off] << 24 | bytes[off + 1] << 16) >> 16;
+  return uint16(bytes, off) << 16 >> 16;
 }
 
 /** @returns {number} the unsigned 16-bit integer at `off` */

@@ -11,7 +11,7 @@ export class Client {
    * @param {object} [options]
    * @param {boolean|object} [options.decode] as RowReader's
    */
-  constructor(binary = 0, options) {
+  constructor(binary, options) {
     this.#reader = new FrameReader(new RowReader({ ...options, binary }));
   }
 

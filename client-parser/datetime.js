@@ -3,7 +3,7 @@
 // 294276.
 
 import { int32, text } from './bytes.js';
-import { malformed, size } from './scalars.js';
+import { size } from './scalars.js';
 
 const { floor } = Math;
 const pad = (number, digits = 2) => String(number).padStart(digits, '0');
@@ -54,20 +54,17 @@ function timeOf(days, micros) {
 
 const infinity = sign => sign > 0 ? 'infinity' : '-infinity';
 
-export function date(bytes, start, end) {
-  size(start, end, 4);
-  const sign = infinite(bytes, start, end);
-  return sign ? infinity(sign) : dateOf(int32(bytes, start));
-}
-
+/** A decoder of dates, or with a zone of timestamps. */
 const stampOf = zone => (bytes, start, end) => {
-  size(start, end, 8);
+  size(start, end, zone === undefined ? 4 : 8);
   const sign = infinite(bytes, start, end);
   if (sign) return infinity(sign);
+  if (zone === undefined) return dateOf(int32(bytes, start));
   const [days, micros] = split(bytes, start);
   return dateOf(days, ` ${timeOf(0, micros)}${zone}`);
 };
 
+export const date = stampOf();
 export const timestamp = stampOf('');
 export const timestamptz = stampOf('+00');
 
@@ -92,26 +89,19 @@ export function interval(bytes, start, end) {
   let result = '';
   let before = 0; // the part before this one
   const part = (value, unit) => {
-    if (value === 0) return;
-    const sign = before < 0 && value > 0 ? '+' : '';
-    result += `${result && ' '}${sign}${value} ${unit}${value === 1 ? '' : 's'}`;
+    if (!value) return;
+    result += `${before < 0 && value > 0 ? '+' : ''}${value} ${unit}${value === 1 ? ' ' : 's '}`;
     before = value;
   };
   part(Math.trunc(months / 12), 'year');
   part(months % 12, 'mon');
   part(days, 'day');
   let [whole, micros] = split(bytes, start);
-  if (whole === 0 && micros === 0 && result) return result;
+  if (!whole && !micros && result) return result.trimEnd();
   const negative = whole < 0;
-  if (negative) {
-    // Rounded down, as it is, it would be a negative day and a positive time.
-    whole = -whole;
-    if (micros > 0) {
-      whole--;
-      micros = MICROS - micros;
-    }
-  }
-  return `${result && result + ' '}${negative ? '-' : before < 0 ? '+' : ''}${timeOf(whole, micros)}`;
+  // Rounded down, as it is, it would be a negative day and a positive time.
+  if (negative) [whole, micros] = micros ? [-1 - whole, MICROS - micros] : [-whole, 0];
+  return `${result}${negative ? '-' : before < 0 ? '+' : ''}${timeOf(whole, micros)}`;
 }
 
 /** A date, timestamp or timestamptz as the server prints it with DateStyle ISO. */
@@ -135,9 +125,10 @@ export function toDateText(bytes, start, end) {
 
 /** @returns {Date|number} as toDateText */
 export function toDate(bytes, start, end) {
-  if (end - start !== 4 && end - start !== 8) throw malformed();
+  const isDate = end - start === 4;
+  size(start, end, isDate ? 4 : 8);
   const sign = infinite(bytes, start, end);
   if (sign) return sign * Infinity;
-  const [days, micros] = end - start === 8 ? split(bytes, start) : [int32(bytes, start), 0];
+  const [days, micros] = isDate ? [int32(bytes, start), 0] : split(bytes, start);
   return new Date(days * 86400000 + floor(micros / 1000) + EPOCH);
 }

@@ -46,7 +46,7 @@ ProtocolError.prototype.name = 'ProtocolError';
  */
 export function stringEnd(bytes, start, end) {
   const at = bytes.indexOf(0, start);
-  if (at < 0 || at >= end) throw new ProtocolError('a string without its end');
+  if (at < 0 || at >= end) throw new ProtocolError('a string without an end');
   return at;
 }
 

@@ -1,11 +1,12 @@
 // Decoders of network addresses: strings, as the server prints them.
 
+import { uint16 } from './bytes.js';
 import { hex, malformed, size } from './scalars.js';
 
 /** IPv6 in its short form: the longest run of zeros left out, IPv4 at the end of it in its own notation. */
 function ipv6(bytes, start) {
   const words = [];
-  for (let i = 0; i < 16; i += 2) words.push(bytes[start + i] << 8 | bytes[start + i + 1]);
+  for (let i = 0; i < 16; i += 2) words.push(uint16(bytes, start + i));
   let base = -1;
   let length = 1;
   for (let i = 0; i < 8; i++) {
@@ -32,6 +33,6 @@ export function inet(bytes, start, end) {
 }
 
 export function macaddr(bytes, start, end) {
-  if (end - start !== 6 && end - start !== 8) throw malformed();
+  size(start, end, end - start === 6 ? 6 : 8);
   return hex(bytes, start, end, ':');
 }

@@ -45,11 +45,11 @@ export class RowParser {
 
   /** Class of the rows in the format of the description. */
   get 0() {
-    return this.#classes[0] || (this.#classes[0] = makeRowClass(this, 0, decoderOf));
+    return this.#classes[0] ??= makeRowClass(this, 0, decoderOf);
   }
 
   /** Class of the rows in binary format. */
   get 1() {
-    return this.#classes[1] || (this.#classes[1] = makeRowClass(this, 1, decoderOf));
+    return this.#classes[1] ??= makeRowClass(this, 1, decoderOf);
   }
 }

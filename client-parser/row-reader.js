@@ -68,7 +68,7 @@ export class RowReader {
         this.complete = false;
         break;
       case 100: // d CopyData
-        if (!this.#copying) throw new ProtocolError('CopyData without a CopyOutResponse');
+        if (!this.#copying) throw new ProtocolError('a CopyData without a CopyResponse');
         this.rows.push(bytes.subarray(start + 5, end));
         break;
       case 84: // T RowDescription

@@ -37,7 +37,7 @@ export function bool(bytes, start, end) {
 /** An integer of at most 15 digits. */
 export function intText(bytes, start, end) {
   const negative = bytes[start] === 45;
-  let off = negative ? start + 1 : start;
+  let off = start + negative;
   if (off >= end || end - off > 15) throw malformed();
   let value = 0;
   for (; off < end; off++) {
@@ -113,17 +113,14 @@ export function numeric(bytes, start, end) {
 export function char(bytes, start, end) {
   size(start, end, 1);
   const code = bytes[start];
-  return code > 127 ? '\\' + code.toString(8) : code === 0 ? '' : String.fromCharCode(code);
+  return code > 127 ? '\\' + code.toString(8) : code ? String.fromCharCode(code) : '';
 }
 
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
 
 /** @returns {string} two hexadecimal digits a byte */
-export function hex(bytes, start, end, separator = '') {
-  let digits = '';
-  for (let i = start; i < end; i++) digits += (i > start ? separator : '') + HEX[bytes[i]];
-  return digits;
-}
+export const hex = (bytes, start, end, separator = '') =>
+  Array.from(bytes.subarray(start, end), byte => HEX[byte]).join(separator);
 
 export function uuid(bytes, start, end) {
   size(start, end, 16);

@@ -75,17 +75,17 @@ function define(map, typeOid, arrayOid, pair) {
 ].forEach(([typeOid, arrayOid, binary, string = text]) =>
   define(decoders, typeOid, arrayOid, [string, binary]));
 
-// Type of the bounds, range, array of it, multirange, array of it.
+// Type of the bounds, range (the array of it comes next), multirange, array of it.
 [
-  [23, 3904, 3905, 4451, 6150],
-  [20, 3926, 3927, 4536, 6157],
-  [1700, 3906, 3907, 4532, 6151],
-  [1114, 3908, 3909, 4533, 6152],
-  [1184, 3910, 3911, 4534, 6153],
-  [1082, 3912, 3913, 4535, 6155]
-].forEach(([boundOid, rangeOid, rangesOid, multirangeOid, multirangesOid]) => {
+  [23, 3904, 4451, 6150],
+  [20, 3926, 4536, 6157],
+  [1700, 3906, 4532, 6151],
+  [1114, 3908, 4533, 6152],
+  [1184, 3910, 4534, 6153],
+  [1082, 3912, 4535, 6155]
+].forEach(([boundOid, rangeOid, multirangeOid, multirangesOid]) => {
   const decode = range(decoders[boundOid][1]);
-  define(decoders, rangeOid, rangesOid, [text, decode]);
+  define(decoders, rangeOid, rangeOid + 1, [text, decode]);
   define(decoders, multirangeOid, multirangesOid, [text, multirange(decode)]);
 });
 
