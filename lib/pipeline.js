@@ -1,30 +1,26 @@
 'use strict';
 
-const { process } = require('#platform');
 const { guard, stayInside } = require('./deadlock');
 const { isTraced, trace } = require('./diagnostics');
 const { ConnectionError, PostgresError, UsageError, protocolError } = require('./errors');
+const { Flow, FLUSH_BYTES } = require('./flow');
 const { decodeFields, decodeNotification, decodeParameterStatus } = require('./messages');
 const { Scope } = require('./scope');
-const { MessageWriter } = require('./writer');
 const { CloseRequest, Request, describeType } = require('./request');
-
-/** From this many bytes on, what has been written leaves at once instead of at the end of the tick. */
-const FLUSH_BYTES = 65536;
 
 /**
  * The order of requests on one connection: who may send, what has been sent, whose answer comes next.
  */
-class Pipeline {
+class Pipeline extends Flow {
   /**
    * @param {Statements} statements
    * @param {object} events `notice(buf, start, end, fields)`, `notification(…)`, `parameter(name, value)`,
    *   `lost(error)`: the connection cannot be used any more
    */
   constructor(statements, events) {
+    super();
     this.statements = statements;
     this.events = events;
-    this.writer = new MessageWriter();
     this.root = new Scope(null, 'the connection');
     /** The innermost scope that was entered. */
     this.owner = this.root;
@@ -44,14 +40,9 @@ class Pipeline {
     /** @type {{config: object, where: string, host: string, port: number|undefined, processId: number}|undefined}
      *   what the connection was made with, and to where */
     this.made = undefined;
-    this.transport = null;
     this.reader = null;
     /** @type {Error|null} that the connection was lost with */
     this.lost = null;
-    this._flushing = false;
-    this._flush = () => this.flush();
-    this._pausing = new Set();
-    this._draining = [];
     /** @type {Set<function>} called when the server says that it has cancelled something */
     this.cancelling = new Set();
   }
@@ -212,51 +203,6 @@ class Pipeline {
     else this.scheduleFlush();
   }
 
-  /** Bytes written that the system has not taken. */
-  get bufferedBytes() {
-    return this.writer.length + (this.transport === null ? 0 : this.transport.bufferedBytes);
-  }
-
-  /**
-   * Nothing is read from the server until everybody who paused has resumed.
-   * @param {object} who cannot take more
-   */
-  pause(who) {
-    if (this.transport === null) return;
-    if (this._pausing.size === 0) this.transport.pause();
-    this._pausing.add(who);
-  }
-
-  /** @param {object} who can go on; nothing happens where it had not paused */
-  resume(who) {
-    if (this._pausing.delete(who) && this._pausing.size === 0 && this.transport !== null) this.transport.resume();
-  }
-
-  /** Whether the transport asks to wait. */
-  get needsDrain() { return this.transport !== null && this.transport.needsDrain; }
-
-  /** Calls back when all that was written has been taken by the system; not at all if the connection is lost. */
-  whenDrained(callback) { this._draining.push(callback); }
-
-  /** The transport has taken all that was written. */
-  drained() {
-    for (const callback of this._draining.splice(0)) callback();
-  }
-
-  /** Everything written in this tick leaves in one write at its end. */
-  scheduleFlush() {
-    if (this._flushing) return;
-    this._flushing = true;
-    process.nextTick(this._flush);
-  }
-
-  /** Writes out what is buffered. */
-  flush() {
-    this._flushing = false;
-    if (this.transport === null || this.writer.length === 0) return;
-    if (this.transport.write(this.writer.take())) this.writer.reuse();
-  }
-
   _settle(request, error) {
     this.pending--;
     request.reject(error);
@@ -390,10 +336,8 @@ class Pipeline {
     const sent = new ConnectionError(`${message}; this request had been sent, the server may have carried it out`,
       { code, cause, sent: true });
     const { head, owner, _again: again, _waiting: waiting } = this;
-    this.transport = null;
+    this.stop();
     this.lost = unsent;
-    this._pausing.clear();
-    this._draining = [];
     this.head = this.tail = this.fence = null;
     this._again = [];
     this._waiting = [];
