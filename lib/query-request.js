@@ -14,7 +14,7 @@ const DONE = 2;
 /** Takes the answer to a request that nobody waits for any more. */
 const NOBODY = { inParts: true, start() {}, receiveData() {}, receivePart() {}, receive() {} };
 
-/** Texts that change nothing, whatever their order; a doubtful one is not among them. */
+/** Texts that change nothing, if the functions they call do not; a doubtful one is not among them. */
 const READS = /^[\s(]*(select|values|table|show|with)\b/i;
 const WRITES = /\b(insert|update|delete|merge|into|for|nextval|setval|set_config)\b|_lock/i;
 

@@ -122,7 +122,7 @@ class Request {
   retry() { return false; }
 
   /**
-   * Whether it certainly changes nothing, so that it may trade places with others of which the same is true.
+   * Whether it changes nothing, as far as its text tells, so that it may trade places with others that do not.
    * @returns {boolean}
    */
   onlyReads() { return false; }
