@@ -39,7 +39,7 @@ class WebSocketStream extends EventEmitter {
     this.#socket = socket;
     const url = URL.canParse(socket.url) ? new URL(socket.url) : undefined;
     // Whatever else is in the URL may be a secret.
-    this.#name = url === undefined ? 'the WebSocket' : `the WebSocket ${url.protocol}//${url.host}${url.pathname}`;
+    this.#name = url === undefined ? 'the WebSocket' : `the WebSocket ${url.protocol}//${url.host}`;
     this.connecting = socket.readyState === 0;
     this.destroyed = socket.readyState > 1;
     /** Who can listen on the way to the proxy: nobody but its host when encrypted, nobody at all when local. */
@@ -176,15 +176,18 @@ async function connect(websocket, { host, port }, encrypted) {
   const stream = new WebSocketStream(socket);
   if (!encrypted || stream.websocket.encrypted) return stream;
   stream.destroy();
-  throw failed('sslmode=require over a WebSocket needs a URL that begins with wss:');
+  throw unencrypted();
 }
 
+const unencrypted = () => failed('sslmode=require over a WebSocket needs a URL that begins with wss:');
+
+/** Makes a WebSocket of the platform's. */
 function open(url, encrypted) {
   if (typeof WebSocket !== 'function') {
     throw failed('this platform has no WebSocket: let the option websocket be a function that makes one, such as ' +
       '({ host, port }) => new WebSocket(url) with that of the package ws');
   }
-  if (encrypted && !/^wss:/i.test(url)) throw failed('sslmode=require over a WebSocket needs a URL that begins with wss:');
+  if (encrypted && !/^wss:/i.test(url)) throw unencrypted();
   try {
     return new WebSocket(url);
   } catch (cause) {

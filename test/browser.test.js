@@ -8,6 +8,7 @@ const http = require('node:http');
 const net = require('node:net');
 const path = require('node:path');
 const { promisify } = require('node:util');
+const zlib = require('node:zlib');
 const { launchBrowser, skipUnless, startServer, startWebsockify } = require('pg-test-fixtures');
 const address = require('../lib/browser/address');
 const browserBuffer = require('../lib/browser/buffer').Buffer;
@@ -228,6 +229,7 @@ describe('In the browser', () => {
       skipUnless(this, 'chromium', 'websockify');
       const { text, inputs } = await bundle();
       assert.ok(inputs.includes('lib/browser/platform.js') && !inputs.includes('lib/platform.js'));
+      assert.ok(zlib.gzipSync(text).length < 70000);
       server = await startServer({
         users: {
           scram: { password: 'pässword' }, cleartext: { password: 'secret' }, md5: { password: 'secret', encryption: 'md5' }

@@ -20,7 +20,7 @@ const ws = require(require.resolve('ws', { paths: [path.dirname(require.resolve(
 class FakeWebSocket extends EventTarget {
   readyState = 1;
   bufferedAmount = 0;
-  url = 'ws://proxy.example/v1?token=secret';
+  url = 'ws://proxy.example/secret?token=secret';
   sent = [];
   closes = [];
   send(data) { this.sent.push(Buffer.from(data)); }
@@ -195,14 +195,14 @@ describe('websocket', () => {
 
     it('fails with what the WebSocket tells, without its secrets', async () => {
       for (const [state, type, fields, code, expected] of [
-        [1, 'close', { code: 1006, reason: '' }, 'ECONNRESET', 'the WebSocket ws://proxy.example/v1 was closed with code 1006'],
+        [1, 'close', { code: 1006, reason: '' }, 'ECONNRESET', 'the WebSocket ws://proxy.example was closed with code 1006'],
         [1, 'close', { code: 1011, reason: 'no\n' }, '08006',
-          'the WebSocket ws://proxy.example/v1 was closed with code 1011 "no\\n"'],
-        [1, 'error', {}, 'ECONNRESET', 'the WebSocket ws://proxy.example/v1 failed'],
-        [0, 'error', { message: 'refused' }, '08001', 'the WebSocket ws://proxy.example/v1 could not be opened: refused'],
+          'the WebSocket ws://proxy.example was closed with code 1011 "no\\n"'],
+        [1, 'error', {}, 'ECONNRESET', 'the WebSocket ws://proxy.example failed'],
+        [0, 'error', { message: 'refused' }, '08001', 'the WebSocket ws://proxy.example could not be opened: refused'],
         [0, 'error', { error: Object.assign(new Error('away'), { code: 'ENOTFOUND' }) }, 'ENOTFOUND',
-          'the WebSocket ws://proxy.example/v1 could not be opened: away'],
-        [0, 'close', { code: 1006 }, '08001', 'the WebSocket ws://proxy.example/v1 could not be opened'],
+          'the WebSocket ws://proxy.example could not be opened: away'],
+        [0, 'close', { code: 1006 }, '08001', 'the WebSocket ws://proxy.example could not be opened'],
         [1, 'message', { data: 'text' }, '08P01', 'protocol violation: a WebSocket message that is not binary']
       ]) {
         const { socket, stream, events } = await faked({ readyState: state });
@@ -405,9 +405,9 @@ describe('websocket', () => {
         try {
           for (const [url, expected] of [
             [`ws://127.0.0.1:${port}/`, /connecting: the WebSocket ws:\S+ could not be opened/],
-            [`ws://127.0.0.1:${refusing.address().port}/404`, /connecting: the WebSocket ws:\S+\/404 could not be opened/],
-            [`ws://127.0.0.1:${refusing.address().port}/403`, /connecting: the WebSocket ws:\S+\/403 could not be opened/],
-            [`ws://127.0.0.1:${refusing.address().port}/200`, /connecting: the WebSocket ws:\S+\/200 could not be opened/],
+            [`ws://127.0.0.1:${refusing.address().port}/404`, /connecting: the WebSocket ws:\S+ could not be opened/],
+            [`ws://127.0.0.1:${refusing.address().port}/403`, /connecting: the WebSocket ws:\S+ could not be opened/],
+            [`ws://127.0.0.1:${refusing.address().port}/200`, /connecting: the WebSocket ws:\S+ could not be opened/],
             [`ws://127.0.0.1:${garbage.address().port}/`, /connecting: the WebSocket ws:\S+ could not be opened/],
             [`ws://127.0.0.1:${text.address().port}/`, /a WebSocket message that is not binary/],
             [nowhere.url, /starting the session: the WebSocket ws:\S+ was closed with code 1011 "Failed to connect/]
