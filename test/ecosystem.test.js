@@ -3,7 +3,10 @@
 const assert = require('node:assert/strict');
 const { once } = require('node:events');
 const http = require('node:http');
+const path = require('node:path');
+const { launchBrowser, skipUnless } = require('pg-test-fixtures');
 const { Client } = require('..');
+const { examples } = require('./examples');
 const { installed } = require('./folder');
 const { connected, sharedServer } = require('./support');
 
@@ -185,6 +188,68 @@ describe('The ecosystem', () => {
       });
     });
   }
+
+  describe('React', () => {
+    let client, web, browser, page, limit;
+    before(async function () {
+      this.timeout(120000);
+      await skipUnless(this, 'chromium');
+      // The fixtures' own dependency.
+      const esbuild = require(require.resolve('esbuild', { paths: [path.dirname(require.resolve('pg-test-fixtures'))] }));
+      const [{ code }] = examples('jsx');
+      const { outputFiles: [{ text }] } = await esbuild.build({
+        stdin: {
+          contents: `import { StrictMode } from 'react';
+            import { createRoot } from 'react-dom/client';
+            ${code}
+            window.root = createRoot(document.getElementById('root'));
+            root.render(<StrictMode><Users /></StrictMode>);`,
+          loader: 'jsx', resolveDir: path.join(__dirname, 'ecosystem')
+        },
+        alias: { 'quickgres/client-parser': path.join(__dirname, '..', 'client-parser', 'index.js') },
+        bundle: true, format: 'esm', platform: 'browser', jsx: 'automatic', jsxDev: true, write: false, logLevel: 'silent'
+      });
+      web = http.createServer((request, response) => {
+        if (request.url === '/rows') {
+          client.queryTo(response, 'SELECT gen_random_uuid() AS id, name FROM users, generate_series(1, $1)', [limit]).catch(() => {});
+        } else if (request.url === '/page.js') response.setHeader('content-type', 'text/javascript').end(text);
+        else response.setHeader('content-type', 'text/html').end('<div id=root></div><script type=module src=/page.js></script>');
+      }).listen(0, '127.0.0.1');
+      await once(web, 'listening');
+      browser = await launchBrowser();
+    });
+    beforeEach(async () => {
+      client = await connected();
+      page = await browser.newPage();
+    });
+    afterEach(() => page.close());
+    after(async () => {
+      await browser?.close();
+      if (web) await close(web);
+    });
+
+    const items = () => page.locator('li').count();
+    const open = () => page.goto(`http://127.0.0.1:${web.address().port}/`);
+
+    it('shows the rows of the README\'s example', async () => {
+      limit = 3;
+      await open();
+      const { rowCount } = await client.query('SELECT FROM users');
+      await until(async () => await items() === 3 * rowCount);
+      const { rows } = await client.query('SELECT name FROM users');
+      const names = new Set(rows.map(({ name }) => name));
+      assert.ok((await page.locator('li').allTextContents()).every(name => names.has(name)));
+    });
+
+    it('stops the query when the component goes away', async () => {
+      limit = 1e7;
+      await open();
+      await until(async () => await items() > 0);
+      await page.evaluate('root.unmount()');
+      await until(() => client.pending === 0);
+      assert.equal(await items(), 0);
+    });
+  });
 
   describe('OpenTelemetry', () => {
     let api, exporter, provider, stop;
