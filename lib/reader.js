@@ -7,6 +7,9 @@ const { reading } = require('./slab');
 const DATA_ROW = 68; // D
 const COPY_DATA = 100; // d
 
+/** A message that comes in two chunks is put together in memory that is used again, if it is not longer. */
+const SCRATCH = 4096;
+
 /** A longer DataRow or CopyData can be delivered in parts; a shorter one is put together at little cost. */
 const PARTS = 131072;
 
@@ -33,6 +36,7 @@ class FrameReader {
     this.stopped = false;
     this._held = null; // the beginning of a message whose end has not arrived
     this._heldLength = 0;
+    this._scratch = null;
     this._left = 0; // bytes to come of a message that is delivered in parts
     this._type = 0; // of that message
   }
@@ -75,7 +79,8 @@ class FrameReader {
     if (pos >= length || this.stopped) return;
     if (length - pos >= 5 && this._inParts(chunk, pos)) this._part(chunk, pos, length);
     else {
-      this._held = Buffer.allocUnsafeSlow(Math.max(length - pos, 64));
+      if (length - pos > SCRATCH) this._held = Buffer.allocUnsafeSlow(length - pos);
+      else this._held = this._scratch || (this._scratch = Buffer.allocUnsafeSlow(SCRATCH));
       this._heldLength = chunk.copy(this._held, 0, pos, length);
     }
   }
@@ -113,7 +118,7 @@ class FrameReader {
     if (this._heldLength === total) {
       const held = this._held;
       this._held = null;
-      this.owned = held.length === total;
+      this.owned = held.length === total && held !== this._scratch;
       this.handler.message(held[0], held, 0, total, 1);
       this.owned = false;
     }

@@ -4,7 +4,7 @@ const { protocolError } = require('./errors');
 const { decodeCommandComplete, decodeCopyResponse } = require('./messages');
 const { decodingClass } = require('./decode');
 const { RowParser, int32 } = require('./row-parser');
-const { keep } = require('./slab');
+const { keep, Runs } = require('./slab');
 
 const inspect = Symbol.for('nodejs.util.inspect.custom');
 
@@ -24,7 +24,7 @@ class RowReader {
     this.binary = 0;
     /** @type {RowParser|undefined} */
     this.rowParser = undefined;
-    // Runs of DataRow or CopyData messages not yet made rows: the first, and [buffer, offset, count, …] of others.
+    // Runs of DataRow or CopyData messages not yet made rows: the first, here, and all others.
     this._buffer = null;
     this._offset = 0;
     this._count = 0;
@@ -45,7 +45,8 @@ class RowReader {
     this._buffer = null;
     this._more = undefined;
     if (more !== undefined) {
-      for (let i = 0; i < more.length; i += 3) this._makeRun(more[i], more[i + 1], more[i + 2]);
+      const { list } = more;
+      for (let i = 0; i < list.length; i += 3) this._makeRun(list[i], list[i + 1], list[i + 2]);
     }
   }
 
@@ -82,17 +83,19 @@ class RowReader {
    * @param {boolean} owned whether the memory may be kept; else it is copied
    */
   receiveData(buf, start, end, count, owned) {
+    if (this._buffer !== null) {
+      if (this._more === undefined) this._more = new Runs();
+      this._more.add(buf, start, end, count, owned);
+      return;
+    }
     if (!owned) {
       const kept = keep(buf, start, end);
       buf = kept.buf;
       start = kept.start;
     }
-    if (this._buffer === null) {
-      this._buffer = buf;
-      this._offset = start;
-      this._count = count;
-    } else if (this._more === undefined) this._more = [buf, start, count];
-    else this._more.push(buf, start, count);
+    this._buffer = buf;
+    this._offset = start;
+    this._count = count;
   }
 
   /** Takes any other message of a result; buf is only lent. */

@@ -58,4 +58,49 @@ function keep(buf, start, end) {
   return kept;
 }
 
-module.exports = { reading, keep };
+/** Memory for a large result is of at most so many bytes: enough that it costs little to get. */
+const LARGE = 65536;
+
+/**
+ * The runs of messages of a result that does not come in one piece. Their bytes follow one another in memory that
+ * grows with the result: of what is allocated, less than half stays unused.
+ */
+class Runs {
+  constructor() {
+    /** Of each run: buffer, offset, count of messages. */
+    this.list = [];
+    this._bytes = 0;
+    this._memory = null;
+    this._used = 0;
+  }
+
+  /** Adds a run of `count` messages in buf[start … end); it is copied, unless its memory may be kept. */
+  add(buf, start, end, count, owned) {
+    const { list } = this;
+    const length = end - start;
+    this._bytes += length;
+    if (this._memory === null || this._used + length > this._memory.length) {
+      const size = Math.min(LARGE, this._bytes >> 1);
+      if (owned || length > size >> 2) {
+        if (!owned) {
+          const copy = Buffer.allocUnsafeSlow(length);
+          buf.copy(copy, 0, start, end);
+          buf = copy;
+          start = 0;
+        }
+        list.push(buf, start, count);
+        return;
+      }
+      this._memory = Buffer.allocUnsafeSlow(size);
+      this._used = 0;
+    }
+    buf.copy(this._memory, this._used, start, end);
+    const last = list.length - 3;
+    // What it follows is the end of the last run: both are one.
+    if (this._used > 0 && list[last] === this._memory) list[last + 2] += count;
+    else list.push(this._memory, this._used, count);
+    this._used += length;
+  }
+}
+
+module.exports = { reading, keep, Runs };

@@ -187,13 +187,17 @@ describe('FrameReader', () => {
         if (reader.owned) assert.deepEqual([start, end], [0, buf.length]);
       }
     });
-    const large = Buffer.alloc(201);
-    hex('44 000000c8').copy(large);
-    reader.push(large.subarray(0, 150));
-    reader.push(Buffer.concat([large.subarray(150), hex('32 00000004')])); // complete, and one in the chunk
+    const large = Buffer.alloc(5001);
+    hex('44 00001388').copy(large);
+    reader.push(large.subarray(0, 4500));
+    reader.push(Buffer.concat([large.subarray(4500), hex('32 00000004')])); // complete, and one in the chunk
     reader.push(hex('32 000000'));
-    reader.push(hex('04')); // put together in memory that is larger than itself
-    assert.deepEqual(owned, [true, false, false]);
+    reader.push(hex('04')); // put together in memory that is used again
+    const whole = Buffer.alloc(4096); // as is this, which fills it
+    hex('44 00000fff').copy(whole);
+    reader.push(whole.subarray(0, 100));
+    reader.push(whole.subarray(100));
+    assert.deepEqual(owned, [true, false, false, false]);
   });
 
   it('delivers nothing any more once it is stopped, not even from the chunk being read', () => {
