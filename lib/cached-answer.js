@@ -40,10 +40,13 @@ class SharedRowParser extends RowParser {
     for (const column of this.columns) Object.freeze(column);
     Object.freeze(this.columns);
     Object.freeze(this.columnNames);
+    const { buffer } = this;
+    Object.defineProperty(this, 'buffer', { get: () => Buffer.from(buffer) });
   }
 
   get 0() { return shield(super[0], false); }
   get 1() { return shield(super[1], true); }
+  description(format) { return Buffer.from(super.description(format)); }
   decoding(format, decoders, key) { return shield(super.decoding(format, decoders, key), true); }
 }
 
