@@ -145,6 +145,7 @@ class Recorder {
   constructor(limit, onlarge) {
     this.limit = limit;
     this.onlarge = onlarge;
+    this.large = false;
     this.inParts = true;
     this.start(null, 0);
   }
@@ -179,12 +180,13 @@ class Recorder {
 
   _add(buf, start, end, owned) {
     this.length += end - start;
-    if (this.length > this.limit) {
-      this.pieces = [];
-      this.onlarge();
-    } else {
+    if (this.length <= this.limit) {
       const piece = buf.subarray(start, end);
       this.pieces.push(owned ? piece : Buffer.from(piece));
+    } else if (!this.large) {
+      this.large = true;
+      this.pieces = [];
+      this.onlarge();
     }
   }
 
