@@ -2,6 +2,7 @@
 
 const { AsyncLocalStorage } = require('#platform').async_hooks;
 const { UsageError } = require('./errors');
+const { isWorkerd } = require('./runtime');
 
 /*
  * Requests of an outer scope wait until an inner one is over. Code that runs on behalf of the inner one, such as
@@ -13,7 +14,7 @@ const storage = new AsyncLocalStorage();
  * Workers (workerd) follow what a function calls, as that of a transaction, but cannot change the context of code
  * that runs already: the loop of a cursor is not followed there.
  */
-const canEnter = globalThis.navigator?.userAgent !== 'Cloudflare-Workers';
+const canEnter = !isWorkerd;
 let users = 0;
 let orders = 0;
 let segment; // the scope that the code which runs now has got to, see InsidePromise

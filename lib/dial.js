@@ -3,6 +3,7 @@
 const { Buffer, net, tls } = require('#platform');
 const { failed, CONNECTING, HANDSHAKE } = require('./attempt');
 const { ConnectionError, protocolError } = require('./errors');
+const { isDeno } = require('./runtime');
 const { tlsOptions } = require('./tls');
 const { Transport } = require('./transport');
 
@@ -29,14 +30,14 @@ async function dial(config, target, attempt, encrypt) {
   const direct = options !== null && config.sslnegotiation === 'direct';
   // TLS on a socket of Node's own making can read into the transport's memory, one that is wrapped cannot.
   if (direct && !config.socket) return startTls(config, target, attempt, options);
-  await openStream(config, target, attempt);
+  await openStream(config, target, attempt, options === null || !isDeno);
   if (options === null) return null;
   const stream = direct ? attempt.transport.detach() : await requestTls(attempt, encrypt);
   return stream && startTls(config, target, attempt, options, stream);
 }
 
-/** Connects without TLS, or takes the caller's stream. */
-async function openStream(config, target, attempt) {
+/** Connects without TLS, or takes the caller's stream; `onread`: whether to read into the transport's memory. */
+async function openStream(config, target, attempt, onread) {
   attempt.doing = CONNECTING;
   if (config.socket) {
     const stream = await ownStream(config, target, attempt);
@@ -46,7 +47,7 @@ async function openStream(config, target, attempt) {
   }
   for (let pause = 1; ; pause = Math.min(2 * pause, MAX_PAUSE)) {
     const transport = attempt.own(new Transport());
-    const socket = net.connect({ ...target.address, onread: transport.onread });
+    const socket = net.connect({ ...target.address, onread: onread ? transport.onread : undefined });
     transport.attach(socket);
     const busy = await attempt.wait(resolve => {
       socket.once('connect', () => resolve(false));

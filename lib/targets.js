@@ -2,6 +2,7 @@
 
 const { crypto, dns, net } = require('#platform');
 const { isLoopback, socketPath } = require('./config');
+const { isWorkerd } = require('./runtime');
 
 /**
  * Puts things into the order they are to be tried in: as listed, or with load_balance_hosts=random any.
@@ -40,7 +41,7 @@ async function targets(config, entry, attempt) {
     return [{ ...target, address: { path }, where: path.replace('\0', '@'), local: true }];
   }
   attempt.doing = 'looking up the address';
-  const addresses = hostaddr !== undefined || net.isIP(name)
+  const addresses = hostaddr !== undefined || isWorkerd || net.isIP(name)
     ? [hostaddr ?? name]
     : inOrder(config, await attempt.wait(resolve => lookup(name, attempt, resolve)));
   return addresses.map(address => ({

@@ -1,6 +1,6 @@
 'use strict';
 
-const { process, crypto, fs, net, os, path, tls } = require('#platform');
+const { Buffer, process, crypto, fs, net, os, path, tls } = require('#platform');
 const { failed } = require('./attempt');
 const { ConnectionError } = require('./errors');
 
@@ -119,7 +119,7 @@ function checkPermissions(file) {
 function inHome(name) {
   return process.platform === 'win32'
     ? path.join(process.env.APPDATA ?? '', 'postgresql', name)
-    : path.join(os.homedir(), '.postgresql', name);
+    : path.join(process.env.HOME || os.homedir(), '.postgresql', name);
 }
 
 /** @returns {Buffer} the content of a file that must be there */
@@ -153,8 +153,10 @@ const RSA_PSS = '2a864886f70d01010a';
  * @returns {Buffer|null} null when the algorithm has none (Ed25519) or is unknown
  */
 function endPoint(socket) {
-  const der = socket.getPeerCertificate().raw;
-  const digest = der === undefined ? undefined : signatureDigest(der);
+  const { raw } = socket.getPeerCertificate();
+  if (raw === undefined) return null;
+  const der = Buffer.from(raw); // Deno gives a Uint8Array
+  const digest = signatureDigest(der);
   return digest === undefined ? null : crypto.createHash(digest).update(der).digest();
 }
 

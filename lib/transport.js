@@ -1,6 +1,7 @@
 'use strict';
 
 const { Buffer, setImmediate } = require('#platform');
+const { isWorkerd } = require('./runtime');
 
 const CHUNK = 65536;
 /** Most chunks that are given back and wait to be used again. */
@@ -28,8 +29,8 @@ class Transport {
     this._reading = false;
     this._error = undefined;
     this._closed = false;
-    /** The `onread` option for net.connect and tls.connect. */
-    this.onread = {
+    /** The `onread` option for net.connect and tls.connect; undefined where there is none that works. */
+    this.onread = isWorkerd ? undefined : {
       buffer: () => {
         // Asked after each read, and once for each handle that net.connect tries.
         if (this._reading && !this._kept) return undefined; // go on with the same memory

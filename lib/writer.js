@@ -163,7 +163,7 @@ class MessageWriter {
 
   /** A string with its terminator. */
   _string(text) {
-    this.length += this.buffer.utf8Write(text, this.length);
+    this.length += this.buffer.utf8Write(text, this.length, this.buffer.length - this.length);
     this.buffer[this.length++] = 0;
   }
 
@@ -280,7 +280,7 @@ class MessageWriter {
     }
     if (off - start !== length) {
       if (text.includes('\0')) checkText(text, `values[${index}]`);
-      off = start + buffer.utf8Write(text, start);
+      off = start + buffer.utf8Write(text, start, buffer.length - start);
     }
     this._int32At(start - 4, off - start);
     this.length = off;
