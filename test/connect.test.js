@@ -5,7 +5,7 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const { inspect } = require('node:util');
-const { startServer, startPgBouncer, makeCertificates, skipUnless, freePort } = require('pg-test-fixtures');
+const { startServer, startPgBouncer, makeCertificates, skipUnless, freePort, skipBefore } = require('pg-test-fixtures');
 const { Client } = require('..');
 const { open, failure, query } = require('./connecting');
 
@@ -80,7 +80,8 @@ describe('Connecting', () => {
 
   for (const [transport, tls] of Object.entries(TLS)) {
     for (const [method, user, named, more] of METHODS) {
-      it(`authenticates by ${method} ${transport}, and refuses what is wrong or missing`, async () => {
+      it(`authenticates by ${method} ${transport}, and refuses what is wrong or missing`, async function () {
+        if (tls.sslnegotiation) skipBefore(this, 17, 'direct TLS');
         const encrypted = tls.sslmode === 'require';
         const certificate = owner => ({ sslcert: files[owner].cert, sslkey: files[owner].key });
         const secrets =
@@ -215,7 +216,7 @@ describe('Connecting', () => {
     for (const [user, more] of [
       ['trusted', {}],
       ['trusted', { host: server.socketDirectory }],
-      ...Object.values(TLS).map(tls => ['trusted', tls]),
+      ...Object.values(TLS).filter(tls => !tls.sslnegotiation || server.version >= 17).map(tls => ['trusted', tls]),
       ['trusted', { ssl_max_protocol_version: 'TLSv1.2', sslmode: 'require' }]
     ]) {
       const session = await open(base(user, more));

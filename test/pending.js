@@ -4,13 +4,9 @@
 //   node test/pending.js [queries=1000000] [where=wire]
 // `wire`: sent and not answered; `client`: waiting for the connection to be free. Prints JSON.
 
-const { setFlagsFromString } = require('node:v8');
-const { runInNewContext } = require('node:vm');
 const { startServer } = require('pg-test-fixtures');
 const { Client } = require('..');
-
-setFlagsFromString('--expose-gc');
-const gc = runInNewContext('gc');
+const { gc } = require('./gc');
 
 /** Bytes in use, without what could be collected. */
 function memory() {

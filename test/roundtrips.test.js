@@ -1,7 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { startServer, startProxy } = require('pg-test-fixtures');
+const { startServer, startProxy, skipBefore, SERVER_VERSION } = require('pg-test-fixtures');
 const { Client } = require('..');
 
 /** Milliseconds one way. */
@@ -11,6 +11,8 @@ const TRIES = 3;
 
 const WITHOUT = { sslmode: 'disable' };
 const BY_REQUEST = { sslmode: 'require' };
+// Before PostgreSQL 18 a server takes prime256v1 only, and has Node.js say its first words of TLS once more.
+const HELLO_AGAIN = SERVER_VERSION < 18 ? 1 : 0;
 const DIRECT = { sslmode: 'require', sslnegotiation: 'direct' };
 
 describe("Round trips to the first row, TCP's own included", function () {
@@ -82,19 +84,20 @@ describe("Round trips to the first row, TCP's own included", function () {
 
   for (const [what, user, tls, require_auth, trips] of rows) {
     it(`are ${trips} with ${what}`, async function () {
-      if (tls === DIRECT && server.version < 17) this.skip();
+      if (tls === DIRECT) skipBefore(this, 17, 'direct TLS');
+      const expected = trips + (tls === WITHOUT ? 0 : HELLO_AGAIN);
       for (const parameters of [false, true]) {
         let fastest = Infinity;
-        for (let i = 0; i < TRIES && fastest >= trips + 0.5; i++) {
+        for (let i = 0; i < TRIES && fastest >= expected + 0.5; i++) {
           const { flights, time } = await measure(
             { user, ...tls, ...(require_auth && { require_auth }) },
             parameters
           );
           // Its own round trip TCP makes without data.
-          assert.equal(flights, trips - 1);
+          assert.equal(flights, expected - 1);
           fastest = Math.min(fastest, time);
         }
-        assert.equal(Math.floor(fastest + 0.05), trips, `${fastest} round trips of time`);
+        assert.equal(Math.floor(fastest + 0.05), expected, `${fastest} round trips of time`);
       }
     });
   }

@@ -6,7 +6,7 @@
 const assert = require('node:assert/strict');
 const { Writable } = require('node:stream');
 const { setTimeout: sleep } = require('node:timers/promises');
-const { startServer, startProxy } = require('pg-test-fixtures');
+const { startServer, startProxy, SERVER_VERSION } = require('pg-test-fixtures');
 const { Client } = require('..');
 
 /** Within so many milliseconds everything has to settle; twice what connecting may take. */
@@ -233,8 +233,9 @@ async function run(server, state, fault) {
   };
   if (before !== undefined) proxy.refuse(); // it may try once more
   await FAULTS[fault]({ client, proxy, wire, server, limited });
-  // There is no backend yet that could be terminated: the connection is made then.
-  const spared = before !== undefined && fault === 'pg_terminate_backend' && state !== 'authentication';
+  // There is no backend yet that could be terminated, or none that servers before 18 show: the connection is made then.
+  const spared = before !== undefined && fault === 'pg_terminate_backend' &&
+    (state !== 'authentication' || SERVER_VERSION < 18);
   if (spared) client.end();
   const results = await settled([...pending.map(each => each.promise), client.closed], `${state}, ${fault}`);
   const lost = results.at(-1).value;

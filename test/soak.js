@@ -4,13 +4,9 @@
 //   node test/soak.js [queries=10000000] [texts=100000] [statement_cache]
 // Prints a line now and then, and fails when memory grows.
 
-const { setFlagsFromString } = require('node:v8');
-const { runInNewContext } = require('node:vm');
 const { startServer } = require('pg-test-fixtures');
 const { Client } = require('..');
-
-setFlagsFromString('--expose-gc');
-const gc = runInNewContext('gc');
+const { gc } = require('./gc');
 
 /** Queries that are pending at a time. */
 const WINDOW = 1000;

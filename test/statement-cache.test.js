@@ -1,6 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { skipBefore } = require('pg-test-fixtures');
 const { Random } = require('./model');
 const { sharedServer, connected } = require('./support');
 const { soak, growth } = require('./soak');
@@ -139,6 +140,7 @@ describe('The statement cache', () => {
   });
 
   it('keeps memory flat on both sides, however many texts there are', async function () {
+    skipBefore(this, 14, 'pg_backend_memory_contexts');
     this.timeout(60000);
     const client = await connected({ statement_cache: 100 });
     const samples = await soak(client, { queries: 50000, texts: 2000 });

@@ -2,6 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { setImmediate: turn } = require('node:timers/promises');
+const { skipBefore } = require('pg-test-fixtures');
 const { UsageError, PostgresError } = require('..');
 const { sharedServer, connected, proxied } = require('./support');
 
@@ -225,7 +226,8 @@ describe('A transaction in a transaction', () => {
     assert.deepEqual(await ints(client), [1, 3]);
   });
 
-  it('lets go of its savepoints, however many fail', async () => {
+  it('lets go of its savepoints, however many fail', async function () {
+    skipBefore(this, 14, 'pg_backend_memory_contexts');
     const client = await prepared();
     const memory = async on => {
       const { rows: [row] } = await on.query("SELECT count(*) AS n FROM pg_backend_memory_contexts WHERE name = 'CurTransactionContext'");

@@ -1,7 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { skipUnless } = require('pg-test-fixtures');
+const { skipUnless, SERVER_VERSION } = require('pg-test-fixtures');
 const { Client } = require('..');
 const { sharedServer, hex } = require('./support');
 
@@ -124,6 +124,13 @@ const MADE = {
   unknown: "SELECT 'literal', NULL"
 };
 
+// What older servers do not know is left out for them.
+if (SERVER_VERSION < 17) LITERALS.interval = LITERALS.interval.filter(text => text !== 'infinity');
+if (SERVER_VERSION < 14) {
+  LITERALS.numeric = LITERALS.numeric.filter(text => !text.includes('Infinity'));
+  for (const type of Object.keys(LITERALS)) if (type.includes('multirange')) delete LITERALS[type];
+}
+
 /** Only inside of indexes: no value of theirs is ever seen. */
 const NEVER_SEEN = ['gtsvector', 'pg_brin_bloom_summary', 'pg_brin_minmax_multi_summary'];
 
@@ -134,7 +141,7 @@ const SETUP = `
   CREATE TYPE types_test.pair AS (a int, b text);
   CREATE TYPE types_test.nested AS (p types_test.pair, d date[], m types_test.mood);
   CREATE TYPE types_test.textrange AS RANGE
-    (SUBTYPE = text, MULTIRANGE_TYPE_NAME = types_test.textmultirange);
+    (SUBTYPE = text${SERVER_VERSION < 14 ? '' : ', MULTIRANGE_TYPE_NAME = types_test.textmultirange'});
   CREATE DOMAIN types_test.pairs AS types_test.pair[];
   CREATE TABLE types_test.defaults (a int DEFAULT 7, b text DEFAULT lower('X'));
   CREATE TABLE types_test.statistics AS SELECT i % 10 AS a, i % 5 AS b FROM generate_series(1, 1000) i;
@@ -164,7 +171,7 @@ describe('Values of every type', () => {
     await client.simpleQuery(SETTINGS);
   });
   after(async () => {
-    await client.end();
+    await client?.end();
     await server.sql('DROP SCHEMA types_test CASCADE');
   });
 
@@ -186,7 +193,7 @@ describe('Values of every type', () => {
       row.toArray().map(value => value === null ? '<NULL>' : value).join('\x1f')).join('\x1e'));
     // psql ends each result with a newline.
     assert.deepEqual(printed.split(/[\x1e\x1f]/), `${shown.join('\n')}\n`.split(/[\x1e\x1f]/));
-    assert.ok(shown.length > 90);
+    assert.ok(shown.length > (SERVER_VERSION < 14 ? 80 : 90));
   });
 
   it('in text format arrive as COPY shows them', async () => {

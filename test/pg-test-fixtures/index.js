@@ -1,9 +1,9 @@
 'use strict';
 
-const { findBinaries } = require('./binaries.js');
+const { findBinaries, SERVER_VERSION } = require('./binaries.js');
 const { findBrowser, launchBrowser } = require('./browser.js');
 const { makeCertificates } = require('./certificates.js');
-const { have, skipUnless } = require('./have.js');
+const { have, skipUnless, skipBefore } = require('./have.js');
 const { startPgBouncer } = require('./pgbouncer.js');
 const { freePort } = require('./ports.js');
 const { startProxy } = require('./proxy.js');
@@ -15,5 +15,5 @@ const { startWebsockify } = require('./websockify.js');
 module.exports = {
   startServer, startStandby, startProxy, startPgBouncer, startWebsockify,
   makeCertificates, findBinaries, findBrowser, launchBrowser,
-  have, skipUnless, freePort, SAMPLE_ID,
+  have, skipUnless, skipBefore, SERVER_VERSION, freePort, SAMPLE_ID,
 };

@@ -112,7 +112,7 @@ class Postmaster {
     // Stopped first, so that it makes no more processes while they are counted.
     child.kill('SIGSTOP');
     const backends = childrenOf(child.pid);
-    child.kill('SIGKILL');
+    tryKill(child.pid); // child.kill() of Deno works once only
     for (const pid of backends) if (isRunning(pid)) tryKill(pid);
     await this.#exited;
     while (backends.some(isAlive)) await sleep(5);
