@@ -1,0 +1,60 @@
+'use strict';
+
+// What runtimes other than Node.js cannot do. These tests are not run there, and listed with the reason. Mocha
+// requires this file, whose hook skips them.
+
+const BROWSER = 'in Chromium: the runtime has no part in it';
+const FIXTURES = 'of the fixtures, not of the client';
+
+const COMMON = {
+  'fixtures.test.js': FIXTURES,
+  'pgbouncer.test.js': 'of a server, run with Node.js',
+  'client-parser-browser.test.js': BROWSER
+};
+
+/** By runtime: whole files, and tests by file and title, each with the reason. */
+const LIMITS = {
+  bun: {
+    files: { ...COMMON, 'settle.test.js': 'its processes end before their work, with the faulty network in them' },
+    tests: [
+      ...['client-parser.test.js', 'errors.test.js'].map(file => [file, /every field/,
+        'errors have a column and a line of their own: those of the server are in their place, but not enumerable']),
+      ['typescript.test.js', /the fields of errors/, 'errors have a column and a line of their own'],
+      ['browser.test.js', /Chromium/, BROWSER],
+      ['websocket.test.js', /holds a bounded amount/, 'its WebSocket does not hold a sender back'],
+      ...['errors.test.js', 'query-to.test.js'].map(file => [file, /stack with the async functions|error on row 50,000/,
+        'stacks do not name the async functions that await']),
+      ...['copy-stream.test.js', 'cursor-streams.test.js', 'http.test.js', 'bounds.test.js'].map(file => [file,
+        /memory/, 'its garbage collector leaves more than the bounds of memory, which are those of V8']),
+      ['copy-writer.test.js', /refuses/, 'an error of a Transform in a pipeline is also thrown where nobody catches it'],
+      ['liar.test.js', /direct TLS for another protocol/, 'its TLS server hangs up where ALPN has no protocol in common'],
+      ['runtime.test.js', /./, 'navigator cannot be replaced for a test'],
+      ['splits.test.js', /gives the same in pieces/, 'a stream of Node.js hands on what is written to it in other pieces'],
+      ['tls.test.js', /a self-signed one/, 'a self-signed certificate is not accepted as its own root'],
+      ['transport.test.js', /keeps the program running/, 'sockets do not tell whether they keep the program running']
+    ]
+  },
+  deno: {
+    files: { ...COMMON },
+    tests: [
+      ...['copy-stream.test.js', 'cursor-streams.test.js', 'http.test.js', 'bounds.test.js'].map(file => [file,
+        /memory/, 'it does not tell how much memory Buffers take, and its sockets keep more']),
+      ['demo.test.js', /Ctrl-C/, 'a process that handles SIGINT ends by it all the same']
+    ]
+  }
+};
+
+const limits = LIMITS[process.env.EVERYWHERE_RUNTIME];
+
+module.exports = {
+  LIMITS,
+  mochaHooks: limits && {
+    beforeEach() {
+      const test = this.currentTest;
+      const limit = limits.tests.find(([file, title]) => test.file.endsWith(`/${file}`) && title.test(test.fullTitle()));
+      if (limit === undefined) return;
+      test.title += ` [${limit[2]}]`;
+      this.skip();
+    }
+  }
+};

@@ -1,0 +1,58 @@
+'use strict';
+
+// What is run on what. A cell is one run of mocha: a runtime with a server.
+
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { LIMITS } = require('./limits');
+
+const ROOT = path.join(__dirname, '../..');
+const MODULES = path.join(__dirname, 'node_modules');
+const MOCHA = path.join(ROOT, 'node_modules/mocha/bin');
+const SUITE = fs.readdirSync(path.join(ROOT, 'test')).filter(name => name.endsWith('.test.js')).map(name => `test/${name}`);
+
+const node = version => path.join(MODULES, `node-${version}/bin/node`);
+
+/** What rests on the runtime or the server, and does not take long: for continuous integration. */
+const SELECTION = [
+  'abort', 'batch', 'cancel-request', 'client', 'client-parser-types', 'connect', 'copy-in', 'copy-stream', 'cursor', 'decode',
+  'dial', 'errors', 'http', 'listen', 'pass-through', 'query', 'quickgres', 'reader', 'replication', 'row-parser', 'scram',
+  'simple-query', 'splits', 'statements', 'tls', 'transaction', 'transport', 'types', 'writer'
+].map(name => `test/${name}.test.js`);
+
+/** The suite on a version of Node.js. */
+const onNode = (version, server, parts, files = SUITE) => ({
+  name: `node${version}-${server}`, runtime: `node${version}`, server, parts, files,
+  command: node(version), args: [path.join(MOCHA, 'mocha.js')], env: { PG_VERSION: server.slice(2) }
+});
+
+/** The suite on another runtime, without what the runtime has no part in or cannot do. */
+const onOther = (runtime, command, args) => ({
+  name: `${runtime}-pg18`, runtime, server: 'pg18', parts: ['all'], command,
+  files: SUITE.filter(file => LIMITS[runtime].files[path.basename(file)] === undefined),
+  left: LIMITS[runtime].files,
+  args: [...args, path.join(MOCHA, '_mocha'), '--no-package', '--timeout', '60000', '--exit',
+    '--require', path.join(__dirname, 'limits.js')],
+  // Bun knows the user's name from there only.
+  env: { PG_VERSION: '18', EVERYWHERE_RUNTIME: runtime, USER: os.userInfo().username }
+});
+
+/** Tests of this folder, which drive something else. */
+const own = (runtime, server, parts, file) => ({
+  name: server === 'pg18' ? runtime : server, runtime, server, parts, files: [`test/everywhere/${file}`],
+  command: node(24), args: [path.join(MOCHA, 'mocha.js'), '--exit'], env: { PG_VERSION: '18' }
+});
+
+const CELLS = [
+  ...[20, 22, 24, 26].map(version => onNode(version, 'pg18', ['all'])),
+  ...[13, 14, 15, 16, 17].map(version => onNode(24, `pg${version}`, ['all'])),
+  onNode(26, 'pg18', ['ci'], SELECTION),
+  onNode(20, 'pg13', ['ci'], SELECTION),
+  onOther('bun', path.join(MODULES, '.bin/bun'), []),
+  onOther('deno', path.join(MODULES, '.bin/deno'), ['run', '-A']),
+  own('workerd', 'pg18', ['all', 'ci'], 'workerd/workerd.test.js'),
+  own('node24', 'pglite', ['all'], 'strangers/pglite.test.js')
+];
+
+module.exports = { CELLS };

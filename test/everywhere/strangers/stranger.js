@@ -1,0 +1,59 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { Client } = require('../../..');
+const { CAPABILITIES } = require('./capabilities');
+
+/** After so many milliseconds it is not going to come. */
+const LIMIT = 15000;
+
+/** @returns {Promise} rejects when the work takes too long */
+async function limited(work) {
+  let timer;
+  const late = new Promise((resolve, reject) => { timer = setTimeout(() => reject(new Error('no answer')), LIMIT); });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/**
+ * Tests of a server that is not PostgreSQL: everything of CAPABILITIES works, but for what is known to be lacking;
+ * that is tried, too, and has to fail as it is known to.
+ * @param {string} name
+ * @param {object} options
+ * @param {function(): Promise<{config: object, stop: function(): Promise}>} options.start
+ * @param {Object<string, RegExp>} options.lacks capabilities, with what their errors say
+ * @param {string} options.slow a query that takes more than 5 seconds
+ * @param {string} [options.series] a query of 100 rows
+ * @param {string} [options.table] the columns of a table of numbers
+ */
+function stranger(name, { start, lacks, slow, series = 'SELECT i FROM generate_series(1, 100) i', table = '(n int)' }) {
+  describe(`${name} as the server`, function () {
+    this.timeout(2 * LIMIT + 10000);
+    let server, client;
+
+    // What one test does to it is not to be seen by the next.
+    beforeEach(async () => {
+      server = await start();
+      client = new Client({ connect_timeout: 10, ...server.config });
+      client.on('error', () => {});
+      await client.connect();
+    });
+    afterEach(async () => {
+      client?.destroy();
+      await limited(server.stop()).catch(() => {});
+    });
+
+    for (const [what, check] of Object.entries(CAPABILITIES)) {
+      it(lacks[what] === undefined ? `has ${what}` : `lacks ${what}`, async () => {
+        const work = limited(check(client, { slow, series, table }));
+        if (lacks[what] === undefined) return work;
+        await assert.rejects(work, lacks[what]);
+      });
+    }
+  });
+}
+
+module.exports = { stranger };

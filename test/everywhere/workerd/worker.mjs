@@ -1,0 +1,131 @@
+// A Worker that asks PostgreSQL: at /direct/… with a connection string, at /hyperdrive/… through the binding.
+
+import { Client, ResponseCache } from '../../../index.mjs';
+
+/** Lives as long as the isolate; see the check `shared`. */
+const shared = { cache: new ResponseCache(), client: undefined };
+
+/** What can be asked for: each gets a client that is connected. */
+const CHECKS = {
+  async query({ client }) {
+    const { rows, cmd } = await client.query('SELECT $1::int + 1 AS n, $2::text AS t, NULL AS nothing', [41, 'ä']);
+    return { row: rows[0].toObject(), cmd };
+  },
+
+  async pipelined({ client }) {
+    const results = await Promise.all(Array.from({ length: 100 }, (_, i) => client.query('SELECT $1::int AS i', [i])));
+    return results.map(({ rows }) => Number(rows[0].i));
+  },
+
+  async error({ client }) {
+    const error = await client.query('SELECT 1 / 0').catch(error => error);
+    const { rows } = await client.query('SELECT 1 AS n');
+    return { name: error.name, code: error.code, message: error.message, after: rows[0].n };
+  },
+
+  async typed({ client }) {
+    const { rows } = await client.query('SELECT $1 + 1 AS n', [41], { paramTypes: [23], cache: false, decode: true });
+    return rows[0].n;
+  },
+
+  /** One after the other, each in one round trip. */
+  async sequence({ client, url }) {
+    let sum = 0;
+    for (let i = 0; i < Number(url.searchParams.get('count')); i++) {
+      const { rows } = await client.query(`SELECT $1 + ${i} AS n`, [1], { paramTypes: [23], cache: false, decode: true });
+      sum += rows[0].n;
+    }
+    return sum;
+  },
+
+  async batch({ client }) {
+    const [one, two] = await client.batch([['SELECT $1::int AS n', [1]], ['SELECT $1::int AS n', [2]]]);
+    const failed = await client.batch([['SELECT 1'], ['SELECT 1 / 0']]).catch(error => error);
+    return { sum: Number(one.rows[0].n) + Number(two.rows[0].n), index: failed.index, code: failed.code };
+  },
+
+  async transaction({ client }) {
+    return client.transaction(async tx => {
+      await tx.query('CREATE TEMP TABLE made (n int)');
+      await tx.transaction(async inner => {
+        await inner.query('INSERT INTO made VALUES (1)');
+        throw new Error('not that one');
+      }).catch(() => {});
+      return (await tx.query('SELECT count(*) AS n FROM made')).rows[0].n;
+    });
+  },
+
+  async cursor({ client }) {
+    let count = 0;
+    for await (const row of client.cursor('SELECT i FROM generate_series(1, 1000) i', [], { batchSize: 100 })) {
+      if (row.i === '250') break;
+      count++;
+    }
+    return count;
+  },
+
+  async large({ client }) {
+    const { rows } = await client.query("SELECT repeat('x', 1000000) AS x FROM generate_series(1, 20)");
+    return rows.reduce((sum, row) => sum + row.x.length, 0);
+  },
+
+  async cancel({ client }) {
+    const error = await client.query('SELECT pg_sleep(60)', [], { signal: AbortSignal.timeout(300) }).catch(error => error);
+    const { rows } = await client.query('SELECT 1 AS n');
+    return { name: error.name, after: rows[0].n };
+  },
+
+  /** The result's bytes go into the Response while they come. */
+  async pass({ client, wait, url }) {
+    const { readable, writable } = new TransformStream();
+    const as = url.searchParams.get('as') ?? 'protocol';
+    const text = as === 'values' ? "SELECT json_agg(i) FROM generate_series(1, 5) i"
+      : `SELECT i, repeat('x', 1000) AS x FROM generate_series(1, ${url.searchParams.get('rows')}) i`;
+    wait(client.queryTo(writable, text, [], { as }).then(() => client.end()));
+    return new Response(readable, { headers: { 'content-type': 'application/x-postgresql' } });
+  },
+
+  /** A cache of the request's own. */
+  async cached({ client }) {
+    const options = { response_cache: new ResponseCache() };
+    const ask = async () => (await client.query('SELECT random() AS r', [], options)).rows[0].r;
+    return [await ask(), await ask()];
+  },
+
+  /** A cache of the isolate's, asked with the request's own client. */
+  async shared({ client }) {
+    const { rows } = await client.query('SELECT random() AS r', [], { response_cache: shared.cache });
+    return { r: rows[0].r, hits: shared.cache.hits, misses: shared.cache.misses };
+  },
+
+  /** A query that takes a while, with the isolate's cache: requests at a time meet in it. */
+  async slow({ client, url }) {
+    const { rows } = await client.query('SELECT random() AS r, $1 AS key FROM pg_sleep(1)', [url.searchParams.get('key')],
+      { response_cache: shared.cache });
+    return rows[0].r;
+  },
+
+  /** A client of the isolate's, which the first request has connected. */
+  async kept({ client }) {
+    shared.client ??= client;
+    return (await shared.client.query('SELECT 1 AS n')).rows[0].n;
+  }
+};
+
+export default {
+  async fetch(request, env, context) {
+    const url = new URL(request.url);
+    const [, way, check] = url.pathname.split('/');
+    const client = new Client(way === 'hyperdrive' ? env.HYPERDRIVE.connectionString : env[way]);
+    try {
+      await client.connect();
+      const answer = await CHECKS[check]({ client, url, wait: promise => context.waitUntil(promise) });
+      if (answer instanceof Response) return answer;
+      if (check !== 'kept') context.waitUntil(client.end());
+      return Response.json(answer);
+    } catch (error) {
+      client.destroy();
+      return Response.json({ error: error.stack }, { status: 500 });
+    }
+  }
+};

@@ -1,0 +1,142 @@
+'use strict';
+
+// A Worker in Cloudflare's workerd, bundled by wrangler and run by miniflare: it asks a PostgreSQL server, directly and
+// through a HYPERDRIVE binding. In between is a proxy that counts flights.
+
+const assert = require('node:assert/strict');
+const { execFile } = require('node:child_process');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { promisify } = require('node:util');
+const { startServer, startProxy } = require('pg-test-fixtures');
+const { Miniflare } = require('miniflare');
+const config = require('./wrangler.json');
+
+const run = promisify(execFile);
+
+/** Bundles the Worker as `wrangler deploy` would, which needs no network for that. */
+async function bundle() {
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'workerd-'));
+  const wrangler = path.join(path.dirname(require.resolve('wrangler/package.json')), 'bin/wrangler.js');
+  await run(process.execPath, [wrangler, 'deploy', '--dry-run', '--outdir', directory], {
+    cwd: __dirname, env: { ...process.env, WRANGLER_SEND_METRICS: 'false' }
+  });
+  const contents = fs.readFileSync(path.join(directory, 'worker.js'), 'utf8');
+  fs.rmSync(directory, { recursive: true });
+  return [{ type: 'ESModule', path: 'worker.js', contents }];
+}
+
+describe('A Worker', function () {
+  this.timeout(120000);
+  let server, proxy, worker, parser;
+
+  before(async () => {
+    parser = await import('../../../client-parser/index.js');
+    server = await startServer({ users: { web: { password: 'secret' } }, auth: 'scram-sha-256', tls: true });
+    proxy = await startProxy({ target: server });
+    const url = `postgres://web:secret@127.0.0.1:${proxy.port}/${server.database}`;
+    worker = new Miniflare({
+      modules: await bundle(),
+      compatibilityDate: config.compatibility_date,
+      compatibilityFlags: config.compatibility_flags,
+      hyperdrives: { HYPERDRIVE: url },
+      bindings: { direct: url, named: url.replace('127.0.0.1', 'localhost'), tls: `${url}?sslmode=require` }
+    });
+  });
+
+  after(async () => {
+    await worker?.dispose();
+    await proxy?.stop();
+    await server?.stop();
+  });
+
+  /** Asks the Worker; a request of it that hangs is given up after 10 seconds. */
+  const request = what => worker.dispatchFetch(`http://worker/${what}`, { signal: AbortSignal.timeout(10000) });
+
+  /** The Worker's answer as an object. */
+  async function ask(what) {
+    const response = await request(what);
+    const text = await response.text();
+    assert.equal(response.status, 200, text);
+    return JSON.parse(text);
+  }
+
+  for (const way of ['direct', 'hyperdrive']) {
+    describe(way === 'direct' ? 'that connects directly' : 'with a HYPERDRIVE binding', () => {
+      it('asks queries, many at a time', async () => {
+        assert.deepEqual(await ask(`${way}/query`), { row: { n: '42', t: 'ä', nothing: null }, cmd: 'SELECT' });
+        assert.deepEqual(await ask(`${way}/pipelined`), Array.from({ length: 100 }, (_, i) => i));
+        assert.equal(await ask(`${way}/large`), 20000000);
+      });
+
+      it('has the errors of the server, and goes on', async () => {
+        assert.deepEqual(await ask(`${way}/error`),
+          { name: 'PostgresError', code: '22012', message: 'division by zero', after: '1' });
+      });
+
+      it('asks typed queries in one round trip each, without a prepared statement', async () => {
+        const flights = async count => {
+          const { flights: { toServer } } = proxy.stats;
+          assert.equal(await ask(`${way}/sequence?count=${count}`), count + count * (count - 1) / 2);
+          await proxy.connections.at(-1).closed;
+          return proxy.stats.flights.toServer - toServer;
+        };
+        assert.equal(await ask(`${way}/typed`), 42);
+        const ten = await flights(10);
+        assert.equal(await flights(30) - ten, 20);
+      });
+
+      it('asks batches, transactions and cursors', async () => {
+        assert.deepEqual(await ask(`${way}/batch`), { sum: 3, index: 1, code: '22012' });
+        assert.equal(await ask(`${way}/transaction`), '0');
+        assert.equal(await ask(`${way}/cursor`), 249);
+      });
+
+      it('passes a result through into its Response, which client-parser reads', async () => {
+        let count = 0;
+        for await (const row of parser.rows((await request(`${way}/pass?rows=20000`)).body)) {
+          assert.equal(row.i, String(++count));
+          assert.equal(row.x.length, 1000);
+        }
+        assert.equal(count, 20000);
+        assert.equal(await (await request(`${way}/pass?as=values`)).text(), '[1, 2, 3, 4, 5]');
+      });
+
+      it('cancels a query', async () => {
+        assert.deepEqual(await ask(`${way}/cancel`), { name: 'AbortError', after: '1' });
+      });
+
+      it('keeps answers in a response cache of the request', async () => {
+        const [one, two] = await ask(`${way}/cached`);
+        assert.equal(one, two);
+      });
+    });
+  }
+
+  it('may be given a name instead of an address', async () => {
+    assert.equal((await ask('named/query')).row.n, '42');
+  });
+
+  it('does no TLS itself: workerd lacks what it takes', async () => {
+    const response = await request('tls/query');
+    assert.equal(response.status, 500);
+    assert.match(await response.text(), /rejectUnauthorized option is not implemented/);
+  });
+
+  it('finds what an earlier request has left in a response cache of the isolate', async () => {
+    const one = await ask('direct/shared');
+    assert.deepEqual(one, { r: one.r, hits: 0, misses: 1 });
+    assert.deepEqual(await ask('direct/shared'), { r: one.r, hits: 1, misses: 1 });
+  });
+
+  it('shares one query between requests that miss the same key in it at a time', async () => {
+    const [one, two] = await Promise.all([ask('direct/slow?key=1'), ask('direct/slow?key=1')]);
+    assert.equal(one, two);
+  });
+
+  it('cannot use a client that another request has connected', async () => {
+    assert.equal(await ask('direct/kept'), '1');
+    await assert.rejects(ask('direct/kept'));
+  });
+});
