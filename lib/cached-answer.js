@@ -40,10 +40,13 @@ class SharedRowParser extends RowParser {
     for (const column of this.columns) Object.freeze(column);
     Object.freeze(this.columns);
     Object.freeze(this.columnNames);
+    const { buffer } = this;
+    Object.defineProperty(this, 'buffer', { get: () => Buffer.from(buffer) });
   }
 
   get 0() { return shield(super[0], false); }
   get 1() { return shield(super[1], true); }
+  description(format) { return Buffer.from(super.description(format)); }
   decoding(format, decoders, key) { return shield(super.decoding(format, decoders, key), true); }
 }
 
@@ -142,6 +145,7 @@ class Recorder {
   constructor(limit, onlarge) {
     this.limit = limit;
     this.onlarge = onlarge;
+    this.large = false;
     this.inParts = true;
     this.start(null, 0);
   }
@@ -176,12 +180,13 @@ class Recorder {
 
   _add(buf, start, end, owned) {
     this.length += end - start;
-    if (this.length > this.limit) {
-      this.pieces = [];
-      this.onlarge();
-    } else {
+    if (this.length <= this.limit) {
       const piece = buf.subarray(start, end);
       this.pieces.push(owned ? piece : Buffer.from(piece));
+    } else if (!this.large) {
+      this.large = true;
+      this.pieces = [];
+      this.onlarge();
     }
   }
 

@@ -19,6 +19,9 @@ const MOST_WAITING = 256;
 /** A writer that has grown beyond is not kept, in bytes. */
 const LARGE = 1 << 20;
 
+/** FOR UPDATE and its like wait for others. */
+const LOCKING = /\bfor\s+(?:no\s+key\s+update|update|(?:key\s+)?share)\b/i;
+
 const NO_NAMES = Buffer.alloc(0);
 let writer = new MessageWriter();
 
@@ -81,6 +84,9 @@ function originNow(session) {
     if (!(entry instanceof QueryRequest) || effectOf(entry.text) !== undefined) return undefined;
     if (++count > MOST_WAITING) return undefined;
   }
+  // What is there called by one name is another table on each connection.
+  const { search_path: path = pipeline.made.config.parameters.search_path } = session.serverParameters;
+  if (/pg_temp/i.test(path)) return undefined;
   const known = originOf(session);
   // What may have changed them has been answered when the last request sent then has left the queue.
   if (known.after !== null && known.after.next === null && pipeline.tail !== known.after) known.after = null;
@@ -89,7 +95,7 @@ function originNow(session) {
 
 /** Whether a text only reads, as far as one can see. */
 function isRead(text) {
-  if (effectOf(text) !== undefined) return false;
+  if (effectOf(text) !== undefined || LOCKING.test(text)) return false;
   const statement = /^\s*(?:--|\/\*)/.test(text) ? withoutComments(text) : text;
   if (/^[\s(]*(?:select|table|values)\b/i.test(statement)) return true;
   return /^[\s(]*with\b/i.test(statement) && !/\b(?:insert|update|delete|merge)\b/i.test(statement);

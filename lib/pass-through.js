@@ -9,6 +9,12 @@ const { Sink } = require('./sink');
 /** Smaller pieces are gathered, at most to this length, rather than written one by one. */
 const SMALL = 16384;
 
+/** Behind others, so many bytes are not made to wait for more: a socket mostly gives 8 kB at a time. */
+const ENOUGH = 4096;
+
+/** Memory that copies of pieces of a large result share, since it costs more to get than to fill. */
+const SHARED = 65536;
+
 /** Bytes that may wait in the sink when it has asked to: to stop the socket and to start it again costs more. */
 const AHEAD = 131072;
 
@@ -75,6 +81,8 @@ class StreamReceiver {
     this.inRow = false;
     this._small = [];
     this._smallLength = 0;
+    this._memory = null;
+    this._used = 0;
     this._flushing = undefined;
     this._waiting = false;
     this._pipeline = null;
@@ -132,15 +140,26 @@ class StreamReceiver {
   }
 
   _pass(buf, start, end, owned) {
-    const piece = buf.subarray(start, end);
-    if (end - start < SMALL) this._gather(owned ? piece : Buffer.from(piece));
+    if (end - start < SMALL) this._gather(owned ? buf.subarray(start, end) : this._copy(buf, start, end));
     else {
       // The memory is the stream's from now on; what else lies in it was read already.
       const { transport } = this._pipeline;
       const hold = owned ? undefined : transport.keep();
       this.flush();
-      this._write(piece, hold === undefined || !this.sink.returns ? undefined : () => transport.release(hold));
+      this._write(buf.subarray(start, end), hold === undefined || !this.sink.returns ? undefined : () => transport.release(hold));
     }
+  }
+
+  /** A copy of bytes that are only lent. */
+  _copy(buf, start, end) {
+    if (this.bytes < SHARED) return Buffer.from(buf.subarray(start, end));
+    if (this._memory === null || this._used + end - start > SHARED) {
+      this._memory = Buffer.allocUnsafeSlow(SHARED);
+      this._used = 0;
+    }
+    const from = this._used;
+    this._used += buf.copy(this._memory, from, start, end);
+    return this._memory.subarray(from, this._used);
   }
 
   _gather(piece) {
@@ -148,8 +167,9 @@ class StreamReceiver {
     if (this._smallLength + piece.length > SMALL) this.flush();
     this._small.push(piece);
     this._smallLength += piece.length;
+    if (this.bytes > 0 && this._smallLength >= ENOUGH) this.flush();
     // Rows that come slowly must not wait until there are many.
-    if (this._flushing === undefined) this._flushing = setImmediate(() => this.flush());
+    else if (this._flushing === undefined) this._flushing = setImmediate(() => this.flush());
   }
 
   /** @returns {Buffer|undefined} the pieces that were gathered, as one */
@@ -157,10 +177,15 @@ class StreamReceiver {
     clearImmediate(this._flushing);
     this._flushing = undefined;
     if (this._smallLength === 0) return undefined;
-    const piece = this._small.length === 1 ? this._small[0] : Buffer.concat(this._small, this._smallLength);
+    const pieces = this._small;
+    const length = this._smallLength;
     this._small = [];
     this._smallLength = 0;
-    return piece;
+    const [{ buffer, byteOffset }] = pieces;
+    let end = byteOffset;
+    for (const piece of pieces) end = piece.buffer === buffer && piece.byteOffset === end ? end + piece.length : NaN;
+    // Copies lie side by side.
+    return end === byteOffset + length ? Buffer.from(buffer, byteOffset, length) : Buffer.concat(pieces, length);
   }
 
   /** Passes on what was gathered. */

@@ -1,6 +1,7 @@
 'use strict';
 
 const { EventEmitter } = require('#platform').events;
+const rooms = require('./rooms');
 
 /** What an answer takes in memory beside its bytes, its key and its tags, at most. */
 const OVERHEAD = 1024;
@@ -268,8 +269,11 @@ class ResponseCache extends EventEmitter {
    * @param {Client} client for nothing else, since whoever pauses a connection delays what it is to hear
    * @param {string} channel
    * @returns {Promise<function(): Promise>} resolves when it listens, to what ends that
+   * @throws {TypeError|RangeError} for what is no client, or no name of a channel
    */
   async listen(client, channel) {
+    if (!client || typeof client.query !== 'function') throw new TypeError('client must be a Client');
+    rooms.listen.checkChannel(channel);
     const guard = { client, channel, listening: false, lost: false };
     const heard = ({ channel: name, payload }) => {
       if (name !== channel) return;

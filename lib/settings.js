@@ -7,11 +7,11 @@ const ANYTHING = '*';
 /** The effect of a statement that begins a transaction block. */
 const BLOCK = '';
 
-const HIDDEN = /set_config|\binto\s+(?:local\s+|global\s+)?temp/i;
-const BEGINNING = /^[\s;]*(?:set|reset|discard|begin|start|do|call|create|--|\/\*)/i;
-const TEMPORARY = /\btemp(?:orary)?\b|\bpg_temp/i;
+const HIDDEN = /set_config|\binto\s+(?:local\s+|global\s+)?temp|\bupdate\s+(?:only\s+)?[\w".\s]*\bpg_settings\b/i;
+const BEGINNING = /^[\s;]*(?:set|reset|discard|begin|start|do|call|create|execute|explain|--|\/\*)/i;
+const TEMPORARY = /\btemp(?:orary)?\b|\bpg_temp|\bexecute\b(?!\s+(?:function|procedure)\b)/i;
 const FLEETING = /^set\s+(?:local|transaction|constraints)\b/i;
-const ANYWHERE = /\b(?:set|reset|discard|begin|start|do|call|temp|temporary|pg_temp\w*)\b|set_config/i;
+const ANYWHERE = /\b(?:set|reset|discard|begin|start|do|call|execute|temp|temporary|pg_temp\w*)\b|set_config/i;
 
 /**
  * What a statement may leave behind that changes the answers to later ones on the same connection: settings,
@@ -24,8 +24,9 @@ function effectOf(text) {
   if (!BEGINNING.test(text)) return undefined;
   const statement = withoutComments(text);
   if (/^(?:begin|start)\b/i.test(statement)) return BLOCK;
-  if (/^(?:discard|do|call)\b/i.test(statement)) return ANYTHING;
-  if (/^create\b/i.test(statement)) return TEMPORARY.test(statement) ? ANYTHING : undefined;
+  if (/^(?:discard|do|call|execute)\b/i.test(statement)) return ANYTHING;
+  // CREATE TABLE … AS EXECUTE, EXPLAIN ANALYZE EXECUTE
+  if (/^(?:create|explain)\b/i.test(statement)) return TEMPORARY.test(statement) ? ANYTHING : undefined;
   if (!/^(?:re)?set\b/i.test(statement) || FLEETING.test(statement)) return undefined;
   const name = /^(?:re)?set\s+(?:session\s+(?!auth|char))?(time\s+zone|[\w.]+|"[^"]+")/i.exec(statement);
   if (name === null) return ANYTHING;

@@ -64,8 +64,9 @@ function fromWeb(stream) {
 /** Whether a target is an HTTP/1 response that nobody has put anything in front of. */
 function isPlainResponse(target) {
   // By the time there is a response, the module has been loaded.
-  return !!target && typeof target.assignSocket === 'function' &&
-    target.write === require('#platform').http.ServerResponse.prototype.write;
+  if (!target || typeof target.assignSocket !== 'function') return false;
+  const { write, end } = require('#platform').http.ServerResponse.prototype;
+  return target.write === write && target.end === end;
 }
 
 /** What a result's bytes are written to: any Node stream that is writable, or a WHATWG WritableStream. */

@@ -3,8 +3,8 @@
 const { Buffer } = require('#platform');
 const { createHash } = require('#platform').crypto;
 
-/** Whole seconds of milliseconds, none below 0. */
-const seconds = time => Math.max(0, Math.floor(time / 1000));
+/** Whole seconds of milliseconds; what is longer than a cache can count is that. */
+const seconds = time => Math.min(Math.max(0, Math.floor(time / 1000)), 2 ** 31);
 
 /**
  * The entity tag of an answer in one of its forms; a weak one, since the answer may be compressed or not.

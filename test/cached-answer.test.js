@@ -39,6 +39,9 @@ describe('An answer', () => {
       assert.deepEqual(replayed.map(row => row.toArray()), rows);
       assert.equal(rowCount, 50);
       for (const row of replayed) row.rowBuffer.fill(0);
+      const { rowParser } = replayed[0];
+      for (const bytes of [rowParser.buffer, rowParser.description(0), rowParser.description(1)]) bytes.fill(0);
+      assert.deepEqual(rowParser.description(0), rowDescription('a', 'b'));
       assert.throws(() => { replayed[0].rowParser.columns[0].name = 'changed'; }, TypeError);
     }
     const binary = record(rows, { format: 1 }).recorder.answer(() => true);
@@ -72,9 +75,11 @@ describe('An answer', () => {
   });
 
   it('that is too long is told of, and takes no memory', () => {
-    const { recorder, large } = record(rows, { limit: 500 });
-    assert.ok(large() > 0);
-    assert.ok(recorder.pieces.length < 2);
+    for (const limit of [0, 10, 500]) {
+      const { recorder, large } = record(rows, { limit });
+      assert.equal(large(), 1);
+      assert.ok(recorder.pieces.length < 2);
+    }
     assert.deepEqual([TOO_LARGE.large, TOO_LARGE.size], [true, 0]);
   });
 

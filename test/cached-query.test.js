@@ -149,7 +149,8 @@ describe('A query with response_cache', () => {
 
   for (const text of ["SET app.tenant = '1'", 'SET ROLE other', "SELECT set_config('app.tenant', '1', false)",
     '/* a comment */ SET work_mem = 1024', "DO $$ BEGIN PERFORM 1; END $$", 'DISCARD ALL', 'RESET ALL',
-    'CREATE TEMP TABLE hiding (a int)', 'SELECT 1 AS a INTO TEMP TABLE hiding2']) {
+    'CREATE TEMP TABLE hiding (a int)', 'SELECT 1 AS a INTO TEMP TABLE hiding2',
+    "UPDATE pg_settings SET setting = 'escape' WHERE name = 'bytea_output'"]) {
     it(`shares no answers any more after: ${text}`, async () => {
       const [a, b] = await Promise.all([connected(), connected()]);
       const n = await next(a);
@@ -160,6 +161,34 @@ describe('A query with response_cache', () => {
       assert.equal(await next(a), own, 'but with itself');
     });
   }
+
+  it('shares no answers any more after a prepared statement that may have set something, however it is run', async () => {
+    const TENANT = "SELECT current_setting('app.tenant', true) AS n";
+    const client = await connected({ 'app.tenant': '1' });
+    await client.query("PREPARE become AS SELECT set_config('app.tenant', $1, false) AS n");
+    let tenant = 1;
+    const tenants = [];
+    for (const run of ["EXECUTE become('2')", "EXPLAIN ANALYZE EXECUTE become('3')",
+      "CREATE TEMP TABLE became AS EXECUTE become('4')", "CREATE TABLE became AS EXECUTE become('5')"]) {
+      assert.equal(await next(client, {}, TENANT), String(tenant));
+      await client.query(run, [], { cache: false });
+      tenants.push(await next(client, {}, TENANT));
+      tenant++;
+    }
+    assert.deepEqual(tenants, ['2', '3', '4', '5']);
+  });
+
+  it('is not cached where names may mean temporary tables first', async () => {
+    for (const config of [{ search_path: 'pg_temp, public' }, {}]) {
+      const pair = await Promise.all([connected(config), connected(config)]);
+      for (const [i, client] of pair.entries()) {
+        await client.query('SET search_path = pg_temp, public');
+        await client.query(`CREATE TABLE own AS SELECT ${i} AS n`);
+        assert.equal(await next(client, {}, 'SELECT n FROM own'), String(i));
+      }
+    }
+    assert.equal(cache.size, 0);
+  });
 
   it('waits for no SET that is under way: it is asked by itself', async () => {
     const client = await connected();
@@ -205,6 +234,7 @@ describe('A query with response_cache', () => {
     await two('INSERT INTO kept VALUES (1) RETURNING a');
     await two('WITH x AS (INSERT INTO kept VALUES (1) RETURNING a) SELECT * FROM x');
     await two('/* SELECT */ UPDATE kept SET a = a RETURNING a');
+    for (const lock of ['UPDATE', 'NO KEY UPDATE', 'SHARE', 'KEY SHARE OF kept']) await two(`SELECT a FROM kept FOR ${lock}`);
     await two('SHOW TimeZone');
     await two('COPY kept TO STDOUT');
     await two('');
@@ -293,6 +323,8 @@ describe('A query with response_cache', () => {
           }
         }
         assert.throws(() => { reader.rowParser.columns[0].name = 'x'; }, TypeError);
+        reader.rowParser.buffer.fill(0);
+        reader.rowParser.description(format).fill(0);
         reader.rows.length = 0;
       }
     }
@@ -323,6 +355,7 @@ describe('A query with response_cache', () => {
       return Buffer.concat(got);
     };
     const fresh = await packets();
+    (await client.query(TYPES, [], { response_cache: cache })).rowParser.buffer.fill(0); // the description of all
     for (let i = 0; i < 3; i++) assert.deepEqual(await packets({ response_cache: cache }), fresh);
     const { rows: [row] } = await client.query("SELECT 'x' AS a", [], { response_cache: cache });
     assert.equal((await client.query('SELECT $1::text AS a', row, { response_cache: cache })).rows[0].a, 'x');

@@ -190,14 +190,14 @@ describe('The ecosystem', () => {
   }
 
   describe('React', () => {
-    let client, web, browser, page, limit;
+    let client, web, browser, page, text, rounds;
     before(async function () {
       this.timeout(120000);
       await skipUnless(this, 'chromium');
       // The fixtures' own dependency.
       const esbuild = require(require.resolve('esbuild', { paths: [path.dirname(require.resolve('pg-test-fixtures'))] }));
       const [{ code }] = examples('jsx');
-      const { outputFiles: [{ text }] } = await esbuild.build({
+      const { outputFiles: [{ text: script }] } = await esbuild.build({
         stdin: {
           contents: `import { StrictMode } from 'react';
             import { createRoot } from 'react-dom/client';
@@ -211,8 +211,8 @@ describe('The ecosystem', () => {
       });
       web = http.createServer((request, response) => {
         if (request.url === '/rows') {
-          client.queryTo(response, 'SELECT gen_random_uuid() AS id, name FROM users, generate_series(1, $1)', [limit]).catch(() => {});
-        } else if (request.url === '/page.js') response.setHeader('content-type', 'text/javascript').end(text);
+          client.queryTo(response, text, [rounds]).catch(() => {});
+        } else if (request.url === '/page.js') response.setHeader('content-type', 'text/javascript').end(script);
         else response.setHeader('content-type', 'text/html').end('<div id=root></div><script type=module src=/page.js></script>');
       }).listen(0, '127.0.0.1');
       await once(web, 'listening');
@@ -232,7 +232,8 @@ describe('The ecosystem', () => {
     const open = () => page.goto(`http://127.0.0.1:${web.address().port}/`);
 
     it('shows the rows of the README\'s example', async () => {
-      limit = 3;
+      text = 'SELECT gen_random_uuid() AS id, name FROM users, generate_series(1, $1)';
+      rounds = 3;
       await open();
       const { rowCount } = await client.query('SELECT FROM users');
       await until(async () => await items() === 3 * rowCount);
@@ -242,7 +243,9 @@ describe('The ecosystem', () => {
     });
 
     it('stops the query when the component goes away', async () => {
-      limit = 1e7;
+      // Each row fills the server's buffer, so that it leaves.
+      text = "SELECT n AS id, 'x' AS name, repeat('x', 10000) AS filler, pg_sleep(0.02) FROM generate_series(1, $1) n";
+      rounds = 10000; // 200 seconds
       await open();
       await until(async () => await items() > 0);
       await page.evaluate('root.unmount()');

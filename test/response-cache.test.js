@@ -204,6 +204,17 @@ describe('ResponseCache', () => {
     }
   });
 
+  it('refuses to listen for what it would never hear, and goes on as before', async () => {
+    const { cache } = setUp();
+    const client = { query() { throw new Error('nothing is to be sent'); } };
+    await assert.rejects(cache.listen(null, 'changes'), { name: 'TypeError', message: 'client must be a Client' });
+    await assert.rejects(cache.listen({}, 'changes'), TypeError);
+    for (const channel of [5, undefined, '', 'a\0b']) await assert.rejects(cache.listen(client, channel), TypeError);
+    // The server would cut it off, and notify by another name.
+    await assert.rejects(cache.listen(client, 'ä'.repeat(32)), RangeError);
+    assert.equal(cache.guarded, true);
+  });
+
   it('stays below its bound under 1,000,000 keys, in truth as by its own count', async function () {
     this.timeout(120000);
     const { cache, asked, take } = setUp({ max_bytes: 1 << 24 });

@@ -93,6 +93,10 @@ describe('A sink', () => {
     const { write } = response;
     response.write = (...args) => write.apply(response, args);
     assert.equal(isPlainResponse(response), false);
+    delete response.write;
+    assert.equal(isPlainResponse(response), true);
+    response.end = () => {};
+    assert.equal(isPlainResponse(response), false);
     class Other extends http.ServerResponse {
       write(...args) { return super.write(...args); }
     }

@@ -42,6 +42,11 @@ describe('Cache-Control of an answer', () => {
     ]) assert.equal(cacheControl(answerOf('a', { age })), header);
   });
 
+  it('says what is longer than a cache can count as that', () => {
+    assert.equal(cacheControl(answerOf('a', { maxAge: Infinity, stale: 1e30 })),
+      'private, max-age=2147483648, stale-while-revalidate=2147483648');
+  });
+
   it('has it asked for each time where it can be invalidated', () => {
     assert.equal(cacheControl(answerOf('a', { tags: ['t'] })), 'private, no-cache');
   });
