@@ -7,7 +7,7 @@ const path = require('node:path');
 const readline = require('node:readline');
 const { pipeline } = require('node:stream/promises');
 const { setTimeout: sleep } = require('node:timers/promises');
-const { startServer } = require('pg-test-fixtures');
+const { startServer, skipBefore } = require('pg-test-fixtures');
 const { Client, ConnectionError, PgOutput, parseLsn } = require('..');
 const { commandComplete, faked, hex, message, ANSWER } = require('./support');
 
@@ -229,7 +229,8 @@ describe('copyBoth', function () {
     assert.equal(list.length, 20002);
   });
 
-  it('lets the server forget what does not concern it, once all that did was confirmed', async () => {
+  it('lets the server forget what does not concern it, once all that did was confirmed', async function () {
+    skipBefore(this, 15, 'transactions that are empty are not sent');
     const client = await follower('forgetting');
     const stream = follow(client, start('forgetting'), { statusInterval: 50 });
     await writer.query('INSERT INTO followed VALUES (1)');

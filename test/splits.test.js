@@ -61,7 +61,9 @@ async function askLong(session) {
   const stream = new PassThrough({ highWaterMark: 1 << 30 });
   const text = "SELECT repeat('0123456789', 20000) AS long, i FROM generate_series(1, 2) i";
   await session.query(text, [], Client.STRING, true, stream);
-  return [stream.read().toString('latin1')];
+  const chunks = []; // read() gives all of them up to Node.js 24, and one in Node.js 26
+  for (let chunk; (chunk = stream.read()) !== null;) chunks.push(chunk);
+  return [Buffer.concat(chunks).toString('latin1')];
 }
 
 /** The same, and much more of it. */

@@ -24,7 +24,8 @@ const SELECTION = [
 /** The suite on a version of Node.js. */
 const onNode = (version, server, parts, files = SUITE) => ({
   name: `node${version}-${server}`, runtime: `node${version}`, server, parts, files,
-  command: node(version), args: [path.join(MOCHA, 'mocha.js')], env: { PG_VERSION: server.slice(2) }
+  command: node(version), args: [path.join(MOCHA, 'mocha.js'), '--require', path.join(__dirname, 'limits.js')],
+  env: { PG_VERSION: server.slice(2), EVERYWHERE_RUNTIME: `node${version}` }
 });
 
 /** The suite on another runtime, without what the runtime has no part in or cannot do. */

@@ -14,15 +14,16 @@ const { Miniflare } = require('miniflare');
 const config = require('./wrangler.json');
 
 const run = promisify(execFile);
+const ROOT = path.join(__dirname, '../../..');
 
-/** Bundles the Worker as `wrangler deploy` would, which needs no network for that. */
-async function bundle() {
+/** Bundles a Worker as `wrangler deploy` would, which needs no network for that. */
+async function bundle(main = config.main) {
   const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'workerd-'));
   const wrangler = path.join(path.dirname(require.resolve('wrangler/package.json')), 'bin/wrangler.js');
-  await run(process.execPath, [wrangler, 'deploy', '--dry-run', '--outdir', directory], {
+  await run(process.execPath, [wrangler, 'deploy', main, '--dry-run', '--config', path.join(__dirname, 'wrangler.json'), '--outdir', directory], {
     cwd: __dirname, env: { ...process.env, WRANGLER_SEND_METRICS: 'false' }
   });
-  const contents = fs.readFileSync(path.join(directory, 'worker.js'), 'utf8');
+  const contents = fs.readFileSync(path.join(directory, `${path.parse(main).name}.js`), 'utf8');
   fs.rmSync(directory, { recursive: true });
   return [{ type: 'ESModule', path: 'worker.js', contents }];
 }
@@ -33,7 +34,8 @@ describe('A Worker', function () {
 
   before(async () => {
     parser = await import('../../../client-parser/index.js');
-    server = await startServer({ users: { web: { password: 'secret' } }, auth: 'scram-sha-256', tls: true });
+    server = await startServer({ users: { web: { password: 'secret' } }, auth: 'scram-sha-256', tls: true, sample: 1000 });
+    await server.sql('GRANT SELECT ON users TO web');
     proxy = await startProxy({ target: server });
     const url = `postgres://web:secret@127.0.0.1:${proxy.port}/${server.database}`;
     worker = new Miniflare({
@@ -113,6 +115,30 @@ describe('A Worker', function () {
       });
     });
   }
+
+  it("works as the README's example", async () => {
+    const [, example] = /```\n(import [^`]*env\.HYPERDRIVE[^`]*)```/.exec(fs.readFileSync(path.join(ROOT, 'README.md'), 'utf8'));
+    const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'workerd-'));
+    const main = path.join(directory, 'example.mjs');
+    fs.writeFileSync(main, example.replace("'quickgres'", JSON.stringify(path.join(ROOT, 'index.mjs'))));
+    const other = new Miniflare({
+      modules: await bundle(main),
+      compatibilityDate: config.compatibility_date,
+      compatibilityFlags: config.compatibility_flags,
+      hyperdrives: { HYPERDRIVE: `postgres://web:secret@127.0.0.1:${server.port}/${server.database}` }
+    });
+    try {
+      let count = 0;
+      for await (const row of parser.rows((await other.dispatchFetch('http://worker/')).body)) {
+        assert.ok(row.name);
+        count++;
+      }
+      assert.equal(count, 100);
+    } finally {
+      await other.dispose();
+      fs.rmSync(directory, { recursive: true });
+    }
+  });
 
   it('may be given a name instead of an address', async () => {
     assert.equal((await ask('named/query')).row.n, '42');
