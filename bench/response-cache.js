@@ -5,8 +5,10 @@
 //     node response-cache.js [seconds]        Markdown tables; 2 seconds a line by default
 //
 // CPU and latency of one HTTP response after the other, written into a target that drops it; and requests per
-// second of an HTTP server with 50 connections to it, on a link to the database with a round trip of 20 ms.
+// second of an HTTP server and its CPU, with 50 connections to it from another process, on a link to the database
+// with a round trip of 20 ms.
 
+const { spawn } = require('node:child_process');
 const { once } = require('node:events');
 const http = require('node:http');
 const { Writable } = require('node:stream');
@@ -47,29 +49,38 @@ async function cost(client, text, options) {
   return { cpu: (user + system) / times.length, latency: median(times) };
 }
 
-/** @returns {Promise<{rate: number, latency: number}>} requests a second, milliseconds of each */
+/** Asks again and again over so many connections; prints how many answers came, and the median of their times. */
+const ASKING = `
+  const http = require('http');
+  const [port, connections, seconds] = process.argv.slice(1).map(Number);
+  const agent = new http.Agent({ keepAlive: true, maxSockets: connections });
+  const times = [];
+  const end = performance.now() + seconds * 1000;
+  function ask() {
+    const from = performance.now();
+    if (from > end) return;
+    http.get({ port, host: '127.0.0.1', agent }, answer => answer.resume().on('end', () => {
+      times.push(performance.now() - from);
+      ask();
+    }));
+  }
+  for (let i = 0; i < connections; i++) ask();
+  process.on('exit', () => console.log(JSON.stringify([times.length, times.sort((a, b) => a - b)[times.length >> 1]])));
+  setTimeout(() => process.exit(), seconds * 1000 + 200);`;
+
+/** @returns {Promise<{rate: number, latency: number, cpu: number}>} requests a second, milliseconds and µs of each */
 async function load(client, text, options) {
   const server = http.createServer((request, answer) => client.respond(request, answer, text, [], options));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const agent = new http.Agent({ keepAlive: true, maxSockets: CONNECTIONS });
-  const { port } = server.address();
-  const times = [];
-  const end = performance.now() + SECONDS * 1000;
-  await Promise.all(Array.from({ length: CONNECTIONS }, async () => {
-    while (performance.now() < end) {
-      const from = performance.now();
-      await new Promise((resolve, reject) => {
-        const request = http.get({ port, host: '127.0.0.1', agent });
-        request.on('response', answer => answer.resume().on('end', resolve));
-        request.on('error', reject);
-      });
-      times.push(performance.now() - from);
-    }
-  }));
-  agent.destroy();
+  const before = process.cpuUsage();
+  const child = spawn(process.execPath, ['-e', ASKING, server.address().port, CONNECTIONS, SECONDS],
+    { stdio: ['ignore', 'pipe', 'inherit'] });
+  const [count, latency] = JSON.parse(Buffer.concat(await child.stdout.toArray()));
+  const { user, system } = process.cpuUsage(before);
+  server.closeAllConnections();
   server.close();
-  return { rate: times.length / SECONDS, latency: median(times) };
+  return { rate: count / SECONDS, latency, cpu: (user + system) / count };
 }
 
 (async () => {
@@ -89,12 +100,14 @@ async function load(client, text, options) {
     console.log(`| ${name} | ${cells.join(' | ')} |`);
   }
 
-  console.log(`\nHTTP, ${CONNECTIONS} connections, database ${2 * DELAY} ms away, all in one process\n`);
-  console.log('| | without: requests/s | ms | with: requests/s | ms |\n|---|---|---|---|---|');
+  console.log(`\nHTTP, ${CONNECTIONS} connections, database ${2 * DELAY} ms away; CPU of the server in µs a request\n`);
+  console.log('| | without: requests/s | ms | CPU | with: requests/s | ms | CPU |\n|---|---|---|---|---|---|---|');
   for (const [name, text] of TEXTS) {
     const without = await load(far, text, {});
     const cached = await load(far, text, cache());
-    const cells = [without, cached].map(({ rate, latency }) => `${rate.toFixed(0)} | ${latency.toFixed(1)}`);
+    const cells = [without, cached].map(({ rate, latency, cpu }) => {
+      return `${rate.toFixed(0)} | ${latency.toFixed(1)} | ${cpu.toFixed(0)}`;
+    });
     console.log(`| ${name} | ${cells.join(' | ')} |`);
   }
   await Promise.all([near.end(), far.end()]);
