@@ -7,13 +7,6 @@ const { checkText } = require('./writer');
 /** The server cuts off longer names, and with them what would come of it. */
 const LONGEST = 63;
 
-/** @throws {TypeError|RangeError} for what is no name of a channel */
-function checkChannel(channel) {
-  checkText(channel, 'channel');
-  if (channel === '') throw new TypeError('channel must not be empty');
-  if (Buffer.byteLength(channel) > LONGEST) throw new RangeError(`channel must not be longer than ${LONGEST} bytes`);
-}
-
 /** @type {WeakMap<Client, Channels>} */
 const channelsOf = new WeakMap();
 
@@ -61,7 +54,9 @@ class Listener {
    * @throws {TypeError|RangeError}
    */
   constructor(client, channel, signal) {
-    checkChannel(channel);
+    checkText(channel, 'channel');
+    if (channel === '') throw new TypeError('channel must not be empty');
+    if (Buffer.byteLength(channel) > LONGEST) throw new RangeError(`channel must not be longer than ${LONGEST} bytes`);
     this.channel = channel;
     this._client = client;
     this._name = `"${channel.replace(/"/g, '""')}"`;
@@ -158,4 +153,4 @@ function listen(session, channel, { signal } = {}) {
   return new Listener(session, channel, signal);
 }
 
-module.exports = { listen, checkChannel };
+module.exports = { listen };

@@ -269,19 +269,18 @@ class ResponseCache extends EventEmitter {
    * @param {Client} client for nothing else, since whoever pauses a connection delays what it is to hear
    * @param {string} channel
    * @returns {Promise<function(): Promise>} resolves when it listens, to what ends that
-   * @throws {TypeError|RangeError} for what is no client, or no name of a channel
+   * @throws {TypeError|RangeError|UsageError} for what is no client, or no name of a channel
    */
   async listen(client, channel) {
     if (!client || typeof client.query !== 'function') throw new TypeError('client must be a Client');
-    rooms.listen.checkChannel(channel);
+    // Others may listen to the channel by the same client: only the last of them has the server stop.
+    const listener = rooms.listen.listen(client, channel);
     const guard = { client, channel, listening: false, lost: false };
-    const heard = ({ channel: name, payload }) => {
-      if (name !== channel) return;
+    listener.give = ({ payload }) => {
       if (payload === '') this.#clearTagged();
       else this.invalidateTag(payload);
     };
     const leave = () => {
-      client.removeListener('notification', heard);
       client.removeListener('end', lost);
       guard.listening = false;
     };
@@ -295,11 +294,9 @@ class ResponseCache extends EventEmitter {
     this.#guards.delete(before.find(each => each.client === client) ?? before[0]);
     this.#guards.add(guard);
     this.#clearTagged();
-    client.on('notification', heard);
     client.on('end', lost);
-    const name = `"${channel.replaceAll('"', '""')}"`;
     try {
-      await client.query(`LISTEN ${name}`);
+      await listener.ready;
     } catch (error) {
       leave();
       guard.lost = true;
@@ -312,7 +309,7 @@ class ResponseCache extends EventEmitter {
       leave();
       this.#guards.delete(guard);
       this.#clearTagged();
-      if (client.state === 'open') await client.query(`UNLISTEN ${name}`);
+      await listener.end();
     };
   }
 

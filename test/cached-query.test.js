@@ -498,6 +498,28 @@ describe('A query with response_cache', () => {
       assert.equal(await tagged(), await tagged());
     });
 
+    it('still when others who listened by the same client have stopped', async () => {
+      const [client, listener] = await Promise.all([connected(), connected()]);
+      const other = new ResponseCache();
+      const stops = [await other.listen(listener, 'changes'), await cache.listen(listener, 'changes')];
+      const loop = listener.listen('changes');
+      const stop = await cache.listen(listener, 'changes');
+      for (const end of [...stops, () => loop.return()]) {
+        const n = await next(client, { tags: ['t'] });
+        await end();
+        const last = await next(client, { tags: ['t'] });
+        if (end !== stops[1]) assert.equal(last, n);
+        const heard = once(listener, 'notification');
+        await server.sql("NOTIFY changes, 't'");
+        await heard;
+        assert.notEqual(await next(client, { tags: ['t'] }), last);
+      }
+      await stop();
+      assert.equal((await listener.query('SELECT pg_listening_channels()')).rows.length, 0);
+      assert.equal(listener.listenerCount('notification'), 0);
+      assert.equal(listener.listenerCount('end'), 0);
+    });
+
     it('in time for what was asked before: it is not kept', async () => {
       const [client, listener] = await Promise.all([connected(), connected()]);
       await cache.listen(listener, 'changes');
