@@ -49,7 +49,7 @@ async function settle(fault) {
 }
 
 describe('Whatever happens to the connection, every promise settles, once, and nothing is left', function () {
-  this.timeout(120000);
+  this.timeout(300000);
   const all = {};
 
   before(() => {
