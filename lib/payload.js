@@ -10,11 +10,16 @@ const DATA_ROW = 68;
 const ROW_HEADER = 11;
 const COPY_HEADER = 5;
 
-/** From this length on, copying by a call into the runtime is faster than a loop. */
+/** From this length on, copying by a call into the runtime is faster than a loop; within one memory it costs less. */
 const LONG = 40;
+const LONG_WITHIN = 16;
 
 /** @returns {number} the offset after the copy */
 function copy(buf, start, end, out, off) {
+  if (buf === out && end - start >= LONG_WITHIN) {
+    out.copyWithin(off, start, end);
+    return off + end - start;
+  }
   if (end - start >= LONG) return off + buf.copy(out, off, start, end);
   while (start < end) out[off++] = buf[start++];
   return off;
