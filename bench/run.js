@@ -16,7 +16,7 @@ const workloads = require('./workloads');
 const CLIENTS = ['floor', 'libpq', 'quickgres', 'module', 'pg', 'pg-pipeline', 'postgres', 'bun'];
 const LINKS = ['unix', 'tcp', 'tls', 'link'];
 
-const FULL = { rounds: 5, warmup: 0.5, seconds: 1, rows: 300000, pending: 1000000, timeout: 180 };
+const FULL = { rounds: 3, warmup: 0.5, seconds: 1, rows: 300000, pending: 1000000, timeout: 60 };
 const QUICK = { rounds: 1, warmup: 0, seconds: 0, rows: 5000, pending: 5000, timeout: 10 };
 
 /** A quick run leaves out what does not fit into so many seconds. */
