@@ -11,7 +11,7 @@ const { GIGABYTE, watchAlone } = require('./slow-reader');
 const { connected, proxied, sharedServer } = require('./support');
 
 /** `COPY_ROWS=10000000 npx mocha test/copy-stream.test.js -g "copy a table"` is the full measure. */
-const ROWS = Number(process.env.COPY_ROWS || 200000);
+const ROWS = Number(process.env.COPY_ROWS || 1000000);
 
 /** Passes bytes on in pieces of odd sizes, so that rows are split anywhere; sums them up. */
 class Splitter extends Transform {
