@@ -112,11 +112,11 @@ const CAPABILITIES = {
 
   /** That the server ends the query, not only that we do not wait for it. */
   async cancelling(client, { slow }) {
-    const begun = performance.now();
-    const error = await client.query(slow, [], { signal: AbortSignal.timeout(300) }).catch(error => error);
-    assert.equal(error.name, 'AbortError');
-    assert.equal((await client.query('SELECT 1 AS n')).rows[0].n, '1');
-    assert.ok(performance.now() - begun < 5000, 'the query ran to its end');
+    await client.query('CREATE SEQUENCE finished');
+    const query = client.query(`SELECT nextval('finished') FROM (${slow}) AS slow`, [], { signal: AbortSignal.timeout(300) });
+    await query.catch(() => {});
+    // A sequence is not rolled back.
+    assert.equal((await client.query('SELECT is_called FROM finished')).rows[0].is_called, 'f', 'the query ran to its end');
   }
 };
 

@@ -25,7 +25,7 @@ async function limited(work) {
  * @param {object} options
  * @param {function(): Promise<{config: object, stop: function(): Promise}>} options.start
  * @param {Object<string, RegExp>} options.lacks capabilities, with what their errors say
- * @param {string} options.slow a query that takes more than 5 seconds
+ * @param {string} options.slow a query of one row that takes some seconds
  * @param {string} [options.series] a query of 100 rows
  * @param {string} [options.table] the columns of a table of numbers
  */
