@@ -1,0 +1,125 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { execFile } = require('node:child_process');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { promisify } = require('node:util');
+const { installed } = require('./folder');
+const { sharedServer } = require('./support');
+
+const run = promisify(execFile);
+const root = path.join(__dirname, '..');
+const manifest = require('../package.json');
+
+const QUERY = `
+const client = new Client(JSON.parse(process.env.SERVER));
+client.connect()
+  .then(() => client.query('SELECT 6 * $1::int AS n', [7]))
+  .then(({ rows: [row] }) => { console.log(row.n, typeof rows); return client.end(); });
+`;
+
+/** A program of each kind: what it asks the server, and that the browser's part is there. */
+const PROGRAMS = {
+  'require.cjs': `const { Client } = require('quickgres');
+    import('quickgres/client-parser').then(({ rows }) => { ${QUERY} });`,
+  'named.mjs': `import { Client } from 'quickgres'; import { rows } from 'quickgres/client-parser'; ${QUERY}`,
+  'default.mjs': `import quickgres from 'quickgres'; import { rows } from 'quickgres/client-parser'; const { Client } = quickgres; ${QUERY}`
+};
+
+const QUERIES = `
+const reader: Promise<RowReader<{ n: string }>> = new Client({}).query<{ n: string }>('SELECT 1 AS n');
+export const text: Promise<string> = reader.then(({ rows: [row] }) => row.n);
+// @ts-expect-error
+new Client(1);
+`;
+const ROWS = `
+import { rows } from 'quickgres/client-parser';
+export const list: AsyncIterable<{ n: number }> = rows<{ n: number }>(new Uint8Array(0));
+`;
+const IMPORT = "import { Client, RowReader } from 'quickgres';";
+const REQUIRE = "import quickgres = require('quickgres'); import Client = quickgres.Client; import RowReader = quickgres.RowReader;";
+
+/** Modules in TypeScript; a CommonJS one cannot import the browser's part, which is ES modules. */
+const TYPED = { 'types.mts': IMPORT + QUERIES + ROWS, 'import.cts': IMPORT + QUERIES, 'require.cts': REQUIRE + QUERIES };
+
+describe('The package', function () {
+  this.timeout(120_000);
+  let config, folder, archive, names;
+
+  before(async () => {
+    ({ config } = await sharedServer());
+    folder = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'package-')));
+    const { stdout } = await run('npm', ['pack', '--json', '--offline', '--pack-destination', folder], { cwd: root });
+    const [packed] = JSON.parse(stdout);
+    archive = path.join(folder, packed.filename);
+    names = packed.files.map(file => file.path);
+  });
+  after(() => fs.rmSync(folder, { recursive: true, force: true }));
+
+  it('has what its users need, and nothing else', () => {
+    const NEEDED = ['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'SECURITY.md', 'index.js', 'index.mjs',
+      'index.d.ts', 'index.d.mts', 'client-parser/index.js', 'client-parser/index.d.ts', 'client-parser/package.json'];
+    for (const name of NEEDED) assert.ok(names.includes(name), `${name} is missing`);
+    const sources = folder => fs.readdirSync(path.join(root, folder), { recursive: true })
+      .filter(name => /\.(js|d\.ts)$/.test(name) && !name.startsWith('demo')).map(name => path.posix.join(folder, name));
+    const EXPECTED = [...NEEDED, ...['lib', 'types', 'client-parser'].flatMap(sources), 'lib/README.md'];
+    assert.deepEqual(names.filter(name => !EXPECTED.includes(name)), []);
+    for (const name of EXPECTED) assert.ok(names.includes(name) || !fs.existsSync(path.join(root, name)), `${name} is missing`);
+  });
+
+  it('has no dependency, runs nothing when it is installed, and is ready to be published with its provenance', () => {
+    for (const kind of ['dependencies', 'peerDependencies', 'optionalDependencies', 'bundleDependencies']) {
+      assert.equal(manifest[kind], undefined, kind);
+    }
+    const ON_INSTALL = ['preinstall', 'install', 'postinstall', 'prepare', 'prepublish', 'preprepare', 'postprepare'];
+    assert.deepEqual(Object.keys(manifest.scripts).filter(name => ON_INSTALL.includes(name)), []);
+    assert.ok(!names.includes('binding.gyp'), 'npm would build it');
+    assert.deepEqual(manifest.publishConfig, { access: 'public', provenance: true });
+    assert.equal(manifest.private, undefined);
+  });
+
+  for (const type of ['commonjs', 'module']) {
+    describe(`in an empty project with "type": "${type}"`, () => {
+      let project;
+      before(async () => {
+        project = path.join(folder, type);
+        fs.mkdirSync(project);
+        fs.writeFileSync(path.join(project, 'package.json'), JSON.stringify({ name: 'empty', version: '1.0.0', type }));
+        await run('npm', ['install', '--offline', '--no-audit', '--no-fund', archive], { cwd: project });
+      });
+
+      it('is all that is installed', () => {
+        const inside = fs.readdirSync(path.join(project, 'node_modules')).filter(name => !name.startsWith('.'));
+        assert.deepEqual(inside, ['quickgres']);
+      });
+
+      const programs = { ...PROGRAMS, 'own.js': PROGRAMS[type === 'module' ? 'named.mjs' : 'require.cjs'] };
+      for (const [name, source] of Object.entries(programs)) {
+        it(`asks a server: ${name}`, async () => {
+          fs.writeFileSync(path.join(project, name), source);
+          const env = { ...process.env, NODE_OPTIONS: '', SERVER: JSON.stringify(config) };
+          const { stdout, stderr } = await run(process.execPath, ['--throw-deprecation', name], { cwd: project, env });
+          assert.deepEqual([stdout, stderr], ['42 function\n', '']);
+        });
+      }
+
+      it('has types', async function () {
+        const { compiler, types } = typescript(this);
+        const sources = { ...TYPED, 'own.ts': TYPED[type === 'module' ? 'types.mts' : 'import.cts'] };
+        for (const [name, source] of Object.entries(sources)) fs.writeFileSync(path.join(project, name), source);
+        fs.symlinkSync(types, path.join(project, 'node_modules', '@types'), 'junction');
+        const args = [compiler, '--noEmit', '--strict', '--module', 'node16', '--target', 'es2022', '--types', 'node', ...Object.keys(sources)];
+        const { stdout } = await run(process.execPath, args, { cwd: project }).catch(error => error);
+        assert.equal(stdout, '');
+      });
+    });
+  }
+});
+
+/** Where the compiler is, and the types of Node.js; where they are not, the test is skipped. */
+function typescript(test) {
+  const modules = path.join(installed(test, 'typescript'), 'node_modules');
+  return { compiler: path.join(modules, 'typescript-5', 'lib', 'tsc.js'), types: path.join(modules, '@types') };
+}
