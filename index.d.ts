@@ -164,10 +164,13 @@ export interface Session {
 export type QueryValues = Values | ReadonlyArray<Value | StreamedValue>;
 
 export interface ClientEvents {
+  /** What NOTIFY sent on a channel that the connection listens to. */
   notification: [notification: Notification];
+  /** A NoticeResponse. */
   notice: [fields: ServerFields];
   /** A setting that the server reports has changed. */
   parameter: [name: string, value: string];
+  /** The system has taken what was written: copyData may go on. */
   drain: [];
   /** The connection was lost. Without a listener it does not end the program. */
   error: [error: Error];
