@@ -246,7 +246,7 @@ class Bench {
   }
 
   settings() {
-    return Object.fromEntries(Object.keys(FULL).map(name => [name, this.options[name]]));
+    return { ...Object.fromEntries(Object.keys(FULL).map(name => [name, this.options[name]])), wire: this.options.wire };
   }
 
   machine() {

@@ -38,6 +38,9 @@ class PgBouncer {
     this.#directory = directory;
   }
 
+  /** Its process. */
+  get pid() { return this.#child.pid; }
+
   /** What a client needs to connect; the password isn't asked for. */
   get config() {
     const { host, port, user, database } = this;
