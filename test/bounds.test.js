@@ -9,7 +9,7 @@ const { setTimeout: sleep } = require('node:timers/promises');
 const { promisify } = require('node:util');
 const { sharedServer, connected, proxied } = require('./support');
 
-/** Heap and buffers of a pending query, in bytes; some 700 are usual, of which 80 are the messages. */
+/** Heap and buffers of a pending query, in bytes; some 600 are usual, of which 90 are the messages. */
 const MOST = 1000;
 
 /** Runs pending.js, which measures, in a process of its own. */
