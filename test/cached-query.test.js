@@ -6,7 +6,7 @@ const fs = require('node:fs');
 const http = require('node:http');
 const path = require('node:path');
 const { Writable } = require('node:stream');
-const { launchBrowser, skipUnless, startProxy } = require('pg-test-fixtures');
+const { launchBrowser, skipUnless, startProxy, SERVER_VERSION } = require('pg-test-fixtures');
 const { Client, AbortError, ConnectionError, PostgresError, ResponseCache, RowReader } = require('..');
 const { connected, sharedServer } = require('./support');
 
@@ -187,7 +187,8 @@ describe('A query with response_cache', () => {
         assert.equal(await next(client, {}, 'SELECT n FROM own'), String(i));
       }
     }
-    assert.equal(cache.size, 0);
+    // Older servers do not report search_path: such a connection has answers, but shares none.
+    if (SERVER_VERSION >= 18) assert.equal(cache.size, 0);
   });
 
   it('waits for no SET that is under way: it is asked by itself', async () => {

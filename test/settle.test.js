@@ -9,6 +9,9 @@ const { FAULTS, CONNECTED, CONNECTING } = require('./settling');
 /** How long a process may go on once it has nothing more to do, in milliseconds. */
 const EXIT = 3000;
 
+/** What versions of OpenSSL say of bytes that are not TLS. */
+const BROKEN_TLS = ['ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_BAD_RECORD_TYPE', 'ERR_SSL_UNEXPECTED_MESSAGE'];
+
 /** Codes that promises may reject with; and `resolved`, for what was over or was to end. */
 const CODES = {
   FIN: ['08001', '08006', 'ECONNRESET', 'ECONNREFUSED'],
@@ -16,8 +19,8 @@ const CODES = {
   silence: ['08001', '57014', '08003'],
   SIGKILL: ['57P01', '57P02', '08001', '08006', 'ECONNRESET', 'ECONNREFUSED', 'EPIPE'],
   pg_terminate_backend: ['57P01', '08006', 'ECONNRESET', 'EPIPE', '08001', 'ECONNREFUSED'],
-  'garbage bytes': ['08P01', '28000', 'ERR_SSL_WRONG_VERSION_NUMBER', 'ECONNREFUSED'],
-  'a message out of order': ['08P01', '28000', 'ERR_SSL_WRONG_VERSION_NUMBER', 'ECONNREFUSED'],
+  'garbage bytes': ['08P01', '28000', ...BROKEN_TLS, 'ECONNREFUSED'],
+  'a message out of order': ['08P01', '28000', ...BROKEN_TLS, 'ECONNREFUSED'],
   'destroy()': ['08003'],
   'destroy(error)': ['08006', 'ABORT_ERR']
 };
