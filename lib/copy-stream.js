@@ -95,8 +95,16 @@ class CopyTo extends Readable {
   giveUp(error) { if (!this._request.settled) this.destroy(error); }
 
   _give(piece, ontaken) {
+    if (this._lent.length > 0) this._takeBack(this.bytes - piece.length);
     if (ontaken !== undefined) this._lent.push({ end: this.bytes, ontaken });
     return this.push(piece);
+  }
+
+  /** Of what has been pushed, the response has written all that is not in the stream any more. */
+  _takeBack(pushed) {
+    if (this._pipedTo.writableLength > 0) return;
+    const taken = pushed - this.readableLength;
+    while (this._lent.length > 0 && this._lent[0].end <= taken) this._lent.shift().ontaken();
   }
 
   /**
@@ -106,11 +114,7 @@ class CopyTo extends Readable {
   pipe(target, options) {
     if (this._pipedTo === undefined && this.listenerCount('data') === 0 && isPlainResponse(target)) {
       this._pipedTo = target;
-      const ondrain = () => {
-        if (target.writableLength > 0) return;
-        const taken = this.bytes - this.readableLength;
-        while (this._lent.length > 0 && this._lent[0].end <= taken) this._lent.shift().ontaken();
-      };
+      const ondrain = () => this._takeBack(this.bytes);
       const onunpipe = source => {
         if (source !== this) return;
         target.removeListener('drain', ondrain).removeListener('unpipe', onunpipe);

@@ -95,13 +95,13 @@ describe('A cursor as a stream', () => {
     it('keeps memory flat while its reader takes 1 MB/s of a gigabyte, and after', async () => {
       const { length, most } = await watchAlone((await sharedServer()).url, 'cursor', 1);
       assert.ok(length > 1e9);
-      assert.ok(most < 32, `${most} MB`);
+      assert.ok(most < 48, `${most} MB`); // objects that are garbage: V8's young generation alone may grow to 48 MB
     });
 
     it('gives a million rows in flat memory', async () => {
       const { length, most } = await watchAlone((await sharedServer()).url, 'readable', 1);
       assert.ok(length > 1e9);
-      assert.ok(most < 32, `${most} MB`);
+      assert.ok(most < 48, `${most} MB`);
     });
   });
 

@@ -12,18 +12,8 @@ const COMMON = {
   'client-parser-browser.test.js': BROWSER
 };
 
-/** Since Node.js 22. */
-const node = {
-  files: {},
-  tests: [['copy-stream.test.js', /copyTo keeps memory flat/,
-    'at full speed the collector lets up to 430 MB of copied data wait, 32 MB with Node.js 20']]
-};
-
 /** By runtime: whole files, and tests by file and title, each with the reason. */
 const LIMITS = {
-  node22: node,
-  node24: node,
-  node26: node,
   bun: {
     files: { ...COMMON, 'settle.test.js': 'its processes end before their work, with the faulty network in them' },
     tests: [
