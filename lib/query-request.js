@@ -81,7 +81,7 @@ class QueryRequest extends Request {
     const statement = this.statement = statements.get(this.text, this.paramTypes, this.cache);
     this.stage = PARSING;
     if (this.parsing) { // it is sent again
-      this.parsing = false;
+      this.parsing = this.bound = false;
       this.evicted = undefined;
     }
     if (!statement.sent) {
@@ -131,16 +131,20 @@ class QueryRequest extends Request {
         this.receiver.receive(type, buf, start, end);
         return this.complete(pipeline);
       case 50: // 2 BindComplete
-        if (this.stage !== PARSING || !this.statement.described) break;
-        this.stage = ROWS;
-        return this.receiver.start(this.statement.rowParser, this.format, pipeline);
+        if (this.stage !== PARSING || this.bound) break;
+        if (this.statement.described) return this._start(pipeline);
+        if (!this.parsing) break;
+        this.bound = true; // QuestDB says so before it describes the statement
+        return;
       case 49: case 51: case 116: // 1 ParseComplete, 3 CloseComplete, t ParameterDescription
         if (this.stage !== PARSING || !this.parsing) break;
         return;
       case 84: // T RowDescription
       case 110: // n NoData
         if (this.stage !== PARSING || !this.parsing) break;
-        return this.statement.describe(type === 84 ? buf.subarray(start, end) : null);
+        this.statement.describe(type === 84 ? buf.subarray(start, end) : null);
+        if (this.bound) this._start(pipeline);
+        return;
       case 72: // H CopyOutResponse
         if (this.stage !== ROWS) break;
         return this.receiver.receive(type, buf, start, end);
@@ -154,6 +158,11 @@ class QueryRequest extends Request {
         return super.message(pipeline, type, buf, start, end);
     }
     throw protocolError(`unexpected message of type ${describeType(type)} in answer to a query`);
+  }
+
+  _start(pipeline) {
+    this.stage = ROWS;
+    this.receiver.start(this.statement.rowParser, this.format, pipeline);
   }
 
   takesParts(type) {
@@ -224,6 +233,8 @@ class QueryRequest extends Request {
 Object.assign(QueryRequest.prototype, {
   /** Whether this request carries its statement's Parse. */
   parsing: false,
+  /** Whether BindComplete came before the description. */
+  bound: false,
   /** @type {Statement|undefined} that it closes */
   evicted: undefined,
   /** Whether it failed of its statement, before anything was done. */

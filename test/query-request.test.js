@@ -55,9 +55,18 @@ describe('QueryRequest', () => {
     assert.deepEqual([rows.map(row => row.a), cmd], [['x'], 'SELECT']);
   });
 
-  it('takes no message out of order', () => {
+  it('takes BindComplete before the description, as QuestDB has it', async () => {
+    for (const [description, values] of [[DESCRIBED, ['x']], [NO_DATA, []]]) {
+      const { request, answer, pipeline } = sent();
+      answer(PARSED, BOUND, PARAMETERS, description, ...values.length > 0 ? [ROW] : [], DONE);
+      request.ready(pipeline);
+      assert.deepEqual((await request.promise).rows.map(row => row.a), values);
+    }
+  });
+
+  it('takes no other message out of order', () => {
     const whole = { T: DESCRIBED, n: NO_DATA, 2: BOUND, D: ROW, C: DONE, 1: PARSED, t: PARAMETERS, Z: ANSWER.ready, G: message('G', Buffer.from([0, 0, 0])) };
-    for (const order of ['2', 'D', 'C', '1D', '1C', '1t2', '1tT2T', '1tT22', '1tT2C2', '1tT2CD', '1tT2CC', '1tn2D', '1tT2Z', '1tT2G', '1tT2DT']) {
+    for (const order of ['22', '2D', 'D', 'C', '1D', '1C', '1t22', '12tT2', '1tT2T', '1tT22', '1tT2C2', '1tT2CD', '1tT2CC', '1tn2D', '1tT2Z', '1tT2G', '1tT2DT']) {
       const { answer } = sent();
       const messages = [...order].map(type => whole[type]);
       const last = messages.pop();

@@ -28,8 +28,9 @@ async function limited(work) {
  * @param {string} options.slow a query of one row that takes some seconds
  * @param {string} [options.series] a query of 100 rows
  * @param {string} [options.table] the columns of a table of numbers
+ * @param {Object<string, function(Client, object): Promise>} [options.own] in place of those of CAPABILITIES
  */
-function stranger(name, { start, lacks, slow, series = 'SELECT i FROM generate_series(1, 100) i', table = '(n int)' }) {
+function stranger(name, { start, lacks, slow, series = 'SELECT i FROM generate_series(1, 100) i', table = '(n int)', own }) {
   describe(`${name} as the server`, function () {
     this.timeout(2 * LIMIT + 10000);
     let server, client;
@@ -46,9 +47,9 @@ function stranger(name, { start, lacks, slow, series = 'SELECT i FROM generate_s
       await limited(server.stop()).catch(() => {});
     });
 
-    for (const [what, check] of Object.entries(CAPABILITIES)) {
+    for (const [what, check] of Object.entries({ ...CAPABILITIES, ...own })) {
       it(lacks[what] === undefined ? `has ${what}` : `lacks ${what}`, async () => {
-        const work = limited(check(client, { slow, series, table }));
+        const work = limited(check(client, { slow, series, table, config: server.config }));
         if (lacks[what] === undefined) return work;
         await assert.rejects(work, lacks[what]);
       });
