@@ -33,22 +33,26 @@ const ARRAYS = SCALARS.map(({ type, values }) =>
     FROM unnest(${literals(values)}) WITH ORDINALITY AS _(x, i)) AS _`);
 const TEXTS = [...COLUMNS, ...ARRAYS, ...RECORDS.map(text => `SELECT ${text}`)];
 
-/** What runs in the page: the rows of a result as text that keeps all values apart. */
+/** Values as text that keeps them all apart. */
+function show(value) {
+  if (value instanceof Uint8Array) return `bytes ${value.join()}`;
+  if (Array.isArray(value)) return value.map(show);
+  if (typeof value === 'object') return JSON.stringify(value);
+  return Object.is(value, -0) ? '-0' : `${typeof value} ${value}`;
+}
+
+/** What runs in the page. */
 const SCRIPT = `
   import { rows } from '/client-parser/index.js';
-  const show = value => value instanceof Uint8Array ? 'bytes ' + value.join()
-    : Array.isArray(value) ? value.map(show)
-    : typeof value === 'object' ? JSON.stringify(value)
-    : Object.is(value, -0) ? '-0' : typeof value + ' ' + value;
+  ${show}
   export const read = async source => {
     const values = [];
     for await (const row of rows(source, { decode: true })) values.push(row.toArray());
     return show(values);
-  };
-  export { show };`;
+  };`;
 
 describe('The type table', () => {
-  let server, client, web, bytes, decoded, show;
+  let server, client, web, bytes, decoded;
 
   before(async function () {
     this.timeout(120000);
@@ -63,8 +67,6 @@ describe('The type table', () => {
       await client.queryTo(new WritableStream({ write(chunk) { chunks.push(Buffer.from(chunk)); } }), text, [], { format });
       return Buffer.concat(chunks);
     }))));
-    const module = SCRIPT.replace('/client-parser/index.js', require('node:url').pathToFileURL(path.join(FOLDER, 'index.js')));
-    ({ show } = await import(`data:text/javascript,${encodeURIComponent(module)}`));
     web = http.createServer((request, response) => {
       const { pathname } = new URL(request.url, 'http://localhost');
       const [, format, index] = /^\/result\/([01])\/(\d+)$/.exec(pathname) ?? [];
