@@ -59,7 +59,7 @@ describe('The package', function () {
   after(() => fs.rmSync(folder, { recursive: true, force: true }));
 
   it('has what its users need, and nothing else', () => {
-    const NEEDED = ['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'SECURITY.md', 'REFERENCE.md',
+    const NEEDED = ['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'SECURITY.md',
       'index.js', 'index.mjs', 'index.d.ts', 'index.d.mts', 'client-parser/index.js', 'client-parser/index.d.ts', 'client-parser/package.json'];
     for (const name of NEEDED) assert.ok(names.includes(name), `${name} is missing`);
     const sources = folder => fs.readdirSync(path.join(root, folder), { recursive: true })
