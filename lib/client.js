@@ -3,7 +3,7 @@
 const { Buffer, process, setImmediate } = require('#platform');
 const { setMaxListeners } = require('#platform').events;
 const { guard } = require('./deadlock');
-const { ConnectionError, UsageError } = require('./errors');
+const { ConnectionError, PostgresError, UsageError } = require('./errors');
 const { Pipeline } = require('./pipeline');
 const rooms = require('./rooms');
 const { Scope } = require('./scope');
@@ -146,6 +146,8 @@ class Client extends Session {
         notice: fields => this.#notice(fields)
       }, abort.signal);
     } catch (error) {
+      // Made by an event of a socket, it would not show who awaits.
+      if (error instanceof ConnectionError || error instanceof PostgresError) Error.captureStackTrace?.(error);
       if (this.#connecting === abort) this.#close(error, error.message, error.code);
       throw error;
     }

@@ -13,6 +13,11 @@ const { readService } = require('./servicefile.js');
  * @see https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-PARAMKEYWORDS
  */
 
+/** What others call it; as parameters for the server, these names would only be noticed when it is too late. */
+const ELSEWHERE = {
+  connectionString: 'give the string as the whole config', hostname: 'host is', pass: 'password is', username: 'user is'
+};
+
 /** Environment variables that set a parameter of the session, as in libpq's startup packet. */
 const SESSION_VARIABLES = { PGDATESTYLE: 'datestyle', PGTZ: 'timezone', PGGEQO: 'geqo' };
 
@@ -102,8 +107,8 @@ function fromObject(config) {
       }
       if (typeof value === 'string') values.set('password', value);
       else own.password = value;
-    } else if (name === 'connectionString') {
-      throw new TypeError('connectionString is not an option: give the string as the whole config');
+    } else if (Object.hasOwn(ELSEWHERE, name)) {
+      throw new TypeError(`${name} is not an option: ${ELSEWHERE[name]}`);
     } else {
       if (!['string', 'number', 'bigint', 'boolean'].includes(typeof value)) {
         throw new TypeError(`${key} must be a string, a number or a boolean, not ${aTypeOf(value)}`);
@@ -141,6 +146,7 @@ function startupName(name) {
  */
 function override(values, own, { port, host, ssl }) {
   if (typeof port === 'string' && !/^\d+$/.test(port)) {
+    if (host !== undefined) throw new TypeError('connect takes (port, host, ssl) or (socketPath), not a host first');
     host = port.startsWith('@') ? port : path.resolve(port);
     port = undefined;
   }

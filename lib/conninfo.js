@@ -139,7 +139,7 @@ function parsePairs(text, isOption) {
   while (/[^ \t-\r]/.test(text.slice(pair.lastIndex))) {
     const [, name, equals, quoted, closing, plain] = pair.exec(text);
     // The text after an unquoted password with a blank in it looks like a name: never show that.
-    const place = previous === undefined ? 'at the start' : `after "${previous}"`;
+    const place = previous === undefined ? 'at the start (a URL begins with postgresql://)' : `after "${previous}"`;
     const shown = SECRETS.has(previous) || !/^\w+$/.test(name) ? place : `"${name}"`;
     const bad = what => new TypeError(`connection string has ${what}, ${shown}`);
     if (!equals) throw bad('no "=" after the name of an option');

@@ -9,6 +9,7 @@ const { StreamReceiver } = require('./pass-through');
 const { Payload } = require('./payload');
 const { Scope } = require('./scope');
 const { QueryRequest } = require('./query-request');
+const { callerOf, showCaller } = require('./request');
 const { RowReader } = require('./row-reader');
 const { isPlainResponse } = require('./sink');
 const { isCopyIn, isCopyOut } = require('./statements');
@@ -77,6 +78,7 @@ class CopyTo extends Readable {
     this._lent = []; // pieces whose memory comes back when the response has taken them
     const receiver = this._receiver = new CopyReceiver(this);
     const request = this._request = new QueryRequest(text, [], 0, false, undefined, receiver);
+    request.caller = callerOf(CopyTo);
     request.fenced = true; // so that it can be cancelled
     this._abort = canceller(request, session._pipeline, () => session._cancel());
     if (signal !== undefined) addAbortSignal(signal, this); // before it is sent: it may have aborted
@@ -150,7 +152,7 @@ class CopyTo extends Readable {
 class CopyFromRequest extends CopyInRequest {
   fail(error, pipeline) {
     super.fail(error, pipeline);
-    this.onfail(error);
+    this.onfail(showCaller(error, this.caller));
   }
 
   reject(error) {
@@ -178,6 +180,7 @@ class CopyFrom extends Writable {
     this._pipeline = session._pipeline;
     const scope = new Scope(session._scope, 'a COPY FROM STDIN');
     const request = this._request = new CopyFromRequest(this._pipeline, scope, text, [], new RowReader());
+    request.caller = callerOf(CopyFrom);
     request.onfail = error => this.destroy(error);
     this._abort = canceller(request, this._pipeline, () => session._cancel());
     if (signal !== undefined) addAbortSignal(signal, this); // before it is sent: it may have aborted
@@ -218,7 +221,10 @@ class CopyFrom extends Writable {
 
   _final(callback) {
     this._start(() => {
-      this._request.end(new RowReader()).then(({ rowCount }) => {
+      const { _request: request } = this;
+      const ended = request.end(new RowReader());
+      request.finish.caller = request.caller;
+      ended.then(({ rowCount }) => {
         this.rowCount = rowCount;
         callback();
       }, callback);

@@ -2,6 +2,9 @@
 
 const { Buffer } = require('#platform');
 const { Transform } = require('#platform').stream;
+const { checkNames } = require('./query-options');
+
+const OPTIONS = new Set(['format', 'types']);
 
 /** Rows are gathered to pieces of about this many bytes. */
 const PIECE = 65536;
@@ -196,8 +199,10 @@ class CopyWriter extends Transform {
    *   them only strings (for columns of text), booleans and bytes can be sent
    * @throws {TypeError}
    */
-  constructor({ format = 'text', types } = {}) {
+  constructor(options = {}) {
     super({ writableObjectMode: true });
+    checkNames(options, OPTIONS);
+    const { format = 'text', types } = options;
     if (format !== 'text' && format !== 'binary') throw new TypeError("format must be 'text' or 'binary'");
     if (types !== undefined && !Array.isArray(types)) throw new TypeError('types must be an array');
     this._encoders = types && types.map(type => {

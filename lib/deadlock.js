@@ -2,6 +2,7 @@
 
 const { AsyncLocalStorage } = require('#platform').async_hooks;
 const { UsageError } = require('./errors');
+const { callerOf, showCaller } = require('./request');
 const { isWorkerd } = require('./runtime');
 
 /*
@@ -136,8 +137,8 @@ class OutsidePromise extends Promise {
     const { wait } = this;
     const inner = wait !== undefined && isNative(onFulfilled) ? waitsFor(wait.scope, wait.place) : undefined;
     if (inner !== undefined && !inner.endsItself()) {
-      wait.refuse(new UsageError(`deadlock: this waits until ${inner.name} is over, and is awaited by the very ` +
-        'code that has to end it', '40P01'));
+      wait.refuse(showCaller(new UsageError(`deadlock: this waits until ${inner.name} is over, and is awaited by ` +
+        'the very code that has to end it', '40P01'), wait.caller));
     }
     const promise = super.then(onFulfilled, onRejected);
     promise.wait = wait;
@@ -173,6 +174,7 @@ function guard(promise, scope, refuse) {
     wait = {
       scope,
       place,
+      caller: callerOf(guard),
       refuse(error) {
         if (refuse !== undefined) refuse(error);
         reject(error);

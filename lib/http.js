@@ -103,7 +103,8 @@ function vary(response, field) {
  * @param {ServerResponse|Http2ServerResponse} response
  */
 function respond(session, request, response, text, values, options) {
-  const { as = 'protocol', status = response.statusCode, emptyStatus = status, compress = true } = options;
+  const { as = 'protocol', status = response?.statusCode, emptyStatus = status, compress = true } = options;
+  if (typeof response?.setHeader !== 'function') throw new TypeError('response must be one of an HTTP server');
   const type = TYPES[as];
   if (compress) vary(response, 'Accept-Encoding');
   if (request.method === 'HEAD') {

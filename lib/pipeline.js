@@ -190,6 +190,8 @@ class Pipeline extends Flow {
     } catch (error) {
       writer.length = mark;
       request.unsend(this.statements);
+      // A stack has ten lines: without this one's own ones it reaches the caller.
+      if (error instanceof TypeError || error instanceof RangeError) Error.captureStackTrace?.(error, this._send);
       this._settle(request, error);
       return;
     }

@@ -17,8 +17,18 @@ async function raise(error, caller) {
   const { stack } = error;
   Error.captureStackTrace?.(error, raise); // of V8 and others, not of all
   if (!error.stack.includes('\n')) error.stack = stack; // nobody awaits
+  throw showCaller(error, caller);
+}
+
+/**
+ * Gives an error the stack of the call that it is of.
+ * @param {Error} error
+ * @param {{stack: string}} [caller] see callerOf
+ * @returns {Error} the same
+ */
+function showCaller(error, caller) {
   if (caller?.stack !== undefined) error.stack = caller.stack.replace(/^.*/, () => `${error.name}: ${error.message}`);
-  throw error;
+  return error;
 }
 
 /** Whether an error is of one request: others have their stack already, or many requests are rejected with them. */
@@ -229,4 +239,4 @@ class CloseRequest extends Request {
 
 CloseRequest.prototype.passive = true;
 
-module.exports = { Request, SyncRequest, CloseRequest, callerOf, describeType };
+module.exports = { Request, SyncRequest, CloseRequest, callerOf, describeType, showCaller };

@@ -1,7 +1,10 @@
 'use strict';
 
 const { EventEmitter } = require('#platform').events;
+const { checkNames } = require('./query-options');
 const rooms = require('./rooms');
+
+const OPTIONS = new Set(['max_bytes', 'max_answer_bytes', 'max_age', 'stale_while_revalidate', 'now']);
 
 /** What an answer takes in memory beside its bytes, its key and its tags, at most. */
 const OVERHEAD = 1024;
@@ -52,6 +55,7 @@ class ResponseCache extends EventEmitter {
    */
   constructor(options = {}) {
     super();
+    checkNames(options, OPTIONS);
     const { max_bytes = 1 << 26, max_answer_bytes = max_bytes / 8 } = options;
     const { max_age = 60, stale_while_revalidate = 15, now = () => performance.now() } = options;
     this.max_bytes = checkNumber(max_bytes, 'max_bytes');

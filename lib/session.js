@@ -6,7 +6,7 @@ const { loadDecoders } = require('./decode');
 const { UsageError } = require('./errors');
 const rooms = require('./rooms');
 const { Scope } = require('./scope');
-const { checkOptions, NO_OPTIONS, NO_VALUES } = require('./query-options');
+const { checkNames, checkOptions, NAMES, NO_OPTIONS, NO_VALUES } = require('./query-options');
 const { QueryRequest } = require('./query-request');
 const { CloseRequest, SyncRequest, callerOf } = require('./request');
 const { RowReader } = require('./row-reader');
@@ -58,7 +58,7 @@ class Session extends StreamingSession {
       this._check();
       const options = typeof format === 'object' && format !== null ? format : undefined;
       if (options !== undefined) ({ format = 0, cache = true, stream } = options);
-      if (options !== undefined || (format !== 0 && format !== 1)) checkOptions(options || { format });
+      if (options !== undefined || (format !== 0 && format !== 1)) checkOptions(options || { format }, NAMES.query);
       const receiver = receiverOf(stream);
       if (options !== undefined && options.response_cache !== undefined) return rooms.cachedQuery.cachedQuery(this, text, values, options);
       if (typeof text === 'string' && isCopyIn(text)) return this._copyIn(text, values, receiver, options);
@@ -83,7 +83,10 @@ class Session extends StreamingSession {
    * @see https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-SIMPLE-QUERY
    */
   simpleQuery(text, options) {
-    return this._try(() => this._submit(new rooms.simpleQuery.SimpleQueryRequest(text), options));
+    return this._try(() => {
+      checkNames(options, NAMES.abortable);
+      return this._submit(new rooms.simpleQuery.SimpleQueryRequest(text), options);
+    });
   }
 
   /**
@@ -96,6 +99,7 @@ class Session extends StreamingSession {
   batch(queries, options) {
     return this._try(() => {
       if (!Array.isArray(queries)) throw new TypeError('batch takes an array of [text, values, options]');
+      checkNames(options, NAMES.abortable);
       const decoding = [];
       const streams = [];
       const requests = Array.from(queries, (query, index) => {
@@ -104,7 +108,7 @@ class Session extends StreamingSession {
           else if (!Array.isArray(query)) throw new TypeError('a query of a batch is [text, values, options]');
           const [text, values = NO_VALUES, each = NO_OPTIONS] = query;
           const { format = 0, cache = true, stream, paramTypes, decode } = each;
-          checkOptions(each);
+          checkOptions(each, NAMES.batched);
           checkText(text, 'text');
           if (isCopyIn(text)) throw new TypeError('COPY FROM STDIN cannot be part of a batch');
           const receiver = receiverOf(stream);
@@ -131,6 +135,7 @@ class Session extends StreamingSession {
   transaction(work, options) {
     return this._try(() => {
       if (typeof work !== 'function') throw new TypeError('transaction takes a function');
+      checkNames(options, NAMES.transaction);
       const depth = this._depth === undefined ? 0 : this._depth + 1;
       const scope = new Scope(this._scope, depth === 0 ? 'the transaction' : 'the savepoint');
       const tx = new Transaction(this, scope, depth);
@@ -153,7 +158,7 @@ class Session extends StreamingSession {
    */
   cursor(text, values = NO_VALUES, options = NO_OPTIONS) {
     const { batchSize = BATCH_SIZE, format = 0, cache = true, paramTypes, decode, signal } = options;
-    checkOptions(options);
+    checkOptions(options, NAMES.cursor);
     if (!(Number.isInteger(batchSize) && batchSize > 0 && batchSize <= 0x7fffffff)) {
       throw new TypeError(`batchSize must be a positive integer, not ${batchSize}`);
     }

@@ -1,7 +1,7 @@
 'use strict';
 
 const { EventEmitter } = require('#platform').events;
-const { checkOptions, NO_OPTIONS, NO_VALUES } = require('./query-options');
+const { checkNames, checkOptions, NAMES, NO_OPTIONS, NO_VALUES } = require('./query-options');
 const rooms = require('./rooms');
 
 /** What a session can do by streams: the base of Session. */
@@ -58,7 +58,7 @@ class StreamingSession extends EventEmitter {
    */
   queryTo(target, text, values = NO_VALUES, options = NO_OPTIONS) {
     return this._try(() => {
-      checkOptions(options);
+      checkOptions(options, NAMES.queryTo);
       if (options.response_cache === undefined) return rooms.queryTo.queryTo(this, target, text, values, options);
       return rooms.cachedQuery.cachedToSink(this, new rooms.sink.Sink(target), text, values, options);
     });
@@ -81,7 +81,7 @@ class StreamingSession extends EventEmitter {
    */
   respond(request, response, text, values = NO_VALUES, options = NO_OPTIONS) {
     return this._try(() => {
-      checkOptions(options);
+      checkOptions(options, NAMES.respond);
       return rooms.http.respond(this, request, response, text, values, options);
     });
   }
@@ -100,6 +100,7 @@ class StreamingSession extends EventEmitter {
    */
   copyTo(text, options) {
     this._check();
+    checkNames(options, NAMES.copy);
     return new rooms.copyStream.CopyTo(this, text, options);
   }
 
@@ -117,6 +118,7 @@ class StreamingSession extends EventEmitter {
    */
   copyFrom(text, options) {
     this._check();
+    checkNames(options, NAMES.copy);
     return new rooms.copyStream.CopyFrom(this, text, options);
   }
 
@@ -135,6 +137,7 @@ class StreamingSession extends EventEmitter {
    */
   copyBoth(text, options) {
     this._check();
+    checkNames(options, NAMES.copyBoth);
     return new rooms.replication.CopyBoth(this, text, options);
   }
 
@@ -150,6 +153,7 @@ class StreamingSession extends EventEmitter {
    */
   listen(channel, options) {
     this._check();
+    checkNames(options, NAMES.listen);
     return rooms.listen.listen(this, channel, options);
   }
 }

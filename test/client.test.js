@@ -41,6 +41,15 @@ describe('Client', () => {
     }
   });
 
+  it('shows who awaits where it could not connect', async () => {
+    const { config, port } = await sharedServer();
+    async function begin(more) { await new Client({ ...config, ...more }).connect(); }
+    const refused = await begin({ port: port === 1 ? 2 : 1 }).catch(error => error);
+    const unknown = await begin({ database: 'nowhere' }).catch(error => error);
+    assert.match(refused.stack, /^ConnectionError: 127\.0\.0\.1:\d: .*ECONNREFUSED.*\n(.*\n)*.*at async begin .*client\.test\.js/);
+    assert.match(unknown.stack, /^PostgresError: database "nowhere" does not exist\n(.*\n)*.*at async begin .*client\.test\.js/);
+  });
+
   it('connects where connect() says, instead', async () => {
     const server = await sharedServer();
     const { user, database } = server;

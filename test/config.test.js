@@ -158,6 +158,15 @@ describe('resolve', () => {
   });
 });
 
+describe('what other clients call it', () => {
+  it('is refused with the name that it has here', () => {
+    for (const [name, here] of [['username', 'user'], ['pass', 'password'], ['hostname', 'host']]) {
+      assert.throws(() => read({ [name]: 'x' }), { name: 'TypeError', message: `${name} is not an option: ${here} is` });
+    }
+    assert.throws(() => read({ connectionString: 'x' }), /connectionString is not an option: give the string as the whole config/);
+  });
+});
+
 describe('the arguments of connect()', () => {
   it('come before everything else', () => {
     const env = { PGHOST: 'env', PGPORT: '3' };
@@ -201,6 +210,7 @@ describe('the arguments of connect()', () => {
     assert.throws(() => read({}, { port: 0 }), /port must be from 1 to 65535, not "0"/);
     assert.throws(() => read({}, { port: NaN }), /port must be an integer/);
     assert.throws(() => read({}, { host: 5432 }), /host must be a string, not a number/);
+    assert.throws(() => read({}, { port: 'localhost', host: 5432 }), /connect takes \(port, host, ssl\).* not a host first/);
     assert.throws(() => read({}, { ssl: 'yes' }), /ssl must be an object.*not a string/);
   });
 });

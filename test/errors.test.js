@@ -1,6 +1,8 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { PassThrough } = require('node:stream');
+const { pipeline } = require('node:stream/promises');
 const { inspect } = require('node:util');
 const { PostgresError, ConnectionError, AbortError, UsageError, protocolError } = require('../lib/errors');
 const { connected } = require('./support');
@@ -139,6 +141,20 @@ describe('An error of the server', () => {
       assert.match(error.stack, /^(Postgres|Usage|Abort)Error: .+\n(.*\n)*.*at (async )?askTheServer .*errors\.test\.js/,
         String(ask));
       assert.match(error.stack, /at (async )?doTheWork .*errors\.test\.js/);
+    }
+  });
+
+  it('has a stack with the caller also where a stream fails, or something is wrong that is found while it is encoded', async () => {
+    const client = await connected();
+    await client.query('CREATE TEMP TABLE here (i int)');
+    for (const ask of [
+      () => pipeline(client.copyTo('COPY nothing TO STDOUT'), new PassThrough()),
+      () => pipeline(['x\n'], client.copyFrom('COPY here FROM STDIN')),
+      () => client.batch([['SELECT 1'], ['SELECT $1', [{}]]]),
+      () => client.queryTo(new PassThrough(), 'SELECT $1', 'x')
+    ]) {
+      const error = await ask().catch(error => error);
+      assert.match(error.stack, /^(Postgres|Type)Error: .+\n(.*\n)*.*at .*errors\.test\.js/, String(ask));
     }
   });
 

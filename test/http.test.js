@@ -75,6 +75,11 @@ describe('negotiate', () => {
 });
 
 describe('respond', () => {
+  it('is not for what is no response', async () => {
+    const client = await connected();
+    await assert.rejects(client.respond({}, SMALL), { name: 'TypeError', message: 'response must be one of an HTTP server' });
+  });
+
   it('answers with a content type, and where it is known with a length', async () => {
     const client = await connected();
     const expected = await direct(client, SMALL);
