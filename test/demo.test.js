@@ -9,6 +9,7 @@ const path = require('node:path');
 const { createInterface } = require('node:readline');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { launchBrowser, skipUnless } = require('pg-test-fixtures');
+const { Client } = require('..');
 
 const ROWS = 100000;
 const SERVER = path.join(__dirname, '../client-parser/demo/server.js');
@@ -44,6 +45,15 @@ describe('the demo', function () {
       await once(server, 'exit');
     }
     fs.rmSync(directory, { recursive: true, force: true });
+  });
+
+  it('has a server for programs of one’s own while it runs, with the table of the README', async () => {
+    const [, database] = /^for programs of your own, with a table users: (postgres:\S+)$/m.exec(lines.join('\n'));
+    const client = new Client(database);
+    await client.connect();
+    const { rows } = await client.query('SELECT id, name FROM users WHERE email = $1', ['7']);
+    assert.equal(rows.length, 1);
+    await client.end();
   });
 
   const get = name => fetch(new URL(name, url));

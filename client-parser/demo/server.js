@@ -98,7 +98,8 @@ async function main() {
   if (!process.env.DATABASE_URL) {
     console.log('starting a PostgreSQL server …');
     const { default: { startServer } } = await import('pg-test-fixtures');
-    database = await startServer({ external: false });
+    database = await startServer({ external: false, sample: 1000 });
+    console.log(`for programs of your own, with a table users: ${database.url}`);
   }
   const config = database ? database.config : process.env.DATABASE_URL;
   const clients = { rows: new Client(config), json: new Client(config) };
