@@ -23,9 +23,9 @@ export * from './types/streams';
 
 /** Cancels exactly the request it is given to. */
 export interface Abortable {
-  /** Rejects with an AbortError when it aborts. */
+  /** Rejects with an AbortError when it aborts. Default: none. */
   signal?: AbortSignal | undefined;
-  /** Milliseconds after which the request is cancelled: a UsageError 57014. */
+  /** Milliseconds after which the request is cancelled: a UsageError 57014. Default: none. */
   statement_timeout?: number | undefined;
 }
 
@@ -35,7 +35,7 @@ export interface StatementOptions {
   format?: Format | undefined;
   /** false: the unnamed statement, for a text that is used once. Default true. */
   cache?: boolean | undefined;
-  /** Type OIDs of the parameters, 0 for those that the server is to infer. */
+  /** Type OIDs of the parameters, 0 for those that the server is to infer. Default: it infers all. */
   paramTypes?: readonly number[] | undefined;
 }
 
@@ -43,7 +43,7 @@ export interface StatementOptions {
 export interface BatchOptions<S extends Receiver = Receiver> extends StatementOptions {
   /** Default: strings and Buffers. */
   decode?: Decode | undefined;
-  /** What takes the result instead of a RowReader. */
+  /** What takes the result. Default: a new RowReader. */
   stream?: S | undefined;
 }
 
@@ -55,7 +55,7 @@ export type BatchQuery = string | readonly [text: string, values?: Values, optio
 export interface QueryToOptions extends StatementOptions, Abortable, CachedOptions {
   /** 'protocol' (default): messages that need no earlier state to be parsed; 'values': the columns' bytes alone. */
   as?: 'protocol' | 'values' | undefined;
-  /** With 'values': written between two rows. */
+  /** With 'values': written between two rows. Default: none. */
   separator?: string | Uint8Array | undefined;
   /** Whether to end the target; true by default. */
   end?: boolean | undefined;
@@ -64,7 +64,7 @@ export interface QueryToOptions extends StatementOptions, Abortable, CachedOptio
 export interface RespondOptions extends Omit<QueryToOptions, 'end'> {
   /** The response's own by default. */
   status?: number | undefined;
-  /** Where the command reports no rows, such as 404. */
+  /** Where the command reports no rows, such as 404. Default: `status`. */
   emptyStatus?: number | undefined;
   /** As the request allows; true by default. */
   compress?: boolean | undefined;
@@ -82,13 +82,19 @@ export interface StreamResult {
 export interface CursorOptions extends StatementOptions {
   /** Rows a round trip, 1000 by default. */
   batchSize?: number | undefined;
+  /** Default: strings and Buffers. */
   decode?: Decode | undefined;
+  /** Cancels the fetch that is under way, or the next one, with an AbortError. Default: none. */
   signal?: AbortSignal | undefined;
 }
 
+/** Of a transaction block; a savepoint has that of its block. */
 export interface TransactionOptions {
+  /** Default: the server's default_transaction_isolation, as a rule 'read committed'. */
   isolation?: 'serializable' | 'repeatable read' | 'read committed' | 'read uncommitted' | undefined;
+  /** Default: the server's default_transaction_read_only, as a rule false. */
   readOnly?: boolean | undefined;
+  /** Of a serializable one that only reads: waits until it cannot fail. Default: default_transaction_deferrable, as a rule false. */
   deferrable?: boolean | undefined;
 }
 

@@ -45,15 +45,19 @@ export interface DecoderMap {
 export type Decode = boolean | DecoderMap | ReadonlyMap<number, DecoderMap[number]>;
 
 export interface RowMembers<T extends object> {
-  /** The columns as own properties; of several with one name the last counts. */
+  /** @returns the columns as own properties; of several with one name the last counts */
   toObject(): T;
-  /** The columns in their order. */
+  /** @returns the columns in their order */
   toArray(): Array<T[keyof T]>;
-  /** What JSON.stringify sees: toObject(). */
+  /** @returns what JSON.stringify sees: that of toObject() */
   toJSON(): T;
-  /** A column by name, also where it is named like a member. */
+  /**
+   * A column, also where it is named like a member.
+   * @param name of several with one name the last counts
+   * @param index from 0
+   * @returns undefined where there is none
+   */
   get<K extends keyof T>(name: K): T[K];
-  /** A column by index from 0; undefined where there is none. */
   get(index: number): T[keyof T] | undefined;
   get(name: string): T[keyof T] | undefined;
   [Symbol.iterator](): IterableIterator<T[keyof T]>;
@@ -95,7 +99,7 @@ export class RowParser {
 export interface ReaderOptions {
   /**
    * true: the built-in decoders; a map: these; false: columns are strings, or Uint8Arrays where binary.
-   * When not given, binary columns alone are decoded, by TypeParser.
+   * Default: binary columns alone are decoded, by TypeParser.
    */
   decode?: Decode;
 }
@@ -143,9 +147,9 @@ export class Client<T extends object = Record<string, any>> {
 }
 
 export interface RowsOptions {
-  /** true: the built-in decoders; a map: these. Without, columns are strings, or Uint8Arrays where binary. */
+  /** true: the built-in decoders; a map: these. Default: columns are strings, or Uint8Arrays where binary. */
   decode?: Decode;
-  /** Stops reading and cancels the source. */
+  /** Stops reading and cancels the source. Default: none. */
   signal?: AbortSignal;
 }
 
@@ -229,6 +233,8 @@ export const TypeParser: {
   /**
    * A value in binary: boolean → bool, integer of 32 bits → int4, other number → float4, bigint → int8,
    * string → text, Uint8Array → bytea, other object → json.
+   * @param value what to write
+   * @returns null for null, undefined for what has no binary form
    */
   serialize(value: null): null;
   serialize(value: boolean | number | bigint | string | object): Uint8Array;
@@ -242,7 +248,11 @@ export const decoders: Readonly<Record<number, DecoderPair<any>>>;
 /** Decoders of date, timestamp and timestamptz, and of arrays of them, to Date; infinity is ±Infinity. */
 export const dates: Readonly<Record<number, DecoderPair<any>>>;
 
-/** Decoders of the arrays of a type. */
+/**
+ * Decoders of the arrays of a type: nested arrays, null for NULL; lower bounds are dropped.
+ * @param element decoders of text and of binary values
+ * @returns the same of the arrays
+ */
 export function arrayOf<T>(element: DecoderPair<T>): DecoderPair<Array<T | null>>;
 
 /** Decodes UTF-8. */

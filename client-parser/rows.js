@@ -75,7 +75,10 @@ class Rows {
 
   [Symbol.asyncIterator]() { return this; }
 
-  /** @returns {Promise<{value: Row, done: boolean}>} */
+  /**
+   * @returns {Promise<{value: Row, done: boolean}>} the next row; rejects, after the rows that came before, with a PostgresError,
+   *   ProtocolError or ResponseError, the error of the source, or the reason of the signal
+   */
   next() {
     if (this.#at < this.#rows.length) return Promise.resolve({ value: this.#rows[this.#at++], done: false });
     return this.#more().then(more => more ? this.next() : { value: undefined, done: true });
@@ -84,13 +87,17 @@ class Rows {
   /**
    * Stops reading and cancels the source: what `break` calls.
    * @param {*} [value] to be given back
+   * @returns {Promise<{value: *, done: true}>} resolves when the source is cancelled; never rejects
    */
   async return(value) {
     await this.#close();
     return { value, done: true };
   }
 
-  /** The rows as they come: arrays of all those that a chunk completes. Saves a promise a row. */
+  /**
+   * The rows as they come. Saves a promise a row.
+   * @returns {AsyncGenerator<Row[]>} arrays of all those that a chunk completes; throws as the loop over single rows does
+   */
   async *batches() {
     try {
       while (this.#at < this.#rows.length || await this.#more()) {

@@ -118,7 +118,7 @@ class Client extends Session {
 
   /**
    * Connects. Queries may be sent at once: they leave in the first flight that can carry them.
-   * @param {number|string} [port] or the path of a Unix socket; without it, the config says where to
+   * @param {number|string} [port] or as socketPath the path of a Unix socket; without it, the config says where to
    * @param {string} [host='localhost']
    * @param {object} [ssl] options of tls.connect
    * @returns {Promise<void>} resolves when the server takes queries; rejects with a ConnectionError, or with the
@@ -216,7 +216,8 @@ class Client extends Session {
   /**
    * Lets all that was asked before finish, then closes the connection. A COPY FROM STDIN that is open fails, a
    * query of startQuery is ended; cursors and transactions go on to their end.
-   * @returns {Promise<void>} resolves when the connection is closed
+   * @returns {Promise<void>} resolves when the connection is closed, also when it is lost; rejects only with a UsageError (40P01)
+   *   where code awaits it that it waits for, such as the function of a transaction
    */
   end() {
     if (this.state === 'new') this.#close(undefined, 'not connected: the client was ended', '08003');
@@ -265,7 +266,8 @@ class Client extends Session {
    * Asks the server, over a connection of its own, to cancel what it is running for this client, whatever that is.
    * To cancel a certain query and no other, give it a `signal`.
    * @returns {Promise<void>} resolves when the server has taken the request, which may have come too late; never
-   *   after the promise of the query which it cancelled has rejected, so that one may await the one, then the other
+   *   after the promise of the query which it cancelled has rejected, so that one may await the one, then the other.
+   *   Rejects with a ConnectionError where the server cannot be reached, or the client is not connected (08003)
    * @see https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-CANCELING-REQUESTS
    */
   cancel() {

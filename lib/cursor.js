@@ -33,7 +33,10 @@ class Cursor {
 
   [Symbol.asyncIterator]() { return this; }
 
-  /** @returns {Promise<{done: boolean, value: object}>} the next row */
+  /**
+   * @returns {Promise<{done: boolean, value: object}>} the next row; rejects once with the error of the query, of the connection or of
+   *   the signal, after the rows that came before it
+   */
   next() {
     if (this._index < this._rows.length && this._turns === 0) {
       return Promise.resolve({ done: false, value: this._rows[this._index++] });
@@ -109,7 +112,7 @@ class Cursor {
   /**
    * Closes the portal; what `break` in a loop calls.
    * @param {*} [value] to be given back
-   * @returns {Promise<{done: true}>}
+   * @returns {Promise<{done: true}>} rejects with a ConnectionError where the connection is lost meanwhile
    */
   return(value) {
     return this._inTurn(async () => {

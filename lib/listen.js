@@ -84,7 +84,10 @@ class Listener {
     else this._queue.push(notification);
   }
 
-  /** @returns {Promise<{value: object, done: boolean}>} the next notification `{ processId, channel, payload }` */
+  /**
+   * @returns {Promise<{value: object, done: boolean}>} the next notification `{ processId, channel, payload }`; rejects once with the
+   *   error that ended it: of LISTEN, of the connection, the reason of the signal, or what `end` was given
+   */
   next() {
     if (this._first < this._queue.length) {
       const value = this._queue[this._first++];
@@ -106,7 +109,7 @@ class Listener {
   /**
    * Stops listening: what `break` calls.
    * @param {*} [value] to be given back
-   * @returns {Promise} resolves when the server has stopped notifying
+   * @returns {Promise} resolves when the server has stopped notifying; never rejects
    */
   async return(value) {
     this._queue = [];
@@ -118,6 +121,7 @@ class Listener {
   /**
    * No notification comes any more.
    * @param {*} [error] what the loop is to throw
+   * @returns {Promise} resolves when the server has stopped notifying; never rejects
    */
   async end(error) {
     if (this._over) return;

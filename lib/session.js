@@ -45,7 +45,7 @@ class Session extends StreamingSession {
    * @param {Array|Row} [values=[]] strings, Buffers and Uint8Arrays (sent as binary), numbers, bigints, booleans,
    *   null, undefined (NULL), or of large values `{ stream, length, format }`: a Readable that gives so many bytes,
    *   in binary format (1) unless said otherwise, without having them in memory; or a row of an earlier result
-   * @param {number|object} [format=Client.STRING] of the result's columns; or all options in one object
+   * @param {number|object} [format=Client.STRING] of the result's columns; or options, all in one object
    *   `{ format, cache, stream, paramTypes, decode, signal, statement_timeout }`
    * @param {boolean} [cache=true] false: the unnamed statement, for a text that is used once
    * @param {RowReader|Writable|{write: function}} [stream] what takes the result
@@ -202,7 +202,8 @@ class Session extends StreamingSession {
    * Fetches the next rows of the query that `startQuery` has started.
    * @param {number} [maxCount=0] at most so many; 0 for all that are left
    * @param {RowReader|Writable|{write: function}} [stream]
-   * @returns {Promise<RowReader>} whose `cmd` is SUSPENDED while there may be more
+   * @returns {Promise<RowReader>} whose `cmd` is SUSPENDED while there may be more; rejects with the error of the query or of the
+   *   connection, and with a UsageError (34000) where no query is open
    */
   getResults(maxCount = 0, stream) {
     return this._try(() => {
@@ -220,7 +221,8 @@ class Session extends StreamingSession {
   /**
    * Ends the query that `startQuery` has started; without one, resolves when all requests before it are over.
    * @param {RowReader} [stream] what to resolve to
-   * @returns {Promise<RowReader>}
+   * @returns {Promise<RowReader>} rejects with the error that ends the transaction of the query, such as that of a deferred
+   *   constraint, or with a ConnectionError
    */
   sync(stream = new RowReader()) {
     return this._try(() => {
@@ -233,7 +235,7 @@ class Session extends StreamingSession {
    * Closes a named statement or portal on the server.
    * @param {string} type 'S' for a statement, 'P' for a portal
    * @param {string} name
-   * @returns {Promise}
+   * @returns {Promise} resolves also where there is none of this name; rejects with a TypeError, or a ConnectionError
    */
   close(type, name) {
     return this._try(() => {
@@ -294,7 +296,8 @@ class Session extends StreamingSession {
   /**
    * Makes a COPY FROM STDIN fail: nothing of it is stored.
    * @param {string|Buffer} [reason]
-   * @returns {Promise<RowReader>} resolves when the server has confirmed it
+   * @returns {Promise<RowReader>} resolves when the server has confirmed it; rejects with the error for which the COPY had failed
+   *   before, with a ConnectionError, or with a UsageError (55000) where none is open
    */
   copyFail(reason = 'the client gave up') {
     return this._try(() => this._endCopy(new RowReader(), Buffer.from(reason).toString().replace(/\0/g, '')));

@@ -28,15 +28,17 @@ const SECTIONS = {
 };
 
 const FIELD = 'As the server sends it: https://www.postgresql.org/docs/current/protocol-error-fields.html';
-const EMITTER = 'As of an EventEmitter, with the arguments of each event.';
+const EMITTER = 'As of an EventEmitter, with the arguments of each event. ' +
+  '@param event its name @param listener what it calls @returns itself';
 const COUNT = 'How many columns there are.';
 
 /** Members that need no comment where they are declared, as they are the same everywhere. */
 const COMMON = {
-  toJSON: 'What JSON.stringify sees.', name: 'The name of the class.', cause: 'The error or reason behind it.',
+  toJSON: 'What JSON.stringify sees. @returns its members as a plain object', name: 'The name of the class.', cause: 'The error or reason behind it.',
   '[Symbol.iterator]': 'The values in column order.', '[Symbol.asyncIterator]': 'Itself: it is what `for await` asks for.',
   '[index': 'Columns by index from 0.', constructor: 'Takes no arguments.', channel: 'The name of the channel.',
-  write: 'Takes one message.', next: 'What comes next; `for await` calls it.', return: 'Ends it; `break` calls it.',
+  next: 'What comes next; `for await` calls it. @returns as an iterator’s',
+  return: 'Ends it; `break` calls it. @param value to be given back @returns as an iterator’s, when it is over',
   columns: 'The descriptions of the columns.', columnNames: 'The names of the columns, in their order.',
   rowColumns: 'The descriptions of the columns.', rowParser: 'The RowDescription that the rows are read by.',
   columnCount: COUNT, columnFormats: 'Of COPY: the format of each column, 0 text, 1 binary.', format: 'Of COPY: 0 text, 1 binary.',
@@ -45,7 +47,9 @@ const COMMON = {
   max_bytes: 'As given, or 64 MiB.', max_answer_bytes: 'As given, or an eighth of max_bytes.',
   max_age: 'Seconds, as given, or 60.', stale_while_revalidate: 'Seconds, as given, or 15.',
   readyState: 'As of a WebSocket.', url: 'As of a WebSocket.', bufferedAmount: 'As of a WebSocket.', binaryType: 'As of a WebSocket.',
-  send: 'As of a WebSocket.', addEventListener: 'As of a WebSocket.', close: 'As of a WebSocket.',
+  send: 'As of a WebSocket. @param data',
+  addEventListener: 'As of a WebSocket. @param type @param listener',
+  close: 'As of a WebSocket. @param code',
   ...Object.fromEntries(['on', 'once', 'off', 'addListener', 'prependListener', 'prependOnceListener', 'removeListener']
     .map(name => [name, EMITTER])),
   ...Object.fromEntries(['severity', 'detail', 'hint', 'position', 'internalPosition', 'internalQuery', 'where', 'schema', 'table',
@@ -65,6 +69,9 @@ function prose(comment) {
   });
   return [text.replace(/\n/g, ' ').trim(), items.join('\n')].filter(Boolean).join('\n\n');
 }
+
+/** What the README says of the connection's parameters and their defaults. */
+const [CONFIGURATION] = /^\| Option \|[^]*?(?=\n\nDifferent from libpq)/m.exec(read('README.md'));
 
 const COMMENT = /\/\*\*(?:[^*]|\*(?!\/))*\*\//.source;
 
@@ -124,6 +131,7 @@ function entry(name, { kind, comment, text, members }, told, level) {
   const isObject = kind === 'class' || [...members.values()].some(({ texts: [first] }) => /^[\w.]+(<[^(]*>)?\(/.test(first));
   if (!isObject) {
     code(text);
+    if (name === 'Config') lines.push(CONFIGURATION, '');
     return lines;
   }
   for (const member of members.values()) {
@@ -141,8 +149,7 @@ function reference() {
   const known = new Map(files.flatMap(file => [...declarations(file)]));
   const told = comments('lib');
   const lines = ['# Reference', '', 'Made by `npm run reference` of the declarations and of the comments in the sources. ' +
-    'The [README](README.md) tells how things are used; the parameters of a connection are in its table of the ' +
-    '[configuration](README.md#configuration). A session is a client, or what the function of `transaction` is given.', ''];
+    'The [README](README.md) tells how things are used. A session is a client, or what the function of `transaction` is given.', ''];
   const named = new Set(Object.values(SECTIONS).flat());
   const sections = { ...SECTIONS, Other: [...known.keys()].filter(name => !named.has(name)) };
   for (const [section, names] of Object.entries(sections)) {

@@ -70,4 +70,48 @@ describe('REFERENCE.md', () => {
     const silent = entries.filter(each => each.replace(/^#### .*\n\n```ts\n[^]*?\n```/, '').trim() === '');
     assert.deepEqual(silent.map(each => each.split('\n')[0]), []);
   });
+
+  /** Of each name its title, its declaration, and what is said beside that. */
+  const entries = text.split(/\n(?=###+ )/).slice(1).map(each => {
+    const [, title, before, code = '', after = ''] = /^#+ (.*)\n([^]*?)(?:```ts\n([^]*?)\n```([^]*?))?(?:\n## .*\s*)?$/.exec(each);
+    return { title, code, prose: before + after };
+  });
+
+  /** The names of the parameters of a declaration, and what it returns, types without what is in brackets. */
+  function signature(declaration) {
+    let rest = declaration.replace(/^[^(]*/, '').replace(/=>/g, '');
+    for (let shorter; (shorter = rest.replace(/(\([^]*?)[([{<][^()[\]{}<>]*[)\]}>]/, '$1')) !== rest;) rest = shorter;
+    const [, parameters, type] = /^\(([^)]*)\)(?:: ?([^;]*))?/.exec(rest);
+    return { type, names: parameters.split(',').map(part => /\w+/.exec(part)?.[0]).filter(Boolean) };
+  }
+
+  it('says of whatever can be called what its parameters are, what it returns, and how it fails', () => {
+    const silent = [];
+    let count = 0;
+    for (const { title, code, prose } of entries) {
+      if (!/^(?:export (?:declare )?function |static )?\w+(?:<[^(]*>)?\(/.test(code)) continue;
+      count++;
+      for (const { type, names } of code.split(/;\n(?=\S)/).map(signature)) {
+        for (const name of names) if (!new RegExp(`\\b${name}\\b`).test(prose)) silent.push(`${title}: parameter ${name}`);
+        if (type && !/^(?:void|this|unknown)$/.test(type) && !prose.includes('*returns*')) silent.push(`${title}: what it returns`);
+        if (/^Promise/.test(type) && !/reject|throw/.test(prose)) silent.push(`${title}: how it fails`);
+      }
+    }
+    assert.ok(count > 60, `${count}`);
+    assert.deepEqual(silent, []);
+  });
+
+  it('says of every option what holds without it', () => {
+    const silent = [];
+    let count = 0;
+    for (const { title, code, prose } of entries) {
+      if (!/Options$|^Abortable$|^Config$/.test(title)) continue;
+      for (const [, comment = '', name] of code.matchAll(/^ {2}(?:(\/\*\*(?:[^*]|\*(?!\/))*\*\/)\n {2})?(\w+)\?: /gm)) {
+        count++;
+        if (!(title === 'Config' ? prose.includes(`\`${name}\``) : /default/i.test(comment))) silent.push(`${title}.${name}`);
+      }
+    }
+    assert.ok(count > 70, `${count}`);
+    assert.deepEqual(silent, []);
+  });
 });

@@ -1,6 +1,11 @@
 /**
- * What subscribers of `tracingChannel('quickgres:query')` of node:diagnostics_channel are given: one object for all
- * messages of a query. It has no parameter values and no rows.
+ * What subscribers of `tracingChannel('quickgres:query')` of node:diagnostics_channel are given, on each of its channels: one
+ * object for all messages of a query. It has no parameter values and no rows.
+ *
+ * - `tracing:quickgres:query:start` and `…:end` around the call; `result` and `error` are undefined then, as a rule.
+ * - `tracing:quickgres:query:error` when it has failed: `error` is set. Then, as without an error:
+ * - `tracing:quickgres:query:asyncStart` and `…:asyncEnd` when it is over for its caller, who does not know it yet: `result` or
+ *   `error` is set.
  */
 export interface TracedQuery {
   /** SQL; of a batch, the texts with `; ` between them. */

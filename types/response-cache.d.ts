@@ -4,13 +4,14 @@ import { Format, Values } from './rows';
 
 /** Options of `query`, `queryTo` and `respond` that have an answer given from memory. Other methods do not take them. */
 export interface CachedOptions {
-  /** Where to keep the answer, and to look for it. Only what reads (SELECT, TABLE, VALUES, WITH) is kept. */
+  /** Where to keep the answer, and to look for it. Only what reads (SELECT, TABLE, VALUES, WITH)
+   * is kept. Default: none, nothing is kept. */
   response_cache?: ResponseCache | undefined;
-  /** By which `invalidateTag` and `listen` find the answer. */
+  /** By which `invalidateTag` and `listen` find the answer. Default: none. */
   tags?: string[] | undefined;
-  /** Seconds for which the answer is fresh; the cache's unless given. */
+  /** Seconds for which the answer is fresh. Default: the cache's. */
   max_age?: number | undefined;
-  /** Seconds after `max_age` in which it is still given while one query refreshes it; the cache's unless given. */
+  /** Seconds after `max_age` in which it is still given while one query refreshes it. Default: the cache's. */
   stale_while_revalidate?: number | undefined;
 }
 

@@ -61,13 +61,17 @@ export interface RowMembers<T extends object = AnyColumns> {
   /** Columns by index from 0. */
   readonly [index: number]: any;
   [Symbol.iterator](): IterableIterator<any>;
-  /** The columns by name; of several with one name the last. */
+  /** @returns the columns by name; of several with one name the last */
   toObject(): T;
-  /** The values in column order. */
+  /** @returns the values in column order */
   toArray(): any[];
-  /** What JSON.stringify sees: the same as toObject(). */
+  /** @returns what JSON.stringify sees: the same as toObject() */
   toJSON(): T;
-  /** A column by name (of several the last) or by index from 0; undefined where there is none. */
+  /**
+   * A column, also where it is named like a member.
+   * @param column its name (of several the last) or index from 0
+   * @returns undefined where there is none
+   */
   get<K extends keyof T>(column: K): T[K];
   get(column: string | number): any;
   /** The DataRow message, header and all: a view of the memory that the result is in. */
@@ -139,6 +143,11 @@ export interface CopyReader extends Omit<RowReader, 'rows'> {
 
 /** An object that takes the messages of a result one by one. */
 export interface PacketReceiver {
+  /**
+   * Takes one message.
+   * @param packet header and all
+   * @returns anything: it is not looked at
+   */
   write(packet: Buffer): unknown;
   /** Set when the result begins. */
   rowParser?: RowParser | null;

@@ -3,12 +3,16 @@ import { ReadableStream } from 'node:stream/web';
 import { AnyColumns, Row } from './rows';
 
 export interface CopyStreamOptions {
+  /** Destroys the stream with an AbortError, which cancels the COPY. Default: none. */
   signal?: AbortSignal | undefined;
   /** Bytes, 65536 by default. */
   highWaterMark?: number | undefined;
 }
 
-/** The bytes of a COPY … TO STDOUT. */
+/**
+ * The bytes of a COPY … TO STDOUT. Beside a Readable's events and methods: an error of the query or the connection is its
+ * 'error', and to destroy it cancels the COPY.
+ */
 export interface CopyTo extends Readable {
   /** Rows copied; set before the event 'end'. */
   readonly rowCount: number | undefined;
@@ -16,11 +20,17 @@ export interface CopyTo extends Readable {
   readonly bytes: number;
   /** 0 text and CSV, 1 binary; set with the first bytes. */
   readonly format: number | undefined;
+  /** Columns of a row; set with the first bytes. */
   readonly columnCount?: number;
+  /** The format of each column, 0 text, 1 binary; set with the first bytes. */
   readonly columnFormats?: number[];
 }
 
-/** Takes the bytes of a COPY … FROM STDIN. */
+/**
+ * Takes the bytes of a COPY … FROM STDIN, as Buffers, Uint8Arrays or strings. Beside a Writable's events and methods: an error of
+ * the query or the connection is its 'error', 'finish' says that the server has stored the rows, and to destroy it before
+ * makes the COPY fail.
+ */
 export interface CopyFrom extends Writable {
   /** Rows copied; set before the event 'finish'. */
   readonly rowCount: number | undefined;
@@ -85,6 +95,7 @@ export interface WalMessage {
 export interface CopyBothOptions {
   /** Milliseconds, 10000 by default; less than the server's wal_sender_timeout. */
   statusInterval?: number | undefined;
+  /** Destroys the stream with an AbortError. Default: none. */
   signal?: AbortSignal | undefined;
 }
 
