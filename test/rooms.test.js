@@ -2,7 +2,9 @@
 
 const assert = require('node:assert/strict');
 const { execFileSync } = require('node:child_process');
+const fs = require('node:fs');
 const path = require('node:path');
+const { concerns } = require('../bench/sizes');
 const rooms = require('../lib/rooms');
 
 const root = path.join(__dirname, '..');
@@ -39,5 +41,36 @@ describe('A room', () => {
     assert.ok(files.includes('response-cache') && !files.includes('cached-query'));
     const all = loaded("require('.').Client; for (const name in require('.')) if (!require('.')[name]) throw new Error(name);");
     assert.ok(all.files.includes('copy-writer') && all.files.includes('pgoutput'));
+  });
+});
+
+describe('lib/README.md', () => {
+  const lib = path.join(root, 'lib');
+  const files = fs.readdirSync(lib).filter(name => name.endsWith('.js')).map(name => name.slice(0, -3)).sort();
+
+  it('has every file in its figure, above all that it loads', () => {
+    const [, figure] = /```\n( 7 [^]*?)```/.exec(fs.readFileSync(path.join(lib, 'README.md'), 'utf8'));
+    const storeys = new Map();
+    let storey;
+    for (const line of figure.trimEnd().split('\n')) {
+      const [first, ...names] = line.trim().split(/\s+/);
+      if (/^\d$/.test(first)) storey = Number(first);
+      else names.unshift(first);
+      for (const name of names) storeys.set(name, storey);
+    }
+    assert.deepEqual([...storeys.keys()].sort(), files);
+    let count = 0;
+    for (const name of files) {
+      for (const [, loaded] of fs.readFileSync(path.join(lib, `${name}.js`), 'utf8').matchAll(/^(?!room\()\S.*\brequire\('\.\/([\w-]+)/gm)) {
+        count++;
+        assert.ok(storeys.get(name) > storeys.get(loaded), `${name} loads ${loaded}`);
+      }
+    }
+    assert.ok(count > 150, `${count}`);
+  });
+
+  it('says of every file once what it is for', () => {
+    const sorted = concerns().flatMap(([, names]) => names.map(name => path.relative(lib, name)));
+    assert.deepEqual(sorted.filter(name => !name.startsWith('browser')).sort(), files.map(name => `${name}.js`).sort());
   });
 });
