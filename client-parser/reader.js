@@ -78,7 +78,7 @@ export class FrameReader {
   #end(bytes, pos) {
     const length = int32(bytes, pos + 1);
     if (length < 4 || length > this.maxLength || !TYPES.has(bytes[pos])) {
-      throw new ProtocolError(`a message of type ${bytes[pos]} and length ${length >>> 0}`);
+      throw new ProtocolError(`no PostgreSQL message: type ${bytes[pos]}, length ${length >>> 0}`);
     }
     return pos + 1 + length;
   }
