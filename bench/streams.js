@@ -33,20 +33,26 @@ function fileWritable({ temporary }) {
   return stream;
 }
 
-/** The rows of a COPY in text format. */
-function copyLines(rows) {
-  return Array.from({ length: rows }, (_, index) => {
-    const n = index + 1;
-    const day = String(1 + n % 28).padStart(2, '0');
-    return Buffer.from(`${n}\t${n * 7919}\tUser ${n}\t${n}@example.com\t${n % 100}\t${n % 2 === 0}\t` +
-      `${(n / 7).toFixed(2)}\t2024-01-${day} 12:00:00+00\tnote ${n % 1000}\t` +
-      `00000000000000000000${String(n).padStart(12, '0')}\n`);
-  });
+/** A row of a COPY in text format, from 1 on. */
+function copyLine(n) {
+  const day = String(1 + n % 28).padStart(2, '0');
+  return `${n}\t${n * 7919}\tUser ${n}\t${n}@example.com\t${n % 100}\t${n % 2 === 0}\t` +
+    `${(n / 7).toFixed(2)}\t2024-01-${day} 12:00:00+00\tnote ${n % 1000}\t` +
+    `00000000000000000000${String(n).padStart(12, '0')}\n`;
 }
 
-/** The same, cut into pieces as they would be read from a file. */
+/** The rows of a COPY, each by itself. */
+function copyLines(rows) { return Array.from({ length: rows }, (_, index) => Buffer.from(copyLine(index + 1))); }
+
+/** The same, cut into pieces as they would be read from a file; made without much for the collector to clear away. */
 function copyChunks(rows) {
-  const bytes = Buffer.concat(copyLines(rows));
+  const parts = [];
+  for (let n = 1; n <= rows;) {
+    let text = '';
+    for (const end = Math.min(rows, n + 999); n <= end; n++) text += copyLine(n);
+    parts.push(Buffer.from(text));
+  }
+  const bytes = Buffer.concat(parts);
   const chunks = [];
   for (let off = 0; off < bytes.length; off += CHUNK) chunks.push(bytes.subarray(off, off + CHUNK));
   return chunks;

@@ -1,5 +1,6 @@
 'use strict';
 
+const { Buffer } = require('#platform');
 const { Request } = require('./request');
 const { QueryRequest, ROWS } = require('./query-request');
 
@@ -87,6 +88,24 @@ class CopyInRequest extends QueryRequest {
     pipeline.writer.message(100, data);
     if (pipeline.writer.length >= FLUSH_BYTES) pipeline.flush();
     else pipeline.scheduleFlush();
+  }
+
+  /**
+   * Writes CopyData messages without a copy of the data, while the server takes data.
+   * @param {Uint8Array[]} pieces not to be changed until they have been taken
+   * @param {function} callback called when they have been; not at all if the connection is lost before
+   */
+  lend(pieces, callback) {
+    const { pipeline } = this;
+    const headers = Buffer.allocUnsafe(5 * pieces.length);
+    const parts = [];
+    for (let i = 0; i < pieces.length; i++) {
+      headers[5 * i] = 100;
+      headers.writeUInt32BE(pieces[i].length + 4, 5 * i + 1);
+      parts.push(headers.subarray(5 * i, 5 * i + 5), pieces[i]);
+    }
+    pipeline.flush();
+    pipeline.transport.writeAll(parts, callback);
   }
 
   /**

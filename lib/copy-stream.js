@@ -17,6 +17,9 @@ const { isCopyIn, isCopyOut } = require('./statements');
 /** How many bytes of a COPY FROM STDIN may wait for the system to take them. */
 const WAITING = 262144;
 
+/** From so many on, data is not copied to be sent with what comes before it, but lent. */
+const LENT = 8192;
+
 /** How many are sent at a time. */
 const PIECE = 65536;
 
@@ -169,7 +172,7 @@ class CopyFrom extends Writable {
    * @param {object} options `{ signal, highWaterMark }`
    * @throws {TypeError}
    */
-  constructor(session, text, { signal, highWaterMark = PIECE } = {}) {
+  constructor(session, text, { signal, highWaterMark = WAITING } = {}) {
     if (typeof text !== 'string' || !isCopyIn(text)) throw new TypeError('copyFrom takes COPY … FROM STDIN');
     checkSignal(signal);
     super({ highWaterMark });
@@ -203,17 +206,34 @@ class CopyFrom extends Writable {
     else this._request.promise.then(callback, () => {});
   }
 
-  _write(chunk, encoding, callback) { this._start(() => this._send(chunk, 0, callback)); }
+  _write(chunk, encoding, callback) { this._writev([{ chunk }], callback); }
 
-  _send(chunk, off, callback) {
-    const { _pipeline: pipeline } = this;
-    while (off < chunk.length) {
-      if (pipeline.bufferedBytes > WAITING && pipeline.needsDrain) {
-        return pipeline.whenDrained(() => this._send(chunk, off, callback));
+  _writev(entries, callback) {
+    const pieces = [];
+    for (const { chunk } of entries) {
+      if (chunk.length <= PIECE) pieces.push(chunk);
+      else for (let off = 0; off < chunk.length; off += PIECE) pieces.push(chunk.subarray(off, off + PIECE));
+    }
+    this._start(() => this._send(pieces, 0, callback));
+  }
+
+  /** Sends what there is from an index on. */
+  _send(pieces, index, callback) {
+    const { _pipeline: pipeline, _request: request } = this;
+    for (; index < pieces.length; index++) {
+      const piece = pieces[index];
+      if (piece.length >= LENT && request.copying) {
+        let end = index;
+        for (let size = 0; size < WAITING && end < pieces.length && pieces[end].length >= LENT; end++) {
+          size += pieces[end].length;
+          this.bytes += pieces[end].length;
+        }
+        return request.lend(pieces.slice(index, end), () => this._send(pieces, end, callback));
       }
-      const piece = chunk.length - off <= PIECE ? chunk.subarray(off) : chunk.subarray(off, off + PIECE);
-      this._request.data(piece);
-      off += piece.length;
+      if (pipeline.bufferedBytes > WAITING && pipeline.needsDrain) {
+        return pipeline.whenDrained(() => this._send(pieces, index, callback));
+      }
+      request.data(piece);
       this.bytes += piece.length;
     }
     callback();

@@ -111,7 +111,7 @@ class StreamingSession extends EventEmitter {
    * @param {string} text COPY … FROM STDIN
    * @param {object} [options]
    * @param {AbortSignal} [options.signal] destroys the stream
-   * @param {number} [options.highWaterMark=65536]
+   * @param {number} [options.highWaterMark=262144]
    * @returns {Writable} with `rowCount` (when it has finished) and `bytes`; an error of the server is its error
    * @throws {TypeError} for any other text
    * @see https://www.postgresql.org/docs/current/sql-copy.html

@@ -106,6 +106,21 @@ class Transport {
     return this._reusable && this.socket.writableLength === 0;
   }
 
+  /**
+   * Writes several pieces as one, without a copy.
+   * @param {Uint8Array[]} pieces
+   * @param {function} callback called when the system has taken all; not at all if the connection is lost before
+   */
+  writeAll(pieces, callback) {
+    const { socket } = this;
+    const last = pieces.length - 1;
+    socket.cork();
+    for (let i = 0; i < last; i++) socket.write(pieces[i]);
+    // Also a socket that is destroyed calls back, and without an error.
+    socket.write(pieces[last], error => { if (!error && !socket.destroyed) callback(); });
+    socket.uncork();
+  }
+
   /** Bytes written that the system has not taken yet. */
   get bufferedBytes() { return this.socket === null ? 0 : this.socket.writableLength; }
 

@@ -297,6 +297,26 @@ describe('copyTo and copyFrom', () => {
       }
     });
 
+    it('does not read memory any more that it has said to be taken', async () => {
+      const stream = client.copyFrom('COPY numbers FROM STDIN');
+      const written = [];
+      for (let i = 0; i < 40; i++) {
+        // Small ones and large ones, which go different ways.
+        const chunk = Buffer.alloc(i % 4 === 1 ? 80 : 80000, '1234567\n');
+        written.push(new Promise(resolve => {
+          stream.write(chunk, () => {
+            chunk.fill('x');
+            resolve();
+          });
+        }));
+      }
+      stream.end();
+      await Promise.all([...written, once(stream, 'finish')]);
+      assert.deepEqual([stream.rowCount, stream.bytes], [300100, 8 * 300100]);
+      const { rows } = await client.query('SELECT DISTINCT a FROM numbers');
+      assert.deepEqual(rows.map(row => row.a), ['1234567']);
+    });
+
     it('reports a bad row in the middle at once, and stores nothing', async () => {
       let given = 0;
       const source = async function* () {

@@ -139,6 +139,33 @@ describe('Transport', () => {
     transport.destroy();
   });
 
+  it('writes several pieces as one, and tells when the system has taken all; not when the connection is lost', async () => {
+    const { transport, peer } = await open();
+    peer.pause();
+    const large = Buffer.alloc(64 << 20);
+    let taken = false;
+    const all = new Promise(resolve => {
+      transport.writeAll([Buffer.from('head'), large, Buffer.from('tail')], () => {
+        taken = true;
+        resolve();
+      });
+    });
+    await once(peer, 'readable');
+    assert.equal(taken, false);
+    let length = 0;
+    peer.on('data', data => { length += data.length; });
+    await all;
+    assert.equal(transport.bufferedBytes, 0);
+    while (length < large.length + 8) await once(peer, 'data');
+    assert.equal(length, large.length + 8);
+
+    peer.pause();
+    const closed = called(transport, 'onclose');
+    transport.writeAll([large], () => assert.fail('nobody has taken it'));
+    transport.destroy();
+    await closed;
+  });
+
   it('does not say so of TLS, which writes later', async () => {
     const { server: { cert, key } } = await makeCertificates();
     const secure = tls.createServer({ cert, key }, socket => socket.on('error', () => {}));

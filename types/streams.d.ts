@@ -5,7 +5,7 @@ import { AnyColumns, Row } from './rows';
 export interface CopyStreamOptions {
   /** Destroys the stream with an AbortError, which cancels the COPY. Default: none. */
   signal?: AbortSignal | undefined;
-  /** Bytes, 65536 by default. */
+  /** Bytes; by default 65536 for copyTo, 262144 for copyFrom. */
   highWaterMark?: number | undefined;
 }
 
