@@ -253,6 +253,17 @@ const parseColumn = [
   (buf, start, end) => buf.subarray(start, end)
 ];
 
+/** Gives an object members that for … in does not show: of a row it shows the columns, nothing else. */
+function defineHidden(object, members) {
+  for (const name of Reflect.ownKeys(members)) {
+    Object.defineProperty(object, name, { ...Object.getOwnPropertyDescriptor(members, name), enumerable: false });
+  }
+  return object;
+}
+
+/** What all classes of rows inherit. */
+const anyRow = defineHidden({ [ENDS]: undefined }, rowMethods);
+
 /** Makes a class of rows: instances hold a place in a buffer, everything else is in the prototype. */
 function makeRowClass(parser, format, parse) {
   class Row {
@@ -265,15 +276,9 @@ function makeRowClass(parser, format, parse) {
       this[OFFSET] = offset;
     }
   }
-  const prototype = Row.prototype;
+  const prototype = Object.setPrototypeOf(Row.prototype, anyRow);
   const columnCount = parser.columns.length;
-  const members = { rowParser: parser, columnCount, dataFormat: format, parseColumn: parse, [ENDS]: undefined };
-  for (const source of [rowMethods, members]) {
-    for (const name of Reflect.ownKeys(source)) {
-      // for … in shows the columns, nothing else.
-      Object.defineProperty(prototype, name, { ...Object.getOwnPropertyDescriptor(source, name), enumerable: false });
-    }
-  }
+  defineHidden(prototype, { rowParser: parser, columnCount, dataFormat: format, parseColumn: parse });
   const define = (name, index, enumerable) => Object.defineProperty(prototype, name, {
     get() { return columnAt(this, index); },
     configurable: true,
