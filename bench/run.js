@@ -178,7 +178,9 @@ class Bench {
     const { ids, targets } = this.database;
     const workload = workloads[name];
     const target = { ...targets[link], ...workload.login };
-    const spec = { client, workload: name, target, ids, rows, pending, warmup, seconds };
+    const spec = { client, workload: name, target, ids, rows, pending, seconds };
+    // A quick run warms nothing up.
+    spec.warmup = warmup > 0 ? Math.max(warmup, workload.warmup || 0) : 0;
     if (workload.before) await this.database.sql(workload.before);
     const { command, args } = this.runners[client];
     const flags = workload.kept && client !== 'bun' ? ['--expose-gc'] : [];

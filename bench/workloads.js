@@ -11,6 +11,7 @@
 //   processes, connections   how many there are of each
 //   login       what to connect with, where it is not the user that needs no password
 //   before      SQL that is run before
+//   warmup      seconds at least that do not count, where half a second makes too few calls to be compiled
 //   kept        what memory is: after a garbage collection, what the result holds
 //   aims        for what our CPU per operation is divided by that of the client: at most so much
 //
@@ -86,6 +87,7 @@ module.exports = {
   'select-batch': {
     title: 'Point select, batches of 100 with one Sync',
     links: ['unix', 'link'],
+    warmup: 4,
     operations: IN_FLIGHT,
     async turn(session, context) {
       const values = makeValues(context);
@@ -218,6 +220,7 @@ module.exports = {
   'copy-in': {
     title: 'COPY FROM STDIN of {rows} rows, written as a file is read',
     operations: 'rows',
+    warmup: 2,
     async turn(session, context) {
       const chunks = context.chunks || (context.chunks = copyChunks(context.rows));
       await session.copyIn(S.copyIn, chunks);
