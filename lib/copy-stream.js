@@ -220,9 +220,10 @@ class CopyFrom extends Writable {
   /** Sends what there is from an index on. */
   _send(pieces, index, callback) {
     const { _pipeline: pipeline, _request: request } = this;
+    const { tellsTaken } = pipeline.transport;
     for (; index < pieces.length; index++) {
       const piece = pieces[index];
-      if (piece.length >= LENT && request.copying) {
+      if (piece.length >= LENT && tellsTaken && request.copying) {
         let end = index;
         for (let size = 0; size < WAITING && end < pieces.length && pieces[end].length >= LENT; end++) {
           size += pieces[end].length;

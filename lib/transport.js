@@ -106,6 +106,9 @@ class Transport {
     return this._reusable && this.socket.writableLength === 0;
   }
 
+  /** Whether `writeAll` is possible: what stands for a socket over a WebSocket does not tell when bytes are taken. */
+  get tellsTaken() { return this.socket !== null && typeof this.socket.cork === 'function'; }
+
   /**
    * Writes several pieces as one, without a copy.
    * @param {Uint8Array[]} pieces
