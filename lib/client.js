@@ -157,8 +157,6 @@ class Client extends Session {
     const { transport, reader, parameters, backendKey, processId } = session;
     const pipeline = this._pipeline;
     this.#connecting = null;
-    this.#cancelling = new AbortController();
-    setMaxListeners(0, this.#cancelling.signal);
     this.#session = session;
     this.state = this.#ending === null ? 'open' : 'ending';
     this.serverParameters = Object.assign(Object.create(null), parameters);
@@ -202,7 +200,8 @@ class Client extends Session {
     this.state = 'closed';
     this.#session = this.#connecting = null;
     if (session !== null) {
-      this.#cancelling.abort();
+      if (this.#cancelling !== null) this.#cancelling.abort();
+      this.#cancelling = null;
       session.reader.stop();
       session.transport.onclose = () => {}; // it may come when there is another session
       session.transport.destroy();
@@ -259,6 +258,10 @@ class Client extends Session {
 
   _cancel() {
     if (this.#session === null) return Promise.reject(new ConnectionError('not connected', { code: '08003' }));
+    if (this.#cancelling === null) {
+      this.#cancelling = new AbortController();
+      setMaxListeners(0, this.#cancelling.signal);
+    }
     return this.#session.cancel(this.#cancelling.signal);
   }
 

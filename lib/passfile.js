@@ -40,7 +40,8 @@ function lookup(passfile, { hostaddr, host = hostaddr, port, database, user }) {
  */
 function readLines(passfile) {
   try {
-    const stat = fs.statSync(passfile);
+    const stat = fs.statSync(passfile, { throwIfNoEntry: false }); // to throw costs ten times the call
+    if (stat === undefined) return [];
     if (!stat.isFile()) return warn(passfile, 'is not a plain file');
     // Windows protects the directory instead.
     if (process.platform !== 'win32' && (stat.mode & 0o077) !== 0) {
