@@ -20,9 +20,9 @@ function shield(Row, binary) {
   shielded.add(Row);
   const { prototype } = Row;
   const { parseColumn } = prototype;
-  const { get } = Object.getOwnPropertyDescriptor(prototype, 'rowBuffer');
+  const anyRow = Object.getPrototypeOf(prototype);
   Object.defineProperty(prototype, 'rowBuffer', {
-    get() { return Buffer.from(get.call(this)); },
+    get() { return Buffer.from(Reflect.get(anyRow, 'rowBuffer', this)); },
     configurable: true
   });
   if (binary) {
@@ -44,8 +44,7 @@ class SharedRowParser extends RowParser {
     Object.defineProperty(this, 'buffer', { get: () => Buffer.from(buffer) });
   }
 
-  get 0() { return shield(super[0], false); }
-  get 1() { return shield(super[1], true); }
+  _classOf(format) { return shield(super._classOf(format), format === 1); }
   description(format) { return Buffer.from(super.description(format)); }
   decoding(format, decoders, key) { return shield(super.decoding(format, decoders, key), true); }
 }

@@ -337,11 +337,21 @@ class RowParser {
     this._decoding = undefined;
   }
 
+  /**
+   * The class of the rows in a format; the engine finds it by a method ten times faster than by a number.
+   * @param {number} format 0 text, 1 binary
+   */
+  _classOf(format) {
+    if (this._classes[format] !== undefined) return this._classes[format];
+    const parse = format === 0 ? textColumns(this.columns.length) : parseColumn[1];
+    return (this._classes[format] = makeRowClass(this, format, parse));
+  }
+
   /** Class of the rows in text format. */
-  get 0() { return this._classes[0] || (this._classes[0] = makeRowClass(this, 0, textColumns(this.columns.length))); }
+  get 0() { return this._classOf(0); }
 
   /** Class of the rows in binary format. */
-  get 1() { return this._classes[1] || (this._classes[1] = makeRowClass(this, 1, parseColumn[1])); }
+  get 1() { return this._classOf(1); }
 
   /**
    * The class of rows whose columns go through decoders.

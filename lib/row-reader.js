@@ -61,7 +61,7 @@ class RowReader {
       return;
     }
     const { rowParser, binary } = this;
-    const Row = this.decode ? decodingClass(rowParser, binary, this.decode) : rowParser[binary];
+    const Row = this.decode ? decodingClass(rowParser, binary, this.decode) : rowParser._classOf(binary);
     const columns = this.rowParser.columns.length;
     for (let i = 0; i < count; i++) {
       if (((buf[off + 5] << 8) | buf[off + 6]) !== columns) {
