@@ -72,13 +72,11 @@ export interface RowMembers<T extends object> {
 }
 
 /** A row of which the columns' names are not known. */
-export interface AnyRow extends RowMembers<Record<string, any>> {
-  readonly [column: string]: any;
-}
+export type AnyRow = Row<Record<string, any>>;
 
 /** A row: its members, and its columns by name, which are decoded when they are read. */
 export type Row<T extends object = Record<string, any>> =
-  string extends keyof T ? AnyRow : RowMembers<T> & Readonly<Omit<T, keyof RowMembers<T>>>;
+  RowMembers<T> & Readonly<Omit<T, keyof RowMembers<T>>>;
 
 /** A RowDescription and the classes of its rows. */
 export class RowParser {

@@ -1,6 +1,6 @@
 'use strict';
 
-const { AbortError, ConnectionError, PostgresError } = require('./errors');
+const { ConnectionError, PostgresError } = require('./errors');
 
 /** What an attempt is doing; these two decide whether another one is worth it. */
 const CONNECTING = 'connecting';
@@ -47,7 +47,8 @@ class Attempt {
 
   aborted = () => {
     const { reason } = this.#signal;
-    this.#fail(reason instanceof ConnectionError ? reason : new AbortError('connecting was aborted', reason));
+    if (reason instanceof ConnectionError) this.#fail(reason);
+    else this.#fail(new ConnectionError('connecting was aborted', { cause: reason }));
   };
 
   #expire() {

@@ -100,9 +100,11 @@ class BatchRequest extends Request {
     if (error !== undefined && index < this.queries.length) {
       this.error = Object.assign(this.queries[index].reason(error), { index });
     }
-    for (const { receiver } of this.queries) {
-      if (receiver.error !== undefined && this.error === undefined) this.error = receiver.error;
-    }
+    this.queries.forEach(({ receiver }, place) => {
+      if (receiver.error === undefined || this.error !== undefined) return;
+      this.error = receiver.error;
+      Reflect.set(Object(this.error), 'index', place); // it is the caller's, and may be anything
+    });
     super.ready(pipeline);
   }
 

@@ -157,6 +157,7 @@ class Recorder {
     this.end = 0;
     this.count = 0;
     this.cmd = undefined;
+    this.rowCount = 0;
   }
 
   receiveData(buf, start, end, count, owned) {
@@ -172,7 +173,7 @@ class Recorder {
   receive(type, buf, start, end) {
     if (type === 67) {
       this.end = this.length;
-      this.cmd = decodeCommandComplete(buf, start, end).cmd;
+      Object.assign(this, decodeCommandComplete(buf, start, end));
     }
     this._add(buf, start, end, false);
   }

@@ -10,7 +10,7 @@ const { StreamReceiver, receiverFor } = require('./pass-through');
 const { finish, finishFailed, payloadOf, queryToSink } = require('./query-to');
 const { QueryRequest } = require('./query-request');
 const { ResponseCache } = require('./response-cache');
-const { BLOCK, effectOf } = require('./settings');
+const { BLOCK, contains, effectOf } = require('./settings');
 const { withoutComments } = require('./statements');
 const { MessageWriter, checkText, checkValues } = require('./writer');
 
@@ -95,7 +95,7 @@ function originNow(session) {
 
 /** Whether a text only reads, as far as one can see. */
 function isRead(text) {
-  if (effectOf(text) !== undefined || LOCKING.test(text)) return false;
+  if (effectOf(text) !== undefined || contains(text, LOCKING)) return false;
   const statement = /^\s*(?:--|\/\*)/.test(text) ? withoutComments(text) : text;
   if (/^[\s(]*(?:select|table|values)\b/i.test(statement)) return true;
   return /^[\s(]*with\b/i.test(statement) && !/\b(?:insert|update|delete|merge)\b/i.test(statement);

@@ -20,7 +20,7 @@ const LIMIT = 10;
  * @param {AbortSignal} [signal] gives up
  * @returns {Promise<void>} resolves when the server has closed the connection: it has passed the request on
  *   then. Whether anything was cancelled it does not say
- * @throws {ConnectionError|AbortError} when it could not be sent, or after connect_timeout, 10 s unless that is set
+ * @throws {ConnectionError} when it could not be sent, or after connect_timeout, 10 s unless that is set
  */
 async function sendCancel(config, target, encrypted, backendKey, signal) {
   const where = `cancel request to ${target.where}`;

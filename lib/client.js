@@ -200,7 +200,7 @@ class Client extends Session {
     this.state = 'closed';
     this.#session = this.#connecting = null;
     if (session !== null) {
-      if (this.#cancelling !== null) this.#cancelling.abort();
+      if (this.#cancelling !== null) this.#cancelling.abort(new ConnectionError(message, { code, cause: error }));
       this.#cancelling = null;
       session.reader.stop();
       session.transport.onclose = () => {}; // it may come when there is another session
@@ -213,8 +213,8 @@ class Client extends Session {
   }
 
   /**
-   * Lets all that was asked before finish, then closes the connection. A COPY FROM STDIN that is open fails, a
-   * query of startQuery is ended; cursors and transactions go on to their end.
+   * Lets all that was asked before finish, then closes the connection. A COPY FROM STDIN that copyData writes
+   * to fails, a query of startQuery is ended; cursors, transactions and the streams of copyFrom go on to their end.
    * @returns {Promise<void>} resolves when the connection is closed, also when it is lost; rejects only with a UsageError (40P01)
    *   where code awaits it that it waits for, such as the function of a transaction
    */

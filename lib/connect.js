@@ -43,7 +43,7 @@ const HUNG_UP = ['08006', 'ECONNRESET', 'EPIPE'];
  * @param {function(object): void} hooks.notice fields of a NoticeResponse
  * @param {AbortSignal} [signal] ends connecting
  * @returns {Promise<void>} resolves after `ready`
- * @throws {PostgresError|ConnectionError|AbortError|AggregateError} an AggregateError when there was more
+ * @throws {PostgresError|ConnectionError|AggregateError} an AggregateError when there was more
  *   than one place to try and none would do
  */
 async function connect(config, hooks, signal) {
@@ -70,7 +70,7 @@ async function connect(config, hooks, signal) {
 
 /**
  * @returns {Promise<object[]>} the targets of a host; none when its name has no address, which is a failure
- * @throws {AbortError|ConnectionError} when connecting was aborted
+ * @throws {ConnectionError} when connecting was aborted
  */
 async function places(config, entry, signal, failures) {
   const attempt = new Attempt(nameOf(entry), { seconds: config.connect_timeout, signal });

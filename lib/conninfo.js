@@ -87,14 +87,16 @@ function parseUrl(rest, isOption) {
   if (path) options.set('dbname', decode(path, 'the database name'));
 
   // user:12/34@host/… has a password with a "/" in it, and anything after it may be the rest of that.
-  const torn = !credentials && ports.join('') !== '' && rest.includes('@');
+  let torn = !credentials && ports.join('') !== '' && rest.includes('@');
   for (const pair of query ? query.replace(/&$/, '').split('&') : []) {
     const parts = pair.split('=');
+    // What follows a password may be the rest of one with an "&" in it.
     const shown = torn || !/^\w+$/.test(parts[0]) ? '' : ` "${parts[0]}"`;
     if (parts.length !== 2) {
       throw badUrl(`${parts.length < 2 ? 'no "="' : 'more than one "="'} in the query parameter${shown}`);
     }
     const name = decode(parts[0], 'the name of a query parameter');
+    torn ||= name === 'password' || name === 'sslpassword';
     const value = decode(parts[1], `the query parameter${shown}`);
     // JDBC's spelling, the one foreign name that libpq takes.
     if (name === 'ssl' && value === 'true') options.set('sslmode', 'require');

@@ -1,6 +1,6 @@
 'use strict';
 
-const { Buffer } = require('#platform');
+const { Buffer, setImmediate } = require('#platform');
 const { Readable, Writable, addAbortSignal } = require('#platform').stream;
 const { canceller, checkSignal } = require('./abort');
 const { CopyInRequest, reasonOf } = require('./copy-in');
@@ -22,6 +22,9 @@ const LENT = 8192;
 
 /** How many are sent at a time. */
 const PIECE = 65536;
+
+/** After so many bytes others have their turn: where the system takes all at once, nothing would be read meanwhile. */
+const TURN = 1 << 20;
 
 /** Has a transaction know of a stream that is open in it. */
 function enlist(session, stream) {
@@ -180,6 +183,7 @@ class CopyFrom extends Writable {
     this.rowCount = undefined;
     /** Bytes so far. */
     this.bytes = 0;
+    this._turned = 0; // bytes when others had their turn last
     this._pipeline = session._pipeline;
     const scope = new Scope(session._scope, 'a COPY FROM STDIN');
     const request = this._request = new CopyFromRequest(this._pipeline, scope, text, [], new RowReader());
@@ -222,6 +226,10 @@ class CopyFrom extends Writable {
     const { _pipeline: pipeline, _request: request } = this;
     const { tellsTaken } = pipeline.transport;
     for (; index < pieces.length; index++) {
+      if (this.bytes - this._turned >= TURN) {
+        this._turned = this.bytes;
+        return void setImmediate(() => this._send(pieces, index, callback));
+      }
       const piece = pieces[index];
       if (piece.length >= LENT && tellsTaken && request.copying) {
         let end = index;

@@ -146,6 +146,7 @@ class OutsidePromise extends Promise {
   }
 
   finally(work) {
+    if (typeof work !== 'function') return this.then(work, work);
     return this.then(async value => {
       await work();
       return value;

@@ -66,6 +66,7 @@ class Flow {
   /** The connection is gone. */
   stop() {
     this.transport = null;
+    this.writer.length = 0;
     this._pausing.clear();
     this._draining = [];
   }

@@ -1,7 +1,7 @@
 'use strict';
 
 const { Buffer } = require('#platform');
-const { FIELDS, protocolError } = require('./errors');
+const { ConnectionError, FIELDS, protocolError } = require('./errors');
 
 /*
  * Decoders of the backend's small messages. Each is given the buffer, the offset of the message's type byte and
@@ -45,7 +45,12 @@ function decodeParameterStatus(buf, start, end) {
   const nameEnd = stringEnd(buf, start + 5, end, 'ParameterStatus');
   const valueEnd = stringEnd(buf, nameEnd + 1, end, 'ParameterStatus');
   if (valueEnd !== end - 1) throw protocolError('ParameterStatus of a wrong length');
-  return [buf.toString('utf8', start + 5, nameEnd), buf.toString('utf8', nameEnd + 1, valueEnd)];
+  const name = buf.toString('utf8', start + 5, nameEnd);
+  const value = buf.toString('utf8', nameEnd + 1, valueEnd);
+  if (name === 'client_encoding' && !/^utf-?8$/i.test(value)) {
+    throw new ConnectionError(`client_encoding is ${JSON.stringify(value)} now: all text here is UTF8`);
+  }
+  return [name, value];
 }
 
 /**

@@ -10,6 +10,8 @@ const { checkEach, checkText, checkValues, snapshot } = require('./writer');
 const PARSING = 0; // before BindComplete
 const ROWS = 1;
 const DONE = 2;
+const COPYING = 3; // between CopyOutResponse and CopyDone
+const COPIED = 4;
 
 /** Takes the answer to a request that nobody waits for any more. */
 const NOBODY = { inParts: true, start() {}, receiveData() {}, receivePart() {}, receive() {} };
@@ -81,7 +83,7 @@ class QueryRequest extends Request {
     const statement = this.statement = statements.get(this.text, this.paramTypes, this.cache);
     this.stage = PARSING;
     if (this.parsing) { // it is sent again
-      this.parsing = this.bound = false;
+      this.parsing = this.parsed = this.bound = false;
       this.evicted = undefined;
     }
     if (!statement.sent) {
@@ -125,39 +127,54 @@ class QueryRequest extends Request {
         if (this.stage !== ROWS || this.statement.rowParser === null) break;
         return this.receiver.receiveData(buf, start, end, count, pipeline.reader.owned);
       case 67: // C CommandComplete
+        if (this.stage !== ROWS && this.stage !== COPIED) break;
+        return this._complete(pipeline, type, buf, start, end);
       case 73: // I EmptyQueryResponse
-        if (this.stage !== ROWS) break;
-        this.stage = DONE;
-        this.receiver.receive(type, buf, start, end);
-        return this.complete(pipeline);
+        if (this.stage !== ROWS || this.statement.rowParser !== null) break;
+        return this._complete(pipeline, type, buf, start, end);
       case 50: // 2 BindComplete
         if (this.stage !== PARSING || this.bound) break;
         if (this.statement.described) return this._start(pipeline);
-        if (!this.parsing) break;
+        if (!this.parsed) break;
         this.bound = true; // QuestDB says so before it describes the statement
         return;
-      case 49: case 51: case 116: // 1 ParseComplete, 3 CloseComplete, t ParameterDescription
-        if (this.stage !== PARSING || !this.parsing) break;
+      case 51: // 3 CloseComplete
+        if (this.evicted === undefined || this.parsed) break;
+        return;
+      case 49: // 1 ParseComplete
+        if (!this.parsing || this.parsed) break;
+        this.parsed = true;
+        return;
+      case 116: // t ParameterDescription
+        if (!this.parsed || this.statement.described) break;
         return;
       case 84: // T RowDescription
       case 110: // n NoData
-        if (this.stage !== PARSING || !this.parsing) break;
+        if (!this.parsed || this.statement.described) break;
         this.statement.describe(type === 84 ? buf.subarray(start, end) : null);
         if (this.bound) this._start(pipeline);
         return;
       case 72: // H CopyOutResponse
-        if (this.stage !== ROWS) break;
+        if (this.stage !== ROWS || this.statement.rowParser !== null) break;
+        this.stage = COPYING;
         return this.receiver.receive(type, buf, start, end);
       case 100: // d CopyData
-        if (this.stage !== ROWS) break;
+        if (this.stage !== COPYING) break;
         return this.receiver.receiveData(buf, start, end, count, pipeline.reader.owned);
       case 99: // c CopyDone
-        if (this.stage !== ROWS) break;
+        if (this.stage !== COPYING) break;
+        this.stage = COPIED;
         return this.receiver.receive(type, buf, start, end);
       case 69: // E ErrorResponse
         return super.message(pipeline, type, buf, start, end);
     }
     throw protocolError(`unexpected message of type ${describeType(type)} in answer to a query`);
+  }
+
+  _complete(pipeline, type, buf, start, end) {
+    this.stage = DONE;
+    this.receiver.receive(type, buf, start, end);
+    this.complete(pipeline);
   }
 
   _start(pipeline) {
@@ -166,7 +183,8 @@ class QueryRequest extends Request {
   }
 
   takesParts(type) {
-    return this.receiver.inParts === true && this.stage === ROWS && (type !== 68 || this.statement.rowParser !== null);
+    if (this.receiver.inParts !== true) return false;
+    return type === 68 ? this.stage === ROWS && this.statement.rowParser !== null : this.stage === COPYING;
   }
 
   part(pipeline, type, buf, start, end, left) { this.receiver.receivePart(type, buf, start, end, left); }
@@ -233,6 +251,8 @@ class QueryRequest extends Request {
 Object.assign(QueryRequest.prototype, {
   /** Whether this request carries its statement's Parse. */
   parsing: false,
+  /** Whether ParseComplete has come. */
+  parsed: false,
   /** Whether BindComplete came before the description. */
   bound: false,
   /** @type {Statement|undefined} that it closes */

@@ -86,8 +86,10 @@ class Request {
   message(pipeline, type, buf, start, end) {
     if (type !== 69) throw protocolError(`unexpected message of type ${describeType(type)}`);
     const error = new PostgresError(decodeFields(buf, start, end));
-    if (error.severity === 'FATAL' || error.severity === 'PANIC') pipeline.events.lost(error);
-    else this.fail(error, pipeline);
+    if (error.severity === 'FATAL' || error.severity === 'PANIC') return pipeline.events.lost(error);
+    if (this.failed) throw protocolError('an ErrorResponse after an ErrorResponse');
+    this.failed = true;
+    this.fail(error, pipeline);
   }
 
   /**
@@ -143,7 +145,7 @@ class Request {
    * @returns {Scope} that it waits in
    */
   again(pipeline) {
-    this.done = false;
+    this.done = this.failed = false;
     this.error = undefined;
     return pipeline.root;
   }
@@ -182,6 +184,8 @@ class Request {
 Object.assign(Request.prototype, {
   /** @type {Error|undefined} what to reject with at ReadyForQuery */
   error: undefined,
+  /** Whether the server has reported an error. */
+  failed: false,
   /** Set where nothing may be sent behind it until it is over: a request that can be cancelled. */
   fenced: false,
   /** Whether a CancelRequest for it is under way. */

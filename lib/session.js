@@ -149,7 +149,7 @@ class Session extends StreamingSession {
 
   /**
    * The rows of a query, fetched some at a time. Outside a transaction the connection is the cursor's until it
-   * is exhausted or closed; inside one, several cursors and other queries may go on side by side.
+   * is exhausted or closed; in that of `transaction`, several cursors and other queries may go on side by side.
    * @param {string} text
    * @param {Array|Row} [values=[]]
    * @param {object} [options] `{ batchSize, format, cache, paramTypes, decode, signal }`; batchSize: rows a round

@@ -7,11 +7,16 @@ const ANYTHING = '*';
 /** The effect of a statement that begins a transaction block. */
 const BLOCK = '';
 
-const HIDDEN = /set_config|\binto\s+(?:local\s+|global\s+)?temp|\bupdate\s+(?:only\s+)?[\w".\s]*\bpg_settings\b/i;
+const HIDDEN = /set_config|\bpg_temp|\bu&"|\binto\s+(?:local\s+|global\s+)?temp|\bupdate\s+(?:only\s+)?[\w".\s]*\bpg_settings\b/i;
 const BEGINNING = /^[\s;]*(?:set|reset|discard|begin|start|do|call|create|execute|explain|--|\/\*)/i;
 const TEMPORARY = /\btemp(?:orary)?\b|\bpg_temp|\bexecute\b(?!\s+(?:function|procedure)\b)/i;
 const FLEETING = /^set\s+(?:local|transaction|constraints)\b/i;
 const ANYWHERE = /\b(?:set|reset|discard|begin|start|do|call|execute|temp|temporary|pg_temp\w*)\b|set_config/i;
+
+/** Whether a pattern is in a text, as it stands or without its comments; what looks like one may be in a string. */
+function contains(text, pattern) {
+  return pattern.test(text) || (/--|\/\*/.test(text) && pattern.test(text.replace(/--.*|\/\*[^]*?\*\//g, ' ')));
+}
 
 /**
  * What a statement may leave behind that changes the answers to later ones on the same connection: settings,
@@ -20,7 +25,7 @@ const ANYWHERE = /\b(?:set|reset|discard|begin|start|do|call|execute|temp|tempor
  * @returns {string|undefined} the name of a setting in lower case, BLOCK, or ANYTHING; undefined for nothing
  */
 function effectOf(text) {
-  if (HIDDEN.test(text)) return ANYTHING;
+  if (contains(text, HIDDEN)) return ANYTHING;
   if (!BEGINNING.test(text)) return undefined;
   const statement = withoutComments(text);
   if (/^(?:begin|start)\b/i.test(statement)) return BLOCK;
@@ -43,4 +48,4 @@ function effectsOf(text) {
   return text.split(';').map(effectOf).filter(effect => effect !== undefined);
 }
 
-module.exports = { effectOf, effectsOf, ANYTHING, BLOCK };
+module.exports = { contains, effectOf, effectsOf, ANYTHING, BLOCK };

@@ -21,7 +21,7 @@ class SimpleQueryRequest extends Request {
     this.readers = [];
     this._reader = null;
     // A COPY FROM STDIN among the statements would swallow what is sent behind it.
-    this.fenced = /\bcopy\b[^]*\bstdin\b/i.test(text);
+    this.fenced = /\bcopy\b[^]*\bstd(?:in|out)\b/i.test(text);
   }
 
   encode(writer, statements) {
@@ -44,13 +44,17 @@ class SimpleQueryRequest extends Request {
     if (this.error !== undefined) throw protocolError('an answer goes on after its error');
     switch (type) {
       case 84: // T RowDescription
+        if (this._reader !== null) break;
         return this.reader.start(new RowParser(buf.subarray(start, end)), 0);
       case 68: // D DataRow
-        if (this.reader.rowParser === undefined) break;
-        // falls through
       case 100: // d CopyData
+        if (!this._has(type === 68)) break;
         return this.settled ? undefined : this.reader.receiveData(buf, start, end, count, pipeline.reader.owned);
-      case 72: case 99: // H CopyOutResponse, c CopyDone
+      case 72: // H CopyOutResponse
+        if (this._reader !== null) break;
+        return this.reader.receive(type, buf, start, end);
+      case 99: // c CopyDone
+        if (!this._has(false)) break;
         return this.reader.receive(type, buf, start, end);
       case 67: case 73: // C CommandComplete, I EmptyQueryResponse
         this.reader.receive(type, buf, start, end);
@@ -64,6 +68,9 @@ class SimpleQueryRequest extends Request {
     }
     throw protocolError(`unexpected message of type ${describeType(type)} in answer to a simple query`);
   }
+
+  /** Whether the answer of a statement has begun, with the description of rows, or as a COPY. */
+  _has(rows) { return this._reader !== null && (this._reader.rowParser !== undefined) === rows; }
 
   result() { return this.readers; }
 }

@@ -1,5 +1,6 @@
 'use strict';
 
+const { setImmediate } = require('#platform');
 const { Writable, finished } = require('#platform').stream;
 const { AbortError } = require('./errors');
 
@@ -31,6 +32,8 @@ function watch(stream, callback) {
   };
 }
 
+const closedBefore = cause => new AbortError('the target was closed before it had taken the result', cause);
+
 /**
  * A WHATWG WritableStream as a Node stream.
  * @returns {Writable} with `release()`, which unlocks the WritableStream
@@ -57,7 +60,7 @@ function fromWeb(stream) {
     over = true;
     writer.releaseLock();
   };
-  writer.closed.catch(error => { if (!over) writable.destroy(error); });
+  writer.closed.then(() => { throw closedBefore(); }).catch(error => { if (!over) writable.destroy(error); });
   return writable;
 }
 
@@ -99,8 +102,11 @@ class Sink {
     }
     this._onwritten = error => {
       this._writing--;
-      if (!error && this._writing === 0 && this._taken !== undefined && !this._ended) this._taken.resolve();
+      // Not all say that they are closed; those that do have done so by then.
+      if (this.stream.destroyed) setImmediate(() => this._ongone());
+      else if (!error && this._writing === 0 && this._taken !== undefined && !this._ended) this._taken.resolve();
     };
+    this._ongone = () => {};
   }
 
   /** Whether the target is closed, or was ended by somebody else. */
@@ -114,8 +120,7 @@ class Sink {
 
   /** @returns {Error} why the target is gone */
   get error() {
-    const cause = this.stream.errored || undefined;
-    return this.lost || new AbortError('the target was closed before it had taken the result', cause);
+    return this.lost || closedBefore(this.stream.errored || undefined);
   }
 
   /**
@@ -157,10 +162,14 @@ class Sink {
    * @param {function(Error)} [ongone] called with the target's error, or with an AbortError if it was just closed
    */
   watch(ongone = () => {}) {
-    this._unwatch = watch(this.stream, error => {
-      if (error === undefined && this._ended) return this._taken.resolve();
+    this._ongone = error => {
+      if (this.lost !== undefined) return;
       this.leave(error === undefined || error.code === 'ERR_STREAM_PREMATURE_CLOSE' ? this.error : error);
       ongone(this.lost);
+    };
+    this._unwatch = watch(this.stream, error => {
+      if (error === undefined && this._ended) this._taken.resolve();
+      else this._ongone(error);
     });
   }
 
@@ -195,6 +204,7 @@ class Sink {
   /** The sink is not used any more; its target may be. */
   release() {
     if (this._unwatch !== undefined) this._unwatch();
+    this._ongone = () => {};
     if (this.stream.release !== undefined && !this._ended && !this.gone) this.stream.release();
   }
 

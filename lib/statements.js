@@ -34,12 +34,12 @@ function withoutComments(text) {
 function isCopyIn(text) {
   const first = text.charCodeAt(0) | 32;
   if (first > 99 && first < 123) return false; // d … z: what most texts begin with
-  return /^[\s;]*(?:copy\b|--|\/\*)/i.test(text) && /^copy\b[^]*\bfrom\b[^]*\bstdin\b/i.test(withoutComments(text));
+  return /^[\s;]*(?:copy\b|--|\/\*)/i.test(text) && /^copy\b[^]*\bfrom\b[^]*\bstd(?:in|out)\b/i.test(withoutComments(text));
 }
 
 /** Whether a text is a COPY … TO STDOUT; what else it may be is found out when the server answers. */
 function isCopyOut(text) {
-  return typeof text === 'string' && /^copy\b[^]*\bto\b[^]*\bstdout\b/i.test(withoutComments(text));
+  return typeof text === 'string' && /^copy\b[^]*\bto\b[^]*\bstd(?:in|out)\b/i.test(withoutComments(text));
 }
 
 /** Whether a text makes the server forget all prepared statements. */

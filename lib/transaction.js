@@ -1,7 +1,8 @@
 'use strict';
 
+const { setImmediate } = require('#platform');
 const { runInside } = require('./deadlock');
-const { UsageError } = require('./errors');
+const { ConnectionError, UsageError } = require('./errors');
 
 const LEVELS = ['serializable', 'repeatable read', 'read committed', 'read uncommitted'];
 
@@ -16,6 +17,23 @@ function beginText({ isolation, readOnly, deferrable } = {}) {
   if (readOnly !== undefined) text += readOnly ? ' READ ONLY' : ' READ WRITE';
   if (deferrable !== undefined) text += deferrable ? ' DEFERRABLE' : ' NOT DEFERRABLE';
   return text;
+}
+
+/**
+ * Rejects when the connection is lost, whatever the function waits for. What it throws for that reason tells more:
+ * it comes first, if it comes at once.
+ * @param {Promise} lost
+ */
+async function giveUp(lost) {
+  try {
+    await lost;
+  } catch (error) {
+    await new Promise(setImmediate);
+    if (!(error instanceof ConnectionError)) throw error;
+    const { code, cause } = error;
+    throw new ConnectionError('the connection was lost while the function given to transaction() was at work: ' +
+      'nothing of the transaction stays', { code, cause, sent: false });
+  }
 }
 
 /**
@@ -40,16 +58,16 @@ async function transaction(pipeline, tx, scope, depth, work, options) {
   const control = text => pipeline.submit(tx.control(text), scope);
   // Where that fails too, the first error tells more.
   const undo = () => pipeline.status === 'I' ? undefined : Promise.allSettled(rollback.map(control));
+  const lost = new Promise((resolve, reject) => { scope.onlost = reject; });
   try {
-    await new Promise((resolve, reject) => {
+    await Promise.race([lost, new Promise(resolve => {
       scope.onenter = resolve;
-      scope.onlost = reject;
       pipeline.enter(scope);
-    });
+    })]);
     await control(begin);
     let result;
     try {
-      result = await runInside(scope, () => work(tx));
+      result = await Promise.race([giveUp(lost), runInside(scope, () => work(tx))]);
     } catch (error) {
       tx.finish();
       await undo();

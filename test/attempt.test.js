@@ -87,11 +87,11 @@ describe('An attempt to connect', () => {
     assert.equal(attempt.expired, true);
   });
 
-  it('that is aborted rejects with the reason if that is our error, else with an AbortError', async () => {
+  it('that is aborted rejects with the reason if that is our error, else with one that has it as its cause', async () => {
     const reason = new ConnectionError('the client was destroyed', { code: '08003' });
     for (const [given, check] of [
       [reason, error => error === reason],
-      ['enough', { name: 'AbortError', cause: 'enough' }]
+      ['enough', { name: 'ConnectionError', code: '08006', cause: 'enough' }]
     ]) {
       const controller = new AbortController();
       const attempt = new Attempt('here', { signal: controller.signal });

@@ -143,6 +143,9 @@ describe('batch', () => {
     const error = new Error('cannot take it');
     const stream = { write() { throw error; } };
     await assert.rejects(client.batch([['SELECT 1'], ['SELECT 2', [], { stream }]]), error);
+    assert.equal(error.index, 1);
+    const odd = { write() { throw 'no error'; } }; // eslint-disable-line no-throw-literal
+    assert.equal(await client.batch([['SELECT 1', [], { stream: odd }]]).catch(thrown => thrown), 'no error');
   });
 
   it('decodes as each query says', async () => {

@@ -99,7 +99,9 @@ describe('client-parser, decoders', () => {
     const [decode] = parser.dates[1184];
     assert.deepEqual(decodeText(decode, '1880-01-01 00:53:28+00:53:28'), new Date('1880-01-01T00:00:00Z'));
     assert.deepEqual(decodeText(decode, '2024-01-01 00:00:00-00:30'), new Date('2024-01-01T00:30:00Z'));
-    assert.ok(isNaN(decodeText(decode, 'Mon Jan 01 00:00:00 2024 CET')));
+    for (const other of ['Mon Jan 01 00:00:00 2024 CET', '29-02-2024', '29.02.2024', '02/29/2024']) {
+      assert.ok(isNaN(decodeText(decode, other)), other);
+    }
   });
 
   it('read bytea of the escape format too', () => {

@@ -133,6 +133,8 @@ describe('a connection URL', () => {
     refuses('postgresql://user:99999999/x@host/db', /written %2F/, '99999999');
     refuses('postgresql://user:12/x?hunter2=y@host/db', /unknown query parameter$/, 'hunter2');
     refuses('postgresql://user:12/x?hunter2@host/db', /no "=" in the query parameter$/, 'hunter2');
+    refuses('postgresql://host/db?user=me&password=a&hunter2', /no "=" in the query parameter$/, 'hunter2');
+    refuses('postgresql://host/db?sslpassword=a&hunter2=b', /unknown query parameter$/, 'hunter2');
     refuses('postgresql://user:a@hunter2@host/db', /written %40/, 'hunter2');
     refuses('postgresql://user:hunter2%@host/db', /invalid percent-encoding in the password/, 'hunter2');
     refuses('postgresql://user:hunter2 x@host/db', /a blank in the password/, 'hunter2');

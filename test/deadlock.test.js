@@ -147,6 +147,17 @@ describe('A deadlock of one’s own making is found', () => {
 });
 
 describe('No deadlock is', () => {
+  it('a promise that nothing is done with at its end', async () => {
+    const client = await connected();
+    let outside;
+    await client.transaction(async () => {
+      const promise = client.query('SELECT 1 AS a');
+      outside = promise.finally(undefined);
+      promise.catch(() => {});
+    });
+    assert.equal((await outside).rows[0].a, '1');
+  });
+
   it('a query that nobody awaits inside', async () => {
     const client = await connected();
     for (const [inside, run] of Object.entries(INSIDES)) {

@@ -7,7 +7,7 @@ const path = require('node:path');
 const { tracingChannel } = require('node:diagnostics_channel');
 const { PassThrough } = require('node:stream');
 const { inspect } = require('node:util');
-const { Client } = require('..');
+const { Client, ResponseCache } = require('..');
 const { connected } = require('./support');
 
 const channel = tracingChannel('quickgres:query');
@@ -88,6 +88,13 @@ describe('diagnostics', () => {
     ]);
     const count = name => events.filter(([each]) => each === name).length;
     assert.deepEqual(MESSAGES.map(count), [12, 12, 12, 12, 1]);
+  });
+
+  it('counts the rows of one that fills a cache', async () => {
+    const client = await connected();
+    const text = 'SELECT generate_series(1, 3)';
+    await client.query(text, [], { response_cache: new ResponseCache() });
+    assert.deepEqual(told(text).operation.result, { cmd: 'SELECT', rowCount: 3 });
   });
 
   it('tells of one that is cancelled, once and at once', async () => {

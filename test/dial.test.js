@@ -173,7 +173,7 @@ describe('Opening a connection', () => {
           },
           async fake => {
             const error = await failure({ ...fake.config, password: 'x' }, { signal: controller.signal });
-            assert.equal(error.name, 'AbortError');
+            assert.equal(error.name, 'ConnectionError');
             assert.equal(error.cause, reason);
           }
         );
@@ -185,7 +185,7 @@ describe('Opening a connection', () => {
         async () => assert.fail('a connection was opened'),
         async fake => {
           const error = await failure(fake.config, { signal: AbortSignal.abort() });
-          assert.equal(error.name, 'AbortError');
+          assert.equal(error.name, 'ConnectionError');
           assert.deepEqual(fake.conversations, []);
         }
       );
@@ -197,7 +197,7 @@ describe('Opening a connection', () => {
       try {
         const controller = new AbortController();
         setImmediate(() => controller.abort());
-        assert.equal((await failure(base({ host: 'db.example' }), controller)).name, 'AbortError');
+        assert.equal((await failure(base({ host: 'db.example' }), controller)).name, 'ConnectionError');
         const error = await failure(base({ host: 'db.example', connect_timeout: 0.1 }));
         assert.match(error.message, /^db\.example:\d+: looking up the address: no success within 0.1 s/);
       } finally {

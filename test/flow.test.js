@@ -77,7 +77,9 @@ describe('The flow of a connection', () => {
     assert.equal(calls, 1);
     flow.whenDrained(() => { calls++; });
     flow.pause(flow);
+    flow.writer.sync();
     flow.stop();
+    assert.equal(flow.bufferedBytes, 0);
     flow.drained();
     flow.resume(flow);
     assert.equal(calls, 1);

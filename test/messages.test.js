@@ -79,6 +79,12 @@ describe('decodeParameterStatus', () => {
     assert.deepEqual(decode(decodeParameterStatus, hex('53 00000006 00 00')), ['', '']);
   });
 
+  it('takes no client_encoding but UTF8', () => {
+    assert.deepEqual(decode(decodeParameterStatus, hex("53 00000019 'client_encoding' 00 'UTF8' 00")), ['client_encoding', 'UTF8']);
+    assert.throws(() => decode(decodeParameterStatus, hex("53 0000001b 'client_encoding' 00 'LATIN1' 00")),
+      { name: 'ConnectionError', message: /client_encoding is "LATIN1" now/ });
+  });
+
   it('refuses a message that is cut short anywhere, or longer than its strings', () => {
     refusesEveryBeginning(decodeParameterStatus, "53 0000000f 'TimeZone' 00 'UTC' 00",
       /ParameterStatus with/);

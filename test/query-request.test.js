@@ -65,8 +65,11 @@ describe('QueryRequest', () => {
   });
 
   it('takes no other message out of order', () => {
-    const whole = { T: DESCRIBED, n: NO_DATA, 2: BOUND, D: ROW, C: DONE, 1: PARSED, t: PARAMETERS, Z: ANSWER.ready, G: message('G', Buffer.from([0, 0, 0])) };
-    for (const order of ['22', '2D', 'D', 'C', '1D', '1C', '1t22', '12tT2', '1tT2T', '1tT22', '1tT2C2', '1tT2CD', '1tT2CC', '1tn2D', '1tT2Z', '1tT2G', '1tT2DT']) {
+    const whole = { T: DESCRIBED, n: NO_DATA, 2: BOUND, D: ROW, C: DONE, 1: PARSED, t: PARAMETERS, Z: ANSWER.ready, G: message('G', Buffer.from([0, 0, 0])),
+      3: message('3', Buffer.alloc(0)), H: message('H', Buffer.from([0, 0, 0])), d: message('d', Buffer.from('x')), c: message('c', Buffer.alloc(0)),
+      I: message('I', Buffer.alloc(0)), E: ANSWER.error('22012', 'division by zero') };
+    for (const order of ['2', 't', 'T', 'n', '3', '13', '11', '1tTt', '1tT2d', '1tT2H', '1tT2I', '1tT2DI', '1tT2DH', '1tn2d', '1tn2c', '1tn2HC',
+      '1tn2HH', '1tn2Hdcd', '1tn2Hdcc', 'EE', '1tT2DCEE', 'D', 'C', '1D', '1C', '1t22', '12tT2', '1tT2T', '1tT22', '1tT2C2', '1tT2CD', '1tT2CC', '1tn2D', '1tT2Z', '1tT2G', '1tT2DT']) {
       const { answer } = sent();
       const messages = [...order].map(type => whole[type]);
       const last = messages.pop();

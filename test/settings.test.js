@@ -20,7 +20,9 @@ describe('The effect of a statement on later answers', () => {
       'SELECT 1 INTO TEMP t', 'WITH a AS (SELECT 1) SELECT * INTO LOCAL TEMPORARY t FROM a',
       'EXECUTE p', '-- x\nexecute p(1)', 'EXPLAIN ANALYZE EXECUTE p', 'CREATE TABLE a AS EXECUTE p', 'CREATE TABLE a AS EXECUTE"P"',
       "UPDATE pg_settings SET setting = 1 WHERE name = 'a'", 'update only pg_catalog . "pg_settings" set setting = 1',
-      'WITH a AS (UPDATE pg_settings SET setting = 1 RETURNING 1) SELECT * FROM a']],
+      'WITH a AS (UPDATE pg_settings SET setting = 1 RETURNING 1) SELECT * FROM a',
+      'SELECT 1 INTO pg_temp.t', 'SELECT * FROM pg_temp.t', 'SELECT 1 INTO/**/TEMP t', 'UPDATE --\n pg_settings SET setting = 1',
+      'SELECT U&"set\\005Fconfig"(\'a\', \'b\', false)', "SELECT '--', 1 INTO TEMP t"]],
     [BLOCK, ['BEGIN', 'begin isolation level serializable', 'START TRANSACTION', ' /* x */ BEGIN']]
   ]) {
     it(`is ${effect === undefined ? 'none' : effect === BLOCK ? 'a block' : effect === ANYTHING ? 'anything' : effect}`, () => {

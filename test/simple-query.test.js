@@ -124,6 +124,13 @@ describe('simpleQuery', () => {
       ['BindComplete', ANSWER.bindComplete],
       ['more after an error', ANSWER.error('22012', 'no'), row],
       ['a message of no type', message('?')],
+      ['two descriptions', rowDescription('a'), rowDescription('a')],
+      ['an error after an error', ANSWER.error('22012', 'no'), ANSWER.error('22012', 'no')],
+      ['data without CopyOutResponse', message('d', Buffer.from('1'))],
+      ['data among rows', rowDescription('a'), row, message('d', Buffer.from('1'))],
+      ['rows among data', message('H', Buffer.from([0, 0, 0])), message('d', Buffer.from('1')), row],
+      ['CopyOutResponse among rows', rowDescription('a'), row, message('H', Buffer.from([0, 0, 0]))],
+      ['CopyDone without CopyOutResponse', message('c')],
       ['PortalSuspended', rowDescription('a'), row, message('s')],
       ['a description cut short', hex("54 0000000a 0001 'a' 00 0000")]
     ]) {

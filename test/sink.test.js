@@ -62,6 +62,26 @@ describe('A sink', () => {
     }
   });
 
+  it('knows when its target is gone that does not say so', async () => {
+    const target = new Slow({ emitClose: false });
+    const sink = new Sink(target);
+    const gone = new Promise(resolve => sink.watch(resolve));
+    sink.write(Buffer.from('a'));
+    const taken = sink.flushed();
+    target.destroy();
+    target.go();
+    assert.equal((await gone).name, 'AbortError');
+    await assert.rejects(taken, { name: 'AbortError' });
+  });
+
+  it('is gone when a WHATWG stream was closed by somebody else', async () => {
+    const target = new WritableStream();
+    await target.close();
+    const sink = new Sink(target);
+    const error = await new Promise(resolve => sink.watch(resolve));
+    assert.equal(error.name, 'AbortError');
+  });
+
   it('calls back once when the target can take more, or never will', async () => {
     for (const work of [target => target.emit('drain'), target => target.destroy()]) {
       const target = new Slow();

@@ -118,7 +118,7 @@ describe('Statement', () => {
 describe('isCopyOut', () => {
   it('knows a COPY TO STDOUT in any spelling, and nothing else', () => {
     for (const text of ['COPY t TO STDOUT', '/* x */ copy (SELECT 1)\nto stdout (FORMAT csv)',
-      '--\n COPY t TO STDOUT']) {
+      '--\n COPY t TO STDOUT', 'COPY t TO STDIN']) {
       assert.equal(isCopyOut(text), true, text);
     }
     for (const text of ["COPY t TO '/file'", 'COPY t FROM STDIN', "SELECT 'COPY t TO STDOUT'", '', '--', 5,
@@ -131,7 +131,7 @@ describe('isCopyOut', () => {
 describe('isCopyIn', () => {
   it('knows a COPY FROM STDIN in any spelling', () => {
     for (const text of [
-      'COPY t FROM STDIN', 'copy t(a, b) from stdin', ' \n\tCoPy t\nFROM\nSTDIN (FORMAT csv)',
+      'COPY t FROM STDIN', 'COPY t FROM STDOUT', 'copy t(a, b) from stdin', ' \n\tCoPy t\nFROM\nSTDIN (FORMAT csv)',
       '-- why\nCOPY t FROM STDIN', '/* a /* nested */ one */ COPY t FROM STDIN',
       '/**/--\n/* x */copy t from stdin;', 'COPY "from" FROM STDIN WITH (FORMAT binary)',
       'COPY t FROM /* x */ STDIN',

@@ -240,6 +240,45 @@ describe('A transaction in a transaction', () => {
     });
   });
 
+  it('rejects when the connection is lost, whatever its function waits for', async () => {
+    const server = await sharedServer();
+    const cause = new Error('enough');
+    for (const [lose, check] of [
+      [client => client.destroy(cause), { name: 'ConnectionError', code: '08006', cause, sent: false }],
+      [client => client.destroy(), { name: 'ConnectionError', code: '08003' }],
+      [client => server.sql(`SELECT pg_terminate_backend(${client.processId})`), { name: 'ConnectionError' }]
+    ]) {
+      const client = await prepared();
+      client.on('error', () => {});
+      let go;
+      const held = new Promise(resolve => { go = resolve; });
+      const levels = [client.transaction(async tx => {
+        levels.push(tx.transaction(async deep => {
+          await insert(deep, 1);
+          await held;
+          await assert.rejects(insert(deep, 2));
+          throw new Error('nobody listens any more');
+        }));
+        await lose(client);
+        await held;
+      })];
+      await assert.rejects(levels[0], check);
+      await assert.rejects(levels[1], check);
+      go();
+      await turn();
+    }
+  });
+
+  it('rejects with what its function makes of a lost connection', async () => {
+    const client = await prepared();
+    const mine = new Error('mine');
+    await assert.rejects(client.transaction(async tx => {
+      const query = tx.query('SELECT pg_sleep(10)');
+      client.destroy();
+      await query.catch(() => { throw mine; });
+    }), mine);
+  });
+
   it('loses the connection as its parent does', async () => {
     const client = await prepared();
     const server = await sharedServer();

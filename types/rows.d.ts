@@ -83,16 +83,14 @@ export interface RowMembers<T extends object = AnyColumns> {
 }
 
 /** A row of which the columns' names are not known. */
-export interface AnyRow extends RowMembers {
-  readonly [column: string]: any;
-}
+export type AnyRow = Row<AnyColumns>;
 
 /**
  * One row: its columns are read from the received bytes when they are asked for. T is what they are by name:
  * `string | null` in text format, `Buffer | null` in binary format, or what `decode` makes of them.
  */
 export type Row<T extends object = AnyColumns> =
-  string extends keyof T ? AnyRow : RowMembers<T> & Readonly<Omit<T, keyof RowMembers<T>>>;
+  RowMembers<T> & Readonly<Omit<T, keyof RowMembers<T>>>;
 
 /** A parsed RowDescription, with the classes of its rows. */
 export class RowParser {

@@ -29,7 +29,20 @@ function same<A, B>(yes: Same<A, B>): void { assert.equal(yes, true); }
 interface User { id: string; name: string }
 const USER = 'SELECT id, name FROM users ORDER BY name LIMIT 1';
 
+/** What users write around a client. */
+async function all<T extends object>(client: Client, text: string): Promise<T[]> {
+  const { rows } = await client.query<T>(text);
+  return rows.map(row => row.toObject());
+}
+async function pluck<T extends object, K extends keyof T>(client: Client, text: string, name: K): Promise<T[K][]> {
+  return (await client.query<T>(text)).rows.map(row => row.get(name));
+}
+
 async function queries(client: Client): Promise<void> {
+  same<string[], typeof names>(true);
+  const users = await all<User>(client, USER);
+  const names = await pluck<User, 'name'>(client, USER, 'name');
+  assert.deepEqual(users.map(user => user.name), names);
   const { rows, rowCount, cmd, oid, rowParser } = await client.query(USER);
   same<typeof rows, Row[]>(true);
   same<Row, AnyRow>(true);
