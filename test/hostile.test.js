@@ -82,7 +82,10 @@ const NO_ANSWERS = [
   ['a NoticeResponse cut short', /with an unterminated string/, message('N', 'M')],
   ['a ParameterStatus cut short', /ParameterStatus with an unterminated string/, message('S', 'name\0value')],
   ['a NotificationResponse cut short', /NotificationResponse of a wrong length/, message('A', 'x')],
-  ['a CopyOutResponse of more columns than it has', /CopyResponse of a wrong length/, DESCRIBED,
+  ['a CopyData in answer to a SELECT', /unexpected message of type 'd'/, DESCRIBED, message('d', Buffer.from('x'))],
+  ['no ParseComplete', /unexpected message of type 't'/, ANSWER.described('a').subarray(5)],
+  ['two ErrorResponses', /an ErrorResponse after an ErrorResponse/, ANSWER.error('22012', 'x'), ANSWER.error('22012', 'x')],
+  ['a CopyOutResponse of more columns than it has', /CopyResponse of a wrong length/, ANSWER.described(),
     message('H', Buffer.from([0]), int16(2), int16(0))]
 ];
 
