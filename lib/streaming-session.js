@@ -148,7 +148,8 @@ class StreamingSession extends EventEmitter {
    * @param {AbortSignal} [options.signal] makes the loop throw its reason
    * @returns {Listener} an async iterable of `{ processId, channel, payload }`; `ready` is a promise that resolves
    *   when the server has begun to notify. It ends with `end()`, and throws when the connection is lost
-   * @throws {TypeError|RangeError} for a name that is none
+   * @throws {TypeError|RangeError|UsageError} for a name that is none; inside a transaction (25001), where it would begin
+   *   with the commit
    * @see https://www.postgresql.org/docs/current/sql-listen.html
    */
   listen(channel, options) {

@@ -200,6 +200,26 @@ describe('respond', () => {
     });
   });
 
+  it('gives rows that come slowly at once, compressed or not', async () => {
+    const client = await connected();
+    // PostgreSQL sends what fills its 8 kB; then nothing comes for long.
+    const text = "SELECT repeat('x', 20000), pg_sleep(60 * (i - 1)) FROM generate_series(1, 2) AS i";
+    await serving((request, response) => client.respond(request, response, text), async port => {
+      for (const [encoding, decompress] of [['br', zlib.createBrotliDecompress], ['gzip', zlib.createGunzip], ['deflate', zlib.createInflate]]) {
+        const request = http.get({ port, host: '127.0.0.1', headers: { 'accept-encoding': encoding } });
+        const [response] = await once(request, 'response');
+        assert.equal(response.headers['content-encoding'], encoding);
+        let length = 0;
+        const plain = decompress().on('error', () => {});
+        for await (const chunk of response.on('error', () => {}).pipe(plain)) {
+          length += chunk.length;
+          if (length >= 8192) break;
+        }
+        request.destroy();
+      }
+    });
+  });
+
   it('answers 200 concurrent requests over 4 connections, every body as a direct read gives it', async () => {
     const clients = await Promise.all([1, 2, 3, 4].map(() => connected()));
     const text = 'SELECT id, name, email, password FROM users WHERE email::int < $1 ORDER BY id';
