@@ -41,10 +41,10 @@ describe('Request', () => {
       { name: 'PostgresError', code: '22012', message: 'division by zero' });
   });
 
-  it('keeps the first of several errors', async () => {
+  it('takes one error, and keeps it', async () => {
     const request = new Request();
     give(request, ANSWER.error('22012', 'first'));
-    give(request, ANSWER.error('22012', 'second'));
+    assert.throws(() => give(request, ANSWER.error('22012', 'second')), { code: '08P01' });
     request.ready();
     await assert.rejects(request.promise, { message: 'first' });
   });
