@@ -337,10 +337,7 @@ class RowParser {
     this._decoding = undefined;
   }
 
-  /**
-   * The class of the rows in a format; the engine finds it by a method ten times faster than by a number.
-   * @param {number} format 0 text, 1 binary
-   */
+  /** The class of the rows in a format: the engine finds it by a method ten times faster than by a number. */
   _classOf(format) {
     if (this._classes[format] !== undefined) return this._classes[format];
     const parse = format === 0 ? textColumns(this.columns.length) : parseColumn[1];
