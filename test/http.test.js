@@ -202,8 +202,8 @@ describe('respond', () => {
 
   it('gives rows that come slowly at once, compressed or not', async () => {
     const client = await connected();
-    // PostgreSQL sends what fills its 8 kB; then nothing comes for long.
-    const text = "SELECT repeat('x', 20000), pg_sleep(60 * (i - 1)) FROM generate_series(1, 2) AS i";
+    // PostgreSQL sends when its 8 kB are full; then nothing comes for long.
+    const text = "SELECT repeat('x', 2000), pg_sleep(CASE WHEN i < 11 THEN 0 ELSE 60 END) FROM generate_series(1, 11) AS i";
     await serving((request, response) => client.respond(request, response, text), async port => {
       for (const [encoding, decompress] of [['br', zlib.createBrotliDecompress], ['gzip', zlib.createGunzip], ['deflate', zlib.createInflate]]) {
         const request = http.get({ port, host: '127.0.0.1', headers: { 'accept-encoding': encoding } });
