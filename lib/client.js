@@ -2,13 +2,13 @@
 
 const { Buffer, process, setImmediate } = require('#platform');
 const { setMaxListeners } = require('#platform').events;
-const { guard } = require('./deadlock');
-const { ConnectionError, PostgresError, UsageError } = require('./errors');
-const { Pipeline } = require('./pipeline');
+const { guard } = require('./query/deadlock');
+const { ConnectionError, PostgresError, UsageError } = require('./protocol/errors');
+const { Pipeline } = require('./query/pipeline');
 const rooms = require('./rooms');
-const { Scope } = require('./scope');
+const { Scope } = require('./query/scope');
 const { Session } = require('./session');
-const { Statements } = require('./statements');
+const { Statements } = require('./query/statements');
 
 /** Name of the last owner of a connection. */
 const END = 'end()';

@@ -1,18 +1,18 @@
 'use strict';
 
 const { Buffer } = require('#platform');
-const { guard, leadInside, stayInside, watch } = require('./deadlock');
-const { loadDecoders } = require('./decode');
-const { UsageError } = require('./errors');
+const { guard, leadInside, stayInside, watch } = require('./query/deadlock');
+const { loadDecoders } = require('./rows/decode');
+const { UsageError } = require('./protocol/errors');
 const rooms = require('./rooms');
-const { Scope } = require('./scope');
-const { checkNames, checkOptions, NAMES, NO_OPTIONS, NO_VALUES } = require('./query-options');
-const { QueryRequest } = require('./query-request');
-const { CloseRequest, SyncRequest, callerOf } = require('./request');
-const { RowReader } = require('./row-reader');
-const { isCopyIn } = require('./statements');
+const { Scope } = require('./query/scope');
+const { checkNames, checkOptions, NAMES, NO_OPTIONS, NO_VALUES } = require('./query/options');
+const { QueryRequest } = require('./query/query');
+const { CloseRequest, SyncRequest, callerOf } = require('./query/request');
+const { RowReader } = require('./rows/result');
+const { isCopyIn } = require('./query/statements');
 const { StreamingSession } = require('./streaming-session');
-const { checkText, checkValues, hasStreamed } = require('./writer');
+const { checkText, checkValues, hasStreamed } = require('./protocol/writer');
 
 const BATCH_SIZE = 1000;
 const COPY_BUFFER = 1 << 20;

@@ -1,7 +1,7 @@
 'use strict';
 
 const { EventEmitter } = require('#platform').events;
-const { checkNames, checkOptions, NAMES, NO_OPTIONS, NO_VALUES } = require('./query-options');
+const { checkNames, checkOptions, NAMES, NO_OPTIONS, NO_VALUES } = require('./query/options');
 const rooms = require('./rooms');
 
 /** What a session can do by streams: the base of Session. */

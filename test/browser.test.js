@@ -10,11 +10,11 @@ const path = require('node:path');
 const { promisify } = require('node:util');
 const zlib = require('node:zlib');
 const { launchBrowser, skipUnless, startServer, startWebsockify } = require('pg-test-fixtures');
-const address = require('../lib/browser/address');
-const browserBuffer = require('../lib/browser/buffer').Buffer;
-const browserCrypto = require('../lib/browser/crypto');
-const browserEvents = require('../lib/browser/events');
-const platform = require('../lib/browser/platform');
+const address = require('../lib/websocket/browser/address');
+const browserBuffer = require('../lib/websocket/browser/buffer').Buffer;
+const browserCrypto = require('../lib/websocket/browser/crypto');
+const browserEvents = require('../lib/websocket/browser/events');
+const platform = require('../lib/websocket/browser/platform');
 const node = require('../lib/platform');
 
 const ROOT = path.join(__dirname, '..');

@@ -6,8 +6,8 @@ const assert = require('node:assert/strict');
 const { once } = require('node:events');
 const net = require('node:net');
 const tls = require('node:tls');
-const { resolve } = require('../lib/config');
-const { connect } = require('../lib/connect');
+const { resolve } = require('../lib/config/config');
+const { connect } = require('../lib/connection/connect');
 
 /** Nothing of the environment of whoever runs the tests counts, and no file in its home directory. */
 const ENVIRONMENT = { HOME: '/nonexistent' };

@@ -4,10 +4,10 @@ const assert = require('node:assert/strict');
 const { Duplex, PassThrough } = require('node:stream');
 const { startProxy, SERVER_VERSION } = require('pg-test-fixtures');
 const { Client } = require('..');
-const { Pipeline } = require('../lib/pipeline');
-const { FrameReader } = require('../lib/reader');
+const { Pipeline } = require('../lib/query/pipeline');
+const { FrameReader } = require('../lib/protocol/reader');
 const { Session } = require('../lib/session');
-const { Statements } = require('../lib/statements');
+const { Statements } = require('../lib/query/statements');
 const { sharedServer } = require('./support');
 
 /*

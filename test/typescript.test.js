@@ -7,8 +7,8 @@ const path = require('node:path');
 const { pathToFileURL } = require('node:url');
 const { startServer } = require('pg-test-fixtures');
 const quickgres = require('..');
-const { OPTIONS } = require('../lib/options');
-const { FIELDS } = require('../lib/errors');
+const { OPTIONS } = require('../lib/config/options');
+const { FIELDS } = require('../lib/protocol/errors');
 const { installed } = require('./folder');
 
 const root = path.join(__dirname, '..');

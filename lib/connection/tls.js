@@ -1,0 +1,211 @@
+'use strict';
+
+const { Buffer, process, crypto, fs, net, os, path, tls } = require('#platform');
+const { failed } = require('./attempt');
+const { ConnectionError } = require('../protocol/errors');
+
+/*
+ * What libpq's options mean for Node's TLS, and what a certificate gives for channel binding.
+ * https://www.postgresql.org/docs/current/libpq-ssl.html
+ */
+
+/** What of tls.connect's options must not be overridden, and what belongs in the context, out of sight. */
+const OURS = ['socket', 'host', 'port', 'path', 'onread', 'lookup'];
+const CONTEXT = ['ca', 'cert', 'key', 'passphrase', 'pfx', 'crl', 'dhparam', 'ticketKeys'];
+
+/**
+ * Makes the options for tls.connect, apart from where to.
+ *
+ * The server's certificate is verified when sslmode is verify-ca or verify-full, and, as libpq does it, also
+ * under the weaker modes when there is a root certificate to verify it with. Its names count under
+ * verify-full only. With the `ssl` object, `ca` or `rejectUnauthorized: true` in it mean both, as in Node.
+ *
+ * @param {object} config resolved
+ * @param {{host: string|undefined, sslmode: string}} target
+ * @returns {object}
+ * @throws {ConnectionError} 08001 for files that are missing, unreadable or, with a key, readable by others
+ */
+function tlsOptions(config, target) {
+  const own = config.ssl ?? {};
+  const { host, sslmode } = target;
+  const defaults = Object.keys(own).length === 0;
+  const ca = rootCertificates(config, target, defaults);
+  const full = sslmode === 'verify-full';
+  if (full && !host) throw failed('sslmode verify-full needs a host name, not only an address');
+  const options = { ...own };
+  for (const name of [...OURS, ...CONTEXT]) delete options[name];
+
+  options.rejectUnauthorized = full || sslmode === 'verify-ca' ||
+    (own.rejectUnauthorized ?? (ca !== undefined || own.ca !== undefined));
+  const byNode = own.ca !== undefined || own.rejectUnauthorized === true;
+  const byNames = full || (byNode && sslmode !== 'verify-ca');
+  const check = own.checkServerIdentity ?? (byNames ? tls.checkServerIdentity : () => undefined);
+  options.checkServerIdentity = (_, certificate) => check(own.servername ?? host, certificate);
+  // An address is no name to be indicated (RFC 6066).
+  const named = config.sslsni && host && !net.isIP(host) && !/^[/@]/.test(host);
+  options.servername = own.servername ?? (named ? host : '');
+  if (config.sslnegotiation === 'direct') options.ALPNProtocols = ['postgresql'];
+  try {
+    // Only the context gets to see keys: options can be found again in a TLSSocket that somebody logs.
+    options.secureContext = own.secureContext ?? tls.createSecureContext({
+      minVersion: config.ssl_min_protocol_version,
+      maxVersion: config.ssl_max_protocol_version,
+      ...own,
+      ...ca === undefined ? {} : { ca },
+      ...clientCertificate(config, defaults)
+    });
+  } catch (cause) {
+    if (cause instanceof ConnectionError) throw cause;
+    const { message, code = '08001' } = cause;
+    throw new ConnectionError(`key or certificate cannot be used: ${message}`, { code, cause });
+  }
+  return options;
+}
+
+/**
+ * The certificates that the server's may be signed with.
+ * @param {object} config
+ * @param {{sslmode: string}} target
+ * @param {boolean} defaults whether libpq's default files count
+ * @returns {string|Buffer|undefined} undefined for none, or, where verification is asked for, Node's own
+ */
+function rootCertificates({ sslrootcert, ssl }, { sslmode }, defaults) {
+  if (sslrootcert === 'system') {
+    if (process.env.SSL_CERT_FILE) return read(process.env.SSL_CERT_FILE, 'root certificate file');
+    const system = tls.getCACertificates?.('system');
+    return system?.length ? system : undefined;
+  }
+  if (sslrootcert !== undefined) return read(sslrootcert, 'root certificate file');
+  if (!defaults) return undefined;
+  const file = inHome('root.crt');
+  if (fs.existsSync(file)) return read(file, 'root certificate file');
+  if (!sslmode.startsWith('verify') || ssl?.secureContext) return undefined;
+  throw failed(`root certificate file "${file}" does not exist: provide it, name another with sslrootcert, ` +
+    'or use the system\'s trusted roots with sslrootcert=system');
+}
+
+/**
+ * The client's own certificate and its key.
+ * @param {object} config
+ * @param {boolean} defaults whether libpq's default files count
+ * @returns {{cert: Buffer, key: Buffer, passphrase: string|undefined}|{}}
+ */
+function clientCertificate({ sslcert, sslkey, sslcertmode, sslpassword }, defaults) {
+  if (sslcertmode === 'disable') return {};
+  const certFile = sslcert ?? (defaults ? inHome('postgresql.crt') : undefined);
+  if (certFile === undefined || (sslcert === undefined && !fs.existsSync(certFile))) return {};
+  const keyFile = sslkey ?? inHome('postgresql.key');
+  const cert = read(certFile, 'certificate file');
+  const key = read(keyFile, 'private key file');
+  checkPermissions(keyFile);
+  return { cert, key, passphrase: sslpassword };
+}
+
+/**
+ * A key that others can read is not used, by libpq's rules.
+ * @param {string} file
+ */
+function checkPermissions(file) {
+  if (process.platform === 'win32') return;
+  const { uid, mode } = fs.statSync(file);
+  // Root may share keys with a group; anybody else's we could only read if it is ours.
+  if (mode & (uid === 0 ? 0o037 : 0o077)) {
+    throw failed(`private key file "${file}" has group or world access; permissions must be u=rw (0600) or ` +
+      'less if owned by the current user, or u=rw,g=r (0640) or less if owned by root');
+  }
+}
+
+/** @returns {string} one of the default files; HOME counts before the system's idea, as in libpq */
+function inHome(name) {
+  return process.platform === 'win32'
+    ? path.join(process.env.APPDATA ?? '', 'postgresql', name)
+    : path.join(process.env.HOME || os.homedir(), '.postgresql', name);
+}
+
+/** @returns {Buffer} the content of a file that must be there */
+function read(file, what) {
+  try {
+    return fs.readFileSync(file);
+  } catch (cause) {
+    throw new ConnectionError(`${what} "${file}" cannot be read: ${cause.code}`, { code: cause.code, cause });
+  }
+}
+
+/*
+ * Contents of the object identifiers, in hex, of signature algorithms and of digests in RSA-PSS parameters.
+ * MD5 and SHA-1 stand for SHA-256 (RFC 5929, section 4.1).
+ */
+const DIGESTS = {
+  '2a864886f70d010104': 'sha256', '2a864886f70d010105': 'sha256', // RSA with MD5, SHA-1
+  '2a864886f70d01010e': 'sha224', '2a864886f70d01010b': 'sha256',
+  '2a864886f70d01010c': 'sha384', '2a864886f70d01010d': 'sha512',
+  '2a8648ce3d0401': 'sha256', '2a8648ce3d040301': 'sha224', // ECDSA
+  '2a8648ce3d040302': 'sha256', '2a8648ce3d040303': 'sha384', '2a8648ce3d040304': 'sha512',
+  '608648016503040204': 'sha224', '608648016503040201': 'sha256',
+  '608648016503040202': 'sha384', '608648016503040203': 'sha512'
+};
+const RSA_PSS = '2a864886f70d01010a';
+
+/**
+ * The tls-server-end-point channel binding: a hash of the server's certificate, with the digest that it is
+ * signed with.
+ * @param {tls.TLSSocket} socket
+ * @returns {Buffer|null} null when the algorithm has none (Ed25519) or is unknown
+ */
+function endPoint(socket) {
+  const { raw } = socket.getPeerCertificate();
+  if (raw === undefined) return null;
+  const der = Buffer.from(raw); // Deno gives a Uint8Array
+  const digest = signatureDigest(der);
+  return digest === undefined ? null : crypto.createHash(digest).update(der).digest();
+}
+
+/**
+ * @param {Buffer} der Certificate ::= SEQUENCE { tbsCertificate, signatureAlgorithm, signature }
+ * @returns {string|undefined}
+ */
+function signatureDigest(der) {
+  const [tbs] = elements(der, elements(der, { start: 0, end: der.length })[0], 1);
+  const [algorithm] = elements(der, { start: tbs?.end, end: der.length }, 1);
+  const [oid, parameters] = elements(der, algorithm, 2);
+  const name = hex(der, oid);
+  if (name !== RSA_PSS) return DIGESTS[name];
+  // RSASSA-PSS-params ::= SEQUENCE { [0] hashAlgorithm DEFAULT sha1, … }
+  const [hash] = elements(der, parameters, 1);
+  if (der[hash?.tag] !== 0xa0) return 'sha256';
+  return DIGESTS[hex(der, elements(der, elements(der, hash, 1)[0], 1)[0])];
+}
+
+/** @returns {string} content of an element in hex */
+function hex(der, element) {
+  return element === undefined ? '' : der.toString('hex', element.start, element.end);
+}
+
+/**
+ * Reads the DER elements inside another one.
+ * @param {Buffer} der untrusted
+ * @param {{start: number, end: number}|undefined} within
+ * @param {number} [most=1] how many
+ * @returns {{tag: number, start: number, end: number}[]} offsets of tag, content and the content's end; what
+ *   does not fit is left out
+ */
+function elements(der, within, most = 1) {
+  const found = [];
+  for (let at = within?.start ?? 0; at + 2 <= (within?.end ?? 0) && found.length < most;) {
+    const tag = at;
+    let length = der[at + 1];
+    at += 2;
+    if (length & 0x80) {
+      const bytes = length & 0x7f;
+      if (bytes < 1 || bytes > 4 || at + bytes > within.end) break;
+      length = der.readUIntBE(at, bytes);
+      at += bytes;
+    }
+    if (at + length > within.end) break;
+    found.push({ tag, start: at, end: at + length });
+    at += length;
+  }
+  return found;
+}
+
+module.exports = { tlsOptions, endPoint, signatureDigest };

@@ -1,0 +1,268 @@
+'use strict';
+
+const { Buffer } = require('#platform');
+const { Transform } = require('#platform').stream;
+const { checkNames } = require('../query/options');
+
+const OPTIONS = new Set(['format', 'types']);
+
+/** Rows are gathered to pieces of about this many bytes. */
+const PIECE = 65536;
+
+const SIGNATURE = Buffer.from('PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0', 'latin1');
+const TRAILER = Buffer.from([0xff, 0xff]);
+
+/** PostgreSQL counts from here, in milliseconds of Unix time. */
+const EPOCH = Date.UTC(2000, 0, 1);
+const DAY = 86400000;
+
+const ESCAPES = { '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t' };
+
+/** What a value is called in an error. */
+function kindOf(value) {
+  if (value === null || typeof value !== 'object') return typeof value;
+  return (value.constructor && value.constructor.name) || 'object';
+}
+
+/** @throws {TypeError} for what is no number, bigint or numeral, or a Date where it must be one */
+function expect(condition, type, value) {
+  if (!condition) throw new TypeError(`a ${kindOf(value)} cannot be sent as ${type}`);
+}
+
+/** An encoder of integers: bytes, and what writes them. */
+function integer(type, size, low, high, write) {
+  return (writer, value) => {
+    expect(typeof value === 'number' ? Number.isInteger(value) : typeof value === 'bigint', type, value);
+    if (value < low || value > high) throw new RangeError(`${value} is out of range for ${type}`);
+    const at = writer.value(size);
+    write.call(writer.buffer, size === 8 ? BigInt(value) : Number(value), at);
+  };
+}
+
+function float(type, size, write) {
+  return (writer, value) => {
+    expect(typeof value === 'number' || typeof value === 'bigint', type, value);
+    const at = writer.value(size);
+    write.call(writer.buffer, Number(value), at);
+  };
+}
+
+/** An encoder of points in time. */
+function time(type, unit, size) {
+  return (writer, value) => {
+    expect(value instanceof Date && !Number.isNaN(value.getTime()), type, value);
+    const count = value.getTime() - EPOCH;
+    const at = writer.value(size);
+    if (size === 4) writer.buffer.writeInt32BE(Math.floor(count / DAY), at);
+    else writer.buffer.writeBigInt64BE(BigInt(count) * unit, at);
+  };
+}
+
+/** An encoder of what is text, behind some bytes. */
+function text(type, prefix) {
+  return (writer, value) => {
+    expect(typeof value === 'string', type, value);
+    writer.text(value, prefix);
+  };
+}
+
+function bool(writer, value) {
+  expect(typeof value === 'boolean', 'bool', value);
+  const at = writer.value(1);
+  writer.buffer[at] = value ? 1 : 0;
+}
+
+function uuid(writer, value) {
+  const digits = typeof value === 'string' ? value.replace(/-/g, '') : '';
+  expect(/^[0-9a-f]{32}$/i.test(digits), 'uuid', value);
+  const at = writer.value(16);
+  writer.buffer.write(digits, at, 'hex');
+}
+
+function bytea(writer, value) { expect(false, 'bytea', value); } // bytes are taken for every type
+
+/** What a type is not needed for. */
+function untyped(writer, value) {
+  if (typeof value === 'string') return writer.text(value);
+  if (typeof value === 'boolean') return bool(writer, value);
+  throw new TypeError(`a ${kindOf(value)} needs the type of its column`);
+}
+
+const { writeInt16BE, writeInt32BE, writeUInt32BE, writeBigInt64BE, writeFloatBE, writeDoubleBE } = Buffer.prototype;
+
+/** By type: OID and encoder. https://www.postgresql.org/docs/current/datatype.html */
+const TYPES = {
+  bool: [16, bool],
+  bytea: [17, bytea],
+  name: [19, text('name')],
+  int8: [20, integer('int8', 8, -(2n ** 63n), 2n ** 63n - 1n, writeBigInt64BE)],
+  int2: [21, integer('int2', 2, -32768, 32767, writeInt16BE)],
+  int4: [23, integer('int4', 4, -2147483648, 2147483647, writeInt32BE)],
+  text: [25, text('text')],
+  oid: [26, integer('oid', 4, 0, 4294967295, writeUInt32BE)],
+  json: [114, text('json')],
+  xml: [142, text('xml')],
+  float4: [700, float('float4', 4, writeFloatBE)],
+  float8: [701, float('float8', 8, writeDoubleBE)],
+  bpchar: [1042, text('bpchar')],
+  varchar: [1043, text('varchar')],
+  date: [1082, time('date', 0n, 4)],
+  timestamp: [1114, time('timestamp', 1000n, 8)],
+  timestamptz: [1184, time('timestamptz', 1000n, 8)],
+  uuid: [2950, uuid],
+  jsonb: [3802, text('jsonb', 1)]
+};
+const BY_OID = new Map(Object.values(TYPES));
+
+/** Fields of the binary format, in one growing buffer. */
+class FieldWriter {
+  constructor() { this.take(); }
+
+  /** @returns {Buffer} what was written; the memory is the caller's */
+  take() {
+    const { buffer, length } = this;
+    this.buffer = Buffer.allocUnsafeSlow(PIECE + PIECE / 4);
+    this.length = 0;
+    return buffer && buffer.subarray(0, length);
+  }
+
+  reserve(bytes) {
+    if (this.length + bytes <= this.buffer.length) return;
+    const larger = Buffer.allocUnsafeSlow(Math.max(2 * this.buffer.length, this.length + bytes));
+    this.buffer.copy(larger, 0, 0, this.length);
+    this.buffer = larger;
+  }
+
+  int16(value) {
+    this.reserve(2);
+    this.length = this.buffer.writeInt16BE(value, this.length);
+  }
+
+  /** Begins a field of so many bytes. @returns {number} where they go */
+  value(size) {
+    this.reserve(4 + size);
+    const at = this.buffer.writeInt32BE(size, this.length);
+    this.length = at + Math.max(size, 0);
+    return at;
+  }
+
+  bytes(value) {
+    const at = this.value(value.length);
+    this.buffer.set(value, at);
+  }
+
+  /** A string, behind a byte of version where there is one. */
+  text(value, version) {
+    const length = Buffer.byteLength(value);
+    let at = this.value(version === undefined ? length : length + 1);
+    if (version !== undefined) this.buffer[at++] = version;
+    this.buffer.write(value, at);
+  }
+}
+
+/** A point in time as the server reads it, whose years are before Christ from 0 on, and have no sign after 9999. */
+function timeText(value) {
+  const year = value.getUTCFullYear();
+  const text = String(year > 0 ? year : 1 - year).padStart(4, '0') + value.toISOString().slice(-20);
+  return year > 0 ? text : `${text} BC`;
+}
+
+/** A value in the text format. */
+function textOf(value) {
+  switch (typeof value) {
+    case 'string':
+      if (value.includes('\0')) throw new TypeError('a string with a null byte, which PostgreSQL cannot take');
+      return /[\\\n\r\t]/.test(value) ? value.replace(/[\\\n\r\t]/g, character => ESCAPES[character]) : value;
+    case 'number': case 'bigint': return String(value);
+    case 'boolean': return value ? 't' : 'f';
+    case 'undefined': return '\\N';
+  }
+  if (value === null) return '\\N';
+  if (value instanceof Uint8Array) {
+    return `\\\\x${Buffer.from(value.buffer, value.byteOffset, value.length).toString('hex')}`;
+  }
+  if (value instanceof Date && !Number.isNaN(value.getTime())) return timeText(value);
+  throw new TypeError(`a ${kindOf(value)} cannot be sent`);
+}
+
+/**
+ * Makes the bytes that COPY … FROM STDIN takes from rows: arrays of values, or rows of a result. Values are
+ * strings, numbers, bigints, booleans, Dates, Uint8Arrays (bytea; in the binary format the bytes of any type), and
+ * null or undefined for NULL.
+ * https://www.postgresql.org/docs/current/sql-copy.html
+ */
+class CopyWriter extends Transform {
+  /**
+   * @param {object} [options]
+   * @param {string} [options.format='text'] 'text' or 'binary', the same as in the COPY
+   * @param {Array<string|number>} [options.types] of the columns, by name or OID, for the binary format: without
+   *   them only strings (for columns of text), booleans and bytes can be sent
+   * @throws {TypeError}
+   */
+  constructor(options = {}) {
+    super({ writableObjectMode: true });
+    checkNames(options, OPTIONS);
+    const { format = 'text', types } = options;
+    if (format !== 'text' && format !== 'binary') throw new TypeError("format must be 'text' or 'binary'");
+    if (types !== undefined && !Array.isArray(types)) throw new TypeError('types must be an array');
+    this._encoders = types && types.map(type => {
+      const encoder = typeof type === 'number' ? BY_OID.get(type) : Object.hasOwn(TYPES, type) && TYPES[type][1];
+      if (!encoder) throw new TypeError(`type ${type} cannot be encoded; send Buffers, or use the text format`);
+      return encoder;
+    });
+    /** Rows so far. */
+    this.rowCount = 0;
+    this._text = '';
+    this._fields = undefined;
+    if (format === 'text') return;
+    this._fields = new FieldWriter();
+    this.push(SIGNATURE);
+  }
+
+  _transform(row, encoding, callback) {
+    let column = 0;
+    try {
+      const values = Array.isArray(row) ? row : row && typeof row.toArray === 'function' ? row.toArray() : undefined;
+      if (values === undefined) throw new TypeError(`a row must be an array, not a ${kindOf(row)}`);
+      if (this._encoders !== undefined && this._encoders.length !== values.length) {
+        throw new RangeError(`${values.length} values for ${this._encoders.length} types`);
+      }
+      if (this._fields !== undefined) this._fields.int16(values.length);
+      for (; column < values.length; column++) {
+        if (this._fields !== undefined) this._field(values[column], column);
+        else this._text += column === 0 ? textOf(values[0]) : `\t${textOf(values[column])}`;
+      }
+    } catch (error) {
+      error.message = `row ${this.rowCount}, column ${column}: ${error.message}`;
+      return callback(error);
+    }
+    this.rowCount++;
+    if (this._fields === undefined) {
+      this._text += '\n';
+      if (this._text.length >= PIECE) this._pass();
+    } else if (this._fields.length >= PIECE) this._pass();
+    callback();
+  }
+
+  _field(value, column) {
+    if (value === null || value === undefined) this._fields.value(-1);
+    else if (value instanceof Uint8Array) this._fields.bytes(value);
+    else (this._encoders === undefined ? untyped : this._encoders[column])(this._fields, value);
+  }
+
+  _pass() {
+    if (this._fields !== undefined) return void this.push(this._fields.take());
+    this.push(Buffer.from(this._text));
+    this._text = '';
+  }
+
+  _flush(callback) {
+    if (this._fields !== undefined) {
+      this._pass();
+      this.push(TRAILER);
+    } else if (this._text !== '') this._pass();
+    callback();
+  }
+}
+
+module.exports = { CopyWriter };

@@ -1,0 +1,191 @@
+'use strict';
+
+const { Buffer } = require('#platform');
+const { protocolError } = require('../protocol/errors');
+const { readTime } = require('./wal');
+
+/** Reads one message, and nothing past its end. */
+class MessageReader {
+  constructor(buf) {
+    this.buf = buf;
+    this.off = 0;
+  }
+
+  /** @returns {number} where so many bytes are, which have been taken */
+  take(bytes) {
+    const at = this.off;
+    if (bytes < 0 || at + bytes > this.buf.length) throw protocolError('a message of pgoutput is cut short');
+    this.off = at + bytes;
+    return at;
+  }
+
+  byte() { return this.buf[this.take(1)]; }
+  char() { return String.fromCharCode(this.byte()); }
+  int16() { return this.buf.readInt16BE(this.take(2)); }
+  int32() { return this.buf.readInt32BE(this.take(4)); }
+  uint32() { return this.buf.readUInt32BE(this.take(4)); }
+  lsn() { return this.buf.readBigUInt64BE(this.take(8)); }
+  time() { return readTime(this.buf, this.take(8)); }
+
+  string() {
+    const end = this.buf.indexOf(0, this.off);
+    if (end < 0) throw protocolError('a message of pgoutput has an unterminated string');
+    const text = this.buf.toString('utf8', this.off, end);
+    this.off = end + 1;
+    return text;
+  }
+
+  bytes() {
+    const length = this.int32();
+    const at = this.take(length);
+    return this.buf.subarray(at, at + length);
+  }
+
+  list(count, read) {
+    if (count < 0) throw protocolError('a message of pgoutput has a negative count');
+    return Array.from({ length: count }, read);
+  }
+}
+
+/** The values of a row by the columns' names; of those that are unchanged and stored apart, nothing. */
+function readTuple(message, relation, keyOnly = false) {
+  const count = message.int16();
+  if (count !== relation.columns.length) throw protocolError('a row of pgoutput does not fit its relation');
+  const row = {};
+  for (const { name, key } of relation.columns) {
+    const kind = message.char();
+    let value = null;
+    if (kind === 't') value = message.bytes().toString();
+    else if (kind === 'b') value = Buffer.from(message.bytes());
+    else if (kind === 'u') continue;
+    else if (kind !== 'n') throw protocolError(`a row of pgoutput has a value of kind ${kind}`);
+    if (keyOnly && !key) continue;
+    if (name !== '__proto__') row[name] = value;
+    else Object.defineProperty(row, name, { value, writable: true, enumerable: true, configurable: true });
+  }
+  return row;
+}
+
+/** Reads what was there before, where the message has it: the whole row or its key alone. */
+function readOld(message, relation, change) {
+  const kind = message.char();
+  if (kind === 'O') change.old = readTuple(message, relation);
+  else if (kind === 'K') change.key = readTuple(message, relation, true);
+  else return kind;
+  return undefined;
+}
+
+function expectNew(kind) {
+  if (kind !== 'N') throw protocolError(`a change of pgoutput has a row of kind ${kind}`);
+}
+
+const IDENTITIES = { d: 'default', n: 'nothing', f: 'full', i: 'index' };
+
+/** How each message is read: `(message, decoder)` gives what is in it. */
+const MESSAGES = {
+  B: m => ({ type: 'begin', commitLsn: m.lsn(), time: m.time(), xid: m.uint32() }),
+  C: m => ({ type: 'commit', flags: m.byte(), commitLsn: m.lsn(), endLsn: m.lsn(), time: m.time() }),
+  O: m => ({ type: 'origin', lsn: m.lsn(), name: m.string() }),
+  Y: (m, decoder) => ({ type: 'type', ...decoder.xid(m), oid: m.uint32(), schema: m.string(), name: m.string() }),
+  M: (m, decoder) => ({
+    type: 'message', ...decoder.xid(m), transactional: (m.byte() & 1) === 1, lsn: m.lsn(), prefix: m.string(),
+    content: Buffer.from(m.bytes())
+  }),
+  R(m, decoder) {
+    const relation = {
+      type: 'relation', ...decoder.xid(m), oid: m.uint32(), schema: m.string(), name: m.string(),
+      identity: IDENTITIES[m.char()]
+    };
+    // pg_catalog is left out.
+    if (relation.schema === '') relation.schema = 'pg_catalog';
+    relation.columns = m.list(m.int16(), () => {
+      return { key: (m.byte() & 1) === 1, name: m.string(), typeOid: m.uint32(), typeModifier: m.int32() };
+    });
+    decoder.relations.set(relation.oid, relation);
+    return relation;
+  },
+  I(m, decoder) {
+    const change = { type: 'insert', ...decoder.xid(m), relation: decoder.relation(m.uint32()) };
+    expectNew(m.char());
+    change.new = readTuple(m, change.relation);
+    return change;
+  },
+  U(m, decoder) {
+    const change = { type: 'update', ...decoder.xid(m), relation: decoder.relation(m.uint32()) };
+    expectNew(readOld(m, change.relation, change) || m.char());
+    change.new = readTuple(m, change.relation);
+    return change;
+  },
+  D(m, decoder) {
+    const change = { type: 'delete', ...decoder.xid(m), relation: decoder.relation(m.uint32()) };
+    const kind = readOld(m, change.relation, change);
+    if (kind !== undefined) throw protocolError(`a change of pgoutput has a row of kind ${kind}`);
+    return change;
+  },
+  T(m, decoder) {
+    const change = { type: 'truncate', ...decoder.xid(m) };
+    const count = m.int32();
+    const options = m.byte();
+    change.cascade = (options & 1) === 1;
+    change.restartIdentity = (options & 2) === 2;
+    change.relations = m.list(Math.min(count, m.buf.length), () => decoder.relation(m.uint32()));
+    return change;
+  },
+  S(m, decoder) {
+    decoder.streaming = true;
+    return { type: 'streamStart', xid: m.uint32(), first: m.byte() === 1 };
+  },
+  E(m, decoder) {
+    decoder.streaming = false;
+    return { type: 'streamStop' };
+  },
+  c: m => ({
+    type: 'streamCommit', xid: m.uint32(), flags: m.byte(), commitLsn: m.lsn(), endLsn: m.lsn(), time: m.time()
+  }),
+  A: m => ({ type: 'streamAbort', xid: m.uint32(), subxid: m.uint32() })
+};
+
+/**
+ * Decodes what the output plugin pgoutput makes of the log: the changes of the tables of a publication, in the
+ * order of the commits. Protocol versions 1 and 2, without two-phase commits.
+ * https://www.postgresql.org/docs/current/protocol-logicalrep-message-formats.html
+ */
+class PgOutput {
+  constructor() {
+    /** @type {Map<number, object>} the tables described so far, by OID */
+    this.relations = new Map();
+    /** Whether the messages belong to a transaction that is not committed yet (protocol version 2). */
+    this.streaming = false;
+  }
+
+  /** The transaction's id, which only messages of a streamed transaction have. */
+  xid(message) { return this.streaming ? { xid: message.uint32() } : undefined; }
+
+  relation(oid) {
+    const relation = this.relations.get(oid);
+    if (relation === undefined) throw protocolError(`pgoutput did not describe the relation ${oid}`);
+    return relation;
+  }
+
+  /**
+   * Decodes one message.
+   * @param {Buffer} data of XLogData
+   * @returns {object} with `type`: begin `{ commitLsn, time, xid }`, relation `{ oid, schema, name, identity,
+   *   columns }`, insert `{ relation, new }`, update `{ relation, old | key, new }`, delete `{ relation, old | key }`,
+   *   truncate `{ relations, cascade, restartIdentity }`, commit `{ commitLsn, endLsn, time }`, message
+   *   `{ transactional, lsn, prefix, content }`, origin, type, streamStart, streamStop, streamCommit, streamAbort.
+   *   Rows are objects of strings, Buffers (where the option `binary` is on) and null by column; a large value
+   *   that an update did not change is left out
+   * @throws {ConnectionError} 08P01 for a message that is malformed or unknown
+   */
+  decode(data) {
+    const message = new MessageReader(data);
+    const type = message.char();
+    if (!Object.hasOwn(MESSAGES, type)) throw protocolError(`a message of pgoutput of unknown type ${type}`);
+    const change = MESSAGES[type](message, this);
+    if (message.off !== data.length) throw protocolError(`a message of pgoutput of type ${type} is too long`);
+    return change;
+  }
+}
+
+module.exports = { PgOutput };

@@ -1,0 +1,57 @@
+'use strict';
+
+const { UsageError } = require('../../protocol/errors');
+const { Buffer } = require('./buffer');
+const crypto = require('./crypto');
+const events = require('./events');
+const { isIP, BlockList } = require('./address');
+
+/*
+ * What lib/ uses of Node.js, as far as a browser has the means for it. What it cannot do says so when it is
+ * asked for: TCP and TLS of our own, files, Node's streams.
+ */
+
+/** @returns {Function} a function, or a class, that says that there is no such thing here */
+const lacking = what => function () {
+  throw new UsageError(`there ${what} on this platform`, '0A000');
+};
+const noTcp = lacking('is no TCP, but WebSockets (the option websocket),');
+const noFile = lacking('are no files');
+const noStream = lacking("are no streams of Node.js, which this needs,");
+
+/** The asynchronous context cannot be followed: a deadlock of the caller's own is not noticed. */
+class AsyncLocalStorage {
+  getStore() {}
+  run(store, work) { return work(); }
+  enterWith() {}
+  disable() {}
+}
+
+module.exports = {
+  Buffer,
+  crypto,
+  events,
+  process: {
+    env: {},
+    platform: 'browser',
+    versions: {},
+    nextTick: work => queueMicrotask(work),
+    emitWarning: message => console.warn(message)
+  },
+  setImmediate: work => setTimeout(work),
+  clearImmediate: timer => clearTimeout(timer),
+  async_hooks: { AsyncLocalStorage },
+  diagnostics_channel: {}, // nobody to tell of queries
+  util: { promisify: asynchronous => asynchronous }, // of crypto.pbkdf2, which gives a promise here
+  net: { connect: noTcp, isIP, isIPv6: address => isIP(address) === 6, BlockList },
+  dns: { lookup: noTcp },
+  tls: { connect: noTcp, createSecureContext: noTcp },
+  fs: { existsSync: () => false, statSync: noFile, readFileSync: noFile },
+  os: { homedir: () => '', userInfo: lacking('are no users') },
+  path: { join: (...parts) => parts.join('/'), resolve: file => file },
+  stream: {
+    Duplex: noStream, Readable: noStream, Transform: noStream, Writable: noStream, finished: noStream, pipeline: noStream
+  },
+  http: { ServerResponse: noStream },
+  zlib: { constants: {} }
+};

@@ -1,0 +1,216 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { startServer } = require('pg-test-fixtures');
+const { fetchResults, hex } = require('./query');
+const { STRINGS, NUMBERS, OTHERS, RECORDS, random } = require('./values');
+
+const literal = text => `'${text.replaceAll('\'', '\'\'')}'`;
+const selectOf = (type, values) => `SELECT x::${type} FROM unnest(ARRAY[${
+  values.map(literal)}]::text[]) WITH ORDINALITY AS _(x, i) ORDER BY i`;
+
+describe('client-parser, decoders', () => {
+  let parser;
+  let decoder;
+  let server;
+
+  before(async () => {
+    parser = await import('../../client-parser/index.js');
+    ({ decoder } = await import('../../client-parser/types.js'));
+    server = await startServer({ auth: 'trust' });
+  });
+  after(() => server?.stop());
+
+  /** The first column of each query's rows. */
+  async function fetchColumns(texts, format, decode) {
+    const columns = [];
+    for (const bytes of await fetchResults(server, texts, format)) {
+      const values = [];
+      for await (const row of parser.rows(bytes, { decode })) values.push(row[0]);
+      columns.push(values);
+    }
+    return columns;
+  }
+
+  for (const format of [0, 1]) {
+    const name = format ? 'binary' : 'text';
+
+    it(`give from ${name} the server's own text for types that have no equal in JavaScript`, async () => {
+      const selects = Object.entries(STRINGS).map(([type, values]) => selectOf(type, values));
+      const texts = await fetchColumns(selects, 0, false);
+      const columns = await fetchColumns(selects, format, true);
+      Object.entries(STRINGS).forEach(([type, values], i) => {
+        assert.equal(texts[i].length, values.length, type);
+        assert.deepEqual(columns[i], texts[i], type);
+      });
+    });
+
+    it(`give from ${name} the number that the server's text is`, async () => {
+      const selects = Object.entries(NUMBERS).map(([type, [, values]]) => selectOf(type, values));
+      const texts = await fetchColumns(selects, 0, false);
+      const columns = await fetchColumns(selects, format, true);
+      Object.entries(NUMBERS).forEach(([type, [make, values]], i) => {
+        assert.equal(columns[i].length, values.length, type);
+        columns[i].forEach((value, j) => {
+          assert.ok(Object.is(value, make(texts[i][j])), `${type}: ${value} for ${texts[i][j]}`);
+        });
+      });
+    });
+
+    it(`give from ${name} booleans, bytes, JSON and arrays of any depth`, async () => {
+      const table = Object.entries(OTHERS);
+      const selects = table.map(([type, pairs]) => selectOf(type, pairs.map(([text]) => text)));
+      const columns = await fetchColumns(selects, format, true);
+      table.forEach(([type, pairs], i) => assert.deepEqual(columns[i], pairs.map(pair => pair[1]), type));
+    });
+
+    it(`give from ${name} records as the server's text`, async () => {
+      const selects = RECORDS.map(text => `SELECT ${text}`);
+      assert.deepEqual(await fetchColumns(selects, format, true), await fetchColumns(selects, 0, false));
+    });
+
+    it(`give from ${name} Dates when asked to`, async () => {
+      const decode = { ...parser.decoders, ...parser.dates };
+      const columns = await fetchColumns([
+        `SELECT unnest('{2024-02-29,1969-12-31,0001-01-01,"0001-12-31 BC",5874897-12-31}'::date[])`,
+        `SELECT unnest('{2024-02-29 12:34:56.789999,1969-12-31 23:59:59.9999}'::timestamp[])`,
+        `SELECT unnest('{infinity,-infinity}'::timestamp[])`,
+        `SELECT unnest('{2024-02-29 12:34:56.789-03:30,"0044-03-15 12:00:00+00 BC"}'::timestamptz[])`,
+        `SELECT '{2024-02-29 00:00:00+00,NULL}'::timestamptz[]`
+      ], format, decode);
+      const show = value => value instanceof Date && value >= -Infinity ? value.toISOString() : Number(value);
+      assert.deepEqual(columns.slice(0, 4).map(values => values.map(show)), [
+        ['2024-02-29T00:00:00.000Z', '1969-12-31T00:00:00.000Z', '0001-01-01T00:00:00.000Z',
+          '0000-12-31T00:00:00.000Z', NaN],
+        ['2024-02-29T12:34:56.789Z', '1969-12-31T23:59:59.999Z'],
+        [Infinity, -Infinity],
+        ['2024-02-29T16:04:56.789Z', '-000043-03-15T12:00:00.000Z']
+      ]);
+      assert.deepEqual(columns[4], [[new Date('2024-02-29T00:00:00Z'), null]]);
+    });
+  }
+
+  const decodeText = (decoder, text) => {
+    const bytes = Buffer.from(text);
+    return decoder(bytes, 0, bytes.length);
+  };
+
+  it('read a timestamp of any time zone into a Date', () => {
+    const [decode] = parser.dates[1184];
+    assert.deepEqual(decodeText(decode, '1880-01-01 00:53:28+00:53:28'), new Date('1880-01-01T00:00:00Z'));
+    assert.deepEqual(decodeText(decode, '2024-01-01 00:00:00-00:30'), new Date('2024-01-01T00:30:00Z'));
+    for (const other of ['Mon Jan 01 00:00:00 2024 CET', '29-02-2024', '29.02.2024', '02/29/2024']) {
+      assert.ok(isNaN(decodeText(decode, other)), other);
+    }
+  });
+
+  it('read bytea of the escape format too', () => {
+    const value = decodeText(parser.decoders[17][0], 'a\\\\\\000\\377b');
+    assert.deepEqual(value, Uint8Array.of(97, 92, 0, 255, 98));
+  });
+
+  it('read int8 of the least value an interval can have', () => {
+    const bytes = hex('80 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00');
+    assert.equal(parser.decoders[1186][1](bytes, 0, 16), '-2562047788:00:54.775808');
+  });
+
+  it('leave a record whose fields are of unknown types as bytes', () => {
+    const bytes = hex('00000001 0000ffff 00000001 61');
+    assert.deepEqual(parser.decoders[2249][1](bytes, 0, bytes.length), bytes);
+  });
+
+  it('are found by type and format', () => {
+    assert.equal(decoder(23, 0), parser.decoders[23][0]);
+    assert.equal(decoder(23, 1), parser.decoders[23][1]);
+    assert.equal(decoder(600, 1), undefined);
+  });
+
+  it('make arrays of any other type', () => {
+    const length = (bytes, start, end) => end - start;
+    const [text, binary] = parser.arrayOf([length, (bytes, start) => bytes[start]]);
+    assert.deepEqual(decodeText(text, '{abc,"d\\"e",{NULL}}'), [3, 3, [null]]);
+    const bytes = hex('00000001 00000001 0000ffff 00000002 00000001 00000001 2a ffffffff');
+    assert.deepEqual(binary(bytes, 0, bytes.length), [42, null]);
+  });
+
+  describe('given bytes that their type does not allow', () => {
+    /** What a decoder does with bytes that lie between others. */
+    function outcome(decode, value, around) {
+      const bytes = Buffer.alloc(value.length + 128, around);
+      bytes.set(value, 64);
+      try {
+        const result = decode(bytes, 64, 64 + value.length);
+        return result instanceof Uint8Array ? Buffer.from(result).toString('hex') : result;
+      } catch (error) {
+        return `${error.name}: ${error.message}`;
+      }
+    }
+
+    for (const [format, name] of ['text', 'binary'].entries()) {
+      it(`see nothing outside of them (${name})`, async function () {
+        const next = random(format + 1);
+        const values = Object.entries(STRINGS);
+        for (const [type, [, numbers]] of Object.entries(NUMBERS)) values.push([type, numbers]);
+        for (const [type, pairs] of Object.entries(OTHERS)) values.push([type, pairs.map(pair => pair[0])]);
+        const selects = values.map(([type, all]) => selectOf(type, all.slice(0, 12)));
+        selects.push(...RECORDS.map(text => `SELECT ${text}`));
+        for (const bytes of await fetchResults(server, selects, format)) {
+          const result = parser.rows(bytes);
+          for await (const row of result) {
+            const { typeOid } = result.columns[0];
+            const value = Buffer.from(row.rowBuffer.subarray(11));
+            const changed = [Buffer.concat([value, Buffer.of(next() * 256)])];
+            for (let i = 0; i < Math.min(value.length, 60); i++) {
+              const copy = Buffer.from(value);
+              copy[Math.floor(next() * copy.length)] = next() * 256;
+              changed.push(value.subarray(0, i), copy);
+            }
+            for (const bad of changed) {
+              const seen = outcome(decoder(typeOid, format), bad, 0);
+              for (const around of [0x31, 0x7d, 0xff]) {
+                assert.deepEqual(outcome(decoder(typeOid, format), bad, around), seen, bad.toString('hex'));
+              }
+            }
+          }
+        }
+      });
+    }
+
+    it('throw a ProtocolError for a wrong length', () => {
+      for (const typeOid of [16, 18, 20, 21, 23, 26, 700, 701, 869, 829, 1082, 1083, 1114, 1184, 1186, 1266,
+        1700, 2950, 3802, 1007, 3904, 4451, 2249]) {
+        const decode = parser.decoders[typeOid][1];
+        assert.throws(() => decode(Buffer.alloc(100), 10, 13), { name: 'ProtocolError', code: '08P01' });
+      }
+    });
+
+    it('make no array larger than the bytes can hold', () => {
+      const lengths = ['7fffffff', '00000000', 'ffffffff', '00000002'];
+      for (const length of lengths) {
+        const dimension = `${length} 00000001`;
+        const bytes = hex(`00000002 00000000 00000017 ${dimension} ${dimension} 00000004 00000001`);
+        assert.throws(() => parser.decoders[1007][1](bytes, 0, bytes.length), { code: '08P01' });
+      }
+      const deep = hex('00000007 00000000 00000017');
+      assert.throws(() => parser.decoders[1007][1](deep, 0, deep.length), { code: '08P01' });
+      assert.throws(() => decodeText(parser.decoders[1007][0], '{'.repeat(100000)), { code: '08P01' });
+    });
+
+    it('throw for text that is no array', () => {
+      const texts = ['', '1', '{', '{1', '{1,', '{1,}', '{,1}', '{"a', '{"a\\', '{1}2', '{1}}', '[1:2',
+        '{{1}', '{"1"2}'];
+      for (const text of texts) {
+        assert.throws(() => decodeText(parser.decoders[1009][0], text), { code: '08P01' }, text);
+      }
+    });
+
+    it('throw for text that is no number or no bytes', () => {
+      for (const text of ['', '-', '1.5', 'x', '1234567890123456']) {
+        assert.throws(() => decodeText(parser.decoders[23][0], text), { code: '08P01' }, text);
+      }
+      for (const text of ['\\x1', '\\xzz', '\\x:0', '\\', '\\1', '\\12', '\\xG0']) {
+        assert.throws(() => decodeText(parser.decoders[17][0], text), { code: '08P01' }, text);
+      }
+    });
+  });
+});

@@ -1,0 +1,208 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const dns = require('node:dns');
+const fs = require('node:fs');
+const net = require('node:net');
+const os = require('node:os');
+const path = require('node:path');
+const { Duplex, duplexPair } = require('node:stream');
+const { startServer } = require('pg-test-fixtures');
+const { open, failure, SAY, FakeServer, withFake } = require('../connecting');
+
+const TLS = [
+  { sslmode: 'disable' },
+  { sslmode: 'require' },
+  { sslmode: 'require', sslnegotiation: 'direct' }
+];
+
+describe('Opening a connection', () => {
+  let server;
+  let directory;
+  before(async () => {
+    server = await startServer({ tls: true });
+    directory = fs.mkdtempSync(path.join(os.tmpdir(), 'dial-'));
+  });
+  after(async () => {
+    fs.rmSync(directory, { recursive: true, force: true });
+    await server?.stop();
+  });
+
+  const base = more => ({ ...server.config, connect_timeout: 20, ...more });
+
+  it('waits its turn at a Unix socket whose backlog is full', async function () {
+    if (process.platform !== 'linux') this.skip();
+    const fake = new FakeServer(async conversation => {
+      await conversation.first();
+      conversation.say(SAY.ok, SAY.ready);
+      await conversation.read();
+      conversation.socket.end();
+    });
+    const socket = path.join(directory, '.s.PGSQL.5432');
+    await fake.listen({ path: socket, backlog: 1 });
+    const config = { host: directory, port: 5432, user: 'u', connect_timeout: 20 };
+    try {
+      // All at once: node accepts none before this turn of the event loop is over.
+      const sessions = await Promise.all(Array.from({ length: 20 }, () => open(config)));
+      await Promise.all(sessions.map(session => session.end()));
+    } finally {
+      fake.stop();
+    }
+  });
+
+  it('goes on without TLS where the server has none with sslmode prefer, and not with require', async () => {
+    const script = async conversation => {
+      await conversation.first();
+      conversation.say('N');
+      await conversation.first();
+      conversation.say(SAY.ok, SAY.ready);
+      await conversation.read();
+      conversation.socket.end();
+    };
+    await withFake(script, async fake => {
+      const session = await open({ ...fake.config, sslmode: 'prefer' });
+      assert.equal(session.encrypted, false);
+      await session.end();
+      assert.equal(fake.conversations.length, 1);
+      const error = await failure({ ...fake.config, sslmode: 'require' });
+      assert.match(error.message, /asking for TLS: the server does not support TLS/);
+    });
+  });
+
+  describe("the caller's own socket", () => {
+    const tcp = () => net.connect({ host: server.host, port: server.port });
+
+    it('may be a stream, connected or connecting, or a function that gives one sooner or later', async () => {
+      const connected = tcp();
+      await new Promise(done => {
+        connected.once('connect', done);
+      });
+      for (const socket of [connected, tcp(), tcp, async () => tcp()]) {
+        const session = await open(base({ socket }));
+        assert.deepEqual(await session.ask('SELECT 1'), ['1']);
+        await session.end();
+      }
+    });
+
+    it('may be a Duplex of any making, also with TLS on it', async () => {
+      for (const tls of TLS.filter(({ sslnegotiation }) => !sslnegotiation || server.version >= 17)) {
+        const raw = tcp();
+        const socket = Duplex.from({ readable: raw, writable: raw });
+        const session = await open(base({ socket, ...tls }));
+        assert.equal(session.encrypted, tls.sslmode === 'require');
+        assert.deepEqual(await session.ask("SELECT repeat('x', 100000)"), ['x'.repeat(100000)]);
+        await session.end();
+      }
+    });
+
+    it('that says nothing is ended by connect_timeout and destroyed', async function () {
+      if (!duplexPair) this.skip();
+      for (const tls of TLS) {
+        const [ours] = duplexPair();
+        const error = await failure(base({ socket: ours, connect_timeout: 0.2, ...tls }));
+        assert.match(error.message, /connect_timeout/);
+        assert.equal(ours.destroyed, true);
+      }
+    });
+
+    it('whose function fails, gives no stream, or never answers rejects', async () => {
+      for (const [socket, message] of [
+        [
+          () => {
+            throw new Error('no tunnel');
+          },
+          /connecting: no tunnel/
+        ],
+        [
+          async () => {
+            throw new Error('no tunnel');
+          },
+          /connecting: no tunnel/
+        ],
+        [() => 'a string', /gave no Duplex stream/],
+        [() => undefined, /gave no Duplex stream/],
+        [() => tcp().destroy(), /closed already/],
+        [() => new Promise(() => {}), /connect_timeout/]
+      ]) {
+        const error = await failure(base({ socket, connect_timeout: 0.5 }));
+        assert.equal(error.name, 'ConnectionError');
+        assert.match(error.message, message);
+      }
+    });
+
+    it('that comes too late is closed', async () => {
+      let give;
+      const socket = () =>
+        new Promise(resolve => {
+          give = resolve;
+        });
+      await failure(base({ socket, connect_timeout: 0.1 }));
+      const late = tcp();
+      const closed = new Promise(done => {
+        late.once('close', done);
+      });
+      give(late);
+      await closed;
+    });
+  });
+
+  describe('an AbortSignal', () => {
+    it('ends connecting at every step, and leaves nothing open', async () => {
+      const reason = new Error('changed my mind');
+      const steps = [
+        async () => {},
+        async conversation => {
+          await conversation.first();
+        },
+        async conversation => {
+          await conversation.first();
+          conversation.say(SAY.sasl('SCRAM-SHA-256'));
+          await conversation.read();
+        },
+        async conversation => {
+          await conversation.first();
+          conversation.say(SAY.ok, SAY.key);
+        }
+      ];
+      for (const step of steps) {
+        const controller = new AbortController();
+        await withFake(
+          async conversation => {
+            await step(conversation);
+            controller.abort(reason);
+          },
+          async fake => {
+            const error = await failure({ ...fake.config, password: 'x' }, { signal: controller.signal });
+            assert.equal(error.name, 'ConnectionError');
+            assert.equal(error.cause, reason);
+          }
+        );
+      }
+    });
+
+    it('that is aborted already ends it before anything is opened', async () => {
+      await withFake(
+        async () => assert.fail('a connection was opened'),
+        async fake => {
+          const error = await failure(fake.config, { signal: AbortSignal.abort() });
+          assert.equal(error.name, 'ConnectionError');
+          assert.deepEqual(fake.conversations, []);
+        }
+      );
+    });
+
+    it('ends looking for an address', async () => {
+      const { lookup } = dns;
+      dns.lookup = () => {};
+      try {
+        const controller = new AbortController();
+        setImmediate(() => controller.abort());
+        assert.equal((await failure(base({ host: 'db.example' }), controller)).name, 'ConnectionError');
+        const error = await failure(base({ host: 'db.example', connect_timeout: 0.1 }));
+        assert.match(error.message, /^db\.example:\d+: looking up the address: no success within 0.1 s/);
+      } finally {
+        dns.lookup = lookup;
+      }
+    });
+  });
+});

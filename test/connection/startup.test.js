@@ -1,0 +1,188 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { open, failure, message, withFake, SAY } = require('../connecting');
+
+const TIMEOUT = 0.4;
+
+describe('Starting a session', () => {
+  describe('with a server that falls silent is ended by connect_timeout', () => {
+    const silent = (pattern, config, script) =>
+      withFake(script, async fake => {
+        const error = await failure({ ...fake.config, password: 'x', ...config, connect_timeout: TIMEOUT });
+        assert.equal(error.code, '08001');
+        assert.match(
+          error.message,
+          new RegExp(`${pattern}: no success within ${TIMEOUT} s \\(connect_timeout\\)`)
+        );
+      });
+
+    it('before it answers to the request for TLS', () =>
+      silent('asking for TLS', { sslmode: 'require' }, async conversation => {
+        await conversation.first();
+      }));
+
+    it('in the TLS handshake', () =>
+      silent('TLS handshake', { sslmode: 'require' }, async conversation => {
+        await conversation.first();
+        conversation.say('S');
+      }));
+
+    it('in the handshake of direct TLS', () =>
+      silent('TLS handshake', { sslmode: 'require', sslnegotiation: 'direct' }, async () => {}));
+
+    it('before it answers to the StartupMessage', () =>
+      silent('starting the session', {}, async conversation => {
+        await conversation.first();
+      }));
+
+    it('after an early SCRAM message', () =>
+      silent('starting the session', { require_auth: 'scram-sha-256' }, async conversation => {
+        await conversation.first();
+      }));
+
+    it('before it challenges', () =>
+      silent('authenticating', {}, async conversation => {
+        await conversation.first();
+        conversation.say(SAY.sasl('SCRAM-SHA-256'));
+      }));
+
+    it("after SCRAM's last message", () =>
+      silent('authenticating', {}, async conversation => {
+        await conversation.first();
+        conversation.say(SAY.sasl('SCRAM-SHA-256'));
+        const nonce = /r=(.*)$/.exec((await conversation.read()).body.toString('latin1'))[1];
+        conversation.say(SAY.saslContinue(`r=${nonce}more,s=W22Z,i=4096`));
+      }));
+
+    it('before the session is ready', () =>
+      silent('waiting for the session to be ready', {}, async conversation => {
+        await conversation.first();
+        conversation.say(SAY.ok, SAY.key);
+      }));
+
+    it('when it is asked what kind of session it is', () =>
+      silent('asking what kind of session it is', { target_session_attrs: 'primary' }, async conversation => {
+        await conversation.first();
+        conversation.say(SAY.ok, SAY.ready);
+      }));
+
+    it('halfway through a message', () =>
+      silent('starting the session', {}, async conversation => {
+        await conversation.first();
+        conversation.say(SAY.ok.subarray(0, 7));
+      }));
+  });
+
+  describe('with a server', () => {
+    const good = async conversation => {
+      conversation.say(SAY.ok, SAY.key, SAY.ready);
+      await conversation.read();
+      conversation.socket.end();
+    };
+
+    it('that refuses protocol 3.2 or hangs up is tried with 3.0, and so the next time', async () => {
+      for (const refuse of [
+        conversation => conversation.say(SAY.error('08P01', 'unknown protocol version 196610')),
+        conversation => conversation.say(SAY.error('0A000', 'unsupported frontend protocol 3.2')),
+        () => {}
+      ]) {
+        const versions = [];
+        await withFake(
+          async conversation => {
+            const version = (await conversation.first()).readUInt32BE();
+            versions.push(version);
+            if (version === 0x30000) return good(conversation);
+            refuse(conversation);
+            conversation.socket.end();
+          },
+          async fake => {
+            const session = await open(fake.config);
+            assert.equal(session.protocolVersion, 0x30000);
+            await session.end();
+            await (await open(fake.config)).end();
+            assert.deepEqual(versions, [0x30002, 0x30000, 0x30000]);
+            await failure({ ...fake.config, min_protocol_version: '3.2' });
+            assert.equal(versions.at(-1), 0x30002);
+          }
+        );
+      }
+    });
+
+    it('that hangs up when it has had requests gets them only once', async () => {
+      await withFake(
+        async conversation => {
+          await conversation.first();
+          conversation.socket.end();
+        },
+        async fake => {
+          const flight = Buffer.from('Q\0\0\0\x08hey\0');
+          const error = await failure({ ...fake.config, require_auth: 'none' }, { flight });
+          assert.equal(error.code, '08006');
+          assert.equal(fake.conversations.length, 1);
+        }
+      );
+    });
+
+    it('that negotiates 3.0 goes on with that, also when it says so twice or names options', async () => {
+      for (const negotiation of [
+        [SAY.negotiate(0x30000)],
+        [SAY.negotiate(0x30000), SAY.negotiate(0x30000)],
+        [SAY.negotiate(0)],
+        [SAY.negotiate(0x30000, '_pq_.something', '_pq_.other')]
+      ]) {
+        await withFake(
+          async conversation => {
+            await conversation.first();
+            conversation.say(...negotiation);
+            await good(conversation);
+          },
+          async fake => {
+            const session = await open(fake.config);
+            assert.equal(session.protocolVersion, 0x30000);
+            await session.end();
+          }
+        );
+      }
+    });
+
+    it('that gives a cancel key of any length up to 256 bytes, or none, is ready', async () => {
+      for (const length of [4, 32, 255, 256, undefined]) {
+        await withFake(
+          async conversation => {
+            await conversation.first();
+            conversation.say(
+              SAY.ok,
+              ...(length ? [message('K', 77, Buffer.alloc(length, 5))] : []),
+              SAY.ready
+            );
+            await conversation.read();
+            conversation.socket.end();
+          },
+          async fake => {
+            const session = await open(fake.config);
+            assert.equal(session.backendKey?.length, length && 4 + length);
+            assert.equal(session.processId, length && 77);
+            await session.end();
+          }
+        );
+      }
+    });
+  });
+
+  it('passes notices on', async () => {
+    await withFake(
+      async conversation => {
+        await conversation.first();
+        conversation.say(SAY.ok, message('N', 'SWARNING\0C01000\0Mcareful\0\0'), SAY.ready);
+        await conversation.read();
+        conversation.socket.end();
+      },
+      async fake => {
+        const session = await open(fake.config);
+        assert.deepEqual(session.notices, [{ severity: 'WARNING', code: '01000', message: 'careful' }]);
+        await session.end();
+      }
+    );
+  });
+});

@@ -1,0 +1,469 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { createHash } = require('node:crypto');
+const { once } = require('node:events');
+const fs = require('node:fs');
+const http = require('node:http');
+const http2 = require('node:http2');
+const path = require('node:path');
+const { pipeline } = require('node:stream/promises');
+const { setTimeout: sleep } = require('node:timers/promises');
+const zlib = require('node:zlib');
+const { launchBrowser, makeCertificates, skipUnless } = require('pg-test-fixtures');
+const { Client } = require('../..');
+const { negotiate } = require('../../lib/http/http');
+const { FLAT, GIGABYTE, watchAlone } = require('../slow-reader');
+const { connected, sharedServer } = require('../support');
+
+const FOLDER = path.join(__dirname, '../../client-parser');
+const SMALL = 'SELECT 1 AS a';
+const LARGE = "SELECT i, md5(i::text) FROM generate_series(1, 20000) AS i";
+const FAILING = 'SELECT 1 / (50000 - i) AS a FROM generate_series(1, 100000) AS i';
+
+const DECOMPRESS = { br: zlib.brotliDecompressSync, gzip: zlib.gunzipSync, deflate: zlib.inflateSync };
+
+/** The messages of a result, one by one, as one Buffer. */
+async function direct(client, text, values) {
+  const packets = [];
+  await client.query(text, values, Client.STRING, true, { write: packet => packets.push(packet) });
+  return Buffer.concat(packets);
+}
+
+/** Runs an HTTP server while `work` runs; what `handler` rejects with is in `errors`. */
+async function serving(handler, work, server = http.createServer()) {
+  const errors = [];
+  server.on('request', async (request, response) => {
+    try {
+      await handler(request, response);
+    } catch (error) {
+      errors.push(error);
+      if (response.headersSent) return;
+      response.writeHead(500);
+      response.end(error.code);
+    }
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  try {
+    return await work(server.address().port, errors);
+  } finally {
+    server.close();
+    if (server.closeAllConnections) server.closeAllConnections();
+  }
+}
+
+/** A request by HTTP/1.1; gives status, headers and body. */
+async function get(port, headers = {}, { method = 'GET', agent, url = '/' } = {}) {
+  const request = http.request({ port, host: '127.0.0.1', path: url, method, headers, agent });
+  request.end();
+  const [response] = await once(request, 'response');
+  const chunks = [];
+  for await (const chunk of response) chunks.push(chunk);
+  return { status: response.statusCode, headers: response.headers, body: Buffer.concat(chunks) };
+}
+
+describe('negotiate', () => {
+  for (const [header, expected] of [
+    [undefined, undefined], ['', undefined], ['identity', undefined], ['gzip', 'gzip'], ['x-gzip', 'gzip'],
+    ['gzip, deflate, br', 'br'], ['gzip, deflate, br, zstd', 'br'], ['GZIP;Q=0.5, deflate', 'deflate'],
+    ['br;q=0, gzip;q=0.1', 'gzip'], ['br;q=x', undefined], ['*', 'br'], ['*;q=0.5, br;q=0', 'gzip'],
+    ['gzip;q=0.5, identity;q=1', undefined], ['identity;q=0.5, gzip;q=0.8', 'gzip'], ['zstd', undefined]
+  ]) {
+    it(`answers ${expected} to ${header}`, () => assert.equal(negotiate(header), expected));
+  }
+});
+
+describe('respond', () => {
+  it('is not for what is no response', async () => {
+    const client = await connected();
+    await assert.rejects(client.respond({}, SMALL), { name: 'TypeError', message: 'response must be one of an HTTP server' });
+  });
+
+  it('answers with a content type, and where it is known with a length', async () => {
+    const client = await connected();
+    const expected = await direct(client, SMALL);
+    await serving((request, response) => client.respond(request, response, SMALL), async port => {
+      const { status, headers, body } = await get(port, { 'accept-encoding': 'gzip' });
+      assert.deepEqual(body, expected);
+      assert.equal(status, 200);
+      assert.equal(headers['content-type'], 'application/x-postgresql');
+      assert.equal(headers['content-length'], String(expected.length));
+      assert.equal(headers['content-encoding'], undefined);
+      assert.equal(headers.vary, 'Accept-Encoding');
+    });
+  });
+
+  it('answers with JSON that the server has made', async () => {
+    const client = await connected();
+    const handler = (request, response) =>
+      client.respond(request, response, "SELECT json_build_object('a', $1::int)", [5], { as: 'values' });
+    await serving(handler, async port => {
+      const { headers, body } = await get(port);
+      assert.equal(headers['content-type'], 'application/json; charset=utf-8');
+      assert.deepEqual(JSON.parse(body), { a: 5 });
+    });
+  });
+
+  for (const encoding of ['br', 'gzip', 'deflate']) {
+    it(`compresses with ${encoding} when the request allows it`, async () => {
+      const client = await connected();
+      const expected = await direct(client, LARGE);
+      await serving((request, response) => client.respond(request, response, LARGE), async port => {
+        const { headers, body } = await get(port, { 'accept-encoding': encoding });
+        assert.equal(headers['content-encoding'], encoding);
+        assert.ok(body.length < expected.length / 1.5);
+        assert.ok(DECOMPRESS[encoding](body).equals(expected));
+      });
+    });
+  }
+
+  it('leaves alone what the handler has decided', async () => {
+    const client = await connected();
+    const expected = await direct(client, LARGE);
+    const cases = [
+      [{ 'cache-control': 'no-transform', vary: 'Origin' }, {}, { vary: 'Origin, Accept-Encoding' }],
+      [{ 'content-encoding': 'identity', vary: '*' }, {}, { vary: '*', 'content-encoding': 'identity' }],
+      [{ 'content-type': 'text/plain' }, { compress: false }, { 'content-type': 'text/plain', vary: undefined }]
+    ];
+    for (const [set, options, get_] of cases) {
+      await serving((request, response) => {
+        for (const name in set) response.setHeader(name, set[name]);
+        return client.respond(request, response, LARGE, [], options);
+      }, async port => {
+        const { headers, body } = await get(port, { 'accept-encoding': 'br' });
+        assert.ok(body.equals(expected));
+        for (const name in get_) assert.equal(headers[name], get_[name]);
+      });
+    }
+  });
+
+  it('has another status for no rows', async () => {
+    const client = await connected();
+    const text = 'SELECT name FROM users WHERE email = $1';
+    for (const [emptyStatus, length] of [[404, '0'], [204, undefined]]) {
+      await serving((request, response) => {
+        const email = new URL(request.url, 'http://x').searchParams.get('email');
+        return client.respond(request, response, text, [email], { as: 'values', status: 203, emptyStatus });
+      }, async port => {
+        const found = await get(port, {}, { url: '/?email=1' });
+        assert.deepEqual([found.status, found.body.toString()], [203, 'User 1']);
+        const missing = await get(port, {}, { url: '/?email=x' });
+        assert.deepEqual([missing.status, missing.body.length, missing.headers['content-length']], [emptyStatus, 0, length]);
+      });
+    }
+  });
+
+  it('answers to HEAD without running the query', async () => {
+    const client = await connected();
+    await serving((request, response) => client.respond(request, response, 'no SQL'), async (port, errors) => {
+      const { status, headers, body } = await get(port, {}, { method: 'HEAD' });
+      assert.deepEqual([status, body.length, errors.length], [200, 0, 0]);
+      assert.equal(headers['content-type'], 'application/x-postgresql');
+    });
+  });
+
+  it('leaves an error before the first row to the handler', async () => {
+    const client = await connected();
+    await serving((request, response) => client.respond(request, response, 'SELECT 1 / 0'), async (port, errors) => {
+      const { status, body } = await get(port, { 'accept-encoding': 'br' });
+      assert.deepEqual([status, body.toString()], [500, '22012']);
+      assert.equal(errors[0].code, '22012');
+    });
+  });
+
+  it('tells of an error after the first row in the body, compressed or not; values are cut off', async () => {
+    const client = await connected();
+    const handler = (request, response) => {
+      return client.respond(request, response, FAILING, [], { as: request.url.slice(1) });
+    };
+    const { rows } = await import('../../client-parser/index.js');
+    await serving(handler, async (port, errors) => {
+      for (const encoding of ['identity', 'gzip']) {
+        const response = await fetch(`http://127.0.0.1:${port}/protocol`, { headers: { 'accept-encoding': encoding } });
+        let count = 0;
+        await assert.rejects(async () => {
+          for await (const row of rows(response)) count += row ? 1 : 0;
+        }, error => {
+          assert.deepEqual({ ...error, message: error.message },
+            { severity: 'ERROR', code: '22012', message: 'division by zero' });
+          return error.name === 'PostgresError';
+        });
+        assert.equal(count, 49999);
+        const answer = get(port, { 'accept-encoding': encoding }, { url: '/values' });
+        const seen = await answer.then(({ status }) => status, error => error.code);
+        // A compressor may not have given anything yet: then the answer is still the handler's.
+        assert.ok(seen === 'ECONNRESET' || (encoding === 'gzip' && seen === 500), String(seen));
+      }
+      while (errors.length < 4) await sleep(5); // the reader may know before the handler does
+      assert.deepEqual(errors.map(error => error.code), Array(4).fill('22012'));
+    });
+  });
+
+  it('gives rows that come slowly at once, compressed or not', async () => {
+    const client = await connected();
+    // PostgreSQL sends when its 8 kB are full; then nothing comes for long.
+    const text = "SELECT repeat('x', 2000), pg_sleep(CASE WHEN i < 11 THEN 0 ELSE 60 END) FROM generate_series(1, 11) AS i";
+    await serving((request, response) => client.respond(request, response, text), async port => {
+      for (const [encoding, decompress] of [['br', zlib.createBrotliDecompress], ['gzip', zlib.createGunzip], ['deflate', zlib.createInflate]]) {
+        const request = http.get({ port, host: '127.0.0.1', headers: { 'accept-encoding': encoding } });
+        const [response] = await once(request, 'response');
+        assert.equal(response.headers['content-encoding'], encoding);
+        let length = 0;
+        const plain = decompress().on('error', () => {});
+        for await (const chunk of response.on('error', () => {}).pipe(plain)) {
+          length += chunk.length;
+          if (length >= 8192) break;
+        }
+        request.destroy();
+      }
+    });
+  });
+
+  it('answers 200 concurrent requests over 4 connections, every body as a direct read gives it', async () => {
+    const clients = await Promise.all([1, 2, 3, 4].map(() => connected()));
+    const text = 'SELECT id, name, email, password FROM users WHERE email::int < $1 ORDER BY id';
+    const expected = new Map();
+    const limit = i => [0, 1, 7, 50, 300, 1000][i % 6];
+    for (let i = 0; i < 6; i++) expected.set(limit(i), await direct(clients[0], text, [limit(i)]));
+    let turn = 0;
+    await serving((request, response) => {
+      return clients[turn++ % 4].respond(request, response, text, [request.url.slice(1)]);
+    }, async port => {
+      const agent = new http.Agent({ keepAlive: true, maxSockets: 200 });
+      await Promise.all(Array.from({ length: 200 }, async (_, i) => {
+        const { body } = await get(port, i % 3 === 0 ? { 'accept-encoding': 'gzip' } : {}, { agent, url: `/${limit(i)}` });
+        const bytes = i % 3 === 0 && limit(i) > 1 ? zlib.gunzipSync(body) : body;
+        assert.ok(bytes.equals(expected.get(limit(i))), `request ${i}`);
+      }));
+      agent.destroy();
+    });
+  });
+
+  it('sends large bodies byte for byte, however slowly and side by side they are read', async () => {
+    const clients = await Promise.all([1, 2, 3].map(() => connected()));
+    const text = "SELECT i, $1::text, md5(i::text), repeat('x', i % 300) FROM generate_series(1, 50000) AS i";
+    const md5 = bytes => createHash('md5').update(bytes).digest('hex');
+    const expected = [];
+    for (let i = 0; i < 3; i++) expected.push(md5(await direct(clients[0], text, [i])));
+    const copy = `COPY (${text.replace('$1', "'copied'")}) TO STDOUT`;
+    expected.push(md5(Buffer.concat(await clients[0].copyTo(copy).toArray())));
+    await serving((request, response) => {
+      const i = Number(request.url.slice(1));
+      if (i === 3) return pipeline(clients[0].copyTo(copy), response);
+      return clients[i].queryTo(response, text, [i]);
+    }, async port => {
+      await Promise.all(Array.from({ length: 8 }, async (_, i) => {
+        const request = http.get({ port, host: '127.0.0.1', path: `/${i % 4}` });
+        const [response] = await once(request, 'response');
+        const hash = createHash('md5');
+        let count = 0;
+        for await (const chunk of response) {
+          hash.update(chunk);
+          if (i < 4 && ++count % 10 === 0) await sleep(1);
+        }
+        assert.equal(hash.digest('hex'), expected[i % 4], `request ${i}`);
+      }));
+    });
+  });
+
+  describe('with a client that reads a gigabyte at 1 MB/s for a while, then at full speed', () => {
+    it('keeps memory flat', async () => {
+      const client = await connected();
+      const { length, most } = await watchAlone((await sharedServer()).url, 'respond', 4);
+      assert.ok(length > 1e9, `${length} bytes were read`);
+      assert.ok(most < FLAT, `${most} MB`);
+    });
+  });
+
+  it('cancels the query of a reader that disconnects after 10 KB of a gigabyte', async () => {
+    const server = await sharedServer();
+    const client = await connected();
+    await serving((request, response) => client.respond(request, response, GIGABYTE), async (port, errors) => {
+      for (const headers of [{}, { 'accept-encoding': 'gzip' }]) {
+        const request = http.get({ port, host: '127.0.0.1', headers });
+        const [response] = await once(request, 'response');
+        let length = 0;
+        for await (const chunk of response) if ((length += chunk.length) > 10000) break;
+        const start = performance.now();
+        const next = client.query('SELECT 7 AS a');
+        let state;
+        do [{ state }] = await server.sql(`SELECT state FROM pg_stat_activity WHERE pid = ${client.processId}`);
+        while (state !== 'idle');
+        assert.ok(performance.now() - start < 1000);
+        assert.equal((await next).rows[0].a, '7');
+      }
+      assert.deepEqual(errors.map(error => error.name), ['AbortError', 'AbortError']);
+    });
+  });
+
+  describe('by HTTP/2', () => {
+    let certificates;
+    before(async () => { certificates = await makeCertificates(); });
+
+    const secure = () => http2.createSecureServer({ cert: certificates.server.cert, key: certificates.server.key, allowHTTP1: true });
+    const open = port => http2.connect(`https://localhost:${port}`, { rejectUnauthorized: false });
+
+    it('answers many large requests side by side, byte for byte', async () => {
+      const client = await connected();
+      const text = "SELECT i, $1::text, repeat('x', 500) FROM generate_series(1, 4000) AS i";
+      const expected = await Promise.all([0, 1, 2].map(i => direct(client, text, [i])));
+      const clients = [client, await connected(), await connected()];
+      await serving((request, response) => {
+        return clients[Number(request.url[1])].respond(request, response, text, [request.url[1]]);
+      }, async port => {
+        const session = open(port);
+        await Promise.all(Array.from({ length: 30 }, async (_, i) => {
+          const stream = session.request({ ':path': `/${i % 3}`, 'accept-encoding': i % 2 ? 'br' : 'identity' });
+          const [headers] = await once(stream, 'response');
+          const chunks = await stream.toArray();
+          const body = i % 2 ? zlib.brotliDecompressSync(Buffer.concat(chunks)) : Buffer.concat(chunks);
+          assert.equal(headers['content-type'], 'application/x-postgresql');
+          assert.equal(headers['content-encoding'], i % 2 ? 'br' : undefined);
+          assert.equal(createHash('md5').update(body).digest('hex'), createHash('md5').update(expected[i % 3]).digest('hex'));
+        }));
+        session.close();
+      }, secure());
+    });
+
+    it('has statuses, lengths, no body for 204, and HEAD', async () => {
+      const client = await connected();
+      await serving((request, response) => {
+        return client.respond(request, response, 'SELECT 5 WHERE $1::int = 1', [request.url.slice(1)], { as: 'values', emptyStatus: 204 });
+      }, async port => {
+        const session = open(port);
+        const ask = async headers => {
+          const stream = session.request(headers);
+          const [answer] = await once(stream, 'response');
+          return [answer[':status'], answer['content-length'], Buffer.concat(await stream.toArray()).toString()];
+        };
+        assert.deepEqual(await ask({ ':path': '/1' }), [200, '1', '5']);
+        assert.deepEqual(await ask({ ':path': '/2' }), [204, undefined, '']);
+        assert.deepEqual(await ask({ ':path': '/1', ':method': 'HEAD' }), [200, undefined, '']);
+        session.close();
+      }, secure());
+    });
+
+    it('leaves an error before the first row to the handler, cuts values off after it', async () => {
+      const client = await connected();
+      await serving((request, response) => {
+        return client.respond(request, response, request.url === '/0' ? 'SELECT 1 / 0' : FAILING, [], { as: 'values' });
+      }, async (port, errors) => {
+        const session = open(port);
+        const early = session.request({ ':path': '/0' });
+        assert.equal((await once(early, 'response'))[0][':status'], 500);
+        early.resume();
+        const late = session.request({ ':path': '/1' });
+        await assert.rejects(late.toArray(), { code: 'ERR_HTTP2_STREAM_ERROR' });
+        assert.deepEqual(errors.map(error => error.code), ['22012', '22012']);
+        session.close();
+      }, secure());
+    });
+
+    it('cancels the query of a stream that is reset', async () => {
+      const client = await connected();
+      await serving((request, response) => client.respond(request, response, GIGABYTE), async (port, errors) => {
+        const session = open(port);
+        for (let i = 0; i < 2; i++) {
+          const stream = session.request({ ':path': '/' });
+          await once(stream, 'data');
+          stream.close(http2.constants.NGHTTP2_CANCEL);
+          const start = performance.now();
+          while (errors.length <= i) await sleep(5);
+          assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, '7');
+          assert.ok(performance.now() - start < 1000);
+        }
+        assert.deepEqual(errors.map(error => error.name), ['AbortError', 'AbortError']);
+        session.destroy();
+      }, secure());
+    });
+
+    describe('to Chromium', () => {
+      let browser;
+      before(async function () {
+        skipUnless(this, 'chromium');
+        browser = await launchBrowser();
+      });
+      after(() => browser?.close());
+
+      const TEXT = 'SELECT id, name, email::int AS number FROM users ORDER BY 3';
+      const QUERIES = {
+        '/rows': [TEXT], '/failing': [FAILING], '/early': ['SELECT 1 / 0'],
+        '/json': ['SELECT json_agg(u) FROM users u', { as: 'values' }]
+      };
+
+      /** Runs a function in a page of an HTTPS server that answers QUERIES. */
+      const inPage = async (work, argument) => {
+        const client = await connected();
+        const protocols = new Set();
+        return serving((request, response) => {
+          if (request.url === '/') {
+            response.setHeader('content-type', 'text/html');
+            return response.end('<!doctype html><title>test</title>');
+          }
+          if (request.url.startsWith('/client-parser/')) {
+            response.setHeader('content-type', 'text/javascript');
+            return response.end(fs.readFileSync(path.join(FOLDER, path.basename(request.url))));
+          }
+          if (QUERIES[request.url] === undefined) {
+            response.writeHead(404);
+            return response.end();
+          }
+          protocols.add(request.httpVersion);
+          const [text, options] = QUERIES[request.url];
+          return client.respond(request, response, text, [], options);
+        }, async port => {
+          const context = await browser.newContext({ ignoreHTTPSErrors: true });
+          try {
+            const page = await context.newPage();
+            await page.goto(`https://localhost:${port}/`);
+            const result = await page.evaluate(work, argument);
+            assert.deepEqual([...protocols], ['2.0']);
+            return result;
+          } finally {
+            await context.close();
+          }
+        }, secure());
+      };
+
+      it('gives the same rows by client-parser, compressed with Brotli', async () => {
+        const { encoding, list } = await inPage(async () => {
+          const { rows } = await import('/client-parser/index.js');
+          const response = await fetch('/rows');
+          const list = [];
+          for await (const row of rows(response, { decode: true })) list.push(row.toObject());
+          return { encoding: response.headers.get('content-encoding'), list };
+        });
+        const client = await connected();
+        const expected = (await client.query(TEXT)).rows.map(row => row.toObject());
+        assert.equal(encoding, 'br');
+        assert.deepEqual(list, expected.map(row => ({ ...row, number: Number(row.number) })));
+      });
+
+      it('gives JSON that JSON.parse reads', async () => {
+        const list = await inPage(async () => (await fetch('/json')).json());
+        const client = await connected();
+        const { rows } = await client.query('SELECT * FROM users');
+        assert.deepEqual(list, rows.map(row => row.toObject()));
+      });
+
+      it('reports an error on row 50,000 as a PostgresError with its code, and one before the first row by the status', async () => {
+        const result = await inPage(async () => {
+          const { rows } = await import('/client-parser/index.js');
+          let count = 0;
+          let error;
+          try {
+            for await (const row of rows(fetch('/failing'))) count += row ? 1 : 0;
+          } catch (caught) {
+            error = { name: caught.name, message: caught.message, ...caught };
+          }
+          return { count, error, status: (await fetch('/early')).status };
+        });
+        assert.deepEqual(result, {
+          count: 49999, status: 500,
+          error: { name: 'PostgresError', message: 'division by zero', severity: 'ERROR', code: '22012' }
+        });
+      });
+    });
+  });
+});

@@ -1,0 +1,306 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { once } = require('node:events');
+const { PassThrough, Writable } = require('node:stream');
+const { setTimeout: sleep } = require('node:timers/promises');
+const { Client, AbortError, ConnectionError, UsageError } = require('../..');
+const { FakeServer } = require('../connecting');
+const { sharedServer, connected, proxied, message, dataRow, commandComplete, ANSWER, GREETING } = require('../support');
+
+/** Runs what an abort is to be tried with, and aborts after so many milliseconds; -1: before. */
+async function aborting(ms, work, reason) {
+  const abort = new AbortController();
+  if (ms < 0) abort.abort(reason);
+  const promise = work(abort.signal);
+  if (ms >= 0) setTimeout(() => abort.abort(reason), ms);
+  return promise;
+}
+
+/**
+ * A client of a server of the test's own, which is told of the CancelRequests.
+ * @param {function(Conversation): Promise} script
+ * @param {function(Conversation)} [oncancel] is given the conversation that is to be cancelled
+ */
+async function cancellable(script, oncancel = () => {}) {
+  let main;
+  const fake = await new FakeServer(async conversation => {
+    const first = await conversation.first();
+    if (first.readUInt32BE(0) === 80877102) {
+      conversation.socket.end();
+      return oncancel(main);
+    }
+    main = conversation;
+    conversation.say(GREETING);
+    await script(conversation).catch(() => {});
+  }).listen();
+  const client = new Client(fake.config);
+  await client.connect();
+  return {
+    client,
+    stop() {
+      client.destroy();
+      fake.stop();
+    }
+  };
+}
+
+/** Reads up to the next Sync. */
+async function request(conversation) {
+  for (let type; type !== 'S';) ({ type } = await conversation.read());
+}
+
+/** Every kind of request that takes a signal, running for a minute. */
+const KINDS = {
+  query: (client, signal) => client.query('SELECT pg_sleep(60)', [], { signal }),
+  'uncached query': (client, signal) => client.query('SELECT pg_sleep(60)', [], { signal, cache: false }),
+  batch: (client, signal) => client.batch([['SELECT 1'], ['SELECT pg_sleep(60)']], { signal }),
+  simpleQuery: (client, signal) => client.simpleQuery('SELECT 1; SELECT pg_sleep(60)', { signal }),
+  cursor: (client, signal) => client.cursor('SELECT pg_sleep(60)', [], { signal }).next(),
+  'query in a transaction': (client, signal) => client.transaction(tx => tx.query('SELECT pg_sleep(60)', [], { signal })),
+  'COPY TO STDOUT': (client, signal) => client.query('COPY (SELECT pg_sleep(60)) TO STDOUT', [], { signal }),
+  'COPY FROM STDIN': async (client, signal) => {
+    await client.query('COPY t FROM STDIN', [], { signal });
+    client.copyData('1\n');
+    if (!signal.aborted) await once(signal, 'abort');
+    return client.copyDone();
+  },
+  'pass-through': (client, signal) => client.query('SELECT pg_sleep(60)', [], { signal, stream: new PassThrough().resume() }),
+  queryTo: (client, signal) => client.queryTo(new PassThrough().resume(), 'SELECT pg_sleep(60)', [], { signal })
+};
+
+describe('A signal', () => {
+  for (const [kind, run] of Object.entries(KINDS)) {
+    it(`cancels a ${kind}: before it is sent, while it waits and while it runs`, async () => {
+      const client = await connected();
+      await client.query('CREATE TEMP TABLE t (i int)');
+      for (const ms of [-1, 0, 30]) {
+        const reason = new Error('reason');
+        const promise = aborting(ms, signal => run(client, signal), reason);
+        const behind = client.query('SELECT 1 AS one');
+        const error = await promise.then(() => assert.fail('should reject'), thrown => thrown);
+        assert.ok(error instanceof AbortError, error.stack);
+        assert.equal(error.code, 'ABORT_ERR');
+        assert.equal(error.cause, reason);
+        assert.equal((await behind).rows[0].one, '1');
+      }
+      await client.sync();
+      assert.equal(client.pending, 0);
+      assert.equal((await client.query('SELECT count(*) AS n FROM t')).rows[0].n, '0');
+    });
+  }
+
+  it('rejects at once what waits for others, and spares those', async () => {
+    const client = await connected();
+    const slow = client.query('SELECT pg_sleep(0.3), 1 AS one');
+    const begun = Date.now();
+    await assert.rejects(aborting(0, signal => client.query('SELECT 2', [], { signal })), AbortError);
+    assert.ok(Date.now() - begun < 250, 'before the other was over');
+    assert.equal((await slow).rows[0].one, '1');
+  });
+
+  it('that aborts when all is over does nothing', async () => {
+    const client = await connected();
+    const abort = new AbortController();
+    const { signal } = abort;
+    assert.equal((await client.query('SELECT 1 AS one', [], { signal })).rows[0].one, '1');
+    await client.transaction(async tx => { await tx.query('SELECT 1', [], { signal }); });
+    const slow = client.query('SELECT pg_sleep(0.05)');
+    abort.abort();
+    await slow;
+  });
+
+  it('leaves no listener behind', async () => {
+    const client = await connected();
+    const { signal } = new AbortController();
+    const { getEventListeners } = require('node:events');
+    await client.query('CREATE TEMP TABLE t (i int)');
+    await client.query('SELECT 1', [], { signal });
+    await assert.rejects(client.query('SELEC', [], { signal }));
+    await assert.rejects(client.query('SELECT $1', [{}], { signal }));
+    await client.batch([['SELECT 1']], { signal });
+    for await (const row of client.cursor('SELECT generate_series(1, 10)', [], { batchSize: 2, signal })) assert.ok(row);
+    await client.query('COPY t FROM STDIN', [], { signal });
+    assert.equal(getEventListeners(signal, 'abort').length, 1, 'while the COPY is open');
+    await client.copyDone();
+    await client.query('COPY t FROM STDIN', [], { signal });
+    await client.copyFail();
+    await assert.rejects(client.query('COPY missing FROM STDIN', [], { signal }));
+    const waiting = client.query('SELECT 1', [], { signal });
+    client.destroy();
+    await assert.rejects(waiting, ConnectionError);
+    assert.equal(getEventListeners(signal, 'abort').length, 0);
+  });
+
+  it('is refused when it is none', async () => {
+    const client = await connected();
+    for (const signal of [null, 1, {}, 'x']) await assert.rejects(client.query('SELECT 1', [], { signal }), TypeError);
+    await client.query('SELECT 1', [], { signal: undefined });
+    assert.equal(client.pending, 0);
+  });
+
+  it('holds up nothing when the stream that takes the rows had stopped the reading', async () => {
+    const client = await connected();
+    const full = new Writable({ highWaterMark: 1, write() {} }); // never takes more
+    const text = "SELECT repeat('x', 10000) FROM generate_series(1, 1000)";
+    await assert.rejects(aborting(50, signal => client.query(text, [], { signal, stream: full })), AbortError);
+    assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
+    await assert.rejects(client.query(text, [], { statement_timeout: 50, stream: new Writable({ highWaterMark: 1, write() {} }) }),
+      { code: '57014' });
+    assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
+  });
+
+  it('goes on holding up nothing when that stream is destroyed', async () => {
+    const client = await connected();
+    const full = new Writable({ highWaterMark: 1, write() {} });
+    const text = "SELECT repeat('x', 10000) FROM generate_series(1, 1000)";
+    const promise = client.query(text, [], { stream: full });
+    setTimeout(() => full.destroy(), 30);
+    await assert.rejects(promise);
+    assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
+  });
+
+  it('has its query and nothing else on the wire until the server has taken the CancelRequest', async () => {
+    const { client, proxy, wire } = await proxied();
+    const abort = new AbortController();
+    const slow = client.query('SELECT pg_sleep(60)', [], { signal: abort.signal });
+    const behind = client.query('SELECT 1 AS one');
+    await sleep(30);
+    const sent = wire.stats.bytes.toServer;
+    const next = proxy.next();
+    abort.abort();
+    const second = await next;
+    second.stall('toServer');
+    await assert.rejects(slow, AbortError);
+    // The query is over in another way, and the CancelRequest still under way.
+    await (await sharedServer()).sql(`SELECT pg_cancel_backend(${client.processId})`);
+    await sleep(50);
+    assert.equal(wire.stats.bytes.toServer, sent);
+    second.resume();
+    assert.equal((await behind).rows[0].one, '1');
+    await second.closed;
+  });
+
+  it('is repeated when it came before the server had begun', async () => {
+    let cancels = 0;
+    const { client, stop } = await cancellable(async conversation => {
+      await request(conversation);
+      await request(conversation);
+      conversation.say(ANSWER.described('a'), dataRow('x'), commandComplete('SELECT 1'), ANSWER.ready);
+    }, conversation => {
+      if (++cancels === 3) conversation.say(ANSWER.error('57014', 'canceling statement due to user request'), ANSWER.ready);
+    });
+    await assert.rejects(aborting(10, signal => client.query('SELECT 1', [], { signal })), AbortError);
+    assert.equal((await client.query('SELECT 2')).rows[0].a, 'x');
+    assert.equal(cancels, 3);
+    stop();
+  });
+
+  it('does without a CancelRequest that cannot be sent', async () => {
+    const { client, proxy } = await proxied();
+    proxy.refuse();
+    const abort = new AbortController();
+    const slow = client.query('SELECT pg_sleep(0.2)', [], { signal: abort.signal });
+    const behind = client.query('SELECT 1 AS one');
+    setTimeout(() => abort.abort(), 10);
+    await assert.rejects(slow, AbortError);
+    assert.equal((await behind).rows[0].one, '1');
+  });
+
+  it('takes a COPY FROM STDIN that waits for a lock', async () => {
+    const client = await connected();
+    const server = await sharedServer();
+    await server.sql('CREATE TABLE IF NOT EXISTS locked (i int)');
+    const session = await server.session();
+    await session.query('BEGIN; LOCK TABLE locked');
+    await assert.rejects(aborting(30, signal => client.query('COPY locked FROM STDIN', [], { signal })), AbortError);
+    assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
+    await session.query('ROLLBACK');
+    session.close();
+  });
+
+  it('takes a COPY FROM STDIN whose data has all been sent', async () => {
+    const client = await connected();
+    await client.query('CREATE TEMP TABLE t (i int)');
+    await client.query('CREATE FUNCTION pg_temp.slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(60); RETURN NEW; END $$');
+    await client.query('CREATE TRIGGER slow BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION pg_temp.slow()');
+    const abort = new AbortController();
+    await client.query('COPY t FROM STDIN', [], { signal: abort.signal });
+    client.copyData('1\n');
+    const done = client.copyDone();
+    setTimeout(() => abort.abort(), 30);
+    await assert.rejects(done, AbortError);
+    assert.equal((await client.query('SELECT count(*) AS n FROM t')).rows[0].n, '0');
+  });
+});
+
+describe('statement_timeout', () => {
+  it('cancels a query that takes longer, and no other', async () => {
+    const client = await connected();
+    const long = client.query('SELECT pg_sleep(60)', [], { statement_timeout: 30 });
+    const behind = client.query('SELECT pg_sleep(0.06), 1 AS one', [], { statement_timeout: 30000 });
+    await assert.rejects(long, error => error instanceof UsageError && error.code === '57014' && /30 ms/.test(error.message));
+    assert.equal((await behind).rows[0].one, '1');
+    await assert.rejects(client.batch([['SELECT pg_sleep(60)']], { statement_timeout: 10 }), { code: '57014' });
+    await assert.rejects(client.simpleQuery('SELECT pg_sleep(60)', { statement_timeout: 10 }), { code: '57014' });
+    await client.sync();
+    assert.equal(client.pending, 0);
+  });
+
+  it('also holds where the query waits in the client, or for the network', async () => {
+    const { client, wire } = await proxied();
+    wire.stall();
+    const promises = [1, 2, 3].map(() => client.query('SELECT 1', [], { statement_timeout: 20 }));
+    const forever = client.query('SELECT 1');
+    for (const promise of promises) await assert.rejects(promise, { code: '57014' });
+    client.destroy();
+    await assert.rejects(forever, { code: '08003', sent: false });
+  });
+
+  it('is a number of milliseconds', async () => {
+    const client = await connected();
+    for (const statement_timeout of [0, -1, NaN, '5', null, 2 ** 31]) {
+      await assert.rejects(client.query('SELECT 1', [], { statement_timeout }), TypeError);
+    }
+    assert.equal(client.pending, 0);
+  });
+});
+
+describe('cancel()', () => {
+  it('cancels what the server is running, whatever that is', async () => {
+    const client = await connected();
+    const slow = client.query('SELECT pg_sleep(60)');
+    await sleep(50);
+    await client.cancel();
+    await assert.rejects(slow, { name: 'PostgresError', code: '57014' });
+    await client.cancel();
+    assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
+  });
+
+  it('ends with the connection', async () => {
+    const { client, proxy } = await proxied();
+    const next = proxy.next();
+    const cancelled = client.cancel();
+    (await next).stall();
+    client.destroy();
+    await assert.rejects(cancelled);
+  });
+});
+
+describe('An aborted answer', () => {
+  it('may still come in full, and goes nowhere', async () => {
+    const { client, stop } = await cancellable(async conversation => {
+      await request(conversation);
+      conversation.say(ANSWER.described('a'), dataRow('x'));
+      await sleep(60);
+      conversation.say(dataRow('y'), commandComplete('SELECT 2'), ANSWER.ready);
+      await request(conversation);
+      conversation.say(message('2'), dataRow('z'), commandComplete('SELECT 1'), ANSWER.ready);
+    });
+    const promise = aborting(30, signal => client.query('SELECT 1', [], { signal }));
+    const behind = client.query('SELECT 1');
+    await assert.rejects(promise, AbortError);
+    assert.deepEqual((await behind).rows.map(row => row.a), ['z']);
+    stop();
+  });
+});

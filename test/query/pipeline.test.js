@@ -1,0 +1,376 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { setImmediate: turn } = require('node:timers/promises');
+const { AbortError, PostgresError } = require('../..');
+const { sharedServer, connected, proxied } = require('../support');
+
+/** Calls back with the name of each promise that settles, in their order. */
+function inOrder(promises) {
+  const order = [];
+  return Promise.all(Object.entries(promises).map(([name, promise]) => promise.then(() => order.push(name)))).then(() => order);
+}
+
+/** A table of the test's own, which every backend sees. */
+async function table(columns = 'id int PRIMARY KEY, v text') {
+  await (await sharedServer()).sql(`DROP TABLE IF EXISTS pipeline; CREATE TABLE pipeline (${columns})`);
+}
+
+const ids = async client => (await client.query('SELECT id FROM pipeline ORDER BY id')).rows.map(row => Number(row.id));
+
+/** Types of the messages that were sent since `from`. */
+function types(wire, from) {
+  const bytes = wire.recorded.toServer;
+  let all = '';
+  for (let at = from; at < bytes.length; at += 1 + bytes.readInt32BE(at + 1)) all += String.fromCharCode(bytes[at]);
+  return all;
+}
+
+describe('The connection', () => {
+  it('is one owner’s after another, in the order in which they came', async () => {
+    const client = await connected();
+    await client.query('CREATE TEMP TABLE t (i int)');
+    const order = inOrder({
+      first: client.query('SELECT 1'),
+      transaction: client.transaction(async tx => {
+        await tx.query('INSERT INTO t VALUES (1)');
+        await turn();
+        assert.equal((await tx.query('SELECT count(*) AS n FROM t')).rows[0].n, '1');
+      }),
+      copy: client.query('COPY t FROM STDIN').then(async () => {
+        await turn();
+        client.copyData('2\n3\n');
+        await client.copyDone();
+      }),
+      cursor: (async () => {
+        let sum = 0;
+        for await (const row of client.cursor('SELECT i FROM t ORDER BY i', [], { batchSize: 1 })) sum += Number(row.i);
+        assert.equal(sum, 6);
+      })(),
+      batch: client.batch([['INSERT INTO t VALUES (4)'], ['SELECT sum(i) AS sum FROM t']]).then(([, { rows: [row] }]) => {
+        assert.equal(row.sum, '10');
+      }),
+      simple: client.simpleQuery('DELETE FROM t; SELECT 1').then(([{ rowCount }]) => assert.equal(rowCount, 4)),
+      last: client.query('SELECT count(*) AS n FROM t').then(({ rows: [row] }) => assert.equal(row.n, '0'))
+    });
+    assert.deepEqual(await order, ['first', 'transaction', 'copy', 'cursor', 'batch', 'simple', 'last']);
+  });
+
+  it('carries nothing of others while it is somebody’s', async () => {
+    const { client, wire } = await proxied({ statement_cache: 0 });
+    await client.query('CREATE TEMP TABLE t (i int)');
+    const from = wire.recorded.toServer.length;
+    const copy = client.query('COPY t FROM STDIN');
+    const behind = [client.query('SELECT 1'), client.simpleQuery('SELECT 2'), client.batch([['SELECT 3']])];
+    await copy;
+    assert.equal(types(wire, from), 'PDBEH');
+    client.copyData('1\n');
+    await client.copyDone();
+    await Promise.all(behind);
+    assert.equal(types(wire, from), 'PDBEH' + 'dcS' + 'PDBES' + 'Q' + 'PDBES');
+  });
+
+  it('goes on when what waits for it is given up', async () => {
+    const client = await connected();
+    await client.query('CREATE TEMP TABLE t (i int)');
+    const abort = new AbortController();
+    const { signal } = abort;
+    const fence = client.query('SELECT pg_sleep(0.05)', [], { signal: new AbortController().signal });
+    const given = [
+      client.query('COPY t FROM STDIN', [], { signal }),
+      client.cursor('SELECT 1', [], { signal }).next(),
+      client.query('SELECT 1', [], { signal }),
+      client.batch([['SELECT 1']], { signal }),
+      client.simpleQuery('SELECT 1', { signal })
+    ];
+    const wrong = [client.query('COPY t FROM STDIN', [{}]), client.query('SELECT $1', [Symbol('x')]), client.query('COPY t FROM STDIN', ['\0'])];
+    const after = client.query('SELECT 2 AS two');
+    abort.abort();
+    for (const promise of given) await assert.rejects(promise, AbortError);
+    for (const promise of wrong) await assert.rejects(promise, TypeError);
+    await fence;
+    assert.equal((await after).rows[0].two, '2');
+    assert.equal(client.pending, 0);
+  });
+
+  it('goes on when very many that wait for it are given up', async () => {
+    const client = await connected();
+    const abort = new AbortController();
+    require('node:events').setMaxListeners(0, abort.signal);
+    const { signal } = abort;
+    const slow = client.query('SELECT pg_sleep(0.05)', [], { signal: new AbortController().signal });
+    const all = Array.from({ length: 20000 }, (_, i) => {
+      return i % 2 ? client.query('COPY x FROM STDIN', [], { signal }) : client.cursor('SELECT 1', [], { signal }).next();
+    });
+    abort.abort();
+    const results = await Promise.allSettled(all);
+    assert.ok(results.every(({ reason }) => reason instanceof AbortError));
+    await slow;
+    await client.query('SELECT 1');
+    assert.equal(client.pending, 0);
+  });
+
+  it('goes on when a COPY or a portal cannot be begun', async () => {
+    const client = await connected();
+    await assert.rejects(client.query('COPY missing FROM STDIN'), { code: '42P01' });
+    await assert.rejects(client.query('COPY missing FROM STDIN', [{}]), TypeError);
+    client.startQuery('SELEC');
+    await assert.rejects(client.getResults(1), { code: '42601' });
+    await assert.rejects(client.cursor('SELECT * FROM missing').next(), { code: '42P01' });
+    assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
+  });
+
+  it('reports an error that only the end of a portal brings', async () => {
+    const client = await connected();
+    await client.query('CREATE TEMP TABLE t (i int UNIQUE DEFERRABLE INITIALLY DEFERRED)');
+    const text = 'INSERT INTO t SELECT 1 FROM generate_series(1, 5) RETURNING i';
+    const behind = [];
+    const all = async () => {
+      for await (const row of client.cursor(text, [], { batchSize: 2 })) assert.equal(row.i, '1');
+    };
+    const promise = all();
+    behind.push(client.query('SELECT count(*) AS n FROM t'));
+    await assert.rejects(promise, { code: '23505' });
+    client.startQuery(text);
+    await client.getResults(2);
+    await assert.rejects(client.sync(), { code: '23505' });
+    behind.push(client.query('SELECT count(*) AS n FROM t'));
+    for (const { rows: [row] } of await Promise.all(behind)) assert.equal(row.n, '0');
+  });
+});
+
+describe('A transaction block that queries begin', () => {
+  beforeEach(() => table());
+
+  it('is joined by other queries, in their order', async () => {
+    const client = await connected();
+    await Promise.all([
+      client.query('BEGIN'),
+      client.query('INSERT INTO pipeline VALUES (1)'),
+      client.batch([['INSERT INTO pipeline VALUES (2)'], ['INSERT INTO pipeline VALUES (3)']]),
+      client.simpleQuery('INSERT INTO pipeline VALUES (4)'),
+      client.query('ROLLBACK')
+    ]);
+    assert.deepEqual(await ids(client), []);
+  });
+
+  it('keeps transaction() waiting until it is over, while queries go on', async () => {
+    const client = await connected();
+    await client.query('BEGIN');
+    let begun = false;
+    const waiting = client.transaction(async tx => {
+      begun = true;
+      await tx.query('INSERT INTO pipeline VALUES (3)');
+    });
+    await client.query('INSERT INTO pipeline VALUES (1)');
+    client.startQuery('INSERT INTO pipeline VALUES (2) RETURNING id');
+    assert.equal((await client.getResults()).rows[0].id, '2');
+    assert.equal(begun, false);
+    await client.query('ROLLBACK');
+    await waiting;
+    assert.deepEqual(await ids(client), [3]);
+  });
+
+  it('keeps it waiting also when the block has failed, and several of them in their order', async () => {
+    const client = await connected();
+    const order = [];
+    await client.query('BEGIN');
+    await assert.rejects(client.query('SELECT 1 / 0'), { code: '22012' });
+    const waiting = [1, 2, 3].map(i => client.transaction(async tx => {
+      order.push(i);
+      await tx.query('INSERT INTO pipeline VALUES ($1)', [i]);
+    }));
+    await assert.rejects(client.query('SELECT 1'), { code: '25P02' });
+    const over = client.query('COMMIT').then(({ cmd }) => order.push(cmd));
+    const after = client.query('SELECT count(*) AS n FROM pipeline');
+    await Promise.all([over, ...waiting]);
+    assert.deepEqual(order, ['ROLLBACK', 1, 2, 3]);
+    await after;
+    assert.deepEqual(await ids(client), [1, 2, 3]);
+  });
+
+  it('lets transaction() in when it is over, however many queries come', async () => {
+    const client = await connected();
+    await client.query('BEGIN');
+    let over = false;
+    const waiting = client.transaction(async () => { over = true; });
+    await client.query('SELECT 1');
+    await client.query('COMMIT');
+    let queries = 0;
+    const stream = async () => {
+      while (!over && queries < 10000) {
+        queries++;
+        await client.query('SELECT 1');
+      }
+    };
+    await Promise.all([waiting, stream(), stream(), stream()]);
+    assert.ok(queries < 100, `${queries} queries came before it`);
+  });
+
+  it('does not keep the client from being ended', async () => {
+    const client = await connected();
+    await client.query('BEGIN');
+    const waiting = client.transaction(async () => {});
+    await client.query('SELECT 1');
+    const ended = client.end();
+    await assert.rejects(waiting, { code: '08003', sent: false });
+    await ended;
+  });
+});
+
+describe('A query whose statement is stale', () => {
+  beforeEach(() => table());
+  const alter = async () => (await sharedServer()).sql('ALTER TABLE pipeline ADD COLUMN w int');
+  const select = client => client.query('SELECT * FROM pipeline');
+
+  it('is sent again together with all those behind it that are', async () => {
+    const client = await connected();
+    await select(client);
+    await alter();
+    const results = await Promise.all(Array.from({ length: 100 }, () => select(client)));
+    for (const { rowParser } of results) assert.equal(rowParser.columns.length, 3);
+    const next = client.query('SELECT 1 AS one');
+    assert.equal((await next).rows[0].one, '1');
+  });
+
+  it('is sent again before what waits', async () => {
+    const client = await connected();
+    await select(client);
+    await alter();
+    const order = await inOrder({
+      stale: select(client),
+      transaction: client.transaction(async tx => { await tx.query('SELECT 1'); }),
+      last: client.query('SELECT 1')
+    });
+    assert.deepEqual(order, ['stale', 'transaction', 'last']);
+  });
+
+  it('is not sent again where something behind it was carried out: the order stays', async () => {
+    const client = await connected();
+    await client.query('DELETE FROM pipeline RETURNING *');
+    await alter();
+    const results = await Promise.allSettled([
+      client.query('DELETE FROM pipeline RETURNING *'), client.query('INSERT INTO pipeline VALUES (1)')
+    ]);
+    assert.deepEqual(results.map(({ reason }) => reason && reason.code), ['0A000', undefined]);
+    assert.deepEqual(await ids(client), [1]);
+    assert.equal((await client.query('DELETE FROM pipeline RETURNING *')).rowCount, 1);
+  });
+
+  it('is sent again where what was carried out behind it only reads, as it does itself', async () => {
+    const client = await connected();
+    await client.query('INSERT INTO pipeline VALUES (1)');
+    await select(client);
+    const results = await Promise.all([
+      client.query('ALTER TABLE pipeline ADD COLUMN w int'),
+      select(client), client.query('SELECT 1 AS one'), select(client), client.query("SELECT 'one'"), select(client)
+    ]);
+    assert.deepEqual(results.map(({ rowParser }) => rowParser && rowParser.columns.length), [undefined, 3, 1, 3, 1, 3]);
+  });
+
+  it('counts what failed behind it as not carried out', async () => {
+    const client = await connected();
+    const remove = () => client.query('DELETE FROM pipeline RETURNING *');
+    await remove();
+    await alter();
+    const [stale, failed, batch] = await Promise.allSettled([
+      remove(), client.query('INSERT INTO pipeline VALUES (1/0)'),
+      client.batch([['INSERT INTO pipeline VALUES (1)'], ['SELECT 1/0']])
+    ]);
+    assert.deepEqual([stale.value.cmd, failed.reason.code, batch.reason.code], ['DELETE', '22012', '22012']);
+  });
+
+  it('is sent again with the bytes of its Buffers as they were; where they are many, it rejects', async () => {
+    const client = await connected();
+    const query = bytes => client.query('SELECT *, $1::bytea AS bytes FROM pipeline', [bytes]);
+    await client.query('INSERT INTO pipeline VALUES (1)');
+    await query(Buffer.from('ab'));
+    await alter();
+    const bytes = Buffer.from('cd');
+    const stale = query(bytes);
+    await new Promise(resolve => { process.nextTick(resolve); });
+    bytes.fill(0);
+    assert.equal((await stale).rows[0].bytes, '\\x6364');
+    await query(Buffer.from('ef'));
+    await (await sharedServer()).sql('ALTER TABLE pipeline ADD COLUMN x int');
+    await assert.rejects(query(Buffer.alloc(10000)), { code: '0A000' });
+    assert.equal((await query(Buffer.alloc(10000))).rows[0].bytes.length, 20002);
+  });
+
+  it('never gets into a block or a COPY behind it, nor into a portal', async () => {
+    for (const [code, behind] of [
+      ['0A000', client => Promise.all(['BEGIN', 'INSERT INTO pipeline VALUES (1)', 'ROLLBACK'].map(text => client.query(text)))],
+      [undefined, async client => { // it does nothing
+        await client.query('COPY pipeline (id) FROM STDIN');
+        client.copyData('1\n');
+        await client.copyFail();
+      }],
+      [undefined, async client => { // it only reads
+        let rows = 0;
+        for await (const row of client.cursor('SELECT generate_series(1, 10)', [], { batchSize: 3 })) rows += row.columnCount;
+        assert.equal(rows, 10);
+      }]
+    ]) {
+      await table();
+      const client = await connected();
+      await select(client);
+      await alter();
+      const [stale, other] = await Promise.allSettled([select(client), behind(client)]);
+      assert.deepEqual([stale.reason && stale.reason.code, other.reason], [code, undefined]);
+      assert.deepEqual(await ids(client), []);
+    }
+  });
+
+  it('is the first part of a cursor, which begins again', async () => {
+    const client = await connected();
+    await client.query('INSERT INTO pipeline SELECT generate_series(1, 10)');
+    const read = async () => {
+      let sum = 0;
+      for await (const row of client.cursor('SELECT * FROM pipeline', [], { batchSize: 3 })) sum += Number(row.id);
+      return sum;
+    };
+    await read();
+    await alter();
+    const after = client.query('SELECT 1');
+    assert.equal(await read(), 55);
+    await after;
+  });
+
+  it('leaves nothing of it on the server', async () => {
+    const client = await connected();
+    for (let i = 0; i < 5; i++) {
+      await select(client);
+      await (await sharedServer()).sql(`ALTER TABLE pipeline ADD COLUMN w${i} int`);
+      await Promise.all([select(client), select(client), select(client)]);
+    }
+    await client.sync();
+    const { rows } = await client.query('SELECT name FROM pg_prepared_statements', [], { cache: false });
+    assert.ok(rows.length <= 1, `${rows.length} statements`);
+  });
+});
+
+describe('What the server says between answers', () => {
+  it('may be a flood of notices and parameters', async () => {
+    const client = await connected();
+    let notices = 0;
+    let parameters = 0;
+    client.on('notice', () => notices++);
+    client.on('parameter', () => parameters++);
+    const flood = client.query("DO $$ BEGIN FOR i IN 1..20000 LOOP RAISE NOTICE 'notice %', i; END LOOP; END $$");
+    const all = [flood];
+    for (let i = 0; i < 500; i++) all.push(client.query(`SET application_name = 'a${i % 7}'`));
+    await Promise.all(all);
+    assert.equal(notices, 20000);
+    assert.equal(parameters, 500);
+    assert.equal(client.serverParameters.application_name, 'a2');
+  });
+
+  it('is no error of a query when nothing is asked', async () => {
+    const client = await connected();
+    const lost = client.closed;
+    await (await sharedServer()).sql(`SELECT pg_terminate_backend(${client.processId})`);
+    const error = await lost;
+    assert.ok(error instanceof PostgresError);
+    assert.equal(error.code, '57P01');
+  });
+});

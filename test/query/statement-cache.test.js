@@ -1,0 +1,151 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { skipBefore } = require('pg-test-fixtures');
+const { Random } = require('../model');
+const { sharedServer, connected } = require('../support');
+const { soak, growth } = require('../soak');
+
+/** The texts that the server has prepared, in the order in which it got them. */
+async function prepared(client) {
+  const { rows } = await client.query('SELECT statement FROM pg_prepared_statements ORDER BY prepare_time, name', [], { cache: false });
+  return rows.map(row => row.statement);
+}
+
+describe('The statement cache', () => {
+  it('holds as many as statement_cache says, on both sides, and closes the least recently used', async () => {
+    const client = await connected({ statement_cache: 3 });
+    for (const n of [1, 2, 3, 1, 4, 3, 5]) await client.query(`SELECT ${n}`);
+    assert.deepEqual((await prepared(client)).sort(), ['SELECT 3', 'SELECT 4', 'SELECT 5']);
+    await client.query('SELECT 4');
+    await client.query('SELECT 6');
+    assert.deepEqual((await prepared(client)).sort(), ['SELECT 4', 'SELECT 5', 'SELECT 6']);
+  });
+
+  it('is what a model says, whatever is used in whatever order, pipelined or not', async () => {
+    const seed = Math.floor(Math.random() * 2 ** 32);
+    const random = new Random(seed);
+    const limit = 8;
+    const client = await connected({ statement_cache: limit });
+    let model = [];
+    for (let round = 0; round < 100; round++) {
+      const works = [];
+      for (let i = random.below(20); i >= 0; i--) {
+        const n = random.below(20);
+        const text = `SELECT ${n}, $1::int AS i`;
+        model = [...model.filter(each => each !== text), text].slice(-limit);
+        works.push(client.query(text, [i]).then(({ rows: [row] }) => assert.deepEqual(row.toArray(), [String(n), String(i)])));
+        if (random.chance(0.3)) await works.at(-1);
+        if (random.chance(0.02)) {
+          works.push(client.query(random.pick(['DISCARD ALL', 'DEALLOCATE ALL']), [], { cache: false }));
+          model = [];
+        }
+      }
+      await Promise.all(works);
+      assert.deepEqual((await prepared(client)).sort(), [...model].sort(), `seed ${seed}, round ${round}`);
+    }
+  });
+
+  it('parses a text once, however many use it at the same time first', async () => {
+    const client = await connected();
+    const results = await Promise.all(Array.from({ length: 1000 }, (_, i) => client.query('SELECT $1::int AS i', [i])));
+    results.forEach(({ rows: [row] }, i) => assert.equal(row.i, String(i)));
+    assert.deepEqual(await prepared(client), ['SELECT $1::int AS i']);
+  });
+
+  it('is not used with statement_cache 0, and a text is parsed each time', async () => {
+    const client = await connected({ statement_cache: 0 });
+    await Promise.all(Array.from({ length: 100 }, (_, i) => client.query('SELECT $1::int AS i', [i % 3])));
+    await client.batch([['SELECT 1'], ['SELECT 2']]);
+    await client.transaction(tx => tx.query('SELECT 1'));
+    for await (const row of client.cursor('SELECT generate_series(1, 10)', [], { batchSize: 3 })) assert.ok(row);
+    assert.deepEqual(await prepared(client), []);
+  });
+
+  it('survives that the server forgets all, said in any way', async () => {
+    const client = await connected();
+    for (const forget of [
+      () => client.query('DISCARD ALL'),
+      () => client.query('DEALLOCATE ALL'),
+      () => client.query(' /* all /* of */ them */ deallocate\n PREPARE all'),
+      () => client.simpleQuery('DEALLOCATE ALL'),
+      () => client.simpleQuery('SELECT 1; DEALLOCATE ALL; SELECT 2'),
+      () => client.batch([['SELECT 1'], ['DEALLOCATE ALL'], ['SELECT 1']]),
+      () => client.transaction(async tx => {
+        await tx.query('SELECT $1::int', [1]);
+        await tx.query('DEALLOCATE ALL');
+        await tx.query('SELECT $1::int', [1]);
+      }),
+      () => client.query("DO $$ BEGIN EXECUTE 'DEALLOCATE ALL'; END $$")
+    ]) {
+      assert.equal((await client.query('SELECT $1::int AS i', [5])).rows[0].i, '5');
+      const [forgotten, next] = await Promise.allSettled([forget(), client.query('SELECT $1::int AS i', [6])]);
+      assert.equal(forgotten.reason, undefined, String(forget));
+      assert.equal(next.value.rows[0].i, '6', String(forget));
+      assert.equal((await client.query('SELECT $1::int AS i', [7])).rows[0].i, '7');
+      const row = (await client.query('SELECT 8 AS i')).rows[0];
+      assert.equal((await client.query('SELECT $1::int AS i', row)).rows[0].i, '8');
+    }
+  });
+
+  it('reports inside a transaction block what it cannot repeat there', async () => {
+    const client = await connected();
+    await client.query('SELECT $1::int AS i', [5]);
+    await assert.rejects(client.transaction(async tx => {
+      await tx.query("DO $$ BEGIN EXECUTE 'DEALLOCATE ALL'; END $$");
+      await tx.query('SELECT $1::int AS i', [6]);
+    }), { code: '26000' });
+    assert.equal((await client.query('SELECT $1::int AS i', [7])).rows[0].i, '7');
+  });
+
+  it('reports it also where the values hold large Buffers, which the caller may have changed since', async () => {
+    const client = await connected();
+    const query = value => client.query('SELECT $1::bytea AS b', [value], 1);
+    await query(Buffer.from('x'));
+    await client.query("DO $$ BEGIN EXECUTE 'DEALLOCATE ALL'; END $$");
+    await assert.rejects(query(Buffer.alloc(10000)), { code: '26000' });
+    assert.equal(String((await query(Buffer.from('y'))).rows[0].b), 'y');
+  });
+
+  it('repeats only once', async () => {
+    const client = await connected();
+    await client.query('SELECT 1');
+    await assert.rejects(client.query('EXECUTE missing'), { code: '26000' });
+    assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
+  });
+
+  it('takes a changed result, whatever asks for it', async () => {
+    const client = await connected();
+    const server = await sharedServer();
+    await server.sql('DROP TABLE IF EXISTS altered; CREATE TABLE altered AS SELECT 1 AS a');
+    const text = 'SELECT * FROM altered';
+    const asks = [
+      () => client.query(text).then(({ rows: [row] }) => row.toObject()),
+      () => client.query(text, [], { cache: false }).then(({ rows: [row] }) => row.toObject()),
+      () => client.batch([[text], ['SELECT 1']]).then(([{ rows: [row] }]) => row.toObject()),
+      () => client.cursor(text).next().then(({ value }) => value.toObject()),
+      () => client.simpleQuery(text).then(([{ rows: [row] }]) => row.toObject()),
+      () => client.transaction(tx => tx.query(text)).then(({ rows: [row] }) => row.toObject())
+    ];
+    for (const ask of asks.slice(0, -1)) {
+      assert.deepEqual(await ask(), { a: '1' });
+      await server.sql('ALTER TABLE altered ADD COLUMN b int DEFAULT 2');
+      assert.deepEqual(await ask(), { a: '1', b: '2' });
+      await server.sql('ALTER TABLE altered DROP COLUMN b');
+      assert.deepEqual(await ask(), { a: '1' });
+    }
+    await server.sql('ALTER TABLE altered ADD COLUMN b int DEFAULT 2');
+    await assert.rejects(asks.at(-1)(), { code: '0A000' }, 'inside a block it is reported');
+    assert.deepEqual(await asks.at(-1)(), { a: '1', b: '2' });
+  });
+
+  it('keeps memory flat on both sides, however many texts there are', async function () {
+    skipBefore(this, 14, 'pg_backend_memory_contexts');
+    this.timeout(60000);
+    const client = await connected({ statement_cache: 100 });
+    const samples = await soak(client, { queries: 50000, texts: 2000 });
+    const { heap, external, server } = growth(samples);
+    assert.ok(heap < 1e6 && external < 1e6 && server < 1e6, JSON.stringify(samples));
+    assert.ok(samples.every(({ statements }) => statements <= 100));
+  });
+});

@@ -1,0 +1,157 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { AsyncLocalStorage } = require('node:async_hooks');
+const { execFileSync } = require('node:child_process');
+const path = require('node:path');
+const { tracingChannel } = require('node:diagnostics_channel');
+const { PassThrough } = require('node:stream');
+const { inspect } = require('node:util');
+const { Client, ResponseCache } = require('../..');
+const { connected } = require('../support');
+
+const channel = tracingChannel('quickgres:query');
+const MESSAGES = ['start', 'end', 'asyncStart', 'asyncEnd', 'error'];
+
+describe('diagnostics', () => {
+  let events, subscribers;
+  beforeEach(() => {
+    events = [];
+    subscribers = Object.fromEntries(MESSAGES.map(name => [name, operation => events.push([name, operation])]));
+    channel.subscribe(subscribers);
+  });
+  afterEach(() => channel.unsubscribe(subscribers));
+
+  /** Which messages of an operation came, in their order, and the operation. */
+  function told(text) {
+    const [, operation] = events.find(([, each]) => each.text === text);
+    return { operation, names: events.filter(([, each]) => each === operation).map(([name]) => name).join(' ') };
+  }
+
+  it('tells of the start and the end of a query, and not of values or rows', async () => {
+    const client = await connected();
+    const text = 'SELECT $1::text AS answer';
+    const promise = client.query(text, ['a secret value']);
+    assert.equal(told(text).names, 'start end');
+    await promise;
+    const { operation, names } = told(text);
+    assert.equal(names, 'start end asyncStart asyncEnd');
+    assert.deepEqual(operation.result, { cmd: 'SELECT', rowCount: 1 });
+    assert.equal(operation.error, undefined);
+    const { host, port, config } = client._pipeline.made;
+    assert.deepEqual([operation.host, operation.port, operation.database, operation.user, operation.processId],
+      [host, port, config.database, config.user, client.processId]);
+    assert.ok(!inspect(operation, { depth: 9, showHidden: true, getters: true }).includes('a secret value'));
+  });
+
+  it('tells of an error before the caller knows it', async () => {
+    const client = await connected();
+    const error = await client.query('SELECT 1 / 0').catch(error => {
+      assert.equal(told('SELECT 1 / 0').names, 'start end error asyncStart asyncEnd');
+      return error;
+    });
+    assert.equal(told('SELECT 1 / 0').operation.error, error);
+    assert.equal(told('SELECT 1 / 0').operation.result, undefined);
+  });
+
+  it('tells of whatever has SQL, once', async () => {
+    const client = await connected();
+    await client.batch(['SELECT 1', ['SELECT generate_series(1, $1)', ['2']]]);
+    await client.simpleQuery('SELECT 3; SELECT 4 UNION ALL SELECT 5');
+    await client.transaction(tx => tx.query('SELECT 6'));
+    await client.queryTo(new PassThrough().resume(), 'SELECT 7');
+    for await (const row of client.cursor('SELECT generate_series(1, 5)', [], { batchSize: 3 })) row.get(0);
+    await client.query('CREATE TEMP TABLE traced (n int)');
+    await client.query('COPY traced FROM STDIN');
+    client.copyData('1\n2\n');
+    assert.equal(told('COPY traced FROM STDIN').names, 'start end');
+    await client.copyDone();
+    await client.query('COPY traced FROM STDIN');
+    await client.copyFail();
+    for await (const piece of client.copyTo('COPY traced TO STDOUT')) assert.ok(piece.length);
+    await client.sync();
+    const ended = events.filter(([name]) => name === 'asyncEnd').map(([, { text, batchSize, result, error }]) =>
+      [text, batchSize, result ? [result.cmd, result.rowCount] : error.code]);
+    assert.deepEqual(ended, [
+      ['SELECT 1; SELECT generate_series(1, $1)', 2, [undefined, 3]],
+      ['SELECT 3; SELECT 4 UNION ALL SELECT 5', undefined, [undefined, 3]],
+      ['BEGIN', undefined, ['BEGIN', 0]],
+      ['SELECT 6', undefined, ['SELECT', 1]],
+      ['COMMIT', undefined, ['COMMIT', 0]],
+      ['SELECT 7', undefined, ['SELECT', 1]],
+      ['SELECT generate_series(1, 5)', undefined, ['SUSPENDED', 0]],
+      ['SELECT generate_series(1, 5)', undefined, ['SELECT', 2]],
+      ['CREATE TEMP TABLE traced (n int)', undefined, ['CREATE TABLE', 0]],
+      ['COPY traced FROM STDIN', undefined, ['COPY', 2]],
+      ['COPY traced FROM STDIN', undefined, '57014'],
+      ['COPY traced TO STDOUT', undefined, ['COPY', 2]]
+    ]);
+    const count = name => events.filter(([each]) => each === name).length;
+    assert.deepEqual(MESSAGES.map(count), [12, 12, 12, 12, 1]);
+  });
+
+  it('counts the rows of one that fills a cache', async () => {
+    const client = await connected();
+    const text = 'SELECT generate_series(1, 3)';
+    await client.query(text, [], { response_cache: new ResponseCache() });
+    assert.deepEqual(told(text).operation.result, { cmd: 'SELECT', rowCount: 3 });
+  });
+
+  it('tells of one that is cancelled, once and at once', async () => {
+    const client = await connected();
+    const controller = new AbortController();
+    const promise = client.query('SELECT pg_sleep(60)', [], { signal: controller.signal });
+    controller.abort();
+    assert.equal(told('SELECT pg_sleep(60)').names, 'start end error asyncStart asyncEnd');
+    await assert.rejects(promise, { name: 'AbortError' });
+    await client.query('SELECT 1');
+    assert.equal(told('SELECT pg_sleep(60)').names, 'start end error asyncStart asyncEnd');
+  });
+
+  it('tells of one that cannot be sent, and of one that was asked before the connection was there', async () => {
+    const client = await connected();
+    await assert.rejects(client.query('SELECT $1', [new Date()]), TypeError);
+    assert.equal(told('SELECT $1').names, 'start end error asyncStart asyncEnd');
+    const { host, port, config: { user, database } } = client._pipeline.made;
+    const early = new Client({ host, port, user, database });
+    const connecting = early.connect();
+    const promise = early.query('SELECT 8');
+    assert.equal(told('SELECT 8').operation.host, undefined);
+    await Promise.all([connecting, promise]);
+    assert.equal(told('SELECT 8').operation.processId, early.processId);
+    await early.end();
+  });
+
+  it('runs the stores that are bound to its start', async () => {
+    const storage = new AsyncLocalStorage();
+    const client = await connected();
+    let seen;
+    channel.start.bindStore(storage, ({ text }) => text);
+    const onend = () => { seen = storage.getStore(); };
+    channel.end.subscribe(onend);
+    await client.query('SELECT 9');
+    channel.end.unsubscribe(onend);
+    channel.start.unbindStore(storage);
+    assert.equal(seen, 'SELECT 9');
+  });
+
+  it('needs nobody to listen, and goes without the module where a runtime has none', () => {
+    const script = `
+      const Module = require('node:module');
+      const load = Module._load;
+      Module._load = (name, ...rest) => {
+        if (name === 'node:diagnostics_channel') throw new Error('no such module');
+        return load(name, ...rest);
+      };
+      const { isTraced } = require(${JSON.stringify(path.join(__dirname, '../..', 'lib', 'query', 'tracing'))});
+      process.stdout.write(String(isTraced()));`;
+    assert.equal(execFileSync(process.execPath, ['-e', script], { encoding: 'utf8' }), 'false');
+    channel.unsubscribe(subscribers);
+    const { isTraced } = require('../../lib/query/tracing');
+    assert.equal(isTraced(), false);
+    channel.subscribe({ asyncEnd: subscribers.asyncEnd });
+    assert.equal(isTraced(), true);
+    channel.asyncEnd.unsubscribe(subscribers.asyncEnd);
+    assert.equal(isTraced(), false);
+  });
+});

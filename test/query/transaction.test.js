@@ -1,0 +1,304 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { setImmediate: turn } = require('node:timers/promises');
+const { skipBefore } = require('pg-test-fixtures');
+const { UsageError, PostgresError } = require('../..');
+const { sharedServer, connected, proxied } = require('../support');
+
+/** A client with an empty table. */
+async function prepared(config) {
+  const client = await connected(config);
+  await client.query('CREATE TEMP TABLE t (i int)');
+  return client;
+}
+
+const ints = async client => (await client.query('SELECT i FROM t ORDER BY i')).rows.map(row => Number(row.i));
+const insert = (on, i) => on.query('INSERT INTO t VALUES ($1)', [i]);
+
+describe('transaction', () => {
+  it('commits when its function returns, and resolves to what that returned', async () => {
+    const client = await prepared();
+    const result = await client.transaction(async tx => {
+      await insert(tx, 1);
+      return { any: 'thing' };
+    });
+    assert.deepEqual(result, { any: 'thing' });
+    assert.equal(await client.transaction(() => 'not async'), 'not async');
+    assert.deepEqual(await ints(client), [1]);
+  });
+
+  it('rolls back when its function throws, and rejects with what that threw', async () => {
+    const client = await prepared();
+    const thrown = new Error('thrown');
+    await assert.rejects(client.transaction(async tx => {
+      await insert(tx, 1);
+      throw thrown;
+    }), error => error === thrown);
+    await assert.rejects(client.transaction(() => { throw thrown; }), error => error === thrown);
+    await assert.rejects(client.transaction(tx => tx.query('SELECT 1 / 0')), { code: '22012' });
+    assert.deepEqual(await ints(client), []);
+  });
+
+  it('rejects when a query in it has failed and its function did not throw', async () => {
+    const client = await prepared();
+    await assert.rejects(client.transaction(async tx => {
+      await insert(tx, 1);
+      await tx.query('SELECT 1 / 0').catch(() => {});
+    }), error => error instanceof UsageError && error.code === '25P02' && /rolled back/.test(error.message));
+    assert.deepEqual(await ints(client), []);
+  });
+
+  it('rejects when the commit fails', async () => {
+    const client = await prepared();
+    await client.query('CREATE TEMP TABLE u (i int UNIQUE DEFERRABLE INITIALLY DEFERRED)');
+    await assert.rejects(client.transaction(async tx => {
+      await tx.query('INSERT INTO u VALUES (1), (1)');
+    }), error => error instanceof PostgresError && error.code === '23505');
+    assert.equal((await client.query('SELECT * FROM u')).rows.length, 0);
+  });
+
+  it('takes an isolation level, and whether it only reads', async () => {
+    const client = await connected();
+    const shown = options => client.transaction(async tx => {
+      const names = ['isolation', 'read_only', 'deferrable'];
+      const shows = await Promise.all(names.map(name => tx.query(`SHOW transaction_${name}`)));
+      return shows.map(({ rows: [row] }) => row[0]);
+    }, options);
+    assert.deepEqual(await shown(), ['read committed', 'off', 'off']);
+    assert.deepEqual(await shown({ isolation: 'repeatable read' }), ['repeatable read', 'off', 'off']);
+    assert.deepEqual(await shown({ isolation: 'SERIALIZABLE', readOnly: true, deferrable: true }), ['serializable', 'on', 'on']);
+    assert.deepEqual(await shown({ readOnly: false, deferrable: false }), ['read committed', 'off', 'off']);
+    await assert.rejects(shown({ isolation: 'serializable; DROP TABLE t' }), TypeError);
+    await assert.rejects(client.transaction(tx => tx.query('CREATE TABLE never ()'), { readOnly: true }), { code: '25006' });
+    await assert.rejects(client.transaction('no function'), TypeError);
+    assert.equal(client.pending, 0);
+  });
+
+  it('lets nobody else’s queries in between', async () => {
+    const client = await prepared();
+    const seen = [];
+    const outside = [];
+    await client.transaction(async tx => {
+      await insert(tx, 1);
+      outside.push(client.query('SELECT count(*) AS n FROM t').then(({ rows: [row] }) => seen.push(row.n)));
+      await turn();
+      await insert(tx, 2);
+      await turn();
+      assert.deepEqual(seen, []);
+      await tx.query('DELETE FROM t WHERE i = 1');
+    });
+    await Promise.all(outside);
+    assert.deepEqual(seen, ['1']);
+  });
+
+  it('pipelines its queries, and waits for those that its function did not', async () => {
+    const client = await prepared();
+    await client.transaction(async tx => {
+      await Promise.all([1, 2, 3].map(i => insert(tx, i)));
+      insert(tx, 4);
+      tx.batch([['INSERT INTO t VALUES (5)']]);
+      tx.simpleQuery('INSERT INTO t VALUES (6)');
+    });
+    assert.deepEqual(await ints(client), [1, 2, 3, 4, 5, 6]);
+  });
+
+  it('rejects when one that its function did not wait for fails', async () => {
+    const client = await prepared();
+    let failed;
+    await assert.rejects(client.transaction(async tx => {
+      await insert(tx, 1);
+      failed = assert.rejects(tx.query('SELECT 1 / 0'), { code: '22012' });
+    }), { code: '25P02' });
+    await failed;
+    assert.deepEqual(await ints(client), []);
+  });
+
+  it('is over for good when its function has returned', async () => {
+    const client = await prepared();
+    let kept;
+    await client.transaction(async tx => { kept = tx; });
+    const over = { name: 'UsageError', code: '25P01' };
+    await assert.rejects(kept.query('SELECT 1'), over);
+    await assert.rejects(kept.batch([['SELECT 1']]), over);
+    await assert.rejects(kept.simpleQuery('SELECT 1'), over);
+    await assert.rejects(kept.transaction(() => {}), over);
+    await assert.rejects(kept.cursor('SELECT 1').next(), over);
+    await assert.rejects(kept.copyDone(), over);
+    assert.throws(() => kept.startQuery('SELECT 1'), over);
+    await assert.rejects(client.transaction(async tx => {
+      kept = tx;
+      throw new Error('thrown');
+    }));
+    await assert.rejects(kept.query('SELECT 1'), over);
+  });
+
+  it('ends what its function has left open', async () => {
+    const client = await prepared();
+    await client.transaction(async tx => {
+      tx.startQuery('SELECT generate_series(1, 10)');
+      await tx.getResults(2);
+      tx.cursor('SELECT generate_series(1, 10)', [], { batchSize: 2 }).next();
+    });
+    for (const leave of [
+      async tx => {
+        await tx.query('COPY t FROM STDIN');
+        tx.copyData('1\n');
+      },
+      async tx => { tx.query('COPY t FROM STDIN').catch(() => {}); }
+    ]) await assert.rejects(client.transaction(leave), { code: '25P02' });
+    assert.deepEqual(await ints(client), []);
+  });
+
+  it('is BEGIN and COMMIT, two round trips more', async () => {
+    const { client, wire } = await proxied();
+    await client.query('SELECT 1');
+    const before = wire.stats.flights.toServer;
+    await client.transaction(tx => tx.query('SELECT 1'));
+    assert.equal(wire.stats.flights.toServer - before, 3);
+  });
+
+  it('works though all statements are forgotten in it', async () => {
+    const client = await prepared();
+    for (let i = 0; i < 2; i++) {
+      await client.transaction(async tx => {
+        await insert(tx, i);
+        await tx.query('DEALLOCATE ALL');
+        await tx.transaction(async nested => { await insert(nested, i + 10); });
+      });
+    }
+    assert.deepEqual(await ints(client), [0, 1, 10, 11]);
+  });
+});
+
+describe('A transaction in a transaction', () => {
+  it('is a savepoint: what fails in it is undone, and the rest goes on', async () => {
+    const client = await prepared();
+    await client.transaction(async tx => {
+      await insert(tx, 1);
+      assert.equal(await tx.transaction(async nested => {
+        await insert(nested, 2);
+        return 'kept';
+      }), 'kept');
+      await assert.rejects(tx.transaction(async nested => {
+        await insert(nested, 3);
+        await nested.query('SELECT 1 / 0');
+      }), { code: '22012' });
+      await assert.rejects(tx.transaction(async nested => {
+        await insert(nested, 4);
+        await nested.query('SELECT 1 / 0').catch(() => {});
+      }), { code: '25P02' });
+      await insert(tx, 5);
+    });
+    assert.deepEqual(await ints(client), [1, 2, 5]);
+  });
+
+  it('may be several deep', async () => {
+    const client = await prepared();
+    await client.transaction(async one => {
+      await insert(one, 1);
+      await one.transaction(async two => {
+        await insert(two, 2);
+        await two.transaction(async three => { await insert(three, 3); });
+        await two.transaction(async three => {
+          await insert(three, 4);
+          throw new Error('only this');
+        }).catch(() => {});
+        await insert(two, 5);
+      });
+    });
+    assert.deepEqual(await ints(client), [1, 2, 3, 5]);
+  });
+
+  it('takes its turn among several', async () => {
+    const client = await prepared();
+    const order = [];
+    await client.transaction(async tx => {
+      await Promise.allSettled([1, 2, 3, 4].map(i => tx.transaction(async nested => {
+        order.push(i);
+        await insert(nested, i);
+        await turn();
+        if (i % 2 === 0) throw new Error('even');
+        order.push(i);
+      })));
+    });
+    assert.deepEqual(order, [1, 1, 2, 3, 3, 4]);
+    assert.deepEqual(await ints(client), [1, 3]);
+  });
+
+  it('lets go of its savepoints, however many fail', async function () {
+    skipBefore(this, 14, 'pg_backend_memory_contexts');
+    const client = await prepared();
+    const memory = async on => {
+      const { rows: [row] } = await on.query("SELECT count(*) AS n FROM pg_backend_memory_contexts WHERE name = 'CurTransactionContext'");
+      return Number(row.n);
+    };
+    await client.transaction(async tx => {
+      const before = await memory(tx);
+      for (let i = 0; i < 100; i++) await assert.rejects(tx.transaction(() => Promise.reject(new Error('thrown'))));
+      assert.ok(await memory(tx) <= before + 1);
+    });
+  });
+
+  it('rejects when the connection is lost, whatever its function waits for', async () => {
+    const server = await sharedServer();
+    const cause = new Error('enough');
+    for (const [lose, check] of [
+      [client => client.destroy(cause), { name: 'ConnectionError', code: '08006', cause, sent: false }],
+      [client => client.destroy(), { name: 'ConnectionError', code: '08003' }],
+      [client => server.sql(`SELECT pg_terminate_backend(${client.processId})`), { name: 'ConnectionError' }]
+    ]) {
+      const client = await prepared();
+      client.on('error', () => {});
+      let go;
+      const held = new Promise(resolve => { go = resolve; });
+      const levels = [client.transaction(async tx => {
+        levels.push(tx.transaction(async deep => {
+          await insert(deep, 1);
+          await held;
+          await assert.rejects(insert(deep, 2));
+          throw new Error('nobody listens any more');
+        }));
+        await lose(client);
+        await held;
+      })];
+      await assert.rejects(levels[0], check);
+      await assert.rejects(levels[1], check);
+      go();
+      await turn();
+    }
+  });
+
+  it('rejects with what its function makes of a lost connection', async () => {
+    const client = await prepared();
+    const mine = new Error('mine');
+    await assert.rejects(client.transaction(async tx => {
+      const query = tx.query('SELECT pg_sleep(10)');
+      client.destroy();
+      await query.catch(() => { throw mine; });
+    }), mine);
+  });
+
+  it('loses the connection as its parent does', async () => {
+    const client = await prepared();
+    const server = await sharedServer();
+    const errors = [];
+    const outer = client.transaction(async tx => {
+      const nested = tx.transaction(async deep => {
+        await server.sql(`SELECT pg_terminate_backend(${client.processId})`);
+        await deep.query('SELECT 1');
+      });
+      await nested.catch(error => errors.push(error));
+      await tx.query('SELECT 1').catch(error => errors.push(error));
+      await tx.transaction(() => {}).catch(error => errors.push(error));
+      await tx.cursor('SELECT 1').next().catch(error => errors.push(error));
+      await tx.query('COPY t FROM STDIN').catch(error => errors.push(error));
+    });
+    await assert.rejects(outer, { name: 'ConnectionError' });
+    assert.equal(errors.length, 5);
+    for (const error of errors) {
+      assert.equal(error.name, 'ConnectionError');
+      assert.ok(['57P01', 'ECONNRESET', 'EPIPE', '08006'].includes(error.code), error.code);
+    }
+  });
+});

@@ -1,0 +1,380 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { spawn } = require('node:child_process');
+const { once } = require('node:events');
+const path = require('node:path');
+const readline = require('node:readline');
+const { pipeline } = require('node:stream/promises');
+const { setTimeout: sleep } = require('node:timers/promises');
+const { startServer, skipBefore } = require('pg-test-fixtures');
+const { Client, ConnectionError, PgOutput, parseLsn } = require('../..');
+const { commandComplete, faked, hex, message, ANSWER } = require('../support');
+
+/** Follows the table and prints each committed transaction before it confirms it: the process that is killed. */
+const FOLLOWER = `
+  const { Client, PgOutput } = require(process.argv[1]);
+  (async () => {
+    const client = new Client(JSON.parse(process.argv[2]));
+    await client.connect();
+    const stream = client.copyBoth(process.argv[3]);
+    const decoder = new PgOutput();
+    let ids = [];
+    for await (const { data } of stream) {
+      const change = decoder.decode(data);
+      if (change.type === 'insert') ids.push(change.new.id);
+      if (change.type !== 'commit') continue;
+      if (ids.length > 0) process.stdout.write(ids.join() + '\\n');
+      ids = [];
+      stream.confirm(change.endLsn);
+    }
+  })();`;
+
+describe('copyBoth', function () {
+  let server;
+  let writer; // a connection that changes things
+  let clients;
+  let streams;
+
+  before(async () => {
+    server = await startServer({
+      external: false,
+      settings: { wal_level: 'logical', max_wal_senders: 10, max_replication_slots: 10, wal_sender_timeout: '1s' }
+    });
+    await server.sql(`CREATE TABLE followed (id int PRIMARY KEY, name text, large text);
+      ALTER TABLE followed ALTER large SET STORAGE EXTERNAL; CREATE TABLE other (id int);
+      ALTER TABLE followed OWNER TO ${server.user}; ALTER TABLE other OWNER TO ${server.user};
+      ALTER ROLE ${server.user} REPLICATION; CREATE PUBLICATION changes FOR TABLE followed`);
+  });
+  after(() => server?.stop());
+  beforeEach(async () => {
+    clients = [];
+    streams = [];
+    writer = await connect();
+    await writer.query('TRUNCATE followed');
+  });
+  afterEach(async () => {
+    for (const stream of streams) stream.on('error', () => {}).destroy();
+    for (const client of clients) client.destroy();
+    while ((await server.sql('SELECT 1 FROM pg_replication_slots WHERE active')).length > 0) await sleep(10);
+    await server.sql('SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots');
+  });
+
+  async function connect(config) {
+    const client = new Client({ ...server.config, ...config });
+    clients.push(client);
+    await client.connect();
+    return client;
+  }
+
+  const start = slot => `START_REPLICATION SLOT ${slot} LOGICAL 0/0 (proto_version '1', publication_names 'changes')`;
+
+  /** What copyBoth gives, which is destroyed after the test. */
+  function follow(client, text, options) {
+    const stream = client.copyBoth(text, options);
+    streams.push(stream);
+    return stream;
+  }
+
+  /** A connection for replication; with a slot of this name, unless it is there. */
+  async function follower(slot, config) {
+    const client = await connect({ replication: 'database', ...config });
+    if (slot) await client.simpleQuery(`CREATE_REPLICATION_SLOT ${slot} LOGICAL pgoutput`);
+    return client;
+  }
+
+  /** Where the server begins when the slot is used again. */
+  async function confirmed(slot) {
+    const [row] = await server.sql(`SELECT confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = '${slot}'`);
+    return parseLsn(row.confirmed_flush_lsn);
+  }
+
+  /** The changes of a stream, decoded, up to and with so many commits. */
+  async function changes(stream, commits, decoder = new PgOutput()) {
+    const list = [];
+    for await (const { data } of stream.iterator({ destroyOnReturn: false })) {
+      const change = decoder.decode(data);
+      if (change.type !== 'relation') list.push(change);
+      if (change.type === 'commit' && --commits === 0) break;
+    }
+    return list;
+  }
+
+  it('gives insert, update, delete and truncate of another connection in order', async () => {
+    const client = await follower('ordered');
+    const stream = follow(client, start('ordered'));
+    await writer.query("INSERT INTO followed VALUES (1, 'a', repeat('x', 3000)), (2, 'b', NULL)");
+    await writer.transaction(async tx => {
+      await tx.query("UPDATE followed SET name = 'c' WHERE id = 1");
+      await tx.query('INSERT INTO other VALUES (1)');
+      await tx.query('UPDATE followed SET id = 3 WHERE id = 2');
+      await tx.query('DELETE FROM followed WHERE id = 1');
+    });
+    await writer.query('TRUNCATE followed RESTART IDENTITY CASCADE');
+    const list = await changes(stream, 3);
+    assert.deepEqual(list.map(({ type, key, new: row }) => [type, key, row]), [
+      ['begin', undefined, undefined],
+      ['insert', undefined, { id: '1', name: 'a', large: 'x'.repeat(3000) }],
+      ['insert', undefined, { id: '2', name: 'b', large: null }],
+      ['commit', undefined, undefined],
+      ['begin', undefined, undefined],
+      ['update', undefined, { id: '1', name: 'c' }], // the large value did not change
+      ['update', { id: '2' }, { id: '3', name: 'b', large: null }],
+      ['delete', { id: '1' }, undefined],
+      ['commit', undefined, undefined],
+      ['begin', undefined, undefined],
+      ['truncate', undefined, undefined],
+      ['commit', undefined, undefined]
+    ]);
+    const truncate = list.at(-2);
+    assert.deepEqual([truncate.cascade, truncate.restartIdentity, truncate.relations[0].name], [true, true, 'followed']);
+    const [begin, , , commit] = list;
+    assert.equal(begin.commitLsn, commit.commitLsn);
+    assert.ok(Math.abs(commit.time - Date.now()) < 60000);
+  });
+
+  it('has positions and times on what it gives', async () => {
+    const client = await follower('positions');
+    const stream = follow(client, start('positions'));
+    await writer.query("INSERT INTO followed VALUES (1, 'a')");
+    const decoder = new PgOutput();
+    for await (const { lsn, walEnd, time, data } of stream) {
+      const change = decoder.decode(data);
+      assert.ok(Math.abs(time - Date.now()) < 60000);
+      if (change.type !== 'commit') continue;
+      assert.equal(lsn, change.endLsn);
+      assert.ok(walEnd >= lsn);
+      assert.equal(stream.received, lsn);
+      break;
+    }
+  });
+
+  it('begins again where it was confirmed, and not later', async () => {
+    const client = await follower('again');
+    for (let i = 1; i <= 3; i++) await writer.query('INSERT INTO followed VALUES ($1)', [i]);
+    const stream = follow(client, start('again'));
+    const list = await changes(stream, 3);
+    const [first] = list.filter(change => change.type === 'commit');
+    stream.confirm(first.endLsn);
+    stream.confirm(first.commitLsn); // goes nowhere
+    stream.destroy();
+    await client.simpleQuery('IDENTIFY_SYSTEM'); // the connection goes on
+    assert.equal(await confirmed('again'), first.endLsn);
+    const again = await changes(follow(await follower(), start('again')), 2);
+    assert.deepEqual(again.filter(change => change.type === 'insert').map(change => change.new.id), ['2', '3']);
+  });
+
+  it('takes what was processed by being written to: the end of its own pipeline', async () => {
+    const client = await follower('piped');
+    const stream = follow(client, start('piped'));
+    await writer.query('INSERT INTO followed VALUES (1)');
+    await writer.query('INSERT INTO followed VALUES (2)');
+    const ids = [];
+    let last;
+    await pipeline(stream, async function* (source) {
+      const decoder = new PgOutput();
+      for await (const { data } of source) {
+        const change = decoder.decode(data);
+        if (change.type === 'insert') ids.push(change.new.id);
+        if (change.type !== 'commit') continue;
+        yield last = change.endLsn;
+        if (ids.length === 2) break;
+      }
+    }, stream).catch(error => { if (error.name !== 'AbortError') throw error; });
+    assert.deepEqual(ids, ['1', '2']);
+    await client.simpleQuery('IDENTIFY_SYSTEM');
+    assert.equal(await confirmed('piped'), last);
+  });
+
+  it('ends, after what had been sent, with the connection ready for more', async () => {
+    const client = await follower('ended');
+    const stream = follow(client, start('ended'));
+    await writer.query('INSERT INTO followed VALUES (1)');
+    const [, , commit] = await changes(stream, 1);
+    stream.confirm(commit.endLsn);
+    stream.end();
+    stream.resume();
+    await once(stream, 'end');
+    assert.equal(await confirmed('ended'), commit.endLsn);
+    const [{ rows }] = await client.simpleQuery('SELECT 7 AS a');
+    assert.equal(rows[0].a, '7');
+    const early = follow(await follower(), start('ended'));
+    early.end();
+    early.resume();
+    await once(early, 'end');
+  });
+
+  it('says so where the server does not stream a second time on one connection', async () => {
+    const client = await follower('twice');
+    const stream = follow(client, start('twice'));
+    stream.end();
+    stream.resume();
+    await once(stream, 'end');
+    const [error] = await once(follow(client, start('twice')), 'error');
+    assert.equal(error.code, '55000');
+    assert.match(error.message, /it takes a new connection/);
+    await client.simpleQuery('SELECT 1');
+  });
+
+  it('stays connected beyond wal_sender_timeout, whether it is read or not', async () => {
+    const client = await follower('quiet');
+    const stream = follow(client, start('quiet'), { statusInterval: 200 });
+    await once(stream, 'start');
+    await sleep(1500);
+    await writer.query("INSERT INTO followed SELECT i, 'x', repeat('y', 1000) FROM generate_series(1, 20000) AS i");
+    await sleep(2500);
+    assert.equal(stream.destroyed, false);
+    assert.ok(stream.readableLength > 0 && stream.readableLength < 5000, `${stream.readableLength} messages wait`);
+    const list = await changes(stream, 1);
+    assert.equal(list.length, 20002);
+  });
+
+  it('lets the server forget what does not concern it, once all that did was confirmed', async function () {
+    skipBefore(this, 15, 'transactions that are empty are not sent');
+    const client = await follower('forgetting');
+    const stream = follow(client, start('forgetting'), { statusInterval: 50 });
+    await writer.query('INSERT INTO followed VALUES (1)');
+    const [, , commit] = await changes(stream, 1);
+    await writer.query('INSERT INTO other VALUES (1)');
+    await sleep(1200);
+    assert.ok(stream.confirmed < commit.endLsn && await confirmed('forgetting') < commit.endLsn);
+    stream.confirm(commit.endLsn);
+    while (await confirmed('forgetting') <= commit.endLsn) {
+      await writer.query('INSERT INTO other VALUES (1)');
+      await sleep(20);
+    }
+    assert.ok(stream.confirmed > commit.endLsn);
+  });
+
+  it('loses nothing that was not confirmed when its process is killed, again and again', async () => {
+    (await follower('killed')).destroy();
+    const seen = [];
+    let last = 0;
+    for (let round = 0; round < 4; round++) {
+      const config = JSON.stringify({ ...server.config, replication: 'database' });
+      const child = spawn(process.execPath, ['-e', FOLLOWER, path.join(__dirname, '../..'), config, start('killed')],
+        { stdio: ['ignore', 'pipe', 'inherit'] });
+      const lines = readline.createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+      const writing = (async () => {
+        for (let i = 0; i < 30; i++, last += 3) {
+          await writer.query('INSERT INTO followed SELECT generate_series($1::int, $1::int + 2)', [last + 1]);
+        }
+      })();
+      // Killed in the middle of it, but the last one.
+      if (round === 3) await writing;
+      for (let i = 0; round === 3 ? !seen.at(-1).endsWith(`,${last}`) : i < 7 + round; i++) {
+        seen.push((await lines.next()).value);
+      }
+      child.kill('SIGKILL');
+      for await (const line of lines) seen.push(line);
+      await writing;
+      const active = "SELECT 1 FROM pg_replication_slots WHERE active AND slot_name = 'killed'";
+      while ((await server.sql(active)).length > 0) await sleep(10);
+    }
+    // Each transaction came whole, and in order but for those that came again.
+    const numbers = seen.map(line => line.split(',').map(Number));
+    assert.ok(numbers.every(([a, b, c]) => b === a + 1 && c === a + 2));
+    const firsts = [...new Set(numbers.map(([a]) => a))];
+    assert.deepEqual(firsts, Array.from({ length: last / 3 }, (_, i) => 3 * i + 1));
+  });
+
+  it('fails when the server is killed, and goes on from what was confirmed when that is back', async () => {
+    const client = await follower('crashed');
+    const stream = follow(client, start('crashed'));
+    await writer.query('INSERT INTO followed VALUES (1)');
+    const [, , commit] = await changes(stream, 1);
+    stream.confirm(commit.endLsn);
+    while (await confirmed('crashed') < commit.endLsn) await sleep(5);
+    await writer.query('INSERT INTO followed VALUES (2)');
+    const failed = once(stream, 'error');
+    await server.kill();
+    assert.ok((await failed)[0] instanceof ConnectionError);
+    await server.start();
+    const again = await follower();
+    const decoder = new PgOutput();
+    const list = await changes(follow(again, start('crashed')), 1, decoder);
+    // What was confirmed last may come again: the server does not write it down at once.
+    while (list.at(-2).new.id !== '2') list.push(...await changes(streams.at(-1), 1, decoder));
+    assert.equal(list.at(-2).new.id, '2');
+  });
+
+  it('ends when the server is shut down', async () => {
+    const client = await follower('shut');
+    const stream = follow(client, start('shut'));
+    await once(stream, 'start');
+    stream.resume();
+    const over = new Promise(resolve => stream.on('end', resolve).on('error', resolve));
+    await server.restart();
+    await over;
+    assert.equal(client.state, 'closed');
+  });
+
+  it('does not let others in between: they wait until it is over', async () => {
+    const client = await follower('alone');
+    const stream = follow(client, start('alone'));
+    let answered = false;
+    const other = client.simpleQuery('SELECT 1').then(() => { answered = true; });
+    await once(stream, 'start');
+    await sleep(50);
+    assert.equal(answered, false);
+    stream.destroy();
+    await other;
+  });
+
+  it('reports what is wrong with the command, and goes on', async () => {
+    const client = await follower();
+    const [error] = await once(follow(client, start('missing')), 'error');
+    assert.equal(error.code, '42704');
+    for (const text of ['SELECT 1', 'IDENTIFY_SYSTEM', 'COPY followed TO STDOUT', 'COPY followed FROM STDIN', '']) {
+      const [error] = await once(client.copyBoth(text), 'error');
+      assert.ok(['42601', '57014'].includes(error.code), `${text}: ${error.code}`);
+      await client.simpleQuery('SELECT 1');
+    }
+    assert.throws(() => client.copyBoth(5), TypeError);
+    assert.throws(() => client.copyBoth('x', { statusInterval: 0 }), TypeError);
+    const stream = follow(client, start('missing')).on('error', () => {});
+    assert.throws(() => stream.confirm('x'), TypeError);
+    await assert.rejects(pipeline([5], follow(client, start('missing'))), TypeError);
+  });
+
+  it('is destroyed by its signal, also while it waits', async () => {
+    const client = await follower('signalled');
+    const controller = new AbortController();
+    const stream = follow(client, start('signalled'), { signal: controller.signal });
+    const waiting = follow(client, start('signalled'), { signal: controller.signal });
+    const errors = Promise.all([once(stream, 'error'), once(waiting, 'error')]);
+    await once(stream, 'start');
+    controller.abort();
+    assert.deepEqual((await errors).map(([error]) => error.name), ['AbortError', 'AbortError']);
+    await client.simpleQuery('SELECT 1');
+    const late = follow(client, start('signalled'), { signal: controller.signal });
+    assert.equal((await once(late, 'error'))[0].name, 'AbortError');
+    assert.throws(() => client.copyBoth(start('signalled'), { signal: 5 }), TypeError);
+    await client.simpleQuery('SELECT 1');
+  });
+
+  it('gives the log itself to a physical replica', async () => {
+    const client = await connect({ replication: true });
+    const [{ rows: [{ xlogpos }] }] = await client.simpleQuery('IDENTIFY_SYSTEM');
+    const stream = follow(client, `START_REPLICATION PHYSICAL ${xlogpos.replace(/\w{2}$/, '00')}`);
+    await writer.query("INSERT INTO followed VALUES (1, 'something to be found in the log')");
+    let log = '';
+    for await (const { data } of stream) {
+      log += data.toString('latin1');
+      if (log.includes('something to be found in the log')) break;
+    }
+    await client.simpleQuery('IDENTIFY_SYSTEM');
+  });
+
+  it('ends the connection where a message makes no sense', async () => {
+    for (const data of ["'w' 00", "'k' 00", "'k' 0000000000000000 0000000000000000 00 00", "'x'", '']) {
+      const client = await faked(async conversation => {
+        await conversation.request();
+        conversation.say(message('W', hex('00 0000')), message('d', hex(data)), message('c'), commandComplete('COPY 0'), ANSWER.ready);
+      });
+      const [error] = await once(follow(client, 'START_REPLICATION'), 'error');
+      assert.match(error.message, /protocol violation/, data);
+      assert.equal(client.state, 'closed');
+    }
+  });
+});

@@ -1,0 +1,158 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { execFile } = require('node:child_process');
+const { inspect, promisify } = require('node:util');
+const { Client } = require('../..');
+const { loadDecoders, decodingClass } = require('../../lib/rows/decode');
+const { RowParser } = require('../../lib/rows/row-parser');
+const { RowReader } = require('../../lib/rows/result');
+const { connected, rowDescription, dataRow } = require('../support');
+
+const TEXT = `SELECT 7::int2 AS i2, -7::int4 AS i4, 9007199254740993::int8 AS i8, 1.5::float8 AS f8,
+  true AS b, 'ä' AS t, '\\x00ff'::bytea AS bytes, '{"a": [1, null]}'::json AS j, '{"b": 2}'::jsonb AS jb,
+  ARRAY[1, NULL, 3] AS a,
+  1.50::numeric AS n, '2024-02-29'::date AS d, NULL::int AS missing`;
+const VALUES = {
+  i2: 7, i4: -7, i8: 9007199254740993n, f8: 1.5, b: true, t: 'ä', bytes: new Uint8Array([0, 255]),
+  j: { a: [1, null] },
+  jb: { b: 2 }, a: [1, null, 3], n: '1.50', d: '2024-02-29', missing: null
+};
+
+/** The same with every view of bytes as a plain array of numbers. */
+const comparable = object =>
+  JSON.parse(JSON.stringify(object, (key, value) => typeof value === 'bigint' ? `${value}n`
+  : value instanceof Uint8Array ? [...value] : value && value.type === 'Buffer' ? value.data : value));
+
+describe('decode: true', () => {
+  it('gives values of JavaScript, the same from text and from binary', async () => {
+    const client = await connected();
+    for (const format of [Client.STRING, Client.BINARY]) {
+      const { rows: [row] } = await client.query(TEXT, [], { format, decode: true });
+      assert.deepEqual(comparable(row.toObject()), comparable(VALUES));
+      assert.deepEqual(comparable(row.toArray()), comparable(Object.values(VALUES)));
+      for (const name in VALUES) {
+        assert.deepEqual(comparable(row[name]), comparable(VALUES[name]), name);
+        assert.deepEqual(comparable(row.get(name)), comparable(VALUES[name]), name);
+      }
+      assert.deepEqual(comparable([...row]), comparable(Object.values(VALUES)));
+      assert.equal(row[1], -7);
+    }
+  });
+
+  it('is off unless it is asked for, also for the same statement', async () => {
+    const client = await connected();
+    const ask = async decode => (await client.query('SELECT 1 AS a', [], { decode })).rows[0].a;
+    assert.equal(await ask(undefined), '1');
+    assert.equal(await ask(true), 1);
+    assert.equal(await ask(false), '1');
+    assert.equal(await ask(true), 1);
+    assert.equal((await client.query('SELECT 1 AS a')).rows[0].a, '1');
+  });
+
+  it('decodes rows of many columns', async () => {
+    const client = await connected();
+    const list = Array.from({ length: 40 }, (_, index) => `${index} AS c${index}`);
+    const { rows: [row] } = await client.query(`SELECT ${list}`, [], { decode: true });
+    for (let i = 39; i >= 0; i--) assert.equal(row[`c${i}`], i);
+    assert.deepEqual(row.toArray(), Array.from({ length: 40 }, (_, index) => index));
+  });
+
+  it('is seen when the row is logged', async () => {
+    const client = await connected();
+    const { rows: [row] } = await client.query("SELECT 1 AS a, '{}'::json AS j", [], { decode: true });
+    assert.equal(inspect(row), '{ a: 1, j: {} }');
+  });
+});
+
+describe('A map of decoders', () => {
+  it('decodes the types it has, and leaves the others as they are', async () => {
+    const client = await connected();
+    const decode = { 23: text => Number(text) * 2, 16: text => text === 't' };
+    const { rows: [row] } = await client.query('SELECT 21 AS i, true AS b, 1::int8 AS big, NULL::int AS n',
+      [], { decode });
+    assert.deepEqual(row.toArray(), [42, true, '1', null]);
+  });
+
+  it('may be a Map', async () => {
+    const client = await connected();
+    const decode = new Map([[23, text => Number(text) * 2]]);
+    const { rows: [row] } = await client.query('SELECT 21 AS i, 1::int8 AS big', [], { decode });
+    assert.deepEqual(row.toArray(), [42, '1']);
+  });
+
+  it('gets a string in text format, a Buffer in binary, and the column\'s description', async () => {
+    const client = await connected();
+    const seen = [];
+    const decode = { 23: (value, column) => seen.push([value, column.name, column.typeOid]) };
+    for (const format of [Client.STRING, Client.BINARY]) {
+      (await client.query('SELECT 7 AS seven', [], { format, decode })).rows[0].toArray();
+    }
+    assert.deepEqual(seen, [['7', 'seven', 23], [Buffer.from([0, 0, 0, 7]), 'seven', 23]]);
+  });
+
+  it('takes pairs for text and binary, as client-parser exports them', async () => {
+    const { decoders, dates } = await import('quickgres/client-parser');
+    const client = await connected();
+    for (const format of [Client.STRING, Client.BINARY]) {
+      const { rows: [row] } = await client.query("SELECT 7 AS i, '2024-02-29'::date AS d", [],
+        { format, decode: { ...decoders, ...dates } });
+      assert.equal(row.i, 7);
+      assert.equal(row.d.toISOString(), '2024-02-29T00:00:00.000Z');
+    }
+  });
+
+  it('takes nothing from the prototypes of objects', async () => {
+    const client = await connected();
+    const decode = Object.create({ 23: () => 'inherited' });
+    assert.equal((await client.query('SELECT 1', [], { decode })).rows[0][0], '1');
+  });
+
+  it('whose decoder throws, throws where the column is read, and nowhere else', async () => {
+    const client = await connected();
+    const decode = { 23: () => { throw new RangeError('no'); } };
+    const { rows: [row] } = await client.query("SELECT 1 AS a, 'x' AS b", [], { decode });
+    assert.throws(() => row.a, { name: 'RangeError', message: 'no' });
+    assert.equal(row.b, 'x');
+    assert.equal((await client.query('SELECT 1')).rows[0][0], '1');
+  });
+
+  it('that has something else for a type says so', async () => {
+    const client = await connected();
+    for (const decode of [{ 23: 'number' }, { 23: [5] }, new Map([[23, 5]])]) {
+      const error = { name: 'TypeError', message: 'decode[23] is neither a function nor a pair' };
+      await assert.rejects(client.query('SELECT 1 AS a', [], { decode }), error);
+      assert.throws(() => client.cursor('SELECT 1 AS a', [], { decode }), error);
+      await assert.rejects(client.batch([['SELECT 1 AS a', [], { decode }]]), { name: 'TypeError', index: 0 });
+    }
+    assert.equal(client.pending, 0);
+  });
+});
+
+describe('decodingClass', () => {
+  it('makes one class of rows for a description, a format and a map', () => {
+    const parser = new RowParser(rowDescription('a'));
+    const map = { 25: text => text.length };
+    const Row = decodingClass(parser, 0, map);
+    assert.equal(decodingClass(parser, 0, map), Row);
+    assert.notEqual(decodingClass(parser, 1, map), Row);
+    assert.notEqual(decodingClass(parser, 0, { ...map }), Row);
+    assert.equal(new Row(dataRow('four')).a, 4);
+  });
+});
+
+describe('loadDecoders', () => {
+  it('waits for the decoders, whatever becomes of the result', async () => {
+    const reader = new RowReader();
+    await assert.rejects(loadDecoders(reader, true, Promise.reject(new Error('no'))), { message: 'no' });
+    assert.equal(await loadDecoders(reader, true, Promise.resolve(reader)), reader);
+    assert.equal(reader.decode, true);
+  });
+
+  it('leaves no rejection unhandled while the decoders are being loaded', async () => {
+    const program = `const { loadDecoders } = require(${JSON.stringify(require.resolve('../../lib/rows/decode'))});
+      loadDecoders({}, true, Promise.reject(new Error('no'))).catch(error => console.log(error.message));`;
+    const { stdout } = await promisify(execFile)(process.execPath, ['-e', program]);
+    assert.equal(stdout, 'no\n');
+  });
+});

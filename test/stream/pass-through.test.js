@@ -1,0 +1,395 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { once } = require('node:events');
+const http = require('node:http');
+const { PassThrough, Writable } = require('node:stream');
+const { Client, RowReader } = require('../..');
+const { receiverFor, PacketReceiver, StreamReceiver } = require('../../lib/stream/pass-through');
+const { connected, proxied, faked, hex, dataRow, ANSWER } = require('../support');
+
+/** An object with nothing but write, which collects packets. */
+const collector = () => ({ packets: [], write(packet) { this.packets.push(packet); } });
+
+/** A stream that collects what it is given, without copying it. */
+class Collector extends Writable {
+  pieces = [];
+  _write(chunk, encoding, done) {
+    this.pieces.push(chunk);
+    done();
+  }
+  get bytes() { return Buffer.concat(this.pieces); }
+}
+
+/** The types of the messages in a stream of them, a run of one type shown once; checks every length. */
+function types(bytes) {
+  let list = '';
+  let off = 0;
+  while (off < bytes.length) {
+    const type = String.fromCharCode(bytes[off]);
+    if (!list.endsWith(type)) list += type;
+    off += 1 + bytes.readUInt32BE(off + 1);
+  }
+  assert.equal(off, bytes.length);
+  return list;
+}
+
+const PEOPLE = "SELECT * FROM (VALUES (1, 'Ada'), (2, NULL)) people (id, name)";
+
+describe('A receiver with only write', () => {
+  it('gets packets one by one, described first, with the command last', async () => {
+    const client = await connected();
+    for (let i = 0; i < 2; i++) { // the second time from the cache
+      const receiver = collector();
+      assert.equal(await client.query(PEOPLE, [], Client.STRING, true, receiver), receiver);
+      assert.deepEqual(receiver.packets, [
+        hex("54 00000032 0002 'id' 00 00000000 0000 00000017 0004 ffffffff 0000" +
+          "'name' 00 00000000 0000 00000019 ffff ffffffff 0000"),
+        hex("44 00000012 0002 00000001 '1' 00000003 'Ada'"),
+        hex("44 0000000f 0002 00000001 '2' ffffffff"),
+        hex("43 0000000d 'SELECT 2' 00")
+      ]);
+    }
+  });
+
+  it('gets the format of the columns as it is', async () => {
+    const client = await connected();
+    await client.query(PEOPLE);
+    const receiver = collector();
+    await client.query(PEOPLE, [], Client.BINARY, true, receiver);
+    assert.deepEqual(receiver.packets[0],
+      hex("54 00000032 0002 'id' 00 00000000 0000 00000017 0004 ffffffff 0001" +
+      "'name' 00 00000000 0000 00000019 ffff ffffffff 0001"));
+    assert.deepEqual(receiver.packets[1], hex("44 00000015 0002 00000004 00000001 00000003 'Ada'"));
+    assert.equal(receiver.binary, Client.BINARY);
+    assert.deepEqual(receiver.rowParser.columnNames, ['id', 'name']);
+  });
+
+  it('owns its packets', async () => {
+    const client = await connected();
+    const receiver = collector();
+    const text = 'SELECT i, md5(i::text) FROM generate_series(1, 20000) i';
+    await client.query(text, [], Client.STRING, true, receiver);
+    const { rows } = await client.query(text);
+    await client.query(text, [], Client.BINARY);
+    assert.equal(receiver.packets.length, 20_002);
+    for (let i = 0; i < 20_000; i++) {
+      if (Buffer.compare(receiver.packets[i + 1], rows[i].rowBuffer) !== 0) assert.fail(`row ${i}`);
+    }
+  });
+
+  it('gets an empty query, a command without rows, and a COPY', async () => {
+    const client = await connected();
+    const receive = async text => (await client.query(text, [], Client.STRING, true, collector())).packets;
+    assert.deepEqual(await receive(''), [hex('49 00000004')]);
+    assert.deepEqual(await receive('BEGIN'), [hex("43 0000000a 'BEGIN' 00")]);
+    assert.deepEqual(await receive('COPY (SELECT 1) TO STDOUT'),
+      [hex('48 00000009 00 0001 0000'), hex("64 00000006 '1' 0a"), hex('63 00000004'),
+        hex("43 0000000b 'COPY 1' 00")]);
+    await client.query('ROLLBACK');
+  });
+
+  it('gets the rows of a portal', async () => {
+    const client = await connected();
+    client.startQuery('SELECT generate_series(1, 3)');
+    const kinds = [];
+    while (client.inQuery) {
+      const { packets } = await client.getResults(2, collector());
+      kinds.push(packets.map(packet => String.fromCharCode(packet[0])).join(''));
+    }
+    assert.deepEqual(kinds, ['TDDs', 'TDC']);
+  });
+
+  it('that throws fails its query and no other', async () => {
+    const client = await connected();
+    let calls = 0;
+    const error = new Error('cannot take it');
+    const [failed, other] = await Promise.allSettled([
+      client.query(PEOPLE, [], Client.STRING, true, { write() { if (++calls === 2) throw error; } }),
+      client.query('SELECT 1')
+    ]);
+    assert.equal(failed.reason, error);
+    assert.equal(calls, 2, 'nothing is written after that');
+    assert.equal(other.value.rows[0][0], '1');
+  });
+
+  it('gets what came before an error, and the query rejects', async () => {
+    const client = await connected();
+    const receiver = collector();
+    await assert.rejects(client.query('SELECT 1 / (3 - i) FROM generate_series(1, 5) i', [], Client.STRING,
+      true, receiver),
+      { code: '22012' });
+    assert.deepEqual(receiver.packets.map(packet => String.fromCharCode(packet[0])).join(''), 'TDD');
+  });
+});
+
+describe('A Node stream', () => {
+  it('gets the messages of the result as they came, described first, with the command last', async () => {
+    const client = await connected();
+    for (let i = 0; i < 2; i++) {
+      const stream = new Collector();
+      assert.equal(await client.query(PEOPLE, [], Client.STRING, true, stream), stream);
+      assert.deepEqual(stream.bytes, hex(`
+        54 00000032 0002 'id' 00 00000000 0000 00000017 0004 ffffffff 0000
+          'name' 00 00000000 0000 00000019 ffff ffffffff 0000
+        44 00000012 0002 00000001 '1' 00000003 'Ada'
+        44 0000000f 0002 00000001 '2' ffffffff
+        43 0000000d 'SELECT 2' 00`));
+      assert.equal(stream.pieces.length, 1, 'a small result is one piece');
+      assert.equal(stream.writableEnded, false, 'the stream is the caller\'s to end');
+    }
+  });
+
+  it('gets the same bytes as packets would be, in large slices', async () => {
+    const client = await connected();
+    const text = "SELECT i, md5(i::text), repeat('x', i % 200) FROM generate_series(1, 50000) i";
+    for (const format of [Client.STRING, Client.BINARY]) {
+      const packets = (await client.query(text, [], format, true, collector())).packets;
+      const stream = await client.query(text, [], format, true, new Collector());
+      await client.query(text, [], format); // what would overwrite memory that was only lent
+      assert.equal(Buffer.compare(stream.bytes, Buffer.concat(packets)), 0);
+      const average = stream.bytes.length / stream.pieces.length;
+      assert.ok(average > 8_000, `pieces of ${average} bytes`);
+    }
+  });
+
+  it('gets rows of any length', async () => {
+    const client = await connected();
+    const text = "SELECT repeat('x', (1000 * 1.7 ^ i)::int) FROM generate_series(0, 16) i";
+    const stream = await client.query(text, [], Client.STRING, true, new Collector());
+    const { rows } = await client.query(text);
+    assert.equal(types(stream.bytes), 'TDC');
+    const expected = [rows[0].rowParser.buffer, ...rows.map(row => row.rowBuffer),
+      hex("43 0000000e 'SELECT 17' 00")];
+    assert.equal(Buffer.compare(stream.bytes, Buffer.concat(expected)), 0);
+  });
+
+  it('gets bytes that client-parser reads without any earlier state, in text and in binary', async () => {
+    const { rows: parse } = await import('quickgres/client-parser');
+    const client = await connected();
+    const text = 'SELECT id, name, email::int AS number, NULL AS nothing FROM users ORDER BY email::int';
+    const { rows } = await client.query(text); // cached from now on
+    for (const format of [Client.STRING, Client.BINARY]) {
+      const stream = new PassThrough();
+      const query = client.query(text, [], format, true, stream).then(() => stream.end());
+      let count = 0;
+      for await (const row of parse(stream, { decode: true })) {
+        const { id, name, number } = rows[count++].toObject();
+        assert.deepEqual(row.toObject(), { id, name, number: Number(number), nothing: null });
+      }
+      await query;
+      assert.equal(count, 1000);
+    }
+  });
+
+  it('may be an HTTP response', async () => {
+    const { rows: parse } = await import('quickgres/client-parser');
+    const client = await connected();
+    const server = http.createServer((request, response) => {
+      response.setHeader('content-type', 'application/x-postgresql');
+      client.query('SELECT i, $1::text AS t FROM generate_series(1, 100000) i', ['é'], Client.STRING, true,
+        response)
+        .then(() => response.end(), error => response.destroy(error));
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    let next = 1;
+    for await (const row of parse(fetch(`http://127.0.0.1:${server.address().port}/`))) {
+      if (row.i !== `${next++}` || row.t !== 'é') assert.fail(`row ${next}: ${row}`);
+    }
+    assert.equal(next, 100_001);
+    server.closeAllConnections();
+    await new Promise(resolve => server.close(resolve));
+  });
+
+  it('gets the results of several queries one after another', async () => {
+    const client = await connected();
+    const stream = new Collector();
+    await Promise.all(['SELECT 1', 'BEGIN', 'SELECT 2', 'ROLLBACK', '',
+      'COPY (SELECT 1) TO STDOUT'].map(text =>
+      client.query(text, [], Client.STRING, true, stream)));
+    assert.equal(types(stream.bytes), 'TDC' + 'TDC' + 'IHdcC');
+  });
+
+  it('that asks to wait stops the reading, and memory stays bounded', async () => {
+    const { client, wire } = await proxied();
+    let taken = 0;
+    let go;
+    const stream = new Writable({
+      highWaterMark: 1000,
+      write(chunk, encoding, done) {
+        taken += chunk.length;
+        if (go === undefined) go = done; // the first piece is not taken until the test says so
+        else done();
+      }
+    });
+    const size = 60_000_000;
+    const query = client.query("SELECT repeat('x', 100000) FROM generate_series(1, 600)", [], Client.STRING,
+      true, stream);
+    const other = client.query('SELECT 1');
+    let before;
+    do { // until nothing arrives any more
+      before = wire.stats.bytes.toClient;
+      await new Promise(resolve => setTimeout(resolve, 50));
+    } while (wire.stats.bytes.toClient !== before || go === undefined);
+    // What has passed the proxy fills the sockets' buffers, which are the kernel's.
+    assert.ok(before < size / 2, `${before} bytes arrived`);
+    assert.ok(stream.writableLength < 1_000_000, `${stream.writableLength} bytes wait in the stream`);
+    go();
+    await query;
+    assert.equal((await other).rows[0][0], '1');
+    stream.end();
+    await once(stream, 'finish');
+    assert.ok(taken > size);
+  });
+
+  it('that never takes anything again does not hold up what is behind a result that has come', async () => {
+    const client = await connected();
+    const stuck = new Writable({ highWaterMark: 1, write() {} });
+    const [, other] = await Promise.all([
+      client.query('SELECT 1', [], Client.STRING, true, stuck),
+      client.query('SELECT 2')
+    ]);
+    assert.equal(other.rows[0][0], '2');
+    stuck.destroy();
+  });
+
+  it('that is destroyed meanwhile fails its query, and the connection goes on', async () => {
+    const client = await connected();
+    for (const how of ['destroy', 'error', 'end']) {
+      let pieces = 0;
+      const stream = new Writable({
+        highWaterMark: 1000,
+        write(chunk, encoding, done) {
+          if (++pieces < 3) return done();
+          if (how === 'end') {
+            stream.end();
+            done();
+          } else if (how === 'destroy') stream.destroy();
+          else done(new Error('disk full'));
+        }
+      });
+      stream.on('error', () => {});
+      const [query, other] = await Promise.allSettled([
+        client.query("SELECT repeat('x', 10000) FROM generate_series(1, 1000)", [], Client.STRING, true,
+          stream),
+        client.query('SELECT 1')
+      ]);
+      assert.equal(query.status, 'rejected', how);
+      assert.ok(query.reason instanceof Error && !(query.reason instanceof TypeError),
+        `${how}: ${query.reason}`);
+      assert.equal(other.value.rows[0][0], '1', how);
+    }
+  });
+
+  it('that fails has its error reported by the query, also where nobody listens to it', async () => {
+    const client = await connected();
+    for (const rows of [1, 100000]) {
+      for (const listens of [false, true]) {
+        const full = new Error('disk full');
+        const stream = new Writable({ write(chunk, encoding, done) { done(full); } });
+        if (listens) stream.on('error', () => {});
+        const [query, other] = await Promise.allSettled([
+          client.query("SELECT repeat('x', 100) FROM generate_series(1, $1::int)", [rows], { stream }),
+          client.query('SELECT 1')
+        ]);
+        assert.equal(query.reason, full, `${rows} rows`);
+        assert.equal(other.value.rows[0][0], '1');
+      }
+    }
+    const taking = new Collector();
+    await Promise.all([1, 2, 3].map(() => client.query('SELECT 1', [], { stream: taking })));
+    assert.equal(taking.listenerCount('error'), 0);
+  });
+
+  it('that fails is reported by a batch and by getResults, too', async () => {
+    const client = await connected();
+    const full = new Error('disk full');
+    const failing = () => new Writable({ write(chunk, encoding, done) { done(full); } });
+    await assert.rejects(client.batch([['SELECT 1'], ['SELECT 2', [], { stream: failing() }]]), full);
+    client.startQuery('SELECT generate_series(1, 10)');
+    await assert.rejects(client.getResults(3, failing()), full);
+    assert.equal((await client.getResults(2)).rows.length, 2);
+    await client.sync();
+  });
+
+  it('that is none, but has a `pipe`, gets its bytes in large pieces as well', async () => {
+    const client = await connected();
+    const pieces = [];
+    const target = { pipe: true, write(piece) { pieces.push(piece); } };
+    const result = await client.query('SELECT generate_series(1, 10000)', [], { stream: target });
+    assert.equal(result, target);
+    assert.equal(types(Buffer.concat(pieces)), 'TDC');
+    assert.ok(pieces.length < 30, `${pieces.length} pieces`);
+    const error = new Error('no');
+    const thrower = { pipe: true, write() { throw error; } };
+    await assert.rejects(client.query('SELECT 1', [], { stream: thrower }), error);
+  });
+
+  it('that is closed before fails its query, and the connection goes on', async () => {
+    const client = await connected();
+    const ended = new Collector();
+    ended.end();
+    const destroyed = new Collector();
+    destroyed.destroy();
+    for (const stream of [ended, destroyed]) {
+      await assert.rejects(client.query('SELECT 1', [], Client.STRING, true, stream), Error);
+    }
+    assert.equal((await client.query('SELECT 1')).rows[0][0], '1');
+  });
+
+  it('gets no more than whole messages of a query that fails on the way', async () => {
+    const client = await connected();
+    const stream = new Collector();
+    const text = "SELECT repeat('x', 1000), 1 / (500 - i) FROM generate_series(1, 1000) i";
+    await assert.rejects(client.query(text, [], Client.STRING, true, stream), { code: '22012' });
+    await new Promise(setImmediate);
+    assert.match(types(stream.bytes), /^(TD)?$/);
+    assert.equal((await client.query('SELECT 1')).rows[0][0], '1');
+  });
+
+  it('leaves no listeners behind', async () => {
+    const client = await connected();
+    const stream = new Writable({ highWaterMark: 10, write(chunk, encoding, done) { setImmediate(done); } });
+    const listeners = () => stream.eventNames().map(name => [name, stream.listenerCount(name)]);
+    const before = listeners();
+    for (let i = 0; i < 30; i++) {
+      await client.query("SELECT repeat('x', 10000) FROM generate_series(1, 20)", [], Client.STRING, true,
+        stream);
+    }
+    await new Promise(setImmediate);
+    if (stream.writableNeedDrain) await once(stream, 'drain');
+    assert.deepEqual(listeners(), before);
+  });
+});
+
+describe('Bytes of a hostile server', () => {
+  it('are passed on only inside of whole messages', async () => {
+    const stream = new Collector();
+    const client = await faked(async conversation => {
+      await conversation.request();
+      conversation.say(ANSWER.described('a'), dataRow('1'), hex("44 00000002 'secret'"));
+    });
+    await assert.rejects(client.query('SELECT a', [], Client.STRING, true, stream), { code: '08P01' });
+    assert.doesNotMatch(stream.bytes.toString('latin1'), /secret/);
+  });
+});
+
+describe('receiverFor', () => {
+  it('gives each kind of target its receiver', () => {
+    const reader = new RowReader();
+    class Own extends RowReader { write(packet) { super.write(packet); } }
+    assert.ok(receiverFor() instanceof RowReader);
+    assert.equal(receiverFor(reader), reader);
+    assert.ok(receiverFor(new Own()) instanceof PacketReceiver);
+    assert.ok(receiverFor({ write() {} }) instanceof PacketReceiver);
+    assert.ok(receiverFor(new PassThrough()) instanceof StreamReceiver);
+    assert.ok(receiverFor(process.stdout) instanceof StreamReceiver);
+  });
+
+  it('refuses what cannot be written to', () => {
+    for (const stream of [null, {}, 1, 'stdout', { write: 'no' }, Symbol('s')]) {
+      assert.throws(() => receiverFor(stream),
+        { name: 'TypeError', message: /^stream must be a RowReader, a writable/ });
+    }
+  });
+});

@@ -1,0 +1,664 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { createHash } = require('node:crypto');
+const { once } = require('node:events');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { PassThrough, Writable } = require('node:stream');
+const { setTimeout: sleep } = require('node:timers/promises');
+const zlib = require('node:zlib');
+const { skipUnless } = require('pg-test-fixtures');
+const { Client, AbortError, ConnectionError, PostgresError } = require('../..');
+const { ANSWER, answering, commandComplete, connected, faked, hex, message, proxied, sharedServer } = require('../support');
+
+/** A gibibyte, nearly: a million rows of a kilobyte that the server makes as it goes. */
+const GIGABYTE = "SELECT generate_series(1, 1000000) AS i, repeat('x', 1000) AS x";
+
+/** A target that gathers what it is given. */
+class Collector extends Writable {
+  constructor(options) {
+    super(options);
+    this.chunks = [];
+  }
+
+  get bytes() { return Buffer.concat(this.chunks); }
+  get text() { return this.bytes.toString(); }
+
+  _write(chunk, encoding, callback) {
+    this.chunks.push(Buffer.from(chunk));
+    callback();
+  }
+}
+
+/** A target that takes nothing until it is told to. */
+class Slow extends Collector {
+  _write(chunk, encoding, callback) {
+    this.chunks.push(Buffer.from(chunk));
+    this.callback = callback;
+    if (this.fast) this.go();
+    else this.emit('asked');
+  }
+
+  /** Waits until it has been given something. */
+  async asked() { if (this.callback === undefined) await once(this, 'asked'); }
+
+  /** Takes it. */
+  go() {
+    const { callback } = this;
+    this.callback = undefined;
+    callback();
+  }
+
+  /** Takes everything from now on. */
+  hurry() {
+    this.fast = true;
+    if (this.callback !== undefined) this.go();
+  }
+}
+
+/** What a reader without earlier state makes of the bytes. */
+async function read(bytes, options) {
+  const { rows } = await import('../../client-parser/index.js');
+  const source = rows([bytes], options);
+  const result = { rows: [], error: undefined };
+  try {
+    for await (const row of source) result.rows.push(row.toArray());
+    result.columns = source.columns && source.columns.map(column => column.name);
+    result.cmd = source.cmd;
+    result.rowCount = source.rowCount;
+  } catch (error) {
+    result.error = error;
+  }
+  return result;
+}
+
+/** What the server process of a client is doing. */
+async function activity(client) {
+  const [row] = await (await sharedServer()).sql(`SELECT state FROM pg_stat_activity WHERE pid = ${client.processId}`);
+  return row.state;
+}
+
+/** Waits until the server process of a client has nothing to do; gives the milliseconds it took. */
+async function untilIdle(client) {
+  const start = performance.now();
+  while (await activity(client) !== 'idle') await sleep(5);
+  return performance.now() - start;
+}
+
+describe('queryTo', () => {
+  describe('as protocol', () => {
+    const TEXT = 'SELECT id, name, email FROM users WHERE email::int < $1 ORDER BY email::int';
+
+    it('writes bytes that need no earlier state to be read, however often the statement was used', async () => {
+      const client = await connected();
+      const expected = (await client.query(TEXT, [5])).rows.map(row => row.toArray());
+      for (const cache of [true, true, false]) {
+        const target = new Collector();
+        const result = await client.queryTo(target, TEXT, [5], { cache });
+        assert.deepEqual(result, { cmd: 'SELECT', rowCount: 5, bytes: target.bytes.length });
+        assert.deepEqual(await read(target.bytes), {
+          rows: expected, error: undefined, columns: ['id', 'name', 'email'], cmd: 'SELECT', rowCount: 5
+        });
+      }
+    });
+
+    it('says in the RowDescription that columns are binary', async () => {
+      const client = await connected();
+      const target = new Collector();
+      await client.queryTo(target, 'SELECT 1::int4 AS a, 2::int8 AS b', [], { format: Client.BINARY });
+      assert.deepEqual((await read(target.bytes, { decode: true })).rows, [[1, 2n]]);
+    });
+
+    it('passes on a large result byte for byte', async () => {
+      const client = await connected();
+      const text = "SELECT i, md5(i::text), repeat('ab', i % 700) FROM generate_series(1, 100000) AS i";
+      const hash = createHash('sha256');
+      const { bytes } = await client.queryTo(hash, text);
+      // The same, put together from single messages.
+      const expected = createHash('sha256');
+      let length = 0;
+      await client.query(text, [], Client.STRING, true, { write(packet) {
+        expected.update(packet);
+        length += packet.length;
+      } });
+      assert.equal(bytes, length);
+      assert.equal(hash.read().toString('hex'), expected.digest('hex'));
+    });
+
+    it('passes on commands without rows, empty queries and COPY TO STDOUT', async () => {
+      const client = await connected();
+      const target = new Collector();
+      assert.deepEqual(await client.queryTo(target, 'CREATE TEMP TABLE passed (a int)', [], { end: false }),
+        { cmd: 'CREATE TABLE', rowCount: 0, bytes: 18 });
+      await client.queryTo(target, '', [], { end: false });
+      assert.deepEqual(target.bytes, Buffer.concat([commandComplete('CREATE TABLE'), message('I')]));
+      const copied = new Collector();
+      assert.equal((await client.queryTo(copied, 'COPY (VALUES (1), (2)) TO STDOUT')).rowCount, 2);
+      assert.deepEqual(copied.bytes, Buffer.concat([message('H', hex('00 0001 0000')), message('d', '1\n'), message('d', '2\n'),
+        message('c'), commandComplete('COPY 2')]));
+    });
+
+    it('ends the stream after an error on row 50,000 with severity, code and message only', async () => {
+      const client = await connected();
+      const target = new Collector();
+      const error = await client.queryTo(target, 'SELECT 1 / (50000 - i) FROM generate_series(1, 100000) AS i')
+        .catch(error => error);
+      assert.equal(error.code, '22012');
+      assert.equal(error.routine, 'int4div');
+      assert.match(error.stack, /query-to\.test\.js/);
+      assert.ok(target.writableFinished);
+      const result = await read(target.bytes);
+      assert.equal(result.rows.length, 49999);
+      assert.equal(result.error.name, 'PostgresError');
+      assert.deepEqual({ ...result.error }, { severity: 'ERROR', code: '22012' });
+      assert.equal(result.error.message, 'division by zero');
+      assert.equal((await client.query('SELECT 1 AS a')).rows[0].a, '1');
+    });
+
+    it('tells the reader that the connection was lost, and nothing of where to', async () => {
+      const { client, wire } = await proxied();
+      const target = new Slow({ highWaterMark: 1 });
+      const result = client.queryTo(target, GIGABYTE);
+      await target.asked();
+      wire.reset();
+      target.hurry();
+      await assert.rejects(result, ConnectionError);
+      await once(target, 'finish');
+      const { error } = await read(target.bytes);
+      assert.deepEqual({ ...error }, { severity: 'FATAL', code: '08006' });
+      assert.equal(error.message, 'the connection to the database was lost');
+    });
+  });
+
+  describe('as values', () => {
+    it('writes a JSON column as psql prints it', async function () {
+      skipUnless(this, 'psql');
+      const server = await sharedServer();
+      const client = await connected();
+      const target = new Collector();
+      const text = 'SELECT json_agg(u) FROM users u';
+      const { bytes, rowCount } = await client.queryTo(target, text, [], { as: 'values' });
+      assert.equal(`${target.text}\n`, await server.psql(text));
+      assert.equal(JSON.parse(target.text).length, 1000);
+      assert.deepEqual([bytes, rowCount], [target.bytes.length, 1]);
+    });
+
+    it('writes a separator between the rows: lines of JSON need no parsing either', async function () {
+      skipUnless(this, 'psql');
+      const server = await sharedServer();
+      const client = await connected();
+      const text = 'SELECT to_json(u) FROM users u ORDER BY email::int';
+      for (const separator of ['\n', Buffer.from('\n')]) {
+        const target = new Collector();
+        await client.queryTo(target, text, [], { as: 'values', separator });
+        assert.equal(`${target.text}\n`, await server.psql(text));
+      }
+    });
+
+    it('writes separators of any length, in large results and small ones', async () => {
+      const client = await connected();
+      const values = (i, columns) => Array.from({ length: columns }, (_, j) => i % (j + 3) === 0 ? '' : `${i}_${j}`);
+      for (let length = 0; length < 14; length++) {
+        const separator = '-'.repeat(length);
+        const columns = length % 3 + 1;
+        const list = Array.from({ length: columns }, (_, j) => `CASE WHEN i % ${j + 3} <> 0 THEN i || '_${j}' END`);
+        for (const count of [3, 8000]) {
+          const target = new Collector();
+          const text = `SELECT ${list} FROM generate_series(1, ${count}) AS i`;
+          await client.queryTo(target, text, [], { as: 'values', separator });
+          const rows = Array.from({ length: count }, (_, i) => values(i + 1, columns).join(''));
+          assert.ok(target.text === rows.join(separator), `separator of ${length}, ${count} rows`);
+        }
+      }
+    });
+
+    it('writes the values of several columns one after another, and nothing for NULL', async () => {
+      const client = await connected();
+      const target = new Collector();
+      await client.queryTo(target, `VALUES ('a', '1'), (NULL, repeat('x', 50)), ('', NULL), (NULL, NULL), ('é', '2')`, [],
+        { as: 'values', separator: ', ' });
+      assert.equal(target.text, `a1, ${'x'.repeat(50)}, , , é2`);
+    });
+
+    it('writes the bytes of binary columns, and nothing for no rows', async () => {
+      const client = await connected();
+      const target = new Collector();
+      await client.queryTo(target, "SELECT '\\x00ff10'::bytea", [], { as: 'values', format: Client.BINARY, end: false });
+      await client.queryTo(target, 'SELECT 1 WHERE false', [], { as: 'values', end: false });
+      assert.deepEqual(target.bytes, hex('00ff10'));
+      const { bytes, rowCount } = await client.queryTo(target, 'SELECT 1 WHERE false', [], { as: 'values' });
+      assert.deepEqual([bytes, rowCount, target.writableFinished, target.bytes.length], [0, 0, true, 3]);
+    });
+
+    it('writes the data of COPY TO STDOUT: a table as CSV', async () => {
+      const client = await connected();
+      const target = new Collector();
+      const { rowCount } = await client.queryTo(target, "COPY (VALUES (1, 'a,b'), (2, NULL)) TO STDOUT CSV", [], { as: 'values' });
+      assert.equal(target.text, '1,"a,b"\n2,\n');
+      assert.equal(rowCount, 2);
+    });
+
+    it('destroys the target when the query fails after something was written', async () => {
+      const client = await connected();
+      const target = new Collector();
+      const result = client.queryTo(target, 'SELECT 1 / (50000 - i) FROM generate_series(1, 100000) AS i', [], { as: 'values' });
+      await assert.rejects(result, { code: '22012' });
+      assert.equal(target.destroyed, true);
+      assert.equal(target.writableFinished, false);
+      assert.equal(target.errored.code, '22012');
+    });
+
+    it('does not show what lies behind a row that claims to be longer than it is', async () => {
+      for (const row of ["0001 00000005 'abcd'", "0001 fffffffe 'abcd'", '0002 00000000', '0001', '0001 00 00', '']) {
+        const client = await answering(ANSWER.described('a'), message('D', hex(row)), commandComplete('SELECT 1'), ANSWER.ready);
+        const target = new Collector();
+        await assert.rejects(client.queryTo(target, 'SELECT 1', [], { as: 'values' }), error => {
+          assert.match(error.message, /protocol violation/, row);
+          return error.code === '08P01';
+        });
+        assert.equal(target.bytes.length, 0);
+        assert.equal(client.state, 'closed');
+      }
+    });
+  });
+
+  for (const [as, failing] of [['protocol', 'SELECT 1 / 0'], ['values', 'SELECT 1 / 0'], ['protocol', 'no SQL']]) {
+    it(`leaves the target as it was when '${failing}' fails before anything was written as ${as}`, async () => {
+      const client = await connected();
+      const target = new Collector();
+      await assert.rejects(client.queryTo(target, failing, [], { as }), PostgresError);
+      assert.deepEqual([target.chunks.length, target.writableEnded, target.destroyed], [0, false, false]);
+      assert.equal(target.listenerCount('error') + target.listenerCount('close'), 0);
+      await client.queryTo(target, "SELECT 'still usable'", [], { as: 'values' });
+      assert.equal(target.text, 'still usable');
+    });
+  }
+
+  it('writes nothing of a result whose commit fails', async () => {
+    const client = await connected();
+    await client.query('CREATE TEMP TABLE deferred (a int PRIMARY KEY DEFERRABLE INITIALLY DEFERRED)');
+    const target = new Collector();
+    const inserted = client.queryTo(target, 'INSERT INTO deferred VALUES (1), (1) RETURNING a');
+    await assert.rejects(inserted, { code: '23505' });
+    assert.equal(target.chunks.length, 0);
+  });
+
+  it('leaves the target open with end: false, for more results in the order of the calls', async () => {
+    const client = await connected();
+    const target = new Collector();
+    const options = { as: 'values', end: false };
+    await Promise.all(Array.from({ length: 30 }, (_, i) => client.queryTo(target, 'SELECT $1::text', [`${i} `], options)));
+    assert.equal(target.text, Array.from({ length: 30 }, (_, i) => `${i} `).join(''));
+    assert.equal(target.writableEnded, false);
+    assert.equal(target.listenerCount('error') + target.listenerCount('close'), 0);
+  });
+
+  it('resolves when the target has taken everything, and not before', async () => {
+    const client = await connected();
+    for (const end of [true, false]) {
+      const target = new Slow();
+      let resolved = false;
+      const result = client.queryTo(target, 'SELECT 1', [], { end }).then(() => { resolved = true; });
+      await target.asked();
+      await client.query('SELECT 1');
+      assert.equal(resolved, false);
+      target.go();
+      await result;
+    }
+  });
+
+  describe('takes as a target', () => {
+    const TEXT = "SELECT i, repeat('x', 100) FROM generate_series(1, 20000) AS i";
+    let expected;
+    before(async () => {
+      const client = await connected();
+      const target = new Collector();
+      await client.queryTo(target, TEXT);
+      expected = target.bytes;
+      assert.ok(expected.length > 2000000);
+    });
+
+    it('a file', async () => {
+      const client = await connected();
+      const file = path.join(await fs.promises.mkdtemp(path.join(os.tmpdir(), 'query-to-')), 'result');
+      try {
+        assert.equal((await client.queryTo(fs.createWriteStream(file), TEXT)).bytes, expected.length);
+        assert.ok(fs.readFileSync(file).equals(expected));
+      } finally {
+        await fs.promises.rm(path.dirname(file), { recursive: true });
+      }
+    });
+
+    for (const [name, compress, decompress] of [
+      ['gzip', zlib.createGzip, zlib.gunzipSync],
+      ['Brotli', () => zlib.createBrotliCompress({ params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 1 } }), zlib.brotliDecompressSync]
+    ]) {
+      it(`a ${name} stream`, async () => {
+        const client = await connected();
+        const compressed = new Collector();
+        const stream = compress();
+        stream.pipe(compressed);
+        await Promise.all([client.queryTo(stream, TEXT), once(compressed, 'finish')]);
+        assert.ok(decompress(compressed.bytes).equals(expected));
+      });
+    }
+
+    it('a WHATWG WritableStream, whose pace it keeps', async () => {
+      const client = await connected();
+      const chunks = [];
+      let writing = 0;
+      let closed = false;
+      const stream = new WritableStream({
+        async write(chunk) {
+          assert.equal(++writing, 1);
+          await sleep(1);
+          chunks.push(chunk);
+          writing--;
+        },
+        close() { closed = true; }
+      });
+      await client.queryTo(stream, TEXT, [], { end: false });
+      assert.equal(closed, false);
+      assert.equal(stream.locked, false);
+      await client.queryTo(stream, TEXT);
+      assert.equal(closed, true);
+      assert.ok(Buffer.concat(chunks).equals(Buffer.concat([expected, expected])));
+    });
+
+    it('a WHATWG TransformStream that compresses', async () => {
+      const client = await connected();
+      const { readable, writable } = new CompressionStream('gzip');
+      const [, compressed] = await Promise.all([client.queryTo(writable, TEXT), new Response(readable).arrayBuffer()]);
+      assert.ok(zlib.gunzipSync(compressed).equals(expected));
+    });
+
+    it('any stream, and nothing else', async () => {
+      const client = await connected();
+      for (const target of [undefined, null, 1, 'a', {}, { write() {} }]) {
+        await assert.rejects(client.queryTo(target, TEXT), TypeError);
+      }
+      const locked = new WritableStream();
+      locked.getWriter();
+      await assert.rejects(client.queryTo(locked, TEXT), TypeError);
+    });
+  });
+
+  it('rejects wrong options with a TypeError before anything is sent', async () => {
+    const { client, proxy } = await proxied();
+    const before = proxy.stats.bytes.toServer;
+    const target = new Collector();
+    for (const options of [{ as: 'rows' }, { format: 2 }, { separator: 1 }, { signal: 1 }, { paramTypes: 1 }]) {
+      await assert.rejects(client.queryTo(target, 'SELECT 1', [], options), TypeError);
+    }
+    await assert.rejects(client.queryTo(target, 'COPY users FROM STDIN'), TypeError);
+    await assert.rejects(client.queryTo(target, 1), TypeError);
+    await assert.rejects(client.queryTo(target, 'SELECT $1', [{}]), TypeError);
+    assert.equal(proxy.stats.bytes.toServer, before);
+    assert.equal(target.listenerCount('close'), 0);
+  });
+
+  describe('with a slow target', () => {
+    it('does not read the connection, so that little is in memory, and others wait', async () => {
+      const client = await connected();
+      const target = new Slow();
+      const result = client.queryTo(target, GIGABYTE);
+      await target.asked();
+      let answered = false;
+      const other = client.query('SELECT 1').then(() => { answered = true; });
+      const memory = process.memoryUsage.rss();
+      await sleep(300);
+      assert.equal(answered, false);
+      assert.ok(target.writableLength < 300000, `${target.writableLength} bytes wait`);
+      assert.ok(process.memoryUsage.rss() - memory < 16e6);
+      assert.equal(await activity(client), 'active');
+      client.destroy();
+      target.destroy();
+      await assert.rejects(result, ConnectionError);
+      await assert.rejects(other, ConnectionError);
+    });
+
+    it('waits for one in object mode, too, which counts chunks instead of bytes', async () => {
+      const client = await connected();
+      const target = new Slow({ objectMode: true });
+      const result = client.queryTo(target, GIGABYTE);
+      await target.asked();
+      await sleep(100);
+      assert.ok(target.writableLength < 64, `${target.writableLength} chunks wait`);
+      target.destroy();
+      await assert.rejects(result, AbortError);
+      assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, '7');
+    });
+
+    it('keeps nobody waiting once its result has been read', async () => {
+      const client = await connected();
+      const target = new Slow({ highWaterMark: 1 });
+      const result = client.queryTo(target, "SELECT repeat('x', 50000)");
+      await client.query('SELECT 1');
+      target.hurry();
+      await result;
+    });
+
+    it('goes on with the connection when the last of several that wait goes on', async () => {
+      const client = await connected();
+      const [a, b] = [{}, {}];
+      client._pipeline.pause(a);
+      client._pipeline.pause(b);
+      client._pipeline.pause(b);
+      let answered = false;
+      const result = client.query('SELECT 1').then(() => { answered = true; });
+      client._pipeline.resume(b);
+      client._pipeline.resume(b);
+      await sleep(50);
+      assert.equal(answered, false);
+      client._pipeline.resume(a);
+      await result;
+    });
+  });
+
+  describe('with a target that goes away', () => {
+    /** Reads so many bytes of the result, then is gone. */
+    const leaving = (bytes, error) => new Writable({
+      write(chunk, encoding, callback) {
+        bytes -= chunk.length;
+        if (bytes <= 0) this.destroy(error);
+        else callback();
+      }
+    });
+
+    it('cancels the query: the server is free within a second, and the next query is right', async () => {
+      const client = await connected();
+      for (const target of [leaving(10000), leaving(30e6)]) {
+        const result = client.queryTo(target, GIGABYTE);
+        await assert.rejects(result, { name: 'AbortError', code: 'ABORT_ERR' });
+        const [idle, { rows }] = await Promise.all([untilIdle(client), client.query('SELECT 7 AS a')]);
+        assert.ok(idle < 1000, `${idle} ms`);
+        assert.equal(rows[0].a, '7');
+      }
+    });
+
+    it('cancels a query that has no rows yet', async () => {
+      const client = await connected();
+      const target = new PassThrough();
+      const result = client.queryTo(target, 'SELECT pg_sleep(60)');
+      while (await activity(client) !== 'active') await sleep(5);
+      target.destroy();
+      await assert.rejects(result, AbortError);
+      await untilIdle(client);
+      assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, '7');
+    });
+
+    it('never harms a neighbour: what was sent behind it is answered after the rest has been read', async () => {
+      const client = await connected();
+      const results = [client.queryTo(leaving(10000), "SELECT i, repeat('x', 1000) FROM generate_series(1, 100000) i")];
+      for (let i = 0; i < 20; i++) results.push(client.query('SELECT $1::int AS a, pg_sleep(0.002)', [i]));
+      const [first, ...others] = await Promise.allSettled(results);
+      assert.equal(first.reason.name, 'AbortError');
+      assert.deepEqual(others.map(({ value }) => value.rows[0].a), Array.from({ length: 20 }, (_, i) => String(i)));
+    });
+
+    it('sends nothing behind a large result, and the next time not from its start', async () => {
+      const { client, proxy } = await proxied();
+      const target = new Slow({ highWaterMark: 1 });
+      const text = "SELECT i, repeat('x', 1000) FROM generate_series(1, 5000) i";
+      const result = client.queryTo(target, text);
+      while (target.bytes.length < 2e6) {
+        await target.asked();
+        target.go();
+      }
+      const before = proxy.stats.bytes.toServer;
+      const behind = client.query('SELECT 1');
+      await sleep(20);
+      assert.equal(proxy.stats.bytes.toServer, before);
+      target.hurry();
+      await Promise.all([result, behind]);
+      const again = client.queryTo(new Collector(), text);
+      const third = client.query('SELECT 1');
+      assert.equal(client._pipeline.tail, client._pipeline.head);
+      await Promise.all([again, third]);
+    });
+
+    it('does not send what waited for its turn', async () => {
+      const client = await connected();
+      await client.query('CREATE TEMP TABLE run (a int)');
+      const target = new PassThrough();
+      let result;
+      await client.transaction(async tx => {
+        result = client.queryTo(target, 'INSERT INTO run VALUES (1)').catch(error => error);
+        await tx.query('SELECT 1');
+        target.destroy();
+        await tx.query('SELECT 1');
+      });
+      assert.equal((await result).name, 'AbortError');
+      assert.equal((await client.query('SELECT count(*) AS n FROM run')).rows[0].n, '0');
+    });
+
+    it('does not send anything for a target that was gone before', async () => {
+      const client = await connected();
+      const destroyed = new PassThrough().destroy();
+      const ended = new PassThrough();
+      ended.end();
+      for (const target of [destroyed, ended]) {
+        await assert.rejects(client.queryTo(target, 'SELECT pg_sleep(60)'), AbortError);
+      }
+      await client.query('SELECT 1');
+    });
+
+    it('rejects with the error of a target that has failed', async () => {
+      const client = await connected();
+      const broken = new Error('disk full');
+      await assert.rejects(client.queryTo(leaving(10000, broken), GIGABYTE), error => error === broken);
+      const throwing = new Writable({ write() { throw broken; } });
+      await assert.rejects(client.queryTo(throwing, GIGABYTE), error => error === broken);
+      const stream = new WritableStream({ write() { throw broken; } });
+      await assert.rejects(client.queryTo(stream, GIGABYTE), error => error === broken);
+      assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, '7');
+    });
+
+    it('rejects when it has all of the result, but was closed before it took it', async () => {
+      const client = await connected();
+      const target = new Slow();
+      const result = client.queryTo(target, 'SELECT 1');
+      await target.asked();
+      await client.query('SELECT 1');
+      target.destroy();
+      await assert.rejects(result, AbortError);
+    });
+  });
+
+  it('cancels the query when its signal aborts, and tells the reader', async () => {
+    const client = await connected();
+    const controller = new AbortController();
+    const target = new Collector();
+    const result = client.queryTo(target, GIGABYTE, [], { signal: controller.signal });
+    while (target.chunks.length < 3) await sleep(1);
+    controller.abort();
+    await assert.rejects(result, AbortError);
+    await once(target, 'finish');
+    const { error } = await read(target.bytes);
+    assert.deepEqual([error.severity, error.code, error.message], ['ERROR', '57014', 'the query was aborted']);
+    assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, '7');
+  });
+
+  it('does not wait for a target that does not take the last of it when its signal aborts', async () => {
+    const client = await connected();
+    for (const [stuck, options] of [
+      [{ write() {} }, {}],
+      [{ write() {} }, { end: false }],
+      [{ write(chunk, encoding, callback) { callback(); }, final() {} }, {}]
+    ]) {
+      const controller = new AbortController();
+      const target = new Writable(stuck);
+      const result = client.queryTo(target, 'SELECT 1', [], { ...options, signal: controller.signal });
+      await client.query('SELECT 2'); // the result is the target's by now
+      controller.abort(new Error('why'));
+      await assert.rejects(result, ({ name, cause }) => name === 'AbortError' && cause.message === 'why');
+      assert.equal(target.destroyed, false);
+      target.destroy();
+    }
+  });
+
+  describe('with a row of 200 MB', () => {
+    const SIZE = 200e6;
+    const TEXT = `SELECT repeat('0123456789', ${SIZE / 10})`;
+
+    /** A target that counts, and knows the most memory the process ever had. */
+    const counting = () => Object.assign(new Writable({
+      write(chunk, encoding, callback) {
+        this.length += chunk.length;
+        this.hash.update(chunk);
+        this.memory = Math.max(this.memory, process.memoryUsage.rss());
+        callback();
+      }
+    }), { length: 0, memory: 0, hash: createHash('md5') });
+    const expected = createHash('md5');
+    before(() => { for (let i = 0; i < 200; i++) expected.update('0123456789'.repeat(100000)); });
+
+    it('passes it on in pieces, without having it in memory', async () => {
+      const client = await connected();
+      const target = counting();
+      const memory = process.memoryUsage.rss();
+      await client.queryTo(target, TEXT, [], { as: 'values' });
+      assert.equal(target.length, SIZE);
+      assert.equal(target.hash.digest('hex'), expected.digest('hex'));
+      assert.ok(target.memory - memory < 100e6, `${(target.memory - memory) / 1e6} MB`);
+    });
+
+    it('passes it on between others, as protocol and as values', async () => {
+      const client = await connected();
+      const text = "SELECT CASE i WHEN 3 THEN repeat('x', 1000000) ELSE i::text END FROM generate_series(1, 5) i";
+      const values = new Collector();
+      await client.queryTo(values, text, [], { as: 'values', separator: '|' });
+      assert.equal(values.text, `1|2|${'x'.repeat(1000000)}|4|5`);
+      const protocol = new Collector();
+      await client.queryTo(protocol, text);
+      assert.deepEqual((await read(protocol.bytes)).rows.map(([x]) => x.length), [1, 1, 1000000, 1, 1]);
+    });
+
+    it('cuts the target off when the connection is lost in the middle of it', async () => {
+      const { client, wire } = await proxied();
+      const target = new Slow({ highWaterMark: 1 });
+      const result = client.queryTo(target, TEXT);
+      for (let i = 0; i < 5; i++) {
+        await target.asked();
+        target.go();
+      }
+      wire.reset();
+      target.hurry();
+      await assert.rejects(result, ConnectionError);
+      assert.equal(target.destroyed, true);
+    });
+
+    it('refuses a column that is not as long as its row', async () => {
+      const row = message('D', hex('0001 00030000'), Buffer.alloc(0x2ffff));
+      const client = await faked(async conversation => {
+        await conversation.request();
+        conversation.say(ANSWER.described('a'), row.subarray(0, 100));
+        await sleep(20);
+        conversation.say(row.subarray(100), commandComplete('SELECT 1'), ANSWER.ready);
+      });
+      await assert.rejects(client.queryTo(new Collector(), 'SELECT 1', [], { as: 'values' }), { code: '08P01' });
+    });
+  });
+});

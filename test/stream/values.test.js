@@ -1,0 +1,99 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { Payload } = require('../../lib/stream/values');
+const { dataRow, hex, message } = require('../support');
+
+/** A payload of a result with so many columns. */
+function begin(columns, separator = '') {
+  const payload = new Payload(Buffer.from(separator));
+  payload.start(columns === 0 ? null : { columns: new Array(columns) });
+  return payload;
+}
+
+/** What is taken out of messages, in their own memory and in memory of its own; both must be the same. */
+function take(columns, separator, ...messages) {
+  const results = [true, false].map(inPlace => {
+    const bytes = Buffer.concat(messages);
+    const { buf, start, end } = begin(columns, separator).messages(bytes, 0, bytes.length, messages.length, inPlace);
+    if (inPlace && messages.length > 1 && separator.length < 8) assert.equal(buf, bytes);
+    return buf.toString('utf8', start, end);
+  });
+  assert.equal(results[0], results[1]);
+  return results[0];
+}
+
+/** What is taken out of a message that comes cut at these places. */
+function takeParts(payload, bytes, ...cuts) {
+  let result = '';
+  let start = 0;
+  for (const end of [...cuts, bytes.length]) {
+    const from = payload.part(bytes[0], bytes, start, end, bytes.length - end, start === 0);
+    result += bytes.toString('utf8', from, end);
+    start = end;
+  }
+  return result;
+}
+
+describe('Payload', () => {
+  it('takes the values out of rows', () => {
+    assert.equal(take(1, '', dataRow('abc')), 'abc');
+    assert.equal(take(1, '', dataRow('a'), dataRow('bc'), dataRow(''), dataRow(null), dataRow('d')), 'abcd');
+    assert.equal(take(3, '', dataRow('a', null, 'b'), dataRow('', 'cé', 'x'.repeat(100))), `abcé${'x'.repeat(100)}`);
+    assert.equal(take(0, '', dataRow(), dataRow()), '');
+  });
+
+  it('puts separators between rows, of any length', () => {
+    for (const separator of ['\n', ', ', '-'.repeat(7), '-'.repeat(8), '-'.repeat(50)]) {
+      const expected = ['', 'ab', '', 'c', ''].join(separator);
+      assert.equal(take(2, separator, dataRow(null, null), dataRow('a', 'b'), dataRow('', ''), dataRow(null, 'c'),
+        dataRow('', null)), expected);
+    }
+  });
+
+  it('puts separators between runs of rows, and none before the first of a result', () => {
+    const payload = begin(1, ',');
+    const run = rows => {
+      const bytes = Buffer.concat(rows.map(row => dataRow(row)));
+      const { buf, start, end } = payload.messages(bytes, 0, bytes.length, rows.length, true);
+      return buf.toString('utf8', start, end);
+    };
+    assert.deepEqual([run(['a']), run(['b']), run(['c', 'd']), payload.between().toString()], ['a', ',b', ',c,d', ',']);
+    payload.start({ columns: [{}] });
+    assert.deepEqual([payload.between().toString(), run(['a'])], ['', ',a']);
+  });
+
+  it('takes the data out of CopyData', () => {
+    assert.equal(take(0, '', message('d', 'a\tb\n')), 'a\tb\n');
+    assert.equal(take(0, '|', message('d', 'a'), message('d', ''), message('d', 'bc')), 'abc');
+  });
+
+  it('says where nothing has to be copied', () => {
+    const bytes = dataRow('abc');
+    assert.deepEqual(begin(1).messages(bytes, 0, bytes.length, 1, false), { buf: bytes, start: 11, end: 14 });
+  });
+
+  it('takes values and data out of messages that come in parts, cut anywhere', () => {
+    for (const [columns, bytes] of [[1, dataRow('some value')], [0, message('d', 'some value')]]) {
+      for (let i = 1; i < bytes.length; i++) {
+        for (let j = i; j < bytes.length; j++) assert.equal(takeParts(begin(columns), bytes, i, j), 'some value');
+      }
+    }
+  });
+
+  it('refuses rows that are not what they say', () => {
+    for (const digits of ['44 00000004', '44 00000006 0002', '44 00000006 0001', '44 0000000a 0001 00000001',
+      '44 0000000b 0001 00000002 61', '44 0000000a 0001 fffffffe', '44 0000000a 0001 7fffffff', '44 00000006 0000']) {
+      const bytes = hex(digits);
+      for (const messages of [[bytes], [dataRow('a'), bytes]]) {
+        const all = Buffer.concat(messages);
+        assert.throws(() => begin(1).messages(all, 0, all.length, messages.length, true), { code: '08P01' }, digits);
+      }
+    }
+    for (const digits of ['44 0000000b 0002 00000001 61', '44 0000000c 0001 00000001 6162', '44 0000000b 0001 00000002 61',
+      '44 0000000b 0001 ffffffff 61']) {
+      const bytes = hex(digits);
+      assert.throws(() => takeParts(begin(1), bytes, 5, 11), { code: '08P01' }, digits);
+    }
+  });
+});
