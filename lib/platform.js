@@ -1,5 +1,11 @@
 'use strict';
 
+/** Cloudflare's Workers: `onread` reads once and takes its memory away, names have no addresses to be asked for. */
+const isWorkerd = globalThis.navigator?.userAgent === 'Cloudflare-Workers';
+
+/** Deno (2.9): TLS on a socket that was made with `onread` never ends its handshake. */
+const isDeno = process.versions?.deno !== undefined;
+
 /*
  * All of Node.js that lib/ uses, loaded when it is asked for. Where a bundler builds for browsers, package.json's
  * "imports" puts browser/platform.js in its stead.
@@ -9,6 +15,8 @@ module.exports = {
   process,
   setImmediate,
   clearImmediate,
+  isWorkerd,
+  isDeno,
   get async_hooks() { return require('node:async_hooks'); },
   get crypto() { return require('node:crypto'); },
   get diagnostics_channel() { return require('node:diagnostics_channel'); },

@@ -3,7 +3,7 @@
 const { Buffer, net, tls } = require('#platform');
 const { failed, CONNECTING, HANDSHAKE } = require('./attempt');
 const { ConnectionError, protocolError } = require('../protocol/errors');
-const { isDeno } = require('../runtime');
+const { isDeno } = require('#platform');
 const { tlsOptions } = require('./tls');
 const { Transport } = require('./socket');
 

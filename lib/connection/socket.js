@@ -1,7 +1,7 @@
 'use strict';
 
 const { Buffer, setImmediate } = require('#platform');
-const { isWorkerd } = require('../runtime');
+const { isWorkerd } = require('#platform');
 
 const CHUNK = 65536;
 /** Most chunks that are given back and wait to be used again. */

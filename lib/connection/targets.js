@@ -2,7 +2,7 @@
 
 const { crypto, dns, net } = require('#platform');
 const { isLoopback, socketPath } = require('../config/config');
-const { isWorkerd } = require('../runtime');
+const { isWorkerd } = require('#platform');
 
 /**
  * Puts things into the order they are to be tried in: as listed, or with load_balance_hosts=random any.

@@ -3,7 +3,7 @@
 const { AsyncLocalStorage } = require('#platform').async_hooks;
 const { UsageError } = require('../protocol/errors');
 const { callerOf, showCaller } = require('./request');
-const { isWorkerd } = require('../runtime');
+const { isWorkerd } = require('#platform');
 
 /*
  * Requests of an outer scope wait until an inner one is over. Code that runs on behalf of the inner one, such as

@@ -28,6 +28,8 @@ class AsyncLocalStorage {
 }
 
 module.exports = {
+  isWorkerd: false,
+  isDeno: false,
   Buffer,
   crypto,
   events,

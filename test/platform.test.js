@@ -3,7 +3,7 @@
 const assert = require('node:assert/strict');
 const { execFile } = require('node:child_process');
 const { promisify } = require('node:util');
-const { isWorkerd, isDeno } = require('../lib/runtime');
+const { isWorkerd, isDeno } = require('../lib/platform');
 
 const run = promisify(execFile);
 
@@ -13,7 +13,7 @@ describe('The runtime', () => {
     assert.equal(isDeno, typeof Deno === 'object');
     const program = `
       Object.defineProperty(globalThis, 'navigator', { value: { userAgent: 'Cloudflare-Workers' } });
-      const { isWorkerd } = require('./lib/runtime');
+      const { isWorkerd } = require('./lib/platform');
       const { Transport } = require('./lib/transport');
       const { targets } = require('./lib/targets');
       const { resolve } = require('./lib/config');

@@ -1,0 +1,25 @@
+'use strict';
+
+/*
+ * The first byte of every message, by the name that PostgreSQL's documentation gives the message.
+ * https://www.postgresql.org/docs/current/protocol-message-formats.html
+ */
+
+const code = letters => Object.fromEntries(Object.entries(letters).map(([name, letter]) => [name, letter.charCodeAt(0)]));
+
+/** Messages that the server sends. */
+const backend = code({
+  AuthenticationRequest: 'R', BackendKeyData: 'K', BindComplete: '2', CloseComplete: '3', CommandComplete: 'C',
+  CopyBothResponse: 'W', CopyData: 'd', CopyDone: 'c', CopyInResponse: 'G', CopyOutResponse: 'H', DataRow: 'D',
+  EmptyQueryResponse: 'I', ErrorResponse: 'E', NegotiateProtocolVersion: 'v', NoData: 'n', NoticeResponse: 'N',
+  NotificationResponse: 'A', ParameterDescription: 't', ParameterStatus: 'S', ParseComplete: '1',
+  PortalSuspended: 's', ReadyForQuery: 'Z', RowDescription: 'T'
+});
+
+/** Messages that the client sends, but for the ones of the start-up, which have no such byte. */
+const frontend = code({
+  Bind: 'B', Close: 'C', CopyData: 'd', CopyDone: 'c', CopyFail: 'f', Describe: 'D', Execute: 'E', Flush: 'H',
+  Parse: 'P', PasswordMessage: 'p', Query: 'Q', Sync: 'S', Terminate: 'X'
+});
+
+module.exports = { backend, frontend };
