@@ -14,9 +14,9 @@ describe('The runtime', () => {
     const program = `
       Object.defineProperty(globalThis, 'navigator', { value: { userAgent: 'Cloudflare-Workers' } });
       const { isWorkerd } = require('./lib/platform');
-      const { Transport } = require('./lib/transport');
-      const { targets } = require('./lib/targets');
-      const { resolve } = require('./lib/config');
+      const { Transport } = require('./lib/connection/socket');
+      const { targets } = require('./lib/connection/targets');
+      const { resolve } = require('./lib/config/config');
       const config = resolve({ host: 'no.such.name.invalid', user: 'me' });
       targets(config, config.hosts[0], {}).then(list => {
         console.log(JSON.stringify([isWorkerd, typeof new Transport().onread, list.map(({ address }) => address)]));
