@@ -1,56 +1,43 @@
 'use strict';
 
-const { order } = require('./deadlock');
-
 /**
- * Requests that wait in the client, in order, because the connection is somebody else's. A scope that is
- * entered owns the connection: a transaction, an open portal, a COPY FROM STDIN. The scopes form a stack, and
- * only the innermost one sends.
+ * Requests that wait in the client, in order, because the connection belongs to somebody else. A scope that was
+ * entered owns the connection: a transaction, an open portal, a COPY FROM STDIN, end(). The scopes form a stack,
+ * of which only the innermost one sends.
  */
 class Scope {
   /**
+   * @param {Pipeline} pipeline
    * @param {Scope|null} parent
    * @param {string} name of what owns the connection, for errors
+   * @param {object} [options]
+   * @param {boolean} [options.alone=false] it is entered only when all that was sent has been answered
+   * @param {boolean} [options.block=false] it is a transaction block: it is entered when no block is open, and no
+   *   request in it may end the block but one that `controls` it
+   * @param {function()} [options.entered] called when the scope owns the connection
+   * @param {function(Error)} [options.lost] called when it is over without having been left
    */
-  constructor(parent, name) {
+  constructor(pipeline, parent, name, { alone = false, block = false, entered = () => {}, lost = () => {} } = {}) {
+    this.pipeline = pipeline;
     this.parent = parent;
     this.name = name;
-    /** Requests, and scopes waiting to be entered. */
+    this.alone = alone;
+    this.block = block;
+    this.entered = entered;
+    this.lost = lost;
+    /** @type {Error|null} what new requests are rejected with; what waits goes on unless the scope was left */
+    this.refused = null;
+    this.left = false;
+    /** The first and the last of the requests and scopes that wait in it. */
     this.first = null;
     this.last = null;
     this.next = null;
-    this.order = order();
-    /** Entered only when all that was sent has been answered. */
-    this.alone = false;
-    /** Entered only when no transaction block is open; till then others go on. */
-    this.idle = false;
-    this.left = false;
-    /** @type {function(): boolean} whether it is over soon, whatever the code inside it does */
-    this.endsItself = () => false;
-    /** @type {(function|undefined)} called when the scope has been entered */
-    this.onenter = undefined;
-    /** @type {(function|undefined)} called when it is over */
-    this.onleave = undefined;
-    /** @type {(function|undefined)} called with the error when the connection is lost */
-    this.onlost = undefined;
-  }
-
-  end() {
-    this.left = true;
-    if (this.onleave !== undefined) this.onleave();
   }
 
   push(entry) {
     if (this.last === null) this.first = entry;
     else this.last.next = entry;
     this.last = entry;
-  }
-
-  /** Puts a request before all others. */
-  unshift(request) {
-    request.next = this.first;
-    this.first = request;
-    if (this.last === null) this.last = request;
   }
 
   shift() {
@@ -60,6 +47,9 @@ class Scope {
     entry.next = null;
     return entry;
   }
+
+  /** Whether it lies inside another scope. */
+  isInside(scope) { return this.parent === scope || (this.parent !== null && this.parent.isInside(scope)); }
 }
 
 module.exports = { Scope };
