@@ -137,13 +137,13 @@ class Client extends Session {
       const resolved = rooms.config.resolve(this.#config, port === undefined ? undefined : { port, host, ssl });
       pipeline.statements.limit = resolved.statement_cache;
       await rooms.connect.connect(resolved, {
-        flight: () => pipeline.firstFlight(),
+        earlyRequests: () => pipeline.firstFlight(),
         ready: session => {
           if (this.#connecting === abort) return this.#open(session, resolved);
           session.reader.stop(); // destroyed in a handler of a notice
-          session.transport.destroy();
+          session.socket.destroy();
         },
-        notice: fields => this.#notice(fields)
+        notice: (...notice) => this.#notice(...notice)
       }, abort.signal);
     } catch (error) {
       // Made by an event of a socket, it would not show who awaits.
@@ -154,7 +154,7 @@ class Client extends Session {
   }
 
   #open(session, config) {
-    const { transport, reader, parameters, backendKey, processId } = session;
+    const { socket, reader, parameters, backendKey, processId } = session;
     const pipeline = this._pipeline;
     this.#connecting = null;
     this.#session = session;
@@ -164,19 +164,23 @@ class Client extends Session {
     this.processId = processId;
     reader.handler = pipeline;
     reader.maxLength = 0x40000000;
-    transport.onchunk = (chunk, length) => {
-      try {
-        reader.push(chunk, length);
-      } catch (error) {
-        this.#lose(error);
+    socket.handOver({
+      chunk: (chunk, length) => {
+        try {
+          reader.push(chunk, length);
+        } catch (error) {
+          this.#lose(error);
+        }
+      },
+      closed: error => {
+        if (this.#session === session) this.#lose(error || new ConnectionError('the server closed the connection'));
+      },
+      drained: () => {
+        pipeline.drained();
+        this.emit('drain');
       }
-    };
-    transport.onclose = error => this.#lose(error || new ConnectionError('the server closed the connection'));
-    if (!this.#referenced) transport.unref();
-    transport.ondrain = () => {
-      pipeline.drained();
-      this.emit('drain');
-    };
+    });
+    if (!this.#referenced) socket.unref();
     const { where, host, port } = session;
     pipeline.made = { config, where, host, port, processId };
     pipeline.open(session);
@@ -203,8 +207,7 @@ class Client extends Session {
       if (this.#cancelling !== null) this.#cancelling.abort(new ConnectionError(message, { code, cause: error }));
       this.#cancelling = null;
       session.reader.stop();
-      session.transport.onclose = () => {}; // it may come when there is another session
-      session.transport.destroy();
+      session.socket.destroy();
     }
     pipeline.abandon(message, error, code);
     this.#resolveClosed(error);
@@ -232,12 +235,11 @@ class Client extends Session {
     const scope = new Scope(this._scope, END);
     scope.alone = true;
     scope.onenter = () => {
-      const { transport } = this.#session;
+      const { socket } = this.#session;
       pipeline.writer.terminate();
       pipeline.flush();
-      transport.resume(); // a receiver may still be full, but nothing more comes
-      transport.end();
-      const timer = setTimeout(() => transport.destroy(), FAREWELL);
+      socket.end();
+      const timer = setTimeout(() => socket.destroy(), FAREWELL);
       scope.onlost = () => clearTimeout(timer);
     };
     if (this.state === 'open') this.state = 'ending';
@@ -290,13 +292,13 @@ class Client extends Session {
   /** The connection keeps the program running (the default). */
   ref() {
     this.#referenced = true;
-    if (this.#session !== null) this.#session.transport.ref();
+    if (this.#session !== null) this.#session.socket.ref();
   }
 
   /** The connection does not keep the program running, once it is there. */
   unref() {
     this.#referenced = false;
-    if (this.#session !== null) this.#session.transport.unref();
+    if (this.#session !== null) this.#session.socket.unref();
   }
 
   toJSON() { return { state: this.state, pending: this.pending, processId: this.processId }; }

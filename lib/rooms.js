@@ -16,8 +16,8 @@ function room(name, load) {
 room('abort', () => require('./query/abort'));
 room('batch', () => require('./query/batch'));
 room('cachedQuery', () => require('./cache/cached-query'));
-room('config', () => require('./config/config'));
-room('connect', () => require('./connection/connect'));
+room('config', () => require('./config'));
+room('connect', () => require('./connection'));
 room('copyIn', () => require('./copy/copy-in'));
 room('copyStream', () => require('./copy/copy-stream'));
 room('cursor', () => require('./query/cursor'));

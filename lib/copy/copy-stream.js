@@ -224,7 +224,7 @@ class CopyFrom extends Writable {
   /** Sends what there is from an index on. */
   _send(pieces, index, callback) {
     const { _pipeline: pipeline, _request: request } = this;
-    const { tellsTaken } = pipeline.transport;
+    const { canWriteInPlace: tellsTaken } = pipeline.transport;
     for (; index < pieces.length; index++) {
       if (this.bytes - this._turned >= TURN) {
         this._turned = this.bytes;

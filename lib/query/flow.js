@@ -14,7 +14,6 @@ class Flow {
     this.transport = null;
     this._flushing = false;
     this._flush = () => this.flush();
-    this._pausing = new Set();
     this._draining = [];
   }
 
@@ -53,21 +52,18 @@ class Flow {
    * @param {object} who cannot take more
    */
   pause(who) {
-    if (this.transport === null) return;
-    if (this._pausing.size === 0) this.transport.pause();
-    this._pausing.add(who);
+    if (this.transport !== null) this.transport.pause(who);
   }
 
   /** @param {object} who can go on; nothing happens where it had not paused */
   resume(who) {
-    if (this._pausing.delete(who) && this._pausing.size === 0 && this.transport !== null) this.transport.resume();
+    if (this.transport !== null) this.transport.resume(who);
   }
 
   /** The connection is gone. */
   stop() {
     this.transport = null;
     this.writer.length = 0;
-    this._pausing.clear();
     this._draining = [];
   }
 }

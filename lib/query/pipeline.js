@@ -48,8 +48,8 @@ class Pipeline extends Flow {
   }
 
   /** Requests can be sent from now on. */
-  open({ transport, reader, transactionStatus }) {
-    this.transport = transport;
+  open({ socket, reader, transactionStatus }) {
+    this.transport = socket;
     this.reader = reader;
     this.status = transactionStatus;
     this.pump();

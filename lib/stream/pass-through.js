@@ -106,7 +106,7 @@ class StreamReceiver {
 
   receiveData(buf, start, end, count, owned) {
     if (this.payload === undefined) return this._pass(buf, start, end, owned);
-    const inPlace = owned || this._pipeline.transport.lends(buf);
+    const inPlace = owned || this._pipeline.transport.owns(buf);
     const values = this.payload.messages(buf, start, end, count, inPlace);
     this._pass(values.buf, values.start, values.end, owned || values.buf !== buf);
   }
