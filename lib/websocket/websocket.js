@@ -2,9 +2,9 @@
 
 const { Buffer } = require('#platform');
 const { EventEmitter } = require('#platform').events;
-const { failed } = require('../connection/attempt');
+const { failed } = require('../connection');
 const { ConnectionError, protocolError } = require('../protocol/errors');
-const { isLoopback } = require('../config/hosts');
+const { isLoopback } = require('../config');
 
 /** Longest message in bytes: proxies and Workers limit them, and to PostgreSQL one stream is as good as another. */
 const PIECE = 262144;

@@ -11,7 +11,7 @@ const path = require('node:path');
 const { promisify } = require('node:util');
 const { makeCertificates, freePort, skipUnless, startProxy, startServer, startWebsockify } = require('pg-test-fixtures');
 const { Client, ConnectionError } = require('../..');
-const { resolve } = require('../../lib/config/config');
+const { resolve } = require('../../lib/config');
 const { connect, HIGH_WATER, MAX_HELD } = require('../../lib/websocket/websocket');
 const { ENVIRONMENT, failure, message } = require('../connecting');
 
