@@ -75,7 +75,7 @@ class Client extends Session {
       lost: error => this.#lose(error),
       queued: () => { if (this.state === 'new') this.#expectConnect(); }
     }, this.#config?.decode);
-    this.setScope(this.#pipeline.root);
+    this.setScope(this.#pipeline.scopes.root);
     /** @type {Promise<Error|undefined>} resolves when the connection is over: with the error, if there was one */
     this.closed = new Promise(resolve => { this.#resolveClosed = resolve; });
   }
@@ -167,7 +167,6 @@ class Client extends Session {
       },
       closed: error => this.#lose(error || new ConnectionError('the server closed the connection')),
       drained: () => {
-        pipeline.drained();
         this.#emit('drain');
       }
     });
@@ -219,13 +218,13 @@ class Client extends Session {
   #end() {
     const pipeline = this.#pipeline;
     const ended = { sent: false };
-    const scope = new Scope(pipeline, pipeline.root, 'end()', { alone: true, entered: () => this.#terminate(ended) });
-    pipeline.checkInside(pipeline.root);
+    const scope = new Scope(pipeline, pipeline.scopes.root, 'end()', { alone: true, entered: () => this.#terminate(ended) });
+    pipeline.scopes.check(pipeline.scopes.root);
     this.#ended = ended;
     this.abandonSteps('the client was ended');
     if (this.state === 'open') this.state = 'ending';
     pipeline.enter(scope);
-    pipeline.root.refused = new ConnectionError('the client was ended', { code: '08003', sent: false });
+    pipeline.scopes.root.refused = new ConnectionError('the client was ended', { code: '08003', sent: false });
   }
 
   #terminate(ended) {
@@ -233,7 +232,6 @@ class Client extends Session {
     ended.sent = true;
     this.#pipeline.writer.terminate();
     this.#pipeline.flush();
-    socket.resume(); // a receiver may still be full, but nothing more comes
     socket.end();
     const timer = setTimeout(() => socket.destroy(), CLOSE_TIMEOUT);
     this.closed.then(() => clearTimeout(timer));

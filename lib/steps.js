@@ -67,7 +67,7 @@ class Steps {
     request.data(data);
     const { pipeline } = this.#session[SCOPE];
     if (pipeline.bufferedBytes < COPY_BUFFER) return true;
-    pipeline.whenDrained(() => this.#session.emit('drain'));
+    pipeline.socket?.whenDrained(() => this.#session.emit('drain'));
     return false;
   }
 

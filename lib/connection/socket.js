@@ -1,6 +1,6 @@
 'use strict';
 
-const { Buffer, setImmediate, isWorkerd } = require('#platform');
+const { Buffer, process, setImmediate, isWorkerd } = require('#platform');
 
 const CHUNK = 65536;
 
@@ -32,9 +32,12 @@ class Socket {
   #error;
   #closed = false;
   #reusable = false;
+  #draining = [];
+  #unsent = null; // the writer whose messages leave at the end of the tick
+  #flush = () => { if (this.#unsent !== null) this.flush(this.#unsent); };
   #events = {
     data: chunk => this.#listener.chunk(chunk, chunk.length),
-    drain: () => this.#listener.drained?.(),
+    drain: () => this.#drained(),
     error: error => { this.#error ??= error; },
     end: () => this.destroy(),
     close: () => this.#close()
@@ -117,6 +120,22 @@ class Socket {
     return this.#reusable && this.stream.writableLength === 0;
   }
 
+  /**
+   * Everything written in this tick leaves in one write at its end.
+   * @param {MessageWriter} writer
+   */
+  flushSoon(writer) {
+    if (this.#unsent !== null) return;
+    this.#unsent = writer;
+    process.nextTick(this.#flush);
+  }
+
+  /** Writes out what a writer holds. */
+  flush(writer) {
+    this.#unsent = null;
+    if (writer.length > 0 && !this.#closed && this.write(writer.take())) writer.reuse();
+  }
+
   /** Whether `writeAll` is possible: what stands for a socket over a WebSocket does not tell when bytes are taken. */
   get canWriteInPlace() { return typeof this.stream?.cork === 'function'; }
 
@@ -140,6 +159,14 @@ class Socket {
 
   /** Whether `drained` will be called. */
   get needsDrain() { return this.stream?.writableNeedDrain === true; }
+
+  /** Calls back when everything written has been taken; not at all if the connection is lost before. */
+  whenDrained(callback) { this.#draining.push(callback); }
+
+  #drained() {
+    for (const callback of this.#draining.splice(0)) callback();
+    this.#listener.drained?.();
+  }
 
   /**
    * Nothing is read until everybody who has paused has resumed.

@@ -108,7 +108,7 @@ class CopyFrom extends Writable {
         return this.#request.dataInPlace(pieces.slice(index, end), () => this.#send(pieces, end, callback));
       }
       if (pipeline.bufferedBytes > WAITING && pipeline.socket.needsDrain) {
-        return pipeline.whenDrained(() => this.#send(pieces, index, callback));
+        return pipeline.socket.whenDrained(() => this.#send(pieces, index, callback));
       }
       this.#request.data(piece);
       this.bytes += piece.length;

@@ -87,7 +87,7 @@ class CopyInRequest extends QueryRequest {
     this.#synced = true;
     const { pipeline } = this.#parent;
     pipeline.writer.sync();
-    pipeline.scheduleFlush();
+    pipeline.flush();
   }
 
   /**
@@ -98,8 +98,8 @@ class CopyInRequest extends QueryRequest {
     if (!this.copying) return;
     const { pipeline } = this.#parent;
     pipeline.writer.message(frontend.CopyData, data);
-    if (pipeline.writer.length >= FLUSH_BYTES) pipeline.flush();
-    else pipeline.scheduleFlush();
+
+    pipeline.flush();
   }
 
   /**

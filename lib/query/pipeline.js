@@ -1,13 +1,11 @@
 'use strict';
 
-const { process } = require('#platform');
 const {
   ConnectionError, MessageWriter, PostgresError, UsageError, backend, decodeFields, decodeNotification,
   decodeParameterStatus, decodeReadyForQuery, nameOf, nextState, protocolError
 } = require('../protocol');
-const { waitsForItself } = require('./inside');
 const { CloseRequest } = require('./request');
-const { Scope } = require('./scope');
+const { Scope, Scopes } = require('./scope');
 const { Statements } = require('./statements');
 const { isTraced, trace } = require('./tracing');
 
@@ -20,14 +18,11 @@ const FLUSH_BYTES = 65536;
 const OWN_ERRORS = 1000;
 
 /**
- * The requests of one connection: who may send, what was sent, whose answer comes next.
+ * The requests of one connection: what was sent, whose answer comes next, what may be sent.
  */
 class Pipeline {
-  #draining = [];
-  #flushing = false;
-  #flush = () => this.flush();
   #held = 0; // barriers: while there is one, nothing is sent
-  #waiting = []; // transactions that wait for the end of a block which a query has begun
+  #tail = null;
 
   /**
    * @param {object} events `notice(fields, buf, start, end)`, `notification(…)`, `parameter(name, value)`;
@@ -39,17 +34,14 @@ class Pipeline {
     this.decode = decode;
     this.writer = new MessageWriter();
     this.statements = new Statements(0, `_${Math.random().toString(36).slice(2, 8)}`);
-    this.root = new Scope(this, null, 'the connection');
-    /** The innermost scope that was entered. */
-    this.owner = this.root;
-    /** Sent requests; the head's answer comes next. */
+    this.scopes = new Scopes(this, (request, error) => this.#settle(request, error));
+    /** @type {Request|null} whose answer comes next */
     this.head = null;
-    this.tail = null;
     /** Requests that are not over. */
     this.pending = 0;
-    /** 'I' idle, 'T' in a transaction block, 'E' in a failed one; as of the last ReadyForQuery. */
+    /** The transaction status of the last ReadyForQuery. */
     this.status = 'I';
-    /** @type {object|undefined} of the last connection, see connect() of lib/connection; its config as `config` */
+    /** @type {object|undefined} of the connection, see connect() of lib/connection; with its config */
     this.session = undefined;
     /** @type {Socket|null} null while there is no connection */
     this.socket = null;
@@ -67,12 +59,9 @@ class Pipeline {
     this.pump();
   }
 
-  /**
-   * The messages of the requests that wait, for the start-up to send before the connection is ready.
-   * @returns {Buffer|null}
-   */
+  /** @returns {Buffer|null} the messages of what waits, for the start-up to send before the connection is ready */
   earlyRequests() {
-    const { root } = this;
+    const { root } = this.scopes;
     while (root.first !== null && !(root.first instanceof Scope) && this.#held === 0) this.#sendWaiting(root.shift());
     return this.writer.length === 0 ? null : this.writer.take();
   }
@@ -82,8 +71,7 @@ class Pipeline {
    * @param {Request} request
    * @param {Scope} scope
    * @returns {Promise} of its outcome
-   * @throws {TypeError|RangeError} for input that cannot be sent
-   * @throws {Error} when the scope is over
+   * @throws {Error} for input that cannot be sent, and where the scope takes no more requests
    */
   submit(request, scope) {
     // Only what has a text is something that somebody has asked for.
@@ -92,41 +80,24 @@ class Pipeline {
   }
 
   #submit(request, scope) {
+    const { scopes } = this;
     const promise = request.open(scope);
-    if (scope === this.owner && scope.first === null && this.#held === 0 && this.socket !== null &&
-        this.#waiting.length === 0 && (scope.refused === null || request.controls)) {
-      this.send(request);
-    } else {
-      if (!request.controls) this.#check(scope);
+    if (scope.refused !== null && !request.controls) throw scope.refused;
+    if (scope === scopes.owner && !scopes.waiting && this.#held === 0 && this.socket !== null) this.send(request);
+    else {
+      scopes.check(scope, request);
       request.snapshot();
       scope.push(request);
       this.events.queued();
-      if (this.#waiting.length > 0) this.pump();
+      this.pump();
     }
     this.pending++;
     return promise;
   }
 
-  #check(scope) {
-    if (scope.refused !== null) throw scope.refused;
-    this.checkInside(scope);
-  }
-
-  /** @throws {UsageError} inside the function of a transaction that a request in this scope would wait for */
-  checkInside(scope) {
-    if (scope !== this.owner && waitsForItself(scope)) {
-      throw new UsageError('inside the function of transaction(), ask the object that it is given ("tx"): ' +
-        'the client would wait for the transaction, and the transaction for the client', '25001');
-    }
-  }
-
-  /**
-   * Queues a scope to become the owner of the connection when its turn comes.
-   * @param {Scope} scope
-   * @throws {Error} when its parent is over
-   */
+  /** Queues a scope to become the owner of the connection when its turn comes; throws as `submit`. */
   enter(scope) {
-    this.#check(scope.parent);
+    this.scopes.check(scope.parent);
     scope.parent.push(scope);
     this.events.queued();
     this.pump();
@@ -134,66 +105,22 @@ class Pipeline {
 
   /** A scope is over, whether it was entered or not: its parent goes on. */
   leave(scope, error = new UsageError(`${scope.name} is over`, '25P01')) {
-    if (scope.left) return;
-    this.#close(scope, error);
-    if (this.owner !== scope) return;
-    while (this.owner.left) this.owner = this.owner.parent;
-    this.pump();
-  }
-
-  /** Ends a scope, and rejects what waits in it. */
-  #close(scope, error) {
-    scope.left = true;
-    scope.refused ??= error;
-    while (scope.first !== null) {
-      const entry = scope.shift();
-      if (entry instanceof Scope) this.#lose(entry, error);
-      else this.#settle(entry, error);
-    }
-  }
-
-  /** A scope is over that was not to be. */
-  #lose(scope, error) {
-    if (!scope.left) this.#close(scope, error);
-    scope.lost(error);
+    if (this.scopes.leave(scope, error)) this.pump();
   }
 
   /** Sends what may be sent. */
   pump() {
-    if (this.socket === null) return;
-    for (let entry = this.#next(); entry !== null; entry = this.#next()) {
-      if (!(entry instanceof Scope)) this.#sendWaiting(entry);
-      else if (!entry.left) {
-        this.owner = entry;
-        entry.entered();
-      }
+    while (this.socket !== null && this.#held === 0) {
+      const entry = this.scopes.next(this.head === null, this.status);
+      if (entry === null) return;
+      if (entry instanceof Scope) entry.entered();
+      else this.#sendWaiting(entry);
     }
   }
 
-  /** Takes the next entry that may go out of its queue; null when there is none. */
-  #next() {
-    if (this.#held > 0) return null;
-    for (;;) {
-      const { owner, status, head } = this;
-      if (owner === this.root && this.#waiting.length > 0 && status === 'I') {
-        return head === null ? this.#waiting.shift() : null;
-      }
-      const entry = owner.first;
-      if (entry === null) return null;
-      const scope = entry instanceof Scope && !entry.left;
-      if (scope && entry.alone && head !== null) return null;
-      owner.shift();
-      if (!scope || !entry.block || owner !== this.root || status === 'I') return entry;
-      this.#waiting.push(entry);
-    }
-  }
-
-  /** Sends a request that had to wait. */
+  /** Sends a request that had to wait, unless it was given up. */
   #sendWaiting(request) {
-    if (!request.pending) { // it was given up
-      this.pending--;
-      return;
-    }
+    if (!request.pending) return void this.pending--;
     try {
       this.send(request);
     } catch (error) {
@@ -219,24 +146,17 @@ class Pipeline {
     }
     if (request.statement !== statements.run) statements.run = undefined;
     if (request.barrier) this.#held++;
-    if (this.tail === null) this.head = request;
-    else this.tail.next = request;
-    this.tail = request;
-    if (writer.length >= FLUSH_BYTES) this.flush();
-    else this.scheduleFlush();
-  }
-
-  /** Asks the server to cancel what it is doing; resolves when it has taken the request. */
-  cancel() {
-    return this.socket === null ? Promise.reject(new ConnectionError('not connected', { code: '08003' }))
-      : this.session.cancel();
+    if (this.head === null) this.head = request;
+    else this.#tail.next = request;
+    this.#tail = request;
+    this.flush();
   }
 
   /** Closes the statements on the server that nobody uses any more. */
   #closeStatements() {
     const request = new CloseRequest('S', this.statements.closing);
     this.statements.closing = [];
-    request.open(this.root).catch(() => {});
+    request.open(this.scopes.root).catch(() => {});
     this.pending++;
     this.send(request);
   }
@@ -246,31 +166,36 @@ class Pipeline {
     request.settle(error);
   }
 
+  /** What was written leaves at the end of the tick; at once, where it is much. */
+  flush() {
+    if (this.socket === null) return;
+    if (this.writer.length >= FLUSH_BYTES) this.socket.flush(this.writer);
+    else this.socket.flushSoon(this.writer);
+  }
+
+  /** Bytes written that the system has not taken. */
+  get bufferedBytes() { return this.writer.length + (this.socket === null ? 0 : this.socket.bufferedBytes); }
+
+  /** Asks the server to cancel what it is doing; resolves when it has taken the request. */
+  cancel() {
+    return this.socket === null ? Promise.reject(new ConnectionError('not connected', { code: '08003' }))
+      : this.session.cancel();
+  }
+
   /** Whether the answer that comes next is taken in parts, see FrameReader. */
   takesParts(type) { return this.head !== null && this.head.takesParts(type); }
   part(type, buf, start, end, left) { this.head.part(this, type, buf, start, end, left); }
 
   /** FrameReader's handler. */
   message(type, buf, start, end, count) {
-    switch (type) {
-      case NoticeResponse:
-        return this.events.notice(decodeFields(buf, start, end), buf, start, end);
-      case NotificationResponse:
-        return this.events.notification(decodeNotification(buf, start, end), buf, start, end);
-      case ParameterStatus: {
-        const [name, value] = decodeParameterStatus(buf, start, end);
-        return this.events.parameter(name, value);
-      }
-      case ReadyForQuery:
-        return this.#ready(decodeReadyForQuery(buf, start, end), start, end);
-      case ErrorResponse:
-        if (this.cancelling.size > 0 && decodeFields(buf, start, end).code === '57014') {
-          for (const cancelled of this.cancelling) cancelled();
-        }
-    }
-    if (this.head !== null) this.head.message(this, type, buf, start, end, count);
+    const { events } = this;
+    if (type === ReadyForQuery) this.#ready(decodeReadyForQuery(buf, start, end), start, end);
+    else if (type === NoticeResponse) events.notice(decodeFields(buf, start, end), buf, start, end);
+    else if (type === NotificationResponse) events.notification(decodeNotification(buf, start, end), buf, start, end);
+    else if (type === ParameterStatus) events.parameter(...decodeParameterStatus(buf, start, end));
+    else if (this.head !== null) this.head.message(this, type, buf, start, end, count);
     // The server is about to close the connection, and says why.
-    else if (type === ErrorResponse) this.events.lost(new PostgresError(decodeFields(buf, start, end)));
+    else if (type === ErrorResponse) events.lost(new PostgresError(decodeFields(buf, start, end)));
     else throw protocolError(`${nameOf(type)} that nobody asked for`);
   }
 
@@ -279,20 +204,13 @@ class Pipeline {
     if (request === null) throw protocolError('ReadyForQuery that nobody asked for');
     request.state = nextState(request.state, ReadyForQuery, start, end);
     this.status = status;
-    const { scope } = request;
-    if (scope.block && status === 'I' && !request.controls && request.error === undefined) {
-      request.error = new UsageError('this ended the transaction block: in transaction(), return from the function ' +
+    if (request.scope.block && status === 'I' && !request.controls) {
+      request.error ??= new UsageError('this ended the transaction block: in transaction(), return from the function ' +
         'to commit, throw to roll back', '25P01');
-      this.#leaveBlock(scope, request.error);
+      this.scopes.leaveBlock(request.scope, request.error);
     }
     if (request.error !== undefined && this.#mayRepeat(request)) this.#repeat(request);
     else this.finishHead();
-  }
-
-  /** A transaction block was ended by a query in it: so are the savepoints in it. */
-  #leaveBlock(scope, error) {
-    if (scope.parent.block) this.#leaveBlock(scope.parent, error);
-    this.leave(scope, error);
   }
 
   /**
@@ -300,10 +218,9 @@ class Pipeline {
    * it could affect, or that could affect it.
    */
   #mayRepeat(request) {
-    if (this.status !== 'I' || !request.pending || request.scope !== this.owner || !request.canRepeat(this)) return false;
+    if (this.status !== 'I' || !request.pending || request.scope !== this.scopes.owner || !request.canRepeat()) return false;
     if (request.next === null) return true;
-    if (this.#held > 0) return false;
-    for (let each = request; each !== null; each = each.next) if (!each.reads) return false;
+    for (let each = request; each !== null; each = each.next) if (!each.reads || each.barrier) return false;
     return true;
   }
 
@@ -321,7 +238,6 @@ class Pipeline {
   #shift() {
     const request = this.head;
     this.head = request.next;
-    if (this.head === null) this.tail = null;
     request.next = null;
     this.statements.disturbing -= request.disturbs;
     if (request.barrier) this.#held--;
@@ -333,9 +249,8 @@ class Pipeline {
     const request = this.#shift();
     this.pending--;
     request.ready(this);
-    const { head } = this;
-    if (head !== null && head.cancelAtHead !== undefined) head.cancelAtHead();
-    if (this.owner.first !== null || this.#waiting.length > 0) this.pump();
+    if (this.head?.cancelAtHead !== undefined) this.head.cancelAtHead();
+    if (this.scopes.waiting) this.pump();
   }
 
   /**
@@ -344,7 +259,7 @@ class Pipeline {
    */
   setBarrier(request) {
     if (request.barrier) return true;
-    if (this.#held > 0 || this.tail !== request) return false;
+    if (this.#held > 0 || this.head === null || this.#tail !== request) return false;
     request.barrier = true;
     this.#held++;
     return true;
@@ -358,52 +273,25 @@ class Pipeline {
     this.pump();
   }
 
-  /** Bytes written that the system has not taken. */
-  get bufferedBytes() { return this.writer.length + (this.socket === null ? 0 : this.socket.bufferedBytes); }
-
-  /** Everything written in this tick leaves in one write at its end. */
-  scheduleFlush() {
-    if (this.#flushing || this.socket === null) return;
-    this.#flushing = true;
-    process.nextTick(this.#flush);
-  }
-
-  /** Writes out what is buffered. */
-  flush() {
-    this.#flushing = false;
-    if (this.socket === null || this.writer.length === 0) return;
-    if (this.socket.write(this.writer.take())) this.writer.reuse();
-  }
-
-  /** Calls back when the system has taken all that was written; not at all if the connection is lost. */
-  whenDrained(callback) { this.#draining.push(callback); }
-
-  /** The socket has taken all that was written. */
-  drained() { for (const callback of this.#draining.splice(0)) callback(); }
-
   /**
-   * The connection is gone, or there will be none: rejects everything. What comes later rejects, too, until the
-   * pipeline is reset.
+   * The connection is gone, or there will be none: rejects everything, also what comes later.
    * @param {string} message
    * @param {Error} [cause]
    * @param {string} [code]
    */
   abandon(message, cause, code) {
-    let errors = 0;
     const make = (sent, more) => new ConnectionError(`${message}; this request ${more}`, { code, cause, sent });
-    const unsent = make(false, 'had not been sent');
-    const sent = make(true, 'had been sent, the server may have carried it out');
-    const { head, owner } = this;
-    const waiting = this.#waiting;
+    const makeSent = () => make(true, 'had been sent, the server may have carried it out');
+    let errors = 0;
+    let error;
     this.socket = null;
-    this.head = this.tail = null;
-    this.#waiting = [];
-    for (let request = head; request !== null; request = request.next) {
-      this.#settle(request, ++errors > OWN_ERRORS ? sent : make(true, 'had been sent, the server may have carried it out'));
+    for (let request = this.head; request !== null; request = request.next) {
+      if (++errors <= OWN_ERRORS) error = makeSent();
+      this.#settle(request, error);
       request.discard();
     }
-    for (const scope of waiting) this.#lose(scope, unsent);
-    for (let scope = owner; scope !== null; scope = scope.parent) this.#lose(scope, unsent);
+    this.head = null;
+    this.scopes.abandon(make(false, 'had not been sent'));
   }
 }
 

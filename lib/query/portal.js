@@ -48,14 +48,14 @@ class PortalStep extends QueryRequest {
     else writer.flush();
   }
 
-  begin(pipeline) {
-    super.begin(pipeline);
+  start(pipeline) {
+    super.start(pipeline);
     this.started = true;
     if (this.state === State.Rows) this.state = State.PortalRows;
   }
 
   message(pipeline, type, buf, start, end, count) {
-    if (!this.first && !this.started && type !== backend.ErrorResponse) this.begin(pipeline);
+    if (!this.first && !this.started && type !== backend.ErrorResponse) this.start(pipeline);
     super.message(pipeline, type, buf, start, end, count);
     if (this.state !== State.Suspended) return;
     if (!this.portal.open) this.#sync(pipeline); // it was given up
@@ -80,7 +80,7 @@ class PortalStep extends QueryRequest {
     if (this.synced) return;
     this.synced = true;
     pipeline.writer.sync();
-    pipeline.scheduleFlush();
+    pipeline.flush();
   }
 
   canRepeat() { return this.first && !this.portal.inBlock && super.canRepeat(); }

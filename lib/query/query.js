@@ -94,11 +94,11 @@ class QueryRequest extends Request {
       case DataRow: case CopyData:
         return this.receiver.receiveData(buf, start, end, count, pipeline.reader.owned);
       case BindComplete:
-        if (this.state === State.Rows) this.begin(pipeline);
+        if (this.state === State.Rows) this.start(pipeline);
         return;
       case RowDescription: case NoData:
         this.statement.describe(type === RowDescription ? buf : null, start, end);
-        if (this.state !== State.Binding) this.begin(pipeline);
+        if (this.state !== State.Binding) this.start(pipeline);
         return;
       case CommandComplete: case EmptyQueryResponse:
         this.receiver.receive(type, buf, start, end);
@@ -110,7 +110,7 @@ class QueryRequest extends Request {
   }
 
   /** Rows, or the command's completion, are what comes next. */
-  begin(pipeline) {
+  start(pipeline) {
     const { rowParser } = this.statement;
     this.state = rowParser === null ? State.Command : State.Rows;
     this.receiver.start(rowParser, this.format, pipeline);

@@ -119,6 +119,7 @@ class Request {
   takeError(pipeline, buf, start, end) {
     if (this.state === State.Failed) throw unexpected(this.state, backend.ErrorResponse);
     const error = new PostgresError(decodeFields(buf, start, end));
+    if (error.code === '57014') for (const cancelled of pipeline.cancelling) cancelled();
     if (error.severity === 'FATAL' || error.severity === 'PANIC') return pipeline.events.lost(error);
     this.fail(error, pipeline);
   }

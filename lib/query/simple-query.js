@@ -41,7 +41,7 @@ class SimpleQueryRequest extends Request {
     this.state = nextState(this.state, type, start, end);
     if (type === CopyInResponse) {
       pipeline.writer.copyFail('simpleQuery cannot send data: use copyFrom, or query');
-      return pipeline.scheduleFlush();
+      return pipeline.flush();
     }
     if (!this.pending) return; // it was given up
     if (this.reader === null && FIRST.has(type)) this.readers.push(this.reader = new RowReader({ decode: this.decode }));

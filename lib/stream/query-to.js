@@ -1,7 +1,7 @@
 'use strict';
 
 const { Buffer } = require('#platform');
-const { PostgresError, State, UsageError } = require('../protocol');
+const { PostgresError, UsageError } = require('../protocol');
 const { QueryRequest, abort, checkLimits, copyDirection, submit, watchSignal } = require('../query');
 const { StreamReceiver } = require('./receiver');
 const { Target } = require('./target');
@@ -120,7 +120,9 @@ async function run(scope, target, request, options) {
     const promise = submit(request, scope, options);
     target.watch(error => abort(request, error));
     await promise;
-    await finish(target, options, receiver.take(), receiver.rowCount);
+    const last = receiver.take();
+    receiver.bytes += last?.length ?? 0;
+    await finish(target, options, last, receiver.rowCount);
   } catch (error) {
     receiver.stop();
     await finishFailed(target, receiver, options, error).catch(() => {});
