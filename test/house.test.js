@@ -1,0 +1,160 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { execFileSync } = require('node:child_process');
+const path = require('node:path');
+const { CAPABILITIES, RULES, codeLines, importsOf, reachable, readHouse } = require('./house');
+const { measure } = require('../bench/sizes');
+
+const root = path.join(__dirname, '..');
+
+/** A house of files by path. */
+const house = files => new Map(Object.entries(files));
+
+/** What is against one rule in a house that is made up. */
+const against = (rule, files) => RULES[rule](house(files));
+
+describe('The house', () => {
+  const files = readHouse(root);
+
+  for (const [rule, check] of Object.entries(RULES)) {
+    it(`keeps the rule: ${rule}`, () => assert.deepEqual(check(files), []));
+  }
+
+  it('has files, imports and tests for the rules to look at', () => {
+    assert.ok(reachable(files, 'index.js').length > 30);
+    assert.ok(importsOf(files).length > 150);
+    assert.ok([...files.keys()].filter(name => name.startsWith('test/')).length > 50);
+  });
+
+  it('has the sizes of its design', () => {
+    const { over } = measure(root);
+    assert.deepEqual(over, []);
+  });
+
+  it('loads neither a capability nor what connecting needs before connect()', () => {
+    const program = `new (require('.').Client)({ host: 'localhost' });
+      console.log(JSON.stringify({ files: Object.keys(require.cache), modules: process.moduleLoadList }));`;
+    const { files: loaded, modules } = JSON.parse(execFileSync(process.execPath, ['-e', program], { cwd: root }));
+    const units = new Set(loaded.map(file => path.relative(root, path.dirname(file)).replaceAll(path.sep, '/')));
+    assert.ok(units.has('lib/query'));
+    for (const unit of [...CAPABILITIES, 'lib/config', 'lib/connection']) assert.ok(!units.has(unit), unit);
+    for (const name of ['net', 'tls', 'zlib', 'http', 'crypto']) {
+      assert.ok(!modules.includes(`NativeModule ${name}`), name);
+    }
+  });
+});
+
+describe('A rule of the house', () => {
+  it('finds the import of what is not there, and of what only running tells', () => {
+    assert.deepEqual(against('every import names a file of the house', {
+      'index.js': "require('./lib/gone'); require('pg'); require('node:fs'); require('#platform'); require('./lib/a');",
+      'lib/a.js': 'const it = require(`./${name}`); import(name);'
+    }), [
+      'index.js imports ./lib/gone', 'index.js imports pg',
+      'lib/a.js imports the value of `./${name}`', 'lib/a.js imports the value of name'
+    ]);
+  });
+
+  it('finds imports past a door, in functions and getters too, and by import', () => {
+    assert.deepEqual(against('a folder is entered by its door', {
+      'lib/client.js': "const { a } = require('./query');\nfunction f() { return require('./query/a'); }",
+      'lib/copy/index.js': "module.exports = { get b() { return require('../query/a').b; } };",
+      'lib/copy/b.js': "const load = () => import('../../client-parser/a.js');",
+      'lib/query/index.js': "require('./a'); require('../platform');",
+      'lib/query/a.js': "// require('../copy/b')\n/* require('../copy/b') */\n",
+      'lib/rows/index.js': "require('../../client-parser/a.js')",
+      'lib/platform.js': '',
+      'client-parser/a.js': "import { b } from './b.js';\nexport * from '../lib/query/a.js';",
+      'client-parser/b.js': ''
+    }), [
+      'lib/client.js imports lib/query/a.js', 'lib/copy/index.js imports lib/query/a.js',
+      'lib/copy/b.js imports client-parser/a.js', 'client-parser/a.js imports lib/query/a.js'
+    ]);
+  });
+
+  it('finds an import that points up, one of a capability by the core, and a file that is in no layer', () => {
+    assert.deepEqual(against('imports point down', {
+      'lib/query/index.js': "require('../stream'); require('../protocol');",
+      'lib/stream/index.js': "require('../copy'); require('../http');",
+      'lib/copy/index.js': '',
+      'lib/protocol/index.js': "require('../config');",
+      'lib/config/index.js': "const later = () => require('../client');",
+      'lib/client.js': '',
+      'lib/http/index.js': "require('../client'); require('../cache');",
+      'lib/cache/index.js': '',
+      'lib/more.js': "require('./client');"
+    }), [
+      'lib/more.js is in no layer', 'lib/query/index.js imports lib/stream/index.js',
+      'lib/stream/index.js imports lib/http/index.js', 'lib/config/index.js imports lib/client.js'
+    ]);
+  });
+
+  it('finds a circle of folders, and of files in one folder', () => {
+    assert.deepEqual(against('nothing imports in a circle', {
+      'lib/copy/index.js': "require('./a');",
+      'lib/copy/a.js': "require('../stream');",
+      'lib/stream/index.js': "require('./b');",
+      'lib/stream/b.js': "const later = () => require('../copy');"
+    }), [
+      'lib/copy → lib/stream → lib/copy',
+      'lib/copy/index.js → lib/copy/a.js → lib/stream/index.js → lib/stream/b.js → lib/copy/index.js'
+    ]);
+    assert.deepEqual(against('nothing imports in a circle', {
+      'lib/query/index.js': "require('./a');", 'lib/query/a.js': "require('./b');",
+      'lib/query/b.js': "require('./a'); require('.'); require('./b');"
+    }), ['lib/query/a.js → lib/query/b.js → lib/query/a.js',
+      'lib/query/index.js → lib/query/a.js → lib/query/b.js → lib/query/index.js',
+      'lib/query/b.js → lib/query/b.js']);
+  });
+
+  it('finds a capability that the core can load, however late and by whatever name', () => {
+    assert.deepEqual(against('the core loads no capability', {
+      'index.js': "require('./lib/client');",
+      'lib/client.js': "exports.respond = () => require('quickgres/http').respond;",
+      'lib/http/index.js': "require('./http');",
+      'lib/http/http.js': '',
+      'lib/cache/index.js': "require('../client');"
+    }), ['index.js can load lib/http/index.js', 'index.js can load lib/http/http.js']);
+  });
+
+  it('finds a module of Node.js that does not come by way of the platform', () => {
+    assert.deepEqual(against('only the platform imports modules of Node.js', {
+      'lib/platform.js': "require('node:net');", 'lib/client.js': "require('events'); require('#platform');"
+    }), ['lib/client.js imports node:events']);
+  });
+
+  it('finds what client-parser imports from elsewhere', () => {
+    assert.deepEqual(against('client-parser imports nothing outside itself', {
+      'client-parser/index.js': `export { a } from './a.js';
+        import '../lib/platform.js';
+        import {
+          b
+        } from 'node:util';`,
+      'client-parser/a.js': "import { c } from 'c';", 'lib/platform.js': ''
+    }), [
+      'client-parser/index.js imports ../lib/platform.js', 'client-parser/index.js imports node:util',
+      'client-parser/a.js imports c'
+    ]);
+  });
+
+  it('finds a file of more than 300 lines, comments included', () => {
+    assert.deepEqual(against('no file is longer than 300 lines', {
+      'lib/client.js': '// line\n'.repeat(301), 'lib/session.js': '// line\n'.repeat(300),
+      'test/a.test.js': '\n'.repeat(400)
+    }), ['lib/client.js has 301']);
+  });
+
+  it('finds a file of lib without a test of its own, but for a door that only passes on', () => {
+    assert.deepEqual(against('every file of lib has a test file', {
+      'index.js': '', 'lib/client.js': '', 'lib/session.js': '', 'test/session.test.js': '',
+      'lib/query/index.js': "module.exports = { ...require('./a') };",
+      'lib/query/a.js': '', 'lib/query/b.js': '', 'test/query/b.test.js': '', 'lib/http/index.js': 'function respond() {}',
+      'lib/websocket/browser/a.js': '', 'test/websocket/browser.test.js': ''
+    }), ['lib/client.js', 'lib/query/a.js', 'lib/http/index.js']);
+  });
+
+  it('counts lines that are neither blank nor comment', () => {
+    assert.equal(codeLines("'use strict';\n\n// a\n/** b\n * c\n */\nlet d; // e\n  /* f */\n"), 2);
+  });
+});
