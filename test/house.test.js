@@ -1,9 +1,10 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { execFileSync } = require('node:child_process');
+const { execFileSync, spawnSync } = require('node:child_process');
 const path = require('node:path');
 const { CAPABILITIES, RULES, codeLines, importsOf, reachable, readHouse } = require('./house');
+const { over } = require('../bench/path');
 const { measure } = require('../bench/sizes');
 
 const root = path.join(__dirname, '..');
@@ -30,6 +31,14 @@ describe('The house', () => {
   it('has the sizes of its design', () => {
     const { over } = measure(root);
     assert.deepEqual(over, []);
+  });
+
+  it('answers a warm query in at most 45 functions of at most 9 files', () => {
+    const { NODE_V8_COVERAGE, ...env } = process.env; // there is one measurement of coverage in a process
+    const args = [path.join(root, 'bench/path.js'), 'quickgres'];
+    const { status, stdout, stderr } = spawnSync(process.execPath, args, { env, encoding: 'utf8' });
+    assert.match(stdout, /^quickgres: \d\d functions in \d+ files$/m, stderr);
+    assert.equal(status, 0, stderr);
   });
 
   it('loads neither a capability nor what connecting needs before connect()', () => {
@@ -149,9 +158,17 @@ describe('A rule of the house', () => {
     assert.deepEqual(against('every file of lib has a test file', {
       'index.js': '', 'lib/client.js': '', 'lib/session.js': '', 'test/session.test.js': '',
       'lib/query/index.js': "module.exports = { ...require('./a') };",
-      'lib/query/a.js': '', 'lib/query/b.js': '', 'test/query/b.test.js': '', 'lib/http/index.js': 'function respond() {}',
+      'lib/query/a.js': '', 'lib/query/b.js': '', 'test/query/b.test.js': '',
+      'lib/http/index.js': 'function respond() {}',
       'lib/websocket/browser/a.js': '', 'test/websocket/browser.test.js': ''
     }), ['lib/client.js', 'lib/query/a.js', 'lib/http/index.js']);
+  });
+
+  it('finds a query that goes through too many functions, or too many files', () => {
+    const files = (count, functions) => new Map(Array.from({ length: count }, (_, i) => [`${i}.js`, Array(functions)]));
+    assert.deepEqual(over(files(9, 5)), []);
+    assert.deepEqual(over(new Map([['a.js', Array(46)]])), ['46 functions, 45 are the limit']);
+    assert.deepEqual(over(files(10, 1)), ['10 files, 9 are the limit']);
   });
 
   it('counts lines that are neither blank nor comment', () => {
