@@ -1,7 +1,4 @@
 import quickgres from './index.js';
 
-export const {
-  Client, RowReader, RowParser, ResponseCache, CopyWriter, PgOutput, formatLsn, parseLsn,
-  PostgresError, ConnectionError, AbortError, UsageError
-} = quickgres;
+export const { Client, RowReader, RowParser, PostgresError, ConnectionError, AbortError, UsageError } = quickgres;
 export default quickgres;
