@@ -7,7 +7,7 @@ const os = require('node:os');
 const path = require('node:path');
 const { startServer } = require('pg-test-fixtures');
 const quickgres = require('..');
-const { examples } = require('./examples');
+const { DOCUMENTS, examples } = require('./examples');
 
 const AsyncFunction = Object.getPrototypeOf(async () => {}).constructor;
 
@@ -18,7 +18,7 @@ function withoutImports(code) {
   });
 }
 
-describe('README.md', () => {
+describe('The documents', () => {
   let server, port, client, web, folder;
   const home = process.cwd();
 
@@ -60,19 +60,19 @@ describe('README.md', () => {
   });
 
   const quiet = { ...console, log() {} };
-  for (const { code, line } of examples()) {
-    it(`runs the example at line ${line} as printed`, async () => {
-      const imported = code.includes('require(') && /const \{[^}]*\bClient\b[^}]*\} = require\('quickgres'\)/.test(code);
-      const ownClient = /(?:const|let) client\b|import \{[^}]*\bClient\b/.test(code);
+  const all = DOCUMENTS.flatMap(document => examples(document).map(each => ({ ...each, document })));
+  for (const { code, line, document } of all) {
+    it(`have an example at ${document}:${line} that runs as printed`, async () => {
+      const declares = name => new RegExp(`(?:const|let|import) (?:\\{[^}]*)?\\b${name}\\b`).test(code);
       const fetchHere = url => fetch(new URL(url, `http://127.0.0.1:${web.address().port}`));
       const arrayBuffer = await (await fetchHere('/rows')).arrayBuffer();
       const names = {
         require, assert, fetch: fetchHere, arrayBuffer, config: {}, console: quiet,
-        ...(imported || /import \{/.test(code) ? {} : quickgres), ...(ownClient ? {} : { client })
+        ...(declares('Client') ? {} : { Client: quickgres.Client }), ...(declares('client') ? {} : { client })
       };
       await new AsyncFunction(...Object.keys(names), withoutImports(code))(...Object.values(names));
     });
   }
 
-  it('has examples', () => assert.ok(examples().length > 5));
+  it('have examples', () => assert.ok(all.length > 25, `${all.length}`));
 });
