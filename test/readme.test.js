@@ -59,7 +59,7 @@ describe('The documents', () => {
     client.destroy();
   });
 
-  const quiet = { ...console, log() {} };
+  const quiet = { ...console, log() {}, table() {} };
   const all = DOCUMENTS.flatMap(document => examples(document).map(each => ({ ...each, document })));
   for (const { code, line, document } of all) {
     it(`have an example at ${document}:${line} that runs as printed`, async () => {
@@ -74,5 +74,26 @@ describe('The documents', () => {
     });
   }
 
-  it('have examples', () => assert.ok(all.length > 25, `${all.length}`));
+  it('have links to what is there', () => {
+    const root = path.join(__dirname, '..');
+    const read = name => fs.readFileSync(path.join(root, name), 'utf8').replace(/^```[^]*?^```$/gm, '');
+    /** What GitHub makes of a heading. */
+    const anchors = name => [...read(name).matchAll(/^#+ (.*)$/gm)]
+      .map(([, heading]) => heading.toLowerCase().replace(/[^\p{L}\p{N} _-]/gu, '').replaceAll(' ', '-'));
+    const broken = [];
+    let count = 0;
+    for (const name of [...DOCUMENTS, 'lib/README.md', 'SECURITY.md', 'CHANGELOG.md', 'bench/README.md']) {
+      for (const [, target] of read(name).matchAll(/\]\((?!https?:)([^)]+)\)/g)) {
+        count++;
+        const [file, anchor] = target.split('#');
+        const there = file === '' ? name : path.posix.join(path.posix.dirname(name), file);
+        if (!fs.existsSync(path.join(root, there))) broken.push(`${name}: ${target}`);
+        else if (anchor !== undefined && !anchors(there).includes(anchor)) broken.push(`${name}: ${target}`);
+      }
+    }
+    assert.ok(count > 40, `${count}`);
+    assert.deepEqual(broken, []);
+  });
+
+  it('have examples', () => assert.ok(all.length > 20, `${all.length}`));
 });
