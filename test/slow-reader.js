@@ -11,7 +11,6 @@ const http = require('node:http');
 const { Transform } = require('node:stream');
 const { pipeline } = require('node:stream/promises');
 const { promisify } = require('node:util');
-const { respond } = require('../lib/http');
 
 /** A million rows of a kilobyte, which the server makes as it goes. */
 const GIGABYTE = "SELECT generate_series(1, 1000000) AS i, repeat('x', 1000) AS x";
@@ -39,7 +38,7 @@ const READER = `
 /** How a handler can answer with the rows. */
 const WAYS = {
   queryTo: (client, request, response) => client.queryTo(response, GIGABYTE),
-  respond: (client, request, response) => respond(client, request, response, GIGABYTE),
+  respond: (client, request, response) => client.respond(request, response, GIGABYTE),
   copyTo: (client, request, response) => pipeline(client.copyTo(`COPY (${GIGABYTE}) TO STDOUT`), response),
   cursor: (client, request, response) => pipeline(async function* () {
     let text = '';
