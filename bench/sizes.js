@@ -31,12 +31,11 @@ const count = files => sum(files.map(file => codeLines(fs.readFileSync(file, 'ut
 
 /**
  * The sizes of the library.
- * @param {string} root its folder
+ * @param {Map<string, string>} files as `readHouse` gives them
  * @returns {{units: Array<{unit: string, core: number, all: number}>, core: number, all: number, longest: number,
  *   over: string[]}} lines of code by folder: what `require('quickgres')` can load, and all; what is over a limit
  */
-function measure(root) {
-  const files = readHouse(root);
+function measure(files) {
   const core = new Set(reachable(files, 'index.js'));
   const units = new Map();
   let longest = { lines: 0 };
@@ -64,7 +63,7 @@ module.exports = { measure };
 if (require.main === module) {
   const print = (what, ...lines) =>
     console.log(`${lines.map(each => each.toLocaleString('en').padStart(7)).join('')}  ${what}`);
-  const { units, core, all, longest, over } = measure(path.join(__dirname, '..'));
+  const { units, core, all, longest, over } = measure(readHouse(path.join(__dirname, '..')));
   console.log('   core    all');
   for (const each of units) print(each.unit, each.core, each.all);
   print(`quickgres (limits ${LIMITS.core.toLocaleString('en')}, ${LIMITS.all.toLocaleString('en')})`, core, all);

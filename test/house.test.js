@@ -32,7 +32,7 @@ describe('The house', () => {
   });
 
   it('has the sizes of its design', () => {
-    const { over: found } = measure(root);
+    const { over: found } = measure(files);
     assert.ok(found.length === 0, found.join('\n'));
   });
 
@@ -165,6 +165,20 @@ describe('A rule of the house', () => {
       'lib/http/index.js': 'function respond() {}',
       'lib/websocket/browser/a.js': '', 'test/websocket/browser.test.js': ''
     }), ['lib/client.js', 'lib/query/a.js', 'lib/http/index.js']);
+  });
+
+  it('finds a core, a library and a file that are too large', () => {
+    const lines = count => 'x;\n'.repeat(count);
+    const fitting = { 'index.js': "require('./lib/query');\n" };
+    for (let i = 0; i < 23; i++) fitting[`lib/cache/${i}.js`] = lines(134);
+    for (let i = 0; i < 15; i++) fitting[`lib/query/${i}.js`] = lines(273);
+    fitting['lib/query/index.js'] = Array.from({ length: 15 }, (_, i) => `require('./${i}');`).join('\n');
+    const { core, all, over } = measure(house(fitting));
+    assert.deepEqual([core, all, over], [4111, 7193, ['the core has 4111 lines of code, 4100 are the limit']]);
+    const large = { ...fitting, 'lib/query/0.js': lines(1), 'lib/http/index.js': lines(301) };
+    assert.deepEqual(measure(house(large)).over, [
+      'the library has 7222 lines of code, 7200 are the limit', 'lib/http/index.js has 301 lines, 300 are the limit'
+    ]);
   });
 
   it('finds a query that goes through too many functions, or too many files', () => {
