@@ -2,7 +2,7 @@
 
 const { process, os, path } = require('#platform');
 const { homeFile } = require('./home');
-const { hostList, defaultHost } = require('./hosts');
+const { hostList } = require('./hosts');
 const { OPTIONS, ENCRYPTED, VERIFIED, isOption, kindOf } = require('./options');
 
 /**
@@ -56,7 +56,7 @@ function resolve(config, overrides = {}, env = process.env) {
   if (own.decode !== undefined) result.decode = own.decode;
   result.sslmode = sslMode(result, own.ssl, sslmodeGiven);
   checkTls(result);
-  result.hosts = hostList(values, result, onlyPort || own.socket ? 'localhost' : defaultHost());
+  result.hosts = hostList(values, result, onlyPort || own.socket ? 'localhost' : undefined);
   result.parameters = startupParameters(values, parameters, env);
   hide(result, 'password', own.password ?? (values.get('password') || undefined));
   hide(result, 'sslpassword', values.get('sslpassword') || undefined);
@@ -163,7 +163,10 @@ function addDefaults(values, env) {
     const settings = require('./servicefile').readService(service, values.get('servicefile'), env);
     for (const [name, value] of settings) add(name, value);
   }
-  for (const name in OPTIONS) add(name, env[OPTIONS[name][1]]);
+  for (const name in OPTIONS) {
+    const variable = OPTIONS[name][1];
+    if (variable !== undefined && !values.has(name)) add(name, env[variable]);
+  }
   if (env.PGREQUIRESSL?.startsWith('1')) add('sslmode', 'require');
 }
 
@@ -224,7 +227,8 @@ function startupParameters(values, extra, env) {
   const named = Object.keys(extra).map(name => name.toLowerCase());
   const parameters = Object.create(null);
   for (const [variable, name] of Object.entries(SESSION_VARIABLES)) {
-    if (env[variable]?.toLowerCase() !== 'default' && !named.includes(name)) parameters[name] = env[variable];
+    const value = env[variable];
+    if (value && value.toLowerCase() !== 'default' && !named.includes(name)) parameters[name] = value;
   }
   Object.assign(parameters, extra, {
     client_encoding: 'UTF8',

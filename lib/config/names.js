@@ -21,12 +21,9 @@ const POOL = 'a client has one connection; a pool takes it';
 const ELSEWHERE = {
   connectionString: 'give the string as the whole config',
   connectionTimeoutMillis: 'connect_timeout is, in seconds',
-  keepAlive: 'keepalives is',
-  keep_alive: 'keepalives is',
   db: 'database is',
   hostname: 'host is',
   idle_timeout: POOL,
-  idleTimeoutMillis: POOL,
   max: POOL,
   max_lifetime: POOL,
   min: POOL,

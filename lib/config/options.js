@@ -14,6 +14,7 @@ const METHODS = ['none', 'password', 'md5', 'scram-sha-256'];
 const FOREIGN_METHODS = ['gss', 'sspi', 'oauth'];
 const TLS_VERSIONS = ['TLSv1', 'TLSv1.1', 'TLSv1.2', 'TLSv1.3'];
 const PROTOCOLS = { '3.0': 0x30000, '3.2': 0x30002, latest: 0x30002 };
+const SESSIONS = ['any', 'read-write', 'read-only', 'primary', 'standby', 'prefer-standby'];
 const VERIFIED = ['verify-ca', 'verify-full'];
 const ENCRYPTED = ['require', ...VERIFIED];
 
@@ -57,31 +58,21 @@ const OPTIONS = {
   ssl_max_protocol_version: [tlsVersion, 'PGSSLMAXPROTOCOLVERSION', ''],
   min_protocol_version: [protocolVersion, 'PGMINPROTOCOLVERSION', '3.0'],
   max_protocol_version: [protocolVersion, 'PGMAXPROTOCOLVERSION', 'latest'],
-  target_session_attrs: [
-    oneOf('any', 'read-write', 'read-only', 'primary', 'standby', 'prefer-standby'),
-    'PGTARGETSESSIONATTRS',
-    'any'
-  ],
+  target_session_attrs: [oneOf(...SESSIONS), 'PGTARGETSESSIONATTRS', 'any'],
   load_balance_hosts: [oneOf('disable', 'random'), 'PGLOADBALANCEHOSTS', 'disable'],
   statement_cache: [count, undefined, '256'],
-  // What we do not do, and nothing is less safe or less compatible for it.
-  gssencmode: [except('require', oneOf('disable', 'prefer')), 'PGGSSENCMODE'],
-  sslcompression: [raw, 'PGSSLCOMPRESSION'],
-  krbsrvname: [raw, 'PGKRBSRVNAME'],
-  gsslib: [raw, 'PGGSSLIB'],
-  gssdelegation: [raw, 'PGGSSDELEGATION'],
-  // What we do not do, and whoever asks for it has a reason.
-  requirepeer: [unsupported, 'PGREQUIREPEER'],
-  sslcrl: [unsupported, 'PGSSLCRL'],
-  sslcrldir: [unsupported, 'PGSSLCRLDIR'],
-  sslkeylogfile: [unsupported],
-  scram_client_key: [unsupported],
-  scram_server_key: [unsupported],
-  oauth_issuer: [unsupported],
-  oauth_client_id: [unsupported],
-  oauth_client_secret: [unsupported],
-  oauth_scope: [unsupported]
+  gssencmode: [except('require', oneOf('disable', 'prefer')), 'PGGSSENCMODE']
 };
+
+// What we do not do, and nothing is less safe or less compatible for it.
+for (const name of ['sslcompression', 'krbsrvname', 'gsslib', 'gssdelegation']) OPTIONS[name] = [raw];
+
+// What we do not do, and whoever asks for it has a reason.
+for (const [name, variable] of [
+  ['requirepeer', 'PGREQUIREPEER'], ['sslcrl', 'PGSSLCRL'], ['sslcrldir', 'PGSSLCRLDIR'], ['sslkeylogfile'],
+  ['scram_client_key'], ['scram_server_key'],
+  ['oauth_issuer'], ['oauth_client_id'], ['oauth_client_secret'], ['oauth_scope']
+]) OPTIONS[name] = [unsupported, variable];
 
 /** @returns {boolean} whether a connection string may have an option of this name */
 const isOption = name => Object.hasOwn(OPTIONS, name);

@@ -61,6 +61,7 @@ class Startup {
   #auth;
   #hooks;
   #done;
+  #reported = 0; // parameters
   #answer = null; // to what was asked about the kind of session
 
   /**
@@ -160,9 +161,7 @@ class Startup {
   parameter(buf, start, end) {
     const [name, value] = decodeParameterStatus(buf, start, end);
     this.parameters[name] = value;
-    if (Object.keys(this.parameters).length > MAX_PARAMETERS) {
-      throw protocolError(`more than ${MAX_PARAMETERS} parameters`);
-    }
+    if (++this.#reported > MAX_PARAMETERS) throw protocolError(`more than ${MAX_PARAMETERS} parameters`);
   }
 
   key(buf, start, end) {
