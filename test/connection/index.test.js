@@ -28,7 +28,10 @@ describe('config and connection', () => {
     try {
       const config = JSON.stringify({ ...server.config, password: 'x', sslmode: 'disable' });
       assert.equal(
-        await loaded(`const client = new (require('.').Client)(${config}); await client.connect(); await client.end();`),
+        await loaded(`
+          const client = new (require('.').Client)(${config});
+          await client.connect();
+          await client.end();`),
         'lib/config/config.js,lib/config/home.js,lib/config/hosts.js,lib/config/index.js,lib/config/options.js,' +
         'lib/connection/attempt.js,lib/connection/auth.js,lib/connection/connect.js,lib/connection/dial.js,' +
         'lib/connection/frame.js,lib/connection/index.js,lib/connection/socket.js,lib/connection/startup.js,' +
