@@ -161,7 +161,7 @@ async function open(config, target, password, plan, attempt, hooks) {
     // What the caller's own stream says of itself counts, too.
     encrypted: tls !== null || stream.encrypted === true,
     local: target.local || stream.local === true,
-    binding: tls === null || config.channel_binding === 'disable' ? null : require('./tls').endPoint(tls)
+    binding: tls === null ? null : require('./tls').endPoint(tls)
   });
   const startup = new Startup(config, plan, attempt, auth, hooks);
   const reader = new FrameReader(startup);
