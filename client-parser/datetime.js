@@ -2,7 +2,8 @@
 // postgres and TimeZone UTC: strings, because a Date holds neither microseconds nor infinity nor the year
 // 294276.
 
-import { int32, text } from './bytes.js';
+import { int32 } from './datarow.js';
+import { text } from './text.js';
 import { size } from './scalars.js';
 
 const { floor } = Math;

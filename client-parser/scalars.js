@@ -2,7 +2,8 @@
 // bytes without its length word.
 // https://www.postgresql.org/docs/current/protocol-overview.html#PROTOCOL-FORMAT-CODES
 
-import { int16, int32, text, uint16 } from './bytes.js';
+import { int16, int32, uint16 } from './datarow.js';
+import { text } from './text.js';
 import { ProtocolError } from './errors.js';
 
 /** @returns {ProtocolError} for a value that is not what its type allows */

@@ -1,7 +1,7 @@
 // Which type is decoded how. What has no exact equal in JavaScript stays a string as the server prints it, so
 // that nothing is lost, and so that it can go back to the server as a parameter unchanged.
 
-import { text } from './bytes.js';
+import { text } from './text.js';
 import * as at from './datetime.js';
 import { arrayOf, multirange, range, record } from './nested.js';
 import { inet, macaddr } from './network.js';

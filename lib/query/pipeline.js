@@ -5,6 +5,7 @@ const { isTraced, trace } = require('./tracing');
 const { ConnectionError, PostgresError, UsageError, protocolError } = require('../protocol/errors');
 const { Flow, FLUSH_BYTES } = require('./flow');
 const { decodeFields, decodeNotification, decodeParameterStatus } = require('../protocol/messages');
+const { Memory } = require('../rows');
 const { Scope } = require('./scope');
 const { CloseRequest, Request, describeType } = require('./request');
 
@@ -41,11 +42,15 @@ class Pipeline extends Flow {
      *   what the connection was made with, and to where */
     this.made = undefined;
     this.reader = null;
+    this.memory = new Memory();
     /** @type {Error|null} that the connection was lost with */
     this.lost = null;
     /** @type {Set<function>} called when the server says that it has cancelled something */
     this.cancelling = new Set();
   }
+
+  /** Receivers of results get the pipeline as the memory for small ones. */
+  keep(...place) { return this.memory.keep(...place); }
 
   /** Requests can be sent from now on. */
   open({ transport, reader, transactionStatus }) {
