@@ -79,7 +79,7 @@ const methods = {
 for (const name of Reflect.ownKeys(methods)) Object.defineProperty(methods, name, { enumerable: false });
 
 /** Makes the class of the rows of a type: instances are a place in memory, all else is in the prototype. */
-function makeRowClass(type, { columns }) {
+function makeRowClass(type, columns) {
   class Row {
     /**
      * @param {Uint8Array} bytes which hold a DataRow message
@@ -115,24 +115,26 @@ function callersChunk(type, bytes, offset) {
 }
 
 /** What the rows of a description have in common that are in one format and read with one map of decoders. */
-class RowType {
-  constructor(rowParser, binary, decode) {
-    const { columns, platform } = rowParser;
-    const formats = columns.map(column => binary || +(column.binary === 1));
-    const decoders = columns.map((column, i) => rowParser.decoderOf(column, formats[i], decode));
-    this.rowParser = rowParser;
-    this.platform = platform;
-    this.names = rowParser.columnNames;
-    this.count = columns.length;
-    this.hasProto = this.names.includes('__proto__');
-    this.format = binary || +(columns.length > 0 && !formats.includes(0));
+function makeType(rowParser, binary, decode) {
+  const { columns, columnNames: names, platform } = rowParser;
+  const formats = columns.map(column => binary || +(column.binary === 1));
+  const decoders = columns.map((column, i) => rowParser.decoderOf(column, formats[i], decode));
+  const type = {
+    rowParser,
+    platform,
+    names,
+    count: names.length,
+    hasProto: names.includes('__proto__'),
+    format: binary || +(names.length > 0 && !formats.includes(0)),
     /** A function of (bytes, start, end) for each column, undefined for plain text; null: all are plain text. */
-    this.decoders = decoders.some(decoder => decoder) ? decoders : null;
+    decoders: decoders.some(decoder => decoder) ? decoders : null,
     /** What the platform remembers of each column. */
-    this.memory = [];
-    this.Shape = makeShape();
-    this.Row = makeRowClass(this, rowParser);
-  }
+    memory: [],
+    Shape: makeShape(),
+    Row: undefined
+  };
+  type.Row = makeRowClass(type, columns);
+  return type;
 }
 
 /**
@@ -147,15 +149,16 @@ function makeShape() {
   return Shape;
 }
 
+const wrongDescription = platform => platform.error('RowDescription of a wrong length');
+
 /** Offset after the RowDescription message at `start`. */
 export function descriptionEnd(bytes, start, platform) {
-  const end = bytes.length - start < 7 ? 0 : start + 1 + int32(bytes, start + 1);
-  if (end < start + 7 || end > bytes.length) throw platform.error('RowDescription of a wrong length');
+  const end = start + 1 + int32(bytes, start + 1);
+  if (end < start + 7 || end > bytes.length) throw wrongDescription(platform);
   return end;
 }
 
-/** Descriptions longer than this are not remembered, and no more than so many. */
-const LONGEST = 8192;
+/** So many descriptions are remembered. */
 const MOST = 100;
 
 /**
@@ -180,12 +183,14 @@ export class RowParser {
   constructor(bytes, start, platform) {
     const end = descriptionEnd(bytes, start, platform);
     this.platform = platform;
-    const columns = [];
+    /** @type {Array<{name: string, tableOid: number, tableColumnIndex: number, typeOid: number,
+     *    typeLen: number, typeModifier: number, binary: number}>} */
+    this.columns = [];
     let off = start + 7;
     for (let count = uint16(bytes, start + 5); count > 0; count--) {
       const nameEnd = bytes.indexOf(0, off);
-      if (nameEnd < 0 || nameEnd + 19 > end) throw platform.error('RowDescription cut short');
-      columns.push(Object.freeze({
+      if (nameEnd < off || nameEnd + 19 > end) throw wrongDescription(platform);
+      this.columns.push({
         name: platform.text(bytes, off, nameEnd),
         tableOid: int32(bytes, nameEnd + 1) >>> 0,
         tableColumnIndex: int16(bytes, nameEnd + 5),
@@ -193,14 +198,11 @@ export class RowParser {
         typeLen: int16(bytes, nameEnd + 11),
         typeModifier: int32(bytes, nameEnd + 13),
         binary: int16(bytes, nameEnd + 17)
-      }));
+      });
       off = nameEnd + 19;
     }
-    if (off !== end) throw platform.error('RowDescription of a wrong length');
-    /** @type {Array<{name: string, tableOid: number, tableColumnIndex: number, typeOid: number,
-     *    typeLen: number, typeModifier: number, binary: number}>} */
-    this.columns = Object.freeze(columns);
-    this.columnNames = Object.freeze(columns.map(column => column.name));
+    if (off !== end) throw wrongDescription(platform);
+    this.columnNames = this.columns.map(column => column.name);
   }
 
   /** Class of the rows in the format of the description. */
@@ -220,10 +222,9 @@ export class RowParser {
     let types = this.#types;
     if (decode) {
       types = this.#decoding.get(decode);
-      if (types === undefined) this.#decoding.set(decode, types = []);
+      if (!types) this.#decoding.set(decode, types = []);
     }
-    const key = decode === false ? binary + 2 : binary;
-    return (types[key] ??= new RowType(this, binary, decode));
+    return (types[decode === false ? binary + 2 : binary] ??= makeType(this, binary, decode));
   }
 
   /**
@@ -235,12 +236,10 @@ export class RowParser {
   decoderOf(column, format, decode) {
     const { binary, slice, text } = this.platform;
     const plain = format ? slice : undefined;
-    if (!decode) return plain && (decode === undefined && binary ? binary(column) : plain);
+    if (!decode) return plain && decode !== false && binary?.(column) || plain;
     const { typeOid } = column;
     const entry = decode instanceof Map ? decode.get(typeOid) : Object.hasOwn(decode, typeOid) && decode[typeOid];
-    if (typeof entry !== 'function') return (entry && entry[format]) || plain;
-    const read = plain || text;
-    return (bytes, start, end) => entry(read(bytes, start, end), column);
+    return typeof entry === 'function' ? (...place) => entry((plain || text)(...place), column) : entry?.[format] || plain;
   }
 }
 
@@ -252,7 +251,6 @@ export class RowParser {
  */
 export function parserOf(parsers, Parser, bytes, start, platform) {
   const end = descriptionEnd(bytes, start, platform);
-  if (end - start > LONGEST) return new Parser(bytes, start);
   const key = platform.characters(bytes, start, end);
   if (!parsers.has(key)) {
     if (parsers.size === MOST) parsers.clear();

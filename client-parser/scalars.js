@@ -62,8 +62,11 @@ export function int4(bytes, start, end) {
 export const oid = (bytes, start, end) => int4(bytes, start, end) >>> 0;
 
 /** @returns {bigint} */
-export const int8Text = (bytes, start, end) =>
-  BigInt(end - start < 16 ? intText(bytes, start, end) : text(bytes, start, end));
+export function int8Text(bytes, start, end) {
+  if (end - start > 20) throw malformed();
+  return BigInt(end - start < 16 ? intText(bytes, start, end) : text(bytes, start, end));
+}
+
 /** @returns {bigint} */
 export const int8 = (bytes, start, end) => eight(bytes, start, end).getBigInt64(0);
 

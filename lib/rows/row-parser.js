@@ -22,6 +22,7 @@ const platform = {
  */
 class RowParser extends row.RowParser {
   #forBinary;
+  #binary;
 
   /**
    * @param {Buffer} buf holding a RowDescription message; it is copied
@@ -50,14 +51,13 @@ class RowParser extends row.RowParser {
    * @returns {Buffer}
    */
   description(format) {
-    if (format === 0) return this.buffer;
-    if (this.#forBinary !== undefined) return this.#forBinary.buffer;
-    const binary = Buffer.from(this.buffer);
+    if (format === 0 || this.#binary !== undefined) return format === 0 ? this.buffer : this.#binary;
+    this.#binary = Buffer.from(this.buffer);
     for (let off = 7, i = 0; i < this.columns.length; i++) {
-      off = binary.indexOf(0, off) + 19;
-      binary.writeInt16BE(1, off - 2);
+      off = this.#binary.indexOf(0, off) + 19;
+      this.#binary.writeInt16BE(1, off - 2);
     }
-    return binary;
+    return this.#binary;
   }
 
   /** @returns {RowParser} of a RowDescription message: of the same bytes the same one, as long as it is remembered */
