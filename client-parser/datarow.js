@@ -21,17 +21,16 @@ export class Chunk {
    * @param {Uint8Array} bytes
    * @param {number} start where the first message begins in them
    * @param {number} end of the last message
-   * @param {RowParser|null} rowParser of the rows; null for CopyData
+   * @param {object|null} type of the rows, as RowParser.type gives it; null for CopyData
+   * @param {boolean} [fixed=true] whether the bytes never change
    */
-  constructor(bytes, start, end, rowParser) {
+  constructor(bytes, start, end, type, fixed = true) {
     this.bytes = bytes;
     this.start = start;
     this.end = end;
-    this.rowParser = rowParser;
-    /** @type {RowType|null} known when the rows are made */
-    this.type = null;
+    this.type = type;
     /** @type {string|null|undefined} the bytes as characters; undefined where they may change: never made */
-    this.text = null;
+    this.text = fixed ? null : undefined;
     /** Values in text format that have been read, for the platform. */
     this.reads = 0;
     /** @type {Chunk|null} the next one of the result */

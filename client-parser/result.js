@@ -4,7 +4,7 @@ const rowAt = (chunk, offset) => new chunk.type.Row(chunk.bytes, offset, chunk);
 
 /** A result: its messages as they came, of which rows, objects or arrays are made when they are asked for. */
 export class Result {
-  constructor(binary, decode) {
+  constructor(binary) {
     /** @type {string|undefined} the command tag without its numbers: SELECT, INSERT, …; EMPTY, SUSPENDED, COPY */
     this.cmd = undefined;
     /** @type {string|undefined} the OID in an INSERT's tag */
@@ -15,7 +15,6 @@ export class Result {
     this.binary = binary;
     /** @type {RowParser|undefined} */
     this.rowParser = undefined;
-    this._decode = decode;
     // The chunks of which no rows have been made yet.
     this._first = null;
     this._last = null;
@@ -67,18 +66,9 @@ export class Result {
   }
 
   _makeAll(list, make) {
-    for (let chunk = this._first; chunk !== null; chunk = chunk.next) {
-      if (chunk.rowParser !== null) {
-        if (chunk.type === null) chunk.type = chunk.rowParser.type(this.binary, this._decoders());
-        if (make !== rowAt) chunk.type.platform.readAll?.(chunk);
-      }
-      addAll(chunk, list, make);
-    }
+    for (let chunk = this._first; chunk !== null; chunk = chunk.next) addAll(chunk, list, make);
     return list;
   }
-
-  /** @returns {false|object|undefined} as RowParser.type takes it */
-  _decoders() { return this._decode; }
 }
 
 // What few results have is not set in each of them.

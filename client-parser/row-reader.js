@@ -7,7 +7,8 @@ import { defaults } from './type-parser.js';
 
 /** Takes the messages of one or more results; rows, objects and arrays are made of them when these are asked for. */
 export class RowReader extends Result {
-  #parser = null; // of the rows to come
+  #decode;
+  #type; // of the rows to come
   #copying = false;
 
   /**
@@ -20,7 +21,8 @@ export class RowReader extends Result {
     if (decode === true && defaults.decoders === undefined) {
       throw new TypeError('decode: true needs index.js');
     }
-    super(binary ? 1 : 0, decode === true ? defaults.decoders : decode);
+    super(binary ? 1 : 0);
+    this.#decode = decode === true ? defaults.decoders : decode;
     /** Whether the stream may end here. */
     this.complete = false;
   }
@@ -37,9 +39,9 @@ export class RowReader extends Result {
   message(type, bytes, start, end) {
     switch (type) {
       case 68: // D DataRow
-        if (this.#parser === null) throw new ProtocolError('a DataRow without a RowDescription');
-        checkRow(bytes, start, this.#parser.type(this.binary, this._decode));
-        this.#take(bytes, start, end, this.#parser);
+        if (!this.#type) throw new ProtocolError('a DataRow without a RowDescription');
+        checkRow(bytes, start, this.#type);
+        this.#take(bytes, start, end, this.#type);
         this.complete = false;
         break;
       case 100: // d CopyData
@@ -48,7 +50,8 @@ export class RowReader extends Result {
         break;
       case 84: // T RowDescription
         this.#begin();
-        this.rowParser = this.#parser = parserOf(bytes, start);
+        this.rowParser = parserOf(bytes, start);
+        this.#type = this.rowParser.type(this.binary, this.#decode);
         break;
       case 71: case 72: case 87: // G H W CopyInResponse, CopyOutResponse, CopyBothResponse
         this.#begin();
@@ -88,7 +91,7 @@ export class RowReader extends Result {
 
   #begin() {
     this.complete = false;
-    this.#parser = null;
+    this.#type = undefined;
     this.#copying = false;
   }
 
@@ -97,12 +100,12 @@ export class RowReader extends Result {
     this.complete = true;
   }
 
-  #take(bytes, start, end, parser) {
+  #take(bytes, start, end, type) {
     const last = this._last;
-    if (last !== null && last.bytes === bytes && last.end === start && last.rowParser === parser) {
+    if (last?.bytes === bytes && last.end === start && last.type === type) {
       last.end = end;
       this._changed();
-    } else this._add(new Chunk(bytes, start, end, parser));
+    } else this._add(new Chunk(bytes, start, end, type));
     // Who has the array of rows sees those that come later in it.
     if (this._rows !== undefined) this._makeRows();
   }

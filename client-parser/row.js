@@ -87,7 +87,12 @@ function makeRowClass(type, columns) {
      * @param {Chunk} [chunk] that it lies in, if its bytes are never changed
      * @throws {Error} the platform's, if it is malformed
      */
-    constructor(bytes, offset = 0, chunk = callersChunk(type, bytes, offset)) {
+    constructor(bytes, offset = 0, chunk) {
+      if (!chunk) {
+        // The bytes are the caller's, who may change them later.
+        checkRow(bytes, offset, type);
+        chunk = new Chunk(bytes, 0, bytes.length, type, false);
+      }
       this[CHUNK] = chunk;
       this[OFFSET] = offset;
     }
@@ -103,15 +108,6 @@ function makeRowClass(type, columns) {
   columns.forEach(({ name }, index) => Object.hasOwn(methods, name) || define(name, index, true));
   columns.forEach((column, index) => define(index, index, false));
   return Row;
-}
-
-/** Of a row that the caller makes from bytes of his own, which he may change later. */
-function callersChunk(type, bytes, offset) {
-  checkRow(bytes, offset, type);
-  const chunk = new Chunk(bytes, 0, bytes.length, type.rowParser);
-  chunk.type = type;
-  chunk.text = undefined;
-  return chunk;
 }
 
 /** What the rows of a description have in common that are in one format and read with one map of decoders. */

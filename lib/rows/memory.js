@@ -23,19 +23,19 @@ class Memory {
    * @param {Buffer} buf with whole messages in [start, end)
    * @param {number} start
    * @param {number} end
-   * @param {RowParser|null} rowParser of the messages
+   * @param {object|null} type of the rows; null for CopyData
    * @param {Chunk|null} last of the same result
    * @param {number} before how many bytes of the result came before: with it slabs grow, so that less than half of
    *   them stays unused
    * @returns {Chunk|null} null where the messages have become a part of the last chunk
    */
-  keep(buf, start, end, rowParser, last, before) {
+  keep(buf, start, end, type, last, before) {
     const length = end - start;
     const size = before === 0 ? SLAB : Math.max(SLAB, Math.min(LARGE, before >> 1));
     if (length > size >> 2) {
       const bytes = Buffer.allocUnsafeSlow(length);
       buf.copy(bytes, 0, start, end);
-      return new Chunk(bytes, 0, length, rowParser);
+      return new Chunk(bytes, 0, length, type);
     }
     // A small result does not go where a large one has left something.
     if (this.#used + length > this.#size || this.#size > size) {
@@ -47,8 +47,8 @@ class Memory {
     const slab = this.#slab;
     buf.copy(slab, at, start, end);
     this.#used = at + length;
-    if (last === null || last.bytes !== slab || last.end !== at || last.rowParser !== rowParser) {
-      return new Chunk(slab, at, at + length, rowParser);
+    if (last === null || last.bytes !== slab || last.end !== at || last.type !== type) {
+      return new Chunk(slab, at, at + length, type);
     }
     last.end = this.#used;
     return null;

@@ -4,13 +4,12 @@ const { Buffer } = require('#platform');
 const { protocolError } = require('../protocol');
 const datarow = require('../../client-parser/datarow.js');
 const row = require('../../client-parser/row.js');
-const { makeText, textAt } = require('./text');
+const { textAt } = require('./text');
 
 /** What Node does for the rows of client-parser, see RowParser there. */
 const platform = {
   text: (buf, start, end) => buf.utf8Slice(start, end),
   textAt,
-  readAll: makeText,
   characters: (buf, start, end) => buf.latin1Slice(start, end),
   slice: (buf, start, end) => buf.subarray(start, end),
   error: protocolError

@@ -1,11 +1,11 @@
 'use strict';
 
-const { backend, decodeCommandComplete, decodeCopyResponse } = require('../protocol');
+const { backend, decodeCommandComplete, decodeCopyResponse, protocolError } = require('../protocol');
 const { Chunk, int32 } = require('../../client-parser/datarow.js');
 const { Result } = require('../../client-parser/result.js');
 const { checkDecode, types } = require('./decode');
 const { Memory } = require('./memory');
-const { RowParser, platform } = require('./row-parser');
+const { RowParser } = require('./row-parser');
 
 const inspect = Symbol.for('nodejs.util.inspect.custom');
 
@@ -22,7 +22,9 @@ class RowReader extends Result {
    * @throws {TypeError} where `decode` is something else
    */
   constructor(options) {
-    super(0, options === undefined ? undefined : checkDecode(options.decode));
+    super(0);
+    this._decode = options === undefined ? undefined : checkDecode(options.decode);
+    this._type = null; // of the rows
     this._memory = undefined;
     this._bytes = 0;
   }
@@ -34,9 +36,15 @@ class RowReader extends Result {
    * @param {Memory} [memory] of the connection, for results whose memory may not be kept
    */
   start(rowParser, format, memory) {
-    this.rowParser = rowParser === null ? undefined : rowParser.forFormat(format);
     this.binary = format;
     this._memory = memory;
+    if (rowParser === null) {
+      this.rowParser = undefined;
+      this._type = null;
+    } else {
+      this.rowParser = rowParser.forFormat(format);
+      this._type = this.rowParser.type(format, this._decode === true ? types().decoders : this._decode || undefined);
+    }
   }
 
   /**
@@ -44,9 +52,8 @@ class RowReader extends Result {
    * @param {boolean} owned whether the memory may be kept; else it is copied
    */
   receiveData(buf, start, end, count, owned) {
-    const rowParser = buf[start] === backend.DataRow ? this.rowParser : null;
-    const chunk = owned ? new Chunk(buf, start, end, rowParser)
-    : (this._memory ??= new Memory()).keep(buf, start, end, rowParser, this._last, this._bytes);
+    const chunk = owned ? new Chunk(buf, start, end, this._type)
+    : (this._memory ??= new Memory()).keep(buf, start, end, this._type, this._last, this._bytes);
     this._bytes += end - start;
     if (chunk !== null) this._add(chunk);
     else this._changed();
@@ -77,14 +84,12 @@ class RowReader extends Result {
    */
   write(packet) {
     const type = packet[0];
-    if (type === backend.RowDescription) this.start(RowParser.of(packet), 0);
+    if (type === backend.RowDescription) this.start(RowParser.of(packet), 0, undefined);
     else if (type === backend.DataRow || type === backend.CopyData) {
-      const rowParser = type === backend.DataRow ? this.rowParser : null;
-      if (rowParser === undefined) throw platform.error('DataRow without a RowDescription');
-      if (packet.length !== 1 + int32(packet, 1)) throw platform.error('a message of a wrong length');
-      const chunk = new Chunk(packet, 0, packet.length, rowParser);
-      chunk.text = undefined; // the packet is the caller's
-      this._add(chunk);
+      if (type === backend.DataRow && this._type === null) throw protocolError('DataRow without a RowDescription');
+      if (packet.length !== 1 + int32(packet, 1)) throw protocolError('a message of a wrong length');
+      // The packet is the caller's, who may change it.
+      this._add(new Chunk(packet, 0, packet.length, type === backend.DataRow ? this._type : null, false));
     } else this.receive(type, packet, 0, packet.length);
   }
 
@@ -94,8 +99,6 @@ class RowReader extends Result {
     const { cmd, oid, rowCount, rows } = this;
     return `RowReader ${inspector({ cmd, oid, rowCount, rows }, options)}`;
   }
-
-  _decoders() { return this._decode === true ? types().decoders : this._decode || undefined; }
 }
 
 module.exports = { RowReader };

@@ -4,7 +4,7 @@
  * Values in text format, as strings. A part of a string costs a fraction of a string made from bytes. So a chunk of
  * enough bytes, from which enough values have been read, is made a string once, of which they are parts.
  */
-const SMALLEST = 8192;
+const SMALLEST = 2048;
 const LARGEST = 1 << 20;
 const READS = 32;
 
@@ -19,21 +19,14 @@ const PLACES = 256;
 const REPEATED = 24;
 const MISSES = 512;
 
-/**
- * Makes the string of all bytes of a chunk.
- * @param {Chunk} chunk
- * @param {number} [smallest] chunk for which it pays; a small one, where all columns are to be read
- */
-function makeText(chunk, smallest = 128) {
-  const { bytes, start, end, text } = chunk;
-  if (text === null && end - start >= smallest && end - start <= LARGEST) chunk.text = bytes.latin1Slice(start, end);
-}
-
 /** A value in text format. */
 function textAt(chunk, start, end, index) {
   const { bytes } = chunk;
   const length = end - start;
-  if (length >= SHORT && length < LONG && ++chunk.reads === READS) makeText(chunk, SMALLEST);
+  if (length >= SHORT && length < LONG && ++chunk.reads === READS && chunk.text === null) {
+    const size = chunk.end - chunk.start;
+    if (size >= SMALLEST && size <= LARGEST) chunk.text = bytes.latin1Slice(chunk.start, chunk.end);
+  }
   const { text } = chunk;
   if (length < (text ? LONG : SHORT)) {
     let all = 0;
@@ -79,4 +72,4 @@ function short(bytes, at, length) {
   }
 }
 
-module.exports = { makeText, textAt };
+module.exports = { textAt };
