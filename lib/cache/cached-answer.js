@@ -2,7 +2,7 @@
 
 const { Buffer } = require('#platform');
 const { decodeCommandComplete } = require('../protocol/messages');
-const { RowParser, int32 } = require('../rows/row-parser');
+const { RowParser, int32, platform } = require('../rows');
 
 /** About how many bytes are given to a target at a time. */
 const PIECE = 65536;
@@ -11,42 +11,23 @@ const PIECE = 65536;
 const MAX_PARSERS = 1000;
 const parsers = new Map();
 
-/** Classes whose rows give copies of bytes. */
-const shielded = new WeakSet();
-
-/** Makes the rows of a class give copies where they would give views, which their readers could write to. */
-function shield(Row, binary) {
-  if (shielded.has(Row)) return Row;
-  shielded.add(Row);
-  const { prototype } = Row;
-  const { parseColumn } = prototype;
-  const anyRow = Object.getPrototypeOf(prototype);
-  Object.defineProperty(prototype, 'rowBuffer', {
-    get() { return Buffer.from(Reflect.get(anyRow, 'rowBuffer', this)); },
-    configurable: true
-  });
-  if (binary) {
-    prototype.parseColumn = (buf, start, end, index) => {
-      return parseColumn(Buffer.from(buf.subarray(start, end)), 0, end - start, index);
-    };
-  }
-  return Row;
-}
+const copy = (buf, start, end) => Buffer.from(buf.subarray(start, end));
+const copying = { ...platform, slice: copy };
 
 /** Describes rows whose bytes nobody may change. */
 class SharedRowParser extends RowParser {
   constructor(description) {
-    super(description);
-    for (const column of this.columns) Object.freeze(column);
-    Object.freeze(this.columns);
-    Object.freeze(this.columnNames);
+    super(description, 0, copying);
     const { buffer } = this;
     Object.defineProperty(this, 'buffer', { get: () => Buffer.from(buffer) });
   }
 
-  _classOf(format) { return shield(super._classOf(format), format === 1); }
   description(format) { return Buffer.from(super.description(format)); }
-  decoding(format, decoders, key) { return shield(super.decoding(format, decoders, key), true); }
+
+  decoderOf(...column) {
+    const decoder = super.decoderOf(...column);
+    return decoder && ((buf, start, end) => decoder(copy(buf, start, end), 0, end - start));
+  }
 }
 
 /** The parser of a RowDescription; those of one description share it. */
