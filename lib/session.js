@@ -60,7 +60,6 @@ class Session extends StreamingSession {
       if (options !== undefined) ({ format = 0, cache = true, stream } = options);
       if (options !== undefined || (format !== 0 && format !== 1)) checkOptions(options || { format }, NAMES.query);
       const receiver = receiverOf(stream);
-      if (options !== undefined && options.response_cache !== undefined) return rooms.cachedQuery.cachedQuery(this, text, values, options);
       if (typeof text === 'string' && isCopyIn(text)) return this._copyIn(text, values, receiver, options);
       const paramTypes = options && options.paramTypes;
       const request = hasStreamed(values)

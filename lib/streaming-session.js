@@ -59,30 +59,7 @@ class StreamingSession extends EventEmitter {
   queryTo(target, text, values = NO_VALUES, options = NO_OPTIONS) {
     return this._try(() => {
       checkOptions(options, NAMES.queryTo);
-      if (options.response_cache === undefined) return rooms.queryTo.queryTo(this, target, text, values, options);
-      return rooms.cachedQuery.cachedToSink(this, new rooms.sink.Sink(target), text, values, options);
-    });
-  }
-
-  /**
-   * Answers an HTTP request with the result of a query: `queryTo` with the headers that belong to it. Sets the
-   * content type (application/x-postgresql; with `as: 'values'` application/json) unless it is set already, and
-   * compresses with Brotli, gzip or deflate as the request allows. To HEAD it answers without running the query.
-   * A query that fails before anything is written rejects, and the response is the handler's to answer with.
-   * @param {IncomingMessage|Http2ServerRequest} request
-   * @param {ServerResponse|Http2ServerResponse} response
-   * @param {string} text
-   * @param {Array|Row} [values=[]]
-   * @param {object} [options] those of `queryTo` but `end`, and:
-   * @param {number} [options.status=response.statusCode]
-   * @param {number} [options.emptyStatus=options.status] where the command reports no rows, such as 404
-   * @param {boolean} [options.compress=true]
-   * @returns {Promise<{cmd: string, rowCount: number, bytes: number}>} as of `queryTo`; bytes before compression
-   */
-  respond(request, response, text, values = NO_VALUES, options = NO_OPTIONS) {
-    return this._try(() => {
-      checkOptions(options, NAMES.respond);
-      return rooms.http.respond(this, request, response, text, values, options);
+      return rooms.queryTo.queryTo(this, target, text, values, options);
     });
   }
 
@@ -120,25 +97,6 @@ class StreamingSession extends EventEmitter {
     this._check();
     checkNames(options, NAMES.copy);
     return new rooms.copyStream.CopyFrom(this, text, options);
-  }
-
-  /**
-   * Replication, on a connection with `replication: 'database'` (or `true`, for physical replication) in its
-   * config; other commands of replication go by `simpleQuery`. The connection is the stream's until it is over.
-   * The server is told what was confirmed soon after each confirmation, when it asks, and every `statusInterval`.
-   * @param {string} text START_REPLICATION …
-   * @param {object} [options]
-   * @param {number} [options.statusInterval=10000] milliseconds; less than the server's wal_sender_timeout
-   * @param {AbortSignal} [options.signal] destroys the stream
-   * @returns {CopyBoth} a Duplex: gives `{ lsn, walEnd, time, data }`; `confirm(lsn)`, or writing the lsn to it,
-   *   says what was processed, which the server then forgets; `end()` ends the replication
-   * @throws {TypeError}
-   * @see https://www.postgresql.org/docs/current/protocol-replication.html
-   */
-  copyBoth(text, options) {
-    this._check();
-    checkNames(options, NAMES.copyBoth);
-    return new rooms.replication.CopyBoth(this, text, options);
   }
 
   /**

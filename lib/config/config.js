@@ -61,9 +61,6 @@ function resolve(config, overrides, env = process.env) {
   if (own.socket) result.socket = own.socket;
   result.sslmode = sslMode(result, ssl, sslmodeGiven);
   checkTls(result);
-  const websocket = own.websocket ?? result.websocket;
-  delete result.websocket; // its URL may have a secret
-  if (websocket) overWebSocket(result, websocket, ssl);
   result.hosts = hostList(values, result, onlyPort || result.socket ? 'localhost' : defaultHost());
   result.parameters = startupParameters(values, parameters, env);
   hide(result, 'password', own.password ?? (values.get('password') || undefined));
@@ -97,10 +94,6 @@ function fromObject(config) {
         throw new TypeError('socket must be a Duplex stream or a function that gives one');
       }
       own.socket = value;
-    } else if (name === 'websocket' && typeof value === 'function') {
-      own.websocket = value;
-    } else if (name === 'websocket' && value instanceof URL) {
-      values.set(name, value.href);
     } else if (name === 'password') {
       if (typeof value !== 'string' && typeof value !== 'function') {
         throw new TypeError(`password must be a string or a function, not ${aTypeOf(value)}`);
@@ -223,30 +216,6 @@ function checkTls({ sslmode, sslrootcert, sslnegotiation, sslkey, ...range }) {
   if (min && max && min > max) {
     throw new TypeError('ssl_min_protocol_version must not be greater than ssl_max_protocol_version');
   }
-}
-
-/**
- * Makes a WebSocket the way to the server. Its TLS is the platform's and ends at the proxy: what asks for more
- * cannot be kept.
- *
- * @param {object} result the options, changed in place
- * @param {string|function} websocket the option
- * @param {object|boolean|undefined} ssl the option `ssl`
- * @throws {TypeError} for options that do not go with it
- */
-function overWebSocket(result, websocket, ssl) {
-  if (result.socket) throw new TypeError('socket and websocket cannot both be given');
-  const { sslmode } = result;
-  const what = VERIFIED.includes(sslmode) ? `sslmode=${sslmode}`
-    : result.channel_binding === 'require' ? 'channel_binding=require'
-      : result.sslnegotiation === 'direct' ? 'sslnegotiation=direct'
-        : ['sslrootcert', 'sslcert'].find(name => result[name] !== undefined) ??
-          (typeof ssl === 'object' ? 'an object as ssl' : undefined);
-  if (what !== undefined) {
-    throw new TypeError(`${what} cannot be kept over a WebSocket, whose TLS is the platform's and ends at the proxy`);
-  }
-  result.socket = server => require('../websocket/websocket.js').connect(websocket, server, sslmode === 'require');
-  result.sslmode = 'disable';
 }
 
 /**

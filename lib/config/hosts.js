@@ -45,7 +45,7 @@ function hostList(values, { sslmode, socket }, fallback) {
       hostaddr: address,
       port: portNumber(ports[ports.length === 1 ? 0 : i]),
       // As in libpq, a Unix socket has no TLS whatever sslmode says.
-      sslmode: local && isSocket(address ?? name) ? 'disable' : sslmode ?? (local ? 'disable' : 'prefer')
+      sslmode: local && isSocket(address ?? name) ? 'disable' : sslmode ?? socket?.sslmode ?? (local ? 'disable' : 'prefer')
     };
   });
 }

@@ -64,7 +64,6 @@ const OPTIONS = {
   ],
   load_balance_hosts: [oneOf('disable', 'random'), 'PGLOADBALANCEHOSTS', 'disable'],
   statement_cache: [count, undefined, '256'],
-  websocket: [webSocketUrl],
   // What we do not do, and nothing is less safe or less compatible for it.
   gssencmode: [except('require', oneOf('disable', 'prefer')), 'PGGSSENCMODE'],
   sslcompression: [raw, 'PGSSLCOMPRESSION'],
@@ -140,14 +139,6 @@ function seconds(value, name) {
   const number = /^\s*[-+]?(\d+\.?\d*|\.\d+)\s*$/.test(value) ? Number(value) : NaN;
   if (!(Math.abs(number) <= MAX_INT)) throw invalid(name, value, 'a number of seconds');
   return Math.min(Math.max(0, number), MAX_SECONDS);
-}
-
-/** Parser of where a WebSocket goes; its text, which may have a secret, is not shown. */
-function webSocketUrl(value, name) {
-  if (value === '') return undefined;
-  const { protocol, username, password, hash } = URL.canParse(value) ? new URL(value) : {};
-  if (/^wss?:$/.test(protocol) && !username && !password && !hash) return value;
-  throw new TypeError(`${name} must be a URL that begins with ws: or wss:, without user, password and fragment`);
 }
 
 /** Parser of the text encoding: column values are decoded as UTF-8, so the server must send that. */

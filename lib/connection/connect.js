@@ -197,7 +197,7 @@ async function open(config, plan, attempt, state, hooks) {
   secret.catch(error => attempt.fail(error));
   const socket = await dial(config, target, attempt, encrypt);
   const given = await attempt.wait(resolve => secret.then(resolve, () => {}));
-  const over = attempt.stream?.websocket;
+  const over = attempt.stream;
   const auth = state.auth = new Authenticator(config, {
     password: given,
     encrypted: socket !== null || over?.encrypted === true,

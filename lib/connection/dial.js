@@ -67,7 +67,7 @@ async function openStream(config, target, attempt, onread) {
 }
 
 /** The caller's Duplex; one that comes too late is closed again. */
-function ownStream({ socket }, { host, hostaddr, port }, attempt) {
+function ownStream({ socket }, { host, hostaddr, port, sslmode }, attempt) {
   return attempt.wait(resolve => {
     const give = stream => {
       if (typeof stream?.write !== 'function' || typeof stream.on !== 'function') {
@@ -79,7 +79,7 @@ function ownStream({ socket }, { host, hostaddr, port }, attempt) {
       else resolve(attempt.stream = stream);
     };
     if (typeof socket !== 'function') give(socket);
-    else new Promise(made => made(socket({ host: host ?? hostaddr, port }))).then(give).catch(error => attempt.fail(error));
+    else new Promise(made => made(socket({ host: host ?? hostaddr, port, sslmode }))).then(give).catch(error => attempt.fail(error));
   });
 }
 

@@ -7,19 +7,16 @@ const NO_OPTIONS = Object.freeze({});
 
 const STATEMENT = ['format', 'cache', 'paramTypes'];
 const ABORTABLE = ['signal', 'statement_timeout'];
-const CACHED = ['response_cache', 'tags', 'max_age', 'stale_while_revalidate'];
 
 /** The options that there are, by what takes them. */
 const NAMES = {
   abortable: new Set(ABORTABLE),
   batched: new Set([...STATEMENT, 'decode', 'stream']),
   copy: new Set(['signal', 'highWaterMark']),
-  copyBoth: new Set(['signal', 'statusInterval']),
   cursor: new Set([...STATEMENT, 'batchSize', 'decode', 'signal']),
   listen: new Set(['signal']),
-  query: new Set([...STATEMENT, 'decode', 'stream', ...ABORTABLE, ...CACHED]),
-  queryTo: new Set(['as', 'separator', 'end', ...STATEMENT, ...ABORTABLE, ...CACHED]),
-  respond: new Set(['as', 'separator', 'status', 'emptyStatus', 'compress', ...STATEMENT, ...ABORTABLE, ...CACHED]),
+  query: new Set([...STATEMENT, 'decode', 'stream', ...ABORTABLE]),
+  queryTo: new Set(['as', 'separator', 'end', ...STATEMENT, ...ABORTABLE]),
   transaction: new Set(['isolation', 'readOnly', 'deferrable'])
 };
 

@@ -15,7 +15,7 @@ const { isIP, BlockList } = require('./address');
 const lacking = what => function () {
   throw new UsageError(`there ${what} on this platform`, '0A000');
 };
-const noTcp = lacking('is no TCP, but WebSockets (the option websocket),');
+const noTcp = lacking('is no TCP, but WebSockets (quickgres/websocket),');
 const noFile = lacking('are no files');
 const noStream = lacking("are no streams of Node.js, which this needs,");
 
