@@ -295,7 +295,7 @@ describe('In the browser', () => {
       assert.deepEqual(await ask(config({ user: 'md5', password: 'secret' })), ['md5', 'UTF8']);
       assert.match(await ask(config({ password: 'wrong' })), /^PostgresError 28P01/);
       assert.match(await ask(config({ require_auth: 'md5' })), /^ConnectionError 28000 .*asks for scram-sha-256/);
-      assert.match(await ask(config({ sslmode: 'require' })), /^ConnectionError 08001 .*sslmode=require cannot be kept over a WebSocket/);
+      assert.match(await ask(config({ sslmode: 'require' })), /^ConnectionError 0A000 .*there is no TLS but that of the WebSocket/);
       assert.match(await ask(config({ url: undefined })), /no TCP, but WebSockets \(quickgres\/websocket\)/);
       assert.match(await ask(config({ user: undefined })), /^TypeError undefined user must be given/);
       assert.match(await ask(config({ url: 'ws://localhost:9/' })), /^ConnectionError 08001 .*could not be opened/);
