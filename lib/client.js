@@ -2,19 +2,15 @@
 
 const { Buffer, process, setImmediate } = require('#platform');
 const { setMaxListeners } = require('#platform').events;
-const { guard } = require('./query/deadlock');
-const { ConnectionError, PostgresError, UsageError } = require('./protocol/errors');
-const { Pipeline } = require('./query/pipeline');
-const rooms = require('./rooms');
-const { Scope } = require('./query/scope');
+const { ConnectionError, PostgresError, UsageError } = require('./protocol');
+const { Pipeline, SCOPE, Scope } = require('./query');
 const { Session } = require('./session');
-const { Statements } = require('./query/statements');
 
-/** Name of the last owner of a connection. */
-const END = 'end()';
+/** How long the server has to close the connection after Terminate, in milliseconds. */
+const CLOSE_TIMEOUT = 3000;
 
-/** How long the server has to close the connection after the last message, in milliseconds. */
-const FAREWELL = 3000;
+/** Most run-time parameters that a server may report. */
+const MAX_PARAMETERS = 1000;
 
 /** Runs code of the user that must not break ours: what it throws is thrown where nothing of ours is running. */
 function call(work) {
@@ -33,22 +29,23 @@ function call(work) {
  * program), 'end' (the connection is over, for whatever reason).
  */
 class Client extends Session {
-  #config;
-  #session = null;
-  #connecting = null; // AbortController
   #cancelling = null; // AbortController of the CancelRequests under way
-  #ending = null;
+  #config;
+  #connecting = null; // AbortController
+  #ended = null; // the promise of end()
   #expecting = false;
+  #pipeline;
   #referenced = true;
   #resolveClosed;
+  #session = null;
 
   /**
    * @param {object|string} [config] libpq's parameters by their names, as an object, a URL or a list of
-   *   `key=value`; unknown keys of an object go to the server as startup parameters. Beside libpq's:
-   *   `statement_cache`, `ssl`, `socket`, `password` as a function.
+   *   `key=value`; other keys of an object go to the server as run-time parameters. Beside libpq's:
+   *   `statement_cache`, `decode`, `ssl`, `socket`, `password` as a function
    */
   constructor(config = {}) {
-    super();
+    super(null);
     this.#config = config;
     /** @type {Object<string, string>} as the server reports them: server_version, TimeZone, … */
     this.serverParameters = Object.create(null);
@@ -60,48 +57,42 @@ class Client extends Session {
     this.onNotice = undefined;
     /** @type {(function(Buffer)|undefined)} called with each NotificationResponse message */
     this.onNotification = undefined;
-    /** 'new', 'connecting', 'open', 'ending' or 'closed' */
-    this.state = 'new';
     this.#reset();
   }
 
+  /** Makes what each connection has of its own. */
   #reset() {
-    this.#renew();
-    this.#ending = null;
+    /** 'new', 'connecting', 'open', 'ending' or 'closed' */
+    this.state = 'new';
+    this.#ended = null;
+    this.#pipeline = new Pipeline({
+      notice: (fields, buf, start, end) => this.#notice(fields, buf, start, end),
+      notification: (notification, buf, start, end) => {
+        if (this.onNotification) call(() => this.onNotification(Buffer.from(buf.subarray(start, end))));
+        this.#emit('notification', notification);
+      },
+      parameter: (name, value) => this.#parameter(name, value),
+      lost: error => this.#lose(error),
+      queued: () => { if (this.state === 'new') this.#expectConnect(); }
+    }, this.#config?.decode);
+    this.setScope(this.#pipeline.scopes.root);
     /** @type {Promise<Error|undefined>} resolves when the connection is over: with the error, if there was one */
     this.closed = new Promise(resolve => { this.#resolveClosed = resolve; });
   }
 
-  #renew() {
-    Object.defineProperty(this, '_pipeline', {
-      value: new Pipeline(new Statements(0, `_${Math.random().toString(36).slice(2, 8)}`), {
-        notice: (fields, buf, start, end) => this.#notice(fields, buf, start, end),
-        notification: (notification, buf, start, end) => {
-          if (this.onNotification) call(() => this.onNotification(Buffer.from(buf.subarray(start, end))));
-          call(() => this.emit('notification', notification));
-        },
-        parameter: (name, value) => {
-          this.serverParameters[name] = value;
-          call(() => this.emit('parameter', name, value));
-        },
-        lost: error => this.#lose(error)
-      }),
-      configurable: true,
-      enumerable: false
-    });
-    Object.defineProperty(this, '_scope', { value: this._pipeline.root, configurable: true, enumerable: false });
-    this._copy = this._portal = null;
-  }
+  #emit(...event) { call(() => this.emit(...event)); }
 
   #notice(fields, buf, start, end) {
     if (this.onNotice && buf) call(() => this.onNotice(Buffer.from(buf.subarray(start, end))));
-    call(() => this.emit('notice', fields));
+    this.#emit('notice', fields);
   }
 
-  _check() {
-    if (this.state === 'closed') throw new ConnectionError('the connection is closed', { code: '08003', sent: false });
-    if (this.#ending !== null) throw new ConnectionError('the client was ended', { code: '08003', sent: false });
-    if (this.state === 'new') this.#expectConnect();
+  #parameter(name, value) {
+    if (!(name in this.serverParameters) && Object.keys(this.serverParameters).length >= MAX_PARAMETERS) {
+      throw new ConnectionError(`the server reports more than ${MAX_PARAMETERS} parameters`, { code: '08P01' });
+    }
+    this.serverParameters[name] = value;
+    this.#emit('parameter', name, value);
   }
 
   /** A query before connect() waits for it; but not for a connect() that never comes. */
@@ -111,16 +102,16 @@ class Client extends Session {
     setImmediate(() => {
       this.#expecting = false;
       if (this.state !== 'new') return;
-      this._pipeline.abandon('not connected: connect() was not called', undefined, '08003');
-      this.#renew();
+      this.#pipeline.abandon('not connected: connect() was not called', undefined, '08003');
+      this.#reset();
     });
   }
 
   /**
-   * Connects. Queries may be sent at once: they leave in the first flight that can carry them.
+   * Connects. Queries may be sent at once: they leave as early as the server can take them.
    * @param {number|string} [port] or as socketPath the path of a Unix socket; without it, the config says where to
    * @param {string} [host='localhost']
-   * @param {object} [ssl] options of tls.connect
+   * @param {object|boolean} [ssl] options of tls.connect
    * @returns {Promise<void>} resolves when the server takes queries; rejects with a ConnectionError, or with the
    *   server's PostgresError; afterwards connect() may be called again
    * @see https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-START-UP
@@ -131,61 +122,63 @@ class Client extends Session {
     }
     if (this.state === 'closed') this.#reset();
     this.state = 'connecting';
-    const abort = this.#connecting = new AbortController();
-    const pipeline = this._pipeline;
+    const aborting = this.#connecting = new AbortController();
+    const pipeline = this.#pipeline;
     try {
-      const resolved = rooms.config.resolve(this.#config, port === undefined ? undefined : { port, host, ssl });
-      pipeline.statements.limit = resolved.statement_cache;
-      await rooms.connect.connect(resolved, {
-        flight: () => pipeline.firstFlight(),
+      const config = require('./config').resolve(this.#config, port === undefined ? undefined : { port, host, ssl });
+      pipeline.statements.limit = config.statement_cache;
+      await require('./connection').connect(config, {
+        earlyRequests: () => pipeline.earlyRequests(),
         ready: session => {
-          if (this.#connecting === abort) return this.#open(session, resolved);
+          if (this.#connecting === aborting) return this.#open(session, config);
           session.reader.stop(); // destroyed in a handler of a notice
-          session.transport.destroy();
+          session.socket.destroy();
         },
         notice: fields => this.#notice(fields)
-      }, abort.signal);
+      }, aborting.signal);
     } catch (error) {
       // Made by an event of a socket, it would not show who awaits.
       if (error instanceof ConnectionError || error instanceof PostgresError) Error.captureStackTrace?.(error);
-      if (this.#connecting === abort) this.#close(error, error.message, error.code);
+      if (this.#connecting === aborting) this.#close(error, error.message, error.code);
       throw error;
     }
   }
 
   #open(session, config) {
-    const { transport, reader, parameters, backendKey, processId } = session;
-    const pipeline = this._pipeline;
+    const { socket, reader, parameters, backendKey, processId } = session;
+    const pipeline = this.#pipeline;
     this.#connecting = null;
+    this.#cancelling = new AbortController();
+    setMaxListeners(0, this.#cancelling.signal);
     this.#session = session;
-    this.state = this.#ending === null ? 'open' : 'ending';
+    this.state = this.#ended === null ? 'open' : 'ending';
     this.serverParameters = Object.assign(Object.create(null), parameters);
     this.backendKey = backendKey;
     this.processId = processId;
     reader.handler = pipeline;
     reader.maxLength = 0x40000000;
-    transport.onchunk = (chunk, length) => {
-      try {
-        reader.push(chunk, length);
-      } catch (error) {
-        this.#lose(error);
+    socket.handOver({
+      chunk: (chunk, length) => {
+        try {
+          reader.push(chunk, length);
+        } catch (error) {
+          this.#lose(error);
+        }
+      },
+      closed: error => this.#lose(error || new ConnectionError('the server closed the connection')),
+      drained: () => {
+        this.#emit('drain');
       }
-    };
-    transport.onclose = error => this.#lose(error || new ConnectionError('the server closed the connection'));
-    if (!this.#referenced) transport.unref();
-    transport.ondrain = () => {
-      pipeline.drained();
-      this.emit('drain');
-    };
-    const { where, host, port } = session;
-    pipeline.made = { config, where, host, port, processId };
-    pipeline.open(session);
+    });
+    if (!this.#referenced) socket.unref();
+    const { signal } = this.#cancelling;
+    pipeline.open({ ...session, config, cancel: () => session.cancel(signal) });
   }
 
-  /** The connection is over and was not to be. */
+  /** The connection is over and was not to be, unless Terminate was sent. */
   #lose(error) {
     if (this.state === 'closed') return;
-    if (this._pipeline.owner.name === END) this.#close(undefined, 'the client was ended', '08003');
+    if (this.#ended?.sent) this.#close(undefined, 'the client was ended', '08003');
     else this.#close(error, `the connection was lost: ${error.message}`, error.code);
   }
 
@@ -196,53 +189,52 @@ class Client extends Session {
    */
   #close(error, message, code) {
     const session = this.#session;
-    const pipeline = this._pipeline;
     this.state = 'closed';
     this.#session = this.#connecting = null;
     if (session !== null) {
-      if (this.#cancelling !== null) this.#cancelling.abort(new ConnectionError(message, { code, cause: error }));
-      this.#cancelling = null;
+      this.#cancelling.abort(new ConnectionError(message, { code, cause: error }));
       session.reader.stop();
-      session.transport.onclose = () => {}; // it may come when there is another session
-      session.transport.destroy();
+      session.socket.destroy();
     }
-    pipeline.abandon(message, error, code);
+    this.#pipeline.abandon(message, error, code);
     this.#resolveClosed(error);
-    if (error !== undefined && session !== null && this.listenerCount('error') > 0) call(() => this.emit('error', error));
-    call(() => this.emit('end'));
+    if (error !== undefined && session !== null && this.listenerCount('error') > 0) this.#emit('error', error);
+    this.#emit('end');
   }
 
   /**
    * Lets all that was asked before finish, then closes the connection. A COPY FROM STDIN that copyData writes
    * to fails, a query of startQuery is ended; cursors, transactions and the streams of copyFrom go on to their end.
-   * @returns {Promise<void>} resolves when the connection is closed, also when it is lost; rejects only with a UsageError (40P01)
-   *   where code awaits it that it waits for, such as the function of a transaction
+   * @returns {Promise<void>} resolves when the connection is closed, also when it is lost; rejects, and does nothing,
+   *   with a UsageError (25001) inside the function of transaction(), which it would wait for
    */
-  end() {
+  async end() {
     if (this.state === 'new') this.#close(undefined, 'not connected: the client was ended', '08003');
-    if (this.state === 'closed') return Promise.resolve();
-    if (this.#ending === null) this.#end();
-    return guard(this.#ending, this._scope);
+    if (this.state === 'closed') return;
+    if (this.#ended === null) this.#end();
+    await this.closed;
   }
 
   #end() {
-    const pipeline = this._pipeline;
-    if (this._copy !== null) this.copyFail('the client was ended').catch(() => {});
-    if (this.inQuery) this._portal.close().catch(() => {});
-    const scope = new Scope(this._scope, END);
-    scope.alone = true;
-    scope.onenter = () => {
-      const { transport } = this.#session;
-      pipeline.writer.terminate();
-      pipeline.flush();
-      transport.resume(); // a receiver may still be full, but nothing more comes
-      transport.end();
-      const timer = setTimeout(() => transport.destroy(), FAREWELL);
-      scope.onlost = () => clearTimeout(timer);
-    };
+    const pipeline = this.#pipeline;
+    const ended = { sent: false };
+    const scope = new Scope(pipeline, pipeline.scopes.root, 'end()', { alone: true, entered: () => this.#terminate(ended) });
+    pipeline.scopes.check(pipeline.scopes.root);
+    this.#ended = ended;
+    this.abandonSteps('the client was ended');
     if (this.state === 'open') this.state = 'ending';
-    this.#ending = this.closed.then(() => {});
     pipeline.enter(scope);
+    pipeline.scopes.root.refused = new ConnectionError('the client was ended', { code: '08003', sent: false });
+  }
+
+  #terminate(ended) {
+    const { socket } = this.#session;
+    ended.sent = true;
+    this.#pipeline.writer.terminate();
+    this.#pipeline.flush();
+    socket.end();
+    const timer = setTimeout(() => socket.destroy(), CLOSE_TIMEOUT);
+    this.closed.then(() => clearTimeout(timer));
   }
 
   /**
@@ -256,15 +248,6 @@ class Client extends Session {
     this.#close(error, cause.message, cause.code);
   }
 
-  _cancel() {
-    if (this.#session === null) return Promise.reject(new ConnectionError('not connected', { code: '08003' }));
-    if (this.#cancelling === null) {
-      this.#cancelling = new AbortController();
-      setMaxListeners(0, this.#cancelling.signal);
-    }
-    return this.#session.cancel(this.#cancelling.signal);
-  }
-
   /**
    * Asks the server, over a connection of its own, to cancel what it is running for this client, whatever that is.
    * To cancel a certain query and no other, give it a `signal`.
@@ -274,29 +257,32 @@ class Client extends Session {
    * @see https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-CANCELING-REQUESTS
    */
   cancel() {
-    const { cancelling } = this._pipeline;
+    const { cancelling } = this.#pipeline;
     return new Promise((resolve, reject) => {
       cancelling.add(resolve);
-      this._cancel().then(resolve, reject).finally(() => cancelling.delete(resolve));
+      this.#pipeline.cancel().then(resolve, reject).finally(() => cancelling.delete(resolve));
     });
   }
 
+  /** @type {string|undefined} 'I' idle, 'T' in a transaction block, 'E' in a failed one, as of the last answer */
+  get transactionStatus() { return this.#session === null ? undefined : this.#pipeline.status; }
+
   /** Requests that were made and are not over. */
-  get pending() { return this._pipeline.pending; }
+  get pending() { return this.#pipeline.pending; }
 
   /** Bytes written that the system has not taken. */
-  get bufferedBytes() { return this._pipeline.bufferedBytes; }
+  get bufferedBytes() { return this.#pipeline.bufferedBytes; }
 
   /** The connection keeps the program running (the default). */
   ref() {
     this.#referenced = true;
-    if (this.#session !== null) this.#session.transport.ref();
+    this.#session?.socket.ref();
   }
 
   /** The connection does not keep the program running, once it is there. */
   unref() {
     this.#referenced = false;
-    if (this.#session !== null) this.#session.transport.unref();
+    this.#session?.socket.unref();
   }
 
   toJSON() { return { state: this.state, pending: this.pending, processId: this.processId }; }

@@ -1,73 +1,82 @@
 'use strict';
 
-const { Buffer } = require('#platform');
-const { guard, leadInside, stayInside, watch } = require('./query/deadlock');
-const { loadDecoders } = require('./rows/decode');
-const { UsageError } = require('./protocol/errors');
-const rooms = require('./rooms');
-const { Scope } = require('./query/scope');
-const { checkNames, checkOptions, NAMES, NO_OPTIONS, NO_VALUES } = require('./query/options');
-const { QueryRequest } = require('./query/query');
-const { CloseRequest, SyncRequest, callerOf } = require('./query/request');
-const { RowReader } = require('./rows/result');
-const { isCopyIn } = require('./query/statements');
-const { StreamingSession } = require('./streaming-session');
-const { checkText, checkValues, hasStreamed } = require('./protocol/writer');
+const { EventEmitter } = require('#platform').events;
+const query = require('./query');
+const { UsageError, checkText } = require('./protocol');
+const { RowReader } = require('./rows');
+const { Steps } = require('./steps');
 
-const BATCH_SIZE = 1000;
-const COPY_BUFFER = 1 << 20;
-
-/** What takes a result: a new reader, or what the caller gave. */
-function receiverOf(stream) { return stream === undefined ? new RowReader() : rooms.passThrough.receiverFor(stream); }
-
-/** @returns {Promise} that of a result; it rejects with the error of the stream that the caller gave, too */
-function watchOver(stream, receiver, promise) {
-  return stream === undefined ? promise : rooms.passThrough.watchOver(receiver, promise);
-}
+const { NAMES, NO_OPTIONS, NO_VALUES, QueryRequest, SCOPE, callerOf, checkCount, checkNames, checkOptions, copyDirection } = query;
+// What a plain query does not need is loaded when it is needed.
+const copy = () => require('./copy');
+const stream = () => require('./stream');
 
 /**
- * What can be asked of the server, on a connection or inside a transaction block: the base of Client and of the
- * object that the function of `transaction` gets.
+ * What can be asked of the server, on a connection or inside a transaction block: the base of Client, and what the
+ * function of `transaction` is given. Events: 'drain', after copyData returned false.
  */
-class Session extends StreamingSession {
-  constructor() {
+class Session extends EventEmitter {
+  #depth; // of savepoints; undefined outside a transaction
+  #portals = 0;
+  #steps;
+  #streams = new Set(); // COPY streams that are open in this transaction
+
+  /**
+   * @param {Scope} scope that its requests are submitted to
+   * @param {number} [depth] inside a transaction: of savepoints
+   */
+  constructor(scope, depth) {
     super();
-    this._copy = null; // the COPY FROM STDIN that copyData writes to
-    this._portal = null; // the portal of startQuery
-    this._portals = 0;
+    this.#depth = depth;
+    this.setScope(scope);
+  }
+
+  /** @private A client has a new scope for each connection. */
+  setScope(scope) {
+    Object.defineProperty(this, SCOPE, { value: scope, configurable: true, enumerable: false });
+    this.#steps = new Steps(this);
+  }
+
+  /** Runs what may throw because of its input; then it rejects. */
+  #try(work) {
+    try {
+      return work(this[SCOPE]);
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   /**
    * Sends one query: Parse and Describe where its text is new, Bind, Execute and Sync, always in one write.
    * Queries are pipelined: a query does not wait for those before it, nor is an error of one that of another.
-   *
    * @param {string} text SQL, parameters as $1, $2, …
-   * @param {Array|Row} [values=[]] strings, Buffers and Uint8Arrays (sent as binary), numbers, bigints, booleans,
-   *   null, undefined (NULL), or of large values `{ stream, length, format }`: a Readable that gives so many bytes,
-   *   in binary format (1) unless said otherwise, without having them in memory; or a row of an earlier result
-   * @param {number|object} [format=Client.STRING] of the result's columns; or options, all in one object
-   *   `{ format, cache, stream, paramTypes, decode, signal, statement_timeout }`
+   * @param {Array|Row} [values=[]] strings, numbers, bigints, booleans, Dates (as timestamptz), Buffers and
+   *   Uint8Arrays (sent as binary), null and undefined (NULL); arrays as `array(value)`, json as
+   *   `JSON.stringify(value)`; or a row of an earlier result
+   * @param {number|object} [format=Client.STRING] of the result; or all options as an object:
+   *   `{ format, cache, stream, decode, paramTypes, signal, statement_timeout }`
    * @param {boolean} [cache=true] false: the unnamed statement, for a text that is used once
-   * @param {RowReader|Writable|{write: function}} [stream] what takes the result
-   * @returns {Promise<RowReader>} resolves to the stream; rejects with a PostgresError, a ConnectionError, an
-   *   AbortError, or for bad input, and before anything is sent, with a TypeError or RangeError
+   * @param {RowReader|Writable|{write: function}} [target] what takes the result
+   * @returns {Promise<RowReader>} of the target; rejects with a PostgresError, ConnectionError or AbortError, or for
+   *   bad input, before anything is sent, with a TypeError or RangeError
    * @see https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-EXT-QUERY
    */
-  query(text, values = NO_VALUES, format = 0, cache = true, stream) {
+  query(text, values = NO_VALUES, format = 0, cache = true, target) {
     try {
-      this._check();
-      const options = typeof format === 'object' && format !== null ? format : undefined;
-      if (options !== undefined) ({ format = 0, cache = true, stream } = options);
-      if (options !== undefined || (format !== 0 && format !== 1)) checkOptions(options || { format }, NAMES.query);
-      const receiver = receiverOf(stream);
-      if (typeof text === 'string' && isCopyIn(text)) return this._copyIn(text, values, receiver, options);
-      const paramTypes = options && options.paramTypes;
-      const request = hasStreamed(values)
-        ? new rooms.streamedQuery.StreamedRequest(this._pipeline, text, values, format, cache, paramTypes, receiver)
-        : new QueryRequest(text, values, format, cache, paramTypes, receiver);
-      if (options === undefined && stream === undefined) return this._pipeline.submit(request, this._scope);
-      const promise = watchOver(stream, receiver, this._submit(request, options));
-      return options !== undefined && options.decode ? loadDecoders(receiver, options.decode, promise) : promise;
+      const scope = this[SCOPE];
+      const { pipeline } = scope;
+      let { decode } = pipeline;
+      let options, paramTypes;
+      if (typeof format !== 'number') {
+        checkOptions(options = format, NAMES.query);
+        ({ format = 0, cache = true, stream: target, decode = decode, paramTypes } = options);
+      } else if (format !== 0 || cache !== true) checkOptions({ format, cache }, NAMES.query);
+      const receiver = target === undefined ? new RowReader(decode) : stream().receiverFor(target);
+      if (typeof text === 'string' && copyDirection(text) === 'in') return this.#steps.copyIn(text, values, receiver, options);
+      const request = new QueryRequest(text, values, format, cache, paramTypes, receiver);
+      if (options === undefined && target === undefined) return pipeline.submit(request, scope);
+      const promise = query.submit(request, scope, options);
+      return target === undefined ? promise : stream().untilTaken(receiver, promise);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -77,105 +86,109 @@ class Session extends StreamingSession {
    * Sends several statements as one text, without parameters. They are one transaction unless they contain
    * BEGIN and COMMIT themselves.
    * @param {string} text
-   * @param {object} [options] `{ signal, statement_timeout }`
+   * @param {object} [options] `{ decode, signal, statement_timeout }`
    * @returns {Promise<RowReader[]>} a reader a statement; rejects with the first error
    * @see https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-SIMPLE-QUERY
    */
-  simpleQuery(text, options) {
-    return this._try(() => {
-      checkNames(options, NAMES.abortable);
-      return this._submit(new rooms.simpleQuery.SimpleQueryRequest(text), options);
+  simpleQuery(text, options = NO_OPTIONS) {
+    return this.#try(scope => {
+      checkOptions(options, NAMES.simpleQuery);
+      const { decode = scope.pipeline.decode } = options;
+      return query.submit(new query.SimpleQueryRequest(text, decode), scope, options);
     });
   }
 
   /**
    * Sends several queries that share one Sync: they succeed or fail as one, in one implicit transaction, and
    * cost a fraction of as many `query` calls.
-   * @param {Array<[string, Array, object]>} queries text, values and options as of `query`
+   * @param {Array<string|[string, Array, object]>} queries text, values and `{ format, cache, stream, decode,
+   *   paramTypes }` of each
    * @param {object} [options] `{ signal, statement_timeout }` for all of them
    * @returns {Promise<RowReader[]>} rejects with the first error, whose `index` tells the query
    */
-  batch(queries, options) {
-    return this._try(() => {
+  batch(queries, options = NO_OPTIONS) {
+    return this.#try(scope => {
       if (!Array.isArray(queries)) throw new TypeError('batch takes an array of [text, values, options]');
-      checkNames(options, NAMES.abortable);
-      const decoding = [];
-      const streams = [];
-      const requests = Array.from(queries, (query, index) => {
+      checkNames(options, NAMES.batch);
+      const taking = []; // receivers that write to a target of the caller's
+      const requests = queries.map((each, index) => {
         try {
-          if (typeof query === 'string') query = [query];
-          else if (!Array.isArray(query)) throw new TypeError('a query of a batch is [text, values, options]');
-          const [text, values = NO_VALUES, each = NO_OPTIONS] = query;
-          const { format = 0, cache = true, stream, paramTypes, decode } = each;
-          checkOptions(each, NAMES.batched);
-          checkText(text, 'text');
-          if (isCopyIn(text)) throw new TypeError('COPY FROM STDIN cannot be part of a batch');
-          const receiver = receiverOf(stream);
-          if (decode) decoding.push([receiver, decode]);
-          if (stream !== undefined) streams.push([stream, receiver]);
-          return new rooms.batch.BatchedQuery(text, values, format, cache, paramTypes, receiver);
+          return this.#batched(scope, each, taking);
         } catch (error) {
           throw Object.assign(error, { index, message: `queries[${index}]: ${error.message}` });
         }
       });
-      const promise = streams.reduce((last, [stream, receiver]) => watchOver(stream, receiver, last),
-        this._submit(new rooms.batch.BatchRequest(requests), options));
-      return decoding.reduce((last, [receiver, decode]) => loadDecoders(receiver, decode, last), promise);
+      const promise = query.submit(new query.BatchRequest(requests, taking.length === 0), scope, options);
+      return taking.reduce((last, receiver) => stream().untilTaken(receiver, last), promise);
     });
+  }
+
+  #batched({ pipeline }, each, taking) {
+    if (typeof each === 'string') each = [each];
+    else if (!Array.isArray(each)) throw new TypeError('a query of a batch is a text or [text, values, options]');
+    const [text, values = NO_VALUES, options = NO_OPTIONS] = each;
+    if (options !== NO_OPTIONS) checkOptions(options, NAMES.batched);
+    const { format = 0, cache = true, stream: target, paramTypes, decode = pipeline.decode } = options;
+    checkText(text, 'text');
+    if (copyDirection(text) === 'in') throw new TypeError('COPY FROM STDIN cannot be part of a batch');
+    const receiver = target === undefined ? new RowReader(decode) : stream().receiverFor(target);
+    if (target !== undefined) taking.push(receiver);
+    return new QueryRequest(text, values, format, cache, paramTypes, receiver);
   }
 
   /**
    * Runs a function in a transaction block (of a transaction: behind a savepoint). Commits when the function
-   * returns, rolls back when it throws. Requests of others wait until it is over.
+   * returns, rolls back when it throws. Requests of others wait until it is over; inside the function, requests to
+   * the outer client are refused.
    * @param {function(Session): Promise} work gets what to send its queries with; useless once it has returned
    * @param {object} [options] `{ isolation, readOnly, deferrable }`
    * @returns {Promise} of what the function returned; rejects with what it threw, or with the error of COMMIT
    */
-  transaction(work, options) {
-    return this._try(() => {
+  transaction(work, options = NO_OPTIONS) {
+    return this.#try(scope => {
       if (typeof work !== 'function') throw new TypeError('transaction takes a function');
       checkNames(options, NAMES.transaction);
-      const depth = this._depth === undefined ? 0 : this._depth + 1;
-      const scope = new Scope(this._scope, depth === 0 ? 'the transaction' : 'the savepoint');
-      const tx = new Transaction(this, scope, depth);
-      const promise = rooms.transaction.transaction(this._pipeline, tx, scope, depth, work, options);
-      return guard(promise, this._scope, error => {
-        this._pipeline.leave(scope);
-        scope.onlost(error);
-      });
+      const depth = this.#depth === undefined ? 0 : this.#depth + 1;
+      const make = inner => {
+        const session = new Session(inner, depth);
+        return { session, finish: error => session.#finish(error) };
+      };
+      return query.transaction(scope, depth, make, work, options);
     });
   }
+
+  /** The function of the transaction is over: what it left open is closed. */
+  #finish(error) {
+    this.#steps.abandon(error.message);
+    for (const each of this.#streams) each.abandon(error);
+  }
+
+  /** @private Ends what is fetched or copied step by step. */
+  abandonSteps(reason) { this.#steps.abandon(reason); }
 
   /**
    * The rows of a query, fetched some at a time. Outside a transaction the connection is the cursor's until it
    * is exhausted or closed; in that of `transaction`, several cursors and other queries may go on side by side.
    * @param {string} text
    * @param {Array|Row} [values=[]]
-   * @param {object} [options] `{ batchSize, format, cache, paramTypes, decode, signal }`; batchSize: rows a round
-   *   trip, 1000 by default
+   * @param {object} [options] `{ batchSize = 1000, format, cache, paramTypes, decode, signal }`; batchSize: rows a
+   *   round trip
    * @returns {Cursor} an async iterable; `break` closes it
+   * @throws {TypeError|RangeError}
    */
   cursor(text, values = NO_VALUES, options = NO_OPTIONS) {
-    const { batchSize = BATCH_SIZE, format = 0, cache = true, paramTypes, decode, signal } = options;
-    checkOptions(options, NAMES.cursor);
-    if (!(Number.isInteger(batchSize) && batchSize > 0 && batchSize <= 0x7fffffff)) {
-      throw new TypeError(`batchSize must be a positive integer, not ${batchSize}`);
-    }
-    checkText(text, 'text');
-    checkValues(values);
-    return new rooms.cursor.Cursor(() => {
-      this._check();
-      return this._openPortal(text, values, format, cache, paramTypes);
-    }, {
-      batchSize,
-      prepare: request => this._limit(request, { signal }),
-      decode
-    });
+    const { batchSize = 1000, decode = this[SCOPE].pipeline.decode, signal } = options;
+    const open = this.#portalFor(text, values, options, NAMES.cursor);
+    checkCount(batchSize, 'batchSize', 1);
+    return new query.Cursor(open, { batchSize, decode, signal });
   }
 
-  _openPortal(text, values, format, cache, paramTypes) {
-    const name = this._depth === undefined ? '' : `c${this._depth}_${++this._portals}`;
-    return new rooms.portal.Portal(this._pipeline, this._scope, { text, values, format, cache, paramTypes }, name);
+  /** Checks a query at once, and returns what opens its portal: in a block by a name, so that others may be open. */
+  #portalFor(text, values, options, names) {
+    checkOptions(options, names);
+    query.Portal.check(text, values);
+    return () => new query.Portal(this[SCOPE], text, values, options,
+      this.#depth === undefined ? '' : `c${this.#depth}_${++this.#portals}`);
   }
 
   /**
@@ -187,48 +200,28 @@ class Session extends StreamingSession {
    * @throws {UsageError} when another one is open; for bad input a TypeError or RangeError
    */
   startQuery(text, values = NO_VALUES, format = 0, cache = true) {
-    this._check();
-    if (this.inQuery) throw new UsageError('a query is open already: sync() before the next startQuery', '34000');
-    checkOptions({ format });
-    const portal = this._portal = this._openPortal(text, values, format, cache);
-    if (!portal.inBlock) watch(portal.scope);
+    this.#steps.start(this.#portalFor(text, values, { format, cache }, NAMES.query));
   }
 
   /** Whether a query started with `startQuery` may have more rows. */
-  get inQuery() { return this._portal !== null && this._portal.open; }
+  get inQuery() { return this.#steps.inQuery; }
 
   /**
    * Fetches the next rows of the query that `startQuery` has started.
    * @param {number} [maxCount=0] at most so many; 0 for all that are left
-   * @param {RowReader|Writable|{write: function}} [stream]
-   * @returns {Promise<RowReader>} whose `cmd` is SUSPENDED while there may be more; rejects with the error of the query or of the
-   *   connection, and with a UsageError (34000) where no query is open
+   * @param {RowReader|Writable|{write: function}} [target]
+   * @returns {Promise<RowReader>} whose `cmd` is SUSPENDED while there may be more; rejects with the error of the
+   *   query or of the connection, and with a UsageError (34000) where no query is open
    */
-  getResults(maxCount = 0, stream) {
-    return this._try(() => {
-      if (!(Number.isInteger(maxCount) && maxCount >= 0 && maxCount <= 0x7fffffff)) {
-        throw new TypeError(`maxCount must be an integer from 0, not ${maxCount}`);
-      }
-      if (this._portal === null) throw new UsageError('no query is open: startQuery begins one', '34000');
-      stayInside();
-      const receiver = receiverOf(stream);
-      const promise = watchOver(stream, receiver, this._portal.fetch(maxCount, receiver, callerOf(this.getResults)));
-      return this._portal.inBlock ? promise : leadInside(promise, this._portal.scope);
-    });
-  }
+  getResults(maxCount = 0, target) { return this.#try(() => this.#steps.fetch(maxCount, target)); }
 
   /**
    * Ends the query that `startQuery` has started; without one, resolves when all requests before it are over.
-   * @param {RowReader} [stream] what to resolve to
-   * @returns {Promise<RowReader>} rejects with the error that ends the transaction of the query, such as that of a deferred
-   *   constraint, or with a ConnectionError
+   * @param {RowReader} [reader] what to resolve to
+   * @returns {Promise<RowReader>} rejects with the error that ends the transaction of the query, such as that of a
+   *   deferred constraint, or with a ConnectionError
    */
-  sync(stream = new RowReader()) {
-    return this._try(() => {
-      if (this.inQuery) return this._portal.close(stream);
-      return this._pipeline.submit(new SyncRequest(stream), this._scope);
-    });
-  }
+  sync(reader = new RowReader()) { return this.#try(() => this.#steps.sync().then(() => reader)); }
 
   /**
    * Closes a named statement or portal on the server.
@@ -237,34 +230,11 @@ class Session extends StreamingSession {
    * @returns {Promise} resolves also where there is none of this name; rejects with a TypeError, or a ConnectionError
    */
   close(type, name) {
-    return this._try(() => {
+    return this.#try(scope => {
       if (type !== 'S' && type !== 'P') throw new TypeError("type must be 'S' (statement) or 'P' (portal)");
       checkText(name, 'name');
-      return this._pipeline.submit(new CloseRequest(type, name), this._scope);
+      return scope.pipeline.submit(new query.CloseRequest(type, [name]), scope);
     });
-  }
-
-  _copyIn(text, values, receiver, options) {
-    const scope = new Scope(this._scope, 'the COPY FROM STDIN');
-    const request = new rooms.copyIn.CopyInRequest(this._pipeline, scope, text, values, receiver);
-    request.caller = callerOf(this.query);
-    request.oncopy = () => {
-      try {
-        this._check();
-        this._copy = request;
-      } catch (error) {
-        request.end(new RowReader(), error.message).catch(() => {}); // nobody can end it any more
-      }
-    };
-    this._limit(request, options);
-    this._pipeline.enter(scope);
-    watch(scope);
-    return leadInside(this._pipeline.submit(request, scope), scope);
-  }
-
-  _copying() {
-    if (this._copy === null) throw new UsageError("no COPY is open: query('COPY … FROM STDIN') begins one", '55000');
-    return this._copy;
   }
 
   /**
@@ -273,72 +243,83 @@ class Session extends StreamingSession {
    * @returns {boolean} false when a mebibyte and more waits to be taken: best to go on after the event 'drain'
    * @throws {UsageError} when no COPY is open
    */
-  copyData(data) {
-    const copy = this._copying();
-    if (typeof data === 'string') data = Buffer.from(data);
-    if (!(data instanceof Uint8Array)) throw new TypeError('copyData takes a Buffer, Uint8Array or string');
-    copy.data(data);
-    stayInside();
-    return this._pipeline.bufferedBytes < COPY_BUFFER;
-  }
+  copyData(data) { return this.#steps.copyData(data); }
 
   /**
    * Ends the data of a COPY FROM STDIN.
-   * @param {RowReader} [stream]
+   * @param {RowReader} [reader]
    * @returns {Promise<RowReader>} `rowCount` tells the rows copied; rejects with the server's error
    */
-  copyDone(stream = new RowReader()) {
-    if (!(stream instanceof RowReader)) return Promise.reject(new TypeError('stream must be a RowReader'));
-    return this._endCopy(stream);
-  }
+  copyDone(reader = new RowReader()) { return this.#try(() => this.#steps.copyDone(reader)); }
 
   /**
    * Makes a COPY FROM STDIN fail: nothing of it is stored.
    * @param {string|Buffer} [reason]
-   * @returns {Promise<RowReader>} resolves when the server has confirmed it; rejects with the error for which the COPY had failed
-   *   before, with a ConnectionError, or with a UsageError (55000) where none is open
+   * @returns {Promise<RowReader>} resolves when the server has confirmed it; rejects with the error for which the
+   *   COPY had failed before, with a ConnectionError, or with a UsageError (55000) where none is open
    */
-  copyFail(reason = 'the client gave up') {
-    return this._try(() => this._endCopy(new RowReader(), Buffer.from(reason).toString().replace(/\0/g, '')));
-  }
+  copyFail(reason = 'the client gave up') { return this.#try(() => this.#steps.copyFail(reason)); }
 
-  _endCopy(stream, reason) {
-    return this._try(() => {
-      const copy = this._copying();
-      this._copy = null;
-      return copy.end(stream, reason);
+  /**
+   * Runs a query and writes its result straight to a target, without looking at the rows. Nothing is written before
+   * the first rows or the end of the result have come, so a query that fails before leaves the target as it was.
+   * While the target asks to wait, the connection is not read, for nobody.
+   * @param {Writable|WritableStream} target an HTTP response, a file, …
+   * @param {string} text
+   * @param {Array|Row} [values=[]]
+   * @param {object} [options] `{ as, separator, end = true, format, cache, paramTypes, signal, statement_timeout }`;
+   *   as: 'protocol' (the default), messages that a reader can parse without earlier state; 'values', the bytes of the
+   *   columns' values or of COPY, with `separator` between two rows; end: whether to end the target
+   * @returns {Promise<{cmd: string, rowCount: number, bytes: number}>} resolves when the target has taken
+   *   everything; rejects with the error of the query, of the target, or an AbortError when the target was closed. A
+   *   reader of what was written by then can tell: with 'protocol' an ErrorResponse ends it, else the target is destroyed
+   */
+  queryTo(target, text, values = NO_VALUES, options = NO_OPTIONS) {
+    return this.#try(scope => {
+      checkOptions(options, NAMES.queryTo);
+      return stream().queryTo(scope, target, text, values, options);
     });
   }
-}
 
-/** What the function of `transaction` is given. */
-class Transaction extends Session {
-  constructor(session, scope, depth) {
-    super();
-    this._session = session;
-    this._scope = scope;
-    this._depth = depth;
-    this._over = false;
-    this._streams = new Set(); // COPY streams that are open
-    scope.endsItself = () => this._over;
+  /**
+   * Copies a table, or the result of a query, out of the database. Nothing is sent behind it until it is over.
+   * @param {string} text COPY … TO STDOUT
+   * @param {object} [options] `{ signal, highWaterMark = 65536 }`; signal destroys the stream, which cancels the COPY
+   * @returns {Readable} the bytes that COPY gives; `rowCount` when it has ended, `bytes`, `format`
+   * @throws {TypeError} for any other text
+   */
+  copyTo(text, options = NO_OPTIONS) { return this.#open(options, scope => new (copy().CopyTo)(scope, text, options)); }
+
+  /**
+   * Copies into a table: a stream that takes text, CSV or binary as COPY does; rows may be split anywhere. To destroy
+   * it makes the COPY fail. The connection is its own until it is over.
+   * @param {string} text COPY … FROM STDIN
+   * @param {object} [options] `{ signal, highWaterMark = 262144 }`; signal destroys the stream
+   * @returns {Writable} 'finish' says that the server has taken the rows; `rowCount` then, `bytes`
+   * @throws {TypeError} for any other text
+   */
+  copyFrom(text, options = NO_OPTIONS) { return this.#open(options, scope => new (copy().CopyFrom)(scope, text, options)); }
+
+  /**
+   * Listens to a channel, until the loop over it is left. What comes while nobody takes it is kept.
+   * @param {string} channel
+   * @param {object} [options] `{ signal }` makes the loop throw its reason
+   * @returns {Listener} an async iterable of `{ processId, channel, payload }`; `ready` resolves when the server has
+   *   begun to notify. It ends with `end()`, and throws when the connection is lost
+   * @throws {TypeError|RangeError|UsageError} inside a transaction (25001), where it would begin with the commit
+   */
+  listen(channel, options = NO_OPTIONS) {
+    checkNames(options, NAMES.listen);
+    if (this.#depth === undefined) return new query.Listener(this, channel, options.signal);
+    throw new UsageError("listen is the client's: in a transaction it would begin with the commit", '25001');
   }
 
-  get _pipeline() { return this._session._pipeline; }
-  _cancel() { return this._session._cancel(); }
-
-  _check() {
-    if (this._over) throw new UsageError('the transaction is over', '25P01');
-  }
-
-  /** A statement of `transaction` itself. */
-  control(text) { return new QueryRequest(text, NO_VALUES, 0, false, undefined, new RowReader()); }
-
-  /** The function has returned or thrown: what it left open is closed, and nothing more is taken. */
-  finish() {
-    this._over = true;
-    if (this._copy !== null) this._copy.end(new RowReader(), 'the transaction is over').catch(() => {});
-    if (this.inQuery) this._portal.close().catch(() => {});
-    for (const stream of this._streams) stream.giveUp(new UsageError('the transaction is over', '25P01'));
+  #open(options, make) {
+    checkNames(options, NAMES.copy);
+    const opened = make(this[SCOPE]);
+    if (this.#depth === undefined) return opened;
+    this.#streams.add(opened);
+    return opened.once('close', () => this.#streams.delete(opened));
   }
 }
 

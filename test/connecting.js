@@ -6,8 +6,8 @@ const assert = require('node:assert/strict');
 const { once } = require('node:events');
 const net = require('node:net');
 const tls = require('node:tls');
-const { resolve } = require('../lib/config/config');
-const { connect } = require('../lib/connection/connect');
+const { resolve } = require('../lib/config');
+const { connect } = require('../lib/connection');
 
 /** Nothing of the environment of whoever runs the tests counts, and no file in its home directory. */
 const ENVIRONMENT = { HOME: '/nonexistent' };
@@ -37,7 +37,7 @@ class TestSession {
     this.values = [];
     this.errors = [];
     this.closed = new Promise(done => {
-      this.transport.onclose = done;
+      this.socket.handOver({ chunk: (chunk, length) => this.reader.push(chunk, length), closed: done });
     });
     this.#collect();
   }
@@ -65,15 +65,15 @@ class TestSession {
   async ask(text) {
     this.values = [];
     this.#collect();
-    this.transport.write(query(text));
+    this.socket.write(query(text));
     await this.ready;
     return this.values;
   }
 
   /** Says good-bye and waits for the end. */
   async end() {
-    this.transport.write(TERMINATE);
-    this.transport.end();
+    this.socket.write(TERMINATE);
+    this.socket.end();
     await this.closed;
   }
 }
@@ -81,19 +81,19 @@ class TestSession {
 /**
  * Connects without a client.
  * @param {object|string} config
- * @param {{flight?: Buffer, signal?: AbortSignal}} [options] flight: what waits to be sent
- * @returns {Promise<TestSession>} with `flights`, how often the flight was taken
+ * @param {{earlyRequests?: Buffer, signal?: AbortSignal}} [options] earlyRequests: what waits to be sent
+ * @returns {Promise<TestSession>} with `taken`, how often they were asked for
  */
-async function open(config, { flight, signal } = {}) {
+async function open(config, { earlyRequests, signal } = {}) {
   let session;
-  let flights = 0;
+  let taken = 0;
   const notices = [];
   await connect(
     resolve(config, undefined, ENVIRONMENT),
     {
-      flight() {
-        flights++;
-        return flight ?? null;
+      earlyRequests() {
+        taken++;
+        return earlyRequests ?? null;
       },
       ready(given) {
         session = new TestSession(given, notices);
@@ -104,7 +104,7 @@ async function open(config, { flight, signal } = {}) {
     },
     signal
   );
-  session.flights = flights;
+  session.taken = taken;
   return session;
 }
 

@@ -26,7 +26,7 @@ describe('A lying server', () => {
   async function lie(script, config, { code, message: pattern, gave = false, connections = 1 }) {
     return withFake(script, async fake => {
       const options = { ...fake.config, password: PASSWORD, ...config };
-      const error = await failure(options, { flight: query(SECRET_QUERY) });
+      const error = await failure(options, { earlyRequests: query(SECRET_QUERY) });
       assert.equal(error.name, 'ConnectionError', inspect(error));
       assert.equal(error.code, code, error.message);
       assert.match(error.message, pattern);

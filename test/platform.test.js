@@ -14,12 +14,12 @@ describe('The runtime', () => {
     const program = `
       Object.defineProperty(globalThis, 'navigator', { value: { userAgent: 'Cloudflare-Workers' } });
       const { isWorkerd } = require('./lib/platform');
-      const { Transport } = require('./lib/connection/socket');
+      const { Socket } = require('./lib/connection/socket');
       const { targets } = require('./lib/connection/targets');
-      const { resolve } = require('./lib/config/config');
+      const { resolve } = require('./lib/config');
       const config = resolve({ host: 'no.such.name.invalid', user: 'me' });
       targets(config, config.hosts[0], {}).then(list => {
-        console.log(JSON.stringify([isWorkerd, typeof new Transport().onread, list.map(({ address }) => address)]));
+        console.log(JSON.stringify([isWorkerd, typeof new Socket({}).onread, list.map(({ address }) => address)]));
       });`;
     const { stdout } = await run(process.execPath, ['-e', program], { cwd: `${__dirname}/..` });
     assert.deepEqual(JSON.parse(stdout), [true, 'undefined', [{ host: 'no.such.name.invalid', port: 5432 }]]);

@@ -133,7 +133,7 @@ async function replay(asking, { bytes, greeting, results, events }, cuts) {
   const session = new Session();
   session._pipeline = pipeline;
   session._scope = pipeline.root;
-  pipeline.open({ transport, reader, transactionStatus: 'I' });
+  pipeline.open({ socket: transport, reader, transactionStatus: 'I' });
   const promises = asking(session);
   let last = greeting;
   for (const cut of [...cuts, bytes.length]) {

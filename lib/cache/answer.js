@@ -3,7 +3,7 @@
 const { Buffer } = require('#platform');
 const { Writable } = require('#platform').stream;
 const { backend } = require('../protocol');
-const { RowParser } = require('./core');
+const { RowParser } = require('../rows');
 
 /*
  * An answer is what `queryTo` has written for a query, and what is known of it: `{ body, cmd, rowCount, time, kept }`

@@ -3,8 +3,10 @@
 const { Buffer } = require('#platform');
 const { EventEmitter } = require('#platform').events;
 const { MessageWriter, checkText, checkValues } = require('../protocol');
+const { SCOPE, checkNames } = require('../query');
+const { RowReader, checkDecode } = require('../rows');
+const { Target } = require('../stream');
 const { collect, isRead, read, write } = require('./answer');
-const { Target, checkNames, queryTo, readerOf } = require('./core');
 const { Entries } = require('./entries');
 const { Limit } = require('./limit');
 
@@ -99,11 +101,12 @@ class ResponseCache extends EventEmitter {
   async query(text, values = [], options = {}) {
     checkNames(options, QUERY_OPTIONS);
     const { tags, max_age, stale_while_revalidate, ...plain } = options;
-    const reader = await readerOf(plain.decode);
+    const { decode = this.#client[SCOPE]?.pipeline.decode } = plain;
+    checkDecode(decode);
     const limit = new Limit(plain);
     try {
       const answer = await limit.race(this.#find(text, values, options));
-      if (!answer.large) return read(answer, reader);
+      if (!answer.large) return read(answer, new RowReader({ decode }));
     } finally {
       limit.release();
     }
@@ -123,10 +126,11 @@ class ResponseCache extends EventEmitter {
   async queryTo(target, text, values = [], options = {}) {
     const { tags, max_age, stale_while_revalidate, ...plain } = options;
     const limit = new Limit(plain);
-    const own = target instanceof Target ? target : new Target(target);
+    const own = target instanceof Target ? target : new Target(target, plain.stall_timeout);
     own.watch(limit.fail);
     let bytes = 0;
     try {
+      await limit.race(own.turn());
       const answer = await limit.race(this.#find(text, values, options));
       if (!answer.large) {
         const known = own.fromCache?.(answer, this.#now() - answer.time) === true;
@@ -141,7 +145,7 @@ class ResponseCache extends EventEmitter {
       limit.release();
       own.release();
     }
-    return queryTo(this.#client, target, text, values, plain);
+    return this.#client.queryTo(target, text, values, plain);
   }
 
   /**
@@ -150,7 +154,7 @@ class ResponseCache extends EventEmitter {
    */
   #request(text, values, options) {
     const { tags = [], max_age = this.max_age, stale_while_revalidate = this.stale_while_revalidate, ...plain } = options;
-    const { decode, end, signal, statement_timeout, ...form } = plain;
+    const { decode, end, signal, statement_timeout, stall_timeout, ...form } = plain;
     if (!Array.isArray(tags) || !tags.every(tag => typeof tag === 'string')) {
       throw new TypeError('tags must be an array of strings');
     }

@@ -1,10 +1,9 @@
 'use strict';
 
 const { process, os, path } = require('#platform');
-const conninfo = require('./conninfo.js');
-const { hostList, defaultHost, socketPath, isLoopback } = require('./hosts.js');
-const { OPTIONS, ENCRYPTED, VERIFIED, isOption } = require('./options.js');
-const { readService } = require('./servicefile.js');
+const { homeFile } = require('./home');
+const { hostList, defaultHost } = require('./hosts');
+const { OPTIONS, ENCRYPTED, VERIFIED, isOption, kindOf } = require('./options');
 
 /**
  * What a client is to connect to and how, from everything that may say so: an object, a connection
@@ -13,31 +12,29 @@ const { readService } = require('./servicefile.js');
  * @see https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-PARAMKEYWORDS
  */
 
-/** What others call it; as parameters for the server, these names would only be noticed when it is too late. */
-const ELSEWHERE = {
-  connectionString: 'give the string as the whole config', hostname: 'host is', pass: 'password is', username: 'user is'
-};
-
 /** Environment variables that set a parameter of the session, as in libpq's startup packet. */
 const SESSION_VARIABLES = { PGDATESTYLE: 'datestyle', PGTZ: 'timezone', PGGEQO: 'geqo' };
+
+/** Why the config, or a host or a database in it, cannot be what was given. */
+const NOT_A_PART = 'a URL is the whole config, not a part of it';
 
 /**
  * Gathers what says where and how to connect into one checked object. First comes what `overrides` says,
  * then the config, the service file that it or PGSERVICE names, the environment, libpq's defaults.
  *
- * @param {object|string|URL} [config] options by name, or a connection string. In an object an unknown
- *   name is a parameter for the server, and an option that is undefined, null or '' counts as not given
+ * @param {object|string|URL} [config] options by name, or a connection string. In an object a name that is no
+ *   option is a parameter for the server, and an option that is undefined, null or '' counts as not given
  * @param {object} [overrides] `{ port, host, ssl }`, the arguments of `connect()`: as in net.connect, a port
  *   that is no number is the path of a socket, and a port without any host is one of localhost
  * @param {Object<string, string>} [env=process.env] the environment
  * @returns {object} the options by libpq's names; secrets are readable but not enumerable
  * @throws {TypeError} when something does not make sense: it names the option and, unless secret, the value
  */
-function resolve(config, overrides, env = process.env) {
+function resolve(config, overrides = {}, env = process.env) {
   const { values, parameters, own } = typeof config === 'string' || config instanceof URL
-    ? { values: conninfo.parse(String(config), isOption), parameters: Object.create(null), own: {} }
+    ? { values: require('./conninfo').parse(String(config)), parameters: {}, own: {} }
     : fromObject(config ?? {});
-  const { ssl, onlyPort } = override(values, own, overrides ?? {});
+  const onlyPort = override(values, own, overrides);
   const sslmodeGiven = values.get('sslmode');
   addDefaults(values, env);
 
@@ -49,36 +46,51 @@ function resolve(config, overrides, env = process.env) {
     const parsed = value === undefined ? undefined : parser(value, name);
     if (parsed !== undefined) result[name] = parsed;
   }
-  if (result.min_protocol_version > result.max_protocol_version) {
-    throw new TypeError('min_protocol_version must not be greater than max_protocol_version');
-  }
   result.user ??= userName();
   result.database = values.get('dbname') || result.user;
   if (/^postgres(ql)?:\/\//.test(result.database)) {
-    throw new TypeError('database must be the name of one; a URL is the whole config, not a part of it');
+    throw new TypeError(`database must be the name of one; ${NOT_A_PART}`);
   }
-  result.passfile ??= defaultPassfile(env);
+  result.passfile ??= homeFile(env, '.pgpass', 'pgpass.conf');
   if (own.socket) result.socket = own.socket;
-  result.sslmode = sslMode(result, ssl, sslmodeGiven);
+  if (own.decode !== undefined) result.decode = own.decode;
+  result.sslmode = sslMode(result, own.ssl, sslmodeGiven);
   checkTls(result);
-  result.hosts = hostList(values, result, onlyPort || result.socket ? 'localhost' : defaultHost());
+  result.hosts = hostList(values, result, onlyPort || own.socket ? 'localhost' : defaultHost());
   result.parameters = startupParameters(values, parameters, env);
   hide(result, 'password', own.password ?? (values.get('password') || undefined));
   hide(result, 'sslpassword', values.get('sslpassword') || undefined);
-  hide(result, 'ssl', ssl === true ? {} : ssl || undefined);
+  hide(result, 'ssl', own.ssl === true ? {} : own.ssl || undefined);
   return result;
 }
 
 /**
- * Sorts the keys of a config object into libpq's options, our own, and parameters for the server.
+ * Checks of the options that only an object can have, as they have no text; `decode` is for the client to check.
+ */
+const CLIENT_OPTIONS = {
+  ssl: checkSsl,
+  socket(value) {
+    if (typeof value !== 'function' && typeof value.write !== 'function') {
+      throw new TypeError(`socket must be a Duplex stream or a function that gives one, not ${kindOf(value)}`);
+    }
+  },
+  password(value) {
+    if (typeof value === 'function') return;
+    throw new TypeError(`password must be a string or a function, not ${kindOf(value)}`);
+  },
+  decode() {}
+};
+
+/**
+ * Sorts the keys of a config object into libpq's options, the client's own, and parameters for the server.
  *
  * @param {object} config the object
  * @returns {{values: Map<string, string>, parameters: Object<string, string>, own: object}}
- * @throws {TypeError} for a value of a type that makes no sense
+ * @throws {TypeError} for a name or a type of value that makes no sense
  */
 function fromObject(config) {
   if (typeof config !== 'object' || Array.isArray(config)) {
-    throw new TypeError(`config must be an object or a connection string, not ${aTypeOf(config)}`);
+    throw new TypeError(`config must be an object or a connection string, not ${kindOf(config)}`);
   }
   const values = new Map();
   const parameters = Object.create(null);
@@ -87,55 +99,34 @@ function fromObject(config) {
     if (value === undefined || value === null || value === '') continue;
     // The server knows names of parameters in any case, and this one must not get past us.
     const name = key === 'database' ? 'dbname' : /^client_encoding$/i.test(key) ? 'client_encoding' : key;
-    if (name === 'ssl') {
-      own.ssl = checkSsl(value);
-    } else if (name === 'socket') {
-      if (typeof value !== 'function' && typeof value.write !== 'function') {
-        throw new TypeError('socket must be a Duplex stream or a function that gives one');
-      }
-      own.socket = value;
-    } else if (name === 'password') {
-      if (typeof value !== 'string' && typeof value !== 'function') {
-        throw new TypeError(`password must be a string or a function, not ${aTypeOf(value)}`);
-      }
-      if (typeof value === 'string') values.set('password', value);
-      else own.password = value;
-    } else if (Object.hasOwn(ELSEWHERE, name)) {
-      throw new TypeError(`${name} is not an option: ${ELSEWHERE[name]}`);
+    if (Object.hasOwn(CLIENT_OPTIONS, name) && !(name === 'password' && typeof value === 'string')) {
+      CLIENT_OPTIONS[name](value);
+      own[name] = value;
+      continue;
+    }
+    if (!isOption(name)) require('./names').checkParameterName(name);
+    if (!['string', 'number', 'bigint', 'boolean'].includes(typeof value)) {
+      throw new TypeError(`${key} must be a string, a number or a boolean, not ${kindOf(value)}`);
+    }
+    if (!isOption(name)) {
+      if (String(value).includes('\0')) throw new TypeError(`${key} must not contain a NUL character`);
+      parameters[name] = String(value);
+    } else if (values.has(name) && values.get(name) !== String(value)) {
+      throw new TypeError(`${key} is given twice, with different values`);
     } else {
-      if (!['string', 'number', 'bigint', 'boolean'].includes(typeof value)) {
-        throw new TypeError(`${key} must be a string, a number or a boolean, not ${aTypeOf(value)}`);
-      }
-      if (values.has(name) && values.get(name) !== String(value)) {
-        throw new TypeError(`${key} is given twice, with different values`);
-      }
-      if (isOption(name)) values.set(name, typeof value === 'boolean' ? String(+value) : String(value));
-      else parameters[startupName(name)] = String(value);
+      values.set(name, typeof value === 'boolean' ? String(+value) : String(value));
     }
   }
   return { values, parameters, own };
 }
 
 /**
- * @param {string} name the name of a parameter for the server
- * @returns {string} the name
- * @throws {TypeError} when it cannot be one
- */
-function startupName(name) {
-  if (name === '' || name.includes('\0') || name.startsWith('_pq_.')) {
-    throw new TypeError(`${JSON.stringify(name)} cannot be the name of a parameter for the server`);
-  }
-  return name;
-}
-
-/**
  * Lays the arguments of `connect()` over the options.
  *
  * @param {Map<string, string>} values the options, changed in place
- * @param {object} own our own options
+ * @param {object} own the client's own options, changed in place
  * @param {object} overrides `{ port, host, ssl }`
- * @returns {{ssl: object|boolean|undefined, onlyPort: boolean}} what is to be taken for `ssl`, and whether a
- *   port was named alone
+ * @returns {boolean} whether a port was named alone
  */
 function override(values, own, { port, host, ssl }) {
   if (typeof port === 'string' && !/^\d+$/.test(port)) {
@@ -144,13 +135,17 @@ function override(values, own, { port, host, ssl }) {
     port = undefined;
   }
   if (host !== undefined) {
-    if (typeof host !== 'string') throw new TypeError(`host must be a string, not ${aTypeOf(host)}`);
+    if (typeof host !== 'string') throw new TypeError(`host must be a string, not ${kindOf(host)}`);
     values.set('host', host);
     // An address of the host that is no longer meant, from wherever it would come.
     values.set('hostaddr', '');
   }
   if (port !== undefined) values.set('port', String(port));
-  return { ssl: checkSsl(ssl) ?? own.ssl, onlyPort: port !== undefined && host === undefined };
+  if (ssl !== undefined && ssl !== null) {
+    checkSsl(ssl);
+    own.ssl = ssl;
+  }
+  return port !== undefined && host === undefined;
 }
 
 /**
@@ -160,17 +155,16 @@ function override(values, own, { port, host, ssl }) {
  * @param {Object<string, string>} env the environment
  */
 function addDefaults(values, env) {
+  const add = (name, value) => {
+    if (!values.has(name) && value !== undefined) values.set(name, value);
+  };
   const service = values.get('service') ?? env.PGSERVICE;
   if (service !== undefined) {
-    for (const [name, value] of readService(service, values.get('servicefile'), env, isOption)) {
-      if (!values.has(name)) values.set(name, value);
-    }
+    const settings = require('./servicefile').readService(service, values.get('servicefile'), env);
+    for (const [name, value] of settings) add(name, value);
   }
-  for (const name in OPTIONS) {
-    const value = env[OPTIONS[name][1]];
-    if (!values.has(name) && value !== undefined) values.set(name, value);
-  }
-  if (!values.has('sslmode') && env.PGREQUIRESSL?.startsWith('1')) values.set('sslmode', 'require');
+  for (const name in OPTIONS) add(name, env[OPTIONS[name][1]]);
+  if (env.PGREQUIRESSL?.startsWith('1')) add('sslmode', 'require');
 }
 
 /**
@@ -199,9 +193,10 @@ function sslMode({ sslmode, sslrootcert, sslcert, channel_binding: binding }, ss
 
 /**
  * @param {object} result the options, with the final sslmode
- * @throws {TypeError} when the options for TLS do not go together
+ * @throws {TypeError} when options do not go together
  */
-function checkTls({ sslmode, sslrootcert, sslnegotiation, sslkey, ...range }) {
+function checkTls(result) {
+  const { sslmode, sslrootcert, sslnegotiation, sslkey } = result;
   const weak = `a weak sslmode (${sslmode ?? 'prefer'}) may not be used with`;
   if (sslrootcert === 'system' && sslmode !== 'verify-full') {
     throw new TypeError(`${weak} sslrootcert=system: use verify-full`);
@@ -212,9 +207,10 @@ function checkTls({ sslmode, sslrootcert, sslnegotiation, sslkey, ...range }) {
   if (sslkey?.includes('-----BEGIN')) {
     throw new TypeError('sslkey must be the name of a file; a key itself goes in ssl.key');
   }
-  const { ssl_min_protocol_version: min, ssl_max_protocol_version: max } = range;
-  if (min && max && min > max) {
-    throw new TypeError('ssl_min_protocol_version must not be greater than ssl_max_protocol_version');
+  for (const [min, max] of [
+    ['min_protocol_version', 'max_protocol_version'], ['ssl_min_protocol_version', 'ssl_max_protocol_version']
+  ]) {
+    if (result[min] > result[max]) throw new TypeError(`${min} must not be greater than ${max}`);
   }
 }
 
@@ -223,15 +219,12 @@ function checkTls({ sslmode, sslrootcert, sslnegotiation, sslkey, ...range }) {
  * @param {Object<string, string>} extra the parameters that an object names
  * @param {Object<string, string>} env the environment
  * @returns {Object<string, string>} what StartupMessage names besides user and database
- * @throws {TypeError} when a value has a NUL character
  */
 function startupParameters(values, extra, env) {
-  const parameters = Object.create(null);
   const named = Object.keys(extra).map(name => name.toLowerCase());
+  const parameters = Object.create(null);
   for (const [variable, name] of Object.entries(SESSION_VARIABLES)) {
-    const value = env[variable];
-    if (!value || value.toLowerCase() === 'default' || named.includes(name)) continue;
-    parameters[name] = value;
+    if (env[variable]?.toLowerCase() !== 'default' && !named.includes(name)) parameters[name] = env[variable];
   }
   Object.assign(parameters, extra, {
     client_encoding: 'UTF8',
@@ -239,38 +232,17 @@ function startupParameters(values, extra, env) {
     application_name: values.get('application_name') ?? values.get('fallback_application_name'),
     replication: values.get('replication')
   });
-  for (const name in parameters) {
-    if (!parameters[name]) delete parameters[name];
-    else if (parameters[name].includes('\0')) throw new TypeError(`${name} must not contain a NUL character`);
-  }
+  for (const name in parameters) if (!parameters[name]) delete parameters[name];
   return parameters;
 }
 
-/**
- * @param {*} ssl the option or argument `ssl`
- * @returns {object|boolean|undefined} it, undefined for null
- * @throws {TypeError} when it is something else than an object or a boolean
- */
+/** @throws {TypeError} when the option or argument `ssl` is neither an object nor a boolean */
 function checkSsl(ssl) {
-  if (ssl === undefined || ssl === null) return undefined;
-  if (typeof ssl !== 'object' && typeof ssl !== 'boolean') {
-    throw new TypeError(`ssl must be an object for tls.connect or a boolean, not ${aTypeOf(ssl)}`);
-  }
-  return ssl;
+  if (typeof ssl === 'object' || typeof ssl === 'boolean') return;
+  throw new TypeError(`ssl must be an object for tls.connect or a boolean, not ${kindOf(ssl)}`);
 }
 
-/** @param {*} value a value @returns {string} the name of its type, for an error that must not show it */
-function aTypeOf(value) {
-  return Array.isArray(value) ? 'an array' : typeof value === 'object' ? 'an object' : `a ${typeof value}`;
-}
-
-/**
- * Gives an object a property that neither inspecting nor serializing the object shows.
- *
- * @param {object} object the object
- * @param {string} name the property
- * @param {*} value its value
- */
+/** Gives an object a property that neither inspecting nor serializing the object shows. */
 function hide(object, name, value) {
   Object.defineProperty(object, name, { get: () => value, enumerable: false });
 }
@@ -287,13 +259,4 @@ function userName() {
   }
 }
 
-/**
- * @param {Object<string, string>} env the environment
- * @returns {string} where the password file is unless something says otherwise
- */
-function defaultPassfile(env) {
-  if (process.platform === 'win32') return path.join(env.APPDATA ?? '', 'postgresql', 'pgpass.conf');
-  return path.join(env.HOME || os.homedir(), '.pgpass');
-}
-
-module.exports = { resolve, socketPath, isLoopback };
+module.exports = { resolve };

@@ -1,5 +1,7 @@
 'use strict';
 
+const { isOption } = require('./options');
+
 /**
  * Connection strings as libpq reads them: `postgresql://` URLs and `key=value` lists.
  * Both become a Map of option name to text; the meaning of an option is the business of `config.js`.
@@ -10,38 +12,25 @@
  */
 
 /** The options whose value is never shown. */
-const SECRETS = new Set([
-  'password', 'sslpassword', 'oauth_client_secret', 'scram_client_key', 'scram_server_key'
-]);
-
-const BLANK = /[ \t-\r]/;
-const BLANKS = '[ \\t-\\r]*';
-const QUOTED = "'((?:[^'\\\\]|\\\\[^])*)(')?";
-const PLAIN = '((?:[^ \\t-\\r\\\\]|\\\\[^]?)*)';
+const SECRETS = ['password', 'sslpassword', 'oauth_client_secret', 'scram_client_key', 'scram_server_key'];
 
 /**
  * Parses a connection string of either kind.
  *
  * @param {string} text the URL or `key=value` list; an empty string sets nothing
- * @param {(name: string) => boolean} isOption whether an option of this name exists
  * @returns {Map<string, string>} the options that the string sets, in its order
  * @throws {TypeError} when the string is malformed or names an unknown option
  */
-function parse(text, isOption) {
+function parse(text) {
   const prefix = /^postgres(ql)?:\/\//.exec(text);
-  return prefix ? parseUrl(text.slice(prefix[0].length), isOption) : parsePairs(text, isOption);
+  return prefix ? parseUrl(text.slice(prefix[0].length)) : parsePairs(text);
 }
 
 /**
- * Stores one option, after the two renamings that libpq itself does.
- *
- * @param {Map<string, string>} options where to
- * @param {string} name the option's name as written
- * @param {string} value its text
- * @param {(name: string) => boolean} isOption whether an option of this name exists
+ * Stores one option; `requiressl` is libpq's old name for two values of sslmode.
  * @returns {boolean} false when there is no such option
  */
-function store(options, name, value, isOption) {
+function store(options, name, value) {
   if (name === 'requiressl') options.set('sslmode', value.startsWith('1') ? 'require' : 'prefer');
   else if (isOption(name)) options.set(name, value);
   else return false;
@@ -52,11 +41,10 @@ function store(options, name, value, isOption) {
  * Parses what follows `postgresql://`: `[user[:password]@][host[:port],…][/dbname][?name=value&…]`.
  *
  * @param {string} rest the URL without its prefix
- * @param {(name: string) => boolean} isOption whether an option of this name exists
  * @returns {Map<string, string>} the options that the URL sets
  * @throws {TypeError} when the URL is malformed or names an unknown parameter
  */
-function parseUrl(rest, isOption) {
+function parseUrl(rest) {
   const options = new Map();
   const credentials = /^([^@/:]*)(?::([^@/]*))?@/.exec(rest);
   if (credentials) {
@@ -79,7 +67,7 @@ function parseUrl(rest, isOption) {
   const host = decode(hosts.join(), 'the host');
   const port = decode(ports.join(), 'the port');
   // It may be a password, so it is not shown: nothing but an "@" makes one of user:password.
-  if (!port.split(',').every(number => /^\s*[-+]?\d*\s*$/.test(number) && number < 65536)) {
+  if (!port.split(',').every(number => /^[-+]?\d*$/.test(number.trim()) && number < 65536)) {
     throw badUrl('a port that is not a number up to 65535; a "/" in a password is written %2F');
   }
   if (host) options.set('host', host);
@@ -96,17 +84,17 @@ function parseUrl(rest, isOption) {
       throw badUrl(`${parts.length < 2 ? 'no "="' : 'more than one "="'} in the query parameter${shown}`);
     }
     const name = decode(parts[0], 'the name of a query parameter');
-    torn ||= name === 'password' || name === 'sslpassword';
+    torn ||= SECRETS.includes(name);
     const value = decode(parts[1], `the query parameter${shown}`);
     // JDBC's spelling, the one foreign name that libpq takes.
     if (name === 'ssl' && value === 'true') options.set('sslmode', 'require');
-    else if (!store(options, name, value, isOption)) throw badUrl(`an unknown query parameter${shown}`);
+    else if (!store(options, name, value)) throw badUrl(`an unknown query parameter${shown}`);
   }
   return options;
 }
 
 /**
- * Decodes a percent-encoded part of a URL. A plus sign is a plus sign; blanks around the text are dropped.
+ * Decodes a percent-encoded part of a URL. A plus sign is a plus sign; spaces around the text are dropped.
  *
  * @param {string} text the part as it stands in the URL
  * @param {string} what the name of the part, for the error
@@ -114,8 +102,12 @@ function parseUrl(rest, isOption) {
  * @throws {TypeError} for a bad escape, %00, or a blank inside
  */
 function decode(text, what) {
-  const trimmed = text.replace(/^ +| +$/g, '');
-  if (BLANK.test(trimmed)) throw badUrl(`a blank in ${what}; write %20 for it`);
+  let start = 0;
+  let end = text.length;
+  while (text[start] === ' ') start++;
+  while (end > start && text[end - 1] === ' ') end--;
+  const trimmed = text.slice(start, end);
+  if (/[ \t-\r]/.test(trimmed)) throw badUrl(`a blank in ${what}; write %20 for it`);
   if (/%(?![0-9a-f]{2})/i.test(trimmed)) throw badUrl(`an invalid percent-encoding in ${what}`);
   if (trimmed.includes('%00')) throw badUrl(`a forbidden %00 in ${what}`);
   try {
@@ -129,36 +121,32 @@ function decode(text, what) {
  * Parses a list of `name = value`; a value with blanks stands in single quotes, a backslash escapes.
  *
  * @param {string} text the list
- * @param {(name: string) => boolean} isOption whether an option of this name exists
  * @returns {Map<string, string>} the options that the list sets
  * @throws {TypeError} when the list is malformed or names an unknown option
  */
-function parsePairs(text, isOption) {
+function parsePairs(text) {
   const options = new Map();
-  // Blanks, a name, blanks, an equals sign, blanks, and a value, quoted or up to a blank.
-  const pair = new RegExp(`${BLANKS}([^= \\t-\\r]*)${BLANKS}(=)?${BLANKS}(?:${QUOTED}|${PLAIN})`, 'y');
+  // A name, an equals sign, and a value, quoted or up to a blank. It matches any text, so it never backtracks.
+  const pair = /([^= \t-\r]*)[ \t-\r]*(=)?[ \t-\r]*(?:'((?:[^'\\]|\\[^])*)(')?|((?:[^ \t-\r\\]|\\[^]?)*))[ \t-\r]*/y;
+  pair.lastIndex = /^[ \t-\r]*/.exec(text)[0].length;
   let previous;
-  while (/[^ \t-\r]/.test(text.slice(pair.lastIndex))) {
+  while (pair.lastIndex < text.length) {
     const [, name, equals, quoted, closing, plain] = pair.exec(text);
     // The text after an unquoted password with a blank in it looks like a name: never show that.
     const place = previous === undefined ? 'at the start (a URL begins with postgresql://)' : `after "${previous}"`;
-    const shown = SECRETS.has(previous) || !/^\w+$/.test(name) ? place : `"${name}"`;
+    const shown = SECRETS.includes(previous) || !/^\w+$/.test(name) ? place : `"${name}"`;
     const bad = what => new TypeError(`connection string has ${what}, ${shown}`);
     if (!equals) throw bad('no "=" after the name of an option');
     if (quoted !== undefined && !closing) throw bad('no closing quote');
-    const value = (quoted ?? plain).replace(/\\([^]?)/g, '$1');
-    if (!store(options, name, value, isOption)) throw bad('an unknown option');
+    if (!store(options, name, (quoted ?? plain).replace(/\\([^]?)/g, '$1'))) throw bad('an unknown option');
     previous = name;
   }
   return options;
 }
 
-/**
- * @param {string} what what the URL has that it must not have
- * @returns {TypeError} the error to throw
- */
+/** @returns {TypeError} what to throw for a URL, from what it has that it must not have */
 function badUrl(what) {
   return new TypeError(`connection URL has ${what}`);
 }
 
-module.exports = { parse, SECRETS };
+module.exports = { parse };

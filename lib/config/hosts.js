@@ -1,11 +1,11 @@
 'use strict';
 
 const { Buffer, process, fs, net } = require('#platform');
-const { integer, invalid } = require('./options.js');
+const { integer, invalid } = require('./options');
 
 /** Where the servers are that a config names, and which of those are on this machine. */
 
-const DEFAULT_PORT = 5432;
+const DEFAULT_PORT = '5432';
 
 const LOOPBACK = new net.BlockList();
 LOOPBACK.addSubnet('127.0.0.0', 8);
@@ -25,7 +25,7 @@ function hostList(values, { sslmode, socket }, fallback) {
   const hosts = list('host');
   const addresses = list('hostaddr');
   const ports = list('port') ?? [''];
-  const length = (addresses ?? hosts ?? ['']).length;
+  const { length } = addresses ?? hosts ?? [''];
   if (hosts && hosts.length !== length) {
     throw new TypeError(`host and hostaddr must match: ${hosts.length} and ${length} are given`);
   }
@@ -33,29 +33,21 @@ function hostList(values, { sslmode, socket }, fallback) {
     throw new TypeError(`port and host must match: ${ports.length} and ${length} are given`);
   }
   return Array.from({ length }, (_, i) => {
-    const address = addresses?.[i] || undefined;
-    const name = hosts?.[i] || (address ? undefined : fallback);
-    if (address && !net.isIP(address)) throw invalid('hostaddr', address, 'an IP address');
-    if (name?.includes('://') || (name?.includes('@') && !isSocket(name))) {
+    const hostaddr = addresses?.[i] || undefined;
+    const host = hosts?.[i] || (hostaddr ? undefined : fallback);
+    if (hostaddr && !net.isIP(hostaddr)) throw invalid('hostaddr', hostaddr, 'an IP address');
+    if (host?.includes('://') || (host?.includes('@') && !isSocket(host))) {
       throw new TypeError('host must be the name of one; a URL is the whole config, not a part of it');
     }
-    const local = socket === undefined && isLoopback(address ?? name);
-    return {
-      host: name,
-      hostaddr: address,
-      port: portNumber(ports[ports.length === 1 ? 0 : i]),
-      // As in libpq, a Unix socket has no TLS whatever sslmode says.
-      sslmode: local && isSocket(address ?? name) ? 'disable' : sslmode ?? socket?.sslmode ?? (local ? 'disable' : 'prefer')
-    };
+    const text = ports[ports.length === 1 ? 0 : i] || DEFAULT_PORT;
+    const port = integer(text, 'port');
+    if (port < 1 || port > 65535) throw invalid('port', text, 'from 1 to 65535');
+    const where = hostaddr ?? host;
+    const local = socket === undefined && isLoopback(where);
+    // As in libpq, a Unix socket has no TLS whatever sslmode says.
+    const mode = local && isSocket(where) ? 'disable' : sslmode ?? socket?.sslmode ?? (local ? 'disable' : 'prefer');
+    return { host, hostaddr, port, sslmode: mode };
   });
-}
-
-/** Parser of one port; an empty one means the default. */
-function portNumber(value) {
-  if (value === '') return DEFAULT_PORT;
-  const number = integer(value, 'port');
-  if (number < 1 || number > 65535) throw invalid('port', value, 'from 1 to 65535');
-  return number;
 }
 
 /** @returns {string} the host where none is named: the default socket directory, else localhost */
@@ -63,7 +55,7 @@ function defaultHost() {
   return ['/var/run/postgresql', '/tmp'].find(directory => fs.existsSync(directory)) ?? 'localhost';
 }
 
-/** @param {string} host a host @returns {boolean} whether it means a Unix socket */
+/** @returns {boolean} whether a host means a Unix socket */
 function isSocket(host) {
   return host.startsWith('/') || host.startsWith('@');
 }
@@ -94,7 +86,7 @@ function socketPath(host, port) {
  */
 function isLoopback(host) {
   if (isSocket(host) || host.toLowerCase() === 'localhost') return true;
-  const address = host.replace(/%.*/, '');
+  const [address] = host.split('%', 1);
   const family = net.isIP(address);
   return family !== 0 && LOOPBACK.check(address, `ipv${family}`);
 }

@@ -83,7 +83,7 @@ const OPTIONS = {
   oauth_scope: [unsupported]
 };
 
-/** @param {string} name a name @returns {boolean} whether it is an option of a connection string */
+/** @returns {boolean} whether a connection string may have an option of this name */
 const isOption = name => Object.hasOwn(OPTIONS, name);
 
 /** Parser of a text that the resolved config does not have under its own name. */
@@ -129,14 +129,13 @@ function positive(value, name) {
 
 /** Parser of a number of things, 0 or more. */
 function count(value, name) {
-  const number = integer(value, name);
-  if (number < 0) throw invalid(name, value, '0 or more');
-  return number;
+  if (integer(value, name) < 0) throw invalid(name, value, '0 or more');
+  return integer(value, name);
 }
 
 /** Parser of a time in seconds, a fraction allowed; 0 and less mean no limit, which is 0. */
 function seconds(value, name) {
-  const number = /^\s*[-+]?(\d+\.?\d*|\.\d+)\s*$/.test(value) ? Number(value) : NaN;
+  const number = /^\s*[-+]?(\d+(\.\d*)?|\.\d+)\s*$/.test(value) ? Number(value) : NaN;
   if (!(Math.abs(number) <= MAX_INT)) throw invalid(name, value, 'a number of seconds');
   return Math.min(Math.max(0, number), MAX_SECONDS);
 }
@@ -150,9 +149,8 @@ function utf8(value, name) {
 
 /** Parser of a TLS version, in any case; an empty text sets no bound. */
 function tlsVersion(value, name) {
-  if (value === '') return undefined;
   const version = TLS_VERSIONS.find(known => known.toLowerCase() === value.toLowerCase());
-  if (!version) throw invalid(name, value, `one of ${TLS_VERSIONS.join(', ')}`);
+  if (!version && value !== '') throw invalid(name, value, `one of ${TLS_VERSIONS.join(', ')}`);
   return version;
 }
 
@@ -190,14 +188,15 @@ function requireAuth(value, name) {
   return { allowed, named, single: named.size === 1 && methods.length === 1 ? methods[0] : null };
 }
 
-/**
- * @param {string} name the option
- * @param {string} value its text, shown
- * @param {string} expected what it must be
- * @returns {TypeError} the error to throw
- */
+/** @returns {TypeError} what to throw for a text that an option cannot have; the text is shown */
 function invalid(name, value, expected) {
   return new TypeError(`${name} must be ${expected}, not "${value}"`);
 }
 
-module.exports = { OPTIONS, ENCRYPTED, VERIFIED, isOption, integer, invalid };
+/** @returns {string} what a value is, for an error that must not show it */
+function kindOf(value) {
+  if (value === null || value === undefined) return String(value);
+  return Array.isArray(value) ? 'an array' : typeof value === 'object' ? 'an object' : `a ${typeof value}`;
+}
+
+module.exports = { OPTIONS, ENCRYPTED, VERIFIED, isOption, integer, invalid, kindOf };

@@ -1,8 +1,9 @@
 'use strict';
 
 const { process, fs } = require('#platform');
-const { defaultHost } = require('./hosts.js');
+const { defaultHost } = require('./hosts');
 
+/** Files that a warning was given for. */
 const warned = new Set();
 
 /**
@@ -22,53 +23,36 @@ const warned = new Set();
  * @returns {string|undefined} the password, undefined when no line matches
  * @see https://www.postgresql.org/docs/current/libpq-pgpass.html
  */
-function lookup(passfile, { hostaddr, host = hostaddr, port, database, user }) {
+function lookupPassword(passfile, { hostaddr, host = hostaddr, port, database, user }) {
   const wanted = [host === defaultHost() ? 'localhost' : host, String(port), database, user];
-  for (const line of readLines(passfile)) {
+  for (let line of read(passfile).split('\n')) {
+    while (line.endsWith('\r')) line = line.slice(0, -1);
     if (line.startsWith('#')) continue;
     const fields = Array.from(`:${line}`.matchAll(/:((?:\\[^]|[^:])*)/g), match => match[1]);
     if (fields.length < 5) continue;
-    const matches = wanted.every((value, i) => fields[i] === '*' || unescape(fields[i]) === value);
-    if (matches) return unescape(fields[4]);
+    if (wanted.every((value, i) => fields[i] === '*' || unescape(fields[i]) === value)) return unescape(fields[4]);
   }
   return undefined;
 }
 
-/**
- * @param {string} passfile the file
- * @returns {string[]} its lines; none when it is not there or must not be used
- */
-function readLines(passfile) {
+/** @returns {string} the text of the file; '' when it is not there or must not be used */
+function read(passfile) {
   try {
     const stat = fs.statSync(passfile, { throwIfNoEntry: false }); // to throw costs ten times the call
-    if (stat === undefined) return [];
-    if (!stat.isFile()) return warn(passfile, 'is not a plain file');
-    // Windows protects the directory instead.
-    if (process.platform !== 'win32' && (stat.mode & 0o077) !== 0) {
-      return warn(passfile, 'has group or world access; permissions should be u=rw (0600) or less');
-    }
-    return fs.readFileSync(passfile, 'utf8').split(/\r*\n|\r+$/);
-  } catch {
-    return [];
-  }
-}
-
-/**
- * @param {string} passfile the file
- * @param {string} problem why it is not used
- * @returns {string[]} no lines
- */
-function warn(passfile, problem) {
-  if (!warned.has(passfile)) {
+    if (stat === undefined) return '';
+    const problem = !stat.isFile() ? 'is not a plain file'
+      // Windows protects the directory instead.
+      : process.platform !== 'win32' && (stat.mode & 0o077) !== 0
+        ? 'has group or world access; permissions should be u=rw (0600) or less' : undefined;
+    if (problem === undefined) return fs.readFileSync(passfile, 'utf8');
+    if (!warned.has(passfile)) process.emitWarning(`password file "${passfile}" is not used: it ${problem}`);
     warned.add(passfile);
-    process.emitWarning(`password file "${passfile}" is not used: it ${problem}`);
+  } catch {
+    // A file that cannot be read is none, as in libpq.
   }
-  return [];
+  return '';
 }
 
-/** @param {string} field a field of a line @returns {string} it without the escaping backslashes */
-function unescape(field) {
-  return field.replace(/\\([^])/g, '$1');
-}
+const unescape = field => field.replace(/\\([^])/g, '$1');
 
-module.exports = { lookup };
+module.exports = { lookupPassword };

@@ -1,6 +1,8 @@
 'use strict';
 
-const { process, fs, os, path } = require('#platform');
+const { fs, path } = require('#platform');
+const { homeFile } = require('./home');
+const { isOption } = require('./options');
 
 /**
  * Where the usual packages of libpq look for the system's pg_service.conf: the directory is a setting
@@ -15,18 +17,15 @@ const SYSTEM_DIRECTORIES = ['/etc/postgresql-common', '/etc/sysconfig/pgsql', '/
  * @param {string} service the name of the service
  * @param {string|undefined} file the option `servicefile`
  * @param {Object<string, string>} env the environment
- * @param {(name: string) => boolean} isOption whether an option of this name exists
  * @returns {Map<string, string>} its settings; where one is given twice, the first
  * @throws {TypeError} when no file defines the service, a named file does not exist, or a line is malformed
  * @see https://www.postgresql.org/docs/current/libpq-pgservice.html
  */
-function readService(service, file, env, isOption) {
+function readService(service, file, env) {
   const named = file || env.PGSERVICEFILE;
-  const files = [named || userFile(env)];
-  for (const directory of env.PGSYSCONFDIR ? [env.PGSYSCONFDIR] : SYSTEM_DIRECTORIES) {
-    files.push(path.join(directory, 'pg_service.conf'));
-  }
-  for (const name of files) {
+  const directories = env.PGSYSCONFDIR ? [env.PGSYSCONFDIR] : SYSTEM_DIRECTORIES;
+  const system = directories.map(directory => path.join(directory, 'pg_service.conf'));
+  for (const name of [named || homeFile(env, '.pg_service.conf'), ...system]) {
     let text;
     try {
       text = fs.readFileSync(name, 'utf8');
@@ -34,19 +33,10 @@ function readService(service, file, env, isOption) {
       if (name === named) throw new TypeError(`service file "${name}" could not be read: ${error.code}`);
       continue;
     }
-    const settings = parseService(text, service, name, isOption);
+    const settings = parseService(text, service, name);
     if (settings) return settings;
   }
   throw new TypeError(`definition of service "${service}" not found`);
-}
-
-/**
- * @param {Object<string, string>} env the environment
- * @returns {string} the path of the user's own service file
- */
-function userFile(env) {
-  if (process.platform === 'win32') return path.join(env.APPDATA ?? '', 'postgresql', '.pg_service.conf');
-  return path.join(env.HOME || os.homedir(), '.pg_service.conf');
 }
 
 /**
@@ -56,11 +46,10 @@ function userFile(env) {
  * @param {string} text the file's text
  * @param {string} service the name of the section
  * @param {string} file the file's name, for errors
- * @param {(name: string) => boolean} isOption whether an option of this name exists
  * @returns {Map<string, string>|undefined} the section's settings, undefined when it is not there
  * @throws {TypeError} when a line of the section is malformed; it names the line, not what is in it
  */
-function parseService(text, service, file, isOption) {
+function parseService(text, service, file) {
   let settings;
   for (const [index, raw] of text.split('\n').entries()) {
     const line = raw.trim();

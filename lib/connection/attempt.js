@@ -1,10 +1,33 @@
 'use strict';
 
-const { ConnectionError, PostgresError } = require('../protocol/errors');
+const { ConnectionError, PostgresError } = require('../protocol');
 
-/** What an attempt is doing; these two decide whether another one is worth it. */
-const CONNECTING = 'connecting';
-const HANDSHAKE = 'TLS handshake';
+/*
+ * What an attempt is doing, in the order of things: for messages, and for what may come next. Where a server has
+ * let us in, it may have carried out requests that were sent along.
+ */
+const STEP = {
+  LOOKUP: 'looking up the address',
+  TLS_SETUP: 'setting up TLS',
+  CONNECT: 'connecting',
+  TLS_REQUEST: 'asking for TLS',
+  TLS: 'TLS handshake',
+  DIRECT_TLS: 'direct TLS handshake',
+  START: 'starting the session',
+  AUTHENTICATE: 'authenticating',
+  PROVE: 'computing the answer to the server',
+  WAIT: 'waiting for the session to be ready',
+  ASK: 'asking what kind of session it is'
+};
+
+/** What to do about some of the system's errors. */
+const HINTS = {
+  ECONNREFUSED: 'does a server listen there?',
+  ENOENT: 'does a server have its Unix socket there? To connect by TCP, name a host',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'name who has signed the certificate by sslrootcert or ssl.ca',
+  SELF_SIGNED_CERT_IN_CHAIN: 'name who has signed the certificate by sslrootcert or ssl.ca',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'name who has signed the certificate by sslrootcert or ssl.ca'
+};
 
 /** @returns {ConnectionError} 08001: no connection, and no system's code to say why */
 const failed = message => new ConnectionError(message, { code: '08001' });
@@ -14,11 +37,11 @@ const failed = message => new ConnectionError(message, { code: '08001' });
  * However it fails, at whatever step, everything is closed and whoever waits is told where, what and why.
  */
 class Attempt {
+  #state = 'running'; // then 'failed', 'expired' (which is failed, too) or 'released'
   #seconds;
   #timer;
   #signal;
-  #reject = null;
-  #over = false;
+  #reject;
 
   /**
    * @param {string} where for messages
@@ -29,32 +52,41 @@ class Attempt {
    */
   constructor(where, { seconds = 0, begun = performance.now(), signal } = {}) {
     this.where = where;
-    this.doing = CONNECTING;
-    /** @type {import('./socket').Transport|null} */
-    this.transport = null;
-    /** The caller's stream below a TLS one. */
+    this.doing = STEP.CONNECT;
+    /** @type {import('./socket').Socket|null} */
+    this.socket = null;
+    /** @type {import('stream').Duplex|null} what carries the bytes, below TLS if there is any */
     this.stream = null;
+    /** @type {import('tls').TLSSocket|null} */
+    this.tls = null;
+    /** @type {import('./auth').Authenticator|null} */
+    this.auth = null;
+    /** Whether requests of the client's have been sent along. */
+    this.requestsSent = false;
+    /** @type {Error|null} why it has failed */
     this.error = null;
-    /** Whether connect_timeout is over. */
-    this.expired = false;
     this.#seconds = seconds;
     this.#signal = signal;
-    const left = begun + seconds * 1000 - performance.now();
-    if (seconds > 0) this.#timer = setTimeout(() => this.#expire(), left);
-    if (signal?.aborted) this.aborted();
-    else signal?.addEventListener('abort', this.aborted);
+    if (seconds > 0) this.#timer = setTimeout(() => this.#expire(), begun + seconds * 1000 - performance.now());
+    if (signal?.aborted) this.#aborted();
+    else signal?.addEventListener('abort', this.#aborted);
   }
 
-  aborted = () => {
+  #aborted = () => {
     const { reason } = this.#signal;
-    if (reason instanceof ConnectionError) this.#fail(reason);
-    else this.#fail(new ConnectionError('connecting was aborted', { cause: reason }));
+    const known = reason instanceof ConnectionError;
+    this.#end('failed', known ? reason : new ConnectionError('connecting was aborted', { cause: reason }));
   };
 
   #expire() {
-    this.expired = true;
-    this.fail(failed(`no success within ${this.#seconds} s (connect_timeout)`));
+    this.fail(failed(`no success within ${this.#seconds} s (connect_timeout)`), 'expired');
   }
+
+  /** Whether connect_timeout is over. */
+  get expired() { return this.#state === 'expired'; }
+
+  /** Whether the server has let us in. */
+  get authenticated() { return this.doing === STEP.WAIT || this.doing === STEP.ASK; }
 
   /**
    * Waits for something that may never come.
@@ -71,42 +103,43 @@ class Attempt {
   }
 
   /**
-   * Ends the attempt.
-   * @param {Error} [error] none for: the server has closed the connection
-   * @returns {Error} what the attempt has failed of
+   * Who listens to a socket of the attempt's: its end is that of the attempt.
+   * @param {function(Buffer, number): void} [chunk]
+   * @returns {import('./socket').SocketListener}
    */
-  fail(error = new ConnectionError('the server closed the connection', { code: '08006' })) {
-    if (error instanceof PostgresError) return this.#fail(error);
-    if (error === this.error) return error;
-    const code = error.code ?? '08001';
-    const cause = error instanceof ConnectionError ? error.cause : error;
-    return this.#fail(new ConnectionError(`${this.where}: ${this.doing}: ${error.message}`, { code, cause }));
+  listener(chunk = () => {}) {
+    return { chunk, closed: error => this.fail(error) };
   }
 
-  #fail(error) {
-    if (this.#over) return this.error ?? error;
+  /**
+   * Ends the attempt.
+   * @param {Error} [error] none for: the server has closed the connection
+   * @returns {Error} why the attempt has failed
+   */
+  fail(error = new ConnectionError('the server closed the connection'), state = 'failed') {
+    if (error === this.error || error instanceof PostgresError) return this.#end(state, error);
+    const { code = '08001', message } = error;
+    const cause = error instanceof ConnectionError ? error.cause : error;
+    const hint = Object.hasOwn(HINTS, code) ? `: ${HINTS[code]}` : '';
+    return this.#end(state, new ConnectionError(`${this.where}: ${this.doing}: ${message}${hint}`, { code, cause }));
+  }
+
+  #end(state, error) {
+    if (this.#state !== 'running') return this.error ?? error;
     this.error = error;
-    this.release();
-    this.transport?.destroy();
+    this.release(state);
+    this.socket?.destroy();
     this.stream?.destroy();
     this.#reject?.(error);
     return error;
   }
 
   /** The attempt has succeeded: what it has opened is no longer its own. */
-  release() {
-    this.#over = true;
+  release(state = 'released') {
+    if (this.#state === 'running') this.#state = state;
     clearTimeout(this.#timer);
-    this.#signal?.removeEventListener('abort', this.aborted);
-  }
-
-  /** Makes a new transport the one whose end is the attempt's, unless that has ended already. */
-  own(transport) {
-    if (this.error !== null) throw this.error;
-    this.transport = transport;
-    transport.onclose = error => this.fail(error);
-    return transport;
+    this.#signal?.removeEventListener('abort', this.#aborted);
   }
 }
 
-module.exports = { Attempt, failed, CONNECTING, HANDSHAKE };
+module.exports = { Attempt, failed, STEP };

@@ -1,25 +1,33 @@
 'use strict';
 
-const { Buffer } = require('#platform');
 const { Attempt, failed } = require('./attempt');
 const { dial } = require('./dial');
+const { frame } = require('./frame');
 
 const CANCEL_REQUEST = 80877102;
 
 /** How long it may take where connect_timeout says nothing, in seconds: queries wait until it is over. */
 const LIMIT = 10;
 
+/** How long a request may be on its way to the server after its connection was reset, in milliseconds. */
+const ON_ITS_WAY = 1000;
+
 /**
  * Asks a server to cancel what a session is doing. The request goes over a connection of its own, to the
  * session's very address, and is protected like the session's own.
+ *
+ * A request names a session, not a query, so nothing else may be asked of the session while it can still arrive.
+ * That is over when the server has closed the connection, which it does once it has passed the request on. A reset
+ * tells nothing of that: what is on the way (a proxy, a pooler) may deliver the request later than it resets, so one
+ * second is waited then. Something that takes longer than that, or closes the connection in good order before it has
+ * passed the request on, can make the request hit a later query: no client can know.
  *
  * @param {object} config resolved
  * @param {object} target where the session is connected
  * @param {boolean} encrypted whether the session is
  * @param {Buffer|null} backendKey body of BackendKeyData: process id and secret
  * @param {AbortSignal} [signal] gives up
- * @returns {Promise<void>} resolves when the server has closed the connection: it has passed the request on
- *   then. Whether anything was cancelled it does not say
+ * @returns {Promise<void>} resolves when the request is over. Whether anything was cancelled the server does not say
  * @throws {ConnectionError} when it could not be sent, or after connect_timeout, 10 s unless that is set
  */
 async function sendCancel(config, target, encrypted, backendKey, signal) {
@@ -32,25 +40,22 @@ async function sendCancel(config, target, encrypted, backendKey, signal) {
     }
     await dial(config, target, attempt, encrypted ? 'must' : 'no');
     attempt.doing = 'waiting for the server to take it';
-    const { transport } = attempt;
-    const message = Buffer.alloc(8 + backendKey.length);
-    message.writeUInt32BE(message.length, 0);
-    message.writeUInt32BE(CANCEL_REQUEST, 4);
-    backendKey.copy(message, 8);
     await attempt.wait(resolve => {
-      // A server may close without reading TLS's last words, which is a reset for us.
-      transport.onclose = error => {
-        if (!error || error.code === 'ECONNRESET' || error.code === 'EPIPE') resolve();
-        else attempt.fail(error);
-      };
-      transport.onchunk = () => {};
-      transport.write(message);
+      attempt.socket.handOver({
+        chunk() {},
+        closed(error) {
+          if (!error) resolve();
+          else if (error.code === 'ECONNRESET' || error.code === 'EPIPE') setTimeout(resolve, ON_ITS_WAY);
+          else attempt.fail(error);
+        }
+      });
+      attempt.socket.write(frame(null, CANCEL_REQUEST, backendKey));
     });
   } catch (error) {
     throw attempt.fail(error);
   } finally {
     attempt.release();
-    attempt.transport?.destroy();
+    attempt.socket?.destroy();
   }
 }
 

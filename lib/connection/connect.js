@@ -1,28 +1,18 @@
 'use strict';
 
 const { Buffer } = require('#platform');
-const { Attempt, CONNECTING, HANDSHAKE } = require('./attempt');
+const { Attempt, STEP } = require('./attempt');
 const { Authenticator } = require('./auth');
-const { sendCancel } = require('./cancel');
-const { dial } = require('./dial');
-const { ConnectionError, PostgresError } = require('../protocol/errors');
-const { lookup } = require('../config/passfile');
-const { FrameReader } = require('../protocol/reader');
+const { kindOf, lookupPassword } = require('../config');
+const { dial, thrown } = require('./dial');
+const { ConnectionError, FrameReader, PostgresError } = require('../protocol');
 const { Startup } = require('./startup');
 const { inOrder, nameOf, targets } = require('./targets');
-const { endPoint } = require('./tls');
 
 const VERSION_3_0 = 0x30000;
 
-/** What each sslmode tries, in this order; `try` takes no for an answer. */
-const ENCRYPT = { disable: ['no'], allow: ['no', 'must'], prefer: ['try', 'no'] };
-
-/*
- * What was found out about a server that is less than usual, so that the next connection need not find it out
- * again: an old pooler does not negotiate the protocol version, another has no channel binding.
- */
-const MAX_LESSONS = 1000;
-const lessons = new Map();
+/** What each sslmode tries first; `try` takes no for an answer. */
+const ENCRYPT = { disable: 'no', allow: 'no', prefer: 'try' };
 
 /** SQLSTATEs by which a server says that it does not know the protocol version. */
 const NO_SUCH_PROTOCOL = ['08P01', '0A000'];
@@ -33,39 +23,47 @@ const HUNG_UP = ['08006', 'ECONNRESET', 'EPIPE'];
 /**
  * Connects to the first of the configured hosts that gives the session that is wanted.
  *
- * @param {object} config as `resolve()` of config.js gives it
+ * @param {object} config as `resolve()` of lib/config gives it
  * @param {object} hooks
- * @param {function(): (Buffer|null)} hooks.flight the requests that wait in the client, encoded; called at
- *   most once, when they can ride with the last message of authentication
+ * @param {function(): (Buffer|null)} hooks.earlyRequests the requests that wait in the client, encoded; called at
+ *   most once, when they can go with the last message of authentication
  * @param {function(object): void} hooks.ready called in the handling of the first ReadyForQuery, with the
- *   session `{ transport, reader, parameters, where, host, port, backendKey, processId, protocolVersion, transactionStatus,
- *   encrypted, cancel }`; frames after it go to whatever is `reader.handler` then
- * @param {function(object): void} hooks.notice fields of a NoticeResponse
+ *   session `{ socket, reader, parameters, where, host, port, backendKey, processId, protocolVersion,
+ *   transactionStatus, encrypted, cancel }`. The callee sets `reader.handler` for the messages that follow, and
+ *   calls `socket.handOver`
+ * @param {function(object, Buffer, number, number): void} [hooks.notice] fields of a NoticeResponse, and where it is
  * @param {AbortSignal} [signal] ends connecting
  * @returns {Promise<void>} resolves after `ready`
  * @throws {PostgresError|ConnectionError|AggregateError} an AggregateError when there was more
  *   than one place to try and none would do
  */
 async function connect(config, hooks, signal) {
-  let flight;
-  const once = { ...hooks, flight: () => flight ??= Buffer.from(hooks.flight?.() ?? '') };
+  let requests;
+  const once = {
+    earlyRequests: () => requests ??= Buffer.from(hooks.earlyRequests() ?? ''),
+    ready: session => hooks.ready(session),
+    notice: (...notice) => hooks.notice?.(...notice)
+  };
   const { target_session_attrs: attrs } = config;
-  const wishes = attrs === 'prefer-standby' ? ['standby', 'any'] : [attrs];
   let failures;
-  for (const wanted of wishes) {
+  for (const wanted of attrs === 'prefer-standby' ? ['standby', 'any'] : [attrs]) {
     failures = [];
     for (const entry of inOrder(config, config.hosts)) {
-      const password = lazyPassword(config, entry);
+      const password = passwordOf(config, entry);
       for (const target of await places(config, entry, signal, failures)) {
-        const { error, final } = await connectTo(config, { target, wanted, password }, once, signal);
-        if (error === undefined) return;
-        if (final) throw error;
+        const error = await connectTo(config, { target, wanted, password }, once, signal);
+        if (error === null) return;
         failures.push({ where: target.where, error });
       }
     }
   }
   if (failures.length === 1) throw failures[0].error;
-  throw together(failures);
+  const list = failures.map(({ where, error }) =>
+    error.message.startsWith(where) ? error.message : `${where}: ${error.message}`);
+  const errors = failures.map(({ error }) => error);
+  const all = new AggregateError(errors, `no connection could be made: ${list.join('; ')}`);
+  all.code = errors.at(-1).code;
+  throw all;
 }
 
 /**
@@ -86,146 +84,108 @@ async function places(config, entry, signal, failures) {
   }
 }
 
-/** @returns {AggregateError} all that went wrong; its code is the last one's */
-function together(failures) {
-  const list = failures.map(({ where, error }) => {
-    return error.message.startsWith(where) ? error.message : `${where}: ${error.message}`;
-  });
-  const errors = failures.map(({ error }) => error);
-  const all = new AggregateError(errors, `no connection could be made: ${list.join('; ')}`);
-  all.code = errors[errors.length - 1].code;
-  return all;
-}
-
-/**
- * Makes a function that gets the password for a host, once.
- * @returns {function(): Promise<string|undefined>}
- */
-function lazyPassword(config, { host, hostaddr, port }) {
-  const { user, database, password, passfile, require_auth: { allowed } } = config;
+/** @returns {function(): Promise<string|undefined>} gets the password for a host, once */
+function passwordOf(config, { host, hostaddr, port }) {
+  const { user, database, password, passfile, require_auth: { single } } = config;
   const whom = { host: host ?? hostaddr, port, user, database };
   const get = async () => {
-    if (allowed.size === 1 && allowed.has('none')) return undefined;
-    if (typeof password !== 'function') return password ?? lookup(passfile, whom);
-    let given;
-    try {
-      given = await password(whom);
-    } catch (cause) {
-      const why = cause?.message ?? cause;
-      throw new ConnectionError(`the password function failed: ${why}`, { code: '28000', cause });
-    }
+    if (single === 'none') return undefined;
+    if (typeof password !== 'function') return password ?? lookupPassword(passfile, whom);
+    const given = await Promise.resolve(whom).then(password).catch(error => {
+      const cause = thrown('password', error);
+      throw new ConnectionError(`the password function failed: ${cause.message}`, { code: '28000', cause });
+    });
     if (given === undefined || given === null) return undefined;
     if (typeof given === 'string' && !given.includes('\0')) return given;
-    throw new ConnectionError('the password function gave no string', { code: '28000' });
+    const what = typeof given === 'string' ? 'one with a NUL character' : kindOf(given);
+    throw new ConnectionError(`the password function gave no string, but ${what}`, { code: '28000' });
   };
   let promise;
   return () => promise ??= get();
 }
 
 /**
- * Connects to one target, in as many ways as the configuration allows and its answers suggest.
- * @returns {Promise<{error: Error|undefined, final: boolean}>} final: no other place is to be tried
+ * Connects to one target, in as many ways as the configuration allows and its answers suggest. Nothing that was
+ * found out about a server is remembered: what one connection needs two attempts for, the next one does, too.
+ * @returns {Promise<Error|null>} null when it is connected, the error when another place may do better
+ * @throws {Error} when none may
  */
 async function connectTo(config, { target, wanted, password }, hooks, signal) {
-  const ways = ENCRYPT[target.sslmode] ?? ['must'];
-  let way = 0;
-  // Where a socket of the caller's leads is his to know.
-  const known = config.socket ? undefined : lessons.get(target.where);
-  let { version, early } = known ?? { version: config.max_protocol_version, early: true };
-  version = Math.max(Math.min(version, config.max_protocol_version), config.min_protocol_version);
   const begun = performance.now();
-  const learn = () => {
-    if (config.socket) return;
-    if (lessons.size >= MAX_LESSONS) lessons.clear();
-    lessons.set(target.where, { version, early });
-  };
+  let plan = { wanted, encrypt: ENCRYPT[target.sslmode] ?? 'must', version: config.max_protocol_version, early: true };
   for (;;) {
     const attempt = new Attempt(target.where, { seconds: config.connect_timeout, begun, signal });
-    // What became of the attempt, for choosing the next one.
-    const state = { auth: null, startup: null };
     try {
-      const plan = { target, wanted, password, encrypt: ways[way], version, early };
-      await open(config, plan, attempt, state, hooks);
-      return {};
+      await open(config, target, password, plan, attempt, hooks);
+      return null;
     } catch (failure) {
       const error = attempt.fail(failure);
-      const { auth, startup } = state;
-      if (signal?.aborted || attempt.expired) return { error, final: signal?.aborted || startup?.flown };
       // Requests that may have been carried out are not sent again.
-      const mayRepeat = !startup?.flown || (error instanceof PostgresError && !auth.done);
-      if (mayRepeat && auth?.unbound && early) {
-        early = false;
-        learn();
-      } else if (mayRepeat && refusedVersion(error, startup) && config.min_protocol_version === VERSION_3_0) {
-        version = VERSION_3_0;
-        learn();
-      } else if (mayRepeat && ways.length > way + 1 && otherWay(ways[way], error, attempt, state)) {
-        way++;
-      } else {
-        return { error, final: !mayRepeat || startup?.flown || !mayMoveOn(error, attempt) };
-      }
+      const mayRepeat = !attempt.requestsSent || (error instanceof PostgresError && !attempt.authenticated);
+      if (signal?.aborted || !mayRepeat) throw error;
+      const next = attempt.expired ? null : otherPlan(config, target, plan, attempt);
+      if (next === null && mayMoveOn(attempt)) return error;
+      if (next === null) throw error;
+      plan = next;
     }
   }
 }
 
-/** Whether a server that was asked for protocol 3.2 does not know that there are minor versions. */
-function refusedVersion(error, startup) {
-  if (!startup || startup.requested === VERSION_3_0) return false;
-  if (error instanceof PostgresError) return startup.first && NO_SUCH_PROTOCOL.includes(error.code);
-  return !startup.answered && HUNG_UP.includes(error.code);
-}
-
-/** Whether to try once more with TLS (sslmode allow) or without (prefer). */
-function otherWay(way, error, attempt, { auth }) {
-  if (way === 'no') return error.code === '28000';
-  if (auth === null) return attempt.doing === HANDSHAKE;
+/** @returns {object|null} how to try the same server again, after what has become of an attempt */
+function otherPlan(config, { sslmode }, plan, { auth, doing, error, tls }) {
+  if (auth?.unbound) return { ...plan, early: false };
+  const old = error instanceof PostgresError ? NO_SUCH_PROTOCOL.includes(error.code) : HUNG_UP.includes(error.code);
+  if (doing === STEP.START && old && plan.version > VERSION_3_0 && config.min_protocol_version === VERSION_3_0) {
+    return { ...plan, version: VERSION_3_0 };
+  }
+  if (sslmode === 'allow' && plan.encrypt === 'no' && error.code === '28000') return { ...plan, encrypt: 'must' };
+  if (sslmode !== 'prefer' || plan.encrypt === 'no') return null;
   // A password that was given away under TLS does not go again without.
-  return auth.encrypted && !auth.answered && error instanceof PostgresError && error.code === '28000';
+  const refused = tls !== null && doing === STEP.START && error.code === '28000' &&
+    config.require_auth.single !== 'password';
+  return refused || doing === STEP.TLS ? { ...plan, encrypt: 'no' } : null;
 }
 
 /** Whether another place may do better: libpq's rules, and servers that close the connection or time out. */
-function mayMoveOn(error, attempt) {
+function mayMoveOn({ doing, error }) {
   if (error instanceof PostgresError) return error.code === '57P03';
-  return error.code === '08001' || HUNG_UP.includes(error.code) || attempt.doing === CONNECTING;
+  return error.code === '08001' || HUNG_UP.includes(error.code) || doing === STEP.CONNECT;
 }
 
 /** Makes one connection. */
-async function open(config, plan, attempt, state, hooks) {
-  const { target, wanted, password, encrypt, version, early } = plan;
-  // It may take a while, and the other steps need not wait for it.
+async function open(config, target, password, plan, attempt, hooks) {
+  // The password may take a while, and the other steps need not wait for it.
   const secret = password();
   secret.catch(error => attempt.fail(error));
-  const socket = await dial(config, target, attempt, encrypt);
+  await dial(config, target, attempt, plan.encrypt);
   const given = await attempt.wait(resolve => secret.then(resolve, () => {}));
-  const over = attempt.stream;
-  const auth = state.auth = new Authenticator(config, {
+  const { socket, stream, tls } = attempt;
+  const auth = attempt.auth = new Authenticator(config, {
     password: given,
-    encrypted: socket !== null || over?.encrypted === true,
-    local: target.local || over?.local === true,
-    binding: socket === null || config.channel_binding === 'disable' ? null : endPoint(socket)
+    // What the caller's own stream says of itself counts, too.
+    encrypted: tls !== null || stream.encrypted === true,
+    local: target.local || stream.local === true,
+    binding: tls === null || config.channel_binding === 'disable' ? null : require('./tls').endPoint(tls)
   });
-  const startup = state.startup = new Startup({
-    config, wanted, attempt, auth, early, version,
-    flight: hooks.flight,
-    notice: fields => hooks.notice?.(fields)
-  });
+  const startup = new Startup(config, plan, attempt, auth, hooks);
   const reader = new FrameReader(startup);
   await startup.run(reader, () => {
     attempt.release();
     const { backendKey } = startup;
+    const path = target.address?.path;
     hooks.ready({
-      transport: attempt.transport,
+      socket,
       reader,
       parameters: startup.parameters,
       where: target.where,
-      host: target.address?.path ?? target.host ?? target.hostaddr,
-      port: target.address?.path === undefined ? target.port : undefined,
+      host: path ?? target.host ?? target.hostaddr,
+      port: path === undefined ? target.port : undefined,
       backendKey,
       processId: backendKey?.readInt32BE(0),
       protocolVersion: startup.version,
       transactionStatus: 'I',
-      encrypted: socket !== null,
-      cancel: signal => sendCancel(config, target, socket !== null, backendKey, signal)
+      encrypted: tls !== null,
+      cancel: cancelSignal => require('./cancel').sendCancel(config, target, tls !== null, backendKey, cancelSignal)
     });
   });
 }

@@ -1,113 +1,143 @@
 'use strict';
 
-const { Buffer, setImmediate } = require('#platform');
-const { isWorkerd } = require('#platform');
+const { Buffer, process, setImmediate, isWorkerd } = require('#platform');
 
 const CHUNK = 65536;
+
 /** Most chunks that are given back and wait to be used again. */
 const SPARE = 8;
 
 /**
- * One byte stream to the server, whatever carries it: TCP, a Unix socket, TLS or a Duplex of the caller's.
- * A socket made with `onread: transport.onread` reads into memory of the transport that is used again and
- * again, so that a read costs no allocation; any other Duplex delivers through its 'data' events.
+ * @typedef {object} SocketListener
+ * @property {function(Buffer, number): void} chunk bytes have arrived in buffer[0 … length), which are overwritten
+ *   by the next ones; see `keep`
+ * @property {function(Error|undefined): void} closed the connection is over; called exactly once
+ * @property {function(): void} [drained] after `needsDrain`: everything written has been taken
  */
-class Transport {
-  constructor() {
-    /** `(chunk, length)`: bytes have arrived in chunk[0 … length); lent for the call, see `keep`. */
-    this.onchunk = () => {};
-    /** `(error | undefined)`: the stream is over; called exactly once. */
-    this.onclose = () => {};
-    /** `()`: after `write` returned false, what was written has been taken. */
-    this.ondrain = () => {};
-    this.socket = null;
-    this._memory = Buffer.allocUnsafeSlow(CHUNK);
-    this._kept = false;
-    this._lent = null; // the transport's memory that holds the chunk
-    this._hold = null; // the chunk being read, if it was kept
-    this._spare = [];
-    this._reading = false;
-    this._error = undefined;
-    this._closed = false;
-    /** The `onread` option for net.connect and tls.connect; undefined where there is none that works. */
+
+/**
+ * The byte stream to a server, whatever carries it: TCP, a Unix socket, TLS or a Duplex of the caller's.
+ *
+ * A stream made with the option `onread: socket.onread` reads into memory of the Socket that is used again and
+ * again, so that a read costs no allocation; any other Duplex delivers by its 'data' events.
+ */
+class Socket {
+  #listener;
+  #memory = null; // that the stream reads into
+  #received = null; // the memory that holds the chunk being read
+  #hold = null; // what `keep` gave for the chunk being read
+  #reading = false;
+  #spare = [];
+  #pausing = new Set();
+  #error;
+  #closed = false;
+  #reusable = false;
+  #draining = [];
+  #unsent = null; // the writer whose messages leave at the end of the tick
+  #flush = () => { if (this.#unsent !== null) this.flush(this.#unsent); };
+  #events = {
+    data: chunk => this.#listener.chunk(chunk, chunk.length),
+    drain: () => this.#drained(),
+    error: error => { this.#error ??= error; },
+    end: () => this.destroy(),
+    close: () => this.#close()
+  };
+
+  /** @param {SocketListener} listener */
+  constructor(listener) {
+    this.#listener = listener;
+    /** @type {import('stream').Duplex|null} what carries the bytes */
+    this.stream = null;
+    /** The option `onread` of net.connect and tls.connect; undefined where there is none that works. */
     this.onread = isWorkerd ? undefined : {
-      buffer: () => {
-        // Asked after each read, and once for each handle that net.connect tries.
-        if (this._reading && !this._kept) return undefined; // go on with the same memory
-        if (this._kept) this._memory = this._spare.pop() || Buffer.allocUnsafeSlow(CHUNK);
-        this._kept = this._reading = false;
-        return this._memory;
-      },
+      buffer: () => this.#nextMemory(),
       callback: (length, memory) => {
-        this._kept = false;
-        this._lent = memory;
-        this.onchunk(memory, length);
-        this._reading = true;
+        this.#hold = null;
+        this.#received = memory;
+        this.#listener.chunk(memory, length);
+        this.#reading = true;
         return true;
       }
     };
-    this._listeners = {
-      data: chunk => this.onchunk(chunk, chunk.length),
-      drain: () => this.ondrain(),
-      error: error => { this._error = this._error || error; },
-      end: () => this.destroy(),
-      close: () => this._close()
-    };
   }
 
-  /**
-   * Takes over a connected or connecting stream.
-   * @param {import('stream').Duplex} socket
-   */
-  attach(socket) {
-    this.socket = socket;
+  /** Node asks for memory after each read, and once for each address that net.connect tries. */
+  #nextMemory() {
+    const kept = this.#hold !== null;
+    if (this.#reading && !kept) return undefined; // go on with the same
+    if (kept || this.#memory === null) this.#memory = this.#spare.pop() ?? Buffer.allocUnsafeSlow(CHUNK);
+    this.#hold = null;
+    this.#reading = false;
+    return this.#memory;
+  }
+
+  /** @param {SocketListener} listener who is told from now on */
+  handOver(listener) {
+    this.#listener = listener;
+  }
+
+  /** @param {import('stream').Duplex} stream connected or connecting */
+  attach(stream) {
+    this.stream = stream;
     // Whether a flushed write means that nobody reads the memory any more; only Node's own sockets promise it.
-    this._reusable = typeof socket._handle === 'object' && typeof socket.encrypted === 'undefined';
-    for (const event in this._listeners) socket.on(event, this._listeners[event]);
-    if (typeof socket.setNoDelay === 'function') socket.setNoDelay(true);
+    this.#reusable = typeof stream._handle === 'object' && typeof stream.encrypted === 'undefined';
+    for (const event in this.#events) stream.on(event, this.#events[event]);
+    stream.setNoDelay?.(true);
   }
 
-  /** Stops listening and gives the stream back, for wrapping it in TLS. */
+  /** @returns {import('stream').Duplex} the stream, which is not listened to any more, for TLS on top of it */
   detach() {
-    const socket = this.socket;
-    for (const event in this._listeners) socket.removeListener(event, this._listeners[event]);
-    this.socket = null;
-    return socket;
+    const { stream } = this;
+    for (const event in this.#events) stream.removeListener(event, this.#events[event]);
+    this.stream = null;
+    return stream;
   }
 
   /**
-   * Inside `onchunk`: the chunk is the caller's from now on, the transport takes other memory.
-   * @returns {object} to be given to `release`, if it is known when nobody reads the chunk any more
+   * Inside `chunk`: its memory is not overwritten until everyone who kept it has released it.
+   * @returns {object} to be given to `release`; without that, the memory is left to the garbage collector
    */
   keep() {
-    if (!this._kept) this._hold = { memory: this._lent, uses: 0 };
-    this._kept = true;
-    this._hold.uses++;
-    return this._hold;
+    this.#hold ??= { memory: this.#received, uses: 0 };
+    this.#hold.uses++;
+    return this.#hold;
   }
 
-  /** Inside `onchunk`: whether a chunk is the transport's own memory, which may be written to. */
-  lends(chunk) { return chunk === this._lent; }
-
-  /** The chunk is not read any more by one of those who kept it: without it, its memory is left to the collector. */
+  /** @param {object} hold what `keep` gave: who called that does not read the memory any more */
   release(hold) {
-    if (--hold.uses === 0 && hold.memory !== null && this._spare.length < SPARE) this._spare.push(hold.memory);
+    if (--hold.uses === 0 && hold.memory !== null && this.#spare.length < SPARE) this.#spare.push(hold.memory);
   }
 
-  /** Whether the chunk being read was kept. */
-  get kept() { return this._kept; }
+  /** @returns {boolean} inside `chunk`: whether this is memory of the Socket's own, which may be written to */
+  owns(memory) { return memory === this.#received; }
 
   /**
    * @param {Buffer} buffer
-   * @returns {boolean} true when the system has taken all bytes and the memory may be used again
+   * @returns {boolean} whether the system has taken all bytes, so that the memory may be used again at once
    */
   write(buffer) {
-    this.socket.write(buffer);
-    return this._reusable && this.socket.writableLength === 0;
+    this.stream.write(buffer);
+    return this.#reusable && this.stream.writableLength === 0;
+  }
+
+  /**
+   * Everything written in this tick leaves in one write at its end.
+   * @param {MessageWriter} writer
+   */
+  flushSoon(writer) {
+    if (this.#unsent !== null) return;
+    this.#unsent = writer;
+    process.nextTick(this.#flush);
+  }
+
+  /** Writes out what a writer holds. */
+  flush(writer) {
+    this.#unsent = null;
+    if (writer.length > 0 && !this.#closed && this.write(writer.take())) writer.reuse();
   }
 
   /** Whether `writeAll` is possible: what stands for a socket over a WebSocket does not tell when bytes are taken. */
-  get tellsTaken() { return this.socket !== null && typeof this.socket.cork === 'function'; }
+  get canWriteInPlace() { return typeof this.stream?.cork === 'function'; }
 
   /**
    * Writes several pieces as one, without a copy.
@@ -115,47 +145,73 @@ class Transport {
    * @param {function} callback called when the system has taken all; not at all if the connection is lost before
    */
   writeAll(pieces, callback) {
-    const { socket } = this;
+    const { stream } = this;
     const last = pieces.length - 1;
-    socket.cork();
-    for (let i = 0; i < last; i++) socket.write(pieces[i]);
+    stream.cork();
+    for (let i = 0; i < last; i++) stream.write(pieces[i]);
     // Also a socket that is destroyed calls back, and without an error.
-    socket.write(pieces[last], error => { if (!error && !socket.destroyed) callback(); });
-    socket.uncork();
+    stream.write(pieces[last], error => { if (!error && !stream.destroyed) callback(); });
+    stream.uncork();
   }
 
   /** Bytes written that the system has not taken yet. */
-  get bufferedBytes() { return this.socket === null ? 0 : this.socket.writableLength; }
+  get bufferedBytes() { return this.stream?.writableLength ?? 0; }
 
-  /** Whether `ondrain` will be called. */
-  get needsDrain() { return this.socket !== null && this.socket.writableNeedDrain === true; }
+  /** Whether `drained` will be called. */
+  get needsDrain() { return this.stream?.writableNeedDrain === true; }
 
-  pause() { this.socket.pause(); }
-  resume() { this.socket.resume(); }
-  ref() { if (this.socket !== null && this.socket.ref) this.socket.ref(); }
-  unref() { if (this.socket !== null && this.socket.unref) this.socket.unref(); }
+  /** Calls back when everything written has been taken; not at all if the connection is lost before. */
+  whenDrained(callback) { this.#draining.push(callback); }
 
-  /** Sends what was written, then closes. */
-  end() { this.socket.end(); }
+  #drained() {
+    for (const callback of this.#draining.splice(0)) callback();
+    this.#listener.drained?.();
+  }
 
   /**
-   * Closes at once; `onclose` follows with this error.
+   * Nothing is read until everybody who has paused has resumed.
+   * @param {*} who cannot take more
+   */
+  pause(who) {
+    if (this.#closed) return;
+    if (this.#pausing.size === 0) this.stream.pause();
+    this.#pausing.add(who);
+  }
+
+  /** @param {*} who can go on; nothing happens where it had not paused */
+  resume(who) {
+    if (this.#pausing.delete(who) && this.#pausing.size === 0) this.stream.resume();
+  }
+
+  ref() { this.stream?.ref?.(); }
+  unref() { this.stream?.unref?.(); }
+
+  /** Sends what was written, then closes; whoever has paused is not waited for any more. */
+  end() {
+    if (this.#pausing.size > 0) this.stream.resume();
+    this.#pausing.clear();
+    this.stream.end();
+  }
+
+  /**
+   * Closes at once; `closed` follows, with this error.
    * @param {Error} [error]
    */
   destroy(error) {
-    if (this._closed) return;
-    this._error = this._error || error;
-    if (this.socket === null) return void this._close();
-    this.socket.destroy();
+    if (this.#closed) return;
+    this.#error ??= error;
+    if (this.stream === null) return void this.#close();
+    this.stream.destroy();
     // A Duplex that does not emit 'close' must not keep a promise waiting.
-    setImmediate(() => this._close());
+    setImmediate(() => this.#close());
   }
 
-  _close() {
-    if (this._closed) return;
-    this._closed = true;
-    this.onclose(this._error);
+  #close() {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#pausing.clear();
+    this.#listener.closed(this.#error);
   }
 }
 
-module.exports = { Transport };
+module.exports = { Socket };

@@ -1,10 +1,12 @@
 'use strict';
 
 const { Buffer } = require('#platform');
-const { failed } = require('./attempt');
-const { PostgresError, protocolError } = require('../protocol/errors');
-const { decodeFields, decodeParameterStatus, stringEnd } = require('../protocol/messages');
-const { fits, unfit, Question } = require('./session-attrs');
+const { failed, STEP } = require('./attempt');
+const { frame } = require('./frame');
+const {
+  backend, frontend, decodeAuthentication, decodeBackendKeyData, decodeFields, decodeNegotiateProtocolVersion,
+  decodeParameterStatus, decodeReadyForQuery, PostgresError, protocolError
+} = require('../protocol');
 
 const VERSION_3_0 = 0x30000;
 const VERSION_3_1 = 0x30001;
@@ -12,203 +14,209 @@ const VERSION_3_1 = 0x30001;
 /** Longest message accepted before the session is ready. Nothing of honest origin comes near. */
 const MAX_LENGTH = 65536;
 
+/** Most parameters that a server may report; PostgreSQL has some 400 in all. */
+const MAX_PARAMETERS = 1000;
+
+/** What may come at which step of the attempt, and is done about it. An ErrorResponse may come at any. */
+const HANDLERS = {
+  [STEP.START]: {
+    [backend.AuthenticationRequest]: 'authenticate',
+    [backend.NegotiateProtocolVersion]: 'negotiate' // PgBouncer 1.24 says it twice
+  },
+  [STEP.AUTHENTICATE]: { [backend.AuthenticationRequest]: 'authenticate' },
+  [STEP.PROVE]: {},
+  [STEP.WAIT]: {
+    [backend.ParameterStatus]: 'parameter',
+    [backend.BackendKeyData]: 'key',
+    [backend.NoticeResponse]: 'notice',
+    [backend.ReadyForQuery]: 'ready'
+  },
+  [STEP.ASK]: {
+    [backend.RowDescription]: 'ignore',
+    [backend.DataRow]: 'row',
+    [backend.CommandComplete]: 'ignore',
+    [backend.ParameterStatus]: 'parameter',
+    [backend.NoticeResponse]: 'notice',
+    [backend.ReadyForQuery]: 'answered'
+  }
+};
+
+/** Why nothing else may come. */
+const UNEXPECTED = {
+  [STEP.START]: 'before authentication is complete',
+  [STEP.AUTHENTICATE]: 'before authentication is complete',
+  [STEP.PROVE]: 'now: the server goes on before it has our answer',
+  [STEP.WAIT]: 'before ReadyForQuery',
+  [STEP.ASK]: 'in the answer to a query'
+};
+
 /**
- * From the StartupMessage to the first ReadyForQuery.
+ * From the StartupMessage to the first ReadyForQuery; the state is the step that the attempt is at.
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-START-UP
  */
 class Startup {
+  #config;
+  #plan;
   #attempt;
   #auth;
-  #flight;
-  #notice;
-  #resolve;
-  #asked = false;
-  #waiting = false;
+  #hooks;
+  #done;
+  #answer = null; // to what was asked about the kind of session
 
   /**
-   * @param {object} options
-   * @param {object} options.config resolved
-   * @param {string} options.wanted target_session_attrs
-   * @param {import('./attempt').Attempt} options.attempt with its transport open
-   * @param {import('./auth').Authenticator} options.auth
-   * @param {boolean} options.early whether what may go with the StartupMessage does
-   * @param {number} options.version of the protocol
-   * @param {function(): Buffer} options.flight bytes to go with the last answer
-   * @param {function(object): void} options.notice
+   * @param {object} config resolved
+   * @param {{wanted: string, version: number, early: boolean}} plan the session that is wanted, the version of the
+   *   protocol to ask for, and whether what may go with the StartupMessage does
+   * @param {import('./attempt').Attempt} attempt with its socket open
+   * @param {import('./auth').Authenticator} auth
+   * @param {{earlyRequests: function(): Buffer, notice: function(object, Buffer, number, number): void}} hooks
    */
-  constructor({ config, wanted, attempt, auth, early, version, flight, notice }) {
-    this.config = config;
-    this.wanted = wanted;
-    this.early = early;
-    this.version = version;
-    this.requested = version;
-    this.parameters = Object.create(null);
-    this.backendKey = null;
-    /** Whether the server has said anything, and whether that was only one message so far. */
-    this.answered = false;
-    this.first = false;
-    /** Whether bytes of the client's requests have been sent. */
-    this.flown = false;
+  constructor(config, plan, attempt, auth, hooks) {
+    this.#config = config;
+    this.#plan = plan;
     this.#attempt = attempt;
     this.#auth = auth;
-    this.#flight = flight;
-    this.#notice = notice;
+    this.#hooks = hooks;
+    this.version = plan.version;
+    this.parameters = Object.create(null);
+    /** @type {Buffer|null} process id and secret */
+    this.backendKey = null;
   }
 
   /**
    * Sends the StartupMessage and does what the server asks for.
-   * @param {import('../protocol/reader').FrameReader} reader
+   * @param {import('../protocol/reader').FrameReader} reader whose handler this is
    * @param {function(): void} ready called in the handling of the first ReadyForQuery
    * @returns {Promise<void>}
    */
   run(reader, ready) {
-    const { transport } = this.#attempt;
-    const maxLength = reader.maxLength;
+    const attempt = this.#attempt;
+    const { socket } = attempt;
+    const { maxLength } = reader;
     reader.maxLength = MAX_LENGTH;
-    reader.handler = this;
-    transport.onchunk = (chunk, length) => {
+    socket.handOver(attempt.listener((chunk, length) => {
       try {
         reader.push(chunk, length);
       } catch (error) {
         reader.stop();
-        transport.destroy(this.#attempt.fail(error));
+        socket.destroy(attempt.fail(error));
       }
-    };
-    return this.#attempt.wait(resolve => {
-      this.#resolve = () => {
+    }));
+    return attempt.wait(resolve => {
+      this.#done = () => {
         reader.maxLength = maxLength;
         resolve();
         ready();
       };
-      this.reader = reader;
-      this.#attempt.doing = 'starting the session';
-      const answer = this.early ? this.#auth.early() : null;
-      this.#send(answer, startupMessage(this.config, this.version));
+      attempt.doing = STEP.START;
+      const { user, database, parameters } = this.#config;
+      const pairs = Object.entries({ user, database, ...parameters });
+      const text = pairs.map(([name, value]) => `${name}\0${value}\0`).join('');
+      const answer = this.#plan.early ? this.#auth.early() : null;
+      this.#send(answer, frame(null, this.version, `${text}\0`));
     });
   }
 
   /**
    * Handles a message of the server.
-   * @param {number} type
-   * @param {Buffer} buf
-   * @param {number} start
-   * @param {number} end
    * @throws {PostgresError|ConnectionError}
    */
   message(type, buf, start, end) {
-    this.first = !this.answered;
-    this.answered = true;
-    if (type === 69) throw new PostgresError(decodeFields(buf, start, end));
-    if (!this.#auth.done) {
-      if (type === 82) return this.#authentication(buf, start, end);
-      // PgBouncer 1.24 says it twice.
-      if (type === 118 && !this.#asked) return this.#negotiate(buf, start, end);
-      throw protocolError(`message of type 0x${type.toString(16)} before authentication is complete`);
+    const { doing } = this.#attempt;
+    if (type === backend.ErrorResponse) throw new PostgresError(decodeFields(buf, start, end));
+    const handler = HANDLERS[doing][type];
+    if (handler === undefined) throw protocolError(`message of type 0x${type.toString(16)} ${UNEXPECTED[doing]}`);
+    this[handler](buf, start, end);
+  }
+
+  /** Passes a request for authentication on, and its answer back. */
+  authenticate(buf, start, end) {
+    const attempt = this.#attempt;
+    attempt.doing = STEP.AUTHENTICATE;
+    const { code, data } = decodeAuthentication(buf, start, end);
+    const answer = this.#auth.respond(code, data);
+    if (this.#auth.done) attempt.doing = STEP.WAIT;
+    if (!(answer instanceof Promise)) return this.#send(answer);
+    attempt.doing = STEP.PROVE;
+    answer.then(proof => {
+      if (attempt.error) return;
+      attempt.doing = STEP.AUTHENTICATE;
+      this.#send(proof);
+    }).catch(error => attempt.fail(error));
+  }
+
+  negotiate(buf, start, end) {
+    const { version, options } = decodeNegotiateProtocolVersion(buf, start, end);
+    if (!options.every(name => name.startsWith('_pq_.'))) {
+      throw protocolError('NegotiateProtocolVersion names an option that is none of the protocol');
     }
-    switch (type) {
-      case 83: { // ParameterStatus
-        const [name, value] = decodeParameterStatus(buf, start, end);
-        this.parameters[name] = value;
-        break;
-      }
-      case 75: // BackendKeyData: a process id and a secret of 4 to 256 bytes
-        if (end - start < 13 || end - start > 265) throw protocolError('BackendKeyData of a wrong length');
-        this.backendKey = Buffer.from(buf.subarray(start + 5, end));
-        break;
-      case 78: // NoticeResponse
-        this.#notice(decodeFields(buf, start, end));
-        break;
-      case 90: // ReadyForQuery
-        if (end - start !== 6 || buf[start + 5] !== 73) throw protocolError('ReadyForQuery of a wrong kind');
-        this.#check();
-        break;
-      default:
-        throw protocolError(`message of type 0x${type.toString(16)} before ReadyForQuery`);
+    if (version < VERSION_3_0 || version === VERSION_3_1 || version > this.version) {
+      throw protocolError(`NegotiateProtocolVersion names version 0x${version.toString(16)}`);
+    }
+    if (version < this.#config.min_protocol_version) throw failed('the server does not support min_protocol_version');
+    this.version = version;
+  }
+
+  parameter(buf, start, end) {
+    const [name, value] = decodeParameterStatus(buf, start, end);
+    this.parameters[name] = value;
+    if (Object.keys(this.parameters).length > MAX_PARAMETERS) {
+      throw protocolError(`more than ${MAX_PARAMETERS} parameters`);
     }
   }
 
-  /** Passes an Authentication message on, and its answer back. */
-  #authentication(buf, start, end) {
-    if (end - start < 9) throw protocolError('Authentication of a wrong length');
-    if (this.#waiting) throw protocolError('the server goes on before it has our answer');
-    this.#asked = true;
-    this.#attempt.doing = 'authenticating';
-    const answer = this.#auth.respond(buf.readUInt32BE(start + 5), buf.subarray(start + 9, end));
-    if (this.#auth.done) this.#attempt.doing = 'waiting for the session to be ready';
-    if (!(answer instanceof Promise)) return this.#send(answer);
-    this.#waiting = true;
-    answer.then(late => {
-      this.#waiting = false;
-      if (!this.#attempt.error) this.#send(late);
-    }).catch(error => this.#attempt.fail(error));
+  key(buf, start, end) {
+    this.backendKey = decodeBackendKeyData(buf, start, end);
+  }
+
+  notice(buf, start, end) {
+    this.#hooks.notice(decodeFields(buf, start, end), buf, start, end);
+  }
+
+  /** Makes sure that the session is what target_session_attrs wants. */
+  ready(buf, start, end) {
+    this.#checkIdle(buf, start, end);
+    const { wanted } = this.#plan;
+    if (wanted === 'any') return this.#done();
+    const { fits, question, unfit } = require('./session-attrs');
+    const verdict = fits(wanted, this.parameters);
+    if (verdict === true) return this.#done();
+    if (verdict === false) throw unfit(wanted);
+    this.#attempt.doing = STEP.ASK;
+    this.#attempt.socket.write(frame(frontend.Query, question(wanted), '\0'));
+  }
+
+  ignore() {}
+
+  row(buf, start, end) {
+    if (end - start < 11) throw protocolError('DataRow of a wrong length');
+    this.#answer = buf.toString('latin1', start + 11, end);
+  }
+
+  answered(buf, start, end) {
+    this.#checkIdle(buf, start, end);
+    if (this.#answer === null) throw protocolError('no answer to the question for the kind of session');
+    const { answerFits, unfit } = require('./session-attrs');
+    const { wanted } = this.#plan;
+    if (!answerFits(wanted, this.#answer)) throw unfit(wanted);
+    this.#done();
+  }
+
+  #checkIdle(buf, start, end) {
+    if (decodeReadyForQuery(buf, start, end) !== 'I') throw protocolError('ReadyForQuery of a wrong kind');
   }
 
   /** Writes an answer, the last one with the requests that wait for it, in one write. */
   #send(answer, before) {
     const parts = before ? [before] : [];
     if (answer) parts.push(answer.message);
-    if (answer?.last && this.#auth.single !== null && this.wanted === 'any') {
-      const flight = this.#flight();
-      if (flight.length > 0) {
-        this.flown = true;
-        parts.push(flight);
-      }
+    if (answer?.last && this.#config.require_auth.single !== null && this.#plan.wanted === 'any') {
+      const requests = this.#hooks.earlyRequests();
+      parts.push(requests);
+      if (requests.length > 0) this.#attempt.requestsSent = true;
     }
-    if (parts.length > 0) this.#attempt.transport.write(Buffer.concat(parts));
+    if (parts.length > 0) this.#attempt.socket.write(Buffer.concat(parts));
   }
-
-  /** NegotiateProtocolVersion: the newest version the server has, and the options it does not know. */
-  #negotiate(buf, start, end) {
-    if (end - start < 13) throw protocolError('NegotiateProtocolVersion of a wrong length');
-    const newest = buf.readUInt32BE(start + 5);
-    // The documentation says "minor version", PostgreSQL sends both numbers; take either.
-    const version = newest < 0x10000 ? VERSION_3_0 + newest : newest;
-    let off = start + 13;
-    for (let count = buf.readUInt32BE(start + 9); count > 0; count--) {
-      const stop = stringEnd(buf, off, end, 'NegotiateProtocolVersion');
-      if (!buf.toString('latin1', off, stop).startsWith('_pq_.')) {
-        throw protocolError('NegotiateProtocolVersion names an option that is none of the protocol');
-      }
-      off = stop + 1;
-    }
-    if (off !== end) throw protocolError('NegotiateProtocolVersion of a wrong length');
-    if (version < VERSION_3_0 || version === VERSION_3_1 || version > this.version) {
-      throw protocolError(`NegotiateProtocolVersion names version 0x${version.toString(16)}`);
-    }
-    if (version < this.config.min_protocol_version) {
-      throw failed('the server does not support min_protocol_version');
-    }
-    this.version = version;
-  }
-
-  /** Makes sure that the session is what target_session_attrs wants. */
-  #check() {
-    const verdict = fits(this.wanted, this.parameters);
-    if (verdict === true) return this.#resolve();
-    if (verdict === false) throw unfit(this.wanted);
-    this.#attempt.doing = 'asking what kind of session it is';
-    const question = new Question(this.wanted, this.parameters, fit => {
-      if (!fit) throw unfit(this.wanted);
-      this.#resolve();
-    });
-    this.reader.handler = question;
-    this.#attempt.transport.write(question.query());
-  }
-}
-
-/**
- * @param {{user: string, database: string, parameters: Object<string, string>}} config
- * @param {number} version
- * @returns {Buffer}
- */
-function startupMessage({ user, database, parameters }, version) {
-  const pairs = Object.entries({ user, database, ...parameters });
-  const text = pairs.map(([name, value]) => `${name}\0${value}\0`).join('');
-  const message = Buffer.alloc(9 + Buffer.byteLength(text));
-  message.writeUInt32BE(message.length, 0);
-  message.writeUInt32BE(version, 4);
-  message.write(text, 8);
-  return message;
 }
 
 module.exports = { Startup };

@@ -1,8 +1,8 @@
 'use strict';
 
-const { crypto, dns, net } = require('#platform');
-const { isLoopback, socketPath } = require('../config/config');
-const { isWorkerd } = require('#platform');
+const { crypto, dns, net, isWorkerd } = require('#platform');
+const { STEP } = require('./attempt');
+const { isLoopback, socketPath } = require('../config');
 
 /**
  * Puts things into the order they are to be tried in: as listed, or with load_balance_hosts=random any.
@@ -26,28 +26,26 @@ function inOrder({ load_balance_hosts: balance }, list) {
  * @param {object} config resolved
  * @param {object} entry one of its hosts: `{ host, hostaddr, port, sslmode }`
  * @param {import('./attempt').Attempt} attempt
- * @returns {Promise<object[]>} targets `{ host, port, sslmode, address, where, local }`: `address` for
+ * @returns {Promise<object[]>} targets `{ host, hostaddr, port, sslmode, address, where, local }`: `address` for
  *   net.connect, null for the caller's own socket; `where` for messages; `local` when nobody can listen
  *   between here and there
  * @throws {Error} why the name has none
  */
 async function targets(config, entry, attempt) {
-  const { host, hostaddr, port, sslmode } = entry;
+  const { host, hostaddr, port } = entry;
   const name = host ?? hostaddr;
-  const target = { host, hostaddr, port, sslmode, address: null, where: nameOf(entry), local: false };
-  if (config.socket) return [target];
+  const where = nameOf(entry);
+  if (config.socket) return [{ ...entry, address: null, where, local: false }];
   const path = hostaddr === undefined ? socketPath(name, port) : undefined;
-  if (path !== undefined) {
-    return [{ ...target, address: { path }, where: path.replace('\0', '@'), local: true }];
-  }
-  attempt.doing = 'looking up the address';
+  if (path !== undefined) return [{ ...entry, address: { path }, where: path.replace('\0', '@'), local: true }];
+  attempt.doing = STEP.LOOKUP;
   const addresses = hostaddr !== undefined || isWorkerd || net.isIP(name)
     ? [hostaddr ?? name]
     : inOrder(config, await attempt.wait(resolve => lookup(name, attempt, resolve)));
   return addresses.map(address => ({
-    ...target,
+    ...entry,
     address: { host: address, port },
-    where: address === name ? target.where : `${target.where} (${address})`,
+    where: address === name ? where : `${where} (${address})`,
     local: isLoopback(address)
   }));
 }

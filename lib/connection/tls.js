@@ -1,8 +1,9 @@
 'use strict';
 
-const { Buffer, process, crypto, fs, net, os, path, tls } = require('#platform');
+const { Buffer, process, crypto, fs, net, tls } = require('#platform');
 const { failed } = require('./attempt');
-const { ConnectionError } = require('../protocol/errors');
+const { homeFile } = require('../config');
+const { ConnectionError } = require('../protocol');
 
 /*
  * What libpq's options mean for Node's TLS, and what a certificate gives for channel binding.
@@ -16,9 +17,11 @@ const CONTEXT = ['ca', 'cert', 'key', 'passphrase', 'pfx', 'crl', 'dhparam', 'ti
 /**
  * Makes the options for tls.connect, apart from where to.
  *
- * The server's certificate is verified when sslmode is verify-ca or verify-full, and, as libpq does it, also
- * under the weaker modes when there is a root certificate to verify it with. Its names count under
- * verify-full only. With the `ssl` object, `ca` or `rejectUnauthorized: true` in it mean both, as in Node.
+ * With the option `ssl`, the server's certificate is verified as tls.connect does it, against Node's own or the
+ * given authorities and with its names, unless `rejectUnauthorized` is false. Without `ssl`, it is verified as
+ * libpq does it: when sslmode is verify-ca or verify-full, and also under the weaker modes when there is a root
+ * certificate to verify it with; its names count under verify-full only. In either case verify-ca and verify-full
+ * mean what they mean in libpq.
  *
  * @param {object} config resolved
  * @param {{host: string|undefined, sslmode: string}} target
@@ -28,17 +31,15 @@ const CONTEXT = ['ca', 'cert', 'key', 'passphrase', 'pfx', 'crl', 'dhparam', 'ti
 function tlsOptions(config, target) {
   const own = config.ssl ?? {};
   const { host, sslmode } = target;
-  const defaults = Object.keys(own).length === 0;
-  const ca = rootCertificates(config, target, defaults);
+  const asNode = config.ssl !== undefined && own.rejectUnauthorized !== false;
+  const ca = rootCertificates(config, sslmode);
   const full = sslmode === 'verify-full';
   if (full && !host) throw failed('sslmode verify-full needs a host name, not only an address');
   const options = { ...own };
   for (const name of [...OURS, ...CONTEXT]) delete options[name];
 
-  options.rejectUnauthorized = full || sslmode === 'verify-ca' ||
-    (own.rejectUnauthorized ?? (ca !== undefined || own.ca !== undefined));
-  const byNode = own.ca !== undefined || own.rejectUnauthorized === true;
-  const byNames = full || (byNode && sslmode !== 'verify-ca');
+  options.rejectUnauthorized = full || sslmode === 'verify-ca' || asNode || (!config.ssl && ca !== undefined);
+  const byNames = full || (asNode && sslmode !== 'verify-ca');
   const check = own.checkServerIdentity ?? (byNames ? tls.checkServerIdentity : () => undefined);
   options.checkServerIdentity = (_, certificate) => check(own.servername ?? host, certificate);
   // An address is no name to be indicated (RFC 6066).
@@ -52,7 +53,7 @@ function tlsOptions(config, target) {
       maxVersion: config.ssl_max_protocol_version,
       ...own,
       ...ca === undefined ? {} : { ca },
-      ...clientCertificate(config, defaults)
+      ...clientCertificate(config)
     });
   } catch (cause) {
     if (cause instanceof ConnectionError) throw cause;
@@ -63,37 +64,32 @@ function tlsOptions(config, target) {
 }
 
 /**
- * The certificates that the server's may be signed with.
- * @param {object} config
- * @param {{sslmode: string}} target
- * @param {boolean} defaults whether libpq's default files count
- * @returns {string|Buffer|undefined} undefined for none, or, where verification is asked for, Node's own
+ * @returns {string|Buffer|undefined} the certificates that the server's may be signed with; undefined for none, or,
+ *   where verification is asked for, Node's own. libpq's default file counts where `ssl` is not given
  */
-function rootCertificates({ sslrootcert, ssl }, { sslmode }, defaults) {
+function rootCertificates({ sslrootcert, ssl }, sslmode) {
   if (sslrootcert === 'system') {
     if (process.env.SSL_CERT_FILE) return read(process.env.SSL_CERT_FILE, 'root certificate file');
     const system = tls.getCACertificates?.('system');
     return system?.length ? system : undefined;
   }
   if (sslrootcert !== undefined) return read(sslrootcert, 'root certificate file');
-  if (!defaults) return undefined;
+  if (ssl !== undefined) return undefined;
   const file = inHome('root.crt');
   if (fs.existsSync(file)) return read(file, 'root certificate file');
-  if (!sslmode.startsWith('verify') || ssl?.secureContext) return undefined;
+  if (!sslmode.startsWith('verify')) return undefined;
   throw failed(`root certificate file "${file}" does not exist: provide it, name another with sslrootcert, ` +
     'or use the system\'s trusted roots with sslrootcert=system');
 }
 
 /**
- * The client's own certificate and its key.
- * @param {object} config
- * @param {boolean} defaults whether libpq's default files count
- * @returns {{cert: Buffer, key: Buffer, passphrase: string|undefined}|{}}
+ * @returns {{cert: Buffer, key: Buffer, passphrase: string|undefined}|{}} the client's own certificate and its key;
+ *   libpq's default files count where `ssl` is not given
  */
-function clientCertificate({ sslcert, sslkey, sslcertmode, sslpassword }, defaults) {
+function clientCertificate({ sslcert, sslkey, sslcertmode, sslpassword, ssl }) {
   if (sslcertmode === 'disable') return {};
-  const certFile = sslcert ?? (defaults ? inHome('postgresql.crt') : undefined);
-  if (certFile === undefined || (sslcert === undefined && !fs.existsSync(certFile))) return {};
+  const certFile = sslcert ?? inHome('postgresql.crt');
+  if (sslcert === undefined && (ssl !== undefined || !fs.existsSync(certFile))) return {};
   const keyFile = sslkey ?? inHome('postgresql.key');
   const cert = read(certFile, 'certificate file');
   const key = read(keyFile, 'private key file');
@@ -101,10 +97,7 @@ function clientCertificate({ sslcert, sslkey, sslcertmode, sslpassword }, defaul
   return { cert, key, passphrase: sslpassword };
 }
 
-/**
- * A key that others can read is not used, by libpq's rules.
- * @param {string} file
- */
+/** A key that others can read is not used, by libpq's rules. */
 function checkPermissions(file) {
   if (process.platform === 'win32') return;
   const { uid, mode } = fs.statSync(file);
@@ -115,12 +108,8 @@ function checkPermissions(file) {
   }
 }
 
-/** @returns {string} one of the default files; HOME counts before the system's idea, as in libpq */
-function inHome(name) {
-  return process.platform === 'win32'
-    ? path.join(process.env.APPDATA ?? '', 'postgresql', name)
-    : path.join(process.env.HOME || os.homedir(), '.postgresql', name);
-}
+/** @returns {string} one of libpq's default files */
+const inHome = name => homeFile(process.env, `.postgresql/${name}`, name);
 
 /** @returns {Buffer} the content of a file that must be there */
 function read(file, what) {

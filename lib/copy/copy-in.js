@@ -1,8 +1,8 @@
 'use strict';
 
 const { Buffer } = require('#platform');
-const { Request } = require('../query/request');
-const { QueryRequest, ROWS } = require('../query/query');
+const { State, checkText, checkValues, frontend } = require('../protocol');
+const { QueryRequest, Scope, submit } = require('../query');
 
 /** From so much on, data leaves at once instead of at the end of the tick, in bytes. */
 const FLUSH_BYTES = 65536;
@@ -10,72 +10,84 @@ const FLUSH_BYTES = 65536;
 /** Longest reason of a CopyFail, in characters: it goes into the server's log. */
 const REASON = 500;
 
-/** What a COPY fails with at the server because of an error here. */
-function reasonOf(error) { return String(error.message).replace(/\0/g, '').slice(0, REASON); }
-
 /**
  * COPY … FROM STDIN. It owns the connection from its first message to the end of the copy, since the server
- * rejects everything else meanwhile, and ignores Sync: so Sync is sent only when the copy is over. The promise
- * settles when the server takes data, or will not; the one of `end`, when the copy is over.
+ * rejects everything else meanwhile, and ignores Sync: so Sync is sent only when the copy is over. The promise of
+ * `begin` settles when the server takes data, or will not; the one of `end`, when the copy is over.
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-COPY
  */
 class CopyInRequest extends QueryRequest {
+  #finished = null; // resolve and reject of the promise of `end`
+  #failing = false;
+  #over = false;
+  #parent;
+  #synced = false; // Sync has been written: the end is on its way
+
   /**
-   * @param {Pipeline} pipeline
-   * @param {Scope} scope of its own
+   * @param {Scope} parent
    * @param {string} text
    * @param {Array|object} values
    * @param {object} receiver
+   * @param {{stack: string}} caller see callerOf
    */
-  constructor(pipeline, scope, text, values, receiver) {
+  constructor(parent, text, values, receiver, caller) {
     // The unnamed statement: it cannot be lost, and to parse COPY costs nothing.
     super(text, values, 0, false, undefined, receiver);
-    this.pipeline = pipeline;
-    this.scope = scope;
-    /** Whether the server takes data. */
-    this.copying = false;
-    /** Whether Sync has been written: the end of it is on its way. */
-    this.synced = false;
-    /** @type {Request|null} what copyDone() or copyFail() gave to its caller */
-    this.finish = null;
-    /** @type {(function|undefined)} called when the server takes data */
-    this.oncopy = undefined;
-    this._failing = false;
-    scope.endsItself = () => this.synced;
+    checkText(text, 'text');
+    checkValues(values);
+    this.caller = caller;
+    this.#parent = parent;
   }
 
+  /**
+   * Waits for the connection and begins the copy.
+   * @param {object} [limits] `{ signal, statement_timeout }`
+   * @returns {Promise} of the receiver, when the server takes data
+   * @throws {TypeError|Error}
+   */
+  begin(limits) {
+    const { pipeline } = this.#parent;
+    const scope = new Scope(pipeline, this.#parent, 'the COPY FROM STDIN');
+    pipeline.enter(scope);
+    try {
+      return submit(this, scope, limits);
+    } catch (error) {
+      pipeline.leave(scope);
+      throw error;
+    }
+  }
+
+  /** Whether the server takes data. */
+  get copying() { return this.state === State.CopyIn && !this.#synced; }
+
   encode(writer, statements) {
-    this._bind(writer, statements);
+    this.bind(writer, statements, '', null);
     writer.executeAll();
     writer.flush();
   }
 
-  message(pipeline, type, buf, start, end, count) {
-    if (type !== 71 || this.stage !== ROWS) return super.message(pipeline, type, buf, start, end, count);
-    if (this.synced) return; // it was given up
-    this.receiver.receive(type, buf, start, end);
-    this.copying = true;
-    this.settled = true; // not over for the caller, though
-    this._resolve(this.result());
-    if (this.oncopy !== undefined) this.oncopy();
+  takeData(pipeline, buf, start, end) {
+    if (this.#synced) return; // it was given up
+    this.receiver.receive(buf[start], buf, start, end);
+    this.settle();
   }
 
-  complete() {
-    super.complete();
-    this._sync();
+  complete(pipeline) {
+    super.complete(pipeline);
+    this.#sync();
   }
 
   fail(error, pipeline) {
-    this._sync();
+    this.#sync();
     super.fail(error, pipeline);
   }
 
-  _sync() {
-    this.copying = false;
-    if (this.synced) return;
-    this.synced = true;
-    this.pipeline.writer.sync();
-    this.pipeline.scheduleFlush();
+  #sync() {
+    if (this.#synced) return;
+    this.#synced = true;
+    const { pipeline } = this.#parent;
+    pipeline.writer.sync();
+    pipeline.flush();
   }
 
   /**
@@ -84,10 +96,10 @@ class CopyInRequest extends QueryRequest {
    */
   data(data) {
     if (!this.copying) return;
-    const { pipeline } = this;
-    pipeline.writer.message(100, data);
-    if (pipeline.writer.length >= FLUSH_BYTES) pipeline.flush();
-    else pipeline.scheduleFlush();
+    const { pipeline } = this.#parent;
+    pipeline.writer.message(frontend.CopyData, data);
+
+    pipeline.flush();
   }
 
   /**
@@ -95,17 +107,16 @@ class CopyInRequest extends QueryRequest {
    * @param {Uint8Array[]} pieces not to be changed until they have been taken
    * @param {function} callback called when they have been; not at all if the connection is lost before
    */
-  lend(pieces, callback) {
-    const { pipeline } = this;
+  dataInPlace(pieces, callback) {
+    const { pipeline } = this.#parent;
     const headers = Buffer.allocUnsafe(5 * pieces.length);
-    const parts = [];
-    for (let i = 0; i < pieces.length; i++) {
-      headers[5 * i] = 100;
-      headers.writeUInt32BE(pieces[i].length + 4, 5 * i + 1);
-      parts.push(headers.subarray(5 * i, 5 * i + 5), pieces[i]);
-    }
+    const parts = pieces.flatMap((piece, i) => {
+      headers[5 * i] = frontend.CopyData;
+      headers.writeUInt32BE(piece.length + 4, 5 * i + 1);
+      return [headers.subarray(5 * i, 5 * i + 5), piece];
+    });
     pipeline.flush();
-    pipeline.transport.writeAll(parts, callback);
+    pipeline.socket.writeAll(parts, callback);
   }
 
   /**
@@ -115,56 +126,51 @@ class CopyInRequest extends QueryRequest {
    * @returns {Promise<RowReader>} rejects with the server's error; a failure that was asked for resolves
    */
   end(receiver, reason) {
-    this.finish = new Request();
     this.receiver = receiver;
+    const promise = new Promise((resolve, reject) => { this.#finished = { resolve, reject }; });
     if (this.copying) {
-      this._failing = reason !== undefined;
-      if (this._failing) this.pipeline.writer.copyFail(reason);
-      else this.pipeline.writer.copyDone();
-      this._sync();
-    } else if (this.scope.left) this._finish(); // the server has failed it
-    return this.finish.promise;
+      const { writer } = this.#parent.pipeline;
+      this.#failing = reason !== undefined;
+      if (this.#failing) writer.copyFail(reason.slice(0, REASON));
+      else writer.copyDone();
+      this.#sync();
+    } else if (this.#over) this.#finish(this.error);
+    return promise;
   }
 
-  _finish() {
-    const { error, finish } = this;
-    const asked = this._failing && error !== undefined && error.code === '57014';
-    if (error === undefined || asked) finish.resolve(this.receiver);
-    else finish.reject(error);
+  #finish(error) {
+    this.#over = true;
+    if (this.#finished === null) return;
+    if (error === undefined || (this.#failing && error.code === '57014')) this.#finished.resolve(this.receiver);
+    else this.#finished.reject(error);
   }
 
   abort(error, pipeline) {
-    if (!this.sent) return super.abort(error, pipeline);
+    if (this.state === State.Waiting || this.#over) return super.abort(error, pipeline);
     // The server may be waiting for data, which no CancelRequest ends; where it does not, it ignores CopyFail.
-    if (!this.synced) pipeline.writer.copyFail(reasonOf(error));
-    this._sync();
-    this.reject(error);
-    this.discard(pipeline);
-    return !this.done;
+    if (!this.#synced) pipeline.writer.copyFail(String(error.message).replace(/\0/g, '').slice(0, REASON));
+    this.#sync();
+    this.settle(error);
+    this.discard();
+    return this.state < State.Done;
   }
 
-  ready(pipeline) {
-    if (!this.settled) super.ready(pipeline);
-    this._over();
-    if (this.finish !== null) this._finish();
-    pipeline.leave(this.scope);
+  canRepeat() { return false; }
+
+  ready() {
+    super.ready();
+    this.#finish(this.error);
+    this.#parent.pipeline.leave(this.scope);
   }
 
-  retry() { return false; }
-
-  reject(error) {
-    this.copying = false;
-    if (this.error === undefined) this.error = error;
-    super.reject(error);
-    this._over();
-    if (this.finish !== null) this.finish.reject(error);
-    if (!this.sent) this.pipeline.leave(this.scope);
-  }
-
-  /** Nothing is left to be aborted. */
-  _over() {
-    if (this.onsettled !== undefined) this.onsettled();
+  /** Also the promise of `end` rejects, when the copy is given up or the connection is lost. */
+  settle(error = this.error) {
+    super.settle(error);
+    if (error === undefined) return;
+    this.error = error;
+    this.#finish(error);
+    if (this.state === State.Waiting) this.#parent.pipeline.leave(this.scope);
   }
 }
 
-module.exports = { CopyInRequest, reasonOf };
+module.exports = { CopyInRequest };

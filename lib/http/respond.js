@@ -1,9 +1,8 @@
 'use strict';
 
 const { pipeline } = require('#platform').stream;
-const { Target, queryTo } = require('./core');
+const { Target } = require('../stream');
 const { COMPRESSORS, negotiate } = require('./negotiate');
-const { turn } = require('./turn');
 const { validate } = require('./validators');
 
 const TYPES = { protocol: 'application/x-postgresql', values: 'application/json; charset=utf-8' };
@@ -11,49 +10,64 @@ const TYPES = { protocol: 'application/x-postgresql', values: 'application/json;
 /** A smaller body, where it is known from the start, is not worth compressing. */
 const SMALL = 1024;
 
+/** Statuses of answers without a body. */
+const BODILESS = new Set([204, 304]);
+
 /** An HTTP response, whose headers are decided when it is known what comes. */
 class ResponseTarget extends Target {
-  #request;
+  #begun = false;
   #options;
+  #request;
   #unchanged = false; // the reader has the answer already
 
   /**
    * @param {IncomingMessage|Http2ServerRequest} request
    * @param {ServerResponse|Http2ServerResponse} response
-   * @param {object} options `{ type, status, emptyStatus, encoding }`: of the content, of HTTP, and of the compression
+   * @param {object} options `{ type, status, emptyStatus, encoding, stallTimeout }`
    */
   constructor(request, response, options) {
-    super(response);
+    super(response, options.stallTimeout);
     this.#request = request;
     this.#options = options;
   }
 
   /** See ResponseCache.queryTo. */
   fromCache(answer, age) {
-    this.#unchanged = validate(this.#request, this.target, answer, age, this.#options);
+    this.#unchanged = validate(this.#request, this.given, answer, age, this.#options);
     return this.#unchanged;
   }
 
-  /** Called before the first byte, or the end; returns false where the answer has no body. */
+  #statusOf(rowCount) {
+    const { status, emptyStatus } = this.#options;
+    return this.#unchanged ? 304 : rowCount === 0 ? emptyStatus : status;
+  }
+
   begin(whole, rowCount) {
-    const { target: response } = this;
-    const { type, status, emptyStatus, encoding } = this.#options;
-    response.statusCode = this.#unchanged ? 304 : rowCount === 0 ? emptyStatus : status;
-    if (response.statusCode === 204 || response.statusCode === 304) return false;
-    if (!response.hasHeader('content-type')) response.setHeader('content-type', type);
-    const plain = encoding === undefined || response.hasHeader('content-encoding') ||
-      /no-transform/.test(response.getHeader('cache-control')) || (whole !== undefined && whole.length < SMALL);
-    if (!plain) this.#compress(encoding);
-    else if (whole !== undefined) response.setHeader('content-length', whole.length);
-    return true;
+    const { given: response } = this;
+    const { type, encoding } = this.#options;
+    this.#begun = true;
+    response.statusCode = this.#statusOf(rowCount);
+    if (!BODILESS.has(response.statusCode)) {
+      if (!response.hasHeader('content-type')) response.setHeader('content-type', type);
+      const length = whole === undefined ? Infinity : whole?.length ?? 0;
+      const plain = encoding === undefined || length < SMALL || response.hasHeader('content-encoding') ||
+        /no-transform/.test(response.getHeader('cache-control'));
+      if (!plain) this.#compress(encoding);
+      else if (length < Infinity) response.setHeader('content-length', length);
+    }
+    super.begin();
+  }
+
+  end(piece, rowCount) {
+    const bodiless = !this.#begun && BODILESS.has(this.#statusOf(rowCount));
+    return super.end(bodiless ? undefined : piece, rowCount);
   }
 
   #compress(encoding) {
-    this.target.setHeader('content-encoding', encoding);
+    this.given.setHeader('content-encoding', encoding);
     const compressor = COMPRESSORS[encoding]();
     pipeline(compressor, this.stream, () => {});
     this.stream = compressor;
-    this.returns = true;
   }
 }
 
@@ -95,10 +109,8 @@ async function respond(session, request, response, text, values = [], options = 
     return { cmd: undefined, rowCount: 0, bytes: 0 };
   }
   const encoding = compress ? negotiate(request.headers['accept-encoding']) : undefined;
-  const waiting = turn(response, plain.signal);
-  if (waiting !== undefined) await waiting;
-  const target = new ResponseTarget(request, response, { type, status, emptyStatus, encoding });
-  return queryTo(session, target, text, values, plain);
+  const target = new ResponseTarget(request, response, { type, status, emptyStatus, encoding, stallTimeout: plain.stall_timeout });
+  return session.queryTo(target, text, values, plain);
 }
 
 module.exports = { respond };

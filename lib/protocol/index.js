@@ -2,10 +2,12 @@
 
 // Bytes to messages and back, and the errors that they tell of. Nothing here does input or output.
 
+const answer = require('./answer');
 const { backend, frontend } = require('./codes');
 const errors = require('./errors');
 const messages = require('./messages');
 const { FrameReader } = require('./reader');
-const writer = require('./writer');
+const values = require('./values');
+const { MessageWriter } = require('./writer');
 
-module.exports = { backend, frontend, FrameReader, ...errors, ...messages, ...writer };
+module.exports = { backend, frontend, FrameReader, MessageWriter, ...answer, ...errors, ...messages, ...values };

@@ -105,6 +105,55 @@ function decodeCopyResponse(buf, start, end) {
   return { format: buf[start + 5], columnCount, columnFormats };
 }
 
+/**
+ * Decodes ReadyForQuery.
+ * @returns {string} the transaction status: 'I' idle, 'T' in a transaction, 'E' in a failed one
+ */
+function decodeReadyForQuery(buf, start, end) {
+  const status = String.fromCharCode(buf[start + 5]);
+  if (end - start !== 6 || !'ITE'.includes(status)) throw protocolError('ReadyForQuery of a wrong kind');
+  return status;
+}
+
+/**
+ * Decodes the messages whose names begin with Authentication.
+ * @returns {{code: number, data: Buffer}} what is asked for, and what follows the code, in the memory of `buf`
+ */
+function decodeAuthentication(buf, start, end) {
+  if (end - start < 9) throw protocolError('Authentication of a wrong length');
+  return { code: buf.readUInt32BE(start + 5), data: buf.subarray(start + 9, end) };
+}
+
+/**
+ * Decodes BackendKeyData: the process id and a secret of 4 to 256 bytes.
+ * @returns {Buffer} a copy of both, as a CancelRequest has them
+ */
+function decodeBackendKeyData(buf, start, end) {
+  if (end - start < 13 || end - start > 265) throw protocolError('BackendKeyData of a wrong length');
+  return Buffer.from(buf.subarray(start + 5, end));
+}
+
+/**
+ * Decodes NegotiateProtocolVersion.
+ * @returns {{version: number, options: string[]}} the newest version that the server has, as in StartupMessage, and
+ *   the options that it does not know
+ */
+function decodeNegotiateProtocolVersion(buf, start, end) {
+  if (end - start < 13) throw protocolError('NegotiateProtocolVersion of a wrong length');
+  const newest = buf.readUInt32BE(start + 5);
+  const options = [];
+  let off = start + 13;
+  for (let count = buf.readUInt32BE(start + 9); count > 0; count--) {
+    const stop = stringEnd(buf, off, end, 'NegotiateProtocolVersion');
+    options.push(buf.toString('latin1', off, stop));
+    off = stop + 1;
+  }
+  if (off !== end) throw protocolError('NegotiateProtocolVersion of a wrong length');
+  // The documentation says "minor version", PostgreSQL sends both numbers; take either.
+  return { version: newest < 0x10000 ? 0x30000 + newest : newest, options };
+}
+
 module.exports = {
+  decodeAuthentication, decodeBackendKeyData, decodeNegotiateProtocolVersion, decodeReadyForQuery,
   decodeFields, decodeParameterStatus, decodeNotification, decodeCommandComplete, decodeCopyResponse, stringEnd
 };

@@ -1,88 +1,24 @@
 'use strict';
 
 const { Buffer } = require('#platform');
+const { frontend } = require('./codes');
+const { checkText, textOf } = require('./values');
 
 const INITIAL = 65536;
 /** A value of more bytes is a large one. */
 const LARGE = 65536;
 const LIMIT = 0x3fffffff; // PostgreSQL refuses messages of 1 GiB and more
-const EXECUTE_SYNC = Buffer.from([69, 0, 0, 0, 9, 0, 0, 0, 0, 0, 83, 0, 0, 0, 4]);
-
-/** What a value is called in an error, which never shows the value itself. */
-function kindOf(value) {
-  if (value === null) return 'null';
-  return typeof value === 'object' ? (value.constructor && value.constructor.name) || 'object' : typeof value;
-}
-
-/**
- * Text that is to be sent as a string of the protocol.
- * @throws {TypeError} naming `what` where it is not a string or holds a null byte
- */
-function checkText(text, what) {
-  if (typeof text !== 'string') throw new TypeError(`${what} must be a string, not ${kindOf(text)}`);
-  if (text.includes('\0')) throw new TypeError(`${what} has a null byte at ${text.indexOf('\0')}, which PostgreSQL cannot take`);
-}
-
-/**
- * Checks each parameter value.
- * @param {Array|object} values or a row of an earlier result
- * @throws {TypeError} as MessageWriter.bind would
- */
-function checkEach(values) {
-  if (values.rowBuffer !== undefined) return;
-  for (let i = 0; i < values.length; i++) {
-    const value = values[i];
-    if (typeof value === 'string') {
-      if (value.includes('\0')) checkText(value, `values[${i}]`);
-    } else if (typeof value === 'object') {
-      if (value !== null && !(value instanceof Uint8Array)) throw wrongValue(value, i);
-    } else if (typeof value === 'function' || typeof value === 'symbol') throw wrongValue(value, i);
-  }
-}
-
-/**
- * A copy of parameter values that later changes by the caller cannot reach.
- * @param {Array|object} values or a row of an earlier result
- * @throws {TypeError} as MessageWriter.bind would
- */
-function snapshot(values) {
-  if (values.rowBuffer !== undefined) return { rowBuffer: Buffer.from(values.rowBuffer), dataFormat: values.dataFormat };
-  checkEach(values);
-  return Array.from(values, value => value instanceof Uint8Array ? Buffer.from(value) : value);
-}
-
-/** Whether a parameter value is one that comes from a stream. */
-function isStreamed(value) {
-  return typeof value === 'object' && value !== null && value.stream !== undefined && !(value instanceof Uint8Array);
-}
-
-/** Whether one of the values comes from a stream. */
-function hasStreamed(values) {
-  if (!Array.isArray(values)) return false;
-  for (let i = 0; i < values.length; i++) if (isStreamed(values[i])) return true;
-  return false;
-}
-
-function wrongValue(value, index) {
-  return new TypeError(`values[${index}] is of type ${kindOf(value)}; a value is a string, Buffer, Uint8Array, ` +
-    'number, bigint, boolean, null or undefined');
-}
-
-/** @throws {TypeError|RangeError} where `values` is not a list of at most 65535 values */
-function checkValues(values) {
-  if (!Array.isArray(values) && !(values && values.rowBuffer instanceof Uint8Array && values.rowBuffer.length >= 7)) {
-    throw new TypeError(`values must be an array or a row, not ${kindOf(values)}`);
-  }
-  if (Array.isArray(values) && values.length > 65535) {
-    throw new RangeError(`${values.length} values: a query takes at most 65535 parameters`);
-  }
-}
+/** Execute of the unnamed portal to its end, and Sync. */
+const EXECUTE_SYNC = Buffer.from([frontend.Execute, 0, 0, 0, 9, 0, 0, 0, 0, 0, frontend.Sync, 0, 0, 0, 4]);
+const EXECUTE = EXECUTE_SYNC.subarray(0, 10);
 
 /**
  * Encodes frontend messages into one growing buffer, which is taken off with `take`.
  * https://www.postgresql.org/docs/current/protocol-message-formats.html
  */
 class MessageWriter {
+  #spare = null;
+
   constructor() {
     this.buffer = Buffer.allocUnsafeSlow(INITIAL);
     /** Bytes written; set it back to drop what was written since. */
@@ -92,7 +28,7 @@ class MessageWriter {
   /** @returns {Buffer} what was written; if `reuse()` is not called, the memory is the caller's */
   take() {
     const bytes = this.buffer.subarray(0, this.length);
-    this._spare = this.buffer.length <= 4 * INITIAL ? this.buffer : null;
+    this.#spare = this.buffer.length <= 4 * INITIAL ? this.buffer : null;
     this.buffer = null;
     this.length = 0;
     return bytes;
@@ -100,11 +36,11 @@ class MessageWriter {
 
   /** What `take` gave is not needed any more. */
   reuse() {
-    if (this.buffer === null) this.buffer = this._spare;
-    this._spare = null;
+    if (this.buffer === null) this.buffer = this.#spare;
+    this.#spare = null;
   }
 
-  _reserve(bytes) {
+  #reserve(bytes) {
     if (this.buffer === null) this.buffer = Buffer.allocUnsafeSlow(Math.max(INITIAL, bytes));
     else if (this.length + bytes > this.buffer.length) {
       const larger = Buffer.allocUnsafeSlow(Math.max(2 * this.buffer.length, this.length + bytes));
@@ -113,13 +49,13 @@ class MessageWriter {
     }
   }
 
-  _int16(value) {
+  #int16(value) {
     const { buffer } = this;
     buffer[this.length++] = value >>> 8;
     buffer[this.length++] = value;
   }
 
-  _int32At(off, value) {
+  #int32At(off, value) {
     const { buffer } = this;
     buffer[off] = value >>> 24;
     buffer[off + 1] = value >>> 16;
@@ -128,8 +64,8 @@ class MessageWriter {
   }
 
   /** Begins a message whose body takes at most `room` bytes. */
-  _begin(type, room) {
-    this._reserve(room + 5);
+  #begin(type, room) {
+    this.#reserve(room + 5);
     const start = this.length;
     this.buffer[start] = type;
     this.length = start + 5;
@@ -137,32 +73,32 @@ class MessageWriter {
   }
 
   /** Ends the message begun at `start`: its length is known now. */
-  _end(start) {
+  #end(start) {
     const length = this.length - start - 1;
     if (length > LIMIT) {
       this.length = start;
       throw new RangeError(`a message of ${length} bytes: PostgreSQL takes less than 1 GiB`);
     }
-    this._int32At(start + 1, length);
+    this.#int32At(start + 1, length);
   }
 
   /** Any message whose body is a list of bytes. */
   message(type, body) {
-    const start = this._begin(type, body.length);
+    const start = this.#begin(type, body.length);
     this.buffer.set(body, this.length);
     this.length += body.length;
-    this._end(start);
+    this.#end(start);
   }
 
-  /** Bytes of a message that was begun before. */
+  /** Whole messages. */
   raw(bytes) {
-    this._reserve(bytes.length);
+    this.#reserve(bytes.length);
     this.buffer.set(bytes, this.length);
     this.length += bytes.length;
   }
 
   /** A string with its terminator. */
-  _string(text) {
+  #string(text) {
     this.length += this.buffer.utf8Write(text, this.length, this.buffer.length - this.length);
     this.buffer[this.length++] = 0;
   }
@@ -174,26 +110,26 @@ class MessageWriter {
    * @param {number[]} paramTypes OIDs, may be fewer than there are parameters
    */
   parse(name, text, paramTypes) {
-    const start = this._begin(80, Buffer.byteLength(text) + name.length + 4 + 4 * paramTypes.length);
-    this._string(name);
-    this._string(text);
-    this._int16(paramTypes.length);
+    const start = this.#begin(frontend.Parse, Buffer.byteLength(text) + name.length + 4 + 4 * paramTypes.length);
+    this.#string(name);
+    this.#string(text);
+    this.#int16(paramTypes.length);
     for (const oid of paramTypes) {
-      this._int32At(this.length, oid);
+      this.#int32At(this.length, oid);
       this.length += 4;
     }
-    this._end(start);
+    this.#end(start);
   }
 
   /** Describe, Close: `target` is 'S' for a statement, 'P' for a portal. */
-  describe(target, name) { this._named(68, target, name); }
-  close(target, name) { this._named(67, target, name); }
+  describe(target, name) { this.#named(frontend.Describe, target, name); }
+  close(target, name) { this.#named(frontend.Close, target, name); }
 
-  _named(type, target, name) {
-    const start = this._begin(type, 3 * name.length + 2);
+  #named(type, target, name) {
+    const start = this.#begin(type, 3 * name.length + 2);
     this.buffer[this.length++] = target.charCodeAt(0);
-    this._string(name);
-    this._end(start);
+    this.#string(name);
+    this.#end(start);
   }
 
   /**
@@ -213,23 +149,23 @@ class MessageWriter {
       const value = values[i];
       // Room is made for large values at once: to grow means to copy.
       if (typeof value === 'object') {
-        if (value === null) continue;
+        if (!(value instanceof Uint8Array)) continue;
         binary = true;
-        if (value instanceof Uint8Array && value.length > LARGE) room += value.length + LARGE;
+        if (value.length > LARGE) room += value.length + LARGE;
       } else if (typeof value === 'string' && value.length > LARGE) room += Buffer.byteLength(value) + LARGE;
     }
-    const start = this._begin(66, names.length + 10 + room);
+    const start = this.#begin(frontend.Bind, names.length + 10 + room);
     let off = this.length;
     for (let i = 0; i < names.length; i++) this.buffer[off++] = names[i];
     this.length = off;
-    if (row !== undefined) this._bindRow(row, values.dataFormat);
+    if (row !== undefined) this.#bindRow(row, values.dataFormat);
     else {
-      this._int16(binary ? count : 0);
-      if (binary) for (let i = 0; i < count; i++) this._int16(values[i] instanceof Uint8Array ? 1 : 0);
-      this._int16(count);
-      for (let i = 0; i < count; i++) this._value(values[i], i);
+      this.#int16(binary ? count : 0);
+      if (binary) for (let i = 0; i < count; i++) this.#int16(values[i] instanceof Uint8Array ? 1 : 0);
+      this.#int16(count);
+      for (let i = 0; i < count; i++) this.#value(values[i], i);
     }
-    this._reserve(4);
+    this.#reserve(4);
     const { buffer } = this;
     off = this.length;
     buffer[off] = 0;
@@ -237,37 +173,35 @@ class MessageWriter {
     buffer[off + 2] = 0;
     buffer[off + 3] = format;
     this.length = off + 4;
-    this._end(start);
+    this.#end(start);
     return binary;
   }
 
   /** A DataRow's body is laid out as Bind wants its values: count, then length and bytes of each. */
-  _bindRow(row, format) {
-    this._int16(1);
-    this._int16(format);
+  #bindRow(row, format) {
+    this.#int16(1);
+    this.#int16(format);
     this.buffer.set(row.subarray(5), this.length);
     this.length += row.length - 5;
   }
 
-  _value(value, index) {
-    if (typeof value === 'string') this._text(value, index);
+  #value(value, index) {
+    if (typeof value === 'string') this.#text(value, index);
     else if (value === null || value === undefined) {
-      this._reserve(4);
-      this._int32At(this.length, -1);
+      this.#reserve(4);
+      this.#int32At(this.length, -1);
       this.length += 4;
     } else if (value instanceof Uint8Array) {
-      this._reserve(4 + value.length);
-      this._int32At(this.length, value.length);
+      this.#reserve(4 + value.length);
+      this.#int32At(this.length, value.length);
       this.buffer.set(value, this.length + 4);
       this.length += 4 + value.length;
-    } else if (typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean') {
-      this._text(String(value), index);
-    } else throw wrongValue(value, index);
+    } else this.#text(textOf(value, `values[${index}]`), index);
   }
 
-  _text(text, index) {
+  #text(text, index) {
     const { length } = text;
-    this._reserve(4 + (length > 1024 ? Buffer.byteLength(text) : 3 * length));
+    this.#reserve(4 + (length > 1024 ? Buffer.byteLength(text) : 3 * length));
     const { buffer } = this;
     const start = this.length + 4;
     let off = start;
@@ -282,55 +216,45 @@ class MessageWriter {
       if (text.includes('\0')) checkText(text, `values[${index}]`);
       off = start + buffer.utf8Write(text, start, buffer.length - start);
     }
-    this._int32At(start - 4, off - start);
+    this.#int32At(start - 4, off - start);
     this.length = off;
   }
 
   /** Execute of the unnamed portal to its end, and Sync. */
-  executeSync() {
-    this._reserve(15);
-    this.buffer.set(EXECUTE_SYNC, this.length);
-    this.length += 15;
-  }
+  executeSync() { this.raw(EXECUTE_SYNC); }
 
   /** Execute of the unnamed portal to its end. */
-  executeAll() {
-    this._reserve(10);
-    const { buffer } = this;
-    let off = this.length;
-    for (let i = 0; i < 10; i++) buffer[off++] = EXECUTE_SYNC[i];
-    this.length = off;
-  }
+  executeAll() { this.raw(EXECUTE); }
 
   /** Execute: at most `maxRows` rows, 0 for all. */
   execute(portal, maxRows) {
-    const start = this._begin(69, portal.length + 5);
-    this._string(portal);
-    this._int32At(this.length, maxRows);
+    const start = this.#begin(frontend.Execute, portal.length + 5);
+    this.#string(portal);
+    this.#int32At(this.length, maxRows);
     this.length += 4;
-    this._end(start);
+    this.#end(start);
   }
 
   /** Query: the simple query protocol. */
   query(text) {
-    const start = this._begin(81, Buffer.byteLength(text) + 1);
-    this._string(text);
-    this._end(start);
+    const start = this.#begin(frontend.Query, Buffer.byteLength(text) + 1);
+    this.#string(text);
+    this.#end(start);
   }
 
   /** Messages without a body. */
-  _bare(type) { this._end(this._begin(type, 0)); }
-  sync() { this._bare(83); }
-  flush() { this._bare(72); }
-  copyDone() { this._bare(99); }
-  terminate() { this._bare(88); }
+  #bare(type) { this.#end(this.#begin(type, 0)); }
+  sync() { this.#bare(frontend.Sync); }
+  flush() { this.#bare(frontend.Flush); }
+  copyDone() { this.#bare(frontend.CopyDone); }
+  terminate() { this.#bare(frontend.Terminate); }
 
   /** CopyFail; `reason` is shown in the server's error. */
   copyFail(reason) {
-    const start = this._begin(102, Buffer.byteLength(reason) + 1);
-    this._string(reason);
-    this._end(start);
+    const start = this.#begin(frontend.CopyFail, Buffer.byteLength(reason) + 1);
+    this.#string(reason);
+    this.#end(start);
   }
 }
 
-module.exports = { MessageWriter, snapshot, isStreamed, hasStreamed, checkEach, checkText, checkValues };
+module.exports = { MessageWriter };

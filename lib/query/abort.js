@@ -1,42 +1,37 @@
 'use strict';
 
-const { AbortError, UsageError } = require('../protocol/errors');
+const { AbortError, UsageError, kindOf } = require('../protocol');
 
 /** First and longest pause between two CancelRequests for one query, in milliseconds. */
 const PAUSE = 50;
 const LONGEST = 1000;
 
 /**
- * Makes what cancels exactly one request. The request rejects at once. A CancelRequest names a connection, not a
- * query: so nothing may be sent behind a request that is cancelled (it is fenced, before it is sent or while
- * nothing has followed it yet), the CancelRequest leaves only while the request is the one being answered, and
- * the fence stays until the server has taken it. One that comes before the server has begun with the query is
- * lost, so it is repeated. Where something was sent behind the request, its answer is read and dropped.
+ * Gives up a request: it rejects at once, and where nothing was sent behind it, the server is asked to cancel it.
+ * A CancelRequest names a connection, not a query. So it leaves only while the request is the one that is being
+ * answered, and nothing is sent until the server has taken it. One that comes before the server has begun with the
+ * query is lost, so it is repeated. Where something was sent behind the request, its answer is read and dropped.
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-CANCELING-REQUESTS
- * @param {Request} request
- * @param {Pipeline} pipeline
- * @param {function(): Promise} cancel sends a CancelRequest, settles when the server has taken it
- * @returns {function(Error)} rejects the request with this error
+ * @param {Request} request that was submitted
+ * @param {Error} error to reject with
  */
-function canceller(request, pipeline, cancel) {
+function abort(request, error) {
+  const { pipeline } = request.scope;
+  if (!request.abort(error, pipeline) || !pipeline.setBarrier(request)) return;
   let pause = PAUSE;
-  const cancelNow = () => {
+  const cancel = () => {
     if (pipeline.head !== request) return;
-    request.cancelling = true;
+    pipeline.hold();
     const taken = () => {
-      request.cancelling = false;
-      pipeline.unfence(request);
+      pipeline.release();
       if (pipeline.head !== request) return;
-      setTimeout(cancelNow, pause).unref?.();
+      setTimeout(cancel, pause).unref?.();
       pause = Math.min(2 * pause, LONGEST);
     };
-    cancel().then(taken, taken);
+    pipeline.cancel().then(taken, taken);
   };
-  return error => {
-    if (!request.abort(error, pipeline) || !pipeline.fenceLate(request)) return;
-    if (pipeline.head === request) cancelNow();
-    else request.onhead = cancelNow;
-  };
+  if (pipeline.head === request) cancel();
+  else request.cancelAtHead = cancel;
 }
 
 /** @type {WeakMap<AbortSignal, Set<function>>} who is told of a signal; it has one listener for all requests */
@@ -45,15 +40,15 @@ const watchers = new WeakMap();
 /**
  * Calls back when a signal aborts. Node warns of a signal that has more than ten listeners.
  * @param {AbortSignal} signal not aborted
- * @param {function} callback
+ * @param {function(AbortError)} callback
  * @returns {function} stops watching
  */
-function watch(signal, callback) {
+function watchSignal(signal, callback) {
   let callbacks = watchers.get(signal);
   if (callbacks === undefined) {
     callbacks = new Set();
     watchers.set(signal, callbacks);
-    callbacks.listener = () => { for (const each of callbacks) each(); };
+    callbacks.listener = () => { for (const each of callbacks) each(abortedBy(signal)); };
     signal.addEventListener('abort', callbacks.listener);
   }
   callbacks.add(callback);
@@ -64,42 +59,51 @@ function watch(signal, callback) {
   };
 }
 
-/** @throws {TypeError} for what is given and no AbortSignal */
-function checkSignal(signal) {
-  if (signal === undefined || (signal && typeof signal.addEventListener === 'function')) return;
-  throw new TypeError('signal must be an AbortSignal');
+const abortedBy = ({ reason }) => new AbortError('the query was aborted', reason);
+
+/**
+ * @throws {TypeError} for what is given and no AbortSignal, or no time limit
+ * @throws {AbortError} when the signal has aborted
+ */
+function checkLimits({ signal, statement_timeout: timeout }) {
+  if (signal !== undefined && !(signal && typeof signal.addEventListener === 'function')) {
+    throw new TypeError(`signal must be an AbortSignal, not ${kindOf(signal)}`);
+  }
+  if (timeout !== undefined && !(typeof timeout === 'number' && timeout > 0 && timeout <= 0x7fffffff)) {
+    throw new TypeError(`statement_timeout must be a number of milliseconds above 0, not ${
+      typeof timeout === 'number' ? timeout : kindOf(timeout)}`);
+  }
+  if (signal?.aborted) throw abortedBy(signal);
 }
 
 /**
- * Lets a signal, or a time limit, cancel exactly one request.
- * @param {Request} request not submitted yet
- * @param {Pipeline} pipeline
- * @param {object} options
- * @param {AbortSignal} [options.signal]
- * @param {number} [options.statement_timeout] milliseconds
- * @param {function(): Promise} cancel sends a CancelRequest, settles when the server has taken it
- * @throws {TypeError}
+ * Submits a request which a signal or a time limit cancels, and nothing else with it.
+ * @param {Request} request
+ * @param {Scope} scope
+ * @param {object} [limits]
+ * @param {AbortSignal} [limits.signal]
+ * @param {number} [limits.statement_timeout] milliseconds
+ * @returns {Promise} of the request
+ * @throws {TypeError|RangeError|AbortError}
  */
-function makeAbortable(request, pipeline, { signal, statement_timeout: timeout }, cancel) {
-  if (signal === undefined && timeout === undefined) return;
-  checkSignal(signal);
-  if (timeout !== undefined && !(typeof timeout === 'number' && timeout > 0 && timeout <= 0x7fffffff)) {
-    throw new TypeError(`statement_timeout must be a number of milliseconds above 0, not ${timeout}`);
+function submit(request, scope, limits) {
+  if (limits === undefined || (limits.signal === undefined && limits.statement_timeout === undefined)) {
+    return scope.pipeline.submit(request, scope);
   }
-  request.fenced = true;
-  const abort = canceller(request, pipeline, cancel);
-  const onabort = () => abort(new AbortError('the query was aborted', signal.reason));
-  const timer = timeout === undefined ? undefined : setTimeout(() => {
-    abort(new UsageError(`the query took longer than its statement_timeout of ${timeout} ms`, '57014'));
+  checkLimits(limits);
+  const { signal, statement_timeout: timeout } = limits;
+  request.barrier = true;
+  const promise = scope.pipeline.submit(request, scope);
+  const unwatch = signal && watchSignal(signal, error => abort(request, error));
+  const timer = timeout && setTimeout(() => {
+    abort(request, new UsageError(`the query took longer than its statement_timeout of ${timeout} ms`, '57014'));
   }, timeout);
-  let unwatch = () => {};
-  request.onsettled = () => {
+  const over = () => {
+    unwatch?.();
     clearTimeout(timer);
-    unwatch();
   };
-  if (signal === undefined) return;
-  if (signal.aborted) onabort();
-  else unwatch = watch(signal, onabort);
+  promise.then(over, over);
+  return promise;
 }
 
-module.exports = { canceller, makeAbortable, checkSignal };
+module.exports = { abort, checkLimits, submit, watchSignal };

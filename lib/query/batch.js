@@ -1,45 +1,56 @@
 'use strict';
 
-const { protocolError } = require('../protocol/errors');
-const { Request, describeType } = require('./request');
+const { State, backend, protocolError, nameOf } = require('../protocol');
+const { RowReader } = require('../rows');
 const { QueryRequest } = require('./query');
+const { Request } = require('./request');
 
-/** One query of a batch: without a Sync and a promise of its own. */
-class BatchedQuery extends QueryRequest {
-  encode(writer, statements) {
-    this._bind(writer, statements);
-    writer.executeAll();
-  }
-}
-
-BatchedQuery.prototype.inBatch = true;
+/** Command tags of what an error takes back: a batch of these may be sent again. */
+const UNDONE = new Set(['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'MERGE', 'SHOW', 'EMPTY']);
 
 /**
  * Several queries that share one Sync: the server runs them as one implicit transaction, and ignores what is
  * left of them after an error.
  */
 class BatchRequest extends Request {
-  /** @param {BatchedQuery[]} queries */
-  constructor(queries) {
+  /**
+   * @param {QueryRequest[]} queries
+   * @param {boolean} ownReaders whether all results go to readers that nobody has seen yet
+   */
+  constructor(queries, ownReaders) {
     super();
     this.queries = queries;
+    this.ownReaders = ownReaders;
     /** The query whose answer is coming. */
     this.index = 0;
+    this.repeated = false;
   }
 
   /** The queries' texts, for tracers. */
   get text() { return this.queries.map(({ text }) => text).join('; '); }
 
-  snapshot() { this._each(query => query.snapshot()); }
+  snapshot() { this.#each(query => query.snapshot()); }
 
   encode(writer, statements) {
-    this._each(query => query.encode(writer, statements));
+    let encoded = 0;
+    try {
+      this.#each(query => {
+        query.bind(writer, statements, '', this);
+        writer.executeAll();
+        this.disturbs += query.disturbs;
+        encoded++;
+      });
+    } catch (error) {
+      for (const { parses, statement } of this.queries.slice(0, encoded)) if (parses) statements.forget(statement);
+      statements.disturbing -= this.disturbs;
+      throw error;
+    }
     writer.sync();
-    if (this.queries.length === 0) this.done = true;
+    this.state = this.queries.length === 0 ? State.Done : State.Binding;
   }
 
   /** Calls back for each query; an error gets the index of its query. */
-  _each(callback) {
+  #each(callback) {
     this.queries.forEach((query, index) => {
       try {
         callback(query);
@@ -51,64 +62,65 @@ class BatchRequest extends Request {
     });
   }
 
-  unsend(statements) {
-    for (const query of this.queries.slice().reverse()) query.unsend(statements);
-  }
+  get reads() { return this.queries.every(query => query.reads); }
 
-  get passive() { return this.error !== undefined; }
-  onlyReads() { return this.queries.every(query => query.onlyReads()); }
-
-  discard(pipeline) {
-    for (const query of this.queries) query.discard(pipeline);
-  }
+  discard() { for (const query of this.queries) query.discard(); }
 
   message(pipeline, type, buf, start, end, count) {
+    if (type === backend.ErrorResponse) return this.takeError(pipeline, buf, start, end);
     const query = this.queries[this.index];
-    if (query === undefined && type !== 69) {
-      throw protocolError(`unexpected message of type ${describeType(type)} after a batch`);
-    }
-    if (type === 69) return super.message(pipeline, type, buf, start, end, count);
+    if (query === undefined) throw protocolError(`unexpected ${nameOf(type)} after a batch`);
     query.message(pipeline, type, buf, start, end, count);
-    if (query.done) this.done = ++this.index === this.queries.length;
+    if (query.state === State.Done && ++this.index === this.queries.length) this.state = State.Done;
   }
+
+  takesParts(type) {
+    const query = this.queries[this.index];
+    return query !== undefined && query.takesParts(type);
+  }
+
+  part(pipeline, type, buf, start, end, left) { this.queries[this.index].part(pipeline, type, buf, start, end, left); }
 
   fail(error, pipeline) {
     const { index, queries } = this;
+    if (index < queries.length) {
+      queries[index].fail(error, pipeline);
+      error = queries[index].error;
+    }
     // An error after the last query's end is one of the commit: of none in particular.
     error.index = index < queries.length ? index : undefined;
-    super.fail(error, pipeline);
-    if (index < queries.length) queries[index].fail(error, pipeline);
-    // The server ignores what comes after the error: these have not been parsed, and those not closed.
-    for (const { statement, evicted } of queries.slice(index + 1)) {
-      if (!statement.described) pipeline.statements.delete(statement);
-      if (evicted !== undefined) pipeline.close(evicted);
+    super.fail(error);
+    // The server ignores what comes after the error: these have not been parsed.
+    for (const { parses, statement } of queries.slice(index + 1)) if (parses) pipeline.statements.forget(statement);
+  }
+
+  canRepeat() {
+    const { index, queries } = this;
+    return this.ownReaders && !this.repeated && index < queries.length && queries[index].canRepeat() &&
+      queries.every(({ values }) => values !== null) &&
+      queries.slice(0, index).every(({ receiver: { cmd } }) => UNDONE.has(cmd));
+  }
+
+  reset() {
+    super.reset();
+    this.index = this.disturbs = 0;
+    this.repeated = true;
+    for (const query of this.queries) {
+      query.reset();
+      query.receiver = new RowReader({ decode: query.receiver.decode });
     }
   }
 
-  /** Sent again where its first query failed of its statement: nothing had been carried out. */
-  retry(pipeline) {
-    return !this.settled && this.index === 0 && this.queries.length > 0 && this.queries[0].retry(pipeline);
-  }
-
-  again(pipeline) {
-    for (const query of this.queries) query.again(pipeline);
-    return super.again(pipeline);
-  }
-
-  ready(pipeline) {
-    const { error, index } = this;
-    if (error !== undefined && index < this.queries.length) {
-      this.error = Object.assign(this.queries[index].reason(error), { index });
-    }
+  ready() {
     this.queries.forEach(({ receiver }, place) => {
       if (receiver.error === undefined || this.error !== undefined) return;
       this.error = receiver.error;
       Reflect.set(Object(this.error), 'index', place); // it is the caller's, and may be anything
     });
-    super.ready(pipeline);
+    this.settle();
   }
 
   result() { return this.queries.map(query => query.result()); }
 }
 
-module.exports = { BatchRequest, BatchedQuery };
+module.exports = { BatchRequest };

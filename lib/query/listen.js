@@ -1,8 +1,8 @@
 'use strict';
 
 const { Buffer } = require('#platform');
-const { UsageError } = require('../protocol/errors');
-const { checkText } = require('../protocol/writer');
+const { checkText } = require('../protocol');
+const { checkLimits } = require('./abort');
 
 /** The server cuts off longer names, and with them what would come of it. */
 const LONGEST = 63;
@@ -12,41 +12,52 @@ const channelsOf = new WeakMap();
 
 /** Who listens to what on one client: it has one listener for all. */
 class Channels {
+  #client;
+  #closed; // the promise of the connection whose end is watched
+  #listeners = new Map(); // by channel, sets
+  #onnotification = notification => {
+    for (const listener of this.#listeners.get(notification.channel) ?? []) listener.give(notification);
+  };
+
   constructor(client) {
-    this._client = client;
-    this._listeners = new Map(); // by channel, sets
-    this._closed = undefined; // the promise of the connection whose end is watched
-    this._onnotification = notification => {
-      const listeners = this._listeners.get(notification.channel);
-      if (listeners !== undefined) for (const listener of listeners) listener.give(notification);
-    };
+    this.#client = client;
   }
 
   add(channel, listener) {
-    if (this._listeners.size === 0) this._client.on('notification', this._onnotification);
-    if (!this._listeners.has(channel)) this._listeners.set(channel, new Set());
-    this._listeners.get(channel).add(listener);
-    const { closed } = this._client;
-    if (closed === this._closed) return;
-    this._closed = closed;
+    if (this.#listeners.size === 0) this.#client.on('notification', this.#onnotification);
+    if (!this.#listeners.has(channel)) this.#listeners.set(channel, new Set());
+    this.#listeners.get(channel).add(listener);
+    const { closed } = this.#client;
+    if (closed === this.#closed) return;
+    this.#closed = closed;
     closed.then(error => {
-      for (const listeners of [...this._listeners.values()]) for (const each of [...listeners]) each.end(error);
+      for (const listeners of [...this.#listeners.values()]) for (const each of [...listeners]) each.end(error);
     });
   }
 
   /** @returns {boolean} whether nobody listens to the channel any more */
   remove(channel, listener) {
-    const listeners = this._listeners.get(channel);
+    const listeners = this.#listeners.get(channel);
     listeners.delete(listener);
     if (listeners.size > 0) return false;
-    this._listeners.delete(channel);
-    if (this._listeners.size === 0) this._client.removeListener('notification', this._onnotification);
+    this.#listeners.delete(channel);
+    if (this.#listeners.size === 0) this.#client.removeListener('notification', this.#onnotification);
     return true;
   }
 }
 
 /** The notifications of one channel, as an async iterable. */
 class Listener {
+  #client;
+  #error;
+  #first = 0; // of the queue
+  #name;
+  #onabort;
+  #over = false;
+  #queue = []; // notifications, of which nobody has taken those from #first on
+  #signal;
+  #waiting = []; // those who wait for one
+
   /**
    * @param {Client} client
    * @param {string} channel
@@ -55,33 +66,29 @@ class Listener {
    */
   constructor(client, channel, signal) {
     checkText(channel, 'channel');
+    if (signal?.aborted !== true) checkLimits({ signal });
     if (channel === '') throw new TypeError('channel must not be empty');
     if (Buffer.byteLength(channel) > LONGEST) throw new RangeError(`channel must not be longer than ${LONGEST} bytes`);
     this.channel = channel;
-    this._client = client;
-    this._name = `"${channel.replace(/"/g, '""')}"`;
-    this._queue = []; // notifications, of which nobody has taken those from `_first` on
-    this._first = 0;
-    this._waiting = []; // those who wait for one
-    this._over = false;
-    this._error = undefined;
-    this._signal = signal;
-    this._onabort = () => this.end(signal.reason);
-    if (signal !== undefined) signal.addEventListener('abort', this._onabort);
+    this.#client = client;
+    this.#name = `"${channel.replace(/"/g, '""')}"`;
+    this.#signal = signal;
+    this.#onabort = () => this.end(signal.reason);
+    if (signal !== undefined) signal.addEventListener('abort', this.#onabort);
     if (!channelsOf.has(client)) channelsOf.set(client, new Channels(client));
     channelsOf.get(client).add(channel, this);
     /** @type {Promise} resolves when the server has begun to notify */
-    this.ready = client.query(`LISTEN ${this._name}`, [], { cache: false });
+    this.ready = client.query(`LISTEN ${this.#name}`, [], { cache: false });
     this.ready.catch(error => this.end(error));
-    if (signal !== undefined && signal.aborted) this._onabort();
+    if (signal !== undefined && signal.aborted) this.#onabort();
   }
 
   [Symbol.asyncIterator]() { return this; }
 
   /** Takes a notification. */
   give(notification) {
-    if (this._waiting.length > 0) this._waiting.shift().resolve({ value: notification, done: false });
-    else this._queue.push(notification);
+    if (this.#waiting.length > 0) this.#waiting.shift().resolve({ value: notification, done: false });
+    else this.#queue.push(notification);
   }
 
   /**
@@ -89,21 +96,21 @@ class Listener {
    *   error that ended it: of LISTEN, of the connection, the reason of the signal, or what `end` was given
    */
   next() {
-    if (this._first < this._queue.length) {
-      const value = this._queue[this._first++];
-      if (this._first === this._queue.length || (this._first > 1000 && this._first > this._queue.length / 2)) {
-        this._queue.splice(0, this._first);
-        this._first = 0;
+    if (this.#first < this.#queue.length) {
+      const value = this.#queue[this.#first++];
+      if (this.#first === this.#queue.length || (this.#first > 1000 && this.#first > this.#queue.length / 2)) {
+        this.#queue.splice(0, this.#first);
+        this.#first = 0;
       }
       return Promise.resolve({ value, done: false });
     }
-    if (this._error !== undefined) {
-      const error = this._error;
-      this._error = undefined;
+    if (this.#error !== undefined) {
+      const error = this.#error;
+      this.#error = undefined;
       return Promise.reject(error);
     }
-    if (this._over) return Promise.resolve({ value: undefined, done: true });
-    return new Promise((resolve, reject) => this._waiting.push({ resolve, reject }));
+    if (this.#over) return Promise.resolve({ value: undefined, done: true });
+    return new Promise((resolve, reject) => this.#waiting.push({ resolve, reject }));
   }
 
   /**
@@ -112,8 +119,8 @@ class Listener {
    * @returns {Promise} resolves when the server has stopped notifying; never rejects
    */
   async return(value) {
-    this._queue = [];
-    this._first = 0;
+    this.#queue = [];
+    this.#first = 0;
     await this.end();
     return { value, done: true };
   }
@@ -124,37 +131,21 @@ class Listener {
    * @returns {Promise} resolves when the server has stopped notifying; never rejects
    */
   async end(error) {
-    if (this._over) return;
-    this._over = true;
-    const client = this._client;
-    if (this._signal !== undefined) this._signal.removeEventListener('abort', this._onabort);
-    const [first, ...others] = this._waiting.splice(0);
+    if (this.#over) return;
+    this.#over = true;
+    const client = this.#client;
+    if (this.#signal !== undefined) this.#signal.removeEventListener('abort', this.#onabort);
+    const [first, ...others] = this.#waiting.splice(0);
     if (error !== undefined && first !== undefined) first.reject(error);
     else {
-      this._error = error;
+      this.#error = error;
       if (first !== undefined) first.resolve({ value: undefined, done: true });
     }
     for (const { resolve } of others) resolve({ value: undefined, done: true });
     const last = channelsOf.get(client).remove(this.channel, this);
     if (!last || client.state !== 'open') return;
-    await client.query(`UNLISTEN ${this._name}`, [], { cache: false }).catch(() => {});
+    await client.query(`UNLISTEN ${this.#name}`, [], { cache: false }).catch(() => {});
   }
 }
 
-/**
- * Listens to a channel, see Session.listen.
- * @param {Session} session
- * @param {string} channel
- * @param {object} [options]
- * @param {AbortSignal} [options.signal]
- * @returns {Listener}
- * @throws {TypeError|RangeError|UsageError}
- */
-function listen(session, channel, { signal } = {}) {
-  if (session._depth !== undefined) {
-    throw new UsageError('listen is the client\'s: in a transaction it would begin with the commit', '25001');
-  }
-  return new Listener(session, channel, signal);
-}
-
-module.exports = { listen };
+module.exports = { Listener };

@@ -1,22 +1,24 @@
 'use strict';
 
-const { checkDecode } = require('../rows/decode');
+const { kindOf } = require('../protocol');
+const { checkDecode } = require('../rows');
 
 const NO_VALUES = Object.freeze([]);
 const NO_OPTIONS = Object.freeze({});
 
 const STATEMENT = ['format', 'cache', 'paramTypes'];
-const ABORTABLE = ['signal', 'statement_timeout'];
+const LIMITS = ['signal', 'statement_timeout'];
 
 /** The options that there are, by what takes them. */
 const NAMES = {
-  abortable: new Set(ABORTABLE),
+  batch: new Set(LIMITS),
   batched: new Set([...STATEMENT, 'decode', 'stream']),
   copy: new Set(['signal', 'highWaterMark']),
   cursor: new Set([...STATEMENT, 'batchSize', 'decode', 'signal']),
   listen: new Set(['signal']),
-  query: new Set([...STATEMENT, 'decode', 'stream', ...ABORTABLE]),
-  queryTo: new Set(['as', 'separator', 'end', ...STATEMENT, ...ABORTABLE]),
+  query: new Set([...STATEMENT, 'decode', 'stream', ...LIMITS]),
+  queryTo: new Set(['as', 'separator', 'end', ...STATEMENT, ...LIMITS]),
+  simpleQuery: new Set(['decode', ...LIMITS]),
   transaction: new Set(['isolation', 'readOnly', 'deferrable'])
 };
 
@@ -26,6 +28,8 @@ const NAMES = {
  * @throws {TypeError} for an option that there is not: a misspelt one would do nothing, and nobody would know
  */
 function checkNames(options, names) {
+  if (options === undefined) return;
+  if (options === null || typeof options !== 'object') throw new TypeError(`options must be an object, not ${kindOf(options)}`);
   for (const name in options) {
     if (!names.has(name)) throw new TypeError(`there is no option ${name} here; there are ${[...names].join(', ')}`);
   }
@@ -33,9 +37,10 @@ function checkNames(options, names) {
 
 /** @throws {TypeError} where an option of a query is wrong, or none of these names */
 function checkOptions(options, names) {
-  const { format = 0, paramTypes, decode } = options;
-  if (names !== undefined) checkNames(options, names);
+  checkNames(options, names);
+  const { format = 0, cache = true, paramTypes, decode } = options;
   if (format !== 0 && format !== 1) throw new TypeError('format must be Client.STRING (0) or Client.BINARY (1)');
+  if (typeof cache !== 'boolean') throw new TypeError(`cache must be a boolean, not ${kindOf(cache)}`);
   const isOid = oid => Number.isInteger(oid) && oid >= 0 && oid <= 0xffffffff;
   if (paramTypes !== undefined && !(Array.isArray(paramTypes) && paramTypes.length < 65536 && paramTypes.every(isOid))) {
     throw new TypeError('paramTypes must be an array of type OIDs');
@@ -43,4 +48,10 @@ function checkOptions(options, names) {
   checkDecode(decode);
 }
 
-module.exports = { checkNames, checkOptions, NAMES, NO_OPTIONS, NO_VALUES };
+/** @throws {TypeError} where a number of rows is none from `least` */
+function checkCount(count, name, least) {
+  if (Number.isInteger(count) && count >= least && count <= 0x7fffffff) return;
+  throw new TypeError(`${name} must be an integer from ${least}, not ${typeof count === 'number' ? count : kindOf(count)}`);
+}
+
+module.exports = { checkCount, checkNames, checkOptions, NAMES, NO_OPTIONS, NO_VALUES };

@@ -1,67 +1,68 @@
 'use strict';
 
-const { guard, stayInside } = require('./deadlock');
+const {
+  ConnectionError, MessageWriter, PostgresError, UsageError, backend, decodeFields, decodeNotification,
+  decodeParameterStatus, decodeReadyForQuery, nameOf, nextState, protocolError
+} = require('../protocol');
+const { CloseRequest } = require('./request');
+const { Scope, Scopes } = require('./scope');
+const { Statements } = require('./statements');
 const { isTraced, trace } = require('./tracing');
-const { ConnectionError, PostgresError, UsageError, protocolError } = require('../protocol/errors');
-const { Flow, FLUSH_BYTES } = require('./flow');
-const { decodeFields, decodeNotification, decodeParameterStatus } = require('../protocol/messages');
-const { Scope } = require('./scope');
-const { CloseRequest, Request, describeType } = require('./request');
+
+const { ErrorResponse, NoticeResponse, NotificationResponse, ParameterStatus, ReadyForQuery } = backend;
+
+/** From this many bytes on, what was written leaves at once instead of at the end of the tick. */
+const FLUSH_BYTES = 65536;
+
+/** So many requests that a loss rejects have an error of their own, which shows their caller. */
+const OWN_ERRORS = 1000;
 
 /**
- * The order of requests on one connection: who may send, what has been sent, whose answer comes next.
+ * The requests of one connection: what was sent, whose answer comes next, what may be sent.
  */
-class Pipeline extends Flow {
+class Pipeline {
+  #held = 0; // barriers: while there is one, nothing is sent
+  #tail = null;
+
   /**
-   * @param {Statements} statements
-   * @param {object} events `notice(buf, start, end, fields)`, `notification(…)`, `parameter(name, value)`,
-   *   `lost(error)`: the connection cannot be used any more
+   * @param {object} events `notice(fields, buf, start, end)`, `notification(…)`, `parameter(name, value)`;
+   *   `lost(error)`: the connection cannot be used any more; `queued()`: a request waits to be sent
+   * @param {boolean|object} [decode] how columns are decoded where a query says nothing
    */
-  constructor(statements, events) {
-    super();
-    this.statements = statements;
+  constructor(events, decode) {
     this.events = events;
-    this.root = new Scope(null, 'the connection');
-    /** The innermost scope that was entered. */
-    this.owner = this.root;
-    /** Sent requests, the head's answer comes next. */
+    this.decode = decode;
+    this.writer = new MessageWriter();
+    this.statements = new Statements(0, `_${Math.random().toString(36).slice(2, 8)}`);
+    this.scopes = new Scopes(this, (request, error) => this.#settle(request, error));
+    /** @type {Request|null} whose answer comes next */
     this.head = null;
-    this.tail = null;
-    /** @type {Request|null} nothing is sent before it is over */
-    this.fence = null;
-    /** Requests to be sent once more, unless something that was sent behind them is carried out. */
-    this._again = [];
-    /** Transactions that wait for the end of a block which a query has begun. */
-    this._waiting = [];
     /** Requests that are not over. */
     this.pending = 0;
-    /** 'I' idle, 'T' in a transaction block, 'E' in a failed one; as of the last ReadyForQuery. */
+    /** The transaction status of the last ReadyForQuery. */
     this.status = 'I';
-    /** @type {{config: object, where: string, host: string, port: number|undefined, processId: number}|undefined}
-     *   what the connection was made with, and to where */
-    this.made = undefined;
+    /** @type {object|undefined} of the connection, see connect() of lib/connection; with its config */
+    this.session = undefined;
+    /** @type {Socket|null} null while there is no connection */
+    this.socket = null;
     this.reader = null;
-    /** @type {Error|null} that the connection was lost with */
-    this.lost = null;
     /** @type {Set<function>} called when the server says that it has cancelled something */
     this.cancelling = new Set();
   }
 
   /** Requests can be sent from now on. */
-  open({ transport, reader, transactionStatus }) {
-    this.transport = transport;
-    this.reader = reader;
-    this.status = transactionStatus;
+  open(session) {
+    this.session = session;
+    this.socket = session.socket;
+    this.reader = session.reader;
+    this.status = session.transactionStatus;
     this.pump();
   }
 
-  /**
-   * What the waiting requests would write, for a flight that leaves before the connection is ready.
-   * @returns {Buffer|null}
-   */
-  firstFlight() {
-    const { root } = this;
-    while (root.first instanceof Request && !root.first.streams && this.fence === null) this._send(root.shift());
+  /** @returns {Buffer|null} the messages of what waits, for the start-up to send before the connection is ready */
+  earlyRequests() {
+    const { root } = this.scopes;
+    while (root.first !== null && !(root.first instanceof Scope) && this.#held === 0) this.#sendWaiting(root.shift());
     return this.writer.length === 0 ? null : this.writer.take();
   }
 
@@ -69,145 +70,116 @@ class Pipeline extends Flow {
    * Sends a request now or when its turn comes.
    * @param {Request} request
    * @param {Scope} scope
-   * @returns {Promise} the request's
+   * @returns {Promise} of its outcome
+   * @throws {Error} for input that cannot be sent, and where the scope takes no more requests
    */
   submit(request, scope) {
     // Only what has a text is something that somebody has asked for.
-    if (isTraced() && request.text !== undefined) return trace(request, this, () => this._submit(request, scope));
-    return this._submit(request, scope);
+    if (isTraced() && request.text !== undefined) return trace(request, this, () => this.#submit(request, scope));
+    return this.#submit(request, scope);
   }
 
-  _submit(request, scope) {
-    this.pending++;
-    if (scope.left) {
-      this._settle(request, this._over(scope));
-      return request.promise;
-    }
-    if (scope === this.owner && scope.first === null && this.fence === null && this.transport !== null &&
-        this._again.length === 0 && this._waiting.length === 0) {
-      this._send(request);
-      return request.promise;
-    }
-    try {
+  #submit(request, scope) {
+    const { scopes } = this;
+    const promise = request.open(scope);
+    if (scope.refused !== null && !request.controls) throw scope.refused;
+    if (scope === scopes.owner && !scopes.waiting && this.#held === 0 && this.socket !== null) this.send(request);
+    else {
+      scopes.check(scope, request);
       request.snapshot();
-    } catch (error) {
-      this._settle(request, error);
-      return request.promise;
+      scope.push(request);
+      this.events.queued();
+      this.pump();
     }
-    scope.push(request);
-    if (this._waiting.length > 0) this.pump();
-    return guard(request.promise, scope, error => request.reject(error));
+    this.pending++;
+    return promise;
   }
 
-  /** Closes a statement on the server that is not used any more, when the connection is nobody's. */
-  close(statement) {
-    this.submit(new CloseRequest('S', statement.name), this.root).catch(() => {});
-  }
-
-  /**
-   * Queues a scope to become the owner of the connection when its turn comes.
-   * @param {Scope} scope
-   */
+  /** Queues a scope to become the owner of the connection when its turn comes; throws as `submit`. */
   enter(scope) {
-    const { parent } = scope;
-    stayInside();
-    if (parent.left) return this._lose(scope, this._over(parent));
-    parent.push(scope);
+    this.scopes.check(scope.parent);
+    scope.parent.push(scope);
+    this.events.queued();
     this.pump();
   }
-
-  /** What is rejected with that comes after a scope's end. */
-  _over(scope) { return this.lost || new UsageError(`${scope.name} is over`, '25P01'); }
 
   /** A scope is over, whether it was entered or not: its parent goes on. */
-  leave(scope) {
-    if (scope.left) return;
-    this._end(scope, this._over(scope));
-    if (this.owner !== scope) return;
-    while (this.owner.left) this.owner = this.owner.parent;
-    this.pump();
-  }
-
-  /** Ends a scope, and rejects what waits in it. */
-  _end(scope, error) {
-    if (!scope.left) scope.end();
-    while (scope.first !== null) {
-      const entry = scope.shift();
-      if (entry instanceof Request) this._settle(entry, error);
-      else this._lose(entry, error);
-    }
-  }
-
-  /** A scope is over that was not to be. */
-  _lose(scope, error) {
-    this._end(scope, error);
-    if (scope.onlost !== undefined) scope.onlost(error);
+  leave(scope, error = new UsageError(`${scope.name} is over`, '25P01')) {
+    if (this.scopes.leave(scope, error)) this.pump();
   }
 
   /** Sends what may be sent. */
   pump() {
-    if (this.transport === null) return;
-    for (let entry = this._next(); entry !== null; entry = this._next()) {
-      if (entry instanceof Scope) this._enter(entry);
-      else this._send(entry);
+    while (this.socket !== null && this.#held === 0) {
+      const entry = this.scopes.next(this.head === null, this.status);
+      if (entry === null) return;
+      if (entry instanceof Scope) entry.entered();
+      else this.#sendWaiting(entry);
     }
   }
 
-  /** Takes the next entry that may go out of its queue; null when there is none. */
-  _next() {
-    if (this.fence !== null) return null;
-    for (;;) {
-      const { owner, status, head } = this;
-      if (owner === this.root) {
-        if (this._again.length > 0) return null;
-        if (this._waiting.length > 0 && status === 'I') return head === null ? this._waiting.shift() : null;
-      }
-      const entry = owner.first;
-      if (entry === null) return null;
-      const scope = entry instanceof Scope && !entry.left;
-      if (scope && entry.alone && head !== null) return null;
-      owner.shift();
-      if (!scope || !entry.idle || status === 'I') return entry;
-      this._waiting.push(entry);
+  /** Sends a request that had to wait, unless it was given up. */
+  #sendWaiting(request) {
+    if (!request.pending) return void this.pending--;
+    try {
+      this.send(request);
+    } catch (error) {
+      this.#settle(request, error);
     }
   }
 
-  _enter(scope) {
-    if (scope.left) return;
-    this.owner = scope;
-    if (scope.onenter !== undefined) scope.onenter();
-  }
-
-  _send(request) {
-    if (request.settled) { // cancelled while it waited
-      this.pending--;
-      return;
-    }
-    const { writer } = this;
+  /**
+   * Writes the messages of a request.
+   * @throws {TypeError|RangeError} where that is not possible; then nothing was written
+   */
+  send(request) {
+    const { statements, writer } = this;
+    if (statements.closing.length > 0 && request.afterSync) this.#closeStatements();
     const mark = writer.length;
     try {
-      request.encode(writer, this.statements);
+      request.encode(writer, statements);
     } catch (error) {
       writer.length = mark;
-      request.unsend(this.statements);
       // A stack has ten lines: without this one's own ones it reaches the caller.
-      if (error instanceof TypeError || error instanceof RangeError) Error.captureStackTrace?.(error, this._send);
-      this._settle(request, error);
-      return;
+      if (error instanceof TypeError || error instanceof RangeError) Error.captureStackTrace?.(error, this.send);
+      throw error;
     }
-    request.sent = true;
-    if (request.fenced) this.fence = request;
-    if (this.tail === null) this.head = request;
-    else this.tail.next = request;
-    this.tail = request;
-    if (this.transport === null) return;
-    if (writer.length >= FLUSH_BYTES) this.flush();
-    else this.scheduleFlush();
+    if (request.statement !== statements.run) statements.run = undefined;
+    if (request.barrier) this.#held++;
+    if (this.head === null) this.head = request;
+    else this.#tail.next = request;
+    this.#tail = request;
+    this.flush();
   }
 
-  _settle(request, error) {
+  /** Closes the statements on the server that nobody uses any more. */
+  #closeStatements() {
+    const request = new CloseRequest('S', this.statements.closing);
+    this.statements.closing = [];
+    request.open(this.scopes.root).catch(() => {});
+    this.pending++;
+    this.send(request);
+  }
+
+  #settle(request, error) {
     this.pending--;
-    request.reject(error);
+    request.settle(error);
+  }
+
+  /** What was written leaves at the end of the tick; at once, where it is much. */
+  flush() {
+    if (this.socket === null) return;
+    if (this.writer.length >= FLUSH_BYTES) this.socket.flush(this.writer);
+    else this.socket.flushSoon(this.writer);
+  }
+
+  /** Bytes written that the system has not taken. */
+  get bufferedBytes() { return this.writer.length + (this.socket === null ? 0 : this.socket.bufferedBytes); }
+
+  /** Asks the server to cancel what it is doing; resolves when it has taken the request. */
+  cancel() {
+    return this.socket === null ? Promise.reject(new ConnectionError('not connected', { code: '08003' }))
+      : this.session.cancel();
   }
 
   /** Whether the answer that comes next is taken in parts, see FrameReader. */
@@ -216,140 +188,110 @@ class Pipeline extends Flow {
 
   /** FrameReader's handler. */
   message(type, buf, start, end, count) {
-    switch (type) {
-      case 78: // N NoticeResponse
-        return this.events.notice(decodeFields(buf, start, end), buf, start, end);
-      case 65: // A NotificationResponse
-        return this.events.notification(decodeNotification(buf, start, end), buf, start, end);
-      case 83: { // S ParameterStatus
-        const [name, value] = decodeParameterStatus(buf, start, end);
-        return this.events.parameter(name, value);
-      }
-      case 90: // Z ReadyForQuery
-        if (end - start !== 6) throw protocolError('ReadyForQuery of a wrong length');
-        return this._ready(buf[start + 5]);
-      case 69: // E ErrorResponse
-        if (this.cancelling.size > 0 && decodeFields(buf, start, end).code === '57014') {
-          for (const cancelled of this.cancelling) cancelled();
-        }
-    }
-    if (this.head !== null) this.head.message(this, type, buf, start, end, count);
-    else if (type === 69) this._fatal(buf, start, end);
-    else throw protocolError(`message of type ${describeType(type)} that nobody asked for`);
+    const { events } = this;
+    if (type === ReadyForQuery) this.#ready(decodeReadyForQuery(buf, start, end), start, end);
+    else if (type === NoticeResponse) events.notice(decodeFields(buf, start, end), buf, start, end);
+    else if (type === NotificationResponse) events.notification(decodeNotification(buf, start, end), buf, start, end);
+    else if (type === ParameterStatus) events.parameter(...decodeParameterStatus(buf, start, end));
+    else if (this.head !== null) this.head.message(this, type, buf, start, end, count);
+    // The server is about to close the connection, and says why.
+    else if (type === ErrorResponse) events.lost(new PostgresError(decodeFields(buf, start, end)));
+    else throw protocolError(`${nameOf(type)} that nobody asked for`);
   }
 
-  /** An ErrorResponse that answers nothing: the server is about to close the connection, and says why. */
-  _fatal(buf, start, end) {
-    this.events.lost(new PostgresError(decodeFields(buf, start, end)));
-  }
-
-  _ready(status) {
+  #ready(status, start, end) {
     const request = this.head;
     if (request === null) throw protocolError('ReadyForQuery that nobody asked for');
-    if (!request.done) throw protocolError('ReadyForQuery before the end of the answer');
-    if (status !== 73 && status !== 84 && status !== 69) throw protocolError('ReadyForQuery with an unknown status');
-    this.status = status === 73 ? 'I' : status === 84 ? 'T' : 'E';
-    if (request.error !== undefined && request.retry(this)) {
-      this._shift();
-      request.sent = false;
-      this._again.push(request);
-      if (this.fence === request) this.fence = null;
-      this._advance();
-    } else this.finishHead();
+    request.state = nextState(request.state, ReadyForQuery, start, end);
+    this.status = status;
+    if (request.scope.block && status === 'I' && !request.controls) {
+      request.error ??= new UsageError('this ended the transaction block: in transaction(), return from the function ' +
+        'to commit, throw to roll back', '25P01');
+      this.scopes.leaveBlock(request.scope, request.error);
+    }
+    if (request.error !== undefined && this.#mayRepeat(request)) this.#repeat(request);
+    else this.finishHead();
   }
 
-  _shift() {
+  /**
+   * Whether a request whose statement was stale is sent again at once: it must not come later than anything that
+   * it could affect, or that could affect it.
+   */
+  #mayRepeat(request) {
+    if (this.status !== 'I' || !request.pending || request.scope !== this.scopes.owner || !request.canRepeat()) return false;
+    if (request.next === null) return true;
+    for (let each = request; each !== null; each = each.next) if (!each.reads || each.barrier) return false;
+    return true;
+  }
+
+  #repeat(request) {
+    this.#shift();
+    request.reset();
+    try {
+      this.send(request);
+    } catch (error) {
+      this.#settle(request, error);
+    }
+  }
+
+  /** Takes the head out: it has been answered. */
+  #shift() {
     const request = this.head;
     this.head = request.next;
-    if (this.head === null) this.tail = null;
     request.next = null;
+    this.statements.disturbing -= request.disturbs;
+    if (request.barrier) this.#held--;
     return request;
   }
 
   /** The answer to the head is complete: settles it and goes on. */
   finishHead() {
-    const request = this._shift();
-    if (this._again.length > 0 && !request.passive) this._keepOrder(request);
-    this._finish(request);
-    if (this.fence === request && !request.cancelling) this.fence = null;
-    this._advance();
-  }
-
-  /** The head has been answered: what comes next. */
-  _advance() {
-    const { head } = this;
-    if (head !== null) {
-      if (head.onhead !== undefined) head.onhead();
-    } else if (this._again.length > 0) this._repeat();
-    if (this.owner.first !== null || this._waiting.length > 0) this.pump();
-  }
-
-  /** Everything has been answered: what is to be sent once more comes before all that waits, in its order. */
-  _repeat() {
-    const requests = this._again;
-    this._again = [];
-    for (const request of requests.reverse()) {
-      if (!request.settled) request.again(this).unshift(request);
-      else this._settle(request, request.error);
-    }
-  }
-
-  /**
-   * A request that was made later has been carried out: what was to be sent once more would come too late, unless
-   * both only read.
-   */
-  _keepOrder(request) {
-    const reads = request.onlyReads();
-    for (const stale of this._again.splice(0)) {
-      if (reads && stale.onlyReads()) this._again.push(stale);
-      else this._finish(stale);
-    }
-  }
-
-  /** Settles a request whose answer is complete. */
-  _finish(request) {
+    const request = this.#shift();
     this.pending--;
     request.ready(this);
+    if (this.head?.cancelAtHead !== undefined) this.head.cancelAtHead();
+    if (this.scopes.waiting) this.pump();
   }
 
   /**
-   * From now on nothing is sent behind a request.
-   * @returns {boolean} false where something has been sent behind it, so that it cannot be cancelled exactly
+   * From now on nothing is sent behind a request that was sent and is not answered.
+   * @returns {boolean} false where something has been sent behind it, so that it cannot be cancelled
    */
-  fenceLate(request) {
-    if (this.fence === null && this.tail === request) this.fence = request;
-    return this.fence === request;
+  setBarrier(request) {
+    if (request.barrier) return true;
+    if (this.#held > 0 || this.head === null || this.#tail !== request) return false;
+    request.barrier = true;
+    this.#held++;
+    return true;
   }
 
-  /** The fence of a request is not needed any more. */
-  unfence(request) {
-    if (this.fence !== request || this.head === request) return;
-    this.fence = null;
+  /** Nothing is sent until `release` was called as often as this. */
+  hold() { this.#held++; }
+
+  release() {
+    this.#held--;
     this.pump();
   }
 
   /**
-   * The connection is gone: rejects everything.
-   * @param {Error} cause
+   * The connection is gone, or there will be none: rejects everything, also what comes later.
    * @param {string} message
+   * @param {Error} [cause]
+   * @param {string} [code]
    */
   abandon(message, cause, code) {
-    const unsent = new ConnectionError(`${message}; this request had not been sent`, { code, cause, sent: false });
-    const sent = new ConnectionError(`${message}; this request had been sent, the server may have carried it out`,
-      { code, cause, sent: true });
-    const { head, owner, _again: again, _waiting: waiting } = this;
-    this.stop();
-    this.lost = unsent;
-    this.head = this.tail = this.fence = null;
-    this._again = [];
-    this._waiting = [];
-    for (let request = head; request !== null; request = request.next) {
-      this._settle(request, sent);
-      request.discard(this);
+    const make = (sent, more) => new ConnectionError(`${message}; this request ${more}`, { code, cause, sent });
+    const makeSent = () => make(true, 'had been sent, the server may have carried it out');
+    let errors = 0;
+    let error;
+    this.socket = null;
+    for (let request = this.head; request !== null; request = request.next) {
+      if (++errors <= OWN_ERRORS) error = makeSent();
+      this.#settle(request, error);
+      request.discard();
     }
-    for (const request of again) this._settle(request, unsent);
-    for (const scope of waiting) this._lose(scope, unsent);
-    for (let scope = owner; scope !== null; scope = scope.parent) this._lose(scope, unsent);
+    this.head = null;
+    this.scopes.abandon(make(false, 'had not been sent'));
   }
 }
 

@@ -1,12 +1,12 @@
 'use strict';
 
-const { UsageError } = require('../protocol/errors');
-const { QueryRequest, DONE, ROWS } = require('./query');
-const { SyncRequest, CloseRequest } = require('./request');
-const { RowReader } = require('../rows/result');
-const { isCopyIn } = require('./statements');
+const { State, UsageError, backend, checkText, checkValues, snapshot } = require('../protocol');
+const { RowReader } = require('../rows');
+const { submit } = require('./abort');
+const { QueryRequest } = require('./query');
+const { CloseRequest, SyncRequest } = require('./request');
 const { Scope } = require('./scope');
-const { checkText, checkValues, snapshot } = require('../protocol/writer');
+const { copyDirection } = require('./sql');
 
 /**
  * One Execute of a portal, with what must come before it the first time. In a transaction block every step has
@@ -18,15 +18,17 @@ class PortalStep extends QueryRequest {
    * @param {Portal} portal
    * @param {number} maxRows 0 for all
    * @param {object} receiver
+   * @param {{stack: string}} [caller] see callerOf
    */
-  constructor(portal, maxRows, receiver) {
+  constructor(portal, maxRows, receiver, caller) {
     super(portal.text, portal.values, portal.format, portal.cache, portal.paramTypes, receiver);
     this.portal = portal;
     this.maxRows = maxRows;
+    this.caller = caller;
     /** Whether this step carries the portal's Bind. */
-    this.first = !portal.bound;
+    this.first = portal.statement === undefined;
+    this.afterSync = portal.inBlock || this.first;
     this.started = false;
-    /** Whether Sync has been written. */
     this.synced = portal.inBlock;
   }
 
@@ -35,76 +37,76 @@ class PortalStep extends QueryRequest {
   encode(writer, statements) {
     const { portal } = this;
     if (this.first) {
-      this._bind(writer, statements, portal.name);
+      this.bind(writer, statements, portal.name, null);
       portal.statement = this.statement;
-      portal.bound = true;
     } else {
       this.statement = portal.statement;
-      this.stage = ROWS;
+      this.state = this.statement.rowParser === null ? State.PortalCommand : State.PortalRows;
     }
     writer.execute(portal.name, this.maxRows);
     if (portal.inBlock) writer.sync();
     else writer.flush();
   }
 
+  start(pipeline) {
+    super.start(pipeline);
+    this.started = true;
+    if (this.state === State.Rows) this.state = State.PortalRows;
+  }
+
   message(pipeline, type, buf, start, end, count) {
-    if (!this.first && !this.started) {
-      this.started = true;
-      this.receiver.start(this.statement.rowParser, this.format, pipeline);
-    }
-    if (type !== 115 || this.stage !== ROWS) return super.message(pipeline, type, buf, start, end, count);
-    this.stage = DONE;
-    this.done = true;
-    this.receiver.receive(type, buf, start, end); // s PortalSuspended
-    if (!this.portal.open) this._sync(pipeline); // it was given up
+    if (!this.first && !this.started && type !== backend.ErrorResponse) this.start(pipeline);
+    super.message(pipeline, type, buf, start, end, count);
+    if (this.state !== State.Suspended) return;
+    if (!this.portal.open) this.#sync(pipeline); // it was given up
     else if (!this.portal.inBlock) pipeline.finishHead();
   }
 
-  takesParts(type) { return (this.first || this.started) && super.takesParts(type); }
+  takesParts() { return this.started && this.receiver.inParts === true && this.state === State.PortalRows; }
 
   complete(pipeline) {
-    super.complete();
-    this._sync(pipeline);
+    super.complete(pipeline);
+    this.#sync(pipeline);
   }
 
   fail(error, pipeline) {
-    this._sync(pipeline);
+    this.#sync(pipeline);
     super.fail(error, pipeline);
   }
 
   /** The portal is over. */
-  _sync(pipeline) {
+  #sync(pipeline) {
     this.portal.open = false;
     if (this.synced) return;
     this.synced = true;
     pipeline.writer.sync();
-    pipeline.scheduleFlush();
+    pipeline.flush();
   }
 
-  retry(pipeline) { return this.first && !this.portal.inBlock && super.retry(pipeline); }
+  canRepeat() { return this.first && !this.portal.inBlock && super.canRepeat(); }
 
-  again(pipeline) {
-    super.again(pipeline);
+  reset() {
+    super.reset();
     this.portal.open = true;
-    this.portal.bound = this.synced = false;
-    return this.portal.scope;
+    this.portal.statement = undefined;
+    this.synced = false;
   }
 
-  ready(pipeline) {
-    super.ready(pipeline);
+  ready() {
+    super.ready();
     const { portal } = this;
     if (portal.open) return;
-    if (portal.inBlock && this.error === undefined) {
-      // Exhausted it would keep what its query holds until the end of the block.
-      pipeline.submit(new CloseRequest('P', portal.name), portal.scope).catch(() => {});
-    }
+    // Exhausted, it would keep what its query holds until the end of the block.
+    if (portal.inBlock && this.error === undefined) portal.submit(new CloseRequest('P', [portal.name])).catch(() => {});
     portal.release();
   }
 
-  reject(error) {
-    super.reject(error);
-    if (this.sent) this.portal.open = false;
-    else this.portal.giveUp().catch(() => {});
+  settle(error = this.error) {
+    const { pending, portal } = this;
+    super.settle(error);
+    if (!pending || error === undefined) return;
+    if (this.state === State.Waiting) portal.giveUp().catch(() => {});
+    else portal.open = false;
   }
 }
 
@@ -113,22 +115,24 @@ class PortalStep extends QueryRequest {
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-EXT-QUERY
  */
 class Portal {
-  /**
-   * @param {Pipeline} pipeline
-   * @param {Scope} scope of the caller
-   * @param {object} query
-   * @param {string} query.text
-   * @param {Array|object} [query.values]
-   * @param {number} [query.format]
-   * @param {boolean} [query.cache]
-   * @param {number[]} [query.paramTypes]
-   * @param {string} [name] of a portal inside a transaction block; without it, the portal takes the connection
-   */
-  constructor(pipeline, scope, { text, values, format, cache, paramTypes }, name = '') {
+  #last = null; // the promise of the step whose answer has not come: there is one at a time
+
+  /** @throws {TypeError|RangeError} for a query that a portal cannot be made of */
+  static check(text, values) {
     checkText(text, 'text');
     checkValues(values);
-    if (isCopyIn(text)) throw new TypeError('COPY FROM STDIN has no rows to fetch: use query, or copyFrom');
-    this.pipeline = pipeline;
+    if (copyDirection(text) === 'in') throw new TypeError('COPY FROM STDIN has no rows to fetch: use query, or copyFrom');
+  }
+
+  /**
+   * @param {Scope} scope of the caller
+   * @param {string} text
+   * @param {Array|Row} values
+   * @param {object} options `{ format, cache, paramTypes }`
+   * @param {string} [name=''] of a portal inside a transaction block; without it, the portal takes the connection
+   * @throws {TypeError|UsageError}
+   */
+  constructor(scope, text, values, { format = 0, cache = true, paramTypes }, name = '') {
     this.text = text;
     this.values = snapshot(values);
     this.format = format;
@@ -136,51 +140,49 @@ class Portal {
     this.paramTypes = paramTypes;
     this.name = name;
     this.inBlock = name !== '';
-    this.bound = false;
-    this.statement = null;
-    this._last = null; // the step whose answer has not come: there is one at a time
+    /** @type {Statement|undefined} once Bind has been written */
+    this.statement = undefined;
     /** Whether there may be more rows. */
     this.open = true;
-    this._closing = false; // when the step that is at work is over
-    this.scope = this.inBlock ? scope : new Scope(scope, 'an open portal');
-    if (!this.inBlock) {
-      this.scope.onlost = () => { this.open = false; };
-      this.scope.endsItself = () => this._closing || !this.open;
-      pipeline.enter(this.scope);
+    this.scope = scope;
+    if (this.inBlock) return;
+    this.scope = new Scope(scope.pipeline, scope, 'an open portal', { lost: () => { this.open = false; } });
+    scope.pipeline.enter(this.scope);
+  }
+
+  /** @returns {Promise} of a request in the portal's scope */
+  submit(request, limits) {
+    try {
+      return submit(request, this.scope, limits);
+    } catch (error) {
+      this.giveUp().catch(() => {});
+      return Promise.reject(error);
     }
   }
 
   /**
    * Fetches the next rows.
    * @param {number} maxRows 0 for all
-   * @param {object} [receiver]
+   * @param {object} receiver
    * @param {{stack: string}} [caller] see callerOf
-   * @param {function(Request)} [prepare] makes the request abortable
+   * @param {object} [limits] `{ signal }`
    * @returns {Promise} of the receiver; `cmd` is SUSPENDED while there may be more rows
    */
-  fetch(maxRows, receiver = new RowReader(), caller, prepare) {
-    if (this._last !== null) {
-      return this._last.then(() => this.fetch(maxRows, receiver, caller, prepare));
-    }
-    if (!this.open) return Promise.reject(this.pipeline.lost || new UsageError('the portal is closed', '34000'));
-    const step = new PortalStep(this, maxRows, receiver);
-    step.caller = caller;
-    if (prepare !== undefined) prepare(step);
-    const promise = this.pipeline.submit(step, this.scope);
-    const over = () => { if (this._last === last) this._last = null; };
-    const last = this._last = promise.then(over, over);
+  fetch(maxRows, receiver, caller, limits) {
+    if (this.#last !== null) return this.#last.then(() => this.fetch(maxRows, receiver, caller, limits));
+    if (!this.open) return Promise.reject(this.scope.refused || new UsageError('the portal is closed', '34000'));
+    const promise = this.submit(new PortalStep(this, maxRows, receiver, caller), limits);
+    const over = () => { if (this.#last === last) this.#last = null; };
+    const last = this.#last = promise.then(over, over);
     return promise;
   }
 
   /**
-   * Ends the portal before its rows are exhausted.
-   * @param {*} value for the promise
+   * Ends the portal before its rows are exhausted, when the step that is at work is over.
    * @returns {Promise}
    */
-  close(value) {
-    this._closing = true;
-    if (this._last !== null) return this._last.then(() => this.close(value));
-    return this.giveUp().then(() => value);
+  close() {
+    return this.#last === null ? this.giveUp() : this.#last.then(() => this.close());
   }
 
   /**
@@ -190,16 +192,16 @@ class Portal {
   async giveUp() {
     if (!this.open) return;
     this.open = false;
-    if (!this.bound) return void this.release();
-    const request = this.inBlock ? new CloseRequest('P', this.name) : new SyncRequest();
-    request.onsettled = () => this.release();
-    await this.pipeline.submit(request, this.scope);
+    if (this.statement === undefined) return void this.release();
+    try {
+      await this.submit(this.inBlock ? new CloseRequest('P', [this.name]) : new SyncRequest());
+    } finally {
+      this.release();
+    }
   }
 
   /** The connection is free for others. */
-  release() {
-    if (!this.inBlock) this.pipeline.leave(this.scope);
-  }
+  release() { if (!this.inBlock) this.scope.pipeline.leave(this.scope); }
 }
 
 module.exports = { Portal };

@@ -1,56 +1,31 @@
 'use strict';
 
 const { Buffer } = require('#platform');
-const { PostgresError, protocolError } = require('../protocol/errors');
-const { Request, describeType } = require('./request');
-const { effectOf } = require('./settings');
-const { checkEach, checkText, checkValues, snapshot } = require('../protocol/writer');
+const { PostgresError, State, backend, checkText, checkValues, nextState, snapshot, unexpected } = require('../protocol');
+const { Request } = require('./request');
 
-// What the answer has come to.
-const PARSING = 0; // before BindComplete
-const ROWS = 1;
-const DONE = 2;
-const COPYING = 3; // between CopyOutResponse and CopyDone
-const COPIED = 4;
+const {
+  BindComplete, CommandComplete, CopyData, CopyInResponse, DataRow, EmptyQueryResponse, ErrorResponse, NoData, RowDescription
+} = backend;
+
+/** A query with more bytes of Buffers among its values is not sent again: they are not kept. */
+const KEPT_BYTES = 8192;
 
 /** Takes the answer to a request that nobody waits for any more. */
-const NOBODY = { inParts: true, start() {}, receiveData() {}, receivePart() {}, receive() {} };
-
-/** Texts that change nothing, if the functions they call do not; a doubtful one is not among them. */
-const READS = /^[\s(]*(select|values|table|show|with)\b/i;
-const WRITES = /\b(insert|update|delete|merge|into|for|nextval|setval|set_config)\b|_lock/i;
-
-/** Of Buffers among the values so many bytes are kept, in case the query has to be sent once more. */
-const KEEP = 8192;
+const DROPPED = { inParts: true, start() {}, receiveData() {}, receivePart() {}, receive() {} };
 
 /**
- * Writes what the server must know of a statement before it is bound: Parse and Describe, and Close of the
- * statement whose place it takes.
- * @returns {Statement|undefined} the closed one
- */
-function prepare(writer, statements, statement) {
-  const evicted = statements.evict();
-  if (evicted !== undefined) writer.close('S', evicted.name);
-  writer.parse(statement.name, statement.text, statement.paramTypes);
-  writer.describe('S', statement.name);
-  statement.effect = effectOf(statement.text);
-  statement.sent = true;
-  return evicted;
-}
-
-/**
- * One use of the extended query protocol: [Close] [Parse Describe] Bind Execute Sync.
+ * One use of the extended query protocol: [Parse Describe] Bind Execute Sync.
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-EXT-QUERY
  */
 class QueryRequest extends Request {
   /**
-   * @param {object} query
-   * @param {string} query.text
-   * @param {Array|object} query.values
-   * @param {number} query.format of the result: 0 text, 1 binary
-   * @param {boolean} query.cache
-   * @param {number[]} [query.paramTypes]
-   * @param {object} query.receiver of the rows
+   * @param {string} text
+   * @param {Array|Row} values
+   * @param {number} format of the result: 0 text, 1 binary
+   * @param {boolean} cache whether the statement is to be named
+   * @param {number[]|undefined} paramTypes OIDs
+   * @param {object} receiver of the rows
    */
   constructor(text, values, format, cache, paramTypes, receiver) {
     super();
@@ -60,8 +35,9 @@ class QueryRequest extends Request {
     this.cache = cache;
     this.paramTypes = paramTypes;
     this.receiver = receiver;
-    this.statement = null;
-    this.stage = PARSING;
+    this.statement = undefined;
+    /** Whether it carries its statement's Parse. */
+    this.parses = false;
   }
 
   snapshot() {
@@ -71,198 +47,132 @@ class QueryRequest extends Request {
   }
 
   encode(writer, statements) {
-    this._bind(writer, statements);
+    this.bind(writer, statements, '', null);
     writer.executeSync();
   }
 
-  /** Writes [Close] [Parse Describe] Bind. */
-  _bind(writer, statements, portal = '') {
-    let { values } = this;
+  /** Writes [Parse Describe] Bind. */
+  bind(writer, statements, portal, batch) {
+    const { text, values } = this;
     checkValues(values);
-    if (typeof this.text !== 'string') checkText(this.text, 'text');
-    const statement = this.statement = statements.get(this.text, this.paramTypes, this.cache);
-    this.stage = PARSING;
-    if (this.parsing) { // it is sent again
-      this.parsing = this.parsed = this.bound = false;
-      this.evicted = undefined;
-    }
-    if (!statement.sent) {
-      this.parsing = true;
-      checkText(this.text, 'text');
-      checkEach(values); // so that nothing is wrong with them once the cache has changed
-      this.evicted = prepare(writer, statements, statement);
-    }
-    // Once sent again, it must be what it was.
-    if (statement.name !== '' && Array.isArray(values)) this.values = values = values.slice();
-    const names = portal === '' ? statement.bindNames : Buffer.from(`${portal}\0${statement.name}\0`, 'latin1');
-    const binary = writer.bind(names, values, this.format);
-    if (binary && this.values === values) this._keepBytes(values);
-    if (statement.forgetsAll) statements.clear();
-    if (statement.effect !== undefined) statements.affected(statement.effect);
-  }
-
-  /** The caller may change Buffers once they have been sent: small ones are kept as they were. */
-  _keepBytes(values) {
-    let left = KEEP;
-    for (let i = 0; i < values.length; i++) {
-      const value = values[i];
-      if (!(value instanceof Uint8Array)) continue;
-      left -= value.length;
-      if (left < 0) {
-        this.kept = false;
-        return;
+    if (typeof text !== 'string') checkText(text, 'text');
+    const statement = statements.get(text, this.paramTypes, this.cache, batch);
+    const parses = !statement.sent;
+    let binary;
+    try {
+      if (parses) {
+        checkText(text, 'text');
+        writer.parse(statement.name, text, statement.paramTypes);
+        writer.describe('S', statement.name);
       }
-      values[i] = Buffer.from(value);
+      const names = portal === '' ? statement.bindNames : Buffer.from(`${portal}\0${statement.name}\0`, 'latin1');
+      binary = writer.bind(names, values, this.format);
+    } catch (error) {
+      if (parses) statements.forget(statement);
+      throw error;
     }
-  }
-
-  unsend(statements) {
-    if (this.parsing) statements.delete(this.statement);
-    if (this.evicted !== undefined) statements.restore(this.evicted);
+    this.statement = statement;
+    this.parses = parses;
+    this.state = parses ? State.Parsing : State.Binding;
+    if (parses) {
+      statement.sent = true;
+      statement.batch = batch;
+      statements.run = statement;
+    }
+    if (statement.disturbs) {
+      this.disturbs = 1;
+      statements.disturbing++;
+    }
+    // If it has to be sent again, the values must be what they were.
+    if (statement.name !== '' && Array.isArray(values)) this.values = binary ? snapshot(values, KEPT_BYTES) : values.slice();
   }
 
   message(pipeline, type, buf, start, end, count) {
+    if (type === ErrorResponse) return this.takeError(pipeline, buf, start, end);
+    this.state = nextState(this.state, type, start, end);
     switch (type) {
-      case 68: // D DataRow
-        if (this.stage !== ROWS || this.statement.rowParser === null) break;
+      case DataRow: case CopyData:
         return this.receiver.receiveData(buf, start, end, count, pipeline.reader.owned);
-      case 67: // C CommandComplete
-        if (this.stage !== ROWS && this.stage !== COPIED) break;
-        return this._complete(pipeline, type, buf, start, end);
-      case 73: // I EmptyQueryResponse
-        if (this.stage !== ROWS || this.statement.rowParser !== null) break;
-        return this._complete(pipeline, type, buf, start, end);
-      case 50: // 2 BindComplete
-        if (this.stage !== PARSING || this.bound) break;
-        if (this.statement.described) return this._start(pipeline);
-        if (!this.parsed) break;
-        this.bound = true; // QuestDB says so before it describes the statement
+      case BindComplete:
+        if (this.state === State.Rows) this.start(pipeline);
         return;
-      case 51: // 3 CloseComplete
-        if (this.evicted === undefined || this.parsed) break;
+      case RowDescription: case NoData:
+        this.statement.describe(type === RowDescription ? buf : null, start, end);
+        if (this.state !== State.Binding) this.start(pipeline);
         return;
-      case 49: // 1 ParseComplete
-        if (!this.parsing || this.parsed) break;
-        this.parsed = true;
-        return;
-      case 116: // t ParameterDescription
-        if (!this.parsed || this.statement.described) break;
-        return;
-      case 84: // T RowDescription
-      case 110: // n NoData
-        if (!this.parsed || this.statement.described) break;
-        this.statement.describe(type === 84 ? buf.subarray(start, end) : null);
-        if (this.bound) this._start(pipeline);
-        return;
-      case 72: // H CopyOutResponse
-        if (this.stage !== ROWS || this.statement.rowParser !== null) break;
-        this.stage = COPYING;
-        return this.receiver.receive(type, buf, start, end);
-      case 100: // d CopyData
-        if (this.stage !== COPYING) break;
-        return this.receiver.receiveData(buf, start, end, count, pipeline.reader.owned);
-      case 99: // c CopyDone
-        if (this.stage !== COPYING) break;
-        this.stage = COPIED;
-        return this.receiver.receive(type, buf, start, end);
-      case 69: // E ErrorResponse
-        return super.message(pipeline, type, buf, start, end);
+      case CommandComplete: case EmptyQueryResponse:
+        this.receiver.receive(type, buf, start, end);
+        return this.complete(pipeline);
+      case CopyInResponse:
+        return this.takeData(pipeline, buf, start, end);
     }
-    throw protocolError(`unexpected message of type ${describeType(type)} in answer to a query`);
+    if (this.state >= State.Rows) this.receiver.receive(type, buf, start, end);
   }
 
-  _complete(pipeline, type, buf, start, end) {
-    this.stage = DONE;
-    this.receiver.receive(type, buf, start, end);
-    this.complete(pipeline);
+  /** Rows, or the command's completion, are what comes next. */
+  start(pipeline) {
+    const { rowParser } = this.statement;
+    this.state = rowParser === null ? State.Command : State.Rows;
+    this.receiver.start(rowParser, this.format, pipeline);
   }
 
-  _start(pipeline) {
-    this.stage = ROWS;
-    this.receiver.start(this.statement.rowParser, this.format, pipeline);
-  }
-
-  takesParts(type) {
-    if (this.receiver.inParts !== true) return false;
-    return type === 68 ? this.stage === ROWS && this.statement.rowParser !== null : this.stage === COPYING;
-  }
-
-  part(pipeline, type, buf, start, end, left) { this.receiver.receivePart(type, buf, start, end, left); }
+  /** The server waits for the data of a COPY FROM STDIN. */
+  takeData() { throw unexpected(State.Command, CopyInResponse); }
 
   /** The command is complete. */
-  complete() { this.done = true; }
+  complete(pipeline) {
+    if (this.disturbs > 0 && /^(?:DISCARD|DEALLOCATE) ALL$/.test(this.receiver.cmd)) pipeline.statements.clear();
+  }
 
-  fail(error, pipeline) {
-    super.fail(error);
-    const { statement } = this;
-    this.stale = this.stage === PARSING && isStale(error);
-    if ((!statement.described || this.stale) && pipeline.statements.delete(statement) && error.code === '0A000') {
-      pipeline.close(statement);
+  takesParts() { return this.receiver.inParts === true && (this.state === State.Rows || this.state === State.CopyOut); }
+  part(pipeline, type, buf, start, end, left) { this.receiver.receivePart(type, buf, start, end, left); }
+
+  /*
+   * A named statement that another request has parsed may be out of date: the server says so at Bind, or by an
+   * error of class 42 or XX. It is forgotten, so the next call parses anew. Errors of the data (23505, 22012)
+   * come after BindComplete, and one in the request that carries the Parse has another reason; so a loop of
+   * inserts that fail does not parse each time.
+   */
+  fail(error, { statements }) {
+    const { statement, parses } = this;
+    const bound = this.state > State.Binding;
+    if (parses && statement.rowParser === undefined) {
+      statement.failure = error;
+      statements.forget(statement);
+    } else if (!parses && (!bound || /^(?:42|XX)/.test(error.code))) statements.close(statement);
+    const { failure } = statement;
+    if (error.code === '26000' && failure?.code.startsWith('42')) {
+      error = new PostgresError({ ...failure, message: failure.message });
     }
-    if (this.parsing && !statement.described) statement.failure = error;
-    this.stage = DONE;
+    this.stale = !bound && isStale(error);
+    super.fail(error);
   }
 
-  /**
-   * What to reject with: where the statement does not exist because its Parse, sent by an earlier request, had
-   * failed, that request's error tells more.
-   * @param {PostgresError} error
-   * @returns {PostgresError}
-   */
-  reason(error) {
-    const { failure } = this.statement;
-    if (error.code !== '26000' || failure === undefined) return error;
-    return new PostgresError({ ...failure, message: failure.message });
+  get reads() { return this.statement.reads; }
+
+  canRepeat() { return this.stale && !this.repeated && this.values !== null; }
+
+  reset() {
+    super.reset();
+    this.repeated = true;
+    this.cache = false; // it must not depend on the Parse of another, which may fail
   }
 
-  get passive() { return this.error !== undefined; }
-  onlyReads() { return READS.test(this.text) && !WRITES.test(this.text); }
-
-  discard(pipeline) {
-    if (this.receiver.stop !== undefined) this.receiver.stop(pipeline);
-    this.receiver = NOBODY;
+  discard() {
+    if (this.receiver.stop !== undefined) this.receiver.stop();
+    this.receiver = DROPPED;
   }
 
-  /**
-   * A statement that the server has lost or must plan anew can be sent again: nothing was done yet, unless in a
-   * transaction block, which has failed. Not so where the caller may have changed its large Buffers since. What was
-   * sent behind it counts, too: the pipeline sees to that.
-   */
-  retry(pipeline) {
-    return this.stale && !this.retried && !this.settled && pipeline.status === 'I' && this.kept;
-  }
-
-  again(pipeline) {
-    this.retried = true;
-    this.cache = false; // it must not depend on the Parse of another that may fail
-    return super.again(pipeline);
-  }
-
-  ready(pipeline) {
-    const { error } = this.receiver;
-    if (error !== undefined && this.error === undefined) this.error = error;
-    if (this.error !== undefined) this.error = this.reason(this.error);
-    super.ready(pipeline);
+  ready() {
+    if (this.error === undefined) this.error = this.receiver.error;
+    this.settle();
   }
 
   result() { return this.receiver.target || this.receiver; }
 }
 
-Object.assign(QueryRequest.prototype, {
-  /** Whether this request carries its statement's Parse. */
-  parsing: false,
-  /** Whether ParseComplete has come. */
-  parsed: false,
-  /** Whether BindComplete came before the description. */
-  bound: false,
-  /** @type {Statement|undefined} that it closes */
-  evicted: undefined,
-  /** Whether it failed of its statement, before anything was done. */
-  stale: false,
-  retried: false,
-  /** Whether the values are what they were when they were sent. */
-  kept: true
-});
+/** Whether it failed because its statement was stale; whether it was sent again for that reason. */
+Object.assign(QueryRequest.prototype, { stale: false, repeated: false });
 
 /**
  * 26000: the prepared statement does not exist; 0A000 of RevalidateCachedQuery: a cached plan must not change
@@ -272,4 +182,4 @@ function isStale(error) {
   return error.code === '26000' || (error.code === '0A000' && error.routine === 'RevalidateCachedQuery');
 }
 
-module.exports = { QueryRequest, ROWS, DONE };
+module.exports = { QueryRequest };

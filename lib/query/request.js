@@ -1,40 +1,8 @@
 'use strict';
 
-const { AbortError, PostgresError, protocolError } = require('../protocol/errors');
-const { decodeFields } = require('../protocol/messages');
-
-let resolveNew, rejectNew;
-const capture = (resolve, reject) => { resolveNew = resolve; rejectNew = reject; };
-
-/**
- * A rejection whose stack shows who awaits it. The engine knows the awaiting functions only while a promise that
- * they wait for is being settled by an async function; so this one is made the last link of that chain, instead
- * of paying for a stack at every query.
- */
-async function raise(error, caller) {
-  await undefined;
-  await undefined;
-  const { stack } = error;
-  Error.captureStackTrace?.(error, raise); // of V8 and others, not of all
-  if (!error.stack.includes('\n')) error.stack = stack; // nobody awaits
-  throw showCaller(error, caller);
-}
-
-/**
- * Gives an error the stack of the call that it is of.
- * @param {Error} error
- * @param {{stack: string}} [caller] see callerOf
- * @returns {Error} the same
- */
-function showCaller(error, caller) {
-  if (caller?.stack !== undefined) error.stack = caller.stack.replace(/^.*/, () => `${error.name}: ${error.message}`);
-  return error;
-}
-
-/** Whether an error is of one request: others have their stack already, or many requests are rejected with them. */
-function isOwn(error) {
-  return error instanceof PostgresError || error instanceof AbortError || error.code === '57014';
-}
+const {
+  AbortError, ConnectionError, PostgresError, State, backend, decodeFields, nextState, unexpected
+} = require('../protocol');
 
 /**
  * Where a call comes from, for what passes promises through callbacks of its own: these hide who awaits.
@@ -48,27 +16,87 @@ function callerOf(hide) {
 }
 
 /**
- * Something asked of the server, from the call to the ReadyForQuery that ends it: the entry of the queue.
- * A kind of request writes its messages in `encode` and takes the server's answers in `message`.
+ * Gives an error the stack of the call that it is of.
+ * @param {Error} error
+ * @param {{stack: string}} [caller] see callerOf
+ * @returns {Error} the same
+ */
+function showCaller(error, caller) {
+  if (caller?.stack !== undefined) error.stack = caller.stack.replace(/^.*/, () => `${error.name}: ${error.message}`);
+  return error;
+}
+
+/** Whether an error was made while an answer was read, so that its stack shows nothing of the caller. */
+function isOfAnswer(error) {
+  return error instanceof PostgresError || error instanceof AbortError || error instanceof ConnectionError ||
+    error.code === '57014' || error.code === '25P01';
+}
+
+/**
+ * The last link of a request's promise. Inside it the engine knows who awaits the promise; so the error shows its
+ * caller, and a query that succeeds pays nothing for it.
+ */
+function outcome(request) {
+  const { error, caller } = request;
+  if (error === undefined) return request.result();
+  if (caller !== undefined) throw showCaller(error, caller);
+  if (error instanceof Error && isOfAnswer(error)) {
+    const { stack } = error;
+    Error.captureStackTrace?.(error, outcome); // of V8 and others, not of all
+    if (!error.stack.includes('\n')) error.stack = stack; // nobody awaits
+  }
+  throw error;
+}
+
+let resolveNew;
+const capture = resolve => { resolveNew = resolve; };
+
+/**
+ * Something asked of the server, from the call to the ReadyForQuery that ends it: an entry of the pipeline.
+ * A kind of request writes its messages in `encode` and takes the server's answer in `message`.
  */
 class Request {
   constructor() {
-    if (!this.inBatch) {
-      this.promise = new Promise(capture);
-      this._resolve = resolveNew;
-      this._reject = rejectNew;
-    }
-    /** @type {Request|null} the one behind it in the queue */
+    /** @type {Request|null} the one behind it */
     this.next = null;
-    /** Whether its messages have been written. */
-    this.sent = false;
-    this.settled = false;
-    /** Whether the server has said all about it but ReadyForQuery. */
-    this.done = false;
+    /** @type {Scope|null} that it was submitted to */
+    this.scope = null;
+    /** @type {Promise|null} of its outcome, once it was submitted */
+    this.promise = null;
+    /** What the answer has come to, see State. */
+    this.state = State.Waiting;
+    /** @type {Error|undefined} what the promise is to reject with */
+    this.error = undefined;
+    this.resolve = null; // settles the promise; null before it was submitted and after it was settled
   }
 
+  /** @returns {Promise} of the outcome */
+  open(scope) {
+    this.scope = scope;
+    this.promise = new Promise(capture).then(outcome);
+    this.resolve = resolveNew;
+    return this.promise;
+  }
+
+  /** Whether the promise is still to be settled. */
+  get pending() { return this.resolve !== null; }
+
   /**
-   * Writes the request's messages.
+   * Settles the promise, unless that was done before.
+   * @param {Error} [error] to reject with
+   */
+  settle(error = this.error) {
+    if (this.resolve === null) return;
+    this.error = error;
+    this.resolve(this);
+    this.resolve = null;
+  }
+
+  /** What the promise resolves to. */
+  result() { return undefined; }
+
+  /**
+   * Writes the request's messages, and says by `state` what the answer begins with.
    * @param {MessageWriter} writer
    * @param {Statements} statements
    * @throws {TypeError|RangeError} for values that cannot be sent; what was written before is then dropped
@@ -79,168 +107,126 @@ class Request {
   snapshot() {}
 
   /**
-   * Takes one message of the answer, see FrameReader.
+   * Takes one message of the answer, or `count` DataRow or CopyData messages, in buf[start … end).
    * @param {Pipeline} pipeline
-   * @throws {ConnectionError} 08P01 where the message is out of order
+   * @throws {ConnectionError} 08P01 where the message cannot come now, or is malformed
    */
   message(pipeline, type, buf, start, end) {
-    if (type !== 69) throw protocolError(`unexpected message of type ${describeType(type)}`);
+    if (type === backend.ErrorResponse) this.takeError(pipeline, buf, start, end);
+    else this.state = nextState(this.state, type, start, end);
+  }
+
+  takeError(pipeline, buf, start, end) {
+    if (this.state === State.Failed) throw unexpected(this.state, backend.ErrorResponse);
     const error = new PostgresError(decodeFields(buf, start, end));
+    if (error.code === '57014') for (const cancelled of pipeline.cancelling) cancelled();
     if (error.severity === 'FATAL' || error.severity === 'PANIC') return pipeline.events.lost(error);
-    if (this.failed) throw protocolError('an ErrorResponse after an ErrorResponse');
-    this.failed = true;
     this.fail(error, pipeline);
   }
 
-  /**
-   * Whether a long message of this type is taken in parts, by `part`; see FrameReader.
-   * @returns {boolean}
-   */
+  /** Whether a long DataRow or CopyData is taken in parts, see FrameReader. */
   takesParts() { return false; }
 
   /** The server reports an error; it ignores all messages up to the next Sync. */
   fail(error) {
     if (this.error === undefined) this.error = error;
-    this.done = true;
+    this.state = State.Failed;
   }
 
-  /** Its messages were dropped before they left. */
-  unsend() {}
-
-  /**
-   * Its promise was settled early: what still comes of its answer goes nowhere.
-   * @param {Pipeline} pipeline
-   */
+  /** Nobody waits for its answer any more. */
   discard() {}
 
   /**
-   * The caller gives up: rejects.
+   * The caller gives up: it rejects.
    * @param {Error} error
    * @param {Pipeline} pipeline
    * @returns {boolean} whether the server is at work for it, so that there is something to cancel
    */
   abort(error, pipeline) {
-    if (this.settled) return false;
-    this.reject(error);
-    if (this.sent) this.discard(pipeline);
-    return this.sent;
+    if (!this.pending) return false;
+    this.settle(error);
+    if (this.state === State.Waiting) return false;
+    this.discard();
+    return true;
   }
 
   /**
-   * ReadyForQuery has come after an error: whether the request is to be sent once more.
+   * Whether it can be sent once more: its error says that a statement was stale, and nothing was done yet.
    * @param {Pipeline} pipeline
-   * @returns {boolean}
    */
-  retry() { return false; }
+  canRepeat() { return false; }
 
-  /**
-   * Whether it changes nothing, as far as its text tells, so that it may trade places with others that do not.
-   * @returns {boolean}
-   */
-  onlyReads() { return false; }
-
-  /**
-   * Makes it what it was before it was sent.
-   * @param {Pipeline} pipeline
-   * @returns {Scope} that it waits in
-   */
-  again(pipeline) {
-    this.done = this.failed = false;
+  /** Makes it what it was before it was sent. */
+  reset() {
+    this.state = State.Waiting;
     this.error = undefined;
-    return pipeline.root;
   }
 
-  /**
-   * ReadyForQuery has come: settles.
-   * @param {Pipeline} pipeline
-   */
-  ready() {
-    if (!this.done) throw protocolError('ReadyForQuery before the end of the answer');
-    if (this.error === undefined) this.resolve(this.result());
-    else this.reject(this.error);
-  }
-
-  /** What the promise resolves to. */
-  result() { return undefined; }
-
-  resolve(value) {
-    if (this.settled) return;
-    this.settled = true;
-    this._resolve(value);
-    if (this.onsettled !== undefined) this.onsettled();
-  }
-
-  /** @param {Error} error shown with the stack of who awaits, if it is this request's own */
-  reject(error) {
-    if (this.settled) return;
-    this.settled = true;
-    if (isOwn(error)) this._resolve(raise(error, this.caller));
-    else this._reject(error);
-    if (this.onsettled !== undefined) this.onsettled(error);
-  }
+  /** The answer is complete. */
+  ready() { this.settle(); }
 }
 
 // What few requests have is not in each of them: there may be a million.
 Object.assign(Request.prototype, {
-  /** @type {Error|undefined} what to reject with at ReadyForQuery */
-  error: undefined,
-  /** Whether the server has reported an error. */
-  failed: false,
-  /** Set where nothing may be sent behind it until it is over: a request that can be cancelled. */
-  fenced: false,
-  /** Whether a CancelRequest for it is under way. */
-  cancelling: false,
-  /** @type {(function|undefined)} called when its answer is the next one to come */
-  onhead: undefined,
-  /** @type {(function|undefined)} called when it is over for the caller */
-  onsettled: undefined,
+  /** Whether nothing may be sent behind it until it is over, so that it can be cancelled. */
+  barrier: false,
+  /** How many of its statements may drop prepared statements. */
+  disturbs: 0,
+  /** Whether it only reads, as far as the first word of its text tells. */
+  reads: false,
+  /** @type {(function|undefined)} called when its answer is the next one to come, to cancel it */
+  cancelAtHead: undefined,
   /** @type {{stack: string}|undefined} see callerOf */
   caller: undefined,
-  /** Whether it has no promise of its own. */
-  inBatch: false,
-  /** Whether it has neither changed nor read anything, so that it does not matter when it is carried out. */
-  passive: false
+  /** Whether all before it ends with Sync. */
+  afterSync: true,
+  /** Whether it begins or ends the block of a transaction that its scope is of. */
+  controls: false,
+  statement: undefined,
+  text: undefined
 });
-
-/** A type byte for an error. */
-function describeType(type) {
-  return type > 32 && type < 127 ? `'${String.fromCharCode(type)}'` : `0x${type.toString(16)}`;
-}
 
 /** Only Sync: ends a portal, or tells when everything before it is over. */
 class SyncRequest extends Request {
-  /** @param {*} value what to resolve to */
+  /** @param {*} [value] what to resolve to */
   constructor(value) {
     super();
     this.value = value;
-    this.done = true;
-  }
-
-  encode(writer) { writer.sync(); }
-  result() { return this.value; }
-}
-
-SyncRequest.prototype.passive = true;
-
-/** Close of a named statement or portal. */
-class CloseRequest extends Request {
-  constructor(target, name) {
-    super();
-    this.target = target;
-    this.name = name;
+    this.reads = true;
   }
 
   encode(writer) {
-    writer.close(this.target, this.name);
     writer.sync();
+    this.state = State.Done;
+  }
+
+  result() { return this.value; }
+}
+
+/** Close of named statements or of a portal. */
+class CloseRequest extends Request {
+  /**
+   * @param {string} target 'S' for statements, 'P' for portals
+   * @param {string[]} names
+   */
+  constructor(target, names) {
+    super();
+    this.target = target;
+    this.names = names;
+    this.left = names.length;
+    this.reads = true;
+  }
+
+  encode(writer) {
+    for (const name of this.names) writer.close(this.target, name);
+    writer.sync();
+    this.state = State.Closing;
   }
 
   message(pipeline, type, buf, start, end) {
-    if (type === 51) this.done = true;
-    else super.message(pipeline, type, buf, start, end);
+    super.message(pipeline, type, buf, start, end);
+    if (this.state === State.Done && --this.left > 0) this.state = State.Closing;
   }
 }
 
-CloseRequest.prototype.passive = true;
-
-module.exports = { Request, SyncRequest, CloseRequest, callerOf, describeType, showCaller };
+module.exports = { Request, SyncRequest, CloseRequest, callerOf, showCaller };

@@ -1,56 +1,46 @@
 'use strict';
 
-const { order } = require('./deadlock');
+const { UsageError } = require('../protocol');
+const { waitsForItself } = require('./inside');
 
 /**
- * Requests that wait in the client, in order, because the connection is somebody else's. A scope that is
- * entered owns the connection: a transaction, an open portal, a COPY FROM STDIN. The scopes form a stack, and
- * only the innermost one sends.
+ * Requests that wait in the client, in order, because the connection belongs to somebody else. A scope that was
+ * entered owns the connection: a transaction, an open portal, a COPY FROM STDIN, end(). The scopes form a stack,
+ * of which only the innermost one sends.
  */
 class Scope {
   /**
+   * @param {Pipeline} pipeline
    * @param {Scope|null} parent
    * @param {string} name of what owns the connection, for errors
+   * @param {object} [options]
+   * @param {boolean} [options.alone=false] it is entered only when all that was sent has been answered
+   * @param {boolean} [options.block=false] it is a transaction block: it is entered when no block is open, and no
+   *   request in it may end the block but one that `controls` it
+   * @param {function()} [options.entered] called when the scope owns the connection
+   * @param {function(Error)} [options.lost] called when it is over without having been left
    */
-  constructor(parent, name) {
+  constructor(pipeline, parent, name, { alone = false, block = false, entered = () => {}, lost = () => {} } = {}) {
+    this.pipeline = pipeline;
     this.parent = parent;
     this.name = name;
-    /** Requests, and scopes waiting to be entered. */
+    this.alone = alone;
+    this.block = block;
+    this.entered = entered;
+    this.lost = lost;
+    /** @type {Error|null} what new requests are rejected with; what waits goes on unless the scope was left */
+    this.refused = null;
+    this.left = false;
+    /** The first and the last of the requests and scopes that wait in it. */
     this.first = null;
     this.last = null;
     this.next = null;
-    this.order = order();
-    /** Entered only when all that was sent has been answered. */
-    this.alone = false;
-    /** Entered only when no transaction block is open; till then others go on. */
-    this.idle = false;
-    this.left = false;
-    /** @type {function(): boolean} whether it is over soon, whatever the code inside it does */
-    this.endsItself = () => false;
-    /** @type {(function|undefined)} called when the scope has been entered */
-    this.onenter = undefined;
-    /** @type {(function|undefined)} called when it is over */
-    this.onleave = undefined;
-    /** @type {(function|undefined)} called with the error when the connection is lost */
-    this.onlost = undefined;
-  }
-
-  end() {
-    this.left = true;
-    if (this.onleave !== undefined) this.onleave();
   }
 
   push(entry) {
     if (this.last === null) this.first = entry;
     else this.last.next = entry;
     this.last = entry;
-  }
-
-  /** Puts a request before all others. */
-  unshift(request) {
-    request.next = this.first;
-    this.first = request;
-    if (this.last === null) this.last = request;
   }
 
   shift() {
@@ -60,6 +50,106 @@ class Scope {
     entry.next = null;
     return entry;
   }
+
+  /** Whether it lies inside another scope. */
+  isInside(scope) { return this.parent === scope || (this.parent !== null && this.parent.isInside(scope)); }
 }
 
-module.exports = { Scope };
+/** The scopes of a connection: which one owns it, and what comes next. */
+class Scopes {
+  #settle;
+  #waiting = []; // transactions that wait for the end of a block which a query has begun
+
+  /**
+   * @param {Pipeline} pipeline
+   * @param {function(Request, Error)} settle rejects a request that waited in a scope
+   */
+  constructor(pipeline, settle) {
+    this.root = new Scope(pipeline, null, 'the connection');
+    /** The innermost scope that was entered. */
+    this.owner = this.root;
+    this.#settle = settle;
+  }
+
+  /** Whether something waits that may be sent now or later. */
+  get waiting() { return this.owner.first !== null || this.#waiting.length > 0; }
+
+  /**
+   * @throws {Error} when a scope takes no more requests, or inside the function of a transaction that the request
+   *   would wait for
+   */
+  check(scope) {
+    if (scope.refused !== null) throw scope.refused;
+    if (scope === this.owner || !waitsForItself(scope)) return;
+    throw new UsageError('inside the function of transaction(), ask the object that it is given ("tx"): ' +
+      'the client would wait for the transaction, and the transaction for the client', '25001');
+  }
+
+  /**
+   * Takes the entry out of its queue that goes next, and makes it the owner if it is a scope.
+   * @param {boolean} answered whether all that was sent has been answered
+   * @param {string} status of the transaction
+   * @returns {Request|Scope|null}
+   */
+  next(answered, status) {
+    for (;;) {
+      const { owner } = this;
+      let entry;
+      if (owner === this.root && this.#waiting.length > 0 && status === 'I') {
+        if (!answered) return null;
+        entry = this.#waiting.shift();
+      } else {
+        entry = owner.first;
+        if (entry === null || (entry instanceof Scope && !entry.left && entry.alone && !answered)) return null;
+        owner.shift();
+      }
+      if (!(entry instanceof Scope)) return entry;
+      if (entry.left) continue;
+      if (entry.block && owner === this.root && status !== 'I') this.#waiting.push(entry);
+      else return (this.owner = entry);
+    }
+  }
+
+  /**
+   * A scope is over, whether it was entered or not.
+   * @returns {boolean} whether it was the owner, so that others may go on
+   */
+  leave(scope, error) {
+    if (scope.left) return false;
+    this.#close(scope, error);
+    if (this.owner !== scope) return false;
+    while (this.owner.left) this.owner = this.owner.parent;
+    return true;
+  }
+
+  /** The block of a transaction was ended by a query in it: the transaction is over, and its savepoints. */
+  leaveBlock(scope, error) {
+    if (scope.parent.block) this.leaveBlock(scope.parent, error);
+    this.leave(scope, error);
+  }
+
+  /** Ends a scope, and rejects what waits in it. */
+  #close(scope, error) {
+    scope.left = true;
+    scope.refused ??= error;
+    while (scope.first !== null) {
+      const entry = scope.shift();
+      if (entry instanceof Scope) this.#lose(entry, error);
+      else this.#settle(entry, error);
+    }
+  }
+
+  /** A scope is over that was not to be. */
+  #lose(scope, error) {
+    if (!scope.left) this.#close(scope, error);
+    scope.lost(error);
+  }
+
+  /** The connection is gone. */
+  abandon(error) {
+    for (const scope of this.#waiting.splice(0)) this.#lose(scope, error);
+    for (let scope = this.owner; scope !== null; scope = scope.parent) this.#lose(scope, error);
+  }
+}
+
+module.exports = { Scope, Scopes };

@@ -1,76 +1,58 @@
 'use strict';
 
-const { protocolError } = require('../protocol/errors');
-const { Request, describeType } = require('./request');
-const { RowParser } = require('../rows/row-parser');
-const { RowReader } = require('../rows/result');
-const { effectsOf } = require('./settings');
-const { forgetsAll } = require('./statements');
-const { checkText } = require('../protocol/writer');
+const { State, backend, checkText, nextState } = require('../protocol');
+const { RowParser, RowReader } = require('../rows');
+const { Request } = require('./request');
+
+const { CommandComplete, CopyData, CopyInResponse, DataRow, EmptyQueryResponse, ErrorResponse, RowDescription } = backend;
+
+/** Begins the answer to a statement. */
+const FIRST = new Set([RowDescription, backend.CopyOutResponse, CommandComplete, EmptyQueryResponse]);
 
 /**
  * The simple query protocol: several statements in one text, one implicit transaction.
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-SIMPLE-QUERY
  */
 class SimpleQueryRequest extends Request {
-  /** @param {string} text */
-  constructor(text) {
+  /**
+   * @param {string} text
+   * @param {boolean|object} [decode] how columns are decoded
+   */
+  constructor(text, decode) {
     super();
     checkText(text, 'text');
     this.text = text;
+    this.decode = decode;
     this.readers = [];
-    this._reader = null;
-    // A COPY FROM STDIN among the statements would swallow what is sent behind it.
-    this.fenced = /\bcopy\b[^]*\bstd(?:in|out)\b/i.test(text);
+    this.reader = null; // of the statement whose answer is coming
+    // The server ignores everything behind a COPY FROM STDIN but its data.
+    this.barrier = /\bcopy\b/i.test(text) && /\bstd(?:in|out)\b/i.test(text);
   }
 
   encode(writer, statements) {
     writer.query(this.text);
-    for (const effect of effectsOf(this.text)) statements.affected(effect);
-    if (forgetsAll(this.text)) statements.clear();
-  }
-
-  /** The reader of the statement whose answer is coming. */
-  get reader() {
-    if (this._reader === null) {
-      this.readers.push(this._reader = new RowReader());
-      this.done = false;
-    }
-    return this._reader;
+    this.state = State.Simple;
+    this.disturbs = 1;
+    statements.disturbing++;
   }
 
   message(pipeline, type, buf, start, end, count) {
-    if (type === 69) return super.message(pipeline, type, buf, start, end); // E ErrorResponse
-    if (this.error !== undefined) throw protocolError('an answer goes on after its error');
-    switch (type) {
-      case 84: // T RowDescription
-        if (this._reader !== null) break;
-        return this.reader.start(new RowParser(buf.subarray(start, end)), 0);
-      case 68: // D DataRow
-      case 100: // d CopyData
-        if (!this._has(type === 68)) break;
-        return this.settled ? undefined : this.reader.receiveData(buf, start, end, count, pipeline.reader.owned);
-      case 72: // H CopyOutResponse
-        if (this._reader !== null) break;
-        return this.reader.receive(type, buf, start, end);
-      case 99: // c CopyDone
-        if (!this._has(false)) break;
-        return this.reader.receive(type, buf, start, end);
-      case 67: case 73: // C CommandComplete, I EmptyQueryResponse
-        this.reader.receive(type, buf, start, end);
-        if (/^(?:DISCARD|DEALLOCATE) ALL$/.test(this.reader.cmd)) pipeline.statements.clearDescribed();
-        this._reader = null;
-        this.done = true;
-        return;
-      case 71: // G CopyInResponse
-        pipeline.writer.copyFail('COPY FROM STDIN is not possible in simpleQuery; use copyFrom, or query');
-        return pipeline.scheduleFlush();
+    if (type === ErrorResponse) return this.takeError(pipeline, buf, start, end);
+    this.state = nextState(this.state, type, start, end);
+    if (type === CopyInResponse) {
+      pipeline.writer.copyFail('simpleQuery cannot send data: use copyFrom, or query');
+      return pipeline.flush();
     }
-    throw protocolError(`unexpected message of type ${describeType(type)} in answer to a simple query`);
+    if (!this.pending) return; // it was given up
+    if (this.reader === null && FIRST.has(type)) this.readers.push(this.reader = new RowReader({ decode: this.decode }));
+    const { reader } = this;
+    if (type === RowDescription) reader.start(new RowParser(buf.subarray(start, end)), undefined, pipeline);
+    else if (type === DataRow || type === CopyData) reader.receiveData(buf, start, end, count, pipeline.reader.owned);
+    else reader.receive(type, buf, start, end);
+    if (type !== CommandComplete && type !== EmptyQueryResponse) return;
+    if (/^(?:DISCARD|DEALLOCATE) ALL$/.test(reader.cmd)) pipeline.statements.clear();
+    this.reader = null;
   }
-
-  /** Whether the answer of a statement has begun, with the description of rows, or as a COPY. */
-  _has(rows) { return this._reader !== null && (this._reader.rowParser !== undefined) === rows; }
 
   result() { return this.readers; }
 }

@@ -1,57 +1,21 @@
 'use strict';
 
 const { Buffer } = require('#platform');
-const { RowParser } = require('../rows/row-parser');
+const { RowParser } = require('../rows');
+const { firstWord } = require('./sql');
 
 const NO_TYPES = [];
 
-/** So many effects are told apart. */
-const MOST_EFFECTS = 64;
+/** First words of what the server plans: only these are worth a named statement. */
+const PLANNED = new Set(['select', 'insert', 'update', 'delete', 'merge', 'values', 'table', 'with']);
 
-/** The text from its first word on, without white space, comments (which nest) and semicolons before it. */
-function withoutComments(text) {
-  let off = 0;
-  for (let depth = 0; off < text.length;) {
-    if (text.startsWith('/*', off)) {
-      depth++;
-      off += 2;
-    } else if (depth > 0 && text.startsWith('*/', off)) {
-      depth--;
-      off += 2;
-    } else if (depth === 0 && text.startsWith('--', off)) {
-      const line = text.indexOf('\n', off);
-      off = line < 0 ? text.length : line;
-    } else if (depth > 0 || /[\s;]/.test(text[off])) off++;
-    else break;
-  }
-  return text.slice(off);
-}
+/** First words of what leaves prepared statements and the columns of their results as they are. */
+const HARMLESS = new Set([...PLANNED, 'analyze', 'begin', 'checkpoint', 'close', 'commit', 'copy', 'declare', 'end',
+  'explain', 'fetch', 'listen', 'lock', 'move', 'notify', 'release', 'savepoint', 'show', 'start', 'truncate',
+  'unlisten', 'vacuum']);
 
-/**
- * Whether a text is a COPY … FROM STDIN. STDIN may be anywhere in it: taking a query for one that is none only
- * costs it its company on the wire, so this need not be a parser.
- */
-function isCopyIn(text) {
-  const first = text.charCodeAt(0) | 32;
-  if (first > 99 && first < 123) return false; // d … z: what most texts begin with
-  return /^[\s;]*(?:copy\b|--|\/\*)/i.test(text) && /^copy\b[^]*\bfrom\b[^]*\bstd(?:in|out)\b/i.test(withoutComments(text));
-}
-
-/** Whether a text is a COPY … TO STDOUT; what else it may be is found out when the server answers. */
-function isCopyOut(text) {
-  return typeof text === 'string' && /^copy\b[^]*\bto\b[^]*\bstd(?:in|out)\b/i.test(withoutComments(text));
-}
-
-/** Whether a text makes the server forget all prepared statements. */
-function forgetsAll(text) {
-  return /^[\s;]*(?:d|--|\/\*)/i.test(text) &&
-    /^(?:discard\s+all|deallocate\s+(?:prepare\s+)?all)\b/i.test(withoutComments(text));
-}
-
-/** Whether the columns of a text's result are those of what it names, which may be something else the next time. */
-function borrowsColumns(text) {
-  return /^[\s;]*(?:fetch\b|execute\b|--|\/\*)/i.test(text) && /^(?:fetch|execute)\b/i.test(withoutComments(text));
-}
+/** First words of what only reads, unless a function that it calls writes. */
+const READING = new Set(['select', 'table', 'values', 'show']);
 
 /** A query text that the server has parsed, or is about to: a prepared statement, named or unnamed. */
 class Statement {
@@ -60,8 +24,9 @@ class Statement {
    * @param {string} text
    * @param {number[]} paramTypes
    * @param {string} key in the cache
+   * @param {string} word the first one of the text
    */
-  constructor(name, text, paramTypes, key) {
+  constructor(name, text, paramTypes, key, word) {
     this.name = name;
     this.text = text;
     this.paramTypes = paramTypes;
@@ -70,33 +35,34 @@ class Statement {
     this.bindNames = Buffer.from(`\0${name}\0`, 'latin1');
     /** Whether Parse has been written. */
     this.sent = false;
-    /** Whether ParseComplete and a description have come. */
-    this.described = false;
+    /** @type {RowParser|null|undefined} null for a statement without columns; undefined before its description */
+    this.rowParser = undefined;
     /** @type {PostgresError|undefined} why the server has not parsed it */
     this.failure = undefined;
-    /** @type {RowParser|null} null for a statement without rows */
-    this.rowParser = null;
-    this.forgetsAll = forgetsAll(text);
-    /** @type {string|undefined} what it may change for others, see settings.js; known when it is parsed */
-    this.effect = undefined;
+    /** @type {BatchRequest|null} that carries its Parse */
+    this.batch = null;
     this.used = 0;
-    /** Whether a result of it was a large one, see queryTo. */
-    this.large = false;
+    /** Whether its last result was a short one, see queryTo. */
+    this.short = false;
+    this.reads = READING.has(word);
+    /** Whether it may drop prepared statements, or change the columns of what they return. */
+    this.disturbs = !HARMLESS.has(word);
   }
 
-  /** Takes the statement's RowDescription, or NoData when buf is null. */
-  describe(buf, start) {
-    this.rowParser = buf === null ? null : new RowParser(buf, start);
-    this.described = true;
-  }
+  /** Takes the statement's RowDescription in buf[start …), or NoData where buf is null. */
+  describe(buf, start, end) { this.rowParser = buf === null ? null : new RowParser(buf.subarray(start, end)); }
 }
 
 /**
- * The prepared statements of one connection: by text and parameter types, at most `limit`, the least recently
- * used one closed on the server when another needs its place.
+ * The prepared statements of one connection: by text and parameter types, at most `limit`; when another needs its
+ * place, the least recently used one is to be closed on the server.
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-EXT-QUERY
  */
 class Statements {
+  #byKey = new Map();
+  #named = 0;
+  #uses = 0;
+
   /**
    * @param {number} limit 0: every statement is the unnamed one
    * @param {string} [tag=''] ends every name. Clients of a pooler share the server's sessions: one must not find
@@ -105,73 +71,71 @@ class Statements {
   constructor(limit, tag = '') {
     this.limit = limit;
     this.tag = tag;
-    this._byKey = new Map();
-    /** @type {Set<string>|null} effects of what was sent since somebody looked */
-    this.effects = null;
-    this._named = 0;
-    this._uses = 0;
+    /** Names of statements that the server has and nobody uses any more. */
+    this.closing = [];
+    /** Sent requests that are not over and may drop statements: what is sent meanwhile carries its own Parse. */
+    this.disturbing = 0;
+    /** @type {Statement|undefined} whose Parse was sent last, while nothing but uses of it were sent since */
+    this.run = undefined;
   }
 
   /**
+   * The statement for a query. A Parse that is still under way may fail, or be skipped after an error before it;
+   * so a later query relies on it only where nothing else can come in between: in a run of one text, or in the
+   * batch that carries it. Anything else gets the unnamed statement.
    * @param {string} text
-   * @param {number[]|undefined} paramTypes OIDs
-   * @param {boolean} cache false: the unnamed statement
-   * @returns {Statement} to be parsed when it is not `sent`
+   * @param {number[]} [paramTypes] OIDs
+   * @param {boolean} [cache=true] false: the unnamed statement
+   * @param {BatchRequest|null} [batch] that the query is part of
+   * @returns {Statement} to be parsed where it is not `sent`
    */
-  get(text, paramTypes = NO_TYPES, cache = true) {
-    if (!cache || this.limit === 0) return new Statement('', text, paramTypes, '');
+  get(text, paramTypes = NO_TYPES, cache = true, batch = null) {
+    if (!cache || this.limit === 0 || this.disturbing > 0) return this.#unnamed(text, paramTypes);
     const key = paramTypes.length === 0 ? text : `${paramTypes.join()}\0${text}`;
-    let statement = this._byKey.get(key);
+    let statement = this.#byKey.get(key);
     if (statement === undefined) {
-      if (borrowsColumns(text)) return new Statement('', text, paramTypes, '');
-      statement = new Statement(`s${++this._named}${this.tag}`, text, paramTypes, key);
-      this._byKey.set(key, statement);
+      const word = firstWord(text);
+      if (!PLANNED.has(word) || this.closing.length >= this.limit) return this.#unnamed(text, paramTypes, word);
+      statement = new Statement(`s${++this.#named}${this.tag}`, text, paramTypes, key, word);
+      this.#byKey.set(key, statement);
+      statement.used = ++this.#uses;
+      if (this.#byKey.size > this.limit) this.#evict();
+      return statement;
     }
-    statement.used = ++this._uses;
+    if (statement.rowParser === undefined && statement !== this.run && (batch === null || statement.batch !== batch)) {
+      return this.#unnamed(text, paramTypes);
+    }
+    statement.used = ++this.#uses;
     return statement;
   }
 
-  /**
-   * Takes the least recently used statement out when there is one too many.
-   * @returns {Statement|undefined} to be closed on the server
-   */
-  evict() {
-    if (this._byKey.size <= this.limit) return undefined;
+  #unnamed(text, paramTypes, word = firstWord(text)) { return new Statement('', text, paramTypes, '', word); }
+
+  #evict() {
     let oldest;
-    for (const statement of this._byKey.values()) {
+    for (const statement of this.#byKey.values()) {
       if (oldest === undefined || statement.used < oldest.used) oldest = statement;
     }
-    this._byKey.delete(oldest.key);
-    return oldest.sent ? oldest : undefined;
+    this.close(oldest);
   }
 
-  /**
-   * Forgets a statement that the server does not have (any more); the next use of its text parses anew.
-   * @returns {boolean} false if it was forgotten already
-   */
-  delete(statement) {
-    return this._byKey.get(statement.key) === statement && this._byKey.delete(statement.key);
+  /** Forgets a statement that the server does not have; the next use of its text parses anew. */
+  forget(statement) {
+    if (this.#byKey.get(statement.key) === statement) this.#byKey.delete(statement.key);
   }
 
-  /** Takes a statement back in that was taken out, but not closed. */
-  restore(statement) { this._byKey.set(statement.key, statement); }
-
-  /**
-   * Something is sent that may change the answers to others.
-   * @param {string} effect see settings.js
-   */
-  affected(effect) {
-    if (this.effects === null) this.effects = new Set();
-    this.effects.add(this.effects.size < MOST_EFFECTS ? effect : '*');
+  /** Forgets a statement that the server has. */
+  close(statement) {
+    if (this.#byKey.get(statement.key) !== statement) return;
+    this.#byKey.delete(statement.key);
+    this.closing.push(statement.name);
   }
 
-  /** Forgets all that was sent, since DISCARD ALL or DEALLOCATE ALL is sent now. */
-  clear() { this._byKey.clear(); }
-
-  /** Forgets all that the server has parsed so far, since it has forgotten it; not what is on its way. */
-  clearDescribed() {
-    for (const statement of this._byKey.values()) if (statement.described) this.delete(statement);
+  /** The server has forgotten all statements: DISCARD ALL or DEALLOCATE ALL was carried out. */
+  clear() {
+    this.#byKey.clear();
+    this.closing = [];
   }
 }
 
-module.exports = { Statement, Statements, forgetsAll, withoutComments, isCopyIn, isCopyOut };
+module.exports = { Statement, Statements };

@@ -41,17 +41,17 @@ class Operation {
   }
 
   /** @type {string|undefined} host name, address or path of the socket */
-  get host() { return this.#made.host; }
+  get host() { return this.#session.host; }
   /** @type {number|undefined} none for the path of a socket */
-  get port() { return this.#made.port; }
+  get port() { return this.#session.port; }
   /** @type {string|undefined} */
-  get database() { return this.#made.config?.database; }
+  get database() { return this.#session.config?.database; }
   /** @type {string|undefined} */
-  get user() { return this.#made.config?.user; }
+  get user() { return this.#session.config?.user; }
   /** @type {number|undefined} of the server process */
-  get processId() { return this.#made.processId; }
+  get processId() { return this.#session.processId; }
 
-  get #made() { return this.#pipeline.made || {}; }
+  get #session() { return this.#pipeline.session || {}; }
 }
 
 /** What a request has brought, as counts. */
@@ -73,28 +73,24 @@ function resultOf({ receiver, readers, queries }) {
  */
 function trace(request, pipeline, submit) {
   const operation = new Operation(request, pipeline);
-  const { onsettled } = request;
-  let submitted = false;
-  let over = false;
-  const tell = () => {
-    if (operation.error !== undefined) error.publish(operation);
+  const settled = failure => {
+    operation.error = failure;
+    if (failure === undefined) operation.result = resultOf(request);
+    else error.publish(operation);
     asyncStart.publish(operation);
     asyncEnd.publish(operation);
   };
-  request.onsettled = reason => {
-    if (onsettled !== undefined) onsettled(reason);
-    if (over) return; // a COPY FROM STDIN may say so twice
-    over = true;
-    operation.error = reason || request.error;
-    if (operation.error === undefined) operation.result = resultOf(request);
-    if (submitted) tell();
-  };
   return start.runStores(operation, () => {
-    const promise = submit();
-    end.publish(operation);
-    submitted = true;
-    if (over) tell();
-    return promise;
+    try {
+      const promise = submit();
+      promise.then(() => settled(), settled);
+      return promise;
+    } catch (failure) {
+      Promise.resolve(failure).then(settled);
+      throw failure;
+    } finally {
+      end.publish(operation);
+    }
   });
 }
 

@@ -1,22 +1,45 @@
 'use strict';
 
 const { setImmediate } = require('#platform');
-const { runInside } = require('./deadlock');
-const { ConnectionError, UsageError } = require('../protocol/errors');
+const { ConnectionError, UsageError, kindOf } = require('../protocol');
+const { RowReader } = require('../rows');
+const { runInside } = require('./inside');
+const { QueryRequest } = require('./query');
+const { Scope } = require('./scope');
 
 const LEVELS = ['serializable', 'repeatable read', 'read committed', 'read uncommitted'];
 
-/** The BEGIN of these options. */
+/** The BEGIN of these options; throws a TypeError. */
 function beginText({ isolation, readOnly, deferrable } = {}) {
   let text = 'BEGIN';
   if (isolation !== undefined) {
-    const level = String(isolation).toLowerCase();
-    if (!LEVELS.includes(level)) throw new TypeError(`isolation must be one of ${LEVELS.join(', ')}, not ${isolation}`);
+    const level = typeof isolation === 'string' ? isolation.toLowerCase() : kindOf(isolation);
+    if (!LEVELS.includes(level)) throw new TypeError(`isolation must be one of ${LEVELS.join(', ')}, not ${level}`);
     text += ` ISOLATION LEVEL ${level.toUpperCase()}`;
+  }
+  for (const [name, value] of Object.entries({ readOnly, deferrable })) {
+    if (value !== undefined && typeof value !== 'boolean') throw new TypeError(`${name} must be a boolean, not ${kindOf(value)}`);
   }
   if (readOnly !== undefined) text += readOnly ? ' READ ONLY' : ' READ WRITE';
   if (deferrable !== undefined) text += deferrable ? ' DEFERRABLE' : ' NOT DEFERRABLE';
   return text;
+}
+
+/** What a transaction sends at its beginning, at its end, and to undo. */
+function controlsOf(depth, options) {
+  if (depth === 0) return { begin: beginText(options), commit: 'COMMIT', undo: ['ROLLBACK'] };
+  beginText(options);
+  const name = `quickgres_${depth}`;
+  const release = `RELEASE SAVEPOINT ${name}`;
+  return { begin: `SAVEPOINT ${name}`, commit: release, undo: [`ROLLBACK TO SAVEPOINT ${name}`, release] };
+}
+
+/** BEGIN, COMMIT and their like of `transaction` itself. */
+class ControlRequest extends QueryRequest {
+  constructor(text) {
+    super(text, [], 0, false, undefined, new RowReader());
+    this.controls = true;
+  }
 }
 
 /**
@@ -24,7 +47,7 @@ function beginText({ isolation, readOnly, deferrable } = {}) {
  * it comes first, if it comes at once.
  * @param {Promise} lost
  */
-async function giveUp(lost) {
+async function whenLost(lost) {
   try {
     await lost;
   } catch (error) {
@@ -36,49 +59,33 @@ async function giveUp(lost) {
   }
 }
 
-/**
- * Runs a function inside a transaction block, or inside a savepoint of one: commits when it returns, rolls back
- * when it throws. Meanwhile the connection is the function's.
- * @param {Session} tx what the function is given; its scope waits to be entered
- * @param {Scope} scope
- * @param {number} depth 0 for a transaction block, above for savepoints
- * @param {function(Session): *} work
- * @param {object} [options]
- * @param {string} [options.isolation] 'serializable', 'repeatable read', 'read committed', 'read uncommitted'
- * @param {boolean} [options.readOnly]
- * @param {boolean} [options.deferrable]
- * @returns {Promise} of what the function returned
- */
-async function transaction(pipeline, tx, scope, depth, work, options) {
-  const name = `quickgres_${depth}`;
-  const [begin, commit, ...rollback] = depth === 0
-    ? [beginText(options), 'COMMIT', 'ROLLBACK']
-    : [`SAVEPOINT ${name}`, `RELEASE SAVEPOINT ${name}`, `ROLLBACK TO SAVEPOINT ${name}`, `RELEASE SAVEPOINT ${name}`];
-  scope.alone = scope.idle = depth === 0;
-  const control = text => pipeline.submit(tx.control(text), scope);
+/** Runs the function once the scope has been entered. */
+async function run(scope, { begin, commit, undo }, { session, finish }, work, entered, lost) {
+  const { pipeline } = scope;
+  const control = async text => pipeline.submit(new ControlRequest(text), scope);
   // Where that fails too, the first error tells more.
-  const undo = () => pipeline.status === 'I' ? undefined : Promise.allSettled(rollback.map(control));
-  const lost = new Promise((resolve, reject) => { scope.onlost = reject; });
+  const rollBack = () => pipeline.status === 'I' ? undefined : Promise.allSettled(undo.map(control));
+  const end = () => {
+    scope.refused ??= new UsageError('the transaction is over', '25P01');
+    finish(scope.refused);
+  };
   try {
-    await Promise.race([lost, new Promise(resolve => {
-      scope.onenter = resolve;
-      pipeline.enter(scope);
-    })]);
+    await Promise.race([lost, entered]);
     await control(begin);
     let result;
     try {
-      result = await Promise.race([giveUp(lost), runInside(scope, () => work(tx))]);
+      result = await Promise.race([whenLost(lost), runInside(scope, async () => work(session))]);
     } catch (error) {
-      tx.finish();
-      await undo();
+      end();
+      await rollBack();
       throw error;
     }
-    tx.finish();
+    end();
     let cmd;
     try {
       ({ cmd } = await control(commit));
     } catch (error) {
-      await undo();
+      await rollBack();
       throw error;
     }
     if (cmd === 'ROLLBACK') {
@@ -89,6 +96,33 @@ async function transaction(pipeline, tx, scope, depth, work, options) {
   } finally {
     pipeline.leave(scope);
   }
+}
+
+/**
+ * Runs a function inside a transaction block, or inside a savepoint of one: commits when it returns, rolls back
+ * when it throws. Meanwhile the connection is the function's.
+ * @param {Scope} parent
+ * @param {number} depth 0 for a transaction block, above for savepoints
+ * @param {function(Scope): {session: object, finish: function()}} make what the function is given, and what is
+ *   called when it has returned or thrown
+ * @param {function(object): *} work
+ * @param {object} [options]
+ * @param {string} [options.isolation] 'serializable', 'repeatable read', 'read committed', 'read uncommitted'
+ * @param {boolean} [options.readOnly]
+ * @param {boolean} [options.deferrable]
+ * @returns {Promise} of what the function returned
+ * @throws {TypeError|Error} for options that there are not; where the parent is over
+ */
+function transaction(parent, depth, make, work, options) {
+  const controls = controlsOf(depth, options);
+  let enter, lose;
+  const entered = new Promise(resolve => { enter = resolve; });
+  const lost = new Promise((resolve, reject) => { lose = reject; });
+  lost.catch(() => {}); // it may be that nobody waits any more
+  const name = depth === 0 ? 'the transaction' : 'the savepoint';
+  const scope = new Scope(parent.pipeline, parent, name, { alone: depth === 0, block: true, entered: enter, lost: lose });
+  parent.pipeline.enter(scope);
+  return run(scope, controls, make(scope), work, entered, lost);
 }
 
 module.exports = { transaction };

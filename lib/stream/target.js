@@ -2,7 +2,25 @@
 
 const { setImmediate } = require('#platform');
 const { Writable, finished } = require('#platform').stream;
-const { AbortError } = require('../protocol/errors');
+const { AbortError, kindOf } = require('../protocol');
+
+/** How long a target may take nothing, in milliseconds, unless `stall_timeout` says otherwise. */
+const STALL_TIMEOUT = 60000;
+
+/** Streams that have an 'error' listener of ours: one may fail after we have done with it. */
+const guarded = new WeakSet();
+
+/** Keeps an error of a stream from ending the program, until the stream has closed. */
+function guard(stream) {
+  if (guarded.has(stream)) return;
+  guarded.add(stream);
+  const ignore = () => {};
+  stream.on('error', ignore);
+  stream.once?.('close', () => {
+    stream.removeListener('error', ignore);
+    guarded.delete(stream);
+  });
+}
 
 /** @type {WeakMap<Writable, Set<function>>} who is told of a stream's end; the stream has one listener for all */
 const watchers = new WeakMap();
@@ -64,86 +82,110 @@ function fromWeb(stream) {
   return writable;
 }
 
-/** Whether a target is an HTTP/1 response that nobody has put anything in front of. */
-function isPlainResponse(target) {
-  // By the time there is a response, the module has been loaded.
-  if (!target || typeof target.assignSocket !== 'function') return false;
-  const { write, end } = require('#platform').http.ServerResponse.prototype;
-  return target.write === write && target.end === end;
-}
-
 /** What a result's bytes are written to: any Node stream that is writable, or a WHATWG WritableStream. */
-class Sink {
+class Target {
+  #begun = false;
+  #ended = false;
+  #lost; // why the target takes no more
+  #ongone = () => {};
+  #stall;
+  #stallTimeout;
+  #taken; // resolve and reject of the promise that all was taken
+  #unwatch;
+  #writing = 0; // writes that were not taken
+
   /**
-   * @param {Writable|WritableStream} target
+   * @param {Writable|WritableStream} given
+   * @param {number} [stallTimeout=60000] milliseconds after which a target that takes nothing is given up; 0: never
    * @throws {TypeError} when it is neither, or a WritableStream that is locked
    */
-  constructor(target) {
-    this.target = target;
-    this.stream = target;
-    /** Whether nobody reads the memory of a write that was taken: so it is with Node's own responses. */
-    this.returns = isPlainResponse(target);
-    /** @type {Error|undefined} why the target takes no more */
-    this.lost = undefined;
-    this._begin = undefined;
-    this._ended = false;
-    this._writing = 0; // writes that were not taken
-    this._taken = undefined; // resolve and reject of the promise that all was
-    this._unwatch = undefined;
-    if (target !== null && typeof target === 'object' && typeof target.getWriter === 'function') {
-      this.stream = fromWeb(target);
-    } else if (!target || typeof target.write !== 'function' || typeof target.on !== 'function') {
-      throw new TypeError('the target must be a writable stream');
-    } else if (typeof target.createPushResponse === 'function' && target.stream !== undefined) {
-      // An Http2ServerResponse says 'finish' also when it was cut off; the stream behind it knows better.
-      this.stream = target.stream;
-      this.returns = true;
-      this._begin = () => { if (!target.headersSent) target.flushHeaders(); };
+  constructor(given, stallTimeout = STALL_TIMEOUT) {
+    this.given = given;
+    /** The Node stream that is written to. */
+    this.stream = given;
+    if (!(typeof stallTimeout === 'number' && stallTimeout >= 0 && stallTimeout <= 0x7fffffff)) {
+      throw new TypeError(`stall_timeout must be a number of milliseconds from 0, not ${kindOf(stallTimeout)}`);
     }
-    this._onwritten = error => {
-      this._writing--;
-      // Not all say that they are closed; those that do have done so by then.
-      if (this.stream.destroyed) setImmediate(() => this._ongone());
-      else if (!error && this._writing === 0 && this._taken !== undefined && !this._ended) this._taken.resolve();
-    };
-    this._ongone = () => {};
+    this.#stallTimeout = stallTimeout;
+    if (given !== null && typeof given === 'object' && typeof given.getWriter === 'function') {
+      this.stream = fromWeb(given);
+    } else if (!given || typeof given.write !== 'function' || typeof given.on !== 'function') {
+      throw new TypeError(`the target must be a writable stream, not ${kindOf(given)}`);
+    } else if (this.isHttp2) {
+      // An Http2ServerResponse says 'finish' also when it was cut off; the stream behind it knows better.
+      this.stream = given.stream;
+    }
+    guard(this.stream);
+  }
+
+  get isHttp2() { return typeof this.given.createPushResponse === 'function' && this.given.stream !== undefined; }
+
+  /**
+   * Called before the first byte is written, or the target is ended without one. Subclasses set headers here.
+   * @param {Buffer} [whole] where it is all there will be
+   * @param {number} [rowCount] what the command reported, where it is over
+   */
+  begin() { if (this.isHttp2 && !this.given.headersSent) this.given.flushHeaders(); }
+
+  /**
+   * Waits until an HTTP/1.1 response is the one that is being sent. While responses to earlier requests of the same
+   * connection are not over, nothing that is written to it moves; the database must not wait for that.
+   * @returns {Promise<void>|undefined} rejects when the connection is closed before; undefined where it is its turn
+   */
+  turn() {
+    const { given } = this;
+    const socket = given.req?.socket;
+    if (typeof given.assignSocket !== 'function' || given.socket !== null || !socket || this.gone) return undefined;
+    return new Promise((resolve, reject) => {
+      const over = () => {
+        given.removeListener('socket', over);
+        given.removeListener('close', over);
+        socket.removeListener('close', over);
+        if (given.socket === null) reject(this.error);
+        else resolve();
+      };
+      if (socket.destroyed) return void reject(this.error);
+      given.on('socket', over);
+      given.on('close', over);
+      socket.on('close', over);
+    });
   }
 
   /** Whether the target is closed, or was ended by somebody else. */
   get gone() {
     const { stream } = this;
-    return this.lost !== undefined || stream.destroyed === true || (stream.writableEnded === true && !this._ended);
+    return this.#lost !== undefined || stream.destroyed === true || (stream.writableEnded === true && !this.#ended);
   }
 
   /** Bytes that the target has not taken; one in object mode does not count them, and may hold none beyond its mark. */
   get queued() { return this.stream.writableObjectMode ? Infinity : this.stream.writableLength; }
 
   /** @returns {Error} why the target is gone */
-  get error() {
-    return this.lost || closedBefore(this.stream.errored || undefined);
-  }
+  get error() { return this.#lost || closedBefore(this.stream.errored || undefined); }
 
   /**
    * @param {Buffer} piece the target's from now on
-   * @param {function} [ontaken] called when it has been taken; where the sink `returns` memory, it is free then
    * @returns {boolean} false when the target asks to wait
    * @throws {Error} when the target is gone; or what the target throws
    */
-  write(piece, ontaken) {
+  write(piece) {
     if (this.gone) throw this.error;
-    this._start();
-    this._writing++;
-    return this.stream.write(piece, ontaken === undefined ? this._onwritten : error => {
-      if (!error) ontaken();
-      this._onwritten(error);
-    });
+    this.#begin();
+    this.#writing++;
+    return this.stream.write(piece, error => this.#written(error));
   }
 
-  /** Before the first byte, or the end without one. */
-  _start(whole, rowCount) {
-    const begin = this._begin;
-    this._begin = undefined;
-    if (begin !== undefined) begin(whole, rowCount);
+  #written(error) {
+    this.#writing--;
+    // Not all say that they are closed; those that do have done so by then.
+    if (this.stream.destroyed || error) setImmediate(() => this.#ongone(error || undefined));
+    else if (this.#writing === 0 && this.#taken !== undefined && !this.#ended) this.#taken.resolve();
+  }
+
+  #begin(whole, rowCount) {
+    if (this.#begun) return;
+    this.#begun = true;
+    this.begin(whole, rowCount);
   }
 
   /** Calls back, once, when the target can take more, or never will. */
@@ -151,25 +193,31 @@ class Sink {
     const { stream } = this;
     if (typeof stream.once !== 'function') return callback();
     const over = () => {
+      clearTimeout(this.#stall);
       for (const event of ['drain', 'close', 'error']) stream.removeListener(event, over);
       callback();
     };
     for (const event of ['drain', 'close', 'error']) stream.on(event, over);
+    if (this.#stallTimeout === 0) return;
+    this.#stall = setTimeout(() => {
+      this.#ongone(new AbortError(`the target took nothing for ${this.#stallTimeout} ms (stall_timeout)`));
+      over();
+    }, this.#stallTimeout);
   }
 
   /**
-   * Has the sink find out when its target goes away.
-   * @param {function(Error)} [ongone] called with the target's error, or with an AbortError if it was just closed
+   * Finds out when the target goes away.
+   * @param {function(Error)} ongone called once, with the target's error, or with an AbortError if it was just closed
    */
-  watch(ongone = () => {}) {
-    this._ongone = error => {
-      if (this.lost !== undefined) return;
+  watch(ongone) {
+    this.#ongone = error => {
+      if (this.#lost !== undefined) return;
       this.leave(error === undefined || error.code === 'ERR_STREAM_PREMATURE_CLOSE' ? this.error : error);
-      ongone(this.lost);
+      ongone(this.#lost);
     };
-    this._unwatch = watch(this.stream, error => {
-      if (error === undefined && this._ended) this._taken.resolve();
-      else this._ongone(error);
+    this.#unwatch = watch(this.stream, error => {
+      if (error === undefined && this.#ended) this.#taken.resolve();
+      else this.#ongone(error);
     });
   }
 
@@ -179,40 +227,48 @@ class Sink {
    * @param {number} [rowCount] what the command reported
    * @returns {Promise} resolves when it has taken everything; rejects when it has not and never will
    */
-  end(piece) {
+  end(piece, rowCount) {
     if (this.gone) return Promise.reject(this.error);
-    this._start();
-    this._ended = true;
-    return new Promise((resolve, reject) => {
-      this._taken = { resolve, reject };
-      this.stream.end(piece);
-    });
+    this.#begin(piece ?? null, rowCount);
+    this.#ended = true;
+    return this.#untilTaken(() => this.stream.end(piece));
   }
 
   /** @returns {Promise} like `end`, but the target stays open */
-  flushed() {
-    if (this._writing === 0) return Promise.resolve();
-    return new Promise((resolve, reject) => { this._taken = { resolve, reject }; });
+  flushed() { return this.#writing === 0 ? Promise.resolve() : this.#untilTaken(() => {}); }
+
+  #untilTaken(work) {
+    return new Promise((resolve, reject) => {
+      this.#taken = { resolve, reject };
+      work();
+      if (this.#stallTimeout > 0) this.#watchStall();
+    });
+  }
+
+  /** Gives the target up when its queue does not get shorter for too long. */
+  #watchStall(before = Infinity) {
+    clearTimeout(this.#stall);
+    const queued = this.stream.writableLength;
+    if (!(queued < before)) return this.#ongone(new AbortError(`the target took nothing for ${this.#stallTimeout} ms (stall_timeout)`));
+    this.#stall = setTimeout(() => this.#watchStall(queued), this.#stallTimeout);
   }
 
   /** Nobody waits any more for the target to take what it has. */
   leave(error) {
-    this.lost = error;
-    if (this._taken !== undefined) this._taken.reject(error);
+    this.#lost = error;
+    this.#taken?.reject(error);
   }
 
-  /** The sink is not used any more; its target may be. */
+  /** Nothing more is written; the target may be used by others. */
   release() {
-    if (this._unwatch !== undefined) this._unwatch();
-    this._ongone = () => {};
-    if (this.stream.release !== undefined && !this._ended && !this.gone) this.stream.release();
+    clearTimeout(this.#stall);
+    this.#unwatch?.();
+    this.#ongone = () => {};
+    if (this.stream.release !== undefined && !this.#ended && !this.gone) this.stream.release();
   }
 
   /** Cuts the target off, so that what has come of the result cannot be taken for all of it. */
-  destroy(error) {
-    this.stream.on('error', () => {}); // it is reported by the promise
-    this.stream.destroy(error);
-  }
+  destroy(error) { this.stream.destroy(error); }
 }
 
-module.exports = { Sink, watch, isPlainResponse };
+module.exports = { Target };

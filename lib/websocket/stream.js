@@ -2,7 +2,7 @@
 
 const { Buffer } = require('#platform');
 const { EventEmitter } = require('#platform').events;
-const { isLoopback } = require('./core');
+const { isLoopback } = require('../config');
 const { ConnectionError, protocolError } = require('../protocol');
 
 /** Longest message in bytes: proxies and Workers limit them, and to PostgreSQL one stream is as good as another. */

@@ -21,7 +21,7 @@ describe('Limit', () => {
     const waiting = limit.race(never);
     controller.abort('why');
     await assert.rejects(waiting, error => error instanceof AbortError && error.cause === 'why');
-    await assert.rejects(new Limit({ signal: controller.signal }).race(5), AbortError);
+    assert.throws(() => new Limit({ signal: controller.signal }), AbortError);
   });
 
   it('rejects with a UsageError of code 57014 when the time is over', async () => {
@@ -41,13 +41,13 @@ describe('Limit', () => {
   it('leaves nothing behind on a signal, and has no warning of many', () => {
     const { signal } = new AbortController();
     const limits = Array.from({ length: 20 }, () => new Limit({ signal }));
-    assert.equal(getEventListeners(signal, 'abort').length, 20);
+    assert.equal(getEventListeners(signal, 'abort').length, 1);
     for (const limit of limits) limit.release();
     assert.equal(getEventListeners(signal, 'abort').length, 0);
   });
 
   it('refuses what is no signal and no time', () => {
-    for (const signal of [5, {}, null]) assert.throws(() => new Limit({ signal }), { name: 'TypeError', message: 'signal must be an AbortSignal' });
+    for (const signal of [5, {}, null]) assert.throws(() => new Limit({ signal }), { name: 'TypeError', message: /^signal must be an AbortSignal/ });
     for (const statement_timeout of [0, -1, NaN, '5', null, 2 ** 31]) {
       assert.throws(() => new Limit({ statement_timeout }), { name: 'TypeError', message: /^statement_timeout must be a number/ });
     }

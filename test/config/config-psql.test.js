@@ -7,8 +7,7 @@ const net = require('node:net');
 const os = require('node:os');
 const path = require('node:path');
 const { have, skipUnless } = require('pg-test-fixtures');
-const { resolve } = require('../../lib/config/config.js');
-const { lookup } = require('../../lib/config/passfile.js');
+const { lookupPassword, resolve } = require('../../lib/config');
 
 const SSL_REQUEST = 80877103;
 const GSSENC_REQUEST = 80877104;
@@ -249,7 +248,7 @@ describe('psql', function () {
       const config = resolve(asPsql(fill(string)), undefined, env);
       const [server] = config.hosts;
       const { user, database } = config;
-      const password = config.password ?? lookup(config.passfile, { ...server, user, database });
+      const password = config.password ?? lookupPassword(config.passfile, { ...server, user, database });
 
       const { stdout, stderr } = await psql(fill(string), env, password !== undefined);
       const expected = { ...config.parameters, user, database };

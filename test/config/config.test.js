@@ -6,7 +6,7 @@ const os = require('node:os');
 const path = require('node:path');
 const { inspect } = require('node:util');
 const { Duplex } = require('node:stream');
-const { resolve, socketPath, isLoopback } = require('../../lib/config/config.js');
+const { resolve, socketPath, isLoopback } = require('../../lib/config');
 
 /** Resolves without the environment of this machine. */
 const read = (config, overrides, env = {}) => resolve(config, overrides, env);
@@ -158,15 +158,6 @@ describe('resolve', () => {
   });
 });
 
-describe('what other clients call it', () => {
-  it('is refused with the name that it has here', () => {
-    for (const [name, here] of [['username', 'user'], ['pass', 'password'], ['hostname', 'host']]) {
-      assert.throws(() => read({ [name]: 'x' }), { name: 'TypeError', message: `${name} is not an option: ${here} is` });
-    }
-    assert.throws(() => read({ connectionString: 'x' }), /connectionString is not an option: give the string as the whole config/);
-  });
-});
-
 describe('the arguments of connect()', () => {
   it('come before everything else', () => {
     const env = { PGHOST: 'env', PGPORT: '3' };
@@ -292,6 +283,15 @@ describe('ssl', () => {
 });
 
 describe('an object', () => {
+  it('passes decode on as it is, for the client to check', () => {
+    for (const decode of ['x', {}, () => {}, 5]) assert.equal(read({ decode }).decode, decode);
+    assert.equal(Object.hasOwn(read({ decode: undefined }), 'decode'), false);
+  });
+
+  it('may say nothing under a name that is none', () => {
+    read({ pasword: undefined, max: null, connectionString: '' });
+  });
+
   it('has parameters for the server under every name that is no option', () => {
     const { parameters } = read(
       {
@@ -402,7 +402,7 @@ describe('an object', () => {
       assert.equal(read({ socket, host: 'db.example', sslmode: 'disable' }).hosts[0].sslmode, 'disable');
     }
     for (const socket of ['/tmp', 5, {}, true])
-      assert.throws(() => read({ socket }), /socket must be a Duplex/);
+      assert.throws(() => read({ socket }), /socket must be a Duplex stream or a function that gives one, not an? /);
   });
 
   it('is not an array, a number or a function', () => {

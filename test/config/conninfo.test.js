@@ -1,10 +1,9 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { parse } = require('../../lib/config/conninfo.js');
-const { isOption } = require('../../lib/config/options.js');
+const { parse } = require('../../lib/config/conninfo');
 
-const read = text => Object.fromEntries(parse(text, isOption));
+const read = text => Object.fromEntries(parse(text));
 
 /** What fails to parse, what its error says, and what it must not show. */
 function refuses(text, message, secret) {

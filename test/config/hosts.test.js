@@ -5,7 +5,7 @@ const fs = require('node:fs');
 const net = require('node:net');
 const os = require('node:os');
 const path = require('node:path');
-const { hostList, socketPath, isLoopback, defaultHost } = require('../../lib/config/hosts.js');
+const { hostList, socketPath, isLoopback, defaultHost } = require('../../lib/config/hosts');
 
 /** Pairs hosts; shows each as host/address:port. */
 function pair(values, rest = {}) {

@@ -1,7 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { OPTIONS, isOption } = require('../../lib/config/options.js');
+const { OPTIONS, isOption } = require('../../lib/config/options');
 
 const parse = (name, value) => OPTIONS[name][0](value, name);
 

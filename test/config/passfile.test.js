@@ -4,8 +4,8 @@ const assert = require('node:assert/strict');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
-const { lookup } = require('../../lib/config/passfile.js');
-const { defaultHost } = require('../../lib/config/hosts.js');
+const { lookupPassword } = require('../../lib/config');
+const { defaultHost } = require('../../lib/config/hosts');
 
 describe('a password file', () => {
   let directory;
@@ -14,7 +14,7 @@ describe('a password file', () => {
     fs.writeFileSync(file, text, { mode });
     fs.chmodSync(file, mode);
   };
-  const find = server => lookup(file, { host: 'h', port: 5432, database: 'd', user: 'u', ...server });
+  const find = server => lookupPassword(file, { host: 'h', port: 5432, database: 'd', user: 'u', ...server });
 
   before(() => {
     directory = fs.mkdtempSync(path.join(os.tmpdir(), 'pg-'));

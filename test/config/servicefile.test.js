@@ -4,11 +4,10 @@ const assert = require('node:assert/strict');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
-const { readService, parseService } = require('../../lib/config/servicefile.js');
-const { isOption } = require('../../lib/config/options.js');
+const { readService, parseService } = require('../../lib/config/servicefile');
 
 const parse = (text, service) => {
-  const settings = parseService(text, service, 'x.conf', isOption);
+  const settings = parseService(text, service, 'x.conf');
   return settings && Object.fromEntries(settings);
 };
 
@@ -67,7 +66,7 @@ describe('service files', () => {
     fs.writeFileSync(path.join(directory, name), text);
     return path.join(directory, name);
   };
-  const read = (service, file) => Object.fromEntries(readService(service, file, env, isOption));
+  const read = (service, file) => Object.fromEntries(readService(service, file, env));
 
   beforeEach(() => {
     directory = fs.mkdtempSync(path.join(os.tmpdir(), 'pg-'));

@@ -1,11 +1,11 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { Attempt } = require('../../lib/connection/attempt');
-const { ConnectionError, PostgresError } = require('../../lib/protocol/errors');
+const { Attempt, STEP } = require('../../lib/connection/attempt');
+const { ConnectionError, PostgresError } = require('../../lib/protocol');
 
-/** A transport that only knows whether it was destroyed. */
-const fakeTransport = () => ({
+/** A socket that only knows whether it was destroyed. */
+const fakeSocket = () => ({
   destroyed: false,
   destroy() {
     this.destroyed = true;
@@ -15,11 +15,11 @@ const fakeTransport = () => ({
 describe('An attempt to connect', () => {
   it('says where, doing what and why it failed, with the code and cause of the system', () => {
     const attempt = new Attempt('db.example:5432');
-    attempt.doing = 'connecting';
+    attempt.doing = STEP.LOOKUP;
     const cause = Object.assign(new Error('connect ETIMEDOUT'), { code: 'ETIMEDOUT' });
     const error = attempt.fail(cause);
     assert.equal(error.name, 'ConnectionError');
-    assert.equal(error.message, 'db.example:5432: connecting: connect ETIMEDOUT');
+    assert.equal(error.message, 'db.example:5432: looking up the address: connect ETIMEDOUT');
     assert.equal(error.code, 'ETIMEDOUT');
     assert.equal(error.cause, cause);
     assert.equal(attempt.error, error);
@@ -49,32 +49,34 @@ describe('An attempt to connect', () => {
     );
   });
 
-  it('closes what it has opened, and opens nothing any more', () => {
-    const attempt = new Attempt('here');
-    const transport = attempt.own(fakeTransport());
-    attempt.stream = fakeTransport();
-    const error = attempt.fail();
-    assert.ok(transport.destroyed && attempt.stream.destroyed);
-    assert.throws(
-      () => attempt.own(fakeTransport()),
-      thrown => thrown === error
-    );
+  it('says what to do about what it knows, and only that', () => {
+    for (const [code, hint] of [['ECONNREFUSED', /: no: does a server listen there\?$/], ['toString', /: no$/]]) {
+      assert.match(new Attempt('here').fail(Object.assign(new Error('no'), { code })).message, hint);
+    }
   });
 
-  it('fails when its transport closes', () => {
+  it('closes what it has opened', () => {
     const attempt = new Attempt('here');
-    attempt.own(fakeTransport()).onclose(new Error('gone'));
+    attempt.socket = fakeSocket();
+    attempt.stream = fakeSocket();
+    attempt.fail();
+    assert.ok(attempt.socket.destroyed && attempt.stream.destroyed);
+  });
+
+  it('fails when its socket closes', () => {
+    const attempt = new Attempt('here');
+    attempt.listener().closed(new Error('gone'));
     assert.match(attempt.error.message, /gone/);
   });
 
   it('leaves what it has opened alone once it is released', async () => {
     const controller = new AbortController();
     const attempt = new Attempt('here', { seconds: 0.01, signal: controller.signal });
-    const transport = attempt.own(fakeTransport());
+    attempt.socket = fakeSocket();
     attempt.release();
     controller.abort();
     attempt.fail(new Error('late'));
-    assert.equal(transport.destroyed, false);
+    assert.equal(attempt.socket.destroyed, false);
     assert.equal(attempt.error, null);
   });
 

@@ -205,10 +205,32 @@ describe('A cancel request', () => {
     });
   });
 
+  it('is over when the server has closed its connection, and a second after that was reset', async () => {
+    for (const [over, close] of [[0, socket => socket.end()], [1000, socket => socket.resetAndDestroy()]]) {
+      await withFake(
+        async (conversation, number) => {
+          await conversation.first();
+          if (number > 0) return close(conversation.socket);
+          conversation.say(SAY.ok, SAY.key, SAY.ready);
+          await conversation.read();
+          conversation.socket.end();
+        },
+        async fake => {
+          const session = await open(fake.config);
+          const begun = performance.now();
+          await session.cancel();
+          const time = performance.now() - begun;
+          assert.ok(time >= over - 10 && time < over + 500, `${time} ms`);
+          await session.end();
+        }
+      );
+    }
+  });
+
   it('that comes when nothing is running does no harm', async () => {
     const session = await open(server.config);
     await session.cancel();
-    session.transport.write(query('SELECT 1'));
+    session.socket.write(query('SELECT 1'));
     await session.ready;
     assert.deepEqual(
       session.errors.filter(text => !text.includes('57014')),

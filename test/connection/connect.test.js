@@ -98,10 +98,10 @@ describe('Connecting', () => {
             const label = `${require_auth || 'any method'}, ${kind}`;
             const possible = encrypted || !['SCRAM-SHA-256-PLUS', 'a certificate'].includes(method);
             if (possible && (kind === 'right' || method === 'trust')) {
-              const session = await open(config, { flight: query('SELECT 7') });
+              const session = await open(config, { earlyRequests: query('SELECT 7') });
               assert.equal(session.encrypted, encrypted, label);
-              assert.equal(session.flights, require_auth ? 1 : 0, label);
-              if (session.flights) {
+              assert.equal(session.taken, require_auth ? 1 : 0, label);
+              if (session.taken) {
                 await session.ready;
                 assert.deepEqual(session.values, ['7'], label);
               }
@@ -109,7 +109,7 @@ describe('Connecting', () => {
               await session.end();
               continue;
             }
-            const error = await failure(config, { flight: query('SELECT 7') });
+            const error = await failure(config, { earlyRequests: query('SELECT 7') });
             const byServer = method === 'a certificate' || (kind === 'wrong' && possible);
             assert.equal(error.name, byServer ? 'PostgresError' : 'ConnectionError', `${label}: ${error}`);
             assert.equal(error.code, byServer && method !== 'a certificate' ? '28P01' : '28000', label);
@@ -159,7 +159,7 @@ describe('Connecting', () => {
     for (const require_auth of ['', 'none']) {
       const error = await failure(
         base('trusted', { database: 'nope', ...(require_auth && { require_auth }) }),
-        { flight: query('SELECT 1') }
+        { earlyRequests: query('SELECT 1') }
       );
       assert.equal(error.name, 'PostgresError');
       assert.equal(error.code, '3D000');
@@ -229,7 +229,7 @@ describe('Connecting', () => {
     const secrets = {
       password: 'open sesame',
       sslpassword: 'open sesame',
-      ssl: { ...(await makeCertificates()).client }
+      ssl: { ...(await makeCertificates()).client, rejectUnauthorized: false }
     };
     const looks = value =>
       inspect(value, { depth: 20, showHidden: true, getters: true }) + JSON.stringify(value) + String(value);
@@ -276,8 +276,16 @@ describe('Connecting', () => {
           },
           /the password function failed: vault is closed/
         ],
-        [() => 42, /the password function gave no string/],
-        [() => 'a\0b', /the password function gave no string/]
+        [
+          () => {
+            throw null;
+          },
+          /the password function failed: the password function has thrown null, which is no Error/
+        ],
+        [() => Promise.reject('vault'), /has thrown a string, which is no Error/],
+        [() => 42, /the password function gave no string, but a number/],
+        [() => [], /the password function gave no string, but an array/],
+        [() => 'a\0b', /the password function gave no string, but one with a NUL character/]
       ]) {
         const error = await failure(base('scram', { password }));
         assert.equal(error.code, '28000');
@@ -345,8 +353,8 @@ describe('Connecting', () => {
                 sslmode,
                 ...more
               };
-              const session = await open(config, { flight: query('SELECT 7') });
-              if (session.flights) {
+              const session = await open(config, { earlyRequests: query('SELECT 7') });
+              if (session.taken) {
                 await session.ready;
                 assert.deepEqual(session.values, ['7']);
               }

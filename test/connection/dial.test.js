@@ -84,14 +84,37 @@ describe('Opening a connection', () => {
       }
     });
 
+    const duplexOf = raw => ({ readable: raw, writable: raw });
+
     it('may be a Duplex of any making, also with TLS on it', async () => {
       for (const tls of TLS.filter(({ sslnegotiation }) => !sslnegotiation || server.version >= 17)) {
         const raw = tcp();
-        const socket = Duplex.from({ readable: raw, writable: raw });
+        const socket = Duplex.from(duplexOf(raw));
         const session = await open(base({ socket, ...tls }));
         assert.equal(session.encrypted, tls.sslmode === 'require');
         assert.deepEqual(await session.ask("SELECT repeat('x', 100000)"), ['x'.repeat(100000)]);
         await session.end();
+      }
+    });
+
+    it('may say of itself that nobody can listen on the way, so that it gets a password in cleartext', async () => {
+      const script = async conversation => {
+        await conversation.first();
+        conversation.say(SAY.cleartext);
+        assert.equal((await conversation.read()).body.toString(), 'secret\0');
+        conversation.say(SAY.ok, SAY.ready);
+        await conversation.read();
+        conversation.socket.end();
+      };
+      for (const [more, sent] of [[{ encrypted: true }, true], [{ local: true }, true], [{}, false]]) {
+        await withFake(script, async fake => {
+          const socket = () => Object.assign(Duplex.from(duplexOf(net.connect(fake.port, '127.0.0.1'))), more);
+          const config = { ...fake.config, password: 'secret', sslmode: 'disable', socket };
+          if (!sent) return assert.match((await failure(config)).message, /cleartext, and the connection is not encrypted/);
+          const session = await open(config);
+          assert.equal(session.encrypted, false, 'no TLS of ours');
+          await session.end();
+        });
       }
     });
 
@@ -119,8 +142,16 @@ describe('Opening a connection', () => {
           },
           /connecting: no tunnel/
         ],
-        [() => 'a string', /gave no Duplex stream/],
-        [() => undefined, /gave no Duplex stream/],
+        [
+          () => {
+            throw null;
+          },
+          /connecting: the socket function has thrown null, which is no Error/
+        ],
+        [() => Promise.reject(), /connecting: the socket function has thrown undefined/],
+        [() => 'a string', /gave no Duplex stream, but a string/],
+        [() => undefined, /gave no Duplex stream, but undefined/],
+        [() => [], /gave no Duplex stream, but an array/],
         [() => tcp().destroy(), /closed already/],
         [() => new Promise(() => {}), /connect_timeout/]
       ]) {

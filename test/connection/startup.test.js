@@ -1,6 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { makeCertificates } = require('pg-test-fixtures');
 const { open, failure, message, withFake, SAY } = require('../connecting');
 
 const TIMEOUT = 0.4;
@@ -81,7 +82,7 @@ describe('Starting a session', () => {
       conversation.socket.end();
     };
 
-    it('that refuses protocol 3.2 or hangs up is tried with 3.0, and so the next time', async () => {
+    it('that refuses protocol 3.2 or hangs up is tried with 3.0, and nothing is remembered of it', async () => {
       for (const refuse of [
         conversation => conversation.say(SAY.error('08P01', 'unknown protocol version 196610')),
         conversation => conversation.say(SAY.error('0A000', 'unsupported frontend protocol 3.2')),
@@ -101,12 +102,63 @@ describe('Starting a session', () => {
             assert.equal(session.protocolVersion, 0x30000);
             await session.end();
             await (await open(fake.config)).end();
-            assert.deepEqual(versions, [0x30002, 0x30000, 0x30000]);
+            assert.deepEqual(versions, [0x30002, 0x30000, 0x30002, 0x30000]);
             await failure({ ...fake.config, min_protocol_version: '3.2' });
             assert.equal(versions.at(-1), 0x30002);
           }
         );
       }
+    });
+
+    it('is asked for protocol 3.2 again after a connection that was reset', async () => {
+      const certificate = (await makeCertificates()).server;
+      for (const sslmode of ['disable', 'require']) {
+        const versions = [];
+        await withFake(
+          async (conversation, number) => {
+            if (sslmode === 'require') await conversation.startTls(certificate);
+            versions.push((await conversation.first()).readUInt32BE());
+            if (number > 0) return good(conversation);
+            conversation.socket.destroy();
+          },
+          async fake => {
+            const config = { ...fake.config, sslmode };
+            await (await open(config)).end();
+            await (await open(config)).end();
+            assert.deepEqual(versions, [0x30002, 0x30000, 0x30002]);
+          }
+        );
+      }
+    });
+
+    it('gets no version below min_protocol_version, whatever it does', async () => {
+      for (const refuse of [
+        conversation => conversation.say(SAY.error('0A000', 'unsupported frontend protocol 3.2')),
+        conversation => conversation.socket.destroy()
+      ]) {
+        await withFake(
+          async conversation => {
+            assert.equal((await conversation.first()).readUInt32BE(), 0x30002);
+            refuse(conversation);
+          },
+          async fake => {
+            await failure({ ...fake.config, min_protocol_version: '3.2' });
+            assert.equal(fake.conversations.length, 1);
+          }
+        );
+      }
+    });
+
+    it('that reports parameters without end is refused', async () => {
+      await withFake(
+        async conversation => {
+          await conversation.first();
+          conversation.say(SAY.ok);
+          for (let i = 0; i <= 1000; i++) conversation.say(SAY.parameter(`p${i}`, 'x'));
+          await conversation.closed;
+        },
+        async fake => assert.match((await failure(fake.config)).message, /more than 1000 parameters/)
+      );
     });
 
     it('that hangs up when it has had requests gets them only once', async () => {
@@ -117,7 +169,7 @@ describe('Starting a session', () => {
         },
         async fake => {
           const flight = Buffer.from('Q\0\0\0\x08hey\0');
-          const error = await failure({ ...fake.config, require_auth: 'none' }, { flight });
+          const error = await failure({ ...fake.config, require_auth: 'none' }, { earlyRequests: flight });
           assert.equal(error.code, '08006');
           assert.equal(fake.conversations.length, 1);
         }

@@ -3,7 +3,7 @@
 const assert = require('node:assert/strict');
 const dns = require('node:dns');
 const { freePort } = require('pg-test-fixtures');
-const { resolve } = require('../../lib/config/config');
+const { resolve } = require('../../lib/config');
 const { Attempt } = require('../../lib/connection/attempt');
 const { targets, inOrder, nameOf } = require('../../lib/connection/targets');
 const { open, failure, FakeServer, SAY } = require('../connecting');
@@ -170,7 +170,7 @@ describe('Where to connect', () => {
     });
     const other = await start(good);
     const config = all([silent, other], { require_auth: 'none', max_protocol_version: '3.0' });
-    const error = await failure(config, { flight: Buffer.from('Q') });
+    const error = await failure(config, { earlyRequests: Buffer.from('Q') });
     assert.equal(error.code, '08006');
     assert.deepEqual(other.conversations, []);
     await (await open(config)).end();
@@ -188,9 +188,9 @@ describe('Where to connect', () => {
     });
     const session = await open(
       { ...old.config, require_auth: 'none' },
-      { flight: Buffer.from('Q\0\0\0\x08hey\0') }
+      { earlyRequests: Buffer.from('Q\0\0\0\x08hey\0') }
     );
-    assert.equal(session.flights, 1);
+    assert.equal(session.taken, 1);
     await session.closed;
     assert.deepEqual(flights, ['hey\0']);
   });

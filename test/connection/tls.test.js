@@ -8,7 +8,8 @@ const path = require('node:path');
 const tls = require('node:tls');
 const { inspect } = require('node:util');
 const { startServer, makeCertificates } = require('pg-test-fixtures');
-const { resolve } = require('../../lib/config/config');
+const { Client } = require('../..');
+const { resolve } = require('../../lib/config');
 const { tlsOptions, endPoint, signatureDigest } = require('../../lib/connection/tls');
 const { open, failure, FakeServer, SAY } = require('../connecting');
 
@@ -233,12 +234,58 @@ describe('TLS', () => {
   });
 
   describe('with the ssl object', () => {
-    it('encrypts without verifying when it says nothing of that', async () => {
-      const fake = await start(certificates.unknownAuthority);
-      for (const ssl of [{}, true, { rejectUnauthorized: false }]) {
-        const session = await open({ ...fake.config, ssl });
+    it('verifies as tls.connect does unless rejectUnauthorized is false, whatever it has beside', async () => {
+      for (const [name, code] of [
+        ['unknownAuthority', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'],
+        ['selfSigned', 'DEPTH_ZERO_SELF_SIGNED_CERT']
+      ]) {
+        const fake = await start(certificates[name]);
+        for (const ssl of [{}, true, { rejectUnauthorized: undefined }, { servername: 'localhost' }]) {
+          for (const more of [{}, { sslmode: 'require' }]) {
+            const error = await failure({ ...fake.config, ssl, ...more });
+            assert.equal(error.code, code);
+            assert.match(error.message, /name who has signed the certificate by sslrootcert or ssl\.ca/);
+          }
+        }
+        const session = await open({ ...fake.config, ssl: { rejectUnauthorized: false } });
         assert.equal(session.encrypted, true);
         await session.end();
+      }
+    });
+
+    it('given to connect() does, too', async () => {
+      const fake = await start(certificates.unknownAuthority);
+      for (const ssl of [{}, true]) {
+        const client = new Client(fake.config);
+        await assert.rejects(client.connect(fake.port, '127.0.0.1', ssl), { code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE' });
+      }
+      const client = new Client(fake.config);
+      await client.connect(fake.port, '127.0.0.1', { rejectUnauthorized: false });
+      await client.end();
+    });
+
+    it("trusts what Node trusts, not libpq's default files", async () => {
+      const fake = await start(certificates.server);
+      const home = process.env.HOME;
+      process.env.HOME = path.join(directory, 'roots');
+      fs.mkdirSync(path.join(process.env.HOME, '.postgresql'), { recursive: true });
+      fs.copyFileSync(files.ca.cert, path.join(process.env.HOME, '.postgresql', 'root.crt'));
+      try {
+        await (await open({ ...fake.config, sslmode: 'verify-full' })).end();
+        for (const sslmode of ['require', 'verify-full']) {
+          assert.match((await failure({ ...fake.config, sslmode, ssl: {} })).code, /SELF_SIGNED|UNABLE/);
+        }
+        await (await open({ ...fake.config, ssl: {}, sslrootcert: files.ca.cert })).end();
+      } finally {
+        process.env.HOME = home;
+      }
+    });
+
+    it('that does not verify leaves sslmode=verify-ca and verify-full what they are', async () => {
+      const fake = await start(certificates.unknownAuthority);
+      for (const sslmode of ['verify-ca', 'verify-full']) {
+        const error = await failure({ ...fake.config, sslmode, ssl: { rejectUnauthorized: false } });
+        assert.equal(error.code, 'UNABLE_TO_VERIFY_LEAF_SIGNATURE');
       }
     });
 
@@ -296,7 +343,7 @@ describe('TLS', () => {
 
     it('takes it from files, from the default ones, or from the ssl object', async () => {
       await (await open(config({ sslcert: files.client.cert, sslkey: files.client.key }))).end();
-      await (await open(config({ ssl: certificates.client }))).end();
+      await (await open(config({ ssl: { ...certificates.client, ca: certificates.ca.cert } }))).end();
       const home = process.env.HOME;
       process.env.HOME = path.join(directory, 'home');
       try {

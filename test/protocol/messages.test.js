@@ -2,6 +2,7 @@
 
 const assert = require('node:assert/strict');
 const {
+  decodeAuthentication, decodeBackendKeyData, decodeNegotiateProtocolVersion, decodeReadyForQuery,
   decodeFields, decodeParameterStatus, decodeNotification, decodeCommandComplete, decodeCopyResponse,
   stringEnd
 } = require('../../lib/protocol/messages');
@@ -172,5 +173,61 @@ describe('stringEnd', () => {
       { message: 'protocol violation: it with an unterminated string' });
     assert.throws(() => stringEnd(bytes, 6, 6, 'it'), { code: '08P01' });
     assert.throws(() => stringEnd(hex("'ab'"), 0, 2, 'it'), { code: '08P01' });
+  });
+});
+
+describe('decodeReadyForQuery', () => {
+  it('gives the transaction status', () => {
+    for (const status of 'ITE') assert.equal(decode(decodeReadyForQuery, hex(`5a 00000005 '${status}'`)), status);
+  });
+
+  it('refuses another status, and another length', () => {
+    for (const digits of ["5a 00000005 'X'", '5a 00000004', "5a 00000006 'II'"]) {
+      assert.throws(() => decode(decodeReadyForQuery, hex(digits)), { code: '08P01', message: /ReadyForQuery/ });
+    }
+  });
+});
+
+describe('decodeAuthentication', () => {
+  it('gives the code and what follows it', () => {
+    const { code, data } = decode(decodeAuthentication, hex("52 0000000c 00000005 'salt'"));
+    assert.deepEqual([code, data.toString()], [5, 'salt']);
+    assert.equal(decode(decodeAuthentication, hex('52 00000008 00000000')).data.length, 0);
+    refusesEveryBeginning(decodeAuthentication, '52 00000008 00000000', /Authentication/);
+  });
+});
+
+describe('decodeBackendKeyData', () => {
+  it('gives a copy of process id and secret', () => {
+    const message = hex("4b 0000000c 00001267 'key!'");
+    const key = decodeBackendKeyData(message, 0, message.length);
+    message.fill(0);
+    assert.deepEqual(key, hex("00001267 'key!'"));
+    refusesEveryBeginning(decodeBackendKeyData, "4b 0000000c 00001267 'key!'", /BackendKeyData/);
+  });
+
+  it('refuses a secret of more than 256 bytes', () => {
+    for (const [length, valid] of [[256, true], [257, false]]) {
+      const work = () => decode(decodeBackendKeyData, measured(Buffer.alloc(9 + length, 75)));
+      if (valid) assert.equal(work().length, 4 + length);
+      else assert.throws(work, { code: '08P01', message: /BackendKeyData of a wrong length/ });
+    }
+  });
+});
+
+describe('decodeNegotiateProtocolVersion', () => {
+  it('gives the version, with or without its major number, and the options', () => {
+    assert.deepEqual(decode(decodeNegotiateProtocolVersion, hex('76 0000000c 00030000 00000000')),
+      { version: 0x30000, options: [] });
+    assert.deepEqual(decode(decodeNegotiateProtocolVersion, hex("76 00000014 00000002 00000002 '_pq_.a' 00 'b' 00")),
+      { version: 0x30002, options: ['_pq_.a', 'b'] });
+    refusesEveryBeginning(decodeNegotiateProtocolVersion, "76 00000014 00000002 00000002 '_pq_.a' 00 'b' 00",
+      /NegotiateProtocolVersion/);
+  });
+
+  it('refuses more than it announces, and a count that it cannot hold', () => {
+    for (const digits of ['76 0000000d 00030000 00000000 00', "76 0000000e 00030000 ffffffff 'x' 00"]) {
+      assert.throws(() => decode(decodeNegotiateProtocolVersion, hex(digits)), { code: '08P01' });
+    }
   });
 });

@@ -1,0 +1,88 @@
+'use strict';
+
+const { Readable, addAbortSignal } = require('#platform').stream;
+const { AbortError, UsageError, backend: { CopyOutResponse } } = require('../protocol');
+const { QueryRequest, abort, callerOf, checkLimits, copyDirection } = require('../query');
+const { RowReader } = require('../rows');
+const { StreamReceiver, Values } = require('../stream');
+
+/** Takes CopyData to a Readable. */
+class CopyReceiver extends StreamReceiver {
+  #response = new RowReader();
+  #stream;
+
+  constructor(sink, stream) {
+    super(sink, new Values());
+    this.#stream = stream;
+  }
+
+  start(rowParser, format, pipeline) {
+    super.start(rowParser, format, pipeline);
+    if (rowParser !== null) this.error = new UsageError('copyTo takes COPY … TO STDOUT', '42601');
+  }
+
+  receive(type, buf, start, end) {
+    super.receive(type, buf, start, end);
+    if (type !== CopyOutResponse) return;
+    this.#response.receive(type, buf, start, end);
+    const { format, columnCount, columnFormats } = this.#response;
+    Object.assign(this.#stream, { format, columnCount, columnFormats });
+  }
+}
+
+/** What COPY … TO STDOUT gives, as a stream of bytes, in which rows may be split anywhere. */
+class CopyTo extends Readable {
+  #receiver;
+  #request;
+  #waiting;
+
+  /**
+   * @param {Scope} scope
+   * @param {string} text
+   * @param {object} options `{ signal, highWaterMark }`
+   * @throws {TypeError|Error}
+   */
+  constructor(scope, text, { signal, highWaterMark = 65536 }) {
+    if (typeof text !== 'string' || copyDirection(text) !== 'out') throw new TypeError('copyTo takes COPY … TO STDOUT');
+    if (signal?.aborted !== true) checkLimits({ signal });
+    super({ highWaterMark });
+    /** @type {number|undefined} rows copied; set before the event 'end' */
+    this.rowCount = undefined;
+    /** @type {number|undefined} 0 text and CSV, 1 binary; set with the first bytes */
+    this.format = undefined;
+    const sink = {
+      write: piece => this.push(piece),
+      wait: callback => { this.#waiting = callback; },
+      queued: Infinity
+    };
+    this.#receiver = new CopyReceiver(sink, this);
+    this.#request = new QueryRequest(text, [], 0, false, undefined, this.#receiver);
+    this.#request.caller = callerOf(CopyTo);
+    this.#request.barrier = true; // so that it can be cancelled
+    if (signal !== undefined) addAbortSignal(signal, this);
+    if (this.destroyed) return;
+    scope.pipeline.submit(this.#request, scope).then(() => {
+      this.rowCount = this.#receiver.rowCount;
+      this.push(null);
+    }, error => this.destroy(error));
+  }
+
+  /** Bytes so far. */
+  get bytes() { return this.#receiver.bytes; }
+
+  /** Nobody can be waited for who would read the rest. */
+  abandon(error) { if (this.#request.pending) this.destroy(error); }
+
+  _read() {
+    const callback = this.#waiting;
+    this.#waiting = undefined;
+    callback?.();
+  }
+
+  _destroy(error, callback) {
+    if (this.#request.scope !== null) abort(this.#request, error || new AbortError('the stream was destroyed'));
+    callback(error);
+  }
+}
+
+module.exports = { CopyTo };

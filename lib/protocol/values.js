@@ -1,0 +1,112 @@
+'use strict';
+
+const { Buffer } = require('#platform');
+
+/** What a value is called in an error, which never shows the value itself. */
+function kindOf(value) {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'an array';
+  if (typeof value !== 'object') return typeof value === 'undefined' ? 'undefined' : `a ${typeof value}`;
+  const name = Object.getPrototypeOf(value)?.constructor?.name;
+  return name === undefined || name === 'Object' ? 'an object' : `an object of class ${name}`;
+}
+
+/**
+ * Text that is to be sent as a string of the protocol.
+ * @throws {TypeError} naming `what` where it is not a string or holds a null byte
+ */
+function checkText(text, what) {
+  if (typeof text !== 'string') throw new TypeError(`${what} must be a string, not ${kindOf(text)}`);
+  if (text.includes('\0')) throw new TypeError(`${what} has a null byte at ${text.indexOf('\0')}, which PostgreSQL cannot take`);
+}
+
+/** @throws {TypeError|RangeError} where `values` is not a list of at most 65535 values */
+function checkValues(values) {
+  if (Array.isArray(values)) {
+    if (values.length > 65535) throw new RangeError(`${values.length} values: a query takes at most 65535 parameters`);
+  } else if (!(values && values.rowBuffer instanceof Uint8Array && values.rowBuffer.length >= 7)) {
+    throw new TypeError(`values must be an array or a row, not ${kindOf(values)}`);
+  }
+}
+
+/** A Date as PostgreSQL reads it for timestamptz: UTC, with years beyond 9999 and before Christ. */
+function dateText(date, what) {
+  if (Number.isNaN(date.getTime())) throw new TypeError(`${what} is an invalid Date`);
+  const text = date.toISOString();
+  const year = date.getUTCFullYear();
+  if (year > 0 && year < 10000) return text;
+  const rest = text.slice(text.indexOf('-', 1));
+  return year > 0 ? `${year}${rest}` : `${String(1 - year).padStart(4, '0')}${rest} BC`;
+}
+
+/**
+ * The text of a value that is neither a string, nor bytes, nor null.
+ * @param {*} value
+ * @param {string} what it is called in an error
+ * @returns {string}
+ * @throws {TypeError} for a value of another kind; it names what to write instead
+ */
+function textOf(value, what) {
+  if (typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean') return String(value);
+  if (value instanceof Date) return dateText(value, what);
+  const remedy = Array.isArray(value) ? 'write array(value) for a PostgreSQL array, JSON.stringify(value) for json'
+    : typeof value === 'object' ? 'write JSON.stringify(value) for json'
+      : 'a value is a string, number, bigint, boolean, Date, Uint8Array, null or undefined';
+  throw new TypeError(`${what} is ${kindOf(value)}: ${remedy}`);
+}
+
+/**
+ * A copy of parameter values that later changes by the caller cannot reach. It takes and refuses what
+ * MessageWriter.bind does.
+ * @param {Array|Row} values
+ * @param {number} [limit] most bytes of Buffers to be copied
+ * @returns {Array|object|null} null where there are more
+ * @throws {TypeError}
+ */
+function snapshot(values, limit = Infinity) {
+  if (values.rowBuffer !== undefined) return { rowBuffer: Buffer.from(values.rowBuffer), dataFormat: values.dataFormat };
+  let bytes = 0;
+  const copies = Array.from(values, (value, index) => {
+    if (value === null || value === undefined) return null;
+    if (typeof value === 'string') {
+      if (value.includes('\0')) checkText(value, `values[${index}]`);
+      return value;
+    }
+    if (!(value instanceof Uint8Array)) return textOf(value, `values[${index}]`);
+    bytes += value.length;
+    return bytes > limit ? value : Buffer.from(value);
+  });
+  return bytes > limit ? null : copies;
+}
+
+/** One element of an array literal. */
+function element(value, what) {
+  if (value === null || value === undefined) return 'NULL';
+  if (Array.isArray(value)) return literal(value, what);
+  if (typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean') return String(value);
+  if (value instanceof Uint8Array) return `"\\\\x${Buffer.from(value.buffer, value.byteOffset, value.length).toString('hex')}"`;
+  const text = typeof value === 'string' ? value : textOf(value, what);
+  if (text.includes('\0')) checkText(text, what);
+  return `"${text.replace(/["\\]/g, '\\$&')}"`;
+}
+
+function literal(values, what) {
+  const elements = values.map((value, index) => element(value, `${what}[${index}]`));
+  // PostgreSQL has one empty array, whatever its dimensions.
+  return elements.every(each => each === '{}') ? '{}' : `{${elements.join()}}`;
+}
+
+/**
+ * The literal of a PostgreSQL array, to be passed as a value: `query('… = ANY($1)', [array([1, 2])])`.
+ * @param {Array} values strings, numbers, bigints, booleans, Dates, Uint8Arrays (as bytea), null and undefined (as
+ *   NULL), and arrays of these, which must be of one length as PostgreSQL asks
+ * @returns {string}
+ * @throws {TypeError} for an element of another kind, naming its place
+ * @see https://www.postgresql.org/docs/current/arrays.html#ARRAYS-IO
+ */
+function array(values) {
+  if (!Array.isArray(values)) throw new TypeError(`array takes an array, not ${kindOf(values)}`);
+  return literal(values, 'values');
+}
+
+module.exports = { array, checkText, checkValues, kindOf, snapshot, textOf };

@@ -1,0 +1,30 @@
+'use strict';
+
+/*
+ * The pipeline of one connection and the requests that go through it. What a plain query does not need is loaded
+ * when it is needed.
+ */
+
+const { Pipeline } = require('./pipeline');
+const { QueryRequest } = require('./query');
+const { Request, CloseRequest, SyncRequest, callerOf, showCaller } = require('./request');
+const { Scope } = require('./scope');
+const { copyDirection } = require('./sql');
+const options = require('./options');
+
+/** The property of a session that holds its scope, for the capabilities that make requests of their own. */
+const SCOPE = Symbol('scope');
+
+module.exports = {
+  Pipeline, QueryRequest, Request, CloseRequest, SyncRequest, Scope, SCOPE, callerOf, showCaller, copyDirection, ...options,
+  get BatchRequest() { return require('./batch').BatchRequest; },
+  get Cursor() { return require('./cursor').Cursor; },
+  get Portal() { return require('./portal').Portal; },
+  get SimpleQueryRequest() { return require('./simple-query').SimpleQueryRequest; },
+  get abort() { return require('./abort').abort; },
+  get checkLimits() { return require('./abort').checkLimits; },
+  get Listener() { return require('./listen').Listener; },
+  get submit() { return require('./abort').submit; },
+  get transaction() { return require('./transaction').transaction; },
+  get watchSignal() { return require('./abort').watchSignal; }
+};

@@ -1,0 +1,94 @@
+'use strict';
+
+const { Buffer } = require('#platform');
+const { SCOPE, SyncRequest, callerOf, checkCount } = require('./query');
+const { UsageError, kindOf } = require('./protocol');
+const { RowReader } = require('./rows');
+
+const copy = () => require('./copy');
+const stream = () => require('./stream');
+
+/** Above this many bytes that the system has not taken, copyData asks to wait. */
+const COPY_BUFFER = 1 << 20;
+
+/**
+ * What a session does step by step, as Quickgres has it: startQuery, getResults, sync; and the COPY FROM STDIN that
+ * `query` begins, with copyData, copyDone and copyFail. One of each may be open.
+ */
+class Steps {
+  #copy = null;
+  #portal = null;
+  #session;
+
+  constructor(session) { this.#session = session; }
+
+  start(open) {
+    if (this.inQuery) throw new UsageError('a query is open already: sync() before the next startQuery', '34000');
+    this.#portal = open();
+  }
+
+  get inQuery() { return this.#portal !== null && this.#portal.open; }
+
+  fetch(maxCount, target) {
+    checkCount(maxCount, 'maxCount', 0);
+    if (this.#portal === null) throw new UsageError('no query is open: startQuery begins one', '34000');
+    const { decode } = this.#session[SCOPE].pipeline;
+    const receiver = target === undefined ? new RowReader(decode) : stream().receiverFor(target);
+    const promise = this.#portal.fetch(maxCount, receiver, callerOf(this.#session.getResults));
+    return target === undefined ? promise : stream().untilTaken(receiver, promise);
+  }
+
+  sync() {
+    const scope = this.#session[SCOPE];
+    return this.inQuery ? this.#portal.close() : scope.pipeline.submit(new SyncRequest(), scope);
+  }
+
+  /** Begins a COPY FROM STDIN; resolves when the server takes data. */
+  copyIn(text, values, receiver, options) {
+    const request = new (copy().CopyInRequest)(this.#session[SCOPE], text, values, receiver, callerOf(this.#session.query));
+    return request.begin(options).then(result => {
+      this.#copy = request;
+      // Nobody can end it any more.
+      const { refused } = this.#session[SCOPE];
+      if (refused !== null) this.abandon(refused.message);
+      return result;
+    });
+  }
+
+  #taken() {
+    if (this.#copy === null) throw new UsageError("no COPY is open: query('COPY … FROM STDIN') begins one", '55000');
+    return this.#copy;
+  }
+
+  copyData(data) {
+    const request = this.#taken();
+    if (typeof data === 'string') data = Buffer.from(data);
+    if (!(data instanceof Uint8Array)) throw new TypeError(`copyData takes a Buffer, Uint8Array or string, not ${kindOf(data)}`);
+    request.data(data);
+    const { pipeline } = this.#session[SCOPE];
+    if (pipeline.bufferedBytes < COPY_BUFFER) return true;
+    pipeline.socket?.whenDrained(() => this.#session.emit('drain'));
+    return false;
+  }
+
+  copyDone(reader) {
+    if (!(reader instanceof RowReader)) throw new TypeError(`copyDone takes a RowReader, not ${kindOf(reader)}`);
+    return this.#endCopy(reader);
+  }
+
+  copyFail(reason) { return this.#endCopy(new RowReader(), Buffer.from(reason).toString().replace(/\0/g, '')); }
+
+  #endCopy(reader, reason) {
+    const request = this.#taken();
+    this.#copy = null;
+    return request.end(reader, reason);
+  }
+
+  /** Ends what is open, since the session is. */
+  abandon(reason) {
+    if (this.#copy !== null) this.copyFail(reason).catch(() => {});
+    if (this.inQuery) this.#portal.close().catch(() => {});
+  }
+}
+
+module.exports = { Steps };

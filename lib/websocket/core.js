@@ -1,7 +1,0 @@
-'use strict';
-
-// What of lib/config's door is used here.
-
-const { isLoopback } = require('../config/hosts');
-
-module.exports = { isLoopback };

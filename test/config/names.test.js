@@ -1,0 +1,70 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { startServer } = require('pg-test-fixtures');
+const { resolve } = require('../../lib/config');
+const { OPTIONS } = require('../../lib/config/options');
+
+/** The parameters for the server that a config of one key gives, beside the encoding. */
+const parametersOf = name => {
+  const { parameters: { client_encoding, ...rest } } = resolve({ [name]: '1' }, undefined, {});
+  return rest;
+};
+
+const refused = (name, message) =>
+  assert.throws(() => resolve({ [name]: '1' }, undefined, {}), { name: 'TypeError', message });
+
+describe('A key of a config object', () => {
+  it('that is one slip away from an option is refused with the name of that', () => {
+    for (const [name, option] of [
+      ['pasword', 'password'], ['passwordd', 'password'], ['passwird', 'password'], ['hots', 'host'],
+      ['usr', 'user'], ['databse', 'database'], ['dbnam', 'dbname'], ['decod', 'decode'], ['ssll', 'ssl'],
+      ['conect_timeout', 'connect_timeout'], ['applicaton_name', 'application_name'],
+      ['ssl_mode', 'sslmode'], ['statementCache', 'statement_cache'], ['applicationName', 'application_name'],
+      ['Host', 'host'], ['PASSWORD', 'password'], ['connectTimeout', 'connect_timeout']
+    ]) refused(name, `${name} is not an option: ${option} is`);
+  });
+
+  it('that other clients have is refused with what it is called here', () => {
+    for (const [name, here] of [
+      ['username', 'user is'], ['pass', 'password is'], ['hostname', 'host is'], ['db', 'database is'],
+      ['connectionString', 'give the string as the whole config'],
+      ['connectionTimeoutMillis', 'connect_timeout is, in seconds'],
+      ['max', 'a client has one connection; a pool takes it'],
+      ['idle_timeout', 'a client has one connection; a pool takes it'],
+      ['prepare', 'statement_cache is, 0 for none'],
+      ['websocket', 'socket is, with what quickgres/websocket gives']
+    ]) refused(name, `${name} is not an option: ${here}`);
+  });
+
+  it('with capital letters can be neither an option nor a parameter', () => {
+    for (const name of ['allowExitOnIdle', 'SEARCH_PATH', 'onnoticE']) {
+      refused(name, `${name} is neither an option nor a parameter for the server: those are in lower case`);
+    }
+  });
+
+  it('that is no name at all is refused', () => {
+    for (const name of [' ', 'a b', '1st', 'a\0b', '-x', '_pq_.x', 'a=b']) {
+      refused(name, `${JSON.stringify(name)} cannot be the name of a parameter for the server`);
+    }
+  });
+
+  it('with a dot, or one of the three with capitals, goes to the server', () => {
+    for (const name of ['my.setting', 'My.Setting', 'pasword.x', 'DateStyle', 'IntervalStyle', 'TimeZone', 'timezone']) {
+      assert.deepEqual(parametersOf(name), { [name]: '1' });
+    }
+  });
+
+  it('is never one that the server would take', async () => {
+    const server = await startServer();
+    try {
+      // What a session may set, with the two that are not in the list.
+      const rows = await server.sql("SELECT name FROM pg_settings WHERE context NOT IN ('sighup', 'postmaster', 'internal')");
+      const names = [...rows.map(({ name }) => name), 'role', 'session_authorization'];
+      assert.ok(names.length > 150);
+      for (const name of names) if (!Object.hasOwn(OPTIONS, name)) assert.deepEqual(parametersOf(name), { [name]: '1' });
+    } finally {
+      await server.stop();
+    }
+  });
+});
