@@ -1,25 +1,187 @@
 /// <reference types="node" />
 
 import { EventEmitter } from 'node:events';
-import { IncomingMessage, ServerResponse } from 'node:http';
-import { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
-import { Writable } from 'node:stream';
-import { WritableStream } from 'node:stream/web';
+import { Duplex, Readable, Writable } from 'node:stream';
+import { ReadableStream, WritableStream } from 'node:stream/web';
 import { ConnectionOptions } from 'node:tls';
-import { Config } from './types/config';
-import { ServerFields } from './types/errors';
-import { CachedOptions } from './types/response-cache';
-import { AnyColumns, CopyReader, Decode, Format, Receiver, RowReader, StreamedValue, Value, Values } from './types/rows';
-import {
-  CopyBoth, CopyBothOptions, CopyFrom, CopyStreamOptions, CopyTo, Cursor, Listener, Notification
-} from './types/streams';
 
-export { ByteStream, Config, PasswordRequest, ServerAddress, WebSocketLike, WebSocketProxy } from './types/config';
-export * from './types/diagnostics';
-export { AbortError, ConnectionError, PostgresError, ServerFields, UsageError } from './types/errors';
-export * from './types/response-cache';
-export * from './types/rows';
-export * from './types/streams';
+/* Values and rows */
+
+/** Text format (0) or binary format (1) of values. */
+export type Format = 0 | 1;
+
+/** A parameter value. Buffers and Uint8Arrays are sent in binary format, everything else as text. */
+export type Value = string | Uint8Array | number | bigint | boolean | null | undefined;
+
+/** Parameter values: a list, which is never written to, or a row of an earlier result. */
+export type Values = readonly Value[] | Row<any>;
+
+/** What a column is without `decode`: a string, or a Buffer in binary format. */
+export type ColumnValue = string | Buffer | null;
+
+/** Columns by name, where nothing else is said of a row. */
+export type AnyColumns = Record<string, any>;
+
+/** A column of a result, as RowDescription describes it. */
+export interface Column {
+  /** Not necessarily the only one of this name. */
+  name: string;
+  /** OID of the table, 0 where the column is none of a table. */
+  tableOid: number;
+  /** Number of the column in its table, from 1, or 0. */
+  tableColumnIndex: number;
+  /** OID of its type, as in pg_type. */
+  typeOid: number;
+  /** Size of the type in bytes, negative for variable sizes. */
+  typeLen: number;
+  /** As in pg_attribute.atttypmod. */
+  typeModifier: number;
+  /** Format of its values. */
+  binary: Format;
+}
+
+/** A function that makes a JavaScript value of a column's string (text format) or Buffer (binary format). */
+export type Decoder = (value: any, column: Column) => unknown;
+
+/** Decoders of a type's text and binary values, as in `decoders` and `dates` of client-parser. */
+export type DecoderPair = readonly [
+  text: (bytes: Uint8Array, start: number, end: number) => unknown,
+  binary: (bytes: Uint8Array, start: number, end: number) => unknown
+];
+
+/** true: the decoders of client-parser; a map: decoders by type OID. Columns of other types stay as they are. */
+export type Decode = boolean | Readonly<Record<number, Decoder | DecoderPair>>
+  | ReadonlyMap<number, Decoder | DecoderPair>;
+
+/**
+ * What every row has, whatever its columns. Columns are no own properties of a row: `{ ...row }` and `Object.keys(row)`
+ * are empty. Take `toObject()`, or `result.objects`.
+ */
+export interface RowMembers<T extends object = AnyColumns> {
+  /** Columns by index from 0. */
+  readonly [index: number]: any;
+  /** The values in column order. @returns an iterator */
+  [Symbol.iterator](): IterableIterator<any>;
+  /** A plain object. @returns the columns by name; of several with one name the last */
+  toObject(): T;
+  /** A plain array. @returns the values in column order */
+  toArray(): any[];
+  /** What JSON.stringify sees. @returns the same as toObject() */
+  toJSON(): T;
+  /**
+   * A column, also where it is named like a member.
+   * @param column its name (of several the last) or its index from 0
+   * @returns undefined where there is none
+   */
+  get<K extends keyof T>(column: K): T[K];
+  get(column: string | number): any;
+  /** The DataRow message, header and all: a view of the memory that the result is in. */
+  readonly rowBuffer: Buffer;
+  /** 0 text, 1 binary. */
+  readonly dataFormat: Format;
+  /** How many columns there are. */
+  readonly columnCount: number;
+  /** The descriptions of the columns. */
+  readonly rowColumns: Column[];
+  /** The RowDescription that the row is read by. */
+  readonly rowParser: RowParser;
+}
+
+/** A row of which the columns' names are not known. */
+export type AnyRow = Row<AnyColumns>;
+
+/**
+ * One row: its columns are read from the received bytes when they are asked for. T is what they are by name:
+ * `string | null` in text format, `Buffer | null` in binary format, or what `decode` makes of them.
+ */
+export type Row<T extends object = AnyColumns> =
+  RowMembers<T> & Readonly<Omit<T, keyof RowMembers<T>>>;
+
+/**
+ * A RowDescription, and the classes of the rows that it describes: `new parser[Client.STRING](dataRow)`.
+ * https://www.postgresql.org/docs/current/protocol-message-formats.html#PROTOCOL-MESSAGE-FORMATS-ROWDESCRIPTION
+ */
+export class RowParser {
+  /**
+   * @param buf holding a RowDescription message; it is copied
+   * @param start offset of the message's type byte, 0 unless given
+   * @throws {ConnectionError} 08P01 if it is malformed
+   */
+  constructor(buf: Buffer, start?: number);
+  /** The descriptions of the columns. */
+  readonly columns: Column[];
+  /** The names of the columns, in their order. */
+  readonly columnNames: string[];
+  /** The message; of a prepared statement, the formats in it are all text. */
+  readonly buffer: Buffer;
+  /** Class of the rows in text format. */
+  get 0(): new <T extends object = AnyColumns>(dataRow: Buffer, offset?: number) => Row<T>;
+  /** Class of the rows in binary format. */
+  get 1(): new <T extends object = AnyColumns>(dataRow: Buffer, offset?: number) => Row<T>;
+  /**
+   * The RowDescription message with the format of the rows, as a reader without earlier state needs it.
+   * @param format 0 text, 1 binary
+   * @returns the message
+   */
+  description(format: Format): Buffer;
+}
+
+/** What a query resolves to: the result, whose rows are made of the received bytes when they are asked for. */
+export class RowReader<T extends object = AnyColumns> {
+  /** @param options decode: how columns become values; default: strings and Buffers */
+  constructor(options?: { decode?: Decode | undefined });
+  /** The rows, which read a column when it is asked for; for COPY … TO STDOUT, Buffers: see CopyReader. */
+  rows: Row<T>[];
+  /** The rows as plain objects with own properties in column order; of columns with one name the last. */
+  readonly objects: T[];
+  /** The rows as plain arrays. */
+  readonly arrays: any[][];
+  /** Rows returned or changed, as the server counted them. */
+  rowCount: number;
+  /** SELECT, INSERT, … ; EMPTY for an empty query, SUSPENDED when getResults may go on. */
+  cmd: string | undefined;
+  /** The OID in an INSERT's tag. */
+  oid: string | undefined;
+  /** Format of the rows: 0 text, 1 binary. */
+  binary: Format;
+  /** The RowDescription of the rows; undefined where the command returns none. */
+  rowParser: RowParser | undefined;
+  /** Of COPY: 0 text, 1 binary. */
+  format?: number;
+  /** Of COPY: how many columns there are. */
+  columnCount?: number;
+  /** Of COPY: the format of each column, 0 text, 1 binary. */
+  columnFormats?: number[];
+  /** Takes one message. @param packet the message, header and all, as a Buffer of its own */
+  write(packet: Buffer): void;
+  /** What JSON.stringify sees. @returns a plain object */
+  toJSON(): { cmd: string | undefined; oid: string | undefined; rowCount: number; rows: Row<T>[] };
+}
+
+/** What a COPY that was given to `query` resolves to: of COPY … TO STDOUT the data, a Buffer for each message. */
+export interface CopyReader extends Omit<RowReader, 'rows' | 'objects' | 'arrays'> {
+  /** The data. */
+  rows: Buffer[];
+}
+
+/** An object that takes the messages of a result one by one. */
+export interface PacketReceiver {
+  /**
+   * Takes one message.
+   * @param packet header and all
+   * @returns anything: it is not looked at
+   */
+  write(packet: Buffer): unknown;
+  /** Set when the result begins. */
+  rowParser?: RowParser | null;
+  /** Set when the result begins. */
+  binary?: Format;
+}
+
+/** What can take a result: a RowReader, a Node stream, or an object with `write(packet)`. */
+export type Receiver = RowReader<any> | Writable | PacketReceiver;
+
+/* Options */
 
 /** Cancels exactly the request it is given to. */
 export interface Abortable {
@@ -41,18 +203,20 @@ export interface StatementOptions {
 
 /** Options of one query of a batch. */
 export interface BatchOptions<S extends Receiver = Receiver> extends StatementOptions {
-  /** Default: strings and Buffers. */
+  /** How columns become values. Default: that of the client's config, else strings and Buffers. */
   decode?: Decode | undefined;
   /** What takes the result. Default: a new RowReader. */
   stream?: S | undefined;
 }
 
-export interface QueryOptions<S extends Receiver = Receiver> extends BatchOptions<S>, Abortable, CachedOptions {}
+/** Options of `query`. */
+export interface QueryOptions<S extends Receiver = Receiver> extends BatchOptions<S>, Abortable {}
 
 /** One query of a batch: its text alone, or with values and options. */
 export type BatchQuery = string | readonly [text: string, values?: Values, options?: BatchOptions];
 
-export interface QueryToOptions extends StatementOptions, Abortable, CachedOptions {
+/** Options of `queryTo`. */
+export interface QueryToOptions extends StatementOptions, Abortable {
   /** 'protocol' (default): messages that need no earlier state to be parsed; 'values': the columns' bytes alone. */
   as?: 'protocol' | 'values' | undefined;
   /** With 'values': written between two rows. Default: none. */
@@ -61,114 +225,220 @@ export interface QueryToOptions extends StatementOptions, Abortable, CachedOptio
   end?: boolean | undefined;
 }
 
-export interface RespondOptions extends Omit<QueryToOptions, 'end'> {
-  /** The response's own by default. */
-  status?: number | undefined;
-  /** Where the command reports no rows, such as 404. Default: `status`. */
-  emptyStatus?: number | undefined;
-  /** As the request allows; true by default. */
-  compress?: boolean | undefined;
-}
-
-/** What `queryTo` and `respond` resolve to. */
+/** What `queryTo` resolves to. */
 export interface StreamResult {
-  /** SELECT, …; undefined where `respond` has answered HEAD, without a query. */
+  /** SELECT, INSERT, …: the command. */
   cmd: string | undefined;
+  /** Rows returned or changed, as the server counted them. */
   rowCount: number;
-  /** Written to the target; for `respond`, before compression. */
+  /** Bytes written to the target. */
   bytes: number;
 }
 
+/** Options of `cursor`. */
 export interface CursorOptions extends StatementOptions {
   /** Rows a round trip, 1000 by default. */
   batchSize?: number | undefined;
-  /** Default: strings and Buffers. */
+  /** How columns become values. Default: that of the client's config, else strings and Buffers. */
   decode?: Decode | undefined;
   /** Cancels the fetch that is under way, or the next one, with an AbortError. Default: none. */
   signal?: AbortSignal | undefined;
 }
 
-/** Of a transaction block; a savepoint has that of its block. */
+/** Options of a transaction block; a savepoint has those of its block. */
 export interface TransactionOptions {
   /** Default: the server's default_transaction_isolation, as a rule 'read committed'. */
   isolation?: 'serializable' | 'repeatable read' | 'read committed' | 'read uncommitted' | undefined;
   /** Default: the server's default_transaction_read_only, as a rule false. */
   readOnly?: boolean | undefined;
-  /** Of a serializable one that only reads: waits until it cannot fail. Default: default_transaction_deferrable, as a rule false. */
+  /** A serializable, read-only one waits until it cannot fail. Default: default_transaction_deferrable, mostly false. */
   deferrable?: boolean | undefined;
 }
 
-/** What can be asked of the server, on a connection or inside a transaction. */
+/** Options of `copyTo` and `copyFrom`. */
+export interface CopyStreamOptions {
+  /** Destroys the stream with an AbortError, which cancels the COPY. Default: none. */
+  signal?: AbortSignal | undefined;
+  /** Bytes; by default 65536 for copyTo, 262144 for copyFrom. */
+  highWaterMark?: number | undefined;
+}
+
+/* Sessions */
+
+/** What can be asked of the server, of a client or inside a transaction. */
 export interface Session {
   /**
-   * Sends one query, in one write, without waiting for those before it. T is what a row's columns are.
-   * Rejects with a PostgresError, a ConnectionError, an AbortError, or a TypeError or RangeError for bad input.
+   * Sends one query in one write, without waiting for those before it. An error of one query is not that of another.
+   * T is what a row's columns are. https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-EXT-QUERY
+   * @param text SQL, with parameters as $1, $2, …
+   * @param values of the parameters, `[]` by default
+   * @param format of the columns, `Client.STRING` by default; or, in its place, `options`: all options by name
+   * @param cache false: the unnamed statement, for a text that is used once
+   * @param stream what takes the result
+   * @returns resolves to the result, or to `stream` when it has taken the result. Promises settle in the order of the
+   *   calls. Rejects with a PostgresError, a ConnectionError or an AbortError; for bad input, before anything is sent,
+   *   with a TypeError or RangeError
    */
-  query(text: `${'COPY' | 'copy'} ${string}`, values?: QueryValues, format?: Format, cache?: boolean): Promise<CopyReader>;
+  query(text: `${'COPY' | 'copy'} ${string}`, values?: Values, format?: Format, cache?: boolean): Promise<CopyReader>;
   query<T extends object = AnyColumns>(
-    text: string, values?: QueryValues, format?: Format, cache?: boolean): Promise<RowReader<T>>;
-  /** Resolves to the stream, when it has taken the result. */
+    text: string, values?: Values, format?: Format, cache?: boolean): Promise<RowReader<T>>;
   query<S extends Receiver>(
-    text: string, values: QueryValues | undefined, format: Format | undefined, cache: boolean | undefined,
+    text: string, values: Values | undefined, format: Format | undefined, cache: boolean | undefined,
     stream: S): Promise<S>;
   query<S extends Receiver>(
-    text: string, values: QueryValues | undefined, options: QueryOptions<S> & { stream: S }): Promise<S>;
+    text: string, values: Values | undefined, options: QueryOptions<S> & { stream: S }): Promise<S>;
   query<T extends object = AnyColumns>(
-    text: string, values: QueryValues | undefined, options: QueryOptions & { stream?: undefined }): Promise<RowReader<T>>;
-  query(text: string, values: QueryValues | undefined, options: QueryOptions): Promise<Receiver>;
+    text: string, values: Values | undefined, options: QueryOptions & { stream?: undefined }): Promise<RowReader<T>>;
+  query(text: string, values: Values | undefined, options: QueryOptions): Promise<Receiver>;
 
-  /** Sends several statements as one text, without parameters; resolves to a reader a statement. */
+  /**
+   * Sends several statements as one text, without parameters. They are one transaction unless the text says BEGIN and
+   * COMMIT. https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-SIMPLE-QUERY
+   * @param text SQL, statements separated by semicolons
+   * @param options signal, statement_timeout
+   * @returns a result for each statement; rejects with the first error
+   */
   simpleQuery(text: string, options?: Abortable): Promise<RowReader[]>;
 
   /**
-   * Sends several queries that share one Sync: they succeed or fail as one. R is what the rows of each are:
-   * `batch<[User, Count]>([…, …])`. Rejects with the first error, whose `index` tells the query.
+   * Sends several queries that share one Sync: they succeed or fail as one, in one implicit transaction, and cost a
+   * fraction of as many `query` calls. R is what the rows of each are: `batch<[User, Count]>([…, …])`.
+   * @param queries texts, or `[text, values, options]`
+   * @param options signal and statement_timeout for all of them
+   * @returns the results; rejects with the first error, whose `index` tells the query
    */
   batch(queries: readonly BatchQuery[], options?: Abortable): Promise<RowReader[]>;
-  batch<R extends readonly object[]>(
-    queries: { readonly [I in keyof R]: BatchQuery }, options?: Abortable): Promise<{ -readonly [I in keyof R]: RowReader<R[I]> }>;
+  batch<R extends readonly object[]>(queries: { readonly [I in keyof R]: BatchQuery }, options?: Abortable):
+    Promise<{ -readonly [I in keyof R]: RowReader<R[I]> }>;
 
-  /** Runs a function in a transaction block (of a transaction: behind a savepoint), which is to ask what it is given. */
+  /**
+   * Runs a function in a transaction block (of a transaction: behind a savepoint). Commits when the function returns,
+   * rolls back when it throws. Requests of others wait until it is over; the function asks `tx`, not the client.
+   * @param work gets the session to ask, which is useless once the function has returned
+   * @param options isolation, readOnly, deferrable
+   * @returns what the function returned; rejects with what it threw, or with the error of COMMIT
+   */
   transaction<R>(work: (tx: Session) => R | Promise<R>, options?: TransactionOptions): Promise<R>;
 
-  /** The rows of a query, fetched some at a time. */
+  /**
+   * The rows of a query, fetched some at a time. Outside a transaction the connection is the cursor's until it is
+   * exhausted or closed; inside one, several cursors and other queries may go on side by side.
+   * @param text SQL
+   * @param values of the parameters
+   * @param options batchSize, format, cache, paramTypes, decode, signal
+   * @returns an async iterable of rows; `break` closes it
+   */
   cursor<T extends object = AnyColumns>(text: string, values?: Values, options?: CursorOptions): Cursor<T>;
 
-  /** Runs a query and writes its result straight to a target. */
-  queryTo(target: Writable | WritableStream, text: string, values?: Values, options?: QueryToOptions): Promise<StreamResult>;
-  /** Answers an HTTP request with the result of a query. */
-  respond(request: IncomingMessage | Http2ServerRequest, response: ServerResponse | Http2ServerResponse,
-    text: string, values?: Values, options?: RespondOptions): Promise<StreamResult>;
-  /** The bytes of COPY … TO STDOUT. @throws {TypeError} for any other text */
+  /**
+   * Runs a query and writes its result straight to a target, without looking at the rows. Nothing is written before
+   * the first rows or the end of the result have come. While the target asks to wait, the connection is not read.
+   * A target that goes away cancels the query, or, where other requests were already sent behind it, has the result
+   * read and dropped.
+   * @param target an HTTP response, a file, any Writable, or a WHATWG WritableStream
+   * @param text SQL
+   * @param values of the parameters
+   * @param options as, separator, end, and those of `query`
+   * @returns resolves when the target has taken everything; rejects with the error of the query, with that of the
+   *   target, or with an AbortError when the target was closed. If something had been written by then, the reader can
+   *   tell: with 'protocol' an ErrorResponse ends the stream, with 'values' the target is destroyed
+   */
+  queryTo(target: Writable | WritableStream, text: string, values?: Values, options?: QueryToOptions):
+    Promise<StreamResult>;
+
+  /**
+   * Copies a table, or the result of a query, out of the database: a stream of the bytes that COPY gives. To destroy it
+   * cancels the COPY. https://www.postgresql.org/docs/current/sql-copy.html
+   * @param text COPY … TO STDOUT
+   * @param options signal, highWaterMark
+   * @returns a Readable; an error of the query is its error
+   * @throws {TypeError} for any other text
+   */
   copyTo(text: string, options?: CopyStreamOptions): CopyTo;
-  /** Takes the bytes of COPY … FROM STDIN. @throws {TypeError} for any other text */
+
+  /**
+   * Copies into a table: a stream that takes text, CSV or binary as COPY does; rows may be split anywhere. The
+   * connection is its own until it is over. https://www.postgresql.org/docs/current/sql-copy.html
+   * @param text COPY … FROM STDIN
+   * @param options signal, highWaterMark
+   * @returns a Writable; an error of the server is its error
+   * @throws {TypeError} for any other text
+   */
   copyFrom(text: string, options?: CopyStreamOptions): CopyFrom;
-  /** START_REPLICATION, on a connection with `replication` in its config. */
-  copyBoth(text: string, options?: CopyBothOptions): CopyBoth;
-  /** Listens to a channel; not inside a transaction. */
+
+  /**
+   * Listens to a channel until the loop over it is left. What comes while nobody takes it is kept.
+   * @param channel its name
+   * @param options signal: makes the loop throw its reason
+   * @returns an async iterable of notifications
+   * @throws {TypeError|RangeError|UsageError} for what is no name; inside a transaction (25001)
+   */
   listen(channel: string, options?: { signal?: AbortSignal | undefined }): Listener;
 
-  /** Starts a query whose rows `getResults` fetches. @throws {UsageError} when another one is open */
+  /**
+   * Starts a query whose rows `getResults` fetches; the connection is its own until it is over.
+   * @param text SQL
+   * @param values of the parameters
+   * @param format of the columns, `Client.STRING` by default
+   * @param cache false: the unnamed statement
+   * @throws {UsageError} when another one is open; for bad input a TypeError or RangeError
+   */
   startQuery(text: string, values?: Values, format?: Format, cache?: boolean): void;
-  /** The next rows, at most maxCount; 0, the default, for all that are left. `cmd` is SUSPENDED while there may be more. */
+
+  /**
+   * Fetches the next rows of the query that `startQuery` has started.
+   * @param maxCount at most so many rows; 0, the default, for all that are left
+   * @param stream what takes the result
+   * @returns the result, whose `cmd` is SUSPENDED while there may be more; rejects with the error of the query or of
+   *   the connection, and with a UsageError (34000) where no query is open
+   */
   getResults<T extends object = AnyColumns>(maxCount?: number): Promise<RowReader<T>>;
   getResults<S extends Receiver>(maxCount: number | undefined, stream: S): Promise<S>;
+
   /** Whether a query started with `startQuery` may have more rows. */
   readonly inQuery: boolean;
-  /** Ends the query of `startQuery`; without one, resolves when all requests before it are over. */
+
+  /**
+   * Ends the query of `startQuery`; without one, resolves when all requests before it are over.
+   * @param stream what to resolve to
+   * @returns rejects with the error that ends the transaction of the query, such as that of a deferred constraint, or
+   *   with a ConnectionError
+   */
   sync(stream?: RowReader<any>): Promise<RowReader>;
-  /** Closes a named statement ('S') or portal ('P') on the server. */
+
+  /**
+   * Closes a named statement or portal on the server.
+   * @param type 'S' for a statement, 'P' for a portal
+   * @param name of the statement or portal
+   * @returns resolves also where there is none of this name; rejects with a TypeError or a ConnectionError
+   */
   close(type: 'S' | 'P', name: string): Promise<void>;
 
-  /** Sends data of the COPY FROM STDIN that `query` has begun; false: best to go on after the event 'drain'. */
+  /**
+   * Sends data of the COPY FROM STDIN that `query` has begun. Rows may be split anywhere.
+   * @param data bytes, or text
+   * @returns false when a mebibyte and more waits to be taken: best to go on after the event 'drain'
+   * @throws {UsageError} when no COPY is open
+   */
   copyData(data: Uint8Array | string): boolean;
+
+  /**
+   * Ends the data of a COPY FROM STDIN.
+   * @param stream what to resolve to
+   * @returns `rowCount` tells the rows copied; rejects with the server's error
+   */
   copyDone(stream?: RowReader<any>): Promise<RowReader>;
+
+  /**
+   * Makes a COPY FROM STDIN fail: nothing of it is stored.
+   * @param reason for the server's log
+   * @returns resolves when the server has confirmed it; rejects with the error for which the COPY had failed before,
+   *   with a ConnectionError, or with a UsageError (55000) where none is open
+   */
   copyFail(reason?: string | Uint8Array): Promise<RowReader>;
 }
 
-/** Values of `query`, which may be large ones that come from a stream. */
-export type QueryValues = Values | ReadonlyArray<Value | StreamedValue>;
-
+/** The events of a client, with their arguments. */
 export interface ClientEvents {
   /** What NOTIFY sent on a channel that the connection listens to. */
   notification: [notification: Notification];
@@ -191,24 +461,52 @@ export class Client extends EventEmitter {
   /** Binary format of results: columns are Buffers. */
   static readonly BINARY: 1;
 
-  /** @param config libpq's parameters as an object, a URL, or a list of `key=value` */
+  /** @param config libpq's parameters as an object, a URL, or a list of `key=value`; the environment says the rest */
   constructor(config?: Config | string | URL);
 
-  /** Connects as the config says. Queries may be sent at once. */
+  /**
+   * Connects as the config says; queries may be sent at once. `connect(socketPath)` takes the path of a Unix socket.
+   * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-START-UP
+   * @param port in place of that of the config; or, alone, the socketPath
+   * @param host in place of that of the config, 'localhost' by default
+   * @param ssl true, or options of tls.connect
+   * @returns resolves when the server takes queries; rejects with a ConnectionError, or with the server's
+   *   PostgresError; afterwards connect() may be called again
+   */
   connect(): Promise<void>;
   connect(port: number | string, host?: string, ssl?: ConnectionOptions | boolean): Promise<void>;
   connect(socketPath: string): Promise<void>;
-  /** Asks the server to cancel what it is running for this client, whatever that is. */
+
+  /**
+   * Asks the server, over a connection of its own, to cancel what it is running for this client, whatever that is. To
+   * cancel a certain query and no other, give it a `signal`.
+   * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-CANCELING-REQUESTS
+   * @returns resolves when the server has taken the request, which may have come too late; rejects with a
+   *   ConnectionError where the server cannot be reached, or the client is not connected (08003)
+   */
   cancel(): Promise<void>;
-  /** Lets all that was asked before finish, then closes the connection. */
+
+  /**
+   * Lets all that was asked before finish, then closes the connection. A COPY that copyData writes to fails, a query of
+   * startQuery is ended; cursors, transactions and the streams of copyFrom go on to their end.
+   * @returns resolves when the connection is closed, also when it is lost; rejects with a UsageError where the function
+   *   of a transaction calls it on the outer client
+   */
   end(): Promise<void>;
-  /** Closes the connection now; everything pending rejects. */
+
+  /** Closes the connection now; everything pending rejects. @param error the cause to reject with */
   destroy(error?: Error): void;
+  /** The connection keeps the program running (the default). */
   ref(): void;
+  /** The connection does not keep the program running, once it is there. */
   unref(): void;
+  /** What JSON.stringify sees. @returns a plain object */
   toJSON(): { state: string; pending: number; processId: number | undefined };
 
+  /** What the connection is doing; after 'closed', connect() begins anew. */
   readonly state: 'new' | 'connecting' | 'open' | 'ending' | 'closed';
+  /** Outside a transaction block ('I'), in one ('T'), in one that has failed ('E'); undefined without a connection. */
+  readonly transactionStatus: 'I' | 'T' | 'E' | undefined;
   /** As the server reports them: server_version, TimeZone, … */
   readonly serverParameters: Readonly<Record<string, string>>;
   /** Process id and secret, what a CancelRequest is made of. */
@@ -235,3 +533,324 @@ export class Client extends EventEmitter {
   removeListener<E extends keyof ClientEvents>(event: E, listener: (...args: ClientEvents[E]) => void): this;
 }
 export interface Client extends Session {}
+
+/** The rows of a query, some at a time; `break` closes it. */
+export interface Cursor<T extends object = AnyColumns> {
+  [Symbol.asyncIterator](): this;
+  /**
+   * What `for await` calls.
+   * @returns the next row; rejects once with the error of the query, of the connection or of the signal, after the rows
+   *   that came before it
+   */
+  next(): Promise<IteratorResult<Row<T>, undefined>>;
+  /**
+   * Closes the portal; what `break` calls.
+   * @param value to be given back
+   * @returns rejects with a ConnectionError where the connection is lost meanwhile
+   */
+  return(value?: any): Promise<IteratorReturnResult<any>>;
+  /**
+   * The rows as a Node stream in object mode. To destroy it closes the cursor, once the batch that is being fetched has
+   * come.
+   * @param options highWaterMark: rows to be read ahead, 16 by default; signal: destroys the stream
+   * @returns the stream
+   */
+  readable(options?: { highWaterMark?: number | undefined; signal?: AbortSignal | undefined }): Readable;
+  /** The rows as a WHATWG stream. To cancel it closes the cursor. @returns the stream */
+  readableStream(): ReadableStream<Row<T>>;
+}
+
+/**
+ * The bytes of a COPY … TO STDOUT, beside a Readable's events and methods. An error of the query or the connection is
+ * its 'error', and to destroy it cancels the COPY.
+ */
+export interface CopyTo extends Readable {
+  /** Rows copied; set before the event 'end'. */
+  readonly rowCount: number | undefined;
+  /** Bytes so far. */
+  readonly bytes: number;
+  /** 0 text and CSV, 1 binary; set with the first bytes. */
+  readonly format: number | undefined;
+  /** Columns of a row; set with the first bytes. */
+  readonly columnCount?: number;
+  /** The format of each column, 0 text, 1 binary; set with the first bytes. */
+  readonly columnFormats?: number[];
+}
+
+/**
+ * Takes the bytes of a COPY … FROM STDIN as Buffers, Uint8Arrays or strings, beside a Writable's events and methods. An
+ * error of the query or the connection is its 'error', 'finish' says that the server has stored the rows (or will, with
+ * the transaction), and to destroy it before makes the COPY fail.
+ */
+export interface CopyFrom extends Writable {
+  /** Rows copied; set before the event 'finish'. */
+  readonly rowCount: number | undefined;
+  /** Bytes so far. */
+  readonly bytes: number;
+}
+
+/** What NOTIFY sent. */
+export interface Notification {
+  /** Of the server process of the notifying session. */
+  processId: number;
+  /** The name of the channel. */
+  channel: string;
+  /** What the notifying session said, '' where it said nothing. */
+  payload: string;
+}
+
+/** The notifications of a channel, until `break` or `end()`. */
+export interface Listener {
+  /** The name of the channel. */
+  readonly channel: string;
+  /** Resolves when the server has begun to notify. */
+  readonly ready: Promise<unknown>;
+  [Symbol.asyncIterator](): this;
+  /**
+   * What `for await` calls.
+   * @returns the next notification; rejects once with the error that ended it: of LISTEN, of the connection, the reason
+   *   of the signal, or what `end` was given
+   */
+  next(): Promise<IteratorResult<Notification, undefined>>;
+  /**
+   * Stops listening; what `break` calls.
+   * @param value to be given back
+   * @returns resolves when the server has stopped notifying; never rejects
+   */
+  return(value?: any): Promise<IteratorReturnResult<any>>;
+  /**
+   * Stops listening.
+   * @param error what the loop is to throw
+   * @returns resolves when the server has stopped notifying; never rejects
+   */
+  end(error?: unknown): Promise<void>;
+}
+
+/* Configuration */
+
+/** As in a connection string; in an object undefined, null and '' count as not given. */
+type Setting = string | number | bigint | boolean | null | undefined;
+type Choice<T> = T | '' | null | undefined;
+
+/** What a password is asked for. */
+export interface PasswordRequest {
+  /** The host that is being connected to. */
+  host: string;
+  /** Its port. */
+  port: number;
+  /** Who connects. */
+  user: string;
+  /** What to. */
+  database: string;
+}
+
+/** Where a connection is to go. */
+export interface ServerAddress {
+  /** Name or address. */
+  host: string;
+  /** Its port. */
+  port: number;
+}
+
+/** The byte stream to use instead of a socket of our own. */
+export type ByteStream = Duplex | ((server: ServerAddress) => Duplex | Promise<Duplex>);
+
+/**
+ * libpq's connection parameters and ours, with their defaults: lib/config/README.md. Other names in lower case go to
+ * the server as startup parameters, such as search_path.
+ * https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-PARAMKEYWORDS
+ */
+export interface Config {
+  /** Name, address, or directory of a socket; several with commas. */
+  host?: Choice<string>;
+  hostaddr?: Choice<string>;
+  port?: Choice<number | string>;
+  user?: Choice<string>;
+  database?: Choice<string>;
+  dbname?: Choice<string>;
+  /** A function is called at each connection. */
+  password?: Choice<string | ((to: PasswordRequest) => string | Promise<string>)>;
+  passfile?: Choice<string>;
+  service?: Choice<string>;
+  servicefile?: Choice<string>;
+  application_name?: Choice<string>;
+  fallback_application_name?: Choice<string>;
+  /** Options for the server process, such as -c geqo=off. */
+  options?: Choice<string>;
+  replication?: Choice<'database' | 'true' | 'false' | boolean>;
+  client_encoding?: Choice<string>;
+  /** Seconds for each address, 0 for no limit. */
+  connect_timeout?: Choice<number | string>;
+  keepalives?: Choice<boolean | number | string>;
+  /** Seconds, 0 for the system's. */
+  keepalives_idle?: Choice<number | string>;
+  keepalives_interval?: Choice<number | string>;
+  keepalives_count?: Choice<number | string>;
+  tcp_user_timeout?: Choice<number | string>;
+  sslmode?: Choice<'disable' | 'allow' | 'prefer' | 'require' | 'verify-ca' | 'verify-full'>;
+  sslnegotiation?: Choice<'postgres' | 'direct'>;
+  sslrootcert?: Choice<string>;
+  sslcert?: Choice<string>;
+  sslkey?: Choice<string>;
+  sslpassword?: Choice<string>;
+  sslcertmode?: Choice<'allow' | 'disable'>;
+  sslsni?: Choice<boolean | number | string>;
+  ssl_min_protocol_version?: Choice<'TLSv1' | 'TLSv1.1' | 'TLSv1.2' | 'TLSv1.3'>;
+  ssl_max_protocol_version?: Choice<'TLSv1' | 'TLSv1.1' | 'TLSv1.2' | 'TLSv1.3'>;
+  /** Options of tls.connect, or true: TLS as Node does it, the certificate verified; false: none. */
+  ssl?: ConnectionOptions | boolean | null | undefined;
+  /** Methods that are allowed, or with ! those that are not. */
+  require_auth?: Choice<string>;
+  channel_binding?: Choice<'disable' | 'prefer' | 'require'>;
+  target_session_attrs?: Choice<
+    'any' | 'read-write' | 'read-only' | 'primary' | 'standby' | 'prefer-standby'>;
+  load_balance_hosts?: Choice<'disable' | 'random'>;
+  min_protocol_version?: Choice<'3.0' | '3.2' | 'latest'>;
+  max_protocol_version?: Choice<'3.0' | '3.2' | 'latest'>;
+  gssencmode?: Choice<'disable' | 'prefer'>;
+  /** A byte stream in place of a socket, or better a function that gives one, also later. */
+  socket?: ByteStream | null | undefined;
+  /** Most prepared statements kept, 256 by default; 0 for none, behind transaction poolers. */
+  statement_cache?: Choice<number | string>;
+  /** How columns become values, for all queries of the client that do not say otherwise. */
+  decode?: Decode | null | undefined;
+  /** A startup parameter, such as search_path. */
+  [parameter: string]: Setting | ConnectionOptions | ByteStream | Decode
+    | ((to: PasswordRequest) => string | Promise<string>);
+}
+
+/* Errors */
+
+/** Fields of an ErrorResponse or NoticeResponse, as the server sends them, by the names of PostgresError. */
+export interface ServerFields {
+  severity?: string;
+  code?: string;
+  message?: string;
+  detail?: string;
+  hint?: string;
+  position?: string;
+  internalPosition?: string;
+  internalQuery?: string;
+  where?: string;
+  schema?: string;
+  table?: string;
+  column?: string;
+  dataType?: string;
+  constraint?: string;
+  file?: string;
+  line?: string;
+  routine?: string;
+}
+
+/**
+ * An error that the server reported, every field by its name; absent fields are undefined.
+ * https://www.postgresql.org/docs/current/protocol-error-fields.html
+ */
+export class PostgresError extends Error {
+  /** @param fields as the server sends them */
+  constructor(fields: ServerFields);
+  /** The name of the class. */
+  readonly name: 'PostgresError';
+  /** ERROR, FATAL or PANIC, never translated. */
+  severity: string;
+  /** SQLSTATE */
+  code: string;
+  /** More about the problem. */
+  detail?: string;
+  /** What might help. */
+  hint?: string;
+  /** In characters of the query text, from 1. */
+  position?: number;
+  /** In characters of internalQuery, from 1. */
+  internalPosition?: number;
+  /** The text of a statement that the server made itself. */
+  internalQuery?: string;
+  /** The functions and statements in which it came up. */
+  where?: string;
+  /** Schema of what it is about. */
+  schema?: string;
+  /** Table that it is about. */
+  table?: string;
+  /** Column that it is about. */
+  column?: string;
+  /** Data type that it is about. */
+  dataType?: string;
+  /** Constraint that it is about. */
+  constraint?: string;
+  /** File of the server's source. */
+  file?: string;
+  /** Line of the server's source. */
+  line?: number;
+  /** Routine of the server's source. */
+  routine?: string;
+  /** In a batch: which query. */
+  index?: number;
+}
+
+/** The connection could not be made, was refused by us, broke, or is over. */
+export class ConnectionError extends Error {
+  /** @param message what happened @param more its code, its cause, and whether the request had been sent */
+  constructor(message: string, more?: { code?: string; cause?: unknown; sent?: boolean });
+  /** The name of the class. */
+  readonly name: 'ConnectionError';
+  /** The system's (ECONNREFUSED, …), or an SQLSTATE of class 08 or 28. */
+  code: string;
+  /** The error behind it. */
+  cause?: unknown;
+  /** Of a request that was lost: whether the server had got it, and may have carried it out. */
+  sent?: boolean;
+}
+
+/** The signal of a request aborted. */
+export class AbortError extends Error {
+  /** @param message what was aborted @param cause the signal's reason */
+  constructor(message: string, cause?: unknown);
+  /** The name of the class. */
+  readonly name: 'AbortError';
+  /** Always 'ABORT_ERR', as of Node's. */
+  code: 'ABORT_ERR';
+  /** The reason of the signal. */
+  cause?: unknown;
+}
+
+/** Something that cannot be done as it was asked for. */
+export class UsageError extends Error {
+  /** @param message what, and what to do instead @param code the SQLSTATE that fits */
+  constructor(message: string, code: string);
+  /** The name of the class. */
+  readonly name: 'UsageError';
+  /** The SQLSTATE that fits. */
+  code: string;
+}
+
+/* Tracing */
+
+/**
+ * What subscribers of `tracingChannel('quickgres:query')` of node:diagnostics_channel are given, on each of its
+ * channels: one object for all messages of a query. It has no parameter values and no rows.
+ *
+ * - `tracing:quickgres:query:start` and `…:end` around the call; `result` and `error` are undefined then, as a rule.
+ * - `tracing:quickgres:query:error` when it has failed: `error` is set. Then, as without an error:
+ * - `tracing:quickgres:query:asyncStart` and `…:asyncEnd` when it is over for its caller, who does not know it yet:
+ *   `result` or `error` is set.
+ */
+export interface TracedQuery {
+  /** SQL; of a batch, the texts with `; ` between them. */
+  readonly text: string;
+  /** Queries in a batch; undefined for anything else. */
+  readonly batchSize: number | undefined;
+  /** Once it has succeeded. `cmd` of one command; `rowCount` of all. */
+  readonly result: { cmd: string | undefined; rowCount: number } | undefined;
+  /** Once it has failed. */
+  readonly error: Error | undefined;
+  /** Host name, address or path of the socket; undefined before there is a connection, as are the others. */
+  readonly host: string | undefined;
+  /** None for the path of a socket. */
+  readonly port: number | undefined;
+  /** The name of the database. */
+  readonly database: string | undefined;
+  /** Who asks. */
+  readonly user: string | undefined;
+  /** Of the server process. */
+  readonly processId: number | undefined;
+}

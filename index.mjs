@@ -1,7 +1,6 @@
 import quickgres from './index.js';
 
 export const {
-  Client, RowReader, RowParser, ResponseCache, CopyWriter, PgOutput, formatLsn, parseLsn,
-  PostgresError, ConnectionError, AbortError, UsageError
+  Client, RowReader, RowParser, PostgresError, ConnectionError, AbortError, UsageError, array, decoders, jsonDecoders, dates
 } = quickgres;
 export default quickgres;

@@ -151,6 +151,24 @@ function aims(tables) {
   return lines.length ? [heading, ...lines].join('\n') : '';
 }
 
+/**
+ * This library beside another checkout of it, by the CPU of each operation: its part of the other's, and of both how
+ * often they take what the floor takes. Ratios are those of each round, of which the median counts.
+ */
+function against(tables) {
+  const lines = tables.map(({ name, clients }) => {
+    const [ours, other, floor] = [OURS, 'against', 'floor'].map(each => clients.find(({ client }) => client === each)?.runs);
+    const ratios = (runs, to) => summary(runs.map((run, round) => FIGURES.cpu(run) / FIGURES.cpu(to[round])));
+    if (!ours || !other || ours.length !== other.length) return `  ${name.padEnd(20)} –`;
+    const { median, low, high } = ratios(ours, other);
+    const floors = floor?.length === ours.length
+      ? `   ${ratios(ours, floor).median.toFixed(2)} × floor, was ${ratios(other, floor).median.toFixed(2)}` : '';
+    const mark = median > 1.05 ? '*' : ' ';
+    return `${mark} ${name.padEnd(20)} ${median.toFixed(2)} (${low.toFixed(2)}–${high.toFixed(2)})${floors}`;
+  });
+  return ['CPU per operation as part of that of the other checkout (* is more than 1.05):', ...lines].join('\n');
+}
+
 /** The whole run in Markdown. */
 function document({ machine, options, tables }, name) {
   const versions = Object.entries(machine.versions).map(entry => entry.join(' ')).join(', ');
@@ -181,4 +199,4 @@ function write(results, directory, name) {
   fs.writeFileSync(file('svg'), chart(results.tables, OURS));
 }
 
-module.exports = { title, table, text, aims, write, short };
+module.exports = { title, table, text, aims, against, write, short };

@@ -13,7 +13,9 @@ const { once } = require('node:events');
 const http = require('node:http');
 const { Writable } = require('node:stream');
 const { startProxy, startServer } = require('pg-test-fixtures');
-const { Client, ResponseCache } = require('..');
+const { Client } = require('..');
+const { ResponseCache } = require('../lib/cache');
+const { respond } = require('../lib/http');
 
 const SECONDS = Number(process.argv[2] ?? 2);
 const DELAY = 10; // milliseconds one way
@@ -34,15 +36,15 @@ function response() {
 
 const median = list => list.sort((a, b) => a - b)[list.length >> 1];
 
-/** @returns {Promise<{cpu: number, latency: number}>} microseconds a response */
-async function cost(client, text, options) {
+/** @returns {Promise<{cpu: number, latency: number}>} microseconds a response, of a client or a cache */
+async function cost(asked, text) {
   const times = [];
-  for (let i = 0; i < 200; i++) await client.queryTo(response(), text, [], options);
+  for (let i = 0; i < 200; i++) await asked.queryTo(response(), text);
   const start = performance.now();
   const before = process.cpuUsage();
   while (performance.now() - start < SECONDS * 1000) {
     const from = performance.now();
-    await client.queryTo(response(), text, [], options);
+    await asked.queryTo(response(), text);
     times.push((performance.now() - from) * 1000);
   }
   const { user, system } = process.cpuUsage(before);
@@ -69,8 +71,8 @@ const ASKING = `
   setTimeout(() => process.exit(), seconds * 1000 + 200);`;
 
 /** @returns {Promise<{rate: number, latency: number, cpu: number}>} requests a second, milliseconds and µs of each */
-async function load(client, text, options) {
-  const server = http.createServer((request, answer) => client.respond(request, answer, text, [], options));
+async function load(asked, text) {
+  const server = http.createServer((request, answer) => respond(asked, request, answer, text));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const before = process.cpuUsage();
@@ -86,16 +88,21 @@ async function load(client, text, options) {
 (async () => {
   const server = await startServer({ sample: 1000 });
   const proxy = await startProxy({ target: server, delay: DELAY });
-  const near = new Client({ ...server.config, host: server.socketDirectory });
-  const far = new Client({ ...server.config, host: proxy.host, port: proxy.port });
-  await Promise.all([near.connect(), far.connect()]);
-  const cache = () => ({ response_cache: new ResponseCache() });
+  const clients = [];
+  const open = async config => {
+    const client = new Client({ ...server.config, ...config });
+    clients.push(client);
+    await client.connect();
+    return client;
+  };
+  const near = { host: server.socketDirectory };
+  const far = { host: proxy.host, port: proxy.port };
 
   console.log('One response after the other, database on the same machine (Unix socket), µs a response\n');
   console.log('| | miss: CPU | latency | hit: CPU | latency |\n|---|---|---|---|---|');
   for (const [name, text] of TEXTS) {
-    const miss = await cost(near, text, {});
-    const hit = await cost(near, text, cache());
+    const miss = await cost(await open(near), text);
+    const hit = await cost(new ResponseCache(await open(near)), text);
     const cells = [miss.cpu, miss.latency, hit.cpu, hit.latency].map(micros => micros.toFixed(1));
     console.log(`| ${name} | ${cells.join(' | ')} |`);
   }
@@ -103,14 +110,14 @@ async function load(client, text, options) {
   console.log(`\nHTTP, ${CONNECTIONS} connections, database ${2 * DELAY} ms away; CPU of the server in µs a request\n`);
   console.log('| | without: requests/s | ms | CPU | with: requests/s | ms | CPU |\n|---|---|---|---|---|---|---|');
   for (const [name, text] of TEXTS) {
-    const without = await load(far, text, {});
-    const cached = await load(far, text, cache());
+    const without = await load(await open(far), text);
+    const cached = await load(new ResponseCache(await open(far)), text);
     const cells = [without, cached].map(({ rate, latency, cpu }) => {
       return `${rate.toFixed(0)} | ${latency.toFixed(1)} | ${cpu.toFixed(0)}`;
     });
     console.log(`| ${name} | ${cells.join(' | ')} |`);
   }
-  await Promise.all([near.end(), far.end()]);
+  await Promise.all(clients.map(client => client.end()));
   await proxy.stop();
   await server.stop();
 })();

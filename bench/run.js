@@ -13,7 +13,7 @@ const { Progress } = require('./progress');
 const report = require('./report');
 const workloads = require('./workloads');
 
-const CLIENTS = ['floor', 'libpq', 'quickgres', 'module', 'pg', 'pg-pipeline', 'postgres', 'bun'];
+const CLIENTS = ['floor', 'libpq', 'quickgres', 'against', 'module', 'pg', 'pg-pipeline', 'postgres', 'bun'];
 const LINKS = ['unix', 'tcp', 'tls', 'link'];
 
 const FULL = { rounds: 3, warmup: 0.5, seconds: 1, rows: 300000, pending: 1000000, timeout: 60 };
@@ -26,6 +26,8 @@ const HELP = `npm run bench -- [options]
   --quick           everything, but small: done in a minute, good only to see that it works
   --only NAME,…     workloads, each with the link it goes over if you like: rows-objects,select-pipelined@tls
   --clients NAME,…  ${CLIENTS.join(', ')}
+  --against DIR     another checkout of this library, measured in turn with this one as client "against"; by itself
+                    together with this one and the floor
   --module PATH     a module with Quickgres's interface, measured as client "module"
   --rounds N        times that each measurement is made (${FULL.rounds})
   --seconds S       that each measurement takes (${FULL.seconds}), after
@@ -45,6 +47,7 @@ const OPTIONS = {
   only: { type: 'string' },
   clients: { type: 'string' },
   module: { type: 'string' },
+  against: { type: 'string' },
   out: { type: 'string', default: path.join(__dirname, 'results') },
   rounds: number, seconds: number, warmup: number, rows: number, pending: number, timeout: number
 };
@@ -58,13 +61,16 @@ function readOptions() {
     if (!(options[name] >= 0)) throw new Error(`--${name} must be a number`);
   }
   options.module = values.module && path.resolve(values.module);
-  options.clients = (values.clients || CLIENTS.join()).split(',');
-  if (!options.module) options.clients = options.clients.filter(name => name !== 'module');
-  else if (!options.clients.includes('module')) options.clients.push('module');
+  options.against = values.against && path.resolve(values.against);
+  options.clients = (values.clients || (values.against ? 'floor,quickgres' : CLIENTS.join())).split(',');
+  for (const name of ['module', 'against']) {
+    if (!options[name]) options.clients = options.clients.filter(each => each !== name);
+    else if (!options.clients.includes(name)) options.clients.push(name);
+  }
   for (const name of options.clients) if (!CLIENTS.includes(name)) throw new Error(`no client ${name}`);
   options.tables = values.only ? values.only.split(',').map(chosen) : Object.entries(workloads)
     .flatMap(([workload, { links }]) => links.map(link => ({ workload, link })));
-  options.name = values.quick ? 'quick' : values.only || values.clients ? 'partial' : 'results';
+  options.name = values.quick ? 'quick' : values.only || values.clients || values.against ? 'partial' : 'results';
   return options;
 }
 
@@ -95,6 +101,7 @@ function findRunners(temporary, options) {
   const runners = {
     floor: { ...node, version: process.version.slice(1) },
     quickgres: { ...node, version: require('../package.json').version },
+    against: { ...node, version: options.against || '' },
     module: { ...node, version: '' },
     pg: { ...node, version: version('pg') },
     'pg-pipeline': { ...node, version: version('pg') },
@@ -184,7 +191,8 @@ class Bench {
     if (workload.before) await this.database.sql(workload.before);
     const { command, args } = this.runners[client];
     const flags = workload.kept && client !== 'bun' ? ['--expose-gc'] : [];
-    const env = { ...process.env, BENCH_MODULE: this.options.module || '', BENCH_NODE: process.execPath };
+    const { module = '', against = '' } = this.options;
+    const env = { ...process.env, BENCH_MODULE: module, BENCH_AGAINST: against, BENCH_NODE: process.execPath };
     const processes = Array.from({ length: workload.processes || 1 }, (_, index) => {
       if (args) return runProgram([...command, ...args(spec)], timeout, env);
       const file = path.join(this.temporary, `measurement-${index}.json`);
@@ -244,7 +252,7 @@ class Bench {
     const results = { machine: this.machine(), options: this.settings(), tables };
     report.write(results, this.options.out, this.options.name);
     const file = path.join(path.relative('.', this.options.out), this.options.name);
-    console.log(`\n${report.aims(tables)}\n${file}.json, .md and .svg have been written.`);
+    console.log(`\n${this.options.against ? report.against(tables) : report.aims(tables)}\n${file}.json, .md and .svg have been written.`);
   }
 
   settings() {
@@ -280,6 +288,7 @@ async function main() {
   const temporary = fs.mkdtempSync(path.join(os.tmpdir(), 'quickgres-bench-'));
   try {
     process.env.BENCH_MODULE = options.module || '';
+    process.env.BENCH_AGAINST = options.against || '';
     await new Bench(options, temporary).run();
   } finally {
     fs.rmSync(temporary, { recursive: true, force: true });

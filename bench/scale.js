@@ -3,14 +3,14 @@
 // What one core, one machine, a fleet and replicas carry, by arithmetic over what was measured:
 //
 //     node scale.js [results/results.json]            prints it
-//     node scale.js [results/results.json] --write    writes it into ../SCALE.md, between the markers
+//     node scale.js [results/results.json] --write    writes it into README.md, between the markers
 //     node scale.js --server [seconds]                measures the server's part into results/server.json, on Linux
 
 const fs = require('node:fs');
 const path = require('node:path');
 
 const SERVER = path.join(__dirname, 'results/server.json');
-const PAGE = path.join(__dirname, '../SCALE.md');
+const PAGE = path.join(__dirname, 'README.md');
 const MARKERS = ['<!-- made by bench/scale.js -->', '<!-- end -->'];
 
 /** What is assumed, not measured. */

@@ -1,22 +1,21 @@
 'use strict';
 
-// Counts lines of code, without comments and blank lines: of this library by what they are for, as lib/README.md sorts
-// its files, and of its peers as they are installed here. Of other folders with `node sizes.js FOLDER …`.
+// Counts lines of code, without comments and blank lines: of this library by folder, beside the limits of its design,
+// and of its peers where they are installed here. Of other folders with `node sizes.js FOLDER …`.
+// The exit code is 1 when a limit is passed.
 
 const fs = require('node:fs');
 const path = require('node:path');
+const { codeLines, reachable, readHouse, unitOf } = require('../test/house');
 
-const LIB = path.join(__dirname, '../lib');
+const LIMITS = { core: 4100, all: 7200, file: 300 };
+
 const PEERS = {
   'pg, pg-protocol': ['pg/lib', 'pg-protocol/dist'],
-  '… with pg-pool, pg-cursor, pg-copy-streams': ['pg/lib', 'pg-protocol/dist', 'pg-pool', 'pg-cursor', 'pg-copy-streams'],
+  'these with pg-pool, pg-cursor, pg-copy-streams':
+    ['pg/lib', 'pg-protocol/dist', 'pg-pool', 'pg-cursor', 'pg-copy-streams'],
   postgres: ['postgres/src']
 };
-
-/** The lines of a text of JavaScript that are neither blank nor comment. */
-function linesOf(text) {
-  return text.replace(/^\s*\/\*[^]*?\*\//gm, '').split('\n').filter(line => !/^\s*(?:\/\/.*)?$/.test(line)).length;
-}
 
 /** The files of a folder that its users run: no tests, and not the same once more as modules. */
 function filesIn(folder) {
@@ -27,28 +26,53 @@ function filesIn(folder) {
   });
 }
 
-const count = files => files.reduce((sum, file) => sum + linesOf(fs.readFileSync(file, 'utf8')), 0);
+const sum = numbers => numbers.reduce((total, each) => total + each, 0);
+const count = files => sum(files.map(file => codeLines(fs.readFileSync(file, 'utf8'))));
 
-/** What lib/README.md says that files of lib are for. @returns {Array<[string, string[]]>} */
-function concerns() {
-  const [, table] = /^\| files \| .*\n\|.*\n((?:\|.*\n)+)/m.exec(fs.readFileSync(path.join(LIB, 'README.md'), 'utf8'));
-  return table.trim().split('\n').map(row => [
-    row.split('|')[2].trim(),
-    [...row.split('|')[1].matchAll(/`([\w/-]+)(\.js|\/)`/g)].flatMap(([, name, kind]) => {
-      return kind === '/' ? filesIn(path.join(LIB, name)) : [path.join(LIB, `${name}.js`)];
-    })
-  ]);
+/**
+ * The sizes of the library.
+ * @param {Map<string, string>} files as `readHouse` gives them
+ * @returns {{units: Array<{unit: string, core: number, all: number}>, core: number, all: number, longest: number,
+ *   over: string[]}} lines of code by folder: what `require('quickgres')` can load, and all; what is over a limit
+ */
+function measure(files) {
+  const core = new Set(reachable(files, 'index.js'));
+  const units = new Map();
+  let longest = { lines: 0 };
+  for (const [file, text] of files) {
+    if (file.startsWith('test/')) continue;
+    const unit = units.get(unitOf(file)) ?? { unit: unitOf(file), core: 0, all: 0 };
+    units.set(unit.unit, unit);
+    unit.all += codeLines(text);
+    if (core.has(file)) unit.core += codeLines(text);
+    const lines = text.replace(/\n$/, '').split('\n').length;
+    if (lines > longest.lines) longest = { file, lines };
+  }
+  const list = [...units.values()];
+  const result = { units: list, core: sum(list.map(each => each.core)), all: sum(list.map(each => each.all)), longest };
+  result.over = [
+    ...result.core > LIMITS.core ? [`the core has ${result.core} lines of code, ${LIMITS.core} are the limit`] : [],
+    ...result.all > LIMITS.all ? [`the library has ${result.all} lines of code, ${LIMITS.all} are the limit`] : [],
+    ...longest.lines > LIMITS.file ? [`${longest.file} has ${longest.lines} lines, ${LIMITS.file} are the limit`] : []
+  ];
+  return result;
 }
 
-module.exports = { concerns, linesOf };
+module.exports = { measure };
 
 if (require.main === module) {
-  const print = (what, lines) => console.log(`${lines.toLocaleString('en').padStart(7)}  ${what}`);
-  for (const [what, files] of concerns()) print(what, count(files));
-  print('quickgres', count(filesIn(LIB)));
-  print('quickgres/client-parser', count(filesIn(path.join(LIB, '../client-parser'))));
+  const print = (what, ...lines) =>
+    console.log(`${lines.map(each => each.toLocaleString('en').padStart(7)).join('')}  ${what}`);
+  const { units, core, all, longest, over } = measure(readHouse(path.join(__dirname, '..')));
+  console.log('   core    all');
+  for (const each of units) print(each.unit, each.core, each.all);
+  print(`quickgres (limits ${LIMITS.core.toLocaleString('en')}, ${LIMITS.all.toLocaleString('en')})`, core, all);
+  print(`lines with comments in the longest file, ${longest.file} (limit ${LIMITS.file})`, '', longest.lines);
   for (const [name, folders] of Object.entries(PEERS)) {
-    print(name, count(folders.flatMap(folder => filesIn(path.join(__dirname, 'node_modules', folder)))));
+    const there = folders.map(folder => path.join(__dirname, 'node_modules', folder)).filter(fs.existsSync);
+    if (there.length === folders.length) print(name, '', count(there.flatMap(filesIn)));
   }
-  for (const folder of process.argv.slice(2)) print(folder, count(fs.statSync(folder).isFile() ? [folder] : filesIn(folder)));
+  for (const name of process.argv.slice(2)) print(name, '', count(fs.statSync(name).isFile() ? [name] : filesIn(name)));
+  for (const each of over) console.error(each);
+  process.exitCode = over.length > 0 ? 1 : 0;
 }

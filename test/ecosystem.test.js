@@ -196,7 +196,7 @@ describe('The ecosystem', () => {
       await skipUnless(this, 'chromium');
       // The fixtures' own dependency.
       const esbuild = require(require.resolve('esbuild', { paths: [path.dirname(require.resolve('pg-test-fixtures'))] }));
-      const [{ code }] = examples('jsx');
+      const [{ code }] = examples('client-parser/README.md', 'jsx');
       const { outputFiles: [{ text: script }] } = await esbuild.build({
         stdin: {
           contents: `import { StrictMode } from 'react';
@@ -232,7 +232,7 @@ describe('The ecosystem', () => {
     const items = () => page.locator('li').count();
     const open = () => page.goto(`http://127.0.0.1:${web.address().port}/`);
 
-    it('shows the rows of the README\'s example', async () => {
+    it('shows the rows of the guide\'s example', async () => {
       text = 'SELECT gen_random_uuid() AS id, name FROM users, generate_series(1, $1)';
       rounds = 3;
       await open();

@@ -3,17 +3,23 @@
 const fs = require('node:fs');
 const path = require('node:path');
 
-const text = fs.readFileSync(path.join(__dirname, '..', 'README.md'), 'utf8');
+const root = path.join(__dirname, '..');
+
+/** What users read: the README, and those of the folders. */
+const DOCUMENTS = ['README.md', 'client-parser/README.md', ...fs.readdirSync(path.join(root, 'lib'))
+  .map(name => `lib/${name}/README.md`)].filter(name => fs.existsSync(path.join(root, name)));
 
 /**
- * The examples of the README in a language, each with the line it begins at.
+ * The examples of a document in a language, each with the line it begins at.
+ * @param {string} document its path in the package
  * @param {string} [language='js']
  * @returns {Array<{code: string, line: number}>}
  */
-function examples(language = 'js') {
+function examples(document, language = 'js') {
+  const text = fs.readFileSync(path.join(root, document), 'utf8');
   const fences = new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\`$`, 'gm');
   return [...text.matchAll(fences)].map(match =>
     ({ code: match[1], line: text.slice(0, match.index).split('\n').length + 1 }));
 }
 
-module.exports = { examples };
+module.exports = { DOCUMENTS, examples };

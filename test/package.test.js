@@ -63,8 +63,9 @@ describe('The package', function () {
       'index.js', 'index.mjs', 'index.d.ts', 'index.d.mts', 'client-parser/index.js', 'client-parser/index.d.ts', 'client-parser/package.json'];
     for (const name of NEEDED) assert.ok(names.includes(name), `${name} is missing`);
     const sources = folder => fs.readdirSync(path.join(root, folder), { recursive: true })
-      .filter(name => /\.(js|d\.ts)$/.test(name) && !name.startsWith('demo')).map(name => path.posix.join(folder, name));
-    const EXPECTED = [...NEEDED, ...['lib', 'types', 'client-parser'].flatMap(sources), 'lib/README.md'];
+      .filter(name => /\.(js|d\.ts)$|README\.md$/.test(name) && !name.startsWith('demo'))
+      .map(name => path.posix.join(folder, name));
+    const EXPECTED = [...NEEDED, ...['lib', 'client-parser'].flatMap(sources)];
     assert.deepEqual(names.filter(name => !EXPECTED.includes(name)), []);
     for (const name of EXPECTED) assert.ok(names.includes(name) || !fs.existsSync(path.join(root, name)), `${name} is missing`);
   });
@@ -104,6 +105,22 @@ describe('The package', function () {
           assert.deepEqual([stdout, stderr], ['42 function\n', '']);
         });
       }
+
+      it('has entry points that are required and imported by the same names', async () => {
+        const entries = Object.keys(manifest.exports).filter(name => !/[*.]/.test(name.slice(1)))
+          .map(name => name.replace('.', 'quickgres'));
+        assert.ok(entries.length >= 7);
+        const program = `import { createRequire } from 'node:module';
+          const require = createRequire(import.meta.url);
+          for (const name of ${JSON.stringify(entries)}) {
+            const names = module => Object.keys(module).filter(each => !/^(?:default|module.exports)$/.test(each)).sort();
+            const [imported, required] = [names(await import(name)), names(require(name))];
+            console.log(JSON.stringify([name, imported.length > 0, imported.join() === required.join()]));
+          }`;
+        fs.writeFileSync(path.join(project, 'entries.mjs'), program);
+        const { stdout } = await run(process.execPath, ['entries.mjs'], { cwd: project });
+        assert.deepEqual(stdout.trim().split('\n').map(line => JSON.parse(line)), entries.map(name => [name, true, true]));
+      });
 
       it('has types', async function () {
         const { compiler, types } = typescript(this);

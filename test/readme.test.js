@@ -7,7 +7,7 @@ const os = require('node:os');
 const path = require('node:path');
 const { startServer } = require('pg-test-fixtures');
 const quickgres = require('..');
-const { examples } = require('./examples');
+const { DOCUMENTS, examples } = require('./examples');
 
 const AsyncFunction = Object.getPrototypeOf(async () => {}).constructor;
 
@@ -18,7 +18,7 @@ function withoutImports(code) {
   });
 }
 
-describe('README.md', () => {
+describe('The documents', () => {
   let server, port, client, web, folder;
   const home = process.cwd();
 
@@ -59,20 +59,41 @@ describe('README.md', () => {
     client.destroy();
   });
 
-  const quiet = { ...console, log() {} };
-  for (const { code, line } of examples()) {
-    it(`runs the example at line ${line} as printed`, async () => {
-      const imported = code.includes('require(') && /const \{[^}]*\bClient\b[^}]*\} = require\('quickgres'\)/.test(code);
-      const ownClient = /(?:const|let) client\b|import \{[^}]*\bClient\b/.test(code);
+  const quiet = { ...console, log() {}, table() {} };
+  const all = DOCUMENTS.flatMap(document => examples(document).map(each => ({ ...each, document })));
+  for (const { code, line, document } of all) {
+    it(`have an example at ${document}:${line} that runs as printed`, async () => {
+      const declares = name => new RegExp(`(?:const|let|import) (?:\\{[^}]*)?\\b${name}\\b`).test(code);
       const fetchHere = url => fetch(new URL(url, `http://127.0.0.1:${web.address().port}`));
       const arrayBuffer = await (await fetchHere('/rows')).arrayBuffer();
       const names = {
         require, assert, fetch: fetchHere, arrayBuffer, config: {}, console: quiet,
-        ...(imported || /import \{/.test(code) ? {} : quickgres), ...(ownClient ? {} : { client })
+        ...(declares('Client') ? {} : { Client: quickgres.Client }), ...(declares('client') ? {} : { client })
       };
       await new AsyncFunction(...Object.keys(names), withoutImports(code))(...Object.values(names));
     });
   }
 
-  it('has examples', () => assert.ok(examples().length > 5));
+  it('have links to what is there', () => {
+    const root = path.join(__dirname, '..');
+    const read = name => fs.readFileSync(path.join(root, name), 'utf8').replace(/^```[^]*?^```$/gm, '');
+    /** What GitHub makes of a heading. */
+    const anchors = name => [...read(name).matchAll(/^#+ (.*)$/gm)]
+      .map(([, heading]) => heading.toLowerCase().replace(/[^\p{L}\p{N} _-]/gu, '').replaceAll(' ', '-'));
+    const broken = [];
+    let count = 0;
+    for (const name of [...DOCUMENTS, 'lib/README.md', 'SECURITY.md', 'CHANGELOG.md', 'bench/README.md']) {
+      for (const [, target] of read(name).matchAll(/\]\((?!https?:)([^)]+)\)/g)) {
+        count++;
+        const [file, anchor] = target.split('#');
+        const there = file === '' ? name : path.posix.join(path.posix.dirname(name), file);
+        if (!fs.existsSync(path.join(root, there))) broken.push(`${name}: ${target}`);
+        else if (anchor !== undefined && !anchors(there).includes(anchor)) broken.push(`${name}: ${target}`);
+      }
+    }
+    assert.ok(count > 40, `${count}`);
+    assert.deepEqual(broken, []);
+  });
+
+  it('have examples', () => assert.ok(all.length > 20, `${all.length}`));
 });

@@ -22,10 +22,12 @@ class QuickgresSession {
 
   async read(statement, as) {
     const format = as === 'decoded' ? { decode: true } : as === 'binary' ? this.binary : 0;
-    const { rows } = await this.client.query(text(statement), [], format);
-    if (as === 'objects' || as === 'typed' || as === 'decoded') return rows.map(row => row.toObject());
-    if (as === 'arrays') return rows.map(row => row.toArray());
-    return rows;
+    const result = await this.client.query(text(statement), [], format);
+    if (as === 'objects' || as === 'typed' || as === 'decoded') {
+      return result.objects ?? result.rows.map(row => row.toObject());
+    }
+    if (as === 'arrays') return result.arrays ?? result.rows.map(row => row.toArray());
+    return result.rows;
   }
 
   async passTo(stream, statement) {

@@ -56,6 +56,25 @@ test('The aims tell which of them are not reached', () => {
   ]);
 });
 
+test('Another checkout is compared by the ratios of each round', () => {
+  const entries = [
+    { client: 'floor', label: 'floor', runs: [2, 4, 2].map(run) },
+    { client: 'quickgres', label: 'quickgres', runs: [6, 10, 4].map(run) },
+    { client: 'against', label: 'against', runs: [5, 10, 4].map(run) }
+  ];
+  const place = { workload: 'rows-untouched', link: 'unix' };
+  const lines = report.against([
+    report.table(place, OPTIONS, entries),
+    report.table({ ...place, workload: 'cursor' }, OPTIONS, [entries[0], { ...entries[1], runs: [6, 12, 5].map(run) }, entries[2]]),
+    report.table({ ...place, workload: 'pending' }, OPTIONS, entries.slice(0, 2))
+  ]).split('\n').slice(1);
+  assert.deepEqual(lines, [
+    '  rows-untouched       1.00 (1.00–1.20)   2.50 × floor, was 2.50',
+    '* cursor               1.20 (1.20–1.25)   3.00 × floor, was 2.50',
+    '  pending              –'
+  ]);
+});
+
 test('The results are written as JSON, Markdown and SVG', () => {
   const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'bench-report-'));
   try {

@@ -1,15 +1,16 @@
 'use strict';
 
 const express = require('express');
+const { respond } = require('../../lib/http'); // elsewhere: require('quickgres/http')
 
 /** @param {Client} client @returns {function} a request handler of node:http */
 module.exports = function app(client) {
   const server = express();
   // Express 5 gives what a handler rejects with to the handler of errors.
   server.get('/users', (request, response) =>
-    client.respond(request, response, 'SELECT json_agg(u) FROM users u', [], { as: 'values' }));
+    respond(client, request, response, 'SELECT json_agg(u) FROM users u', [], { as: 'values' }));
   server.get('/users/:id', (request, response) =>
-    client.respond(request, response, 'SELECT row_to_json(u) FROM users u WHERE id = $1', [request.params.id],
+    respond(client, request, response, 'SELECT row_to_json(u) FROM users u WHERE id = $1', [request.params.id],
       { as: 'values', emptyStatus: 404 }));
   server.get('/rows', async (request, response) => {
     response.setHeader('content-type', 'application/x-postgresql');

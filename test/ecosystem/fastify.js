@@ -1,15 +1,16 @@
 'use strict';
 
 const fastify = require('fastify');
+const { respond } = require('../../lib/http'); // elsewhere: require('quickgres/http')
 
 /** @param {Client} client @returns {FastifyInstance} */
 module.exports = function app(client) {
   const server = fastify();
 
   /** Answers with a result. A query that fails before its first row is Fastify's to answer. */
-  async function respond({ raw }, reply, text, values, options) {
+  async function answer({ raw }, reply, text, values, options) {
     try {
-      await client.respond(raw, reply.raw, text, values, options);
+      await respond(client, raw, reply.raw, text, values, options);
     } catch (error) {
       if (!reply.raw.headersSent && !reply.raw.destroyed) throw error;
     }
@@ -17,10 +18,11 @@ module.exports = function app(client) {
   }
 
   server.get('/users', (request, reply) =>
-    respond(request, reply, 'SELECT json_agg(u) FROM users u', [], { as: 'values' }));
+    answer(request, reply, 'SELECT json_agg(u) FROM users u', [], { as: 'values' }));
   server.get('/users/:id', (request, reply) =>
-    respond(request, reply, 'SELECT row_to_json(u) FROM users u WHERE id = $1', [request.params.id], { as: 'values', emptyStatus: 404 }));
+    answer(request, reply, 'SELECT row_to_json(u) FROM users u WHERE id = $1', [request.params.id],
+      { as: 'values', emptyStatus: 404 }));
   server.get('/rows', (request, reply) =>
-    respond(request, reply, 'SELECT n, repeat($1, 1000) AS filler FROM generate_series(1, 1000000) n', ['x']));
+    answer(request, reply, 'SELECT n, repeat($1, 1000) AS filler FROM generate_series(1, 1000000) n', ['x']));
   return server;
 };

@@ -10,16 +10,21 @@ const { LIMITS } = require('./limits');
 const ROOT = path.join(__dirname, '../..');
 const MODULES = path.join(__dirname, 'node_modules');
 const MOCHA = path.join(ROOT, 'node_modules/mocha/bin');
-const SUITE = fs.readdirSync(path.join(ROOT, 'test')).filter(name => name.endsWith('.test.js')).map(name => `test/${name}`);
+
+/** The test files of a folder of test/. */
+const filesIn = folder => fs.readdirSync(path.join(ROOT, 'test', folder)).filter(name => name.endsWith('.test.js'))
+  .map(name => path.posix.join('test', folder, name));
+
+const SUITE = ['.', ...fs.readdirSync(path.join(ROOT, 'test'), { withFileTypes: true })
+  .filter(entry => entry.isDirectory()).map(({ name }) => name)].flatMap(filesIn);
 
 const node = version => path.join(MODULES, `node-${version}/bin/node`);
 
 /** What rests on the runtime or the server, and does not take long: for continuous integration. */
 const SELECTION = [
-  'abort', 'batch', 'cancel-request', 'client', 'client-parser-types', 'connect', 'copy-in', 'copy-stream', 'cursor', 'decode',
-  'dial', 'errors', 'http', 'listen', 'pass-through', 'query', 'quickgres', 'reader', 'replication', 'row-parser', 'scram',
-  'simple-query', 'splits', 'statements', 'tls', 'transaction', 'transport', 'types', 'writer'
-].map(name => `test/${name}.test.js`);
+  ...['connection', 'copy', 'http', 'protocol', 'query', 'replication', 'rows', 'stream'].flatMap(filesIn),
+  ...['client', 'client-parser/types', 'quickgres', 'splits'].map(name => `test/${name}.test.js`)
+];
 
 /** The suite on a version of Node.js. */
 const onNode = (version, server, parts, files = SUITE) => ({
@@ -31,7 +36,7 @@ const onNode = (version, server, parts, files = SUITE) => ({
 /** The suite on another runtime, without what the runtime has no part in or cannot do. */
 const onOther = (runtime, command, args) => ({
   name: `${runtime}-pg18`, runtime, server: 'pg18', parts: ['all'], command,
-  files: SUITE.filter(file => LIMITS[runtime].files[path.basename(file)] === undefined),
+  files: SUITE.filter(file => LIMITS[runtime].files[path.posix.relative('test', file)] === undefined),
   left: LIMITS[runtime].files,
   args: [...args, path.join(MOCHA, '_mocha'), '--no-package', '--timeout', '60000', '--exit',
     '--require', path.join(__dirname, 'limits.js')],

@@ -6,7 +6,7 @@ const { execFileSync, execFile } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
 const { promisify } = require('node:util');
-const { examples } = require('../examples');
+const { DOCUMENTS, examples } = require('../examples');
 
 const root = path.join(__dirname, '..', '..');
 const { NODE_V8_COVERAGE, ...env } = process.env; // compilers are not what is tested
@@ -23,16 +23,16 @@ const RESOLUTIONS = {
   node16: { module: 'node16', moduleResolution: 'node16' },
   bundler: { module: 'esnext', moduleResolution: 'bundler' }
 };
-const USE = ['use.mts', 'misuse.mts'];
-const EXAMPLES = ['globals.d.ts', 'readme/*'];
+const USE = ['use.mts', 'capabilities.mts', 'misuse.mts'];
+const EXAMPLES = ['globals.d.ts', 'examples/*'];
 
 /** What is compiled, and how. */
 const PROJECTS = {
   'real use and misuse, node16': [{ ...NODE, ...RESOLUTIONS.node16, noUncheckedIndexedAccess: true }, [...USE, 'use.cts']],
   'real use and misuse, bundler': [{ ...NODE, ...RESOLUTIONS.bundler, lib: ['es2023', 'dom'], noUncheckedIndexedAccess: true }, USE],
   'a page without Node\'s types': [{ ...STRICT, ...RESOLUTIONS.bundler, lib: ['es2023', 'dom', 'dom.iterable'], types: [] }, ['browser.mts']],
-  'the examples of the README, node16': [{ ...NODE, ...RESOLUTIONS.node16, lib: ['es2023', 'dom'], allowJs: true, checkJs: true }, EXAMPLES],
-  'the examples of the README, bundler': [{ ...NODE, lib: ['es2023', 'dom'], module: 'preserve', moduleResolution: 'bundler', allowJs: true, checkJs: true }, EXAMPLES]
+  'the examples of the documents, node16': [{ ...NODE, ...RESOLUTIONS.node16, lib: ['es2023', 'dom'], allowJs: true, checkJs: true }, EXAMPLES],
+  'the examples of the documents, bundler': [{ ...NODE, lib: ['es2023', 'dom'], module: 'preserve', moduleResolution: 'bundler', allowJs: true, checkJs: true }, EXAMPLES]
 };
 
 /**
@@ -47,12 +47,17 @@ function layOut(folder) {
   execFileSync('tar', ['-xzf', filename, '-C', 'node_modules/quickgres', '--strip-components=1'], { cwd: folder });
   fs.symlinkSync(path.join(__dirname, 'node_modules', '@types'), path.join(modules, '@types'), 'junction');
   for (const name of [...USE, 'use.cts', 'browser.mts', 'globals.d.ts']) fs.copyFileSync(path.join(__dirname, name), path.join(folder, name));
-  fs.mkdirSync(path.join(folder, 'readme'));
-  const write = (line, extension, text) => fs.writeFileSync(path.join(folder, 'readme', `line-${line}.${extension}`), text);
-  for (const { code, line } of examples('ts')) write(line, 'mts', code);
-  for (const { code, line } of examples()) {
-    if (!code.includes('require(')) write(line, 'mjs', code);
-    if (!/^import /m.test(code)) write(line, 'cjs', `module.exports = async () => {\n${code}};\n`);
+  fs.mkdirSync(path.join(folder, 'examples'));
+  for (const document of DOCUMENTS) {
+    const write = (line, extension, text) => {
+      const name = `${document.replace(/\W/g, '-')}-line-${line}.${extension}`;
+      fs.writeFileSync(path.join(folder, 'examples', name), text);
+    };
+    for (const { code, line } of examples(document, 'ts')) write(line, 'mts', code);
+    for (const { code, line } of examples(document)) {
+      if (!code.includes('require(')) write(line, 'mjs', code);
+      if (!/^import /m.test(code)) write(line, 'cjs', `module.exports = async () => {\n${code}};\n`);
+    }
   }
 }
 

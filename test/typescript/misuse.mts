@@ -1,7 +1,11 @@
 // What must not compile: each line below a comment.
 
-import { Client, ConnectionError, CopyWriter, ResponseCache, RowReader, UsageError, parseLsn } from 'quickgres';
+import { Client, ConnectionError, RowReader, UsageError } from 'quickgres';
+import { ResponseCache } from 'quickgres/cache';
 import { rows } from 'quickgres/client-parser';
+import { CopyWriter } from 'quickgres/copy-writer';
+import { respond } from 'quickgres/http';
+import { parseLsn } from 'quickgres/replication';
 declare const client: Client;
 declare const cache: ResponseCache;
 
@@ -29,10 +33,20 @@ client.query('SELECT 1', [], { signal: new AbortController() });
 client.query('SELECT 1', [], { stream: () => {} });
 // @ts-expect-error a decoder is a function or a pair
 client.query('SELECT 1', [], { decode: { 23: 'number' } });
-// @ts-expect-error a streamed value has a length
-client.query('SELECT $1', [{ stream: process.stdin }]);
-// @ts-expect-error only query takes streamed values
-client.cursor('SELECT $1', [{ stream: process.stdin, length: 1 }]);
+// @ts-expect-error a stream is no value
+client.query('SELECT $1', [{ stream: process.stdin, length: 1 }]);
+// @ts-expect-error a cache is asked itself
+client.query('SELECT 1', [], { response_cache: cache });
+// @ts-expect-error an HTTP response is not the session's business
+client.respond(null!, null!, 'SELECT 1');
+// @ts-expect-error nor is replication
+client.copyBoth('START_REPLICATION');
+// @ts-expect-error objects are made once
+client.query('SELECT 1').then(result => { result.objects = []; });
+// @ts-expect-error the server says the status
+client.transactionStatus = 'I';
+// @ts-expect-error decoders by OID
+new Client({ decode: 'x' });
 // @ts-expect-error a column that the row does not have
 client.query<{ id: string }>('SELECT id').then(({ rows }) => rows[0]!.name);
 // @ts-expect-error a row's column is not writable
@@ -62,7 +76,7 @@ client.queryTo(process.stdout, 'SELECT 1', [], { as: 'json' });
 // @ts-expect-error decoded values are not bytes
 client.queryTo(process.stdout, 'SELECT 1', [], { decode: true });
 // @ts-expect-error a response is always ended
-client.respond(null!, null!, 'SELECT 1', [], { end: false });
+respond(client, null!, null!, 'SELECT 1', [], { end: false });
 // @ts-expect-error COPY has no values
 client.copyTo('COPY users TO STDOUT', []);
 // @ts-expect-error COPY FROM is written to
@@ -100,11 +114,11 @@ new ConnectionError('no', { code: 8006 });
 // @ts-expect-error positions are texts or bigints
 parseLsn(12);
 // @ts-expect-error tags are a list
-client.query('SELECT 1', [], { response_cache: cache, tags: 'users' });
+cache.query('SELECT 1', [], { tags: 'users' });
 // @ts-expect-error seconds are a number
-new ResponseCache({ max_age: '60' });
-// @ts-expect-error counters are read only
-cache.hits = 0;
+new ResponseCache(client, { max_age: '60' });
+// @ts-expect-error a cache owns a client
+new ResponseCache({ max_age: 60 });
 // @ts-expect-error a string is no source of bytes
 rows('/rows');
 // @ts-expect-error decoders by OID

@@ -103,13 +103,14 @@ function membersOfClass(declaration) {
 }
 
 /**
- * Reads the sources of a folder.
+ * Reads the sources of a folder and of those in it.
  * @param {string} folder
  * @returns {Map<string, object>} by the name of a class or function `{ call, members }`, as `declared` does
  */
 function written(folder) {
   const result = new Map();
-  for (const name of fs.readdirSync(folder).filter(each => each.endsWith('.js'))) {
+  const names = fs.readdirSync(folder, { recursive: true }).filter(each => /^(?!demo).*\.js$/.test(each));
+  for (const name of names) {
     const file = ts.createSourceFile(name, fs.readFileSync(path.join(folder, name), 'utf8'), ts.ScriptTarget.Latest, true,
       ts.ScriptKind.JS);
     for (const node of file.statements) {

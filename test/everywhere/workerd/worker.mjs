@@ -1,9 +1,10 @@
 // A Worker that asks PostgreSQL: at /direct/… with a connection string, at /hyperdrive/… through the binding.
 
-import { Client, ResponseCache } from '../../../index.mjs';
+import { Client } from '../../../index.mjs';
+import { ResponseCache } from '../../../lib/cache/index.js';
 
-/** Lives as long as the isolate; see the check `shared`. */
-const shared = { cache: new ResponseCache(), client: undefined };
+/** Lives as long as the isolate; see the check `kept`. */
+const shared = { client: undefined };
 
 /** What can be asked for: each gets a client that is connected. */
 const CHECKS = {
@@ -85,24 +86,11 @@ const CHECKS = {
     return new Response(readable, { headers: { 'content-type': 'application/x-postgresql' } });
   },
 
-  /** A cache of the request's own. */
+  /** A cache that owns the request's client. */
   async cached({ client }) {
-    const options = { response_cache: new ResponseCache() };
-    const ask = async () => (await client.query('SELECT random() AS r', [], options)).rows[0].r;
+    const cache = new ResponseCache(client);
+    const ask = async () => (await cache.query('SELECT random() AS r')).rows[0].r;
     return [await ask(), await ask()];
-  },
-
-  /** A cache of the isolate's, asked with the request's own client. */
-  async shared({ client }) {
-    const { rows } = await client.query('SELECT random() AS r', [], { response_cache: shared.cache });
-    return { r: rows[0].r, hits: shared.cache.hits, misses: shared.cache.misses };
-  },
-
-  /** A query that takes a while, with the isolate's cache: requests at a time meet in it. */
-  async slow({ client, url }) {
-    const { rows } = await client.query('SELECT random() AS r, $1 AS key FROM pg_sleep(1)', [url.searchParams.get('key')],
-      { response_cache: shared.cache });
-    return rows[0].r;
   },
 
   /** A client of the isolate's, which the first request has connected. */

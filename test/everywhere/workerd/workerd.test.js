@@ -109,15 +109,15 @@ describe('A Worker', function () {
         assert.deepEqual(await ask(`${way}/cancel`), { name: 'AbortError', after: '1' });
       });
 
-      it('keeps answers in a response cache of the request', async () => {
+      it('keeps answers in a response cache', async () => {
         const [one, two] = await ask(`${way}/cached`);
         assert.equal(one, two);
       });
     });
   }
 
-  it("works as the README's example", async () => {
-    const [, example] = /```\n(import [^`]*env\.HYPERDRIVE[^`]*)```/.exec(fs.readFileSync(path.join(ROOT, 'README.md'), 'utf8'));
+  it('works as the example of lib/connection/README.md', async () => {
+    const [, example] = /```\n(import [^`]*env\.HYPERDRIVE[^`]*)```/.exec(fs.readFileSync(path.join(ROOT, 'lib/connection/README.md'), 'utf8'));
     const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'workerd-'));
     const main = path.join(directory, 'example.mjs');
     fs.writeFileSync(main, example.replace("'quickgres'", JSON.stringify(path.join(ROOT, 'index.mjs'))));
@@ -148,17 +148,6 @@ describe('A Worker', function () {
     const response = await request('tls/query');
     assert.equal(response.status, 500);
     assert.match(await response.text(), /rejectUnauthorized option is not implemented/);
-  });
-
-  it('finds what an earlier request has left in a response cache of the isolate', async () => {
-    const one = await ask('direct/shared');
-    assert.deepEqual(one, { r: one.r, hits: 0, misses: 1 });
-    assert.deepEqual(await ask('direct/shared'), { r: one.r, hits: 1, misses: 1 });
-  });
-
-  it('shares one query between requests that miss the same key in it at a time', async () => {
-    const [one, two] = await Promise.all([ask('direct/slow?key=1'), ask('direct/slow?key=1')]);
-    assert.equal(one, two);
   });
 
   it('cannot use a client that another request has connected', async () => {

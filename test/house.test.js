@@ -1,0 +1,194 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { execFileSync, spawnSync } = require('node:child_process');
+const path = require('node:path');
+const { CAPABILITIES, RULES, codeLines, importsOf, reachable, readHouse } = require('./house');
+const { over } = require('../bench/path');
+const { measure } = require('../bench/sizes');
+
+const root = path.join(__dirname, '..');
+
+/** A house of files by path. */
+const house = files => new Map(Object.entries(files));
+
+/** What is against one rule in a house that is made up. */
+const against = (rule, files) => RULES[rule](house(files));
+
+describe('The house', () => {
+  const files = readHouse(root);
+
+  for (const [rule, check] of Object.entries(RULES)) {
+    it(`keeps the rule: ${rule}`, () => {
+      const found = check(files);
+      assert.ok(found.length === 0, found.join('\n'));
+    });
+  }
+
+  it('has files, imports and tests for the rules to look at', () => {
+    assert.ok(reachable(files, 'index.js').length > 30);
+    assert.ok(importsOf(files).length > 150);
+    assert.ok([...files.keys()].filter(name => name.startsWith('test/')).length > 50);
+  });
+
+  it('has the sizes of its design', () => {
+    const { over: found } = measure(files);
+    assert.ok(found.length === 0, found.join('\n'));
+  });
+
+  it('answers a warm query in at most 45 functions of at most 9 files', () => {
+    const { NODE_V8_COVERAGE, ...env } = process.env; // there is one measurement of coverage in a process
+    const args = [path.join(root, 'bench/path.js'), 'quickgres'];
+    const { status, stdout, stderr } = spawnSync(process.execPath, args, { env, encoding: 'utf8' });
+    assert.match(stdout, /^quickgres: \d\d functions in \d+ files$/m, stderr);
+    assert.equal(status, 0, stderr);
+  });
+
+  it('loads neither a capability nor what connecting needs before connect()', () => {
+    const program = `new (require('.').Client)({ host: 'localhost' });
+      console.log(JSON.stringify({ files: Object.keys(require.cache), modules: process.moduleLoadList }));`;
+    const { files: loaded, modules } = JSON.parse(execFileSync(process.execPath, ['-e', program], { cwd: root }));
+    const units = new Set(loaded.map(file => path.relative(root, path.dirname(file)).replaceAll(path.sep, '/')));
+    assert.ok(units.has('lib/query'));
+    for (const unit of [...CAPABILITIES, 'lib/config', 'lib/connection']) assert.ok(!units.has(unit), unit);
+    for (const name of ['net', 'tls', 'zlib', 'http', 'crypto']) {
+      assert.ok(!modules.includes(`NativeModule ${name}`), name);
+    }
+  });
+});
+
+describe('A rule of the house', () => {
+  it('finds the import of what is not there, and of what only running tells', () => {
+    assert.deepEqual(against('every import names a file of the house', {
+      'index.js': "require('./lib/gone'); require('pg'); require('node:fs'); require('#platform'); require('./lib/a');",
+      'lib/a.js': 'const it = require(`./${name}`); import(name);'
+    }), [
+      'index.js imports ./lib/gone', 'index.js imports pg',
+      'lib/a.js imports the value of `./${name}`', 'lib/a.js imports the value of name'
+    ]);
+  });
+
+  it('finds imports past a door, in functions and getters too, and by import', () => {
+    assert.deepEqual(against('a folder is entered by its door', {
+      'lib/client.js': "const { a } = require('./query');\nfunction f() { return require('./query/a'); }",
+      'lib/copy/index.js': "module.exports = { get b() { return require('../query/a').b; } };",
+      'lib/copy/b.js': "const load = () => import('../../client-parser/a.js');",
+      'lib/query/index.js': "require('./a'); require('../platform');",
+      'lib/query/a.js': "// require('../copy/b')\n/* require('../copy/b') */\n",
+      'lib/rows/index.js': "require('../../client-parser/a.js')",
+      'lib/platform.js': '',
+      'client-parser/a.js': "import { b } from './b.js';\nexport * from '../lib/query/a.js';",
+      'client-parser/b.js': ''
+    }), [
+      'lib/client.js imports lib/query/a.js', 'lib/copy/index.js imports lib/query/a.js',
+      'lib/copy/b.js imports client-parser/a.js', 'client-parser/a.js imports lib/query/a.js'
+    ]);
+  });
+
+  it('finds an import that points up, one of a capability by the core, and a file that is in no layer', () => {
+    assert.deepEqual(against('imports point down', {
+      'lib/query/index.js': "require('../stream'); require('../protocol');",
+      'lib/stream/index.js': "require('../copy'); require('../http');",
+      'lib/copy/index.js': '',
+      'lib/protocol/index.js': "require('../config');",
+      'lib/config/index.js': "const later = () => require('../client');",
+      'lib/client.js': '',
+      'lib/http/index.js': "require('../client'); require('../cache');",
+      'lib/cache/index.js': '',
+      'lib/more.js': "require('./client');"
+    }), [
+      'lib/more.js is in no layer', 'lib/query/index.js imports lib/stream/index.js',
+      'lib/stream/index.js imports lib/http/index.js', 'lib/config/index.js imports lib/client.js'
+    ]);
+  });
+
+  it('finds a circle of folders, and of files in one folder', () => {
+    assert.deepEqual(against('nothing imports in a circle', {
+      'lib/copy/index.js': "require('./a');",
+      'lib/copy/a.js': "require('../stream');",
+      'lib/stream/index.js': "require('./b');",
+      'lib/stream/b.js': "const later = () => require('../copy');"
+    }), [
+      'lib/copy → lib/stream → lib/copy',
+      'lib/copy/index.js → lib/copy/a.js → lib/stream/index.js → lib/stream/b.js → lib/copy/index.js'
+    ]);
+    assert.deepEqual(against('nothing imports in a circle', {
+      'lib/query/index.js': "require('./a');", 'lib/query/a.js': "require('./b');",
+      'lib/query/b.js': "require('./a'); require('.'); require('./b');"
+    }), ['lib/query/a.js → lib/query/b.js → lib/query/a.js',
+      'lib/query/index.js → lib/query/a.js → lib/query/b.js → lib/query/index.js',
+      'lib/query/b.js → lib/query/b.js']);
+  });
+
+  it('finds a capability that the core can load, however late and by whatever name', () => {
+    assert.deepEqual(against('the core loads no capability', {
+      'index.js': "require('./lib/client');",
+      'lib/client.js': "exports.respond = () => require('quickgres/http').respond;",
+      'lib/http/index.js': "require('./http');",
+      'lib/http/http.js': '',
+      'lib/cache/index.js': "require('../client');"
+    }), ['index.js can load lib/http/index.js', 'index.js can load lib/http/http.js']);
+  });
+
+  it('finds a module of Node.js that does not come by way of the platform', () => {
+    assert.deepEqual(against('only the platform imports modules of Node.js', {
+      'lib/platform.js': "require('node:net');", 'lib/client.js': "require('events'); require('#platform');"
+    }), ['lib/client.js imports node:events']);
+  });
+
+  it('finds what client-parser imports from elsewhere', () => {
+    assert.deepEqual(against('client-parser imports nothing outside itself', {
+      'client-parser/index.js': `export { a } from './a.js';
+        import '../lib/platform.js';
+        import {
+          b
+        } from 'node:util';`,
+      'client-parser/a.js': "import { c } from 'c';", 'lib/platform.js': ''
+    }), [
+      'client-parser/index.js imports ../lib/platform.js', 'client-parser/index.js imports node:util',
+      'client-parser/a.js imports c'
+    ]);
+  });
+
+  it('finds a file of more than 300 lines, comments included', () => {
+    assert.deepEqual(against('no file is longer than 300 lines', {
+      'lib/client.js': '// line\n'.repeat(301), 'lib/session.js': '// line\n'.repeat(300),
+      'test/a.test.js': '\n'.repeat(400)
+    }), ['lib/client.js has 301']);
+  });
+
+  it('finds a file of lib without a test of its own, but for a door that only passes on', () => {
+    assert.deepEqual(against('every file of lib has a test file', {
+      'index.js': '', 'lib/client.js': '', 'lib/session.js': '', 'test/session.test.js': '',
+      'lib/query/index.js': "module.exports = { ...require('./a') };",
+      'lib/query/a.js': '', 'lib/query/b.js': '', 'test/query/b.test.js': '',
+      'lib/http/index.js': 'function respond() {}',
+      'lib/websocket/browser/a.js': '', 'test/websocket/browser.test.js': ''
+    }), ['lib/client.js', 'lib/query/a.js', 'lib/http/index.js']);
+  });
+
+  it('finds a core, a library and a file that are too large', () => {
+    const lines = count => 'x;\n'.repeat(count);
+    const fitting = { 'index.js': "require('./lib/query');\n" };
+    for (let i = 0; i < 23; i++) fitting[`lib/cache/${i}.js`] = lines(134);
+    for (let i = 0; i < 15; i++) fitting[`lib/query/${i}.js`] = lines(273);
+    fitting['lib/query/index.js'] = Array.from({ length: 15 }, (_, i) => `require('./${i}');`).join('\n');
+    const { core, all, over } = measure(house(fitting));
+    assert.deepEqual([core, all, over], [4111, 7193, ['the core has 4111 lines of code, 4100 are the limit']]);
+    const large = { ...fitting, 'lib/query/0.js': lines(1), 'lib/http/index.js': lines(301) };
+    assert.deepEqual(measure(house(large)).over, [
+      'the library has 7222 lines of code, 7200 are the limit', 'lib/http/index.js has 301 lines, 300 are the limit'
+    ]);
+  });
+
+  it('finds a query that goes through too many functions, or too many files', () => {
+    const files = (count, functions) => new Map(Array.from({ length: count }, (_, i) => [`${i}.js`, Array(functions)]));
+    assert.deepEqual(over(files(9, 5)), []);
+    assert.deepEqual(over(new Map([['a.js', Array(46)]])), ['46 functions, 45 are the limit']);
+    assert.deepEqual(over(files(10, 1)), ['10 files, 9 are the limit']);
+  });
+
+  it('counts lines that are neither blank nor comment', () => {
+    assert.equal(codeLines("'use strict';\n\n// a\n/** b\n * c\n */\nlet d; // e\n  /* f */\n"), 2);
+  });
+});

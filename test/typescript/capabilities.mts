@@ -1,0 +1,87 @@
+// Real use of the capabilities, each by its entry point. The compiler checks it, and it runs against a server.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { PassThrough } from 'node:stream';
+import { text as textOf } from 'node:stream/consumers';
+import { pipeline } from 'node:stream/promises';
+import { Client, type Config, type StreamResult } from 'quickgres';
+import { ResponseCache } from 'quickgres/cache';
+import { CopyWriter } from 'quickgres/copy-writer';
+import { respond } from 'quickgres/http';
+import { PgOutput, formatLsn, parseLsn, replicate } from 'quickgres/replication';
+
+async function cached(config: Config): Promise<void> {
+  const client = new Client(config);
+  await client.connect();
+  const cache = new ResponseCache(client, { max_bytes: 1e6, max_age: 10, stale_while_revalidate: 1 });
+  cache.on('error', (error: Error) => assert.fail(error));
+  const options = { tags: ['one'], max_age: 5 };
+  assert.equal((await cache.query<{ n: string }>('SELECT 1 AS n', [], options)).rows[0]?.n, '1');
+  const target = new PassThrough();
+  const result: Promise<StreamResult> = cache.queryTo(target, 'SELECT 1 AS n', [], { ...options, as: 'values' });
+  assert.equal(await textOf(target), '1');
+  assert.equal((await result).rowCount, 1);
+  const key = cache.keyOf('SELECT 1 AS n', [], options);
+  if (key !== undefined) cache.invalidate(key);
+  cache.invalidateTag('one');
+  cache.clear();
+
+  const server = createServer((request, response) => {
+    respond(cache, request, response, 'SELECT 1', [], { tags: ['one'], as: 'values', emptyStatus: 404, compress: true })
+      .catch(() => response.writeHead(500).end());
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  assert.ok(typeof address === 'object' && address);
+  assert.equal(await (await fetch(`http://127.0.0.1:${address.port}/`)).text(), '1');
+  server.close();
+  await client.end();
+}
+
+async function copies(config: Config): Promise<void> {
+  const client = new Client(config);
+  await client.connect();
+  await client.query('CREATE TEMP TABLE numbers (n int, t text)');
+  const writer = new CopyWriter({ format: 'text', types: ['int4', 25] });
+  const copyFrom = client.copyFrom('COPY numbers FROM STDIN');
+  await pipeline([[1, 'a'], [2n, null]], writer, copyFrom);
+  assert.deepEqual([copyFrom.rowCount, writer.rowCount], [2, 2]);
+  await client.end();
+}
+
+async function replication(config: Config): Promise<void> {
+  const client = new Client({ ...config, replication: 'database' });
+  await client.connect();
+  await client.simpleQuery('CREATE PUBLICATION used FOR TABLE users');
+  await client.simpleQuery("SELECT pg_create_logical_replication_slot('used', 'pgoutput')");
+  const stream = replicate(
+    client, "START_REPLICATION SLOT used LOGICAL 0/0 (proto_version '1', publication_names 'used')", { statusInterval: 1000 });
+  const writer = new Client(config);
+  await writer.connect();
+  await writer.query('UPDATE users SET name = name WHERE name = (SELECT min(name) FROM users)');
+  const output = new PgOutput();
+  const types: string[] = [];
+  for await (const { lsn, data, time, walEnd } of stream) {
+    const change = output.decode(data);
+    types.push(change.type);
+    if (change.type === 'update') assert.deepEqual([change.relation.name, typeof change.new.name], ['users', 'string']);
+    assert.ok(time instanceof Date && walEnd >= lsn && parseLsn(formatLsn(lsn)) === lsn);
+    if (change.type !== 'commit') continue;
+    stream.confirm(change.endLsn);
+    assert.equal(stream.confirmed, change.endLsn);
+    break;
+  }
+  assert.deepEqual(types, ['begin', 'relation', 'update', 'commit']);
+  client.destroy();
+  await client.closed;
+  await writer.query("SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE slot_name = 'used'");
+  await writer.query('DROP PUBLICATION used');
+  await writer.end();
+}
+
+export default async function use(config: Config & { host: string; port: number }): Promise<void> {
+  for (const part of [cached, copies, replication]) await part(config);
+}
