@@ -140,7 +140,7 @@ describe('A ResponseCache of a client', () => {
 
   it('rejects wrong input as the client would, and sends nothing', async () => {
     for (const [ask, message] of [
-      [() => cache.query('SELECT $1', [{}]), /values\[0\] is of type Object/],
+      [() => cache.query('SELECT $1', [{}]), /values\[0\] is an object/],
       [() => cache.query('SELECT 1', [], { format: 2 }), /format must be/],
       [() => cache.query('SELECT 1', [], { paramTypes: 'x' }), /paramTypes must be/],
       [() => cache.queryTo(new Slow(), NEXT, [], { as: 'x' }), /as must be/],
