@@ -46,7 +46,7 @@ function hostList(values, { sslmode, socket }, fallback) {
     const where = hostaddr ?? host;
     const local = socket === undefined && isLoopback(where);
     // As in libpq, a Unix socket has no TLS whatever sslmode says.
-    const mode = local && isSocket(where) ? 'disable' : sslmode ?? (local ? 'disable' : 'prefer');
+    const mode = local && isSocket(where) ? 'disable' : sslmode ?? socket?.sslmode ?? (local ? 'disable' : 'prefer');
     return { host, hostaddr, port, sslmode: mode };
   });
 }

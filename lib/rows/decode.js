@@ -26,6 +26,4 @@ function checkDecode(decode) {
 /** Loaded when they are needed: most programs never decode. */
 const types = () => require('../../client-parser/types.js');
 
-
-
 module.exports = { checkDecode, types };
