@@ -85,7 +85,7 @@ class Pipeline {
     if (scope.refused !== null && !request.controls) throw scope.refused;
     if (scope === scopes.owner && !scopes.waiting && this.#held === 0 && this.socket !== null) this.send(request);
     else {
-      scopes.check(scope, request);
+      if (!request.controls) scopes.check(scope);
       request.snapshot();
       scope.push(request);
       this.events.queued();
