@@ -77,6 +77,23 @@ function checkLimits({ signal, statement_timeout: timeout }) {
 }
 
 /**
+ * Gives up a request when a signal aborts or a time limit is over.
+ * @param {Request} request that was submitted
+ * @param {object} limits checked
+ * @returns {function} stops watching
+ */
+function watchLimits(request, { signal, statement_timeout: timeout }) {
+  const unwatch = signal && watchSignal(signal, error => abort(request, error));
+  const timer = timeout && setTimeout(() => {
+    abort(request, new UsageError(`the query took longer than its statement_timeout of ${timeout} ms`, '57014'));
+  }, timeout);
+  return () => {
+    unwatch?.();
+    clearTimeout(timer);
+  };
+}
+
+/**
  * Submits a request which a signal or a time limit cancels, and nothing else with it.
  * @param {Request} request
  * @param {Scope} scope
@@ -91,19 +108,11 @@ function submit(request, scope, limits) {
     return scope.pipeline.submit(request, scope);
   }
   checkLimits(limits);
-  const { signal, statement_timeout: timeout } = limits;
   request.barrier = true;
   const promise = scope.pipeline.submit(request, scope);
-  const unwatch = signal && watchSignal(signal, error => abort(request, error));
-  const timer = timeout && setTimeout(() => {
-    abort(request, new UsageError(`the query took longer than its statement_timeout of ${timeout} ms`, '57014'));
-  }, timeout);
-  const over = () => {
-    unwatch?.();
-    clearTimeout(timer);
-  };
+  const over = watchLimits(request, limits);
   promise.then(over, over);
   return promise;
 }
 
-module.exports = { abort, checkLimits, submit, watchSignal };
+module.exports = { abort, checkLimits, submit, watchLimits, watchSignal };
