@@ -31,8 +31,8 @@ class Steps {
 
   fetch(maxCount, target) {
     checkCount(maxCount, 'maxCount', 0);
-    if (this.#portal === null) throw new UsageError('no query is open: startQuery begins one', '34000');
-    const { decode } = this.#session[SCOPE].pipeline;
+    const { pipeline: { decode }, refused } = this.#session[SCOPE];
+    if (this.#portal === null) throw refused || new UsageError('no query is open: startQuery begins one', '34000');
     const receiver = target === undefined ? new RowReader(decode) : stream().receiverFor(target);
     const promise = this.#portal.fetch(maxCount, receiver, callerOf(this.#session.getResults));
     return target === undefined ? promise : stream().untilTaken(receiver, promise);

@@ -291,6 +291,8 @@ class Pipeline {
       request.discard();
     }
     this.head = null;
+    this.scopes.root.refused = new ConnectionError(`not connected: ${message}; connect() connects again`,
+      { code: '08003', cause, sent: false });
     this.scopes.abandon(make(false, 'had not been sent'));
   }
 }
