@@ -82,7 +82,7 @@ class Pipeline {
   #submit(request, scope) {
     const { scopes } = this;
     const promise = request.open(scope);
-    if (scope.refused !== null && !request.controls) throw scope.refused;
+    if (scope.refused !== null && (scope.left || !request.controls)) throw scope.refused;
     if (scope === scopes.owner && !scopes.waiting && this.#held === 0 && this.socket !== null) this.send(request);
     else {
       if (!request.controls) scopes.check(scope);
