@@ -2,6 +2,7 @@
 
 const { setMaxListeners } = require('#platform').events;
 const { AbortError, UsageError, kindOf } = require('../protocol');
+const { callerOf } = require('./request');
 
 /** First and longest pause between two CancelRequests for one query, in milliseconds. */
 const PAUSE = 50;
@@ -83,6 +84,7 @@ function submit(request, scope, limits) {
   checkLimits(limits);
   const { signal, statement_timeout: timeout } = limits;
   request.barrier = true;
+  request.caller ??= callerOf(submit); // two who await its promise hide each other
   const promise = scope.pipeline.submit(request, scope);
   const unwatch = signal && watchSignal(signal, error => abort(request, error));
   const timer = timeout && setTimeout(() => {
