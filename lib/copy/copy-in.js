@@ -4,9 +4,6 @@ const { Buffer } = require('#platform');
 const { State, checkText, checkValues, frontend } = require('../protocol');
 const { QueryRequest, Scope, submit } = require('../query');
 
-/** From so much on, data leaves at once instead of at the end of the tick, in bytes. */
-const FLUSH_BYTES = 65536;
-
 /** Longest reason of a CopyFail, in characters: it goes into the server's log. */
 const REASON = 500;
 
@@ -98,7 +95,6 @@ class CopyInRequest extends QueryRequest {
     if (!this.copying) return;
     const { pipeline } = this.#parent;
     pipeline.writer.message(frontend.CopyData, data);
-
     pipeline.flush();
   }
 
@@ -115,7 +111,7 @@ class CopyInRequest extends QueryRequest {
       headers.writeUInt32BE(piece.length + 4, 5 * i + 1);
       return [headers.subarray(5 * i, 5 * i + 5), piece];
     });
-    pipeline.flush();
+    pipeline.socket.flush(pipeline.writer);
     pipeline.socket.writeAll(parts, callback);
   }
 
