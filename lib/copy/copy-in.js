@@ -18,6 +18,7 @@ class CopyInRequest extends QueryRequest {
   #failing = false;
   #over = false;
   #parent;
+  #resolveOver;
   #synced = false; // Sync has been written: the end is on its way
 
   /**
@@ -33,6 +34,8 @@ class CopyInRequest extends QueryRequest {
     checkText(text, 'text');
     checkValues(values);
     this.caller = caller;
+    /** @type {Promise} resolves when the copy is over */
+    this.over = new Promise(resolve => { this.#resolveOver = resolve; });
     this.#parent = parent;
   }
 
@@ -136,6 +139,7 @@ class CopyInRequest extends QueryRequest {
 
   #finish(error) {
     this.#over = true;
+    this.#resolveOver();
     if (this.#finished === null) return;
     if (error === undefined || (this.#failing && error.code === '57014')) this.#finished.resolve(this.receiver);
     else this.#finished.reject(error);
@@ -163,7 +167,7 @@ class CopyInRequest extends QueryRequest {
   settle(error = this.error) {
     super.settle(error);
     if (error === undefined) return;
-    this.error = error;
+    this.error ??= error;
     this.#finish(error);
     if (this.state === State.Waiting) this.#parent.pipeline.leave(this.scope);
   }

@@ -94,7 +94,7 @@ function submit(request, scope, limits) {
     unwatch?.();
     clearTimeout(timer);
   };
-  promise.then(over, over);
+  (request.over ?? promise).then(over, over);
   return promise;
 }
 

@@ -85,7 +85,7 @@ class Pipeline {
     const free = scope === scopes.owner && !scopes.waiting && this.#held === 0 && this.socket !== null;
     if (free && scope.refused === null) this.send(request);
     else {
-      if (!request.controls) scopes.check(scope);
+      scopes.check(scope, request);
       request.snapshot();
       scope.push(request);
       this.events.queued();
