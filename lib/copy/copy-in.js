@@ -2,7 +2,7 @@
 
 const { Buffer } = require('#platform');
 const { State, checkText, checkValues, frontend } = require('../protocol');
-const { QueryRequest, Scope, submit } = require('../query');
+const { QueryRequest, NO_OPTIONS, Scope, checkLimits, watchLimits } = require('../query');
 
 /** Longest reason of a CopyFail, in characters: it goes into the server's log. */
 const REASON = 500;
@@ -18,8 +18,8 @@ class CopyInRequest extends QueryRequest {
   #failing = false;
   #over = false;
   #parent;
-  #resolveOver;
   #synced = false; // Sync has been written: the end is on its way
+  #unwatch;
 
   /**
    * @param {Scope} parent
@@ -34,8 +34,6 @@ class CopyInRequest extends QueryRequest {
     checkText(text, 'text');
     checkValues(values);
     this.caller = caller;
-    /** @type {Promise} resolves when the copy is over */
-    this.over = new Promise(resolve => { this.#resolveOver = resolve; });
     this.#parent = parent;
   }
 
@@ -45,12 +43,15 @@ class CopyInRequest extends QueryRequest {
    * @returns {Promise} of the receiver, when the server takes data
    * @throws {TypeError|Error}
    */
-  begin(limits) {
+  begin(limits = NO_OPTIONS) {
+    checkLimits(limits);
     const { pipeline } = this.#parent;
     const scope = new Scope(pipeline, this.#parent, 'the COPY FROM STDIN');
     pipeline.enter(scope);
     try {
-      return submit(this, scope, limits);
+      const promise = pipeline.submit(this, scope);
+      if (!this.#over) this.#unwatch = watchLimits(this, limits);
+      return promise;
     } catch (error) {
       pipeline.leave(scope);
       throw error;
@@ -58,7 +59,7 @@ class CopyInRequest extends QueryRequest {
   }
 
   /** Whether the server takes data. */
-  get copying() { return this.state === State.CopyIn && !this.#synced; }
+  get copying() { return this.state === State.CopyIn && !this.#synced && !this.#over; }
 
   encode(writer, statements) {
     this.bind(writer, statements, '', null);
@@ -139,7 +140,10 @@ class CopyInRequest extends QueryRequest {
 
   #finish(error) {
     this.#over = true;
-    this.#resolveOver();
+<<<<<<< HEAD
+=======
+    this.#unwatch?.();
+>>>>>>> t2
     if (this.#finished === null) return;
     if (error === undefined || (this.#failing && error.code === '57014')) this.#finished.resolve(this.receiver);
     else this.#finished.reject(error);

@@ -176,8 +176,6 @@ Object.assign(Request.prototype, {
   reads: false,
   /** @type {(function|undefined)} called when its answer is the next one to come, to cancel it */
   cancelAtHead: undefined,
-  /** @type {Promise|undefined} of what limits hold for longer than until its promise settles */
-  over: undefined,
   /** @type {{stack: string}|undefined} see callerOf */
   caller: undefined,
   /** Whether all before it ends with Sync. */

@@ -142,7 +142,7 @@ describe('COPY FROM STDIN', () => {
     await assert.rejects(client.copyFail(), error);
     await client.query('COPY target FROM STDIN');
     for (const [data, kind] of [[undefined, 'undefined'], [null, 'null'], [5, 'a number'], [{}, 'an object'],
-      [['1'], 'an array'], [new Float64Array(1), 'a Float64Array']]) {
+      [['1'], 'an array'], [new Float64Array(1), 'an object of class Float64Array']]) {
       assert.throws(() => client.copyData(data),
         { name: 'TypeError', message: `copyData takes a Buffer, Uint8Array or string, not ${kind}` });
     }
