@@ -140,10 +140,7 @@ class CopyInRequest extends QueryRequest {
 
   #finish(error) {
     this.#over = true;
-<<<<<<< HEAD
-=======
     this.#unwatch?.();
->>>>>>> t2
     if (this.#finished === null) return;
     if (error === undefined || (this.#failing && error.code === '57014')) this.#finished.resolve(this.receiver);
     else this.#finished.reject(error);
