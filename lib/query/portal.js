@@ -151,7 +151,7 @@ class Portal {
     /** Whether there may be more rows. */
     this.open = true;
     this.scope = scope;
-    if (this.inBlock) return;
+    if (this.inBlock) return void scope.pipeline.scopes.check(scope);
     this.scope = new Scope(scope.pipeline, scope, 'an open portal', { lost: () => { this.open = false; } });
     scope.pipeline.enter(this.scope);
   }
