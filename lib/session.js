@@ -111,7 +111,7 @@ class Session extends EventEmitter {
       if (!Array.isArray(queries)) throw new TypeError('batch takes an array of [text, values, options]');
       checkNames(options, NAMES.batch);
       const taking = []; // receivers that write to a target of the caller's
-      const requests = queries.map((each, index) => {
+      const requests = Array.from(queries, (each, index) => {
         try {
           return this.#batched(scope, each, taking);
         } catch (error) {
@@ -186,8 +186,8 @@ class Session extends EventEmitter {
   /** Checks a query at once, and returns what opens its portal: in a block by a name, so that others may be open. */
   #portalFor(text, values, options, names) {
     checkOptions(options, names);
-    query.Portal.check(text, values);
-    return () => new query.Portal(this[SCOPE], text, values, options,
+    const kept = query.Portal.check(text, values);
+    return () => new query.Portal(this[SCOPE], text, kept, options,
       this.#depth === undefined ? '' : `c${this.#depth}_${++this.#portals}`);
   }
 

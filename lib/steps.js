@@ -31,8 +31,8 @@ class Steps {
 
   fetch(maxCount, target) {
     checkCount(maxCount, 'maxCount', 0);
-    const { pipeline: { decode }, refused } = this.#session[SCOPE];
-    if (this.#portal === null) throw refused || new UsageError('no query is open: startQuery begins one', '34000');
+    if (this.#portal === null) this.#throwClosed('no query is open: startQuery begins one', '34000');
+    const { decode } = this.#session[SCOPE].pipeline;
     const receiver = target === undefined ? new RowReader(decode) : stream().receiverFor(target);
     const promise = this.#portal.fetch(maxCount, receiver, callerOf(this.#session.getResults));
     return target === undefined ? promise : stream().untilTaken(receiver, promise);
@@ -55,8 +55,10 @@ class Steps {
     });
   }
 
+  #throwClosed(message, code) { throw this.#session[SCOPE].refused ?? new UsageError(message, code); }
+
   #taken() {
-    if (this.#copy === null) throw new UsageError("no COPY is open: query('COPY … FROM STDIN') begins one", '55000');
+    if (this.#copy === null) this.#throwClosed("no COPY is open: query('COPY … FROM STDIN') begins one", '55000');
     return this.#copy;
   }
 

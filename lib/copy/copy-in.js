@@ -168,7 +168,7 @@ class CopyInRequest extends QueryRequest {
   settle(error = this.error) {
     super.settle(error);
     if (error === undefined) return;
-    this.error = error;
+    this.error ??= error;
     this.#finish(error);
     if (this.state === State.Waiting) this.#parent.pipeline.leave(this.scope);
   }

@@ -1,6 +1,7 @@
 'use strict';
 
 const { AbortError, UsageError, kindOf } = require('../protocol');
+const { callerOf } = require('./request');
 
 /** First and longest pause between two CancelRequests for one query, in milliseconds. */
 const PAUSE = 50;
@@ -109,6 +110,7 @@ function submit(request, scope, limits) {
   }
   checkLimits(limits);
   request.barrier = true;
+  request.caller ??= callerOf(submit); // two who await its promise hide each other
   const promise = scope.pipeline.submit(request, scope);
   const over = watchLimits(request, limits);
   promise.then(over, over);

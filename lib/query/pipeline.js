@@ -82,10 +82,10 @@ class Pipeline {
   #submit(request, scope) {
     const { scopes } = this;
     const promise = request.open(scope);
-    if (scope.refused !== null && (scope.left || !request.controls)) throw scope.refused;
-    if (scope === scopes.owner && !scopes.waiting && this.#held === 0 && this.socket !== null) this.send(request);
+    const free = scope === scopes.owner && !scopes.waiting && this.#held === 0 && this.socket !== null;
+    if (free && scope.refused === null) this.send(request);
     else {
-      if (!request.controls) scopes.check(scope);
+      scopes.check(scope, request);
       request.snapshot();
       scope.push(request);
       this.events.queued();

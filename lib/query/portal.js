@@ -110,6 +110,8 @@ class PortalStep extends QueryRequest {
   }
 }
 
+const closed = () => new UsageError('the query is over: there are no more rows', '34000');
+
 /**
  * A query whose rows are fetched some at a time. Outside a transaction block it owns the connection.
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-EXT-QUERY
@@ -117,24 +119,28 @@ class PortalStep extends QueryRequest {
 class Portal {
   #last = null; // the promise of the step whose answer has not come: there is one at a time
 
-  /** @throws {TypeError|RangeError} for a query that a portal cannot be made of */
+  /**
+   * @returns {Array|object} the values as they are now
+   * @throws {TypeError|RangeError} for a query that a portal cannot be made of
+   */
   static check(text, values) {
     checkText(text, 'text');
     checkValues(values);
     if (copyDirection(text) === 'in') throw new TypeError('COPY FROM STDIN has no rows to fetch: use query, or copyFrom');
+    return snapshot(values);
   }
 
   /**
    * @param {Scope} scope of the caller
    * @param {string} text
-   * @param {Array|Row} values
+   * @param {Array|Row} values as `check` gave them
    * @param {object} options `{ format, cache, paramTypes }`
    * @param {string} [name=''] of a portal inside a transaction block; without it, the portal takes the connection
    * @throws {TypeError|UsageError}
    */
   constructor(scope, text, values, { format = 0, cache = true, paramTypes }, name = '') {
     this.text = text;
-    this.values = snapshot(values);
+    this.values = values;
     this.format = format;
     this.cache = cache;
     this.paramTypes = paramTypes;
@@ -145,7 +151,7 @@ class Portal {
     /** Whether there may be more rows. */
     this.open = true;
     this.scope = scope;
-    if (this.inBlock) return;
+    if (this.inBlock) return void scope.pipeline.scopes.check(scope);
     this.scope = new Scope(scope.pipeline, scope, 'an open portal', { lost: () => { this.open = false; } });
     scope.pipeline.enter(this.scope);
   }
@@ -170,7 +176,7 @@ class Portal {
    */
   fetch(maxRows, receiver, caller, limits) {
     if (this.#last !== null) return this.#last.then(() => this.fetch(maxRows, receiver, caller, limits));
-    if (!this.open) return Promise.reject(this.scope.refused || new UsageError('the portal is closed', '34000'));
+    if (!this.open) return Promise.reject(this.scope.refused || closed());
     const promise = this.submit(new PortalStep(this, maxRows, receiver, caller), limits);
     const over = () => { if (this.#last === last) this.#last = null; };
     const last = this.#last = promise.then(over, over);
@@ -201,7 +207,7 @@ class Portal {
   }
 
   /** The connection is free for others. */
-  release() { if (!this.inBlock) this.scope.pipeline.leave(this.scope); }
+  release() { if (!this.inBlock) this.scope.pipeline.leave(this.scope, closed()); }
 }
 
 module.exports = { Portal };
