@@ -6,8 +6,8 @@ const { once } = require('node:events');
 const { Readable, Transform } = require('node:stream');
 const { pipeline } = require('node:stream/promises');
 const { setTimeout: sleep } = require('node:timers/promises');
-const { ConnectionError } = require('../..');
-const { ANSWER, answering, commandComplete, connected, proxied, sharedServer } = require('../support');
+const { Client, ConnectionError } = require('../..');
+const { ANSWER, answering, commandComplete, connected, hex, message, proxied, sharedServer } = require('../support');
 const { goesOn, isIdle } = require('./streams');
 
 /** `COPY_ROWS=10000000 npx mocha test/copy/copy-from.test.js -g "copy a table"` is the full measure. */
@@ -271,5 +271,65 @@ describe('copyFrom', () => {
     const stream = client.copyFrom('COPY numbers FROM STDIN');
     const [error] = await once(stream.on('finish', assert.fail), 'error');
     assert.equal(error.code, '42601');
+  });
+
+  describe('while the connection ends', () => {
+    /** The only error of a stream. */
+    const errorOf = async stream => {
+      const errors = [];
+      stream.on('error', error => errors.push(error));
+      if (!stream.closed) await once(stream, 'close').catch(() => {});
+      await new Promise(setImmediate);
+      assert.equal(errors.length, 1);
+      return errors[0];
+    };
+    const COPY_IN = message('G', hex('00 0001 0000'));
+    const FATAL = message('E', 'SFATAL\0VFATAL\0C57P01\0Mterminating connection\0\0');
+
+    it('fails once where the server takes data and ends in one packet', async () => {
+      for (let i = 0; i < 100; i++) {
+        const client = await answering(ANSWER.parseComplete, ANSWER.noParameters, ANSWER.noData, ANSWER.bindComplete,
+          COPY_IN, FATAL);
+        const stream = client.copyFrom('COPY numbers FROM STDIN');
+        if (i % 4 > 0) stream.write('1\n'.repeat(10 ** (i % 4 + 2)));
+        if (i % 3 === 0) stream.end();
+        assert.equal((await errorOf(stream)).code, '57P01');
+      }
+    });
+
+    it('fails once when the client is destroyed, at whatever moment', async () => {
+      const { config } = await sharedServer();
+      for (let i = 0; i < 150; i++) {
+        const client = new Client(config);
+        await client.connect();
+        client.query('CREATE TEMP TABLE numbers (a int)');
+        const stream = client.copyFrom('COPY numbers FROM STDIN');
+        const failed = errorOf(stream);
+        failed.catch(() => {}); // the stream may finish
+        stream.write('1\n'.repeat(10 ** (i % 5 + 1)));
+        if (i % 3 === 0) stream.end('2\n');
+        for (let j = 0; j < i % 15; j++) await new Promise(setImmediate);
+        client.destroy();
+        if (!stream.writableFinished) assert.ok(await failed instanceof ConnectionError);
+      }
+    });
+
+    it('fails once when its backend is terminated, at whatever moment', async () => {
+      const server = await sharedServer();
+      const killer = await connected();
+      for (let i = 0; i < 100; i++) {
+        const client = new Client(server.config);
+        await client.connect();
+        await client.query('CREATE TEMP TABLE numbers (a int)');
+        const killed = killer.query(`SELECT pg_terminate_backend($1), pg_sleep(${i % 5 / 1000})`, [client.processId]);
+        for (let j = 0; j < i % 10; j++) await new Promise(setImmediate);
+        if (client.state === 'closed') continue;
+        const stream = client.copyFrom('COPY numbers FROM STDIN');
+        stream.write('1\n'.repeat(10 ** (i % 5 + 1)));
+        const error = await errorOf(stream);
+        assert.ok(error.code === '57P01' || error instanceof ConnectionError, error.stack);
+        await killed;
+      }
+    });
   });
 });
