@@ -18,6 +18,9 @@ const copying = { ...platform, slice: copy };
 class SharedRowParser extends RowParser {
   constructor(description) {
     super(description, 0, copying);
+    for (const column of this.columns) Object.freeze(column);
+    Object.freeze(this.columns);
+    Object.freeze(this.columnNames);
     const { buffer } = this;
     Object.defineProperty(this, 'buffer', { get: () => Buffer.from(buffer) });
   }
