@@ -102,7 +102,7 @@ function requestTls(attempt, encrypt) {
         resolve(true);
       }
       else if (chunk[0] !== NO) refuse(`the server answers 0x${chunk.toString('hex', 0, 1)}`);
-      else if (encrypt === 'must') attempt.fail(failed('the server does not support TLS, which sslmode or ssl demands'));
+      else if (encrypt === 'must') attempt.fail(failed('the server does not support TLS, and sslmode demands it'));
       else resolve(false);
     }));
     socket.write(frame(null, SSL_REQUEST));
