@@ -145,6 +145,7 @@ class QueryRequest extends Request {
       error = new PostgresError({ ...failure, message: failure.message });
     }
     this.stale = !bound && isStale(error);
+    this.receiver.letGo?.(); // however slow its reader is, nobody else has to wait for it
     super.fail(error);
   }
 
