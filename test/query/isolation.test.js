@@ -65,6 +65,16 @@ describe('Nothing of one query reaches another with the same text', () => {
     assert.deepEqual(await outcomes([ask(), ask()]), ['SELECT []', 'SELECT []']);
   });
 
+  it('in a failed block, where none can be parsed', async () => {
+    await (await sharedServer()).sql('DROP TABLE IF EXISTS isolated');
+    const client = await connected();
+    const texts = ['BEGIN', 'SELECT * FROM isolated', 'SELECT * FROM isolated', 'SELECT 1', 'SELECT 1', 'ROLLBACK', 'SELECT 1'];
+    assert.deepEqual(await outcomes(texts.map(text => client.query(text))),
+      ['BEGIN []', '42P01', '25P02', '25P02', '25P02', 'ROLLBACK []', 'SELECT [["1"]]']);
+    const [literal, again] = await outcomes([client.query("SELECT 'x'::int"), client.query("SELECT 'x'::int")]);
+    assert.deepEqual([literal, again], ['22P02', '22P02']);
+  });
+
   it('for random sequences: each ends as on a connection that knows no prepared statements, one after the other', async () => {
     const server = await sharedServer();
     await server.sql('DROP DATABASE IF EXISTS pipelined').catch(() => {});
