@@ -1,7 +1,7 @@
 'use strict';
 
 const { Buffer } = require('#platform');
-const { protocolError } = require('../protocol/errors');
+const { protocolError } = require('../protocol');
 const { readTime } = require('./wal');
 
 /** Reads one message, and nothing past its end. */
