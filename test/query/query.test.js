@@ -5,7 +5,7 @@ const { QueryRequest } = require('../../lib/query/query');
 const { MessageWriter, State } = require('../../lib/protocol');
 const { RowReader } = require('../../lib/rows');
 const { Statements } = require('../../lib/query/statements');
-const { ANSWER, message, commandComplete, dataRow, rowDescription } = require('../support');
+const { connected, ANSWER, message, commandComplete, dataRow, rowDescription } = require('../support');
 
 const PARSED = message('1');
 const BOUND = message('2');
@@ -147,5 +147,70 @@ describe('QueryRequest', () => {
     second.answer(ANSWER.error('26000', 'no statement'));
     second.request.ready(second.pipeline);
     await assert.rejects(second.request.promise, { name: 'PostgresError', code: '42P01', message: 'no table' });
+  });
+});
+
+describe('The values of a query', () => {
+  it('are never written to, and may be frozen', async () => {
+    const client = await connected();
+    const text = 'SELECT $1::int AS a, $2::text AS b, $3::bytea AS c, $4::timestamptz AS d, $5::text AS e';
+    const bytes = Buffer.from('ab');
+    const values = Object.freeze([1, 'x', bytes, new Date(0), undefined]);
+    const { signal } = new AbortController();
+    for (let i = 0; i < 3; i++) {
+      await client.query(text, values);
+      await client.query(text, values, { cache: false });
+      await client.query(text, values, { signal });
+      await Promise.all([client.query('SELECT 1', [], { signal }), client.query(text, values)]);
+      await client.batch([[text, values], [text, values]]);
+      await client.transaction(tx => Promise.all([tx.query(text, values), tx.cursor(text, values).next()]));
+      await client.cursor(text, values).next();
+      client.startQuery(text, values);
+      await client.getResults();
+      await client.sync();
+    }
+    assert.equal(values[2], bytes);
+    assert.deepEqual(values, [1, 'x', Buffer.from('ab'), new Date(0), undefined]);
+  });
+
+  it('are sent as they were at the call, wherever the query has to wait', async () => {
+    const client = await connected();
+    const text = 'SELECT $1::text AS a, encode($2::bytea, $3) AS b';
+    const { signal } = new AbortController();
+    const read = ({ rows: [row] }) => row.toArray();
+    for (const ask of [
+      values => client.query(text, values).then(read),
+      values => client.query(text, values, { signal }).then(read),
+      values => client.batch([[text, values]]).then(([reader]) => read(reader)),
+      values => client.cursor(text, values).next().then(({ value }) => value.toArray()),
+      values => client.transaction(tx => tx.query(text, values)).then(read),
+      values => {
+        client.startQuery(text, values);
+        const results = client.getResults().then(read);
+        return client.sync().then(() => results);
+      }
+    ]) {
+      for (const blocked of [false, true]) {
+        const before = blocked ? client.query('SELECT pg_sleep(0.01)', [], { signal }) : undefined;
+        const bytes = Buffer.from('ab');
+        const values = ['x', bytes, 'escape'];
+        const promise = ask(values);
+        if (!String(ask).includes('transaction')) { // whose function is called later
+          bytes.fill('z');
+          values[0] = 'y';
+          values.length = 1;
+        }
+        assert.deepEqual(await promise, ['x', 'ab'], String(ask));
+        await before;
+      }
+    }
+  });
+
+  it('may be a row, whose bytes are taken at the call', async () => {
+    const client = await connected();
+    const [row] = (await client.query("SELECT 'x' AS a, '1' AS b")).rows;
+    const slow = client.query('SELECT pg_sleep(0.01)', [], { signal: new AbortController().signal });
+    assert.deepEqual((await client.query('SELECT $1::text, $2::int', row)).rows[0].toArray(), ['x', '1']);
+    await slow;
   });
 });
