@@ -31,7 +31,7 @@ class Steps {
 
   fetch(maxCount, target) {
     checkCount(maxCount, 'maxCount', 0);
-    if (this.#portal === null) throw new UsageError('no query is open: startQuery begins one', '34000');
+    if (this.#portal === null) this.#throwClosed('no query is open: startQuery begins one', '34000');
     const { decoding } = this.#session[SCOPE].pipeline;
     const receiver = target === undefined ? new RowReader(decoding) : stream().receiverFor(target);
     const promise = this.#portal.fetch(maxCount, receiver, callerOf(this.#session.getResults));
@@ -55,8 +55,10 @@ class Steps {
     });
   }
 
+  #throwClosed(message, code) { throw this.#session[SCOPE].refused ?? new UsageError(message, code); }
+
   #taken() {
-    if (this.#copy === null) throw new UsageError("no COPY is open: query('COPY … FROM STDIN') begins one", '55000');
+    if (this.#copy === null) this.#throwClosed("no COPY is open: query('COPY … FROM STDIN') begins one", '55000');
     return this.#copy;
   }
 

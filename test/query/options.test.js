@@ -2,26 +2,26 @@
 
 const assert = require('node:assert/strict');
 const { PassThrough } = require('node:stream');
-const { CopyWriter, ResponseCache } = require('../..');
 const { checkNames, checkOptions, NAMES, NO_OPTIONS, NO_VALUES } = require('../../lib/query/options');
 const { connected } = require('../support');
 
 describe('Options of a query', () => {
   it('may be absent, or what they are meant to be', () => {
     for (const options of [
-      NO_OPTIONS, { format: 0 }, { format: 1 }, { paramTypes: [] }, { paramTypes: [0, 23, 4294967295] },
+      NO_OPTIONS, { format: 0 }, { format: 1 }, { cache: false }, { paramTypes: [] }, { paramTypes: [0, 23, 4294967295] },
       { decode: true }, { decode: false }, { decode: {} }, { decode: new Map([[23, Number]]) }, { decode: { 23: [undefined, Number] } }
-    ]) assert.doesNotThrow(() => checkOptions(options), JSON.stringify(options));
+    ]) assert.doesNotThrow(() => checkOptions(options, NAMES.query), JSON.stringify(options));
   });
 
   it('are refused by their name where they are anything else', () => {
     for (const [name, values] of Object.entries({
+      cache: [0, 1, null, 'true', {}],
       format: [2, -1, '0', null, true, NaN],
       paramTypes: [23, null, '23', [-1], [1.5], ['23'], [4294967296], [null], new Array(65536).fill(0)],
       decode: [null, 1, 'true', { 23: 'number' }, { 23: [1] }, new Map([[23, null]])]
     })) {
       for (const value of values) {
-        assert.throws(() => checkOptions({ [name]: value }), error => error instanceof TypeError && error.message.startsWith(name));
+        assert.throws(() => checkOptions({ [name]: value }, NAMES.query), error => error instanceof TypeError && error.message.startsWith(name));
       }
     }
   });
@@ -44,10 +44,9 @@ describe('Options of a query', () => {
       () => client.query('SELECT 1', [], wrong), () => client.simpleQuery('SELECT 1', wrong),
       () => client.batch(['SELECT 1'], wrong), () => client.batch(['SELECT 1', ['SELECT 1', [], wrong]]),
       () => client.transaction(() => {}, wrong), async () => client.cursor('SELECT 1', [], wrong),
-      () => client.queryTo(target, 'SELECT 1', [], wrong), () => client.respond({}, target, 'SELECT 1', [], wrong),
+      () => client.queryTo(target, 'SELECT 1', [], wrong),
       async () => client.copyTo('COPY users TO STDOUT', wrong), async () => client.copyFrom('COPY users FROM STDIN', wrong),
-      async () => client.copyBoth('START_REPLICATION', wrong), async () => client.listen('news', wrong),
-      async () => new CopyWriter(wrong), async () => new ResponseCache(wrong)
+      async () => client.listen('news', wrong)
     ]) {
       await assert.rejects(ask, misspelt, String(ask));
       assert.equal(client.pending, 0);

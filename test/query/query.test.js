@@ -2,7 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { QueryRequest } = require('../../lib/query/query');
-const { RowReader } = require('../../lib/rows/result');
+const { RowReader } = require('../../lib/rows');
 const { Statements } = require('../../lib/query/statements');
 const { MessageWriter } = require('../../lib/protocol/writer');
 const { ANSWER, message, commandComplete, dataRow, rowDescription } = require('../support');

@@ -88,7 +88,7 @@ describe('simpleQuery', () => {
     const behind = client.query('SELECT 2');
     const error = await copy.catch(error => error);
     assert.equal(error.code, '57014');
-    assert.match(error.message, /COPY FROM STDIN is not possible in simpleQuery; use copyFrom, or query/);
+    assert.match(error.message, /simpleQuery cannot send data: use copyFrom, or query/);
     assert.equal((await behind).rows[0][0], '2');
   });
 
