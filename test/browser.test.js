@@ -47,7 +47,7 @@ describe('In the browser', () => {
         assert.equal(Ours.byteLength(text), Theirs.byteLength(text));
         assert.equal(Ours.from(text).toString(), Theirs.from(text).toString());
         same(Ours.from(text.replace(/[^\0-\xff]/g, '?'), 'latin1'), Theirs.from(text.replace(/[^\0-\xff]/g, '?'), 'latin1'));
-        for (const encoding of ['utf8', 'latin1', 'hex', 'base64', 'base64url']) {
+        for (const encoding of ['utf8', 'latin1', 'hex', 'base64']) {
           const shown = Theirs.from(text).toString(encoding);
           assert.equal(Ours.from(text).toString(encoding), shown);
           same(Ours.from(shown, encoding), Theirs.from(shown, encoding));
