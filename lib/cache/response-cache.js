@@ -2,21 +2,16 @@
 
 const { Buffer } = require('#platform');
 const { EventEmitter } = require('#platform').events;
-const { MessageWriter, checkText, checkValues } = require('../protocol');
-const { SCOPE, checkNames } = require('../query');
-const { RowReader, checkDecode } = require('../rows');
+const { checkText, checkValues, snapshot } = require('../protocol');
+const { NAMES, SCOPE, checkNames, checkOptions } = require('../query');
+const { RowReader } = require('../rows');
 const { Target } = require('../stream');
-const { collect, isRead, read, write } = require('./answer');
+const { Collector, isRead, read, write } = require('./answer');
 const { Entries } = require('./entries');
-const { Limit } = require('./limit');
+const { limitOf } = require('./limit');
 
 const OPTIONS = new Set(['max_bytes', 'max_answer_bytes', 'max_age', 'stale_while_revalidate', 'now']);
-const QUERY_OPTIONS = new Set(['format', 'cache', 'paramTypes', 'decode', 'signal', 'statement_timeout',
-  'tags', 'max_age', 'stale_while_revalidate']);
 
-const NO_NAMES = Buffer.alloc(0);
-/** A writer that has grown beyond this many bytes is not kept. */
-const LARGE = 1 << 20;
 /** The server cuts off longer names of channels, and notifies by what is left. */
 const LONGEST_NAME = 63;
 
@@ -38,7 +33,6 @@ class ResponseCache extends EventEmitter {
   #channels = new Set();
   #connection; // that was prepared: the promise `closed` of the client, another one for each connection
   #prepared; // the promise that it is
-  #writer = new MessageWriter();
   #now;
 
   /**
@@ -61,8 +55,10 @@ class ResponseCache extends EventEmitter {
     const { max_bytes = 1 << 26, max_answer_bytes = max_bytes / 8, now = () => performance.now() } = options;
     const { max_age = 60, stale_while_revalidate = 15 } = options;
     if (typeof now !== 'function') throw new TypeError('now must be a function');
-    const numbers = { max_bytes, max_answer_bytes, max_age, stale_while_revalidate };
-    for (const name in numbers) this[name] = checkNumber(numbers[name], name);
+    this.max_bytes = checkNumber(max_bytes, 'max_bytes');
+    this.max_answer_bytes = checkNumber(max_answer_bytes, 'max_answer_bytes');
+    this.max_age = checkNumber(max_age, 'max_age');
+    this.stale_while_revalidate = checkNumber(stale_while_revalidate, 'stale_while_revalidate');
     /** Fresh answers given. */
     this.hits = 0;
     /** Answers that had to be asked for, or waited for while another asked. */
@@ -99,11 +95,10 @@ class ResponseCache extends EventEmitter {
    * @returns {Promise<RowReader>} as of `Client.query`
    */
   async query(text, values = [], options = {}) {
-    checkNames(options, QUERY_OPTIONS);
     const { tags, max_age, stale_while_revalidate, ...plain } = options;
+    checkOptions(plain, NAMES.query);
     const { decode = this.#client[SCOPE]?.pipeline.decode } = plain;
-    checkDecode(decode);
-    const limit = new Limit(plain);
+    const limit = limitOf(plain);
     try {
       const answer = await limit.race(this.#find(text, values, options));
       if (!answer.large) return read(answer, new RowReader({ decode }));
@@ -125,7 +120,7 @@ class ResponseCache extends EventEmitter {
    */
   async queryTo(target, text, values = [], options = {}) {
     const { tags, max_age, stale_while_revalidate, ...plain } = options;
-    const limit = new Limit(plain);
+    const limit = limitOf(plain);
     const own = target instanceof Target ? target : new Target(target, plain.stall_timeout);
     own.watch(limit.fail);
     let bytes = 0;
@@ -148,10 +143,7 @@ class ResponseCache extends EventEmitter {
     return this.#client.queryTo(target, text, values, plain);
   }
 
-  /**
-   * What an answer depends on, and how it is to be kept.
-   * @throws {TypeError|RangeError}
-   */
+  /** What an answer depends on, and how it is to be kept; throws as the query would. */
   #request(text, values, options) {
     const { tags = [], max_age = this.max_age, stale_while_revalidate = this.stale_while_revalidate, ...plain } = options;
     const { decode, end, signal, statement_timeout, stall_timeout, ...form } = plain;
@@ -162,12 +154,7 @@ class ResponseCache extends EventEmitter {
     const stale = 1000 * checkNumber(stale_while_revalidate, 'stale_while_revalidate');
     checkText(text, 'text');
     checkValues(values);
-    const writer = this.#writer;
-    writer.length = 0;
-    writer.bind(NO_NAMES, values, 0);
-    if (writer.buffer.length > LARGE) this.#writer = new MessageWriter();
-    const bind = writer.buffer.latin1Slice(5, writer.length);
-    const key = `${JSON.stringify([tags, maxAge, stale, form])}${text}\0${bind}`;
+    const key = JSON.stringify([text, snapshot(values), form, tags, maxAge, stale]);
     return { key, tags: [...new Set(tags)], maxAge, stale, form };
   }
 
@@ -186,9 +173,9 @@ class ResponseCache extends EventEmitter {
       return answer;
     }
     if (age < maxAge + stale && !answer.large) {
+      const report = error => { if (this.listenerCount('error') > 0) this.emit('error', error, { key, tags }); };
       this.stale++;
-      if (asking !== undefined) return answer;
-      ask().catch(error => { if (this.listenerCount('error') > 0) this.emit('error', error, { key, tags }); });
+      if (asking === undefined) ask().catch(report);
       return answer;
     }
     this.misses++;
@@ -199,7 +186,7 @@ class ResponseCache extends EventEmitter {
   #ask(entry, request, prepared, text, values) {
     const asking = entry.asking = { time: request.time, promise: undefined };
     asking.promise = this.#fetch(request, prepared, text, values).then(answer => {
-      if (entry.asking === asking && answer.readOnly) answer.kept = this.#entries.keep(entry, answer);
+      if (entry.asking === asking && (answer.large || isRead(answer))) answer.kept = this.#entries.keep(entry, answer);
       return answer;
     }).finally(() => {
       if (entry.asking !== asking) return;
@@ -211,18 +198,15 @@ class ResponseCache extends EventEmitter {
   }
 
   async #fetch(request, prepared, text, values) {
-    const collector = collect(Math.min(this.max_answer_bytes, this.max_bytes));
-    const answer = { ...request, body: undefined, cmd: undefined, rowCount: 0, large: false, readOnly: true, kept: false };
+    const collector = new Collector(Math.min(this.max_answer_bytes, this.max_bytes));
     try {
       const [{ cmd, rowCount }] = await Promise.all([this.#client.queryTo(collector, text, values, request.form), prepared]);
-      Object.assign(answer, { cmd, rowCount, body: collector.take() });
-      answer.readOnly = isRead(answer);
       if (cmd !== 'SELECT' && cmd !== 'SHOW') this.#renew();
+      return { ...request, body: collector.take(), cmd, rowCount, large: false, kept: false };
     } catch (error) {
       if (!collector.large) throw error;
-      Object.assign(answer, { body: collector.take(), large: true });
+      return { ...request, body: collector.take(), large: true };
     }
-    return answer;
   }
 
   /** @returns {Promise} resolves when the client's connection is read-only and listens; who asks need not wait for it */
@@ -268,8 +252,7 @@ class ResponseCache extends EventEmitter {
   keyOf(text, values = [], options = {}) { return this.#request(text, values, options).key; }
 
   /**
-   * Forgets one answer. What was asked before is given to those who wait for it, and not kept; who asks from now on
-   * gets a new answer. So it is with all invalidations.
+   * Forgets one answer. What was asked before an invalidation is given to those who wait for it, and not kept.
    * @param {string} key as `keyOf` gives it
    */
   invalidate(key) { this.#entries.forgetKey(key); }

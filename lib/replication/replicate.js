@@ -74,12 +74,12 @@ class CopyBothRequest extends Request {
       case backend.CopyBothResponse:
         if (this.copying || this.state !== State.Simple) break;
         this.copying = true;
-        return this.#listener === null ? this.end() : this.#listener.started();
+        return this.#listener === null ? this.send() : this.#listener.started();
       case backend.CopyData:
         if (this.copying) this.#listener?.data(buf, start, end, pipeline.reader.owned);
         return;
       case backend.CopyDone:
-        return this.end();
+        return this.send();
       case backend.CommandComplete: case backend.EmptyQueryResponse:
         // Neither side has sent CopyDone: the server goes down, or streams no second time on one connection.
         if (this.copying && !this.#ended) {
@@ -101,25 +101,20 @@ class CopyBothRequest extends Request {
     throw protocolError(`unexpected ${nameOf(type)} in replication`);
   }
 
-  /** Sends data. */
-  data(data) {
+  /** Sends data; without any, says that there will be no more. */
+  send(data) {
     if (!this.copying || this.#ended) return;
-    this.scope.pipeline.writer.message(frontend.CopyData, data);
-    this.scope.pipeline.flush();
-  }
-
-  /** Ends the data of this side. */
-  end() {
-    if (!this.copying || this.#ended) return;
-    this.#ended = true;
-    this.scope.pipeline.writer.copyDone();
-    this.scope.pipeline.flush();
+    const { pipeline } = this.scope;
+    this.#ended = data === undefined;
+    if (this.#ended) pipeline.writer.copyDone();
+    else pipeline.writer.message(frontend.CopyData, data);
+    pipeline.flush();
   }
 
   abort(error, pipeline) {
     const { copying } = this;
     if (!super.abort(error, pipeline)) return false;
-    this.end();
+    this.send();
     return !copying; // CopyDone ends it
   }
 
@@ -154,7 +149,7 @@ class Replication extends Duplex {
    * @param {object} options `{ statusInterval, signal }`
    * @throws {TypeError}
    */
-  constructor(client, text, { statusInterval = STATUS_INTERVAL, signal }) {
+  constructor(client, text, { statusInterval, signal }) {
     super({ objectMode: true, readableHighWaterMark: WAITING });
     /** @type {bigint} highest position that has come */
     this.received = 0n;
@@ -204,7 +199,7 @@ class Replication extends Duplex {
     status.writeBigUInt64BE(this.confirmed, 9);
     status.writeBigUInt64BE(this.confirmed, 17);
     writeNow(status, 25);
-    this.#request.data(status);
+    this.#request.send(status);
   }
 
   #receive(buf, start, end, owned) {
@@ -213,16 +208,14 @@ class Replication extends Duplex {
     for (let off = 0, next; off < bytes.length; off = next) {
       next = off + 1 + bytes.readUInt32BE(off + 1);
       const type = next - off > 5 ? bytes[off + 5] : 0;
-      if (type === XLOG_DATA && next - off >= 30) room = this.#push(new XLogData(bytes, off, next));
-      else if (type === KEEPALIVE && next - off === 23) this.#keepalive(bytes.readBigUInt64BE(off + 6), bytes[off + 22] === 1);
+      if (type === XLOG_DATA && next - off >= 30) {
+        const message = new XLogData(bytes, off, next);
+        if (message.lsn > this.received) this.received = message.lsn;
+        room = this.push(message);
+      } else if (type === KEEPALIVE && next - off === 23) this.#keepalive(bytes.readBigUInt64BE(off + 6), bytes[off + 22] === 1);
       else throw protocolError(`a replication message of type ${type} and ${next - off} bytes`);
     }
     if (!room) this.#scope.pipeline.socket?.pause(this);
-  }
-
-  #push(message) {
-    if (message.lsn > this.received) this.received = message.lsn;
-    return this.push(message);
   }
 
   /** The server has nothing to send up to a position. */
@@ -248,7 +241,7 @@ class Replication extends Duplex {
     const finish = () => {
       this.#status();
       this.#stop();
-      this.#request.end();
+      this.#request.send();
     };
     if (this.#request.copying) finish();
     else this.once('start', finish);
@@ -292,7 +285,7 @@ function replicate(client, text, options = {}) {
   }
   if (signal?.aborted !== true) checkLimits({ signal });
   checkText(text, 'text');
-  return new Replication(client, text, options);
+  return new Replication(client, text, { statusInterval, signal });
 }
 
 module.exports = { replicate };

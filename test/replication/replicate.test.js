@@ -357,6 +357,31 @@ describe('replicate', function () {
     await client.simpleQuery('SELECT 1');
   });
 
+  it('may be destroyed, or lose its client, at any moment', async () => {
+    await follower('moments');
+    let seed = 7;
+    const below = n => (seed = (seed * 16807) % 2147483647) % n;
+    const outcomes = new Set();
+    for (let i = 0; i < 40; i++) {
+      const client = new Client({ ...server.config, replication: 'database' });
+      clients.push(client);
+      const connecting = client.connect().catch(error => error);
+      if (below(2) === 0) await connecting;
+      const stream = follow(client, start('moments'), { statusInterval: 1 });
+      const over = new Promise(resolve => stream.on('error', resolve).on('close', resolve));
+      stream.resume();
+      const asked = client.simpleQuery('IDENTIFY_SYSTEM').then(() => 'answered', error => error.name);
+      if (below(3) > 0) await sleep(below(10));
+      if (below(3) === 0) client.destroy();
+      else stream.destroy(below(2) === 0 ? new Error('enough') : undefined);
+      await over;
+      outcomes.add(await asked);
+      await connecting;
+      if (client.state === 'open') await client.end();
+    }
+    assert.deepEqual([...outcomes].sort(), ['ConnectionError', 'answered']);
+  });
+
   it('gives the log itself to a physical replica', async () => {
     const client = await connect({ replication: true });
     const [{ rows: [{ xlogpos }] }] = await client.simpleQuery('IDENTIFY_SYSTEM');

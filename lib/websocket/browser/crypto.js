@@ -1,6 +1,5 @@
 'use strict';
 
-const { UsageError } = require('../../protocol/errors');
 const { Buffer } = require('./buffer');
 
 /*
@@ -109,6 +108,7 @@ function createHmac(name, key) {
 async function pbkdf2(password, salt, iterations, length) {
   const { subtle } = globalThis.crypto;
   if (subtle === undefined) {
+    const { UsageError } = require('../../protocol'); // which needs this platform itself
     throw new UsageError('SCRAM needs crypto.subtle, which browsers have only on https: pages and on localhost', '0A000');
   }
   const key = await subtle.importKey('raw', Buffer.from(password), 'PBKDF2', false, ['deriveBits']);
