@@ -235,7 +235,9 @@ export class RowParser {
     if (!decode) return plain && decode !== false && binary?.(column) || plain;
     const { typeOid } = column;
     const entry = decode instanceof Map ? decode.get(typeOid) : Object.hasOwn(decode, typeOid) && decode[typeOid];
-    return typeof entry === 'function' ? (...place) => entry((plain || text)(...place), column) : entry?.[format] || plain;
+    if (typeof entry === 'function') return (...place) => entry((plain || text)(...place), column);
+    const decoder = entry?.[format] || plain;
+    return decoder?.plain ? undefined : decoder;
   }
 }
 

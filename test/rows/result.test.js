@@ -218,6 +218,18 @@ describe('objects and arrays of a result', () => {
     }
   });
 
+  it('are right where they are read while more of a large result comes', () => {
+    const reader = started('a', 'b');
+    const expected = [];
+    for (let i = 0; i < 2000; i++) {
+      expected.push({ a: `a text of row ${i}`, b: `${i}` });
+      receive(reader, false, dataRow(expected[i].a, expected[i].b));
+      if (i % 300 === 0) assert.deepEqual(reader.objects, expected);
+    }
+    assert.deepEqual(reader.objects, expected);
+    assert.deepEqual(reader.rows.map(row => row.toObject()), expected);
+  });
+
   it('have all columns, however many', () => {
     const names = Array.from({ length: 1600 }, (_, i) => `c${i}`);
     const reader = started(...names);
