@@ -162,7 +162,7 @@ const MOST = 100;
  * have the format that it says, `new parser[1](dataRow)` where all are binary.
  * https://www.postgresql.org/docs/current/protocol-message-formats.html#PROTOCOL-MESSAGE-FORMATS-ROWDESCRIPTION
  */
-export class RowParser {
+export class RowDescription {
   #types = [];
   #decoding = new WeakMap();
 

@@ -16,7 +16,7 @@ const read = (...names) => fs.readFileSync(path.join(root, ...names), 'utf8');
 
 /** Public by their names, and still nobody's business but of the other rooms. */
 const INTERNAL = {
-  ResponseCache: ['age', 'settings', 'take'], RowParser: ['decoding', 'forFormat'], RowReader: ['message', 'receive', 'receiveData', 'start'],
+  ResponseCache: ['age', 'settings', 'take'], RowParser: ['decoderOf', 'forFormat', 'type'], RowReader: ['message', 'receive', 'receiveData', 'start'],
   CopyTo: ['giveUp', 'pipe'], CopyFrom: ['giveUp'], Cursor: ['take'], Listener: ['give'], PgOutput: ['relation', 'xid']
 };
 
@@ -108,6 +108,13 @@ describe('TypeScript', () => {
       sources.set('Session', session);
       const client = sources.get('Client');
       client.members = new Map([...session.members, ...client.members]);
+      // Rows are those of client-parser, here and there.
+      for (const [name, base] of [['RowReader', 'Result'], ['RowParser', 'RowDescription']]) {
+        for (const side of [sources, browserSources]) {
+          const own = side.get(name);
+          if (own) own.members = new Map([...browserSources.get(base).members, ...own.members]);
+        }
+      }
     });
 
     const valuesOf = ({ exports }) => [...exports].filter(([, { value }]) => value).map(([name]) => name).sort();

@@ -114,8 +114,13 @@ export class RowParser {
 
 /** The default receiver of a result, and what a query resolves to. */
 export class RowReader<T extends object = AnyColumns> {
-  /** The rows; for COPY … TO STDOUT, Buffers: see CopyReader. */
+  constructor(options?: { decode?: Decode });
+  /** The rows, whose columns are no own properties; for COPY … TO STDOUT, Buffers: see CopyReader. */
   rows: Row<T>[];
+  /** The rows as plain objects, made at once: own properties, in the order of the columns. */
+  readonly objects: T[];
+  /** The rows as arrays of their values, made at once. */
+  readonly arrays: Array<T[keyof T]>[];
   /** Rows returned or changed, as the server counted them. */
   rowCount: number;
   /** SELECT, INSERT, … ; EMPTY for an empty query, SUSPENDED when getResults may go on. */
