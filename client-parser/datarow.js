@@ -21,7 +21,7 @@ export class Chunk {
    * @param {Uint8Array} bytes
    * @param {number} start where the first message begins in them
    * @param {number} end of the last message
-   * @param {object|null} type of the rows, as RowParser.type gives it; null for CopyData
+   * @param {object|null} type of the rows, as RowDescription.type gives it; null for CopyData
    * @param {boolean} [fixed=true] whether the bytes never change
    */
   constructor(bytes, start, end, type, fixed = true) {

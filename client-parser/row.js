@@ -162,7 +162,7 @@ const MOST = 100;
  * have the format that it says, `new parser[1](dataRow)` where all are binary.
  * https://www.postgresql.org/docs/current/protocol-message-formats.html#PROTOCOL-MESSAGE-FORMATS-ROWDESCRIPTION
  */
-export class RowParser {
+export class RowDescription {
   #types = [];
   #decoding = new WeakMap();
 
@@ -235,7 +235,9 @@ export class RowParser {
     if (!decode) return plain && decode !== false && binary?.(column) || plain;
     const { typeOid } = column;
     const entry = decode instanceof Map ? decode.get(typeOid) : Object.hasOwn(decode, typeOid) && decode[typeOid];
-    return typeof entry === 'function' ? (...place) => entry((plain || text)(...place), column) : entry?.[format] || plain;
+    if (typeof entry === 'function') return (...place) => entry((plain || text)(...place), column);
+    const decoder = entry?.[format] || plain;
+    return decoder?.plain ? undefined : decoder;
   }
 }
 

@@ -34,7 +34,7 @@ class Session extends EventEmitter {
   /** @private A client has a new scope for each connection. */
   setScope(scope) {
     Object.defineProperty(this, SCOPE, { value: scope, configurable: true, enumerable: false });
-    this.#steps = new Steps(this);
+    this.#steps = new Steps(this, this.#depth !== undefined);
   }
 
   /** Runs what may throw because of its input; then it rejects. */

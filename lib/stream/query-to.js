@@ -81,14 +81,16 @@ class ResultRequest extends QueryRequest {
   }
 }
 
-/** Writes the last bytes of a result, and waits until the target has taken them or the signal aborts. */
-async function finish(target, { end = true, signal }, piece, rowCount) {
+/** Waits for the target, unless the signal aborts. */
+function waitFor(target, promise, signal) {
+  if (signal === undefined || signal.aborted) return promise;
+  return promise.finally(watchSignal(signal, error => target.leave(error)));
+}
+
+/** Writes the last bytes of a result, and waits until the target has taken them. */
+function finish(target, { end = true, signal }, piece, rowCount) {
   if (!end && piece !== undefined) target.write(piece);
-  const taken = end ? target.end(piece, rowCount) : target.flushed();
-  if (signal === undefined) return taken;
-  if (signal.aborted) checkLimits({ signal });
-  const unwatch = watchSignal(signal, error => target.leave(error));
-  return taken.finally(unwatch);
+  return waitFor(target, end ? target.end(piece, rowCount) : target.flushed(), signal);
 }
 
 /** The query has failed. Where nothing was written, the target is as it was; else its reader is told. */
@@ -97,7 +99,7 @@ async function finishFailed(target, receiver, options, error) {
   if (options.as === 'values' || receiver.inRow) return target.destroy(error);
   const rest = receiver.take();
   const last = errorResponse(error);
-  const told = finish(target, { end: options.end }, rest === undefined ? last : Buffer.concat([rest, last]));
+  const told = finish(target, options, rest === undefined ? last : Buffer.concat([rest, last]));
   // Who aborts does not want to wait.
   if (error instanceof PostgresError) await told;
   else told.catch(() => {});
@@ -112,14 +114,21 @@ function encoderOf({ as = 'protocol', separator = '' }) {
   return as === 'values' ? new Values(Buffer.from(separator)) : messages;
 }
 
-/** Runs the query, and waits until the target has taken its result. */
+/** Runs the query when it is the target's turn, and waits until that has taken the result. */
 async function run(scope, target, request, options) {
   const { receiver } = request;
+  const { signal } = options;
   try {
-    await target.turn();
-    const promise = submit(request, scope, options);
-    target.watch(error => abort(request, error));
-    await promise;
+    checkLimits(options);
+    if (target.gone) throw target.error;
+    target.watch(error => { if (request.scope !== null) abort(request, error); });
+    const turn = target.turn();
+    if (turn !== undefined) {
+      request.snapshot();
+      await waitFor(target, turn, signal);
+    }
+    await submit(request, scope, options);
+    checkLimits({ signal });
     await finish(target, options, receiver.take(), receiver.rowCount);
   } catch (error) {
     receiver.stop();
@@ -142,16 +151,7 @@ function queryTo(scope, given, text, parameters, options) {
   const encoder = encoderOf(options);
   if (typeof text === 'string' && copyDirection(text) === 'in') throw new TypeError('COPY FROM STDIN has no result: use copyFrom');
   const target = given instanceof Target ? given : new Target(given, options.stall_timeout);
-  try {
-    checkLimits(options);
-    if (target.gone) throw target.error;
-    const request = new ResultRequest(target, encoder, { ...options, text, parameters });
-    request.snapshot();
-    return run(scope, target, request, options);
-  } catch (error) {
-    target.release();
-    throw error;
-  }
+  return run(scope, target, new ResultRequest(target, encoder, { ...options, text, parameters }), options);
 }
 
 module.exports = { queryTo };

@@ -89,6 +89,7 @@ class StreamReceiver {
   #encoder;
   #flushing;
   #free = []; // blocks that the sink has given back
+  #over = false;
   #pipeline = null;
   #waiting = false;
 
@@ -136,15 +137,21 @@ class StreamReceiver {
     if (type === CommandComplete || type === EmptyQueryResponse || type === PortalSuspended) this.complete();
   }
 
-  /** The result is complete: however slow the sink is, nobody else has to wait for it. */
+  /** The result is complete. */
   complete() {
     this.flush();
-    this.#resume();
+    this.letGo();
   }
 
-  /** Nothing more is passed on, and the sink is not waited for. */
+  /** Nothing more is passed on. */
   stop() {
     clearImmediate(this.#flushing);
+    this.letGo();
+  }
+
+  /** The socket is read from now on, however slow the sink is. */
+  letGo() {
+    this.#over = true;
     this.#resume();
   }
 
@@ -210,7 +217,7 @@ class StreamReceiver {
 
   /** Stops reading until the sink can take more, or is gone. */
   #pause() {
-    if (this.#waiting) return;
+    if (this.#waiting || this.#over) return;
     this.#waiting = true;
     this.#pipeline.socket?.pause(this);
     this.sink.wait(() => this.#resume());

@@ -53,6 +53,61 @@ describe('Options of a query', () => {
     }
   });
 
+  it('and all other input that is wrong reject with the TypeError and nothing else, inside a transaction and outside', async () => {
+    const client = await connected();
+    const rejections = [];
+    const count = error => rejections.push(error);
+    process.on('unhandledRejection', count);
+    const target = () => new PassThrough();
+    const rejecting = {
+      query: [[5], ['SELECT 1', 5], ['SELECT $1', [{}]], ['SELECT 1', [], { format: 7 }], ['SELECT 1', [], 7], ['SELECT 1', [], null], ['SELECT 1', [], { signal: 1 }],
+        ['SELECT 1', [], { statement_timeout: -1 }], ['SELECT 1', [], 0, 'yes'], ['SELECT 1', [], 0, true, {}], ['SELECT 1', [], { stream: 5 }],
+        ['COPY users FROM STDIN', [{}]], ['COPY users FROM STDIN', [], { signal: 1 }]],
+      batch: [[5], [[5]], [[['SELECT 1', 5]]], [[['SELECT 1', [], { cache: 1 }]]], [['SELECT 1'], 5], [['SELECT 1'], { signal: 1 }], [['COPY t FROM STDIN']], [new Array(3)]],
+      simpleQuery: [[5], ['SELECT 1\0'], ['SELECT 1', 5], ['SELECT 1', { decode: 5 }], ['SELECT 1', { signal: 1 }]],
+      transaction: [[5], [() => {}, 5], [() => {}, { isolation: 'x' }], [() => {}, { readOnly: 1 }], [() => {}, { deferrable: null }]],
+      queryTo: [[5, 'SELECT 1'], [{}, 'SELECT 1'], [target(), 5], [target(), 'SELECT 1', 5], [target(), 'SELECT 1', [], { as: 'x' }],
+        [target(), 'SELECT 1', [], { signal: 1 }], [target(), 'SELECT 1', [], { separator: 1, as: 'values' }], [target(), 'SELECT $1', [{}]], [target(), 'COPY t FROM STDIN']],
+      close: [['X', 'a'], ['S', 5], ['S', '\0']],
+      getResults: [[-1], ['5']]
+    };
+    const throwing = {
+      cursor: [[5], ['SELECT 1', 5], ['SELECT 1', [{}]], ['SELECT 1', [], { batchSize: 0 }], ['SELECT 1', [], { format: 2 }], ['SELECT 1', [], 5], ['COPY t FROM STDIN']],
+      startQuery: [[5], ['SELECT 1', 5], ['SELECT 1', [{}]], ['SELECT 1', [], 2], ['SELECT 1', [], 0, 5], ['COPY t FROM STDIN']],
+      copyTo: [[5], ['SELECT 1'], ['COPY t FROM STDIN'], ['COPY t TO STDOUT', 5], ['COPY t TO STDOUT', { signal: 1 }], ['COPY t TO STDOUT', { highWaterMark: 'x' }]],
+      copyFrom: [[5], ['SELECT 1'], ['COPY t TO STDOUT'], ['COPY t FROM STDIN', 5], ['COPY t FROM STDIN', { signal: 1 }], ['COPY t FROM STDIN', { highWaterMark: 'x' }]]
+    };
+    const outside = { ...throwing, listen: [[5], [''], ['a\0'], ['a', 5], ['a', { signal: 1 }]] };
+    const tryAll = async (on, where, throws) => {
+      for (const [method, lists] of Object.entries(rejecting)) {
+        for (const [index, args] of lists.entries()) {
+          const about = `${where} ${method} ${index}`;
+          let promise;
+          assert.doesNotThrow(() => { promise = on[method](...args); }, about);
+          await assert.rejects(promise, { name: 'TypeError' }, about);
+        }
+      }
+      for (const [method, lists] of Object.entries(throws)) {
+        for (const [index, args] of lists.entries()) assert.throws(() => on[method](...args), TypeError, `${where} ${method} ${index}`);
+      }
+    };
+    try {
+      await tryAll(client, 'outside', outside);
+      assert.equal(client.pending, 0);
+      await client.transaction(async tx => {
+        await tryAll(tx, 'inside', throwing);
+        assert.equal((await tx.query('SELECT 1 AS one')).rows[0].one, '1', 'the block has not failed');
+        await tx.transaction(nested => tryAll(nested, 'in a savepoint', throwing));
+      });
+      await new Promise(setImmediate);
+      assert.deepEqual(rejections, []);
+      assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
+      assert.equal(client.pending, 0);
+    } finally {
+      process.removeListener('unhandledRejection', count);
+    }
+  });
+
   it('have defaults that nobody can change', () => {
     assert.ok(Object.isFrozen(NO_OPTIONS) && Object.isFrozen(NO_VALUES));
   });
