@@ -4,12 +4,12 @@ const { UsageError } = require('../protocol');
 const { checkLimits, watchSignal } = require('../query');
 
 /**
- * What ends the waiting of one who asks, by his signal, his time limit or `fail`; what he waits for goes on.
+ * Ends the waiting for an answer, by a signal, a time limit or `fail`; the answer itself is still fetched.
  * @param {object} options
  * @param {AbortSignal} [options.signal]
  * @param {number} [options.statement_timeout] milliseconds
- * @returns {{race: function(*): Promise, fail: function(Error), release: function()}} `race` gives the promise of the same, which
- *   rejects when the waiting has ended; `release` when nobody waits any more
+ * @returns {{race: function(*): Promise, fail: function(Error), release: function()}} `race` gives the promise of the
+ *   same, which rejects when the waiting has ended; `release` is for when it is over
  * @throws {TypeError|AbortError}
  */
 function limitOf(options) {

@@ -25,7 +25,7 @@ function checkNumber(value, name) {
  * Answers queries from memory. It owns the client that it asks, and makes that client's session read-only, so that
  * nothing but what the server says decides what may be kept.
  *
- * Event 'error' (only for those who listen): a refresh has failed, `(error, { key, tags })`.
+ * Event 'error' (nobody has to listen): a refresh has failed, `(error, { key, tags })`.
  */
 class ResponseCache extends EventEmitter {
   #client;
@@ -115,8 +115,8 @@ class ResponseCache extends EventEmitter {
    * @param {string} text
    * @param {Array|Row} [values=[]]
    * @param {object} [options] those of `Client.queryTo`, and the cache's own of `query`
-   * @returns {Promise<{cmd: string, rowCount: number, bytes: number}>} as of `Client.queryTo`. When it rejects after the
-   *   first byte from memory, the target is destroyed
+   * @returns {Promise<{cmd: string, rowCount: number, bytes: number}>} as of `Client.queryTo`. When it rejects after
+   *   the first byte from memory, the target is destroyed
    */
   async queryTo(target, text, values = [], options = {}) {
     const { tags, max_age, stale_while_revalidate, ...plain } = options;
@@ -130,7 +130,8 @@ class ResponseCache extends EventEmitter {
       if (!answer.large) {
         const known = own.fromCache?.(answer, this.#now() - answer.time) === true;
         if (!known) bytes = answer.body.length;
-        await (known ? limit.race(own.end(undefined, answer.rowCount)) : write(answer, own, plain.end !== false, limit));
+        if (known) await limit.race(own.end(undefined, answer.rowCount));
+        else await write(answer, own, plain.end !== false, limit);
         return { cmd: answer.cmd, rowCount: answer.rowCount, bytes };
       }
     } catch (error) {
@@ -145,8 +146,8 @@ class ResponseCache extends EventEmitter {
 
   /** What an answer depends on, and how it is to be kept; throws as the query would. */
   #request(text, values, options) {
-    const { tags = [], max_age = this.max_age, stale_while_revalidate = this.stale_while_revalidate, ...plain } = options;
-    const { decode, end, signal, statement_timeout, stall_timeout, ...form } = plain;
+    const { decode, end, signal, statement_timeout, stall_timeout, ...rest } = options;
+    const { tags = [], max_age = this.max_age, stale_while_revalidate = this.stale_while_revalidate, ...form } = rest;
     if (!Array.isArray(tags) || !tags.every(tag => typeof tag === 'string')) {
       throw new TypeError('tags must be an array of strings');
     }
@@ -158,7 +159,7 @@ class ResponseCache extends EventEmitter {
     return { key, tags: [...new Set(tags)], maxAge, stale, form };
   }
 
-  /** @returns {object|Promise<object>} an answer from memory if there is one that may be given; else one that is asked for */
+  /** @returns {object|Promise<object>} an answer from memory if there is one to be given; else one that is asked for */
   #find(text, values, options) {
     const { key, tags, ...request } = this.#request(text, values, options);
     const { maxAge, stale } = request;
@@ -182,7 +183,7 @@ class ResponseCache extends EventEmitter {
     return asking !== undefined && this.#now() - asking.time < maxAge ? asking.promise : ask();
   }
 
-  /** Asks for an answer; who asks for the same meanwhile waits for it, too. */
+  /** Asks for an answer; others who ask for the same meanwhile wait for it, too. */
   #ask(entry, request, prepared, text, values) {
     const asking = entry.asking = { time: request.time, promise: undefined };
     asking.promise = this.#fetch(request, prepared, text, values).then(answer => {
@@ -200,7 +201,8 @@ class ResponseCache extends EventEmitter {
   async #fetch(request, prepared, text, values) {
     const collector = new Collector(Math.min(this.max_answer_bytes, this.max_bytes));
     try {
-      const [{ cmd, rowCount }] = await Promise.all([this.#client.queryTo(collector, text, values, request.form), prepared]);
+      const asked = this.#client.queryTo(collector, text, values, request.form);
+      const [{ cmd, rowCount }] = await Promise.all([asked, prepared]);
       if (cmd !== 'SELECT' && cmd !== 'SHOW') this.#renew();
       return { ...request, body: collector.take(), cmd, rowCount, large: false, kept: false };
     } catch (error) {
@@ -209,7 +211,7 @@ class ResponseCache extends EventEmitter {
     }
   }
 
-  /** @returns {Promise} resolves when the client's connection is read-only and listens; who asks need not wait for it */
+  /** @returns {Promise} resolves when the connection is read-only and listens; queries are sent behind it at once */
   #prepare() {
     const { closed } = this.#client;
     if (closed === this.#connection) return this.#prepared;
@@ -235,7 +237,7 @@ class ResponseCache extends EventEmitter {
     client.on('end', () => { if (this.#channels.size > 0) this.#entries.forgetTag(); }); // nobody is told any more
   }
 
-  /** The session is not what it was: nor are its answers. */
+  /** The session may have changed: its answers count no more. */
   #renew() {
     this.clear();
     this.#connection = undefined;
@@ -257,10 +259,7 @@ class ResponseCache extends EventEmitter {
    */
   invalidate(key) { this.#entries.forgetKey(key); }
 
-  /**
-   * Forgets all answers with a tag.
-   * @param {string} tag
-   */
+  /** Forgets all answers with a tag. @param {string} tag */
   invalidateTag(tag) { this.#entries.forgetTag(tag); }
 
   /** Forgets all answers. */

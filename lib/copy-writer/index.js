@@ -158,7 +158,9 @@ class FieldWriter {
 /** A value in COPY's text format. */
 function fieldOf(value) {
   if (value === null || value === undefined) return '\\N';
-  if (value instanceof Uint8Array) return `\\\\x${Buffer.from(value.buffer, value.byteOffset, value.length).toString('hex')}`;
+  if (value instanceof Uint8Array) {
+    return `\\\\x${Buffer.from(value.buffer, value.byteOffset, value.length).toString('hex')}`;
+  }
   if (typeof value !== 'string') return textOf(value, 'the value');
   if (value.includes('\0')) checkText(value, 'the value');
   return /[\\\n\r\t]/.test(value) ? value.replace(/[\\\n\r\t]/g, character => ESCAPES[character]) : value;

@@ -94,7 +94,8 @@ const MESSAGES = {
     content: Buffer.from(m.bytes())
   }),
   R(m, decoder) {
-    const column = () => ({ key: (m.byte() & 1) === 1, name: m.string(), typeOid: m.uint32(), typeModifier: m.int32() });
+    const key = () => (m.byte() & 1) === 1;
+    const column = () => ({ key: key(), name: m.string(), typeOid: m.uint32(), typeModifier: m.int32() });
     const relation = {
       type: 'relation', ...decoder.xid(m), oid: m.uint32(), schema: m.string() || 'pg_catalog', name: m.string(),
       identity: IDENTITIES[m.char()], columns: m.list(m.int16(), column)

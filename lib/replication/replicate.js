@@ -52,8 +52,10 @@ class CopyBothRequest extends Request {
 
   /**
    * @param {string} text
-   * @param {{started: function(), data: function(Buffer, number, number, boolean)}} listener `data` takes CopyData messages in
-   *   buf[start … end), and whether the memory may be kept
+   * @param {object} listener
+   * @param {function()} listener.started
+   * @param {function(Buffer, number, number, boolean)} listener.data takes CopyData messages in buf[start … end), and
+   *   whether the memory may be kept
    */
   constructor(text, listener) {
     super();
@@ -93,7 +95,8 @@ class CopyBothRequest extends Request {
         this.#refused = true;
         pipeline.writer.copyFail('replicate takes START_REPLICATION');
         return pipeline.flush();
-      case backend.RowDescription: case backend.DataRow: case backend.CopyOutResponse: // the next timeline; another command
+      case backend.RowDescription: case backend.DataRow: // the next timeline
+      case backend.CopyOutResponse: // another command
         return;
       case backend.ErrorResponse:
         return this.takeError(pipeline, buf, start, end);
@@ -212,8 +215,9 @@ class Replication extends Duplex {
         const message = new XLogData(bytes, off, next);
         if (message.lsn > this.received) this.received = message.lsn;
         room = this.push(message);
-      } else if (type === KEEPALIVE && next - off === 23) this.#keepalive(bytes.readBigUInt64BE(off + 6), bytes[off + 22] === 1);
-      else throw protocolError(`a replication message of type ${type} and ${next - off} bytes`);
+      } else if (type === KEEPALIVE && next - off === 23) {
+        this.#keepalive(bytes.readBigUInt64BE(off + 6), bytes[off + 22] === 1);
+      } else throw protocolError(`a replication message of type ${type} and ${next - off} bytes`);
     }
     if (!room) this.#scope.pipeline.socket?.pause(this);
   }
@@ -271,8 +275,8 @@ class Replication extends Duplex {
  * @param {object} [options]
  * @param {number} [options.statusInterval=10000] milliseconds; less than the server's wal_sender_timeout
  * @param {AbortSignal} [options.signal] destroys the stream
- * @returns {Replication} a Duplex: gives `{ lsn, walEnd, time, data }`; `confirm(lsn)`, or writing the lsn to it, says what
- *   was processed, which the server then forgets; `end()` ends the replication
+ * @returns {Replication} a Duplex: gives `{ lsn, walEnd, time, data }`; `confirm(lsn)`, or writing the lsn to it, says
+ *   what was processed, which the server then forgets; `end()` ends the replication
  * @throws {TypeError|Error} for bad input, and where the client takes no requests
  * @see https://www.postgresql.org/docs/current/protocol-replication.html
  */

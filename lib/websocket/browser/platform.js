@@ -53,7 +53,8 @@ module.exports = {
   os: { homedir: () => '', userInfo: lacking('are no users') },
   path: { join: (...parts) => parts.join('/'), resolve: file => file },
   stream: {
-    Duplex: noStream, Readable: noStream, Transform: noStream, Writable: noStream, finished: noStream, pipeline: noStream
+    Duplex: noStream, Readable: noStream, Transform: noStream, Writable: noStream,
+    finished: noStream, pipeline: noStream
   },
   http: { ServerResponse: noStream },
   zlib: { constants: {} }
