@@ -109,33 +109,15 @@ class Session extends EventEmitter {
    */
   batch(queries, options = NO_OPTIONS) {
     return this.#try(scope => {
-      if (!Array.isArray(queries)) throw new TypeError('batch takes an array of [text, values, options]');
       checkNames(options, NAMES.batch);
       const taking = []; // receivers that write to a target of the caller's
-      const requests = Array.from(queries, (each, index) => {
-        try {
-          return this.#batched(scope, each, taking);
-        } catch (error) {
-          throw Object.assign(error, { index, message: `queries[${index}]: ${error.message}` });
-        }
+      const requests = query.batched(queries, scope.pipeline.decoding, target => {
+        taking.push(stream().receiverFor(target));
+        return taking.at(-1);
       });
       const promise = query.submit(new query.BatchRequest(requests, taking.length === 0), scope, options);
       return taking.reduce((last, receiver) => stream().untilTaken(receiver, last), promise);
     });
-  }
-
-  #batched({ pipeline }, each, taking) {
-    if (typeof each === 'string') each = [each];
-    else if (!Array.isArray(each)) throw new TypeError('a query of a batch is a text or [text, values, options]');
-    const [text, values = NO_VALUES, options = NO_OPTIONS] = each;
-    if (options !== NO_OPTIONS) checkOptions(options, NAMES.batched);
-    const { format = 0, cache = true, stream: target, paramTypes, decode } = options;
-    const decoding = decode === undefined ? pipeline.decoding : options;
-    checkText(text, 'text');
-    if (copyDirection(text) === 'in') throw new TypeError('COPY FROM STDIN cannot be part of a batch');
-    const receiver = target === undefined ? new RowReader(decoding) : stream().receiverFor(target);
-    if (target !== undefined) taking.push(receiver);
-    return new QueryRequest(text, values, format, cache, paramTypes, receiver);
   }
 
   /**
@@ -196,10 +178,7 @@ class Session extends EventEmitter {
 
   /**
    * Starts a query whose rows `getResults` fetches; the connection is its own until it is over.
-   * @param {string} text
-   * @param {Array|Row} [values=[]]
-   * @param {number} [format=Client.STRING]
-   * @param {boolean} [cache=true]
+   * The arguments are those of `query`.
    * @throws {UsageError} when another one is open; for bad input a TypeError or RangeError
    */
   startQuery(text, values = NO_VALUES, format = 0, cache = true) {
@@ -213,8 +192,8 @@ class Session extends EventEmitter {
    * Fetches the next rows of the query that `startQuery` has started.
    * @param {number} [maxCount=0] at most so many; 0 for all that are left
    * @param {RowReader|Writable|{write: function}} [target]
-   * @returns {Promise<RowReader>} whose `cmd` is SUSPENDED while there may be more; rejects with the error of the
-   *   query or of the connection, and with a UsageError (34000) where no query is open
+   * @returns {Promise<RowReader>} whose `cmd` is SUSPENDED while there may be more; rejects with the error of the query
+   *   or of the connection, with a UsageError (34000) where no query is open
    */
   getResults(maxCount = 0, target) { return this.#try(() => this.#steps.fetch(maxCount, target)); }
 

@@ -18,6 +18,7 @@ const SCOPE = Symbol('scope');
 module.exports = {
   Pipeline, QueryRequest, Request, CloseRequest, SyncRequest, Scope, SCOPE, callerOf, showCaller, copyDirection, ...options,
   get BatchRequest() { return require('./batch').BatchRequest; },
+  get batched() { return require('./batch').batched; },
   get Cursor() { return require('./cursor').Cursor; },
   get Portal() { return require('./portal').Portal; },
   get SimpleQueryRequest() { return require('./simple-query').SimpleQueryRequest; },
