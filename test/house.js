@@ -14,7 +14,7 @@ const LAYERS = [
   ['lib/rows'],
   ['lib/query'],
   ['lib/copy', 'lib/stream'],
-  ['lib/session.js', 'lib/client.js', 'index.js']
+  ['lib/session.js', 'lib/steps.js', 'lib/client.js', 'index.js']
 ];
 
 /** Entry points of their own, on top of all layers: the core never imports them. */

@@ -115,10 +115,7 @@ describe('TypeScript', () => {
       }
       types = entries.get('quickgres');
       browserSources = written(path.join(root, 'client-parser'));
-      sources = new Map([...browserSources, ...written(path.join(root, 'lib'))]);
-      // A client has what a session has.
-      const client = sources.get('Client');
-      client.members = new Map([...sources.get('Session').members, ...client.members]);
+      sources = written(path.join(root, 'lib'), browserSources);
     });
 
     const valuesOf = ({ exports }) => [...exports].filter(([, { value }]) => value).map(([name]) => name).sort();
@@ -141,7 +138,8 @@ describe('TypeScript', () => {
         for (const [name, { value, call, members }] of exports) {
           const source = (entry === 'quickgres/client-parser' ? browserSources : sources).get(name);
           if (source === undefined || name === 'PacketReceiver') continue; // in lib/ that is what writes to one
-          if (value) assert.deepEqual(call, source.call, name);
+          // A constructor may take more from the other folders.
+          if (value) assert.deepEqual(call && { ...call, most: Math.max(call.most, source.call.most) }, source.call, name);
           const known = new Map([...source.members].filter(([member]) => !INTERNAL[name]?.includes(member)));
           for (const member of SET[name] ?? []) if (members.has(member)) known.set(member, null);
           for (const member of EMITTER) if (members.has(member)) known.set(member, members.get(member));
@@ -192,7 +190,8 @@ describe('TypeScript', () => {
       const CALLS = {
         QueryOptions: options => client.query('SELECT 1', [], options),
         BatchOptions: options => client.batch([['SELECT 1', [], options]]),
-        Abortable: options => client.simpleQuery('SELECT 1', options),
+        Abortable: options => client.batch(['SELECT 1'], options),
+        SimpleQueryOptions: options => client.simpleQuery('SELECT 1', options),
         QueryToOptions: options => client.queryTo(target(), 'SELECT 1', [], options),
         CursorOptions: options => client.cursor('SELECT 1', [], options).next(),
         TransactionOptions: options => client.transaction(() => {}, options),
