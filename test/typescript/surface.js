@@ -94,6 +94,7 @@ function membersOfClass(declaration) {
   };
   for (const member of declaration.members) {
     addAssigned(member);
+    if (ts.getJSDocPrivateTag(member)) continue;
     if (ts.isConstructorDeclaration(member)) call = arity(member.parameters.map(isOptional));
     else if (member.name && publicName(member)) {
       members.set(publicName(member), ts.isMethodDeclaration(member) ? arity(member.parameters.map(isOptional)) : null);
@@ -137,7 +138,8 @@ function written(folder, base = new Map()) {
     }
   }
   for (const [name, entry] of result) {
-    for (let parent = parents.get(name); parent !== undefined; parent = parents.get(parent)) {
+    // That of browsers is Node's.
+    for (let parent = parents.get(name); parent && parent !== 'EventEmitter'; parent = parents.get(parent)) {
       entry.members = new Map([...result.get(parent)?.members ?? [], ...entry.members]);
     }
   }
