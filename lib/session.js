@@ -186,8 +186,8 @@ class Session extends EventEmitter {
   /** Checks a query at once, and returns what opens its portal: in a block by a name, so that others may be open. */
   #portalFor(text, values, options, names) {
     checkOptions(options, names);
-    query.Portal.check(text, values);
-    return () => new query.Portal(this[SCOPE], text, values, options,
+    const kept = query.Portal.check(text, values);
+    return () => new query.Portal(this[SCOPE], text, kept, options,
       this.#depth === undefined ? '' : `c${this.#depth}_${++this.#portals}`);
   }
 

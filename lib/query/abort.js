@@ -1,5 +1,6 @@
 'use strict';
 
+const { setMaxListeners } = require('#platform').events;
 const { AbortError, UsageError, kindOf } = require('../protocol');
 
 /** First and longest pause between two CancelRequests for one query, in milliseconds. */
@@ -34,29 +35,18 @@ function abort(request, error) {
   else request.cancelAtHead = cancel;
 }
 
-/** @type {WeakMap<AbortSignal, Set<function>>} who is told of a signal; it has one listener for all requests */
-const watchers = new WeakMap();
-
 /**
- * Calls back when a signal aborts. Node warns of a signal that has more than ten listeners.
+ * Calls back when a signal aborts.
  * @param {AbortSignal} signal not aborted
  * @param {function(AbortError)} callback
  * @returns {function} stops watching
  */
 function watchSignal(signal, callback) {
-  let callbacks = watchers.get(signal);
-  if (callbacks === undefined) {
-    callbacks = new Set();
-    watchers.set(signal, callbacks);
-    callbacks.listener = () => { for (const each of callbacks) each(abortedBy(signal)); };
-    signal.addEventListener('abort', callbacks.listener);
-  }
-  callbacks.add(callback);
-  return () => {
-    if (!callbacks.delete(callback) || callbacks.size > 0) return;
-    watchers.delete(signal);
-    signal.removeEventListener('abort', callbacks.listener);
-  };
+  // Node warns of a signal that has more than ten listeners; one signal may well be that of a thousand queries.
+  if (signal instanceof EventTarget) setMaxListeners(0, signal);
+  const listener = () => callback(abortedBy(signal));
+  signal.addEventListener('abort', listener, { once: true });
+  return () => signal.removeEventListener('abort', listener);
 }
 
 const abortedBy = ({ reason }) => new AbortError('the query was aborted', reason);

@@ -4,20 +4,14 @@ const { RowReader } = require('../rows');
 const { checkLimits } = require('./abort');
 const { callerOf } = require('./request');
 
-/**
- * The rows of a query, some at a time: an async iterable that holds one batch in memory.
- */
+/** The rows of a query, some at a time: an async iterable that holds one batch in memory. */
 class Cursor {
-  #open;
-  #batchSize;
-  #decode;
-  #signal;
-  #portal = null;
-  #rows = [];
+  #batches;
+  #caller;
   #index = 0;
-  #over = false;
-  #turns = 0; // calls that wait
+  #rows = [];
   #turn = Promise.resolve();
+  #waiting = 0; // calls that wait for their turn
 
   /**
    * @param {function(): Portal} open makes the portal; called for the first row
@@ -27,10 +21,22 @@ class Cursor {
    * @param {AbortSignal} [options.signal]
    */
   constructor(open, { batchSize, decode, signal }) {
-    this.#open = open;
-    this.#batchSize = batchSize;
-    this.#decode = decode;
-    this.#signal = signal;
+    this.#batches = this.#fetch(open, batchSize, decode, { signal });
+  }
+
+  async * #fetch(open, batchSize, decode, limits) {
+    checkLimits(limits);
+    const portal = open();
+    try {
+      let reader;
+      do {
+        reader = new RowReader(decode);
+        await portal.fetch(batchSize, reader, this.#caller, limits);
+        yield reader.rows;
+      } while (reader.cmd === 'SUSPENDED');
+    } finally {
+      await portal.close();
+    }
   }
 
   [Symbol.asyncIterator]() { return this; }
@@ -40,25 +46,43 @@ class Cursor {
    *   connection or of the signal, after the rows that came before it
    */
   next() {
-    if (this.#index < this.#rows.length && this.#turns === 0) {
+    if (this.#waiting === 0 && this.#index < this.#rows.length) {
       return Promise.resolve({ done: false, value: this.#rows[this.#index++] });
     }
-    try {
-      if (this.#portal === null && !this.#over) {
-        checkLimits({ signal: this.#signal });
-        this.#portal = this.#open();
+    this.#caller = callerOf(this.next);
+    return this.#inTurn(async () => {
+      while (this.#index >= this.#rows.length) {
+        const { done, value } = await this.#batches.next();
+        if (done) return { done, value };
+        this.#rows = value;
+        this.#index = 0;
       }
-    } catch (error) {
-      this.#over = true;
-      return Promise.reject(error);
-    }
-    const caller = callerOf(this.next);
-    return this.#inTurn(() => this.#next(caller));
+      return { done: false, value: this.#rows[this.#index++] };
+    });
+  }
+
+  /** Calls that do not wait for each other are answered in their order. */
+  #inTurn(work) {
+    this.#waiting++;
+    const turn = this.#turn.then(work).finally(() => { this.#waiting--; });
+    this.#turn = turn.catch(() => {});
+    return turn;
   }
 
   /**
-   * The rows as a Node stream in object mode. To destroy it closes the cursor, once the batch that is being
-   * fetched has come.
+   * Closes the portal, when the rows that are being fetched have come; what `break` in a loop calls.
+   * @param {*} [value] to be given back
+   * @returns {Promise<{done: true}>} rejects with a ConnectionError where the connection is lost meanwhile
+   */
+  return(value) {
+    return this.#inTurn(() => {
+      this.#rows = [];
+      return this.#batches.return(value);
+    });
+  }
+
+  /**
+   * The rows as a Node stream in object mode. To destroy it closes the cursor.
    * @param {object} [options]
    * @param {number} [options.highWaterMark=16] rows to be read ahead
    * @param {AbortSignal} [options.signal] destroys the stream
@@ -83,50 +107,6 @@ class Cursor {
       },
       cancel: () => this.return()
     }, { highWaterMark: 0 });
-  }
-
-  /** Calls that do not wait for each other are answered in their order. */
-  #inTurn(work) {
-    this.#turns++;
-    const turn = this.#turn.then(work).finally(() => { this.#turns--; });
-    this.#turn = turn.catch(() => {});
-    return turn;
-  }
-
-  async #next(caller) {
-    while (this.#index >= this.#rows.length) {
-      if (this.#over) return { done: true, value: undefined };
-      try {
-        await this.#fetch(caller);
-      } catch (error) {
-        this.#over = true;
-        this.#portal.close().catch(() => {});
-        throw error;
-      }
-    }
-    return { done: false, value: this.#rows[this.#index++] };
-  }
-
-  async #fetch(caller) {
-    const reader = new RowReader({ decode: this.#decode });
-    await this.#portal.fetch(this.#batchSize, reader, caller, { signal: this.#signal });
-    this.#rows = reader.rows;
-    this.#index = 0;
-    if (reader.cmd !== 'SUSPENDED') this.#over = true;
-  }
-
-  /**
-   * Closes the portal; what `break` in a loop calls.
-   * @param {*} [value] to be given back
-   * @returns {Promise<{done: true}>} rejects with a ConnectionError where the connection is lost meanwhile
-   */
-  return(value) {
-    return this.#inTurn(async () => {
-      this.#over = true;
-      this.#rows = [];
-      if (this.#portal !== null) await this.#portal.close();
-      return { done: true, value };
-    });
   }
 }
 

@@ -117,24 +117,28 @@ class PortalStep extends QueryRequest {
 class Portal {
   #last = null; // the promise of the step whose answer has not come: there is one at a time
 
-  /** @throws {TypeError|RangeError} for a query that a portal cannot be made of */
+  /**
+   * @returns {Array|object} the values as they are now
+   * @throws {TypeError|RangeError} for a query that a portal cannot be made of
+   */
   static check(text, values) {
     checkText(text, 'text');
     checkValues(values);
     if (copyDirection(text) === 'in') throw new TypeError('COPY FROM STDIN has no rows to fetch: use query, or copyFrom');
+    return snapshot(values);
   }
 
   /**
    * @param {Scope} scope of the caller
    * @param {string} text
-   * @param {Array|Row} values
+   * @param {Array|Row} values as `check` gave them
    * @param {object} options `{ format, cache, paramTypes }`
    * @param {string} [name=''] of a portal inside a transaction block; without it, the portal takes the connection
    * @throws {TypeError|UsageError}
    */
   constructor(scope, text, values, { format = 0, cache = true, paramTypes }, name = '') {
     this.text = text;
-    this.values = snapshot(values);
+    this.values = values;
     this.format = format;
     this.cache = cache;
     this.paramTypes = paramTypes;
