@@ -24,6 +24,9 @@ const CAPABILITIES = [
 
 const MAX_LINES = 300;
 
+/** Underscore fields of Node.js that tell what nothing public tells. */
+const NODES_OWN = ['_handle', '_httpMessage'];
+
 /** @returns {string} JavaScript without comments that have lines of their own */
 function withoutComments(text) {
   return text.replace(/^\s*\/\*[^]*?\*\//gm, '').replace(/^\s*\/\/.*$/gm, '');
@@ -164,6 +167,12 @@ const RULES = {
   'client-parser imports nothing outside itself': files => importsOf(files)
     .filter(({ from, to }) => unitOf(from) === 'client-parser' && unitOf(to ?? '?') !== 'client-parser')
     .map(({ from, name }) => `${from} imports ${name}`),
+
+  'nobody reads underscore fields of another object': files => sources(files).flatMap(file => {
+    const found = withoutComments(files.get(file)).matchAll(/(?<!\bthis|\bsuper)\??\.(_[a-z]\w*)/gi);
+    return Array.from(found, ([, name]) => name).filter(name => !NODES_OWN.includes(name))
+      .map(name => `${file} reads ${name}`);
+  }),
 
   [`no file is longer than ${MAX_LINES} lines`]: files => sources(files)
     .map(file => ({ file, lines: files.get(file).replace(/\n$/, '').split('\n').length }))
