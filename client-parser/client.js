@@ -1,4 +1,4 @@
-import { view } from './bytes.js';
+import { view } from './text.js';
 import { FrameReader } from './reader.js';
 import { RowReader } from './row-reader.js';
 

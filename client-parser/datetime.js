@@ -2,7 +2,8 @@
 // postgres and TimeZone UTC: strings, because a Date holds neither microseconds nor infinity nor the year
 // 294276.
 
-import { int32, text } from './bytes.js';
+import { int32 } from './datarow.js';
+import { text } from './text.js';
 import { size } from './scalars.js';
 
 const { floor } = Math;
@@ -105,15 +106,15 @@ export function interval(bytes, start, end) {
 }
 
 /** A date, timestamp or timestamptz as the server prints it with DateStyle ISO. */
-const ISO = /^(\d\d\d+)-(\d+)-(\d+)(?: (\d+):(\d+):([\d.]+)([+-]\d+)?:?(\d+)?:?(\d+)?)?( BC)?$/;
+const ISO = /^(\d{3,7})-(\d\d)-(\d\d)(?: (\d\d):(\d\d):([\d.]+)(?:([+-]\d\d)(?::(\d\d)(?::(\d\d))?)?)?)?( BC)?$/;
 
 /**
  * @returns {Date|number} Infinity and -Infinity for infinity; what has no time zone is taken for UTC;
  *   microseconds are cut off; an Invalid Date after the year 275760, and for a DateStyle other than ISO
  */
 export function toDateText(bytes, start, end) {
-  const string = text(bytes, start, end);
-  if (/inity$/.test(string)) return Number(string.replace('i', 'I'));
+  const string = end - start > 40 ? '' : text(bytes, start, end);
+  if (string.endsWith('infinity')) return Number(string.replace('i', 'I'));
   const [, year, month, day, hour = 0, minute = 0, second = 0, zone = '0', minutes = 0, seconds = 0, bc] =
     ISO.exec(string) || [];
   const east = Math.abs(zone) * 3600 + minutes * 60 + Number(seconds);

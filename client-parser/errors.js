@@ -1,4 +1,4 @@
-import { text } from './bytes.js';
+import { text } from './text.js';
 
 // https://www.postgresql.org/docs/current/protocol-error-fields.html
 const FIELDS = {

@@ -105,8 +105,12 @@ export interface ReaderOptions {
 /** Takes messages and makes rows of them. */
 export class RowReader<T extends object = Record<string, any>> {
   constructor(options?: ReaderOptions & { binary?: 0 | 1 | boolean });
-  /** Rows so far; of a COPY, the Uint8Array of each CopyData message. */
+  /** Rows so far; of a COPY, the Uint8Array of each CopyData message. To set them forgets what came before. */
   rows: Row<T>[];
+  /** The rows so far as plain objects, made at once: own properties, in the order of the columns. */
+  readonly objects: T[];
+  /** The rows so far as arrays of their values, made at once. */
+  readonly arrays: Array<T[keyof T]>[];
   /** The command tag without its numbers; EMPTY, SUSPENDED or COPY. */
   cmd: string | undefined;
   /** The OID in an INSERT's tag. */
@@ -242,6 +246,12 @@ export const TypeParser: {
 
 /** The built-in decoders by type OID. */
 export const decoders: Readonly<Record<number, DecoderPair<any>>>;
+
+/**
+ * `decoders`, but int8 and arrays of it are numbers where these are exact, else strings: JSON.stringify takes all of
+ * them, where it throws for a bigint.
+ */
+export const jsonDecoders: Readonly<Record<number, DecoderPair<any>>>;
 
 /** Decoders of date, timestamp and timestamptz, and of arrays of them, to Date; infinity is ±Infinity. */
 export const dates: Readonly<Record<number, DecoderPair<any>>>;

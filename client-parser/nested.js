@@ -1,6 +1,7 @@
 // Decoders of values made of values: arrays, ranges and multiranges, records.
 
-import { int32, text } from './bytes.js';
+import { int32 } from './datarow.js';
+import { text } from './text.js';
 import { hex, malformed } from './scalars.js';
 
 /** Arrays have at most this many dimensions: the server's MAXDIM. */

@@ -1,6 +1,6 @@
 // Decoders of network addresses: strings, as the server prints them.
 
-import { uint16 } from './bytes.js';
+import { uint16 } from './datarow.js';
 import { hex, malformed, size } from './scalars.js';
 
 /** IPv6 in its short form: the longest run of zeros left out, IPv4 at the end of it in its own notation. */

@@ -1,4 +1,4 @@
-import { int32 } from './bytes.js';
+import { int32 } from './datarow.js';
 import { PostgresError, ProtocolError } from './errors.js';
 
 /** Types of the messages that a server sends; by what else comes first one knows HTML, JSON and garbage. */

@@ -1,28 +1,14 @@
-import { text, uint16 } from './bytes.js';
+import { Chunk, checkRow, uint16 } from './datarow.js';
 import { decodeError, ProtocolError, stringEnd } from './errors.js';
-import { makeRowClass, plainDecoders } from './row.js';
-import { RowParser } from './row-parser.js';
+import { Result } from './result.js';
+import { parserOf } from './row-parser.js';
+import { text } from './text.js';
 import { defaults } from './type-parser.js';
 
-/**
- * The decoder that a map has for a column.
- * @param {Map|Object<number, function|[Decoder, Decoder]>} map by type OID: a function of the column's string, or
- *   Uint8Array where it is binary, and of its description; or a pair as in `decoders`
- * @param {object} column its description
- * @param {number} format 0 text, 1 binary
- * @returns {Decoder|undefined}
- */
-function decoderFor(map, column, format) {
-  const entry = map instanceof Map ? map.get(column.typeOid) : map[column.typeOid];
-  if (typeof entry !== 'function') return entry && entry[format];
-  const plain = plainDecoders[format];
-  return (bytes, start, end) => entry(plain(bytes, start, end), column);
-}
-
-/** Takes the messages of one or more results and makes rows of them. */
-export class RowReader {
-  #map;
-  #Row; // of the rows to come
+/** Takes the messages of one or more results; rows, objects and arrays are made of them when these are asked for. */
+export class RowReader extends Result {
+  #decode;
+  #type; // of the rows to come
   #copying = false;
 
   /**
@@ -35,20 +21,10 @@ export class RowReader {
     if (decode === true && defaults.decoders === undefined) {
       throw new TypeError('decode: true needs index.js');
     }
-    /** Rows so far; of a COPY, the data of each CopyData message. */
-    this.rows = [];
-    /** The command tag without its numbers: SELECT, INSERT, …; EMPTY, SUSPENDED, COPY. */
-    this.cmd = undefined;
-    /** The OID in an INSERT's tag. */
-    this.oid = undefined;
-    /** Rows that the command says to have returned or changed. */
-    this.rowCount = 0;
-    this.binary = binary;
-    /** @type {RowParser|undefined} */
-    this.rowParser = undefined;
+    super(binary ? 1 : 0);
+    this.#decode = decode === true ? defaults.decoders : decode;
     /** Whether the stream may end here. */
     this.complete = false;
-    this.#map = decode === true ? defaults.decoders : decode;
   }
 
   /**
@@ -63,18 +39,19 @@ export class RowReader {
   message(type, bytes, start, end) {
     switch (type) {
       case 68: // D DataRow
-        if (this.#Row === undefined) throw new ProtocolError('a DataRow without a RowDescription');
-        this.rows.push(new this.#Row(bytes, start));
+        if (!this.#type) throw new ProtocolError('a DataRow without a RowDescription');
+        checkRow(bytes, start, this.#type);
+        this.#take(bytes, start, end, this.#type);
         this.complete = false;
         break;
       case 100: // d CopyData
         if (!this.#copying) throw new ProtocolError('a CopyData without a CopyResponse');
-        this.rows.push(bytes.subarray(start + 5, end));
+        this.#take(bytes, start, end, null);
         break;
       case 84: // T RowDescription
         this.#begin();
-        this.rowParser = new RowParser(bytes, start);
-        this.#Row = this.#rowClass();
+        this.rowParser = parserOf(bytes, start);
+        this.#type = this.rowParser.type(this.binary, this.#decode);
         break;
       case 71: case 72: case 87: // G H W CopyInResponse, CopyOutResponse, CopyBothResponse
         this.#begin();
@@ -114,7 +91,7 @@ export class RowReader {
 
   #begin() {
     this.complete = false;
-    this.#Row = undefined;
+    this.#type = undefined;
     this.#copying = false;
   }
 
@@ -123,12 +100,14 @@ export class RowReader {
     this.complete = true;
   }
 
-  #rowClass() {
-    const { rowParser } = this;
-    const map = this.#map;
-    const binary = this.binary ? 1 : 0;
-    if (map === undefined) return rowParser[binary];
-    return makeRowClass(rowParser, binary, (column, format) => map && decoderFor(map, column, format));
+  #take(bytes, start, end, type) {
+    const last = this._last;
+    if (last?.bytes === bytes && last.end === start && last.type === type) {
+      last.end = end;
+      this._changed();
+    } else this._add(new Chunk(bytes, start, end, type));
+    // Who has the array of rows sees those that come later in it.
+    if (this._rows !== undefined) this._makeRows();
   }
 
   #copyResponse(bytes, start, end) {

@@ -1,6 +1,6 @@
-import { isBytes, view } from './bytes.js';
 import { FrameReader } from './reader.js';
 import { RowReader } from './row-reader.js';
+import { isBytes, view } from './text.js';
 
 /** A response whose status says that it does not hold rows; its body is left to the caller to read. */
 export class ResponseError extends Error {
@@ -34,31 +34,21 @@ async function open(source) {
 
 /** The rows of a source as an async iterator, and what is known of their result so far. */
 class Rows {
-  #source;
-  #chunks; // its iterator
   #reader;
+  #signal;
+  #batches;
   #rows = [];
   #at = 0; // the next of them
-  #error; // to be thrown after them
-  #ended = false;
   #reading; // the promise of more rows
-  #reject; // of the promise of a chunk
-  #signal;
-  #abort;
+  #waiting; // how to settle the promise of what comes from the source
+  #closed = false;
 
   constructor(source, { decode = false, signal } = {}) {
     /** Bytes read so far. */
     this.bytes = 0;
-    this.#source = source;
     this.#reader = new FrameReader(new RowReader({ decode }));
     this.#signal = signal;
-    this.#abort = () => {
-      this.#error = signal.reason;
-      this.#close(signal.reason);
-      this.#reject?.(signal.reason);
-    };
-    signal?.addEventListener('abort', this.#abort);
-    if (signal?.aborted) this.#abort();
+    this.#batches = this.#read(source);
   }
 
   /** @type {RowParser|undefined} of the rows that came last */
@@ -76,12 +66,14 @@ class Rows {
   [Symbol.asyncIterator]() { return this; }
 
   /**
-   * @returns {Promise<{value: Row, done: boolean}>} the next row; rejects, after the rows that came before, with a PostgresError,
-   *   ProtocolError or ResponseError, the error of the source, or the reason of the signal
+   * @returns {Promise<{value: Row, done: boolean}>} the next row; rejects, after the rows that came before, with a
+   *   PostgresError, ProtocolError or ResponseError, the error of the source, or the reason of the signal
    */
-  next() {
-    if (this.#at < this.#rows.length) return Promise.resolve({ value: this.#rows[this.#at++], done: false });
-    return this.#more().then(more => more ? this.next() : { value: undefined, done: true });
+  async next() {
+    while (this.#at === this.#rows.length || this.#signal?.aborted) {
+      if (!await this.#more()) return { value: undefined, done: true };
+    }
+    return { value: this.#rows[this.#at++], done: false };
   }
 
   /**
@@ -90,7 +82,11 @@ class Rows {
    * @returns {Promise<{value: *, done: true}>} resolves when the source is cancelled; never rejects
    */
   async return(value) {
-    await this.#close();
+    this.#closed = true;
+    this.#rows = [];
+    this.#at = 0;
+    this.#waiting?.resolve({ done: true });
+    await this.#batches.return();
     return { value, done: true };
   }
 
@@ -101,85 +97,73 @@ class Rows {
   async *batches() {
     try {
       while (this.#at < this.#rows.length || await this.#more()) {
-        const rows = this.#rows;
-        const from = this.#at;
-        this.#rows = [];
-        this.#at = 0;
-        yield from === 0 ? rows : rows.slice(from);
+        const rows = this.#rows.slice(this.#at);
+        this.#at = this.#rows.length;
+        yield rows;
       }
     } finally {
-      await this.#close();
+      await this.return();
     }
   }
 
   /** Reads until there are rows, or none any more (false); those who ask meanwhile wait for the same. */
   #more() {
-    this.#reading ??= this.#read().finally(() => { this.#reading = undefined; });
-    return this.#reading;
+    return (this.#reading ??= this.#batches.next().then(({ value = [], done }) => {
+      this.#rows = value;
+      this.#at = 0;
+      return !done;
+    }).finally(() => { this.#reading = undefined; }));
   }
 
-  async #read() {
-    for (;;) {
-      if (this.#error !== undefined) {
-        const error = this.#error;
-        this.#error = undefined;
-        this.#close(error);
-        throw error;
+  async *#read(source) {
+    const signal = this.#signal;
+    const abort = () => this.#waiting?.reject(signal.reason);
+    signal?.addEventListener('abort', abort);
+    const opening = open(source);
+    let chunks, reason, ended;
+    try {
+      chunks = await this.#wait(opening);
+      while (!this.#closed) {
+        const { value, done } = await this.#wait(chunks.next());
+        if (this.#closed) break;
+        const { receiver } = this.#reader;
+        receiver.rows = undefined;
+        try {
+          this.#take(value, done);
+        } catch (error) {
+          // Rows that came before it are given first.
+          reason = { error };
+        }
+        const { rows } = receiver;
+        if (rows.length > 0) yield rows;
+        if (reason) throw reason.error;
+        if (done) return (ended = true);
       }
-      if (this.#ended) return false;
-      try {
-        const { value, done } = await this.#chunk();
-        if (!this.#ended) this.#take(value, done);
-      } catch (error) {
-        // Rows that came before it are given first.
-        this.#error = error;
-      }
-      if (this.#rows.length > 0) return true;
+    } catch (error) {
+      reason = { error };
+      throw error;
+    } finally {
+      signal?.removeEventListener('abort', abort);
+      const cancel = async () => ended || (await opening).return?.(chunks && reason?.error);
+      const cancelled = cancel().catch(() => {});
+      if (chunks) await cancelled;
     }
   }
 
-  #chunk() {
+  /** What a promise of the source's gives, unless the signal aborts or nothing more is wanted. */
+  #wait(promise) {
     return new Promise((resolve, reject) => {
-      this.#reject = reject;
-      this.#pull().then(resolve, reject);
+      this.#waiting = { resolve, reject };
+      if (this.#signal?.aborted) reject(this.#signal.reason);
+      Promise.resolve(promise).then(resolve, reject);
     });
   }
 
-  async #pull() {
-    if (this.#chunks === undefined) {
-      this.#chunks = await open(this.#source);
-      if (this.#ended) this.#cancel();
-    }
-    return this.#chunks.next();
-  }
-
   #take(value, done) {
-    this.#rows = this.#reader.receiver.rows = [];
-    this.#at = 0;
-    if (done) {
-      this.#reader.end();
-      this.#signal?.removeEventListener('abort', this.#abort);
-      this.#ended = true;
-    } else {
-      const bytes = view(value);
-      this.bytes += bytes.length;
-      this.#reader.push(bytes);
-    }
-  }
-
-  /** @returns {Promise} of the source being cancelled */
-  async #close(reason) {
-    if (this.#ended) return;
-    this.#ended = true;
-    this.#rows = [];
-    this.#signal?.removeEventListener('abort', this.#abort);
-    await this.#cancel(reason);
-  }
-
-  async #cancel(reason) {
-    try {
-      await this.#chunks?.return?.(reason);
-    } catch { /* It is not wanted any more. */ }
+    if (done) return this.#reader.end();
+    const bytes = view(value);
+    this.bytes += bytes.length;
+    this.#reader.push(bytes);
   }
 }
 

@@ -2,7 +2,8 @@
 // bytes without its length word.
 // https://www.postgresql.org/docs/current/protocol-overview.html#PROTOCOL-FORMAT-CODES
 
-import { int16, int32, text, uint16 } from './bytes.js';
+import { int16, int32, uint16 } from './datarow.js';
+import { text } from './text.js';
 import { ProtocolError } from './errors.js';
 
 /** @returns {ProtocolError} for a value that is not what its type allows */
@@ -61,8 +62,11 @@ export function int4(bytes, start, end) {
 export const oid = (bytes, start, end) => int4(bytes, start, end) >>> 0;
 
 /** @returns {bigint} */
-export const int8Text = (bytes, start, end) =>
-  BigInt(end - start < 16 ? intText(bytes, start, end) : text(bytes, start, end));
+export function int8Text(bytes, start, end) {
+  if (end - start > 20) throw malformed();
+  return BigInt(end - start < 16 ? intText(bytes, start, end) : text(bytes, start, end));
+}
+
 /** @returns {bigint} */
 export const int8 = (bytes, start, end) => eight(bytes, start, end).getBigInt64(0);
 

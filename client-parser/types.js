@@ -1,7 +1,7 @@
 // Which type is decoded how. What has no exact equal in JavaScript stays a string as the server prints it, so
 // that nothing is lost, and so that it can go back to the server as a parameter unchanged.
 
-import { text } from './bytes.js';
+import { text } from './text.js';
 import * as at from './datetime.js';
 import { arrayOf, multirange, range, record } from './nested.js';
 import { inet, macaddr } from './network.js';
@@ -25,6 +25,12 @@ export const decoders = {};
  * @type {Object<number, [Decoder, Decoder]>}
  */
 export const dates = {};
+
+/**
+ * `decoders`, but int8 and arrays of it are numbers where these are exact, else strings: JSON.stringify takes all.
+ * @type {Object<number, [Decoder, Decoder]>}
+ */
+export const jsonDecoders = {};
 
 /**
  * @param {number} typeOid
@@ -91,3 +97,13 @@ function define(map, typeOid, arrayOid, pair) {
 
 [[1082, 1182], [1114, 1115], [1184, 1185]].forEach(([typeOid, arrayOid]) =>
   define(dates, typeOid, arrayOid, [at.toDateText, at.toDate]));
+
+/** A decoder of int8 whose values JSON.stringify takes. */
+const jsonInt8 = decode => (bytes, start, end) => {
+  const value = decode(bytes, start, end);
+  const number = Number(value);
+  return Number.isSafeInteger(number) ? number : String(value);
+};
+
+Object.assign(jsonDecoders, decoders);
+define(jsonDecoders, 20, 1016, decoders[20].map(jsonInt8));

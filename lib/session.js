@@ -65,13 +65,14 @@ class Session extends EventEmitter {
     try {
       const scope = this[SCOPE];
       const { pipeline } = scope;
-      let { decode } = pipeline;
+      let { decoding } = pipeline;
       let options, paramTypes;
       if (typeof format !== 'number') {
         checkOptions(options = format, NAMES.query);
-        ({ format = 0, cache = true, stream: target, decode = decode, paramTypes } = options);
+        ({ format = 0, cache = true, stream: target, paramTypes } = options);
+        if (options.decode !== undefined) decoding = options;
       } else if (format !== 0 || cache !== true) checkOptions({ format, cache }, NAMES.query);
-      const receiver = target === undefined ? new RowReader(decode) : stream().receiverFor(target);
+      const receiver = target === undefined ? new RowReader(decoding) : stream().receiverFor(target);
       if (typeof text === 'string' && copyDirection(text) === 'in') return this.#steps.copyIn(text, values, receiver, options);
       const request = new QueryRequest(text, values, format, cache, paramTypes, receiver);
       if (options === undefined && target === undefined) return pipeline.submit(request, scope);
@@ -93,8 +94,8 @@ class Session extends EventEmitter {
   simpleQuery(text, options = NO_OPTIONS) {
     return this.#try(scope => {
       checkOptions(options, NAMES.simpleQuery);
-      const { decode = scope.pipeline.decode } = options;
-      return query.submit(new query.SimpleQueryRequest(text, decode), scope, options);
+      const decoding = options.decode === undefined ? scope.pipeline.decoding : options;
+      return query.submit(new query.SimpleQueryRequest(text, decoding), scope, options);
     });
   }
 
@@ -128,10 +129,11 @@ class Session extends EventEmitter {
     else if (!Array.isArray(each)) throw new TypeError('a query of a batch is a text or [text, values, options]');
     const [text, values = NO_VALUES, options = NO_OPTIONS] = each;
     if (options !== NO_OPTIONS) checkOptions(options, NAMES.batched);
-    const { format = 0, cache = true, stream: target, paramTypes, decode = pipeline.decode } = options;
+    const { format = 0, cache = true, stream: target, paramTypes, decode } = options;
+    const decoding = decode === undefined ? pipeline.decoding : options;
     checkText(text, 'text');
     if (copyDirection(text) === 'in') throw new TypeError('COPY FROM STDIN cannot be part of a batch');
-    const receiver = target === undefined ? new RowReader(decode) : stream().receiverFor(target);
+    const receiver = target === undefined ? new RowReader(decoding) : stream().receiverFor(target);
     if (target !== undefined) taking.push(receiver);
     return new QueryRequest(text, values, format, cache, paramTypes, receiver);
   }
@@ -177,10 +179,11 @@ class Session extends EventEmitter {
    * @throws {TypeError|RangeError}
    */
   cursor(text, values = NO_VALUES, options = NO_OPTIONS) {
-    const { batchSize = 1000, decode = this[SCOPE].pipeline.decode, signal } = options;
+    const { batchSize = 1000, decode, signal } = options;
     const open = this.#portalFor(text, values, options, NAMES.cursor);
     checkCount(batchSize, 'batchSize', 1);
-    return new query.Cursor(open, { batchSize, decode, signal });
+    const decoding = decode === undefined ? this[SCOPE].pipeline.decoding : { decode };
+    return new query.Cursor(open, { batchSize, decoding, signal });
   }
 
   /** Checks a query at once, and returns what opens its portal: in a block by a name, so that others may be open. */

@@ -32,8 +32,8 @@ class Steps {
   fetch(maxCount, target) {
     checkCount(maxCount, 'maxCount', 0);
     if (this.#portal === null) throw new UsageError('no query is open: startQuery begins one', '34000');
-    const { decode } = this.#session[SCOPE].pipeline;
-    const receiver = target === undefined ? new RowReader(decode) : stream().receiverFor(target);
+    const { decoding } = this.#session[SCOPE].pipeline;
+    const receiver = target === undefined ? new RowReader(decoding) : stream().receiverFor(target);
     const promise = this.#portal.fetch(maxCount, receiver, callerOf(this.#session.getResults));
     return target === undefined ? promise : stream().untilTaken(receiver, promise);
   }

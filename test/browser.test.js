@@ -24,7 +24,9 @@ async function bundle() {
   // The fixtures' own dependency.
   const esbuild = require(require.resolve('esbuild', { paths: [path.dirname(require.resolve('pg-test-fixtures'))] }));
   const { outputFiles: [{ text }], metafile: { inputs } } = await esbuild.build({
-    entryPoints: [path.join(ROOT, 'index.mjs')],
+    stdin: {
+      contents: "export { Client } from './index.mjs'; export { webSocket } from './lib/websocket/index.js';", resolveDir: ROOT
+    },
     bundle: true, format: 'esm', platform: 'browser', minify: true, write: false, metafile: true, logLevel: 'silent'
   });
   return { text, inputs: Object.keys(inputs) };
@@ -198,7 +200,9 @@ describe('In the browser', () => {
 
   it('has all that Node has for the client, and says what it lacks', () => {
     for (const name in node) assert.ok(platform[name] !== undefined, name);
-    for (const file of fs.readdirSync(path.join(ROOT, 'lib')).filter(name => name.endsWith('.js') && name !== 'platform.js')) {
+    const files = fs.readdirSync(path.join(ROOT, 'lib'), { recursive: true }).filter(name => name.endsWith('.js'));
+    assert.ok(files.length > 50);
+    for (const file of files.filter(name => !name.endsWith('platform.js') && !name.includes('browser'))) {
       const text = fs.readFileSync(path.join(ROOT, 'lib', file), 'utf8').replace(/\/\*[^]*?\*\/|\/\/.*/g, '');
       assert.doesNotMatch(text, /require\('node:/, `${file}: what is of Node comes from #platform`);
       const [, taken = ''] = /^const \{ ([\w, ]+) \} = require\('#platform'\);$/m.exec(text) ?? [];
@@ -208,7 +212,7 @@ describe('In the browser', () => {
         if (new RegExp(`${name}[.(]`).test(code)) assert.fail(`${file}: ${name}${member ? `.${member}` : ''} is not from #platform`);
       }
       // TLS is done by the platform or not at all.
-      for (const [, name, member] of file === 'tls.js' ? [] : code.matchAll(/\b(crypto|dns|fs|net|os|path|tls|process|Buffer)\.(\w+)/g)) {
+      for (const [, name, member] of path.basename(file) === 'tls.js' ? [] : code.matchAll(/\b(crypto|dns|fs|net|os|path|tls|process|Buffer)\.(\w+)/g)) {
         if (taken.split(', ').includes(name)) assert.ok(member in platform[name], `${file}: ${name}.${member}`);
       }
     }
@@ -228,7 +232,7 @@ describe('In the browser', () => {
     before(async function () {
       skipUnless(this, 'chromium', 'websockify');
       const { text, inputs } = await bundle();
-      assert.ok(inputs.includes('lib/browser/platform.js') && !inputs.includes('lib/platform.js'));
+      assert.ok(inputs.includes('lib/websocket/browser/platform.js') && !inputs.includes('lib/platform.js'));
       const { length } = zlib.gzipSync(text);
       assert.ok(length < 72000, `README says 70 kB, it is ${length}`);
       server = await startServer({
@@ -244,9 +248,9 @@ describe('In the browser', () => {
       const files = {
         '/': ['text/html', '<!doctype html><title>test</title>'],
         '/quickgres.js': ['text/javascript', text],
-        '/worker.js': ['text/javascript', `import { Client } from '/quickgres.js';
+        '/worker.js': ['text/javascript', `import { Client, webSocket } from '/quickgres.js';
           import { exercise } from '/exercise.mjs';
-          onmessage = ({ data }) => exercise(Client, data).catch(String).then(postMessage);`],
+          onmessage = ({ data: { url, ...config } }) => exercise(Client, { ...config, socket: webSocket(url) }).catch(String).then(postMessage);`],
         '/exercise.mjs': ['text/javascript', fs.readFileSync(path.join(__dirname, 'exercise.mjs'))]
       };
       web = http.createServer((request, response) => {
@@ -269,13 +273,13 @@ describe('In the browser', () => {
 
     const config = more => ({
       host: server.host, port: server.port, database: server.database, user: 'scram', password: 'pässword',
-      websocket: proxy.url, ...more
+      url: proxy.url, ...more
     });
 
     it('authenticates by SCRAM, MD5 and cleartext, and refuses what it must', async () => {
-      const ask = given => page.evaluate(async config => {
-        const { Client } = await import('/quickgres.js');
-        const client = new Client(config);
+      const ask = given => page.evaluate(async ({ url, ...config }) => {
+        const { Client, webSocket } = await import('/quickgres.js');
+        const client = new Client({ ...config, socket: url && webSocket(url) });
         try {
           await client.connect();
           const { rows } = await client.query('SELECT current_user AS name');
@@ -291,18 +295,19 @@ describe('In the browser', () => {
       assert.deepEqual(await ask(config({ user: 'md5', password: 'secret' })), ['md5', 'UTF8']);
       assert.match(await ask(config({ password: 'wrong' })), /^PostgresError 28P01/);
       assert.match(await ask(config({ require_auth: 'md5' })), /^ConnectionError 28000 .*asks for scram-sha-256/);
-      assert.match(await ask(config({ sslmode: 'require' })), /^ConnectionError 08001 .*needs a URL that begins with wss:/);
-      assert.match(await ask(config({ websocket: undefined })), /no TCP, but WebSockets \(the option websocket\)/);
+      assert.match(await ask(config({ sslmode: 'require' })), /^ConnectionError 0A000 .*there is no TLS but that of the WebSocket/);
+      assert.match(await ask(config({ url: undefined })), /no TCP, but WebSockets \(quickgres\/websocket\)/);
       assert.match(await ask(config({ user: undefined })), /^TypeError undefined user must be given/);
-      assert.match(await ask(config({ websocket: 'ws://localhost:9/' })), /^ConnectionError 08001 .*could not be opened/);
+      assert.match(await ask(config({ url: 'ws://localhost:9/' })), /^ConnectionError 08001 .*could not be opened/);
     });
 
     it('does all that it does elsewhere, and says what it lacks', async () => {
-      const seen = await page.evaluate(async config => {
-        const { Client } = await import('/quickgres.js');
+      const seen = await page.evaluate(async ({ url, ...config }) => {
+        const { Client, webSocket } = await import('/quickgres.js');
         const { exercise } = await import('/exercise.mjs');
-        const seen = await exercise(Client, config);
-        const client = new Client(config);
+        const whole = { ...config, socket: webSocket(url) };
+        const seen = await exercise(Client, whole);
+        const client = new Client(whole);
         await client.connect();
         const none = await Promise.resolve().then(() => client.copyTo('COPY users TO STDOUT')).catch(error => error);
         const { rows } = await client.query('SELECT 1 AS n');
@@ -330,13 +335,13 @@ describe('In the browser', () => {
 
     it('settles everything when the proxy dies', async () => {
       const own = await startWebsockify({ target: server });
-      await page.evaluate(async config => {
-        const { Client } = await import('/quickgres.js');
-        const client = new Client(config);
+      await page.evaluate(async ({ url, ...config }) => {
+        const { Client, webSocket } = await import('/quickgres.js');
+        const client = new Client({ ...config, socket: webSocket(url) });
         await client.connect();
         const asked = [client.query('SELECT pg_sleep(600)'), client.query('SELECT 1'), client.transaction(tx => tx.query('SELECT 1'))];
         globalThis.settled = Promise.allSettled([...asked, client.closed, client.end()]);
-      }, config({ websocket: own.url }));
+      }, config({ url: own.url }));
       await own.stop();
       const seen = await page.evaluate(async () => {
         return (await globalThis.settled).map(({ status, reason, value }) => [status, (reason ?? value)?.name]);

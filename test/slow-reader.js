@@ -38,7 +38,7 @@ const READER = `
 /** How a handler can answer with the rows. */
 const WAYS = {
   queryTo: (client, request, response) => client.queryTo(response, GIGABYTE),
-  respond: (client, request, response) => client.respond(request, response, GIGABYTE),
+  respond: (client, request, response) => require('../lib/http').respond(client, request, response, GIGABYTE),
   copyTo: (client, request, response) => pipeline(client.copyTo(`COPY (${GIGABYTE}) TO STDOUT`), response),
   cursor: (client, request, response) => pipeline(async function* () {
     let text = '';

@@ -1,319 +1,307 @@
 'use strict';
 
+const { Buffer } = require('#platform');
 const { EventEmitter } = require('#platform').events;
-const { checkNames } = require('../query/options');
-const rooms = require('../rooms');
+const { MessageWriter, checkText, checkValues } = require('../protocol');
+const { SCOPE, checkNames } = require('../query');
+const { RowReader, checkDecode } = require('../rows');
+const { Target } = require('../stream');
+const { collect, isRead, read, write } = require('./answer');
+const { Entries } = require('./entries');
+const { Limit } = require('./limit');
 
 const OPTIONS = new Set(['max_bytes', 'max_answer_bytes', 'max_age', 'stale_while_revalidate', 'now']);
+const QUERY_OPTIONS = new Set(['format', 'cache', 'paramTypes', 'decode', 'signal', 'statement_timeout',
+  'tags', 'max_age', 'stale_while_revalidate']);
 
-/** What an answer takes in memory beside its bytes, its key and its tags, at most. */
-const OVERHEAD = 1024;
-/** What a tag of an answer takes beside its characters. */
-const TAG_OVERHEAD = 256;
+const NO_NAMES = Buffer.alloc(0);
+/** A writer that has grown beyond this many bytes is not kept. */
+const LARGE = 1 << 20;
+/** The server cuts off longer names of channels, and notifies by what is left. */
+const LONGEST_NAME = 63;
 
 /** @throws {TypeError} where an option is not a number from 0 */
 function checkNumber(value, name) {
   if (typeof value === 'number' && value >= 0) return value;
-  const what = typeof value === 'number' ? value : typeof value;
-  throw new TypeError(`${name} must be a number from 0, not ${what}`);
-}
-
-/** @throws {TypeError} where tags are not an array of strings */
-function checkTags(tags) {
-  if (Array.isArray(tags) && tags.every(tag => typeof tag === 'string')) return;
-  throw new TypeError('tags must be an array of strings');
+  throw new TypeError(`${name} must be a number from 0, not ${typeof value === 'number' ? value : typeof value}`);
 }
 
 /**
- * Answers to queries, as the bytes that the server sent, for all clients that it is given to; see `query`,
- * `queryTo` and `respond`, option `response_cache`. It knows bytes, keys, tags and times, and nothing of
- * connections but who listens for it.
+ * Answers queries from memory. It owns the client that it asks, and makes that client's session read-only, so that
+ * nothing but what the server says decides what may be kept.
  *
- * An answer is as old as the time since its query was asked. Until `max_age` it is fresh; in the
- * `stale_while_revalidate` after that it is still given, while one query fetches a new one. What was used
- * least recently leaves first.
- *
- * Event 'error' (only for those who listen): a refresh has failed, `(error, { key, tags })`; or a connection
- * that listened for invalidations was lost, `(error, { channel })`.
+ * Event 'error' (only for those who listen): a refresh has failed, `(error, { key, tags })`.
  */
 class ResponseCache extends EventEmitter {
-  #entries = new Map(); // by key, the least recently used first
-  #order = this.#entries.values();
-  #flights = new Map(); // by key: what is being fetched
-  #tagged = new Map(); // entries by tag
-  #guards = new Set(); // who listens for invalidations
+  #client;
+  #entries;
+  #channels = new Set();
+  #connection; // that was prepared: the promise `closed` of the client, another one for each connection
+  #prepared; // the promise that it is
+  #writer = new MessageWriter();
   #now;
 
   /**
+   * @param {Client|Pool} client that nobody else uses. A pool emits 'connect' with each client that it opens
    * @param {object} [options]
    * @param {number} [options.max_bytes=67108864] most memory for all answers, their keys and tags
    * @param {number} [options.max_answer_bytes=max_bytes / 8] a longer answer is not kept
-   * @param {number} [options.max_age=60] seconds
-   * @param {number} [options.stale_while_revalidate=15] seconds
+   * @param {number} [options.max_age=60] seconds in which an answer is fresh, from when it was asked for
+   * @param {number} [options.stale_while_revalidate=15] seconds after that in which it is still given, while one
+   *   query fetches a new one
    * @param {function(): number} [options.now=performance.now] a clock that never goes back, in milliseconds
    * @throws {TypeError}
    */
-  constructor(options = {}) {
+  constructor(client, options = {}) {
     super();
+    if (typeof client?.queryTo !== 'function' || typeof client.on !== 'function') {
+      throw new TypeError('a ResponseCache takes a Client or a Pool');
+    }
     checkNames(options, OPTIONS);
-    const { max_bytes = 1 << 26, max_answer_bytes = max_bytes / 8 } = options;
-    const { max_age = 60, stale_while_revalidate = 15, now = () => performance.now() } = options;
-    this.max_bytes = checkNumber(max_bytes, 'max_bytes');
-    this.max_answer_bytes = checkNumber(max_answer_bytes, 'max_answer_bytes');
-    this.max_age = checkNumber(max_age, 'max_age');
-    this.stale_while_revalidate = checkNumber(stale_while_revalidate, 'stale_while_revalidate');
+    const { max_bytes = 1 << 26, max_answer_bytes = max_bytes / 8, now = () => performance.now() } = options;
+    const { max_age = 60, stale_while_revalidate = 15 } = options;
     if (typeof now !== 'function') throw new TypeError('now must be a function');
-    this.#now = now;
+    const numbers = { max_bytes, max_answer_bytes, max_age, stale_while_revalidate };
+    for (const name in numbers) this[name] = checkNumber(numbers[name], name);
     /** Fresh answers given. */
     this.hits = 0;
     /** Answers that had to be asked for, or waited for while another asked. */
     this.misses = 0;
     /** Answers given in the time after `max_age`. */
     this.stale = 0;
-    /** Answers that left for others to have room. */
-    this.evictions = 0;
-    /** Memory that the answers take, an upper estimate. */
-    this.bytes = 0;
+    this.#client = client;
+    this.#entries = new Entries(max_bytes);
+    this.#now = now;
+    if (client.closed !== undefined) this.#watch(client);
+    else {
+      client.on('connect', each => {
+        this.#watch(each);
+        this.#setUp(each).catch(error => each.destroy(error));
+      });
+    }
   }
 
-  /** Answers that are kept. */
+  /** Answers that left for others to have room. */
+  get evictions() { return this.#entries.evictions; }
+  /** Memory that the answers take, an upper estimate. */
+  get bytes() { return this.#entries.bytes; }
+  /** Answers that are kept or asked for. */
   get size() { return this.#entries.size; }
 
   /**
-   * What an option of a query says, or else the cache itself.
-   * @returns {{tags: string[], maxAge: number, stale: number}} in milliseconds
-   * @throws {TypeError}
+   * Gives the result of a query, from memory where there is one.
+   * @param {string} text
+   * @param {Array|Row} [values=[]]
+   * @param {object} [options] those of `Client.query` but `stream`, and:
+   * @param {string[]} [options.tags=[]] by which `invalidateTag` and notifications find the answer
+   * @param {number} [options.max_age] the cache's, unless given
+   * @param {number} [options.stale_while_revalidate] the cache's, unless given
+   * @returns {Promise<RowReader>} as of `Client.query`
    */
-  settings({ tags = [], max_age = this.max_age, stale_while_revalidate = this.stale_while_revalidate }) {
-    checkTags(tags);
-    return {
-      tags: tags.length === 0 ? tags : [...new Set(tags)],
-      maxAge: checkNumber(max_age, 'max_age') * 1000,
-      stale: checkNumber(stale_while_revalidate, 'stale_while_revalidate') * 1000
-    };
+  async query(text, values = [], options = {}) {
+    checkNames(options, QUERY_OPTIONS);
+    const { tags, max_age, stale_while_revalidate, ...plain } = options;
+    const { decode = this.#client[SCOPE]?.pipeline.decode } = plain;
+    checkDecode(decode);
+    const limit = new Limit(plain);
+    try {
+      const answer = await limit.race(this.#find(text, values, options));
+      if (!answer.large) return read(answer, new RowReader({ decode }));
+    } finally {
+      limit.release();
+    }
+    return this.#client.query(text, values, plain);
   }
 
-  /** The age of something that has a `time`, in milliseconds. */
-  age({ time }) { return this.#now() - time; }
+  /**
+   * Writes the result of a query to a target, from memory where there is one.
+   * @param {Writable|WritableStream|Target} target a Target may have a method `fromCache(answer, age)`, which is told
+   *   of the answer before the first byte, and returns true where the target is to be ended without any
+   * @param {string} text
+   * @param {Array|Row} [values=[]]
+   * @param {object} [options] those of `Client.queryTo`, and the cache's own of `query`
+   * @returns {Promise<{cmd: string, rowCount: number, bytes: number}>} as of `Client.queryTo`. When it rejects after the
+   *   first byte from memory, the target is destroyed
+   */
+  async queryTo(target, text, values = [], options = {}) {
+    const { tags, max_age, stale_while_revalidate, ...plain } = options;
+    const limit = new Limit(plain);
+    const own = target instanceof Target ? target : new Target(target, plain.stall_timeout);
+    own.watch(limit.fail);
+    let bytes = 0;
+    try {
+      await limit.race(own.turn());
+      const answer = await limit.race(this.#find(text, values, options));
+      if (!answer.large) {
+        const known = own.fromCache?.(answer, this.#now() - answer.time) === true;
+        if (!known) bytes = answer.body.length;
+        await (known ? limit.race(own.end(undefined, answer.rowCount)) : write(answer, own, plain.end !== false, limit));
+        return { cmd: answer.cmd, rowCount: answer.rowCount, bytes };
+      }
+    } catch (error) {
+      if (bytes > 0 && !own.gone) own.destroy(error);
+      throw error;
+    } finally {
+      limit.release();
+      own.release();
+    }
+    return this.#client.queryTo(target, text, values, plain);
+  }
 
   /**
-   * Gives an answer, from memory if there is one that may be given; else, and where that one is stale,
-   * fetches one, unless that is being done already.
-   * @param {string} key
-   * @param {{tags: string[], maxAge: number, stale: number}} settings always the same for one key
-   * @param {function(): Promise<object>} fetch gives an answer:
-   *   `{ size, large, storable(), cached(cache, flight) }`, `large` where it only says that there was one too long to be kept
-   * @param {object} who asks
-   * @returns {object|{promise: Promise, who: object}} an answer, or the flight that brings one
+   * What an answer depends on, and how it is to be kept.
+   * @throws {TypeError|RangeError}
    */
-  take(key, settings, fetch, who) {
-    const entry = this.#find(key);
-    if (entry !== undefined && this.age(entry) < settings.maxAge) {
-      if (entry.answer.large) this.misses++;
-      else this.hits++;
-      return entry.answer;
+  #request(text, values, options) {
+    const { tags = [], max_age = this.max_age, stale_while_revalidate = this.stale_while_revalidate, ...plain } = options;
+    const { decode, end, signal, statement_timeout, stall_timeout, ...form } = plain;
+    if (!Array.isArray(tags) || !tags.every(tag => typeof tag === 'string')) {
+      throw new TypeError('tags must be an array of strings');
     }
-    const flight = this.#flights.get(key);
-    if (entry !== undefined) {
+    const maxAge = 1000 * checkNumber(max_age, 'max_age');
+    const stale = 1000 * checkNumber(stale_while_revalidate, 'stale_while_revalidate');
+    checkText(text, 'text');
+    checkValues(values);
+    const writer = this.#writer;
+    writer.length = 0;
+    writer.bind(NO_NAMES, values, 0);
+    if (writer.buffer.length > LARGE) this.#writer = new MessageWriter();
+    const bind = writer.buffer.latin1Slice(5, writer.length);
+    const key = `${JSON.stringify([tags, maxAge, stale, form])}${text}\0${bind}`;
+    return { key, tags: [...new Set(tags)], maxAge, stale, form };
+  }
+
+  /** @returns {object|Promise<object>} an answer from memory if there is one that may be given; else one that is asked for */
+  #find(text, values, options) {
+    const { key, tags, ...request } = this.#request(text, values, options);
+    const { maxAge, stale } = request;
+    const prepared = this.#prepare();
+    const entry = this.#entries.use(key, tags);
+    const { answer, asking } = entry;
+    const ask = () => this.#ask(entry, { tags, ...request, time: this.#now() }, prepared, text, values);
+    const age = answer === undefined ? Infinity : this.#now() - answer.time;
+    if (age < maxAge) {
+      if (answer.large) this.misses++;
+      else this.hits++;
+      return answer;
+    }
+    if (age < maxAge + stale && !answer.large) {
       this.stale++;
-      if (flight === undefined) {
-        const { tags } = settings;
-        this.#fly(key, settings, fetch, who).promise.catch(error => this.#report(error, { key, tags }));
-      }
-      return entry.answer;
+      if (asking !== undefined) return answer;
+      ask().catch(error => { if (this.listenerCount('error') > 0) this.emit('error', error, { key, tags }); });
+      return answer;
     }
     this.misses++;
-    if (flight !== undefined && this.age(flight) < settings.maxAge) return flight;
-    return this.#fly(key, settings, fetch, who);
+    return asking !== undefined && this.#now() - asking.time < maxAge ? asking.promise : ask();
   }
 
-  #report(error, about) {
-    if (this.listenerCount('error') > 0) this.emit('error', error, about);
-  }
-
-  #find(key) {
-    const entry = this.#entries.get(key);
-    if (entry === undefined) return undefined;
-    const { answer: { large }, settings: { maxAge, stale } } = entry;
-    if (this.age(entry) >= (large ? maxAge : maxAge + stale)) return void this.#drop(entry);
-    this.#entries.delete(key);
-    this.#entries.set(key, entry);
-    return entry;
-  }
-
-  #fly(key, settings, fetch, who) {
-    const flight = { key, settings, who, time: this.#now(), doomed: false, promise: null };
-    this.#flights.set(key, flight);
-    const land = () => { if (this.#flights.get(key) === flight) this.#flights.delete(key); };
-    flight.promise = fetch().then(answer => {
-      land();
-      const keep = !flight.doomed && answer.storable();
-      answer.cached(this, flight);
-      if (keep) this.#store(flight, answer);
+  /** Asks for an answer; who asks for the same meanwhile waits for it, too. */
+  #ask(entry, request, prepared, text, values) {
+    const asking = entry.asking = { time: request.time, promise: undefined };
+    asking.promise = this.#fetch(request, prepared, text, values).then(answer => {
+      if (entry.asking === asking && answer.readOnly) answer.kept = this.#entries.keep(entry, answer);
       return answer;
-    }, error => {
-      land();
-      throw error;
+    }).finally(() => {
+      if (entry.asking !== asking) return;
+      entry.asking = undefined;
+      if (entry.answer === undefined) this.#entries.forget(entry);
     });
-    flight.promise.catch(() => {}); // it may be that nobody waits any more
-    return flight;
+    asking.promise.catch(() => {}); // it may be that nobody waits any more
+    return asking.promise;
   }
 
-  #store({ key, settings, time }, answer) {
-    const { tags } = settings;
-    if (tags.length > 0 && !this.guarded) return;
-    const old = this.#entries.get(key);
-    if (old !== undefined && old.time > time) return; // of a later query
-    if (old !== undefined) this.#drop(old);
-    let size = OVERHEAD + answer.size + 2 * key.length;
-    for (const tag of tags) size += TAG_OVERHEAD + 2 * tag.length;
-    if (size > this.max_bytes) return;
-    while (this.bytes + size > this.max_bytes) {
-      this.evictions++;
-      this.#drop(this.#oldest());
+  async #fetch(request, prepared, text, values) {
+    const collector = collect(Math.min(this.max_answer_bytes, this.max_bytes));
+    const answer = { ...request, body: undefined, cmd: undefined, rowCount: 0, large: false, readOnly: true, kept: false };
+    try {
+      const [{ cmd, rowCount }] = await Promise.all([this.#client.queryTo(collector, text, values, request.form), prepared]);
+      Object.assign(answer, { cmd, rowCount, body: collector.take() });
+      answer.readOnly = isRead(answer);
+      if (cmd !== 'SELECT' && cmd !== 'SHOW') this.#renew();
+    } catch (error) {
+      if (!collector.large) throw error;
+      Object.assign(answer, { body: collector.take(), large: true });
     }
-    const entry = { key, settings, time, answer, size };
-    this.bytes += size;
-    this.#entries.set(key, entry);
-    for (const tag of tags) {
-      if (!this.#tagged.has(tag)) this.#tagged.set(tag, new Set());
-      this.#tagged.get(tag).add(entry);
-    }
+    return answer;
   }
 
-  /**
-   * The least recently used entry, which leaves now. One iterator goes on from call to call, since a new one
-   * would first have to pass the places of all that left before; what is used again has its place at the end.
-   */
-  #oldest() {
-    let next = this.#order.next();
-    if (next.done) {
-      this.#order = this.#entries.values();
-      next = this.#order.next();
-    }
-    return next.value;
+  /** @returns {Promise} resolves when the client's connection is read-only and listens; who asks need not wait for it */
+  #prepare() {
+    const { closed } = this.#client;
+    if (closed === this.#connection) return this.#prepared;
+    this.clear(); // the next connection may be to another server
+    this.#connection = closed;
+    const prepared = this.#prepared = this.#setUp(this.#client);
+    prepared.catch(() => { if (this.#prepared === prepared) this.#connection = undefined; });
+    return prepared;
   }
 
-  #drop(entry) {
-    this.#entries.delete(entry.key);
-    this.bytes -= entry.size;
-    for (const tag of entry.settings.tags) {
-      const entries = this.#tagged.get(tag);
-      entries.delete(entry);
-      if (entries.size === 0) this.#tagged.delete(tag);
-    }
+  #setUp(client) {
+    return client.simpleQuery(['SET default_transaction_read_only = on', ...this.#channels].join('; LISTEN '));
+  }
+
+  #watch(client) {
+    client.on('parameter', (name, value) => {
+      if (name !== 'default_transaction_read_only' || value !== 'on') this.#renew();
+    });
+    client.on('notification', ({ channel, payload }) => {
+      if (!this.#channels.has(quote(channel))) return;
+      this.#entries.forgetTag(payload === '' ? undefined : payload);
+    });
+    client.on('end', () => { if (this.#channels.size > 0) this.#entries.forgetTag(); }); // nobody is told any more
+  }
+
+  /** The session is not what it was: nor are its answers. */
+  #renew() {
+    this.clear();
+    this.#connection = undefined;
   }
 
   /**
    * The key of the answer to a query.
-   * @param {Client} client that asks
    * @param {string} text
    * @param {Array|Row} [values=[]]
-   * @param {object} [options] as of the query
-   * @returns {string|undefined} undefined while the client is not connected
+   * @param {object} [options] the same as of the query
+   * @returns {string}
    * @throws {TypeError|RangeError} as the query would
    */
-  keyOf(client, text, values, options) {
-    return require('./cached-query').keyOf(this, client, text, values, options);
-  }
+  keyOf(text, values = [], options = {}) { return this.#request(text, values, options).key; }
 
   /**
-   * Forgets one answer. What was asked before is given to those who wait for it, and not kept; who asks from
-   * now on gets a new answer. So it is with all invalidations.
+   * Forgets one answer. What was asked before is given to those who wait for it, and not kept; who asks from now on
+   * gets a new answer. So it is with all invalidations.
    * @param {string} key as `keyOf` gives it
    */
-  invalidate(key) {
-    const entry = this.#entries.get(key);
-    if (entry !== undefined) this.#drop(entry);
-    this.#doom(flight => flight.key === key);
-  }
+  invalidate(key) { this.#entries.forgetKey(key); }
 
   /**
    * Forgets all answers with a tag.
    * @param {string} tag
    */
-  invalidateTag(tag) {
-    for (const entry of this.#tagged.get(tag) ?? []) this.#drop(entry);
-    this.#doom(({ settings }) => settings.tags.includes(tag));
-  }
+  invalidateTag(tag) { this.#entries.forgetTag(tag); }
 
   /** Forgets all answers. */
-  clear() {
-    this.#entries.clear();
-    this.#order = this.#entries.values(); // the old one would hold what was cleared
-    this.#tagged.clear();
-    this.bytes = 0;
-    this.#doom(() => true);
-  }
-
-  #clearTagged() {
-    for (const entries of this.#tagged.values()) for (const entry of entries) this.#drop(entry);
-    this.#doom(({ settings }) => settings.tags.length > 0);
-  }
-
-  #doom(which) {
-    for (const flight of this.#flights.values()) {
-      if (!which(flight)) continue;
-      flight.doomed = true;
-      this.#flights.delete(flight.key);
-    }
-  }
-
-  /** Whether every connection that is to listen for invalidations does: else no answers with tags are kept. */
-  get guarded() {
-    for (const guard of this.#guards) if (!guard.listening) return false;
-    return true;
-  }
+  clear() { this.#entries.clear(); }
 
   /**
-   * Has the server say what is to be forgotten: the payload of a notification is a tag, and one without a
-   * payload means all tags. From then on answers with tags are kept only while this connection is there: when
-   * it is lost they are forgotten, and none is kept until `listen` was called again, with any client, for the
-   * same channel.
-   * @param {Client} client for nothing else, since whoever pauses a connection delays what it is to hear
+   * Has the server say what is to be forgotten: the payload of a notification is a tag, and one without a payload
+   * means all tags. When the connection is lost, all answers with tags are forgotten; the next one listens again.
+   * Everything that was answered before is forgotten.
    * @param {string} channel
    * @returns {Promise<function(): Promise>} resolves when it listens, to what ends that
-   * @throws {TypeError|RangeError|UsageError} for what is no client, or no name of a channel
+   * @throws {TypeError|RangeError} for no name of a channel
    */
-  async listen(client, channel) {
-    if (!client || typeof client.query !== 'function') throw new TypeError('client must be a Client');
-    // Others may listen to the channel by the same client: only the last of them has the server stop.
-    const listener = rooms.listen.listen(client, channel);
-    const guard = { client, channel, listening: false, lost: false };
-    listener.give = ({ payload }) => {
-      if (payload === '') this.#clearTagged();
-      else this.invalidateTag(payload);
-    };
-    const leave = () => {
-      client.removeListener('end', lost);
-      guard.listening = false;
-    };
-    const lost = () => {
-      leave();
-      guard.lost = true;
-      this.#clearTagged();
-      this.#report(new Error(`nobody listens on ${channel} any more: the connection was lost`), { channel });
-    };
-    const before = [...this.#guards].filter(each => each.channel === channel && each.lost);
-    this.#guards.delete(before.find(each => each.client === client) ?? before[0]);
-    this.#guards.add(guard);
-    this.#clearTagged();
-    client.on('end', lost);
-    try {
-      await listener.ready;
-    } catch (error) {
-      leave();
-      guard.lost = true;
-      throw error;
+  async listen(channel) {
+    checkText(channel, 'channel');
+    if (channel === '' || Buffer.byteLength(channel) > LONGEST_NAME) {
+      throw new RangeError(`channel must be of 1 to ${LONGEST_NAME} bytes`);
     }
-    if (guard.lost) throw new Error(`nobody listens on ${channel}: the connection was lost`);
-    guard.listening = true;
-    this.#clearTagged(); // what was asked before
+    this.#channels.add(quote(channel));
+    this.#renew();
+    await this.#prepare();
     return async () => {
-      leave();
-      this.#guards.delete(guard);
-      this.#clearTagged();
-      await listener.end();
+      this.#channels.delete(quote(channel));
+      await this.#client.query(`UNLISTEN ${quote(channel)}`, [], { cache: false });
     };
   }
 
@@ -321,10 +309,8 @@ class ResponseCache extends EventEmitter {
     const { hits, misses, stale, evictions, bytes, size } = this;
     return { hits, misses, stale, evictions, bytes, size };
   }
-
-  [Symbol.for('nodejs.util.inspect.custom')](depth, options, inspect) {
-    return `ResponseCache ${inspect(this.toJSON(), options)}`;
-  }
 }
+
+const quote = name => `"${name.replaceAll('"', '""')}"`;
 
 module.exports = { ResponseCache };

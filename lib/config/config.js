@@ -2,7 +2,7 @@
 
 const { process, os, path } = require('#platform');
 const { homeFile } = require('./home');
-const { hostList, defaultHost } = require('./hosts');
+const { hostList } = require('./hosts');
 const { OPTIONS, ENCRYPTED, VERIFIED, isOption, kindOf } = require('./options');
 
 /**
@@ -55,8 +55,8 @@ function resolve(config, overrides = {}, env = process.env) {
   if (own.socket) result.socket = own.socket;
   if (own.decode !== undefined) result.decode = own.decode;
   result.sslmode = sslMode(result, own.ssl, sslmodeGiven);
-  checkTls(result);
-  result.hosts = hostList(values, result, onlyPort || own.socket ? 'localhost' : defaultHost());
+  checkTogether(result);
+  result.hosts = hostList(values, result, onlyPort || own.socket ? 'localhost' : undefined);
   result.parameters = startupParameters(values, parameters, env);
   hide(result, 'password', own.password ?? (values.get('password') || undefined));
   hide(result, 'sslpassword', values.get('sslpassword') || undefined);
@@ -163,7 +163,10 @@ function addDefaults(values, env) {
     const settings = require('./servicefile').readService(service, values.get('servicefile'), env);
     for (const [name, value] of settings) add(name, value);
   }
-  for (const name in OPTIONS) add(name, env[OPTIONS[name][1]]);
+  for (const name in OPTIONS) {
+    const variable = OPTIONS[name][1];
+    if (variable !== undefined && !values.has(name)) add(name, env[variable]);
+  }
   if (env.PGREQUIRESSL?.startsWith('1')) add('sslmode', 'require');
 }
 
@@ -187,29 +190,26 @@ function sslMode({ sslmode, sslrootcert, sslcert, channel_binding: binding }, ss
     return given ?? (VERIFIED.includes(sslmode) ? sslmode : system ?? 'require');
   }
   // Without TLS these would have no effect, or none but an error: whoever gives one has a server with TLS.
-  const prefer = sslrootcert || sslcert || binding === 'require' ? 'prefer' : undefined;
-  return sslmode ?? system ?? prefer;
+  return sslmode ?? system ?? (sslrootcert || sslcert || binding === 'require' ? 'prefer' : undefined);
 }
 
 /**
  * @param {object} result the options, with the final sslmode
  * @throws {TypeError} when options do not go together
  */
-function checkTls(result) {
-  const { sslmode, sslrootcert, sslnegotiation, sslkey } = result;
-  const weak = `a weak sslmode (${sslmode ?? 'prefer'}) may not be used with`;
-  if (sslrootcert === 'system' && sslmode !== 'verify-full') {
-    throw new TypeError(`${weak} sslrootcert=system: use verify-full`);
-  }
+function checkTogether(result) {
+  const { sslmode = 'prefer', sslrootcert, sslnegotiation, sslkey } = result;
+  const weak = (option, modes) =>
+    new TypeError(`a weak sslmode (${sslmode}) may not be used with ${option}: use ${modes}`);
+  if (sslrootcert === 'system' && sslmode !== 'verify-full') throw weak('sslrootcert=system', 'verify-full');
   if (sslnegotiation === 'direct' && !ENCRYPTED.includes(sslmode)) {
-    throw new TypeError(`${weak} sslnegotiation=direct: use require, verify-ca or verify-full`);
+    throw weak('sslnegotiation=direct', 'require, verify-ca or verify-full');
   }
   if (sslkey?.includes('-----BEGIN')) {
     throw new TypeError('sslkey must be the name of a file; a key itself goes in ssl.key');
   }
-  for (const [min, max] of [
-    ['min_protocol_version', 'max_protocol_version'], ['ssl_min_protocol_version', 'ssl_max_protocol_version']
-  ]) {
+  for (const prefix of ['', 'ssl_']) {
+    const [min, max] = ['min', 'max'].map(bound => `${prefix}${bound}_protocol_version`);
     if (result[min] > result[max]) throw new TypeError(`${min} must not be greater than ${max}`);
   }
 }
@@ -224,7 +224,8 @@ function startupParameters(values, extra, env) {
   const named = Object.keys(extra).map(name => name.toLowerCase());
   const parameters = Object.create(null);
   for (const [variable, name] of Object.entries(SESSION_VARIABLES)) {
-    if (env[variable]?.toLowerCase() !== 'default' && !named.includes(name)) parameters[name] = env[variable];
+    const value = env[variable];
+    if (value && value.toLowerCase() !== 'default' && !named.includes(name)) parameters[name] = value;
   }
   Object.assign(parameters, extra, {
     client_encoding: 'UTF8',

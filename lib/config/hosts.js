@@ -16,7 +16,7 @@ LOOPBACK.addAddress('::1', 'ipv6');
  *
  * @param {Map<string, string>} values the options: `host`, `hostaddr` and `port` are of interest
  * @param {object} result what they were parsed to: `sslmode` and `socket` are of interest
- * @param {string} fallback the host where none is named
+ * @param {string} [fallback] the host where none is named; the default socket directory unless given
  * @returns {Array<{host: string|undefined, hostaddr: string|undefined, port: number, sslmode: string}>}
  * @throws {TypeError} when the lists do not match, or an element is malformed
  */
@@ -32,9 +32,10 @@ function hostList(values, { sslmode, socket }, fallback) {
   if (ports.length !== 1 && ports.length !== length) {
     throw new TypeError(`port and host must match: ${ports.length} and ${length} are given`);
   }
+  const unnamed = hosts?.every(Boolean) ? undefined : fallback ?? defaultHost();
   return Array.from({ length }, (_, i) => {
     const hostaddr = addresses?.[i] || undefined;
-    const host = hosts?.[i] || (hostaddr ? undefined : fallback);
+    const host = hosts?.[i] || (hostaddr ? undefined : unnamed);
     if (hostaddr && !net.isIP(hostaddr)) throw invalid('hostaddr', hostaddr, 'an IP address');
     if (host?.includes('://') || (host?.includes('@') && !isSocket(host))) {
       throw new TypeError('host must be the name of one; a URL is the whole config, not a part of it');
@@ -45,7 +46,7 @@ function hostList(values, { sslmode, socket }, fallback) {
     const where = hostaddr ?? host;
     const local = socket === undefined && isLoopback(where);
     // As in libpq, a Unix socket has no TLS whatever sslmode says.
-    const mode = local && isSocket(where) ? 'disable' : sslmode ?? (local ? 'disable' : 'prefer');
+    const mode = local && isSocket(where) ? 'disable' : sslmode ?? socket?.sslmode ?? (local ? 'disable' : 'prefer');
     return { host, hostaddr, port, sslmode: mode };
   });
 }

@@ -21,12 +21,9 @@ const POOL = 'a client has one connection; a pool takes it';
 const ELSEWHERE = {
   connectionString: 'give the string as the whole config',
   connectionTimeoutMillis: 'connect_timeout is, in seconds',
-  keepAlive: 'keepalives is',
-  keep_alive: 'keepalives is',
   db: 'database is',
   hostname: 'host is',
   idle_timeout: POOL,
-  idleTimeoutMillis: POOL,
   max: POOL,
   max_lifetime: POOL,
   min: POOL,
@@ -54,16 +51,20 @@ function checkParameterName(name) {
     throw new TypeError(`${JSON.stringify(name)} cannot be the name of a parameter for the server`);
   }
   if (name.includes('.') || CAPITALS.includes(name.toLowerCase())) return;
-  const near = [...Object.keys(OPTIONS), ...CLIENT_OPTIONS, 'database'].find(option => isSlip(name, option));
+  const letters = plain(name);
+  const near = [...Object.keys(OPTIONS), ...CLIENT_OPTIONS, 'database'].find(option => isSlip(letters, plain(option)));
   if (near) throw new TypeError(`${name} is not an option: ${near} is`);
   if (/[A-Z]/.test(name)) {
     throw new TypeError(`${name} is neither an option nor a parameter for the server: those are in lower case`);
   }
 }
 
-/** Whether a name differs by one letter, by two that changed places, by capitals or underscores. */
-function isSlip(name, option) {
-  const [a, b] = [name, option].map(text => text.toLowerCase().replaceAll('_', ''));
+/** @returns {string} a name without what is easily mistaken: capitals and underscores */
+const plain = name => name.toLowerCase().replaceAll('_', '');
+
+/** Whether two names differ by at most one letter, or by two that changed places. */
+function isSlip(a, b) {
+  if (Math.abs(a.length - b.length) > 1) return false;
   let start = 0;
   while (start < a.length && a[start] === b[start]) start++;
   let end = 0;

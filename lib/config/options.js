@@ -14,8 +14,74 @@ const METHODS = ['none', 'password', 'md5', 'scram-sha-256'];
 const FOREIGN_METHODS = ['gss', 'sspi', 'oauth'];
 const TLS_VERSIONS = ['TLSv1', 'TLSv1.1', 'TLSv1.2', 'TLSv1.3'];
 const PROTOCOLS = { '3.0': 0x30000, '3.2': 0x30002, latest: 0x30002 };
+const SESSIONS = ['any', 'read-write', 'read-only', 'primary', 'standby', 'prefer-standby'];
 const VERIFIED = ['verify-ca', 'verify-full'];
 const ENCRYPTED = ['require', ...VERIFIED];
+
+/** @returns {TypeError} what to throw for a text that an option cannot have; the text is shown */
+function invalid(name, value, expected) {
+  return new TypeError(`${name} must be ${expected}, not "${value}"`);
+}
+
+/** @returns {Function} a parser of texts that pass a test, for the others it says what is expected */
+function checked(test, expected, convert = value => value) {
+  return (value, name) => {
+    if (!test(value)) throw invalid(name, value, expected);
+    return convert(value);
+  };
+}
+
+/** @returns {Function} a parser that takes one of these words and nothing else */
+function oneOf(...words) {
+  return checked(value => words.includes(value), `one of ${words.join(', ')}`);
+}
+
+/** @returns {Function} a parser that says of a word libpq has and we do not that it is not supported */
+function except(word, parser) {
+  return (value, name) => {
+    if (value === word) throw new TypeError(`${name}=${word} is not supported`);
+    return parser(value, name);
+  };
+}
+
+/** Parser of an option that nothing but an empty text may be given for. */
+function unsupported(value, name) {
+  if (value !== '') throw new TypeError(`${name} is not supported`);
+}
+
+/** Parser of a text that the resolved config does not have under its own name. */
+const raw = () => undefined;
+
+/** Parser of a text where an empty one means none. */
+const text = value => value || undefined;
+
+const inRange = value => Math.abs(Number(value)) <= MAX_INT;
+
+/** Parser of an integer in the range of C's int, as libpq reads it: blanks around it are allowed. */
+const integer = checked(value => /^\s*[-+]?\d+\s*$/.test(value) && inRange(value), 'an integer', Number);
+
+/** Parser of an integer of which a negative one means 0. */
+const positive = (value, name) => Math.max(0, integer(value, name));
+
+/** Parser of a number of things. */
+const count = checked(value => /^\s*\+?\d+\s*$/.test(value) && inRange(value), '0 or more', Number);
+
+/** Parser of a time in seconds, a fraction allowed; 0 and less mean no limit, which is 0. */
+const seconds = checked(value => /^\s*[-+]?(\d+(\.\d*)?|\.\d+)\s*$/.test(value) && inRange(value),
+  'a number of seconds', value => Math.min(Math.max(0, value), MAX_SECONDS));
+
+/** Parser of the text encoding: column values are decoded as UTF-8, so the server must send that. */
+const utf8 = checked(value => /^(auto|utf8|unicode)?$/.test(value.toLowerCase().replace(/[^a-z0-9]/g, '')),
+  'UTF8, as values are decoded from that', raw);
+
+/** Parser of a TLS version, in any case; an empty text sets no bound. */
+const findTlsVersion = value => TLS_VERSIONS.find(known => known.toLowerCase() === value.toLowerCase());
+const tlsVersion = checked(value => value === '' || findTlsVersion(value), `one of ${TLS_VERSIONS.join(', ')}`,
+  findTlsVersion);
+
+/** Parser of a version of the PostgreSQL protocol, to its number in StartupMessage. */
+const protocolVersion = checked(value => Object.hasOwn(PROTOCOLS, value), '3.0, 3.2 or latest',
+  value => PROTOCOLS[value]);
 
 /*
  * Each option of a connection string: [parser of its text, environment variable, default].
@@ -57,108 +123,24 @@ const OPTIONS = {
   ssl_max_protocol_version: [tlsVersion, 'PGSSLMAXPROTOCOLVERSION', ''],
   min_protocol_version: [protocolVersion, 'PGMINPROTOCOLVERSION', '3.0'],
   max_protocol_version: [protocolVersion, 'PGMAXPROTOCOLVERSION', 'latest'],
-  target_session_attrs: [
-    oneOf('any', 'read-write', 'read-only', 'primary', 'standby', 'prefer-standby'),
-    'PGTARGETSESSIONATTRS',
-    'any'
-  ],
+  target_session_attrs: [oneOf(...SESSIONS), 'PGTARGETSESSIONATTRS', 'any'],
   load_balance_hosts: [oneOf('disable', 'random'), 'PGLOADBALANCEHOSTS', 'disable'],
   statement_cache: [count, undefined, '256'],
-  // What we do not do, and nothing is less safe or less compatible for it.
-  gssencmode: [except('require', oneOf('disable', 'prefer')), 'PGGSSENCMODE'],
-  sslcompression: [raw, 'PGSSLCOMPRESSION'],
-  krbsrvname: [raw, 'PGKRBSRVNAME'],
-  gsslib: [raw, 'PGGSSLIB'],
-  gssdelegation: [raw, 'PGGSSDELEGATION'],
-  // What we do not do, and whoever asks for it has a reason.
-  requirepeer: [unsupported, 'PGREQUIREPEER'],
-  sslcrl: [unsupported, 'PGSSLCRL'],
-  sslcrldir: [unsupported, 'PGSSLCRLDIR'],
-  sslkeylogfile: [unsupported],
-  scram_client_key: [unsupported],
-  scram_server_key: [unsupported],
-  oauth_issuer: [unsupported],
-  oauth_client_id: [unsupported],
-  oauth_client_secret: [unsupported],
-  oauth_scope: [unsupported]
+  gssencmode: [except('require', oneOf('disable', 'prefer')), 'PGGSSENCMODE']
 };
+
+// What we do not do, and nothing is less safe or less compatible for it.
+for (const name of ['sslcompression', 'krbsrvname', 'gsslib', 'gssdelegation']) OPTIONS[name] = [raw];
+
+// What we do not do, and whoever asks for it has a reason.
+for (const [name, variable] of [
+  ['requirepeer', 'PGREQUIREPEER'], ['sslcrl', 'PGSSLCRL'], ['sslcrldir', 'PGSSLCRLDIR'], ['sslkeylogfile'],
+  ['scram_client_key'], ['scram_server_key'],
+  ['oauth_issuer'], ['oauth_client_id'], ['oauth_client_secret'], ['oauth_scope']
+]) OPTIONS[name] = [unsupported, variable];
 
 /** @returns {boolean} whether a connection string may have an option of this name */
 const isOption = name => Object.hasOwn(OPTIONS, name);
-
-/** Parser of a text that the resolved config does not have under its own name. */
-function raw() {}
-
-/** Parser of a text where an empty one means none. */
-function text(value) {
-  return value || undefined;
-}
-
-/** @returns {Function} a parser that takes one of these words and nothing else */
-function oneOf(...words) {
-  return (value, name) => {
-    if (!words.includes(value)) throw invalid(name, value, `one of ${words.join(', ')}`);
-    return value;
-  };
-}
-
-/** @returns {Function} a parser that says of a word libpq has and we do not that it is not supported */
-function except(word, parser) {
-  return (value, name) => {
-    if (value === word) throw new TypeError(`${name}=${word} is not supported`);
-    return parser(value, name);
-  };
-}
-
-/** Parser of an option that nothing but an empty text may be given for. */
-function unsupported(value, name) {
-  if (value !== '') throw new TypeError(`${name} is not supported`);
-}
-
-/** Parser of an integer in the range of C's int, as libpq reads it: blanks around it are allowed. */
-function integer(value, name) {
-  const number = /^\s*[-+]?\d+\s*$/.test(value) ? Number(value) : NaN;
-  if (!(Math.abs(number) <= MAX_INT)) throw invalid(name, value, 'an integer');
-  return number;
-}
-
-/** Parser of an integer of which a negative one means 0. */
-function positive(value, name) {
-  return Math.max(0, integer(value, name));
-}
-
-/** Parser of a number of things, 0 or more. */
-function count(value, name) {
-  if (integer(value, name) < 0) throw invalid(name, value, '0 or more');
-  return integer(value, name);
-}
-
-/** Parser of a time in seconds, a fraction allowed; 0 and less mean no limit, which is 0. */
-function seconds(value, name) {
-  const number = /^\s*[-+]?(\d+(\.\d*)?|\.\d+)\s*$/.test(value) ? Number(value) : NaN;
-  if (!(Math.abs(number) <= MAX_INT)) throw invalid(name, value, 'a number of seconds');
-  return Math.min(Math.max(0, number), MAX_SECONDS);
-}
-
-/** Parser of the text encoding: column values are decoded as UTF-8, so the server must send that. */
-function utf8(value, name) {
-  if (!['', 'auto', 'utf8', 'unicode'].includes(value.toLowerCase().replace(/[^a-z0-9]/g, ''))) {
-    throw invalid(name, value, 'UTF8, as values are decoded from that');
-  }
-}
-
-/** Parser of a TLS version, in any case; an empty text sets no bound. */
-function tlsVersion(value, name) {
-  const version = TLS_VERSIONS.find(known => known.toLowerCase() === value.toLowerCase());
-  if (!version && value !== '') throw invalid(name, value, `one of ${TLS_VERSIONS.join(', ')}`);
-  return version;
-}
-
-/** Parser of a version of the PostgreSQL protocol, to its number in StartupMessage. */
-function protocolVersion(value, name) {
-  if (!Object.hasOwn(PROTOCOLS, value)) throw invalid(name, value, '3.0, 3.2 or latest');
-  return PROTOCOLS[value];
-}
 
 /**
  * Parser of `require_auth`: methods that may be used, or, each with a "!" before it, those that may not.
@@ -186,11 +168,6 @@ function requireAuth(value, name) {
   if (allowed.size === 0) throw new TypeError(`${name} allows no method that is supported: "${value}"`);
   const named = new Set(negative ? [] : allowed);
   return { allowed, named, single: named.size === 1 && methods.length === 1 ? methods[0] : null };
-}
-
-/** @returns {TypeError} what to throw for a text that an option cannot have; the text is shown */
-function invalid(name, value, expected) {
-  return new TypeError(`${name} must be ${expected}, not "${value}"`);
 }
 
 /** @returns {string} what a value is, for an error that must not show it */

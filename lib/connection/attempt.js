@@ -20,13 +20,15 @@ const STEP = {
   ASK: 'asking what kind of session it is'
 };
 
+const NAME_THE_SIGNER = 'name who has signed the certificate by sslrootcert or ssl.ca';
+
 /** What to do about some of the system's errors. */
 const HINTS = {
   ECONNREFUSED: 'does a server listen there?',
   ENOENT: 'does a server have its Unix socket there? To connect by TCP, name a host',
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'name who has signed the certificate by sslrootcert or ssl.ca',
-  SELF_SIGNED_CERT_IN_CHAIN: 'name who has signed the certificate by sslrootcert or ssl.ca',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'name who has signed the certificate by sslrootcert or ssl.ca'
+  DEPTH_ZERO_SELF_SIGNED_CERT: NAME_THE_SIGNER,
+  SELF_SIGNED_CERT_IN_CHAIN: NAME_THE_SIGNER,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: NAME_THE_SIGNER
 };
 
 /** @returns {ConnectionError} 08001: no connection, and no system's code to say why */

@@ -50,10 +50,7 @@ function refuse(what) {
  */
 class Authenticator {
   #config;
-  #password;
-  #encrypted;
-  #local;
-  #binding;
+  #connection;
   #scram = null;
   #state = 'start';
 
@@ -65,13 +62,13 @@ class Authenticator {
    * @param {boolean} connection.local nobody can listen on the way
    * @param {Buffer|null} [connection.binding] tls-server-end-point of the connection, if there is one
    */
-  constructor(config, { password, encrypted, local, binding = null }) {
+  constructor(config, connection) {
     this.#config = config;
-    this.#password = password;
-    this.#encrypted = encrypted;
-    this.#local = local;
-    this.#binding = config.channel_binding === 'disable' ? null : binding;
+    this.#connection = connection;
   }
+
+  /** What to bind the channel with, null for nothing. */
+  get #binding() { return this.#config.channel_binding === 'disable' ? null : this.#connection.binding ?? null; }
 
   /** Whether the server has let us in, by the agreed method. */
   get done() { return this.#state === 'done'; }
@@ -132,8 +129,8 @@ class Authenticator {
   }
 
   #cleartext(state) {
-    const named = this.#config.require_auth.named.has('password');
-    if (!this.#encrypted && !this.#local && !named) {
+    const { encrypted, local } = this.#connection;
+    if (!encrypted && !local && !this.#config.require_auth.named.has('password')) {
       throw refuse('the server asks for the password in cleartext, and the connection is not encrypted; it ' +
         'is sent only if require_auth names "password"');
     }
@@ -158,7 +155,7 @@ class Authenticator {
       throw notOffered(offered, mechanism);
     }
     const plus = offered.includes('SCRAM-SHA-256-PLUS');
-    if (plus && !this.#encrypted) {
+    if (plus && !this.#connection.encrypted) {
       throw refuse('the server offers SCRAM-SHA-256-PLUS over a connection without TLS');
     }
     const bind = plus && this.#binding !== null;
@@ -170,7 +167,7 @@ class Authenticator {
   #first(state, bind, able) {
     if (!bind && this.#config.channel_binding === 'require') {
       throw refuse(`channel binding is required, but ${
-        !this.#encrypted ? 'the connection has no TLS'
+        !this.#connection.encrypted ? 'the connection has no TLS'
           : this.#binding ? 'the server does not offer it'
             : 'the server\'s certificate is signed with an algorithm that has none'}`);
     }
@@ -194,7 +191,8 @@ class Authenticator {
 
   /** The password, which must be there. */
   #secret(method) {
-    if (typeof this.#password === 'string' && this.#password !== '') return this.#password;
+    const { password } = this.#connection;
+    if (typeof password === 'string' && password !== '') return password;
     throw refuse(`no password was given, and authentication by ${method} needs one: set password, PGPASSWORD, or ` +
       'a line in the password file');
   }

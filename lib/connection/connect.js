@@ -3,7 +3,7 @@
 const { Buffer } = require('#platform');
 const { Attempt, STEP } = require('./attempt');
 const { Authenticator } = require('./auth');
-const { kindOf, lookupPassword } = require('../config');
+const { kindOf } = require('../config');
 const { dial, thrown } = require('./dial');
 const { ConnectionError, FrameReader, PostgresError } = require('../protocol');
 const { Startup } = require('./startup');
@@ -31,7 +31,7 @@ const HUNG_UP = ['08006', 'ECONNRESET', 'EPIPE'];
  *   session `{ socket, reader, parameters, where, host, port, backendKey, processId, protocolVersion,
  *   transactionStatus, encrypted, cancel }`. The callee sets `reader.handler` for the messages that follow, and
  *   calls `socket.handOver`
- * @param {function(object, Buffer, number, number): void} [hooks.notice] fields of a NoticeResponse, and where it is
+ * @param {function(object, Buffer, number, number): void} hooks.notice fields of a NoticeResponse, and where it is
  * @param {AbortSignal} [signal] ends connecting
  * @returns {Promise<void>} resolves after `ready`
  * @throws {PostgresError|ConnectionError|AggregateError} an AggregateError when there was more
@@ -39,11 +39,7 @@ const HUNG_UP = ['08006', 'ECONNRESET', 'EPIPE'];
  */
 async function connect(config, hooks, signal) {
   let requests;
-  const once = {
-    earlyRequests: () => requests ??= Buffer.from(hooks.earlyRequests() ?? ''),
-    ready: session => hooks.ready(session),
-    notice: (...notice) => hooks.notice?.(...notice)
-  };
+  const once = { ...hooks, earlyRequests: () => requests ??= Buffer.from(hooks.earlyRequests() ?? '') };
   const { target_session_attrs: attrs } = config;
   let failures;
   for (const wanted of attrs === 'prefer-standby' ? ['standby', 'any'] : [attrs]) {
@@ -90,7 +86,7 @@ function passwordOf(config, { host, hostaddr, port }) {
   const whom = { host: host ?? hostaddr, port, user, database };
   const get = async () => {
     if (single === 'none') return undefined;
-    if (typeof password !== 'function') return password ?? lookupPassword(passfile, whom);
+    if (typeof password !== 'function') return password ?? require('../config').lookupPassword(passfile, whom);
     const given = await Promise.resolve(whom).then(password).catch(error => {
       const cause = thrown('password', error);
       throw new ConnectionError(`the password function failed: ${cause.message}`, { code: '28000', cause });
@@ -165,7 +161,7 @@ async function open(config, target, password, plan, attempt, hooks) {
     // What the caller's own stream says of itself counts, too.
     encrypted: tls !== null || stream.encrypted === true,
     local: target.local || stream.local === true,
-    binding: tls === null || config.channel_binding === 'disable' ? null : require('./tls').endPoint(tls)
+    binding: tls === null ? null : require('./tls').endPoint(tls)
   });
   const startup = new Startup(config, plan, attempt, auth, hooks);
   const reader = new FrameReader(startup);

@@ -56,7 +56,7 @@ async function openStream({ keepalives, keepalives_idle: idle }, { address }, at
 }
 
 /** Takes the caller's Duplex; one that comes too late is closed again. */
-async function takeStream(socket, { host, hostaddr, port }, attempt) {
+async function takeStream(socket, { host, hostaddr, port, sslmode }, attempt) {
   const stream = await attempt.wait(resolve => {
     const take = given => {
       if (typeof given?.write !== 'function' || typeof given.on !== 'function') {
@@ -68,7 +68,7 @@ async function takeStream(socket, { host, hostaddr, port }, attempt) {
       else resolve(given);
     };
     if (typeof socket !== 'function') return take(socket);
-    Promise.resolve({ host: host ?? hostaddr, port }).then(socket).then(take)
+    Promise.resolve({ host: host ?? hostaddr, port, sslmode }).then(socket).then(take)
       .catch(error => attempt.fail(thrown('socket', error)));
   });
   attempt.stream = stream;
@@ -102,7 +102,7 @@ function requestTls(attempt, encrypt) {
         resolve(true);
       }
       else if (chunk[0] !== NO) refuse(`the server answers 0x${chunk.toString('hex', 0, 1)}`);
-      else if (encrypt === 'must') attempt.fail(failed('the server does not support TLS, which sslmode or ssl demands'));
+      else if (encrypt === 'must') attempt.fail(failed('the server does not support TLS, and sslmode demands it'));
       else resolve(false);
     }));
     socket.write(frame(null, SSL_REQUEST));

@@ -103,8 +103,6 @@ class Scram {
     this.#binding = binding ?? Buffer.alloc(0);
     this.#header = binding ? 'p=tls-server-end-point,,' : able ? 'y,,' : 'n,,';
     this.mechanism = binding ? 'SCRAM-SHA-256-PLUS' : 'SCRAM-SHA-256';
-    /** Whether the server has proven that it knows the password, or what the server keeps of it. */
-    this.verified = false;
   }
 
   get #firstBare() { return `n=${this.#user},r=${this.#nonce}`; }
@@ -151,7 +149,6 @@ class Scram {
     if (this.#serverSignature === null || !same(Buffer.from(signature, 'base64'), this.#serverSignature)) {
       throw refused('the server\'s signature is wrong, it does not know the password');
     }
-    this.verified = true;
   }
 }
 

@@ -41,15 +41,6 @@ const HANDLERS = {
   }
 };
 
-/** Why nothing else may come. */
-const UNEXPECTED = {
-  [STEP.START]: 'before authentication is complete',
-  [STEP.AUTHENTICATE]: 'before authentication is complete',
-  [STEP.PROVE]: 'now: the server goes on before it has our answer',
-  [STEP.WAIT]: 'before ReadyForQuery',
-  [STEP.ASK]: 'in the answer to a query'
-};
-
 /**
  * From the StartupMessage to the first ReadyForQuery; the state is the step that the attempt is at.
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-START-UP
@@ -61,6 +52,7 @@ class Startup {
   #auth;
   #hooks;
   #done;
+  #reported = 0; // parameters
   #answer = null; // to what was asked about the kind of session
 
   /**
@@ -125,7 +117,7 @@ class Startup {
     const { doing } = this.#attempt;
     if (type === backend.ErrorResponse) throw new PostgresError(decodeFields(buf, start, end));
     const handler = HANDLERS[doing][type];
-    if (handler === undefined) throw protocolError(`message of type 0x${type.toString(16)} ${UNEXPECTED[doing]}`);
+    if (handler === undefined) throw protocolError(`message of type 0x${type.toString(16)}, which may not come now`);
     this[handler](buf, start, end);
   }
 
@@ -160,9 +152,7 @@ class Startup {
   parameter(buf, start, end) {
     const [name, value] = decodeParameterStatus(buf, start, end);
     this.parameters[name] = value;
-    if (Object.keys(this.parameters).length > MAX_PARAMETERS) {
-      throw protocolError(`more than ${MAX_PARAMETERS} parameters`);
-    }
+    if (++this.#reported > MAX_PARAMETERS) throw protocolError(`more than ${MAX_PARAMETERS} parameters`);
   }
 
   key(buf, start, end) {

@@ -150,51 +150,43 @@ function endPoint(socket) {
 }
 
 /**
- * @param {Buffer} der Certificate ::= SEQUENCE { tbsCertificate, signatureAlgorithm, signature }
- * @returns {string|undefined}
+ * @param {Buffer} der untrusted: Certificate ::= SEQUENCE { tbsCertificate, signatureAlgorithm, signature }
+ * @returns {string|undefined} the digest for its channel binding; undefined where there is none
  */
 function signatureDigest(der) {
-  const [tbs] = elements(der, elements(der, { start: 0, end: der.length })[0], 1);
-  const [algorithm] = elements(der, { start: tbs?.end, end: der.length }, 1);
-  const [oid, parameters] = elements(der, algorithm, 2);
-  const name = hex(der, oid);
-  if (name !== RSA_PSS) return DIGESTS[name];
-  // RSASSA-PSS-params ::= SEQUENCE { [0] hashAlgorithm DEFAULT sha1, … }
-  const [hash] = elements(der, parameters, 1);
-  if (der[hash?.tag] !== 0xa0) return 'sha256';
-  return DIGESTS[hex(der, elements(der, elements(der, hash, 1)[0], 1)[0])];
-}
-
-/** @returns {string} content of an element in hex */
-function hex(der, element) {
-  return element === undefined ? '' : der.toString('hex', element.start, element.end);
+  try {
+    const tbsCertificate = element(der, element(der, 0).start);
+    const algorithm = element(der, tbsCertificate.end);
+    const oid = element(der, algorithm.start, algorithm.end);
+    if (oid.hex !== RSA_PSS) return DIGESTS[oid.hex];
+    // RSASSA-PSS-params ::= SEQUENCE { [0] hashAlgorithm DEFAULT sha1, … }
+    const parameters = element(der, oid.end, algorithm.end);
+    if (parameters.start === parameters.end || der[parameters.start] !== 0xa0) return 'sha256';
+    const hash = element(der, parameters.start, parameters.end);
+    const hashAlgorithm = element(der, hash.start, hash.end);
+    return DIGESTS[element(der, hashAlgorithm.start, hashAlgorithm.end).hex];
+  } catch {
+    return undefined;
+  }
 }
 
 /**
- * Reads the DER elements inside another one.
- * @param {Buffer} der untrusted
- * @param {{start: number, end: number}|undefined} within
- * @param {number} [most=1] how many
- * @returns {{tag: number, start: number, end: number}[]} offsets of tag, content and the content's end; what
- *   does not fit is left out
+ * @param {Buffer} der
+ * @param {number} at where an element begins
+ * @param {number} [limit] of what it is in
+ * @returns {{start: number, end: number, hex: string}} its content
+ * @throws {RangeError} where it does not fit
  */
-function elements(der, within, most = 1) {
-  const found = [];
-  for (let at = within?.start ?? 0; at + 2 <= (within?.end ?? 0) && found.length < most;) {
-    const tag = at;
-    let length = der[at + 1];
-    at += 2;
-    if (length & 0x80) {
-      const bytes = length & 0x7f;
-      if (bytes < 1 || bytes > 4 || at + bytes > within.end) break;
-      length = der.readUIntBE(at, bytes);
-      at += bytes;
-    }
-    if (at + length > within.end) break;
-    found.push({ tag, start: at, end: at + length });
-    at += length;
+function element(der, at, limit = der.length) {
+  let start = at + 2;
+  let length = der.readUInt8(at + 1);
+  if (length & 0x80) {
+    const bytes = length & 0x7f;
+    length = der.readUIntBE(start, bytes);
+    start += bytes;
   }
-  return found;
+  if (start + length > limit) throw new RangeError('an element that ends behind what it is in');
+  return { start, end: start + length, get hex() { return der.toString('hex', start, start + length); } };
 }
 
 module.exports = { tlsOptions, endPoint, signatureDigest };

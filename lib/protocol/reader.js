@@ -2,7 +2,6 @@
 
 const { Buffer } = require('#platform');
 const { protocolError } = require('./errors');
-const { reading } = require('../rows/memory');
 
 const DATA_ROW = 68; // D
 const COPY_DATA = 100; // d
@@ -55,7 +54,6 @@ class FrameReader {
    */
   push(chunk, length = chunk.length) {
     let pos = 0;
-    reading(chunk, length);
     if (this._left > 0) pos = this._part(chunk, 0, length);
     else if (this._held !== null) pos = this._complete(chunk, length);
     while (length - pos >= 5 && !this.stopped) {

@@ -1,7 +1,6 @@
 'use strict';
 
 const { State, backend, protocolError, nameOf } = require('../protocol');
-const { RowReader } = require('../rows');
 const { QueryRequest } = require('./query');
 const { Request } = require('./request');
 
@@ -107,7 +106,7 @@ class BatchRequest extends Request {
     this.repeated = true;
     for (const query of this.queries) {
       query.reset();
-      query.receiver = new RowReader({ decode: query.receiver.decode });
+      query.receiver.rows = [];
     }
   }
 

@@ -17,20 +17,20 @@ class Cursor {
    * @param {function(): Portal} open makes the portal; called for the first row
    * @param {object} options
    * @param {number} options.batchSize rows a round trip
-   * @param {boolean|object} [options.decode]
+   * @param {object} [options.decoding] `{ decode }` for the readers
    * @param {AbortSignal} [options.signal]
    */
-  constructor(open, { batchSize, decode, signal }) {
-    this.#batches = this.#fetch(open, batchSize, decode, { signal });
+  constructor(open, { batchSize, decoding, signal }) {
+    this.#batches = this.#fetch(open, batchSize, decoding, { signal });
   }
 
-  async * #fetch(open, batchSize, decode, limits) {
+  async * #fetch(open, batchSize, decoding, limits) {
     checkLimits(limits);
     const portal = open();
     try {
       let reader;
       do {
-        reader = new RowReader(decode);
+        reader = new RowReader(decoding);
         await portal.fetch(batchSize, reader, this.#caller, limits);
         yield reader.rows;
       } while (reader.cmd === 'SUSPENDED');

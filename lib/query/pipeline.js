@@ -4,6 +4,7 @@ const {
   ConnectionError, MessageWriter, PostgresError, UsageError, backend, decodeFields, decodeNotification,
   decodeParameterStatus, decodeReadyForQuery, nameOf, nextState, protocolError
 } = require('../protocol');
+const { Memory } = require('../rows');
 const { CloseRequest } = require('./request');
 const { Scope, Scopes } = require('./scope');
 const { Statements } = require('./statements');
@@ -31,7 +32,9 @@ class Pipeline {
    */
   constructor(events, decode) {
     this.events = events;
-    this.decode = decode;
+    /** @type {{decode: *}|undefined} for readers of results, where a query says nothing */
+    this.decoding = decode === undefined ? undefined : { decode };
+    this.memory = new Memory();
     this.writer = new MessageWriter();
     this.statements = new Statements(0, `_${Math.random().toString(36).slice(2, 8)}`);
     this.scopes = new Scopes(this, (request, error) => this.#settle(request, error));

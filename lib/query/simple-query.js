@@ -16,13 +16,13 @@ const FIRST = new Set([RowDescription, backend.CopyOutResponse, CommandComplete,
 class SimpleQueryRequest extends Request {
   /**
    * @param {string} text
-   * @param {boolean|object} [decode] how columns are decoded
+   * @param {object} [decoding] `{ decode }` for the readers
    */
-  constructor(text, decode) {
+  constructor(text, decoding) {
     super();
     checkText(text, 'text');
     this.text = text;
-    this.decode = decode;
+    this.decoding = decoding;
     this.readers = [];
     this.reader = null; // of the statement whose answer is coming
     // The server ignores everything behind a COPY FROM STDIN but its data.
@@ -44,9 +44,9 @@ class SimpleQueryRequest extends Request {
       return pipeline.flush();
     }
     if (!this.pending) return; // it was given up
-    if (this.reader === null && FIRST.has(type)) this.readers.push(this.reader = new RowReader({ decode: this.decode }));
+    if (this.reader === null && FIRST.has(type)) this.readers.push(this.reader = new RowReader(this.decoding));
     const { reader } = this;
-    if (type === RowDescription) reader.start(new RowParser(buf.subarray(start, end)), undefined, pipeline);
+    if (type === RowDescription) reader.start(RowParser.of(buf.subarray(start, end)), 0, pipeline);
     else if (type === DataRow || type === CopyData) reader.receiveData(buf, start, end, count, pipeline.reader.owned);
     else reader.receive(type, buf, start, end);
     if (type !== CommandComplete && type !== EmptyQueryResponse) return;

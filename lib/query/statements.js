@@ -50,7 +50,7 @@ class Statement {
   }
 
   /** Takes the statement's RowDescription in buf[start …), or NoData where buf is null. */
-  describe(buf, start, end) { this.rowParser = buf === null ? null : new RowParser(buf.subarray(start, end)); }
+  describe(buf, start, end) { this.rowParser = buf === null ? null : RowParser.of(buf.subarray(start, end)); }
 }
 
 /**

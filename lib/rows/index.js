@@ -1,9 +1,17 @@
 'use strict';
 
-const { RowReader: Old } = require('./result');
-const { RowParser, columnLength, int32 } = require('./row-parser');
-const { checkDecode } = require('./decode');
-class RowReader extends Old {
-  constructor(d) { super(); if (d !== undefined) this.decode = d && typeof d === 'object' && 'decode' in d ? d.decode : d; }
-}
-module.exports = { RowReader, RowParser, checkDecode, columnLength, int32 };
+// The rows of results. What they are is in client-parser, which this folder gives Node's Buffers.
+
+const { int32 } = require('../../client-parser/datarow.js');
+const { checkDecode, types } = require('./decode');
+const { Memory } = require('./memory');
+const { RowParser, columnLength, platform } = require('./row-parser');
+const { RowReader } = require('./row-reader');
+
+module.exports = {
+  RowReader, RowParser, Memory, checkDecode, columnLength, int32, platform,
+  get decoders() { return types().decoders; },
+  get jsonDecoders() { return types().jsonDecoders; },
+  get dates() { return types().dates; },
+  get arrayOf() { return types().arrayOf; }
+};

@@ -64,6 +64,34 @@ describe('client-parser, Client', () => {
     assert.equal(client.stream.rows, rows);
   });
 
+  it('has the rows so far as plain objects and arrays, too', () => {
+    for (const rowsFirst of [false, true]) {
+      const client = read(rowDescription(['b'], ['__proto__'], ['b']), dataRow('1', null, '3'));
+      const { stream } = client;
+      if (rowsFirst) assert.equal(stream.rows.length, 1);
+      assert.deepEqual(stream.objects.map(Object.entries), [[['b', '3'], ['__proto__', null]]]);
+      assert.equal(Object.getPrototypeOf(stream.objects[0]), Object.prototype);
+      assert.equal(stream.objects, stream.objects);
+      client.onData(Buffer.concat([dataRow('4', '5', '6'), dataRow('7', '8', '9')]));
+      assert.deepEqual(stream.arrays, [['1', null, '3'], ['4', '5', '6'], ['7', '8', '9']]);
+      assert.deepEqual(stream.objects.map(object => object.b), ['3', '6', '9']);
+      assert.deepEqual(stream.rows.map(row => row.toArray()), stream.arrays);
+      client.onData(rowDescription(['a']));
+      client.onData(dataRow('x'));
+      assert.deepEqual(stream.arrays[3], ['x'], 'of another result');
+    }
+  });
+
+  it('forgets the rows so far when they are replaced', () => {
+    const { stream } = read(description, dataRow('1'));
+    const rows = [];
+    stream.rows = rows;
+    assert.deepEqual([stream.objects, stream.arrays], [[], []]);
+    stream.write(dataRow('2'));
+    assert.equal(stream.rows, rows);
+    assert.deepEqual(rows.map(row => row.a), ['2']);
+  });
+
   it('does not copy rows, except those that lie across chunks', () => {
     const bytes = Uint8Array.from(Buffer.concat([SELECT_1]));
     const whole = read(bytes).stream.rows[0].rowBuffer;

@@ -36,6 +36,41 @@ describe('client-parser, rows', () => {
     assert.equal(inspect(row), '{ id: \'1\', name: null }');
   });
 
+  it('show their columns to for … in, and nothing else', () => {
+    const names = [];
+    for (const name in rowOf([['id'], ['name']], ['1', null])) names.push(name);
+    assert.deepEqual(names, ['id', 'name']);
+  });
+
+  it('of the same description are of the same class, also in another result', () => {
+    const { constructor } = rowOf([['one'], ['two']], ['1', '2']);
+    assert.equal(rowOf([['one'], ['two']], ['3', '4']).constructor, constructor);
+    assert.notEqual(rowOf([['one'], ['three']], ['1', '2']).constructor, constructor);
+    assert.notEqual(rowOf([['one'], ['two']], ['1', '2'], 0, { decode: true }).constructor, constructor);
+    for (let i = 0; i < 100; i++) rowOf([[`column ${i}`]], ['1']);
+    assert.notEqual(rowOf([['one'], ['two']], ['1', '2']).constructor, constructor, 'not for ever');
+  });
+
+  it('made of a buffer that the caller fills again show the new bytes', () => {
+    const rowParser = new parser.RowParser(rowDescription(['a'], ['b']));
+    const bytes = Uint8Array.from(dataRow('first text', 'x'));
+    const row = new rowParser[0](bytes);
+    assert.deepEqual([row.a, row.toObject()], ['first text', { a: 'first text', b: 'x' }]);
+    bytes.set(dataRow('other', 'longer'));
+    assert.deepEqual([row.a, row.b, row.toArray()], ['other', 'longer', ['other', 'longer']]);
+  });
+
+  it('have texts of any script, short and long', () => {
+    const texts = ['', 'a', 'ä', 'text', '日本語', '😀', '\x80', 'ascii and ä', 'x'.repeat(63), 'x'.repeat(64), `${'x'.repeat(70)}é`];
+    const client = new parser.Client();
+    client.onData(Uint8Array.from(Buffer.concat([rowDescription(['a']), ...texts.map(text => dataRow(text)),
+      dataRow([97, 0xff, 98])])));
+    const expected = [...texts, 'a\ufffdb'];
+    assert.deepEqual(client.stream.arrays.map(([text]) => text), expected);
+    assert.deepEqual(client.stream.objects.map(({ a }) => a), expected);
+    assert.deepEqual(client.stream.rows.map(row => row.a), expected);
+  });
+
   it('know their bytes, format and description', () => {
     const row = rowOf([['id'], ['name']], ['1', 'x']);
     assert.deepEqual(Buffer.from(row.rowBuffer), dataRow('1', 'x'));
@@ -153,6 +188,11 @@ describe('client-parser, rows', () => {
       const decode = new Map([[1700, Number], [600, () => 'point']]);
       const [, , number, point] = rowOf(columns, values, 0, { decode }).toArray();
       assert.deepEqual([number, point], [1.5, 'point']);
+    });
+
+    it('by jsonDecoders int8 to what JSON.stringify takes', () => {
+      const row = rowOf([['safe', 20], ['large', 20]], ['7', '9223372036854775807'], 0, { decode: parser.jsonDecoders });
+      assert.equal(JSON.stringify(row), '{"safe":7,"large":"9223372036854775807"}');
     });
 
     it('needs the decoders for true', async () => {

@@ -204,9 +204,30 @@ describe('client-parser, decoders', () => {
       }
     });
 
+    it('take time in proportion to their length', () => {
+      const long = ['1', '-', '{', '"', '\\', ' ', '1:', '1-', '{,', '\\\\', '1.', '+1', '2024-02-29 12:34:56+', 'i', '(', '['];
+      for (const decoders of [parser.decoders, parser.dates, parser.jsonDecoders]) {
+        for (const [typeOid, pair] of Object.entries(decoders)) {
+          for (const part of long) {
+            const bytes = Buffer.from(`2024${part.repeat(1e6 / part.length)}!`);
+            for (const decode of pair) {
+              const start = performance.now();
+              try {
+                decode(bytes, 0, bytes.length);
+              } catch { /* Malformed, most of them. */ }
+              assert.ok(performance.now() - start < 500, `${typeOid}, ${part}`);
+            }
+          }
+        }
+      }
+    }).timeout(120000);
+
     it('throw for text that is no number or no bytes', () => {
       for (const text of ['', '-', '1.5', 'x', '1234567890123456']) {
         assert.throws(() => decodeText(parser.decoders[23][0], text), { code: '08P01' }, text);
+      }
+      for (const text of ['1'.repeat(21), '-'.repeat(30)]) {
+        assert.throws(() => decodeText(parser.decoders[20][0], text), { code: '08P01' }, text);
       }
       for (const text of ['\\x1', '\\xzz', '\\x:0', '\\', '\\1', '\\12', '\\xG0']) {
         assert.throws(() => decodeText(parser.decoders[17][0], text), { code: '08P01' }, text);

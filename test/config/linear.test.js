@@ -72,7 +72,8 @@ describe('A megabyte made against', () => {
     ['connect_timeout', `1${many(' ')}x`], ['client_encoding', many('-')], ['client_encoding', many('a-')],
     ['require_auth', many('!')], ['require_auth', many('!md5,')], ['require_auth', many(',')]
   ]) {
-    it(`the option ${name}: ${text.slice(0, 4)}…${text.slice(-1)}`, () => quickly(() => OPTIONS[name][0](text, name)));
+    const parser = OPTIONS[name][0];
+    it(`the option ${name}: ${text.slice(0, 4)}…${text.slice(-1)}`, () => quickly(() => parser(text, name)));
   }
 
   for (const config of [
@@ -81,7 +82,8 @@ describe('A megabyte made against', () => {
     { database: many('postgres') }
   ]) {
     const [[name, value]] = Object.entries(config);
-    it(`the config { ${name.slice(0, 20)}: ${String(value).slice(0, 4)} }`, () => quickly(() => resolve(config, {}, {})));
+    const what = `the config { ${name.slice(0, 20)}: ${String(value).slice(0, 4)} }`;
+    it(what, () => quickly(() => resolve(config, {}, {})));
   }
 
   it('the names of a config object', () => {
@@ -89,7 +91,9 @@ describe('A megabyte made against', () => {
   });
 
   it('a service file', () => {
-    for (const text of [many('\n'), many('['), many(' '), many('[x]\n'), `[x]\n${many('=')}`, `[x]\n${many('user=x\n')}`]) {
+    for (const text of [
+      many('\n'), many('['), many(' '), many('[x]\n'), `[x]\n${many('=')}`, `[x]\n${many('user=x\n')}`
+    ]) {
       quickly(() => parseService(text, 'x', 'file'));
     }
   });

@@ -50,7 +50,7 @@ describe('A key of a config object', () => {
   });
 
   it('with a dot, or one of the three with capitals, goes to the server', () => {
-    for (const name of ['my.setting', 'My.Setting', 'pasword.x', 'DateStyle', 'IntervalStyle', 'TimeZone', 'timezone']) {
+    for (const name of ['my.setting', 'My.Setting', 'pasword.x', 'DateStyle', 'IntervalStyle', 'TimeZone']) {
       assert.deepEqual(parametersOf(name), { [name]: '1' });
     }
   });
@@ -59,10 +59,14 @@ describe('A key of a config object', () => {
     const server = await startServer();
     try {
       // What a session may set, with the two that are not in the list.
-      const rows = await server.sql("SELECT name FROM pg_settings WHERE context NOT IN ('sighup', 'postmaster', 'internal')");
+      const rows = await server.sql(
+        "SELECT name FROM pg_settings WHERE context NOT IN ('sighup', 'postmaster', 'internal')"
+      );
       const names = [...rows.map(({ name }) => name), 'role', 'session_authorization'];
       assert.ok(names.length > 150);
-      for (const name of names) if (!Object.hasOwn(OPTIONS, name)) assert.deepEqual(parametersOf(name), { [name]: '1' });
+      for (const name of names.filter(each => !Object.hasOwn(OPTIONS, each))) {
+        assert.deepEqual(parametersOf(name), { [name]: '1' });
+      }
     } finally {
       await server.stop();
     }

@@ -47,9 +47,7 @@ describe('SCRAM', () => {
     assert.equal(scram.mechanism, 'SCRAM-SHA-256');
     assert.equal(scram.first(), `n,,n=user,r=${NONCE}`);
     assert.equal(await scram.final(SERVER_FIRST), CLIENT_FINAL);
-    assert.equal(scram.verified, false);
     scram.verify(SERVER_FINAL);
-    assert.equal(scram.verified, true);
   });
 
   it('convinces a server and is convinced by it, with a fresh nonce each time', async () => {
@@ -153,7 +151,6 @@ describe('SCRAM', () => {
     ]) {
       assert.throws(() => scram.verify(message), refused(/malformed/), message);
     }
-    assert.equal(scram.verified, false);
   });
 
   it('derives keys off the event loop, and only once for each password, salt and count', async () => {

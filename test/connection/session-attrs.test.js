@@ -76,7 +76,10 @@ describe('target_session_attrs', () => {
           await conversation.read();
           conversation.say(bytes);
         },
-        async fake => assert.match((await failure({ ...fake.config, target_session_attrs: 'primary' })).message, expected)
+        async fake => {
+          const error = await failure({ ...fake.config, target_session_attrs: 'primary' });
+          assert.match(error.message, expected);
+        }
       );
     }
   });

@@ -54,20 +54,6 @@ describe('The flow of a connection', () => {
     assert.equal(flow.bufferedBytes, 105);
   });
 
-  it('is paused until everybody who paused it has resumed', () => {
-    const { flow, log } = make();
-    const [a, b] = [{}, {}];
-    flow.pause(a);
-    flow.pause(b);
-    flow.pause(a);
-    flow.resume(a);
-    flow.resume(a);
-    assert.deepEqual(log, ['pause']);
-    flow.resume(b);
-    flow.resume({});
-    assert.deepEqual(log, ['pause', 'resume']);
-  });
-
   it('calls back once when it has drained; not when it was stopped before', () => {
     const { flow } = make();
     let calls = 0;

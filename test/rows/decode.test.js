@@ -4,10 +4,8 @@ const assert = require('node:assert/strict');
 const { execFile } = require('node:child_process');
 const { inspect, promisify } = require('node:util');
 const { Client } = require('../..');
-const { loadDecoders, decodingClass } = require('../../lib/rows/decode');
-const { RowParser } = require('../../lib/rows/row-parser');
-const { RowReader } = require('../../lib/rows/result');
-const { connected, rowDescription, dataRow } = require('../support');
+const { checkDecode, decoders, dates, jsonDecoders } = require('../../lib/rows');
+const { connected } = require('../support');
 
 const TEXT = `SELECT 7::int2 AS i2, -7::int4 AS i4, 9007199254740993::int8 AS i8, 1.5::float8 AS f8,
   true AS b, 'ä' AS t, '\\x00ff'::bytea AS bytes, '{"a": [1, null]}'::json AS j, '{"b": 2}'::jsonb AS jb,
@@ -92,7 +90,7 @@ describe('A map of decoders', () => {
   });
 
   it('takes pairs for text and binary, as client-parser exports them', async () => {
-    const { decoders, dates } = await import('quickgres/client-parser');
+    assert.equal(decoders, (await import('quickgres/client-parser')).decoders);
     const client = await connected();
     for (const format of [Client.STRING, Client.BINARY]) {
       const { rows: [row] } = await client.query("SELECT 7 AS i, '2024-02-29'::date AS d", [],
@@ -129,30 +127,37 @@ describe('A map of decoders', () => {
   });
 });
 
-describe('decodingClass', () => {
-  it('makes one class of rows for a description, a format and a map', () => {
-    const parser = new RowParser(rowDescription('a'));
-    const map = { 25: text => text.length };
-    const Row = decodingClass(parser, 0, map);
-    assert.equal(decodingClass(parser, 0, map), Row);
-    assert.notEqual(decodingClass(parser, 1, map), Row);
-    assert.notEqual(decodingClass(parser, 0, { ...map }), Row);
-    assert.equal(new Row(dataRow('four')).a, 4);
+describe('jsonDecoders', () => {
+  it('give int8 as a number where it is exact, else as a string', async () => {
+    const client = await connected();
+    for (const format of [Client.STRING, Client.BINARY]) {
+      const { rows: [row] } = await client.query(`SELECT 7::int8 AS safe, 9007199254740991 AS largest,
+        -9007199254740991 AS least, 9007199254740992 AS larger, -9223372036854775808 AS longest,
+        ARRAY[1, NULL, 9007199254740993]::int8[] AS list, true AS b`, [], { format, decode: jsonDecoders });
+      assert.equal(JSON.stringify(row), '{"safe":7,"largest":9007199254740991,"least":-9007199254740991,' +
+        '"larger":"9007199254740992","longest":"-9223372036854775808","list":[1,null,"9007199254740993"],"b":true}');
+    }
   });
 });
 
-describe('loadDecoders', () => {
-  it('waits for the decoders, whatever becomes of the result', async () => {
-    const reader = new RowReader();
-    await assert.rejects(loadDecoders(reader, true, Promise.reject(new Error('no'))), { message: 'no' });
-    assert.equal(await loadDecoders(reader, true, Promise.resolve(reader)), reader);
-    assert.equal(reader.decode, true);
+describe('checkDecode', () => {
+  it('gives back what is a boolean, a map or nothing, and refuses the rest', () => {
+    for (const decode of [undefined, true, false, {}, new Map(), decoders, dates]) {
+      assert.equal(checkDecode(decode), decode);
+    }
+    for (const decode of [null, 0, 'true', () => {}]) {
+      assert.throws(() => checkDecode(decode), { name: 'TypeError', message: /^decode must be a boolean or an object/ });
+    }
   });
+});
 
-  it('leaves no rejection unhandled while the decoders are being loaded', async () => {
-    const program = `const { loadDecoders } = require(${JSON.stringify(require.resolve('../../lib/rows/decode'))});
-      loadDecoders({}, true, Promise.reject(new Error('no'))).catch(error => console.log(error.message));`;
+describe('The decoders', () => {
+  it('are loaded when a row is read that needs them, and not before', async () => {
+    const program = `const { RowReader } = require(${JSON.stringify(require.resolve('../..'))});
+      const loaded = () => Object.keys(require.cache).some(name => name.endsWith('types.js'));
+      const reader = new RowReader({ decode: true });
+      console.log(loaded(), reader.rows.length, loaded());`;
     const { stdout } = await promisify(execFile)(process.execPath, ['-e', program]);
-    assert.equal(stdout, 'no\n');
+    assert.equal(stdout, 'false 0 false\n');
   });
 });

@@ -2,14 +2,15 @@
 
 const assert = require('node:assert/strict');
 const { inspect } = require('node:util');
-const { RowParser } = require('../../lib/rows/row-parser');
-const { RowReader } = require('../../lib/rows/result');
+const { Memory, RowParser, RowReader } = require('../../lib/rows');
 const { hex, rowDescription, dataRow, commandComplete } = require('../support');
 
-/** A reader of rows of these columns. */
+const memory = new Memory();
+
+/** A reader of rows of these columns, on a connection that all share. */
 function started(...names) {
   const reader = new RowReader();
-  reader.start(new RowParser(rowDescription(...names)), 0);
+  reader.start(new RowParser(rowDescription(...names)), 0, memory);
   return reader;
 }
 
@@ -132,10 +133,34 @@ describe('RowReader', () => {
   });
 
   it('decodes columns as its `decode` says', () => {
-    const reader = started('a', 'b');
-    reader.decode = { 25: text => text.toUpperCase() };
-    receive(reader, false, dataRow('x', null));
-    assert.deepEqual(reader.rows[0].toArray(), ['X', null]);
+    const decode = { 25: text => text.toUpperCase() };
+    for (const [given, ...expected] of [[decode, 'X', null], [true, 'x', null], [false, 'x', null], [undefined, 'x', null]]) {
+      const reader = new RowReader({ decode: given });
+      reader.start(new RowParser(rowDescription('a', 'b')), 0);
+      receive(reader, false, dataRow('x', null));
+      assert.deepEqual(reader.rows[0].toArray(), expected);
+      assert.deepEqual(reader.objects, [{ a: expected[0], b: null }]);
+    }
+    for (const given of [null, 1, 'x', { 23: 'x' }]) {
+      assert.throws(() => new RowReader({ decode: given }), { name: 'TypeError', message: /^decode/ });
+    }
+  });
+
+  it('gives binary rows of packets as Buffers, where the description says that they are binary', () => {
+    const reader = new RowReader();
+    reader.write(new RowParser(rowDescription('a')).description(1));
+    reader.write(dataRow('x'));
+    assert.deepEqual(reader.rows[0].a, Buffer.from('x'));
+    assert.deepEqual(reader.arrays, [[Buffer.from('x')]]);
+  });
+
+  it('refuses packets without a description, or of another length than they say', () => {
+    assert.throws(() => new RowReader().write(dataRow('x')), { code: '08P01' });
+    const reader = new RowReader();
+    reader.write(rowDescription('a'));
+    assert.throws(() => reader.write(dataRow('x').subarray(0, -1)), { code: '08P01' });
+    assert.throws(() => reader.write(hex('64 ffffffff')), { code: '08P01' });
+    assert.deepEqual(reader.rows, []);
   });
 
   it('is readable when logged, and as JSON', () => {
@@ -155,6 +180,69 @@ describe('RowReader', () => {
       receive(reader, false, dataRow('1', '2'), row, dataRow('1', '2'));
       assert.throws(() => reader.rows, error);
       assert.throws(() => reader.rows, error, 'again');
+    }
+  });
+});
+
+describe('objects and arrays of a result', () => {
+  it('are plain, in the order of the columns', () => {
+    const reader = started('b', 'a', '__proto__', 'b');
+    receive(reader, false, dataRow('1', null, 'p', '2'), dataRow('', 'ä', null, '4'));
+    assert.deepEqual(reader.arrays, [['1', null, 'p', '2'], ['', 'ä', null, '4']]);
+    const [first, second] = reader.objects;
+    assert.deepEqual(Object.entries(first), [['b', '2'], ['a', null], ['__proto__', 'p']]);
+    assert.deepEqual(Object.entries({ ...second }), [['b', '4'], ['a', 'ä'], ['__proto__', null]]);
+    assert.equal(Object.getPrototypeOf(first), Object.prototype);
+    assert.equal(inspect(reader.arrays[0]), "[ '1', null, 'p', '2' ]");
+    const plain = started('x', 'y');
+    receive(plain, false, dataRow('1', '2'));
+    assert.deepStrictEqual(plain.objects, [{ x: '1', y: '2' }]);
+    assert.deepEqual(structuredClone(plain.objects), [{ x: '1', y: '2' }]);
+    assert.equal(inspect(plain.objects), "[ { x: '1', y: '2' } ]");
+  });
+
+  it('are there before and after the rows, and are one array each', () => {
+    for (const rowsFirst of [false, true]) {
+      const reader = started('a');
+      receive(reader, false, dataRow('1'), dataRow('2'));
+      if (rowsFirst) assert.equal(reader.rows.length, 2);
+      assert.deepEqual(reader.objects, [{ a: '1' }, { a: '2' }]);
+      assert.equal(reader.objects, reader.objects);
+      assert.deepEqual(reader.arrays, [['1'], ['2']]);
+      assert.equal(reader.arrays, reader.arrays);
+      assert.deepEqual(reader.rows.map(row => row.a), ['1', '2']);
+      receive(reader, false, dataRow('3'));
+      assert.deepEqual(reader.objects, [{ a: '1' }, { a: '2' }, { a: '3' }]);
+      assert.deepEqual(reader.arrays, [['1'], ['2'], ['3']]);
+      assert.deepEqual(reader.rows.map(row => row.a), ['1', '2', '3']);
+    }
+  });
+
+  it('have all columns, however many', () => {
+    const names = Array.from({ length: 1600 }, (_, i) => `c${i}`);
+    const reader = started(...names);
+    receive(reader, false, dataRow(...names), dataRow(...names.map(() => null)));
+    assert.deepEqual(reader.objects, [Object.fromEntries(names.map(name => [name, name])),
+      Object.fromEntries(names.map(name => [name, null]))]);
+  });
+
+  it('of a COPY are its data, of nothing none', () => {
+    const reader = new RowReader();
+    receive(reader, false, hex("64 00000006 'ab'"));
+    assert.deepEqual(reader.objects.map(String), ['ab']);
+    assert.deepEqual(reader.rows.map(String), ['ab']);
+    assert.deepEqual(reader.arrays.map(String), ['ab']);
+    assert.deepEqual([new RowReader().objects, new RowReader().arrays], [[], []]);
+  });
+
+  it('refuse what rows refuse', () => {
+    for (const kind of ['objects', 'arrays']) {
+      const reader = started('a');
+      receive(reader, false, dataRow('1'), dataRow('1', '2'));
+      assert.throws(() => reader[kind], { name: 'ConnectionError', code: '08P01', message: /DataRow whose column count/ });
+      const cut = started('a');
+      receive(cut, false, hex("44 0000000b 0001 00000009 'a'"));
+      assert.throws(() => cut[kind], { code: '08P01', message: /a column longer than itself/ });
     }
   });
 });

@@ -2,7 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { inspect } = require('node:util');
-const { RowParser, utf8, int32 } = require('../../lib/rows/row-parser');
+const { RowParser, RowReader, int32 } = require('../../lib/rows');
 const { hex, rowDescription, dataRow } = require('../support');
 
 /** Two columns: id (int4, from a table) and name (varchar(30)). */
@@ -92,18 +92,38 @@ describe('RowParser', () => {
     assert.notEqual(parser[0], parser[1]);
   });
 
-  it('makes one class of rows for each set of decoders and each format', () => {
+  it('makes one class of rows for each map of decoders and each format', () => {
     const parser = new RowParser(DESCRIPTION);
-    const key = {};
-    const decoders = [(buf, start, end) => Number(buf.latin1Slice(start, end)), undefined];
-    const Row = parser.decoding(0, decoders, key);
-    assert.equal(parser.decoding(0, decoders, key), Row);
-    assert.notEqual(parser.decoding(1, decoders, key), Row);
-    assert.notEqual(parser.decoding(0, decoders, {}), Row);
+    const decode = { 23: [(buf, start, end) => Number(buf.latin1Slice(start, end)), undefined] };
+    const { Row } = parser.type(0, decode);
+    assert.equal(parser.type(0, decode).Row, Row);
+    assert.notEqual(parser.type(1, decode).Row, Row);
+    assert.notEqual(parser.type(0, { ...decode }).Row, Row);
+    assert.notEqual(parser[0], Row);
     assert.deepEqual(new Row(dataRow('7', 'x')).toArray(), [7, 'x']);
     assert.deepEqual(new Row(dataRow(null, null)).toArray(), [null, null], 'NULL is not decoded');
-    assert.deepEqual(new (parser.decoding(1, decoders, key))(dataRow('7', 'x')).toArray(),
-      [7, Buffer.from('x')]);
+    assert.deepEqual(new (parser.type(1, decode).Row)(dataRow('7', 'x')).toArray(),
+      [Buffer.from('7'), Buffer.from('x')]);
+  });
+
+  it('is the same one for the same description, as long as it is remembered', () => {
+    const parser = RowParser.of(rowDescription('the', 'same'));
+    assert.equal(RowParser.of(Buffer.concat([SECRET, rowDescription('the', 'same')]), SECRET.length), parser);
+    assert.notEqual(RowParser.of(rowDescription('an', 'other')), parser);
+    for (let i = 0; i < 100; i++) RowParser.of(rowDescription(`c${i}`));
+    assert.notEqual(RowParser.of(rowDescription('the', 'same')), parser, 'not for ever');
+  });
+
+  it('makes rows of binary columns where the description says so, of each column by itself', () => {
+    const mixed = hex(`54 00000030 0002
+      'a' 00  00000000 0000 00000017 0004 ffffffff 0001
+      'b' 00  00000000 0000 00000019 ffff ffffffff 0000`);
+    mixed.writeUInt32BE(mixed.length - 1, 1);
+    const row = new (new RowParser(mixed))[0](dataRow(hex('00000007'), 'x'));
+    assert.deepEqual(row.toArray(), [hex('00000007'), 'x']);
+    assert.equal(row.dataFormat, 0);
+    const binary = new RowParser(new RowParser(DESCRIPTION).description(1));
+    assert.equal(new binary[0](dataRow('7', 'x')).dataFormat, 1);
   });
 });
 
@@ -302,21 +322,104 @@ describe('A malformed row', () => {
   });
 });
 
-describe('utf8', () => {
-  it('decodes every length and script as the platform does', () => {
-    const text = 'a\x7fbcdefgh';
+describe('Text', () => {
+  it('of every length and script is what the platform makes of it, alone and among many', () => {
+    const parser = new RowParser(rowDescription('a'));
+    const values = [];
+    const text = 'a\x7fbcdefghijklmnopqrstuvwxyz';
     for (let length = 0; length <= text.length; length++) {
-      assert.equal(utf8(Buffer.from(`xx${text.slice(0, length)}yy`), 2, 2 + length), text.slice(0, length));
+      values.push(Buffer.from(text.slice(0, length)));
       for (let at = 0; at < length; at++) {
-        for (const other of ['é', '€', '😀', '\x80']) {
-          const mixed = Buffer.from(text.slice(0, at) + other + text.slice(at, length));
-          assert.equal(utf8(mixed, 0, mixed.length), mixed.toString());
-        }
+        for (const other of ['é', '€', '😀', '\x80']) values.push(Buffer.from(text.slice(0, at) + other + text.slice(at, length)));
         const broken = Buffer.from(text.slice(0, length));
         broken[at] = 0xff;
-        assert.equal(utf8(broken, 0, length), broken.toString());
+        values.push(broken);
       }
     }
+    const reader = new RowReader();
+    reader.start(parser, 0);
+    for (const value of values) {
+      const message = hex(`44 00000000 0001 00000000 ${value.toString('hex')}`);
+      message.writeUInt32BE(message.length - 1, 1);
+      message.writeUInt32BE(value.length, 7);
+      assert.equal(new parser[0](message).a, value.toString());
+      reader.receiveData(message, 0, message.length, 1, false);
+    }
+    const expected = values.map(String);
+    assert.deepEqual(reader.objects.map(({ a }) => a), expected);
+    assert.deepEqual(reader.rows.map(row => row.a), expected);
+  });
+
+  it('that is remembered is not given for other bytes', () => {
+    // The same text in ASCII and, a bit added to each byte, not in ASCII: what is compared must be bytes.
+    const ascii = Buffer.from('remember me');
+    const other = Buffer.from(ascii.map(byte => byte | 128));
+    const rows = Array.from({ length: 2000 }, (_, i) => i % 2 === 0 || i < 200 ? ascii : other);
+    const messages = rows.map(value => {
+      const message = hex(`44 00000000 0001 0000000b ${value.toString('hex')}`);
+      message.writeUInt32BE(message.length - 1, 1);
+      return message;
+    });
+    const all = Buffer.concat(messages);
+    for (const read of [reader => reader.objects, reader => reader.rows]) {
+      const reader = new RowReader();
+      reader.start(new RowParser(rowDescription('a')), 0);
+      reader.receiveData(all, 0, all.length, messages.length, true);
+      assert.deepEqual(read(reader).map(row => row.a), rows.map(String));
+    }
+  });
+});
+
+describe('Rows that a caller makes of a Buffer of his own', () => {
+  /** Many rows in one Buffer, so many that a string of all of it would pay. */
+  const fill = (buffer, salt) => {
+    const rows = Array.from({ length: 400 }, (_, i) => dataRow(`text ${salt} of ${i}`.padEnd(30, '.'), `${i}`));
+    const offsets = [];
+    let off = 0;
+    for (const row of rows) {
+      offsets.push(off);
+      off += row.copy(buffer, off);
+    }
+    return offsets;
+  };
+
+  it('show the new bytes when the Buffer is filled again', () => {
+    const buffer = Buffer.alloc(65536);
+    const parser = new RowParser(rowDescription('a', 'b'));
+    const rows = fill(buffer, 1).map(off => new parser[0](buffer, off));
+    const looks = [row => row.a, row => row.get('a'), row => row.toObject().a, row => row.toArray()[0]];
+    for (const salt of [1, 2, 3]) {
+      fill(buffer, salt);
+      for (const look of looks) {
+        rows.forEach((row, i) => assert.equal(look(row), `text ${salt} of ${i}`.padEnd(30, '.')));
+      }
+    }
+  });
+
+  it('show the new bytes where these have other lengths, and many columns', () => {
+    const buffer = Buffer.alloc(1000);
+    const names = Array.from({ length: 20 }, (_, i) => `c${i}`);
+    dataRow(...names).copy(buffer);
+    const row = new (new RowParser(rowDescription(...names)))[0](buffer);
+    assert.equal(row.c19, 'c19');
+    dataRow(...names.map(name => `longer ${name}`)).copy(buffer);
+    assert.equal(row.c19, 'longer c19');
+    const reader = new RowReader();
+    reader.write(rowDescription(...names));
+    const packet = dataRow(...names);
+    reader.write(packet);
+    assert.equal(reader.rows[0].c19, 'c19');
+    dataRow(...names.reverse()).copy(packet); // as long, in columns of other lengths
+    assert.equal(reader.rows[0].c19, 'c0');
+    assert.equal(reader.rows[0].c0, 'c19');
+  });
+});
+
+describe('for … in over a row', () => {
+  it('gives the names of its columns and nothing else', () => {
+    const names = [];
+    for (const name in textRow('x', 'y')) names.push(name);
+    assert.deepEqual(names, ['c0', 'c1']);
   });
 });
 
@@ -335,13 +438,17 @@ describe('A column whose texts repeat', () => {
     const values = Array.from({ length: 5000 }, (_, i) => [`value ${i % 90}`, `${i * 7919} of many`, odd[(i * 31) % odd.length]]);
     const messages = values.map(row => dataRow(...row));
     const all = Buffer.concat(messages);
-    for (const together of [false, true]) {
-      let off = 0;
-      values.forEach((row, i) => {
-        const each = together ? new parser[0](all, off) : new parser[0](messages[i]);
-        assert.deepEqual(each.toArray(), row);
-        off += messages[i].length;
-      });
+    let off = 0;
+    values.forEach((row, i) => {
+      assert.deepEqual(new parser[0](messages[i]).toArray(), row);
+      assert.deepEqual(new parser[0](all, off).toArray(), row);
+      off += messages[i].length;
+    });
+    for (const read of [reader => reader.rows.map(row => row.toArray()), reader => reader.arrays]) {
+      const reader = new RowReader();
+      reader.start(parser, 0);
+      reader.receiveData(all, 0, all.length, values.length, true);
+      assert.deepEqual(read(reader), values);
     }
   });
 });

@@ -15,7 +15,8 @@ const { isIP, BlockList } = require('./address');
 const lacking = what => function () {
   throw new UsageError(`there ${what} on this platform`, '0A000');
 };
-const noTcp = lacking('is no TCP, but WebSockets (the option websocket),');
+const noTcp = lacking('is no TCP, but WebSockets (quickgres/websocket),');
+const noTls = lacking('is no TLS but that of the WebSocket (wss:, with sslmode=disable)');
 const noFile = lacking('are no files');
 const noStream = lacking("are no streams of Node.js, which this needs,");
 
@@ -47,7 +48,7 @@ module.exports = {
   util: { promisify: asynchronous => asynchronous }, // of crypto.pbkdf2, which gives a promise here
   net: { connect: noTcp, isIP, isIPv6: address => isIP(address) === 6, BlockList },
   dns: { lookup: noTcp },
-  tls: { connect: noTcp, createSecureContext: noTcp },
+  tls: { connect: noTls, createSecureContext: noTls },
   fs: { existsSync: () => false, statSync: noFile, readFileSync: noFile },
   os: { homedir: () => '', userInfo: lacking('are no users') },
   path: { join: (...parts) => parts.join('/'), resolve: file => file },

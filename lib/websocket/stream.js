@@ -2,13 +2,12 @@
 
 const { Buffer } = require('#platform');
 const { EventEmitter } = require('#platform').events;
-const { failed } = require('../connection');
-const { ConnectionError, protocolError } = require('../protocol/errors');
 const { isLoopback } = require('../config');
+const { ConnectionError, protocolError } = require('../protocol');
 
 /** Longest message in bytes: proxies and Workers limit them, and to PostgreSQL one stream is as good as another. */
 const PIECE = 262144;
-/** From how many bytes written and not taken on there will be a 'drain', and how often that is looked at, in ms. */
+/** From how many bytes written and not sent on there will be a 'drain', and how often that is looked at, in ms. */
 const HIGH_WATER = 1048576;
 const POLL = 5;
 /** Most bytes that are held for a reader who has paused. */
@@ -18,9 +17,9 @@ const MAX_HELD = 67108864;
 const NORMAL = [1000, 1005];
 
 /**
- * What a Transport needs of a stream, over a WebSocket of any platform. A WebSocket tells neither when it has
- * sent something nor to wait with reading: the one is looked at from time to time, for the other messages are
- * held, up to a limit. The package ws can wait, and is asked to.
+ * What a client needs of a Duplex, over a WebSocket of any platform. A WebSocket tells neither when it has sent
+ * something nor to wait with reading: the one is looked at from time to time, for the other messages are held, up to
+ * a limit. The package ws can wait, and is asked to.
  */
 class WebSocketStream extends EventEmitter {
   #socket;
@@ -28,8 +27,8 @@ class WebSocketStream extends EventEmitter {
   #paused = false;
   #ending = false;
   #held = [];
-  #giving = false;
   #heldBytes = 0;
+  #emitting = false;
   #closed; // the close event, while messages before it are held
   #timer;
 
@@ -42,11 +41,10 @@ class WebSocketStream extends EventEmitter {
     this.#name = url === undefined ? 'the WebSocket' : `the WebSocket ${url.protocol}//${url.host}`;
     this.connecting = socket.readyState === 0;
     this.destroyed = socket.readyState > 1;
-    /** Who can listen on the way to the proxy: nobody but its host when encrypted, nobody at all when local. */
-    this.websocket = {
-      encrypted: url?.protocol === 'wss:',
-      local: url !== undefined && isLoopback(url.hostname.replace(/^\[|\]$/g, ''))
-    };
+    /** Whether nobody can listen between here and the proxy, because it is encrypted. */
+    this.encrypted = url?.protocol === 'wss:';
+    /** Whether nobody can, because the proxy is on this machine. */
+    this.local = url !== undefined && isLoopback(url.hostname.replace(/^\[|\]$/g, ''));
     socket.binaryType = 'arraybuffer';
     socket.addEventListener('open', () => {
       this.connecting = false;
@@ -54,9 +52,9 @@ class WebSocketStream extends EventEmitter {
     });
     socket.addEventListener('message', event => this.#message(event.data));
     // It may fail before anybody listens here.
-    const told = work => this.connecting ? setTimeout(work) : work();
-    socket.addEventListener('error', event => told(() => this.#failed(event)));
-    socket.addEventListener('close', event => told(() => this.#close(event)));
+    const later = work => this.connecting ? setTimeout(work) : work();
+    socket.addEventListener('error', event => later(() => this.#fail(event)));
+    socket.addEventListener('close', event => later(() => this.#close(event)));
   }
 
   #message(data) {
@@ -71,7 +69,7 @@ class WebSocketStream extends EventEmitter {
       'cannot be told to wait: read large results with a cursor'));
   }
 
-  #failed({ error, message }) {
+  #fail({ error, message }) {
     const code = typeof error?.code === 'string' ? error.code : this.connecting ? '08001' : 'ECONNRESET';
     const why = message || error?.message;
     const what = this.connecting ? 'could not be opened' : 'failed';
@@ -80,13 +78,10 @@ class WebSocketStream extends EventEmitter {
 
   #close(event) {
     if (this.destroyed) return;
-    if (this.#held.length > 0) {
-      this.#closed = event;
-    } else if (this.connecting) {
-      this.#failed({});
-    } else if (this.#ending || NORMAL.includes(event.code)) {
-      this.destroy();
-    } else {
+    if (this.#held.length > 0) this.#closed = event;
+    else if (this.connecting) this.#fail({});
+    else if (this.#ending || NORMAL.includes(event.code)) this.destroy();
+    else {
       // 1006 is what the platform says when there was no word of the other side's.
       const code = event.code === 1006 ? 'ECONNRESET' : '08006';
       const reason = event.reason ? ` ${JSON.stringify(event.reason)}` : '';
@@ -100,9 +95,10 @@ class WebSocketStream extends EventEmitter {
   /** Whether there will be a 'drain'. */
   get writableNeedDrain() { return this.#timer !== undefined; }
 
-  write(buffer) {
+  /** @param {Uint8Array} bytes */
+  write(bytes) {
     if (this.destroyed || this.#ending) return;
-    for (let off = 0; off < buffer.length; off += PIECE) this.#socket.send(buffer.subarray(off, off + PIECE));
+    for (let off = 0; off < bytes.length; off += PIECE) this.#socket.send(bytes.subarray(off, off + PIECE));
     if (this.writableLength >= HIGH_WATER) this.#timer ??= setInterval(() => this.#poll(), POLL);
   }
 
@@ -119,16 +115,16 @@ class WebSocketStream extends EventEmitter {
 
   resume() {
     this.#paused = false;
-    if (this.#giving) return; // whoever takes held messages has paused and resumed meanwhile
-    this.#giving = true;
-    let given = 0;
-    while (given < this.#held.length && !this.#paused) {
-      const chunk = this.#held[given++];
+    if (this.#emitting) return; // whoever takes held messages has paused and resumed meanwhile
+    this.#emitting = true;
+    let count = 0;
+    while (count < this.#held.length && !this.#paused) {
+      const chunk = this.#held[count++];
       this.#heldBytes -= chunk.length;
       this.emit('data', chunk);
     }
-    this.#held.splice(0, given);
-    this.#giving = false;
+    this.#held.splice(0, count);
+    this.#emitting = false;
     if (this.#paused) return;
     this.#socket.resume?.();
     if (this.#closed) this.#close(this.#closed);
@@ -140,6 +136,7 @@ class WebSocketStream extends EventEmitter {
     this.#socket.close(1000);
   }
 
+  /** @param {Error} [error] to be emitted */
   destroy(error) {
     if (this.destroyed) return;
     this.destroyed = true;
@@ -153,47 +150,4 @@ class WebSocketStream extends EventEmitter {
   }
 }
 
-/**
- * Opens a WebSocket to a proxy, which opens a connection to the server.
- * @param {string|function({host: string, port: number}): (string|URL|WebSocket|Promise)} websocket the option
- * @param {{host: string, port: number}} server goes into the URL as `address` where the option is one
- * @param {boolean} encrypted whether it has to be wss:
- * @returns {Promise<WebSocketStream>} connecting or open
- * @throws {ConnectionError} 08001
- */
-async function connect(websocket, { host, port }, encrypted) {
-  let socket;
-  if (typeof websocket === 'function') {
-    socket = await websocket({ host, port });
-  } else {
-    socket = new URL(websocket);
-    socket.searchParams.set('address', `${host.includes(':') ? `[${host}]` : host}:${port}`);
-  }
-  if (typeof socket === 'string' || socket instanceof URL) socket = open(socket, encrypted);
-  if (typeof socket?.send !== 'function' || typeof socket.addEventListener !== 'function') {
-    throw failed('the websocket function gave neither a URL nor a WebSocket');
-  }
-  const stream = new WebSocketStream(socket);
-  if (!encrypted || stream.websocket.encrypted) return stream;
-  stream.destroy();
-  throw unencrypted();
-}
-
-const unencrypted = () => failed('sslmode=require over a WebSocket needs a URL that begins with wss:');
-
-/** Makes a WebSocket of the platform's. */
-function open(url, encrypted) {
-  if (typeof WebSocket !== 'function') {
-    throw failed('this platform has no WebSocket: let the option websocket be a function that makes one, such as ' +
-      '({ host, port }) => new WebSocket(url) with that of the package ws');
-  }
-  if (encrypted && !/^wss:/i.test(url)) throw unencrypted();
-  try {
-    return new WebSocket(url);
-  } catch (cause) {
-    // The cause has the URL, and that may have a secret.
-    throw failed(`the WebSocket could not be made: ${cause.name}`);
-  }
-}
-
-module.exports = { connect, MAX_HELD, HIGH_WATER };
+module.exports = { WebSocketStream, HIGH_WATER, MAX_HELD };

@@ -6,13 +6,15 @@ const { once } = require('node:events');
 const fs = require('node:fs');
 const http = require('node:http');
 const http2 = require('node:http2');
+const net = require('node:net');
 const path = require('node:path');
 const { pipeline } = require('node:stream/promises');
 const { setTimeout: sleep } = require('node:timers/promises');
 const zlib = require('node:zlib');
 const { launchBrowser, makeCertificates, skipUnless } = require('pg-test-fixtures');
 const { Client } = require('../..');
-const { negotiate } = require('../../lib/http/http');
+const { ResponseCache } = require('../../lib/cache');
+const { respond } = require('../../lib/http');
 const { FLAT, GIGABYTE, watchAlone } = require('../slow-reader');
 const { connected, sharedServer } = require('../support');
 
@@ -63,27 +65,17 @@ async function get(port, headers = {}, { method = 'GET', agent, url = '/' } = {}
   return { status: response.statusCode, headers: response.headers, body: Buffer.concat(chunks) };
 }
 
-describe('negotiate', () => {
-  for (const [header, expected] of [
-    [undefined, undefined], ['', undefined], ['identity', undefined], ['gzip', 'gzip'], ['x-gzip', 'gzip'],
-    ['gzip, deflate, br', 'br'], ['gzip, deflate, br, zstd', 'br'], ['GZIP;Q=0.5, deflate', 'deflate'],
-    ['br;q=0, gzip;q=0.1', 'gzip'], ['br;q=x', undefined], ['*', 'br'], ['*;q=0.5, br;q=0', 'gzip'],
-    ['gzip;q=0.5, identity;q=1', undefined], ['identity;q=0.5, gzip;q=0.8', 'gzip'], ['zstd', undefined]
-  ]) {
-    it(`answers ${expected} to ${header}`, () => assert.equal(negotiate(header), expected));
-  }
-});
-
 describe('respond', () => {
-  it('is not for what is no response', async () => {
+  it('is not for what is no response, no session, and options that there are not', async () => {
     const client = await connected();
-    await assert.rejects(client.respond({}, SMALL), { name: 'TypeError', message: 'response must be one of an HTTP server' });
+    await assert.rejects(respond({}, {}, {}, SMALL), { name: 'TypeError', message: 'session must have a method queryTo' });
+    await assert.rejects(respond(client, {}, {}, SMALL), { name: 'TypeError', message: 'response must be one of an HTTP server' });
   });
 
   it('answers with a content type, and where it is known with a length', async () => {
     const client = await connected();
     const expected = await direct(client, SMALL);
-    await serving((request, response) => client.respond(request, response, SMALL), async port => {
+    await serving((request, response) => respond(client, request, response, SMALL), async port => {
       const { status, headers, body } = await get(port, { 'accept-encoding': 'gzip' });
       assert.deepEqual(body, expected);
       assert.equal(status, 200);
@@ -97,7 +89,7 @@ describe('respond', () => {
   it('answers with JSON that the server has made', async () => {
     const client = await connected();
     const handler = (request, response) =>
-      client.respond(request, response, "SELECT json_build_object('a', $1::int)", [5], { as: 'values' });
+      respond(client, request, response, "SELECT json_build_object('a', $1::int)", [5], { as: 'values' });
     await serving(handler, async port => {
       const { headers, body } = await get(port);
       assert.equal(headers['content-type'], 'application/json; charset=utf-8');
@@ -109,7 +101,7 @@ describe('respond', () => {
     it(`compresses with ${encoding} when the request allows it`, async () => {
       const client = await connected();
       const expected = await direct(client, LARGE);
-      await serving((request, response) => client.respond(request, response, LARGE), async port => {
+      await serving((request, response) => respond(client, request, response, LARGE), async port => {
         const { headers, body } = await get(port, { 'accept-encoding': encoding });
         assert.equal(headers['content-encoding'], encoding);
         assert.ok(body.length < expected.length / 1.5);
@@ -129,7 +121,7 @@ describe('respond', () => {
     for (const [set, options, get_] of cases) {
       await serving((request, response) => {
         for (const name in set) response.setHeader(name, set[name]);
-        return client.respond(request, response, LARGE, [], options);
+        return respond(client, request, response, LARGE, [], options);
       }, async port => {
         const { headers, body } = await get(port, { 'accept-encoding': 'br' });
         assert.ok(body.equals(expected));
@@ -144,7 +136,7 @@ describe('respond', () => {
     for (const [emptyStatus, length] of [[404, '0'], [204, undefined]]) {
       await serving((request, response) => {
         const email = new URL(request.url, 'http://x').searchParams.get('email');
-        return client.respond(request, response, text, [email], { as: 'values', status: 203, emptyStatus });
+        return respond(client, request, response, text, [email], { as: 'values', status: 203, emptyStatus });
       }, async port => {
         const found = await get(port, {}, { url: '/?email=1' });
         assert.deepEqual([found.status, found.body.toString()], [203, 'User 1']);
@@ -156,7 +148,7 @@ describe('respond', () => {
 
   it('answers to HEAD without running the query', async () => {
     const client = await connected();
-    await serving((request, response) => client.respond(request, response, 'no SQL'), async (port, errors) => {
+    await serving((request, response) => respond(client, request, response, 'no SQL'), async (port, errors) => {
       const { status, headers, body } = await get(port, {}, { method: 'HEAD' });
       assert.deepEqual([status, body.length, errors.length], [200, 0, 0]);
       assert.equal(headers['content-type'], 'application/x-postgresql');
@@ -165,7 +157,7 @@ describe('respond', () => {
 
   it('leaves an error before the first row to the handler', async () => {
     const client = await connected();
-    await serving((request, response) => client.respond(request, response, 'SELECT 1 / 0'), async (port, errors) => {
+    await serving((request, response) => respond(client, request, response, 'SELECT 1 / 0'), async (port, errors) => {
       const { status, body } = await get(port, { 'accept-encoding': 'br' });
       assert.deepEqual([status, body.toString()], [500, '22012']);
       assert.equal(errors[0].code, '22012');
@@ -175,7 +167,7 @@ describe('respond', () => {
   it('tells of an error after the first row in the body, compressed or not; values are cut off', async () => {
     const client = await connected();
     const handler = (request, response) => {
-      return client.respond(request, response, FAILING, [], { as: request.url.slice(1) });
+      return respond(client, request, response, FAILING, [], { as: request.url.slice(1) });
     };
     const { rows } = await import('../../client-parser/index.js');
     await serving(handler, async (port, errors) => {
@@ -204,7 +196,7 @@ describe('respond', () => {
     const client = await connected();
     // PostgreSQL sends when its 8 kB are full; then nothing comes for long.
     const text = "SELECT repeat('x', 2000), pg_sleep(CASE WHEN i < 11 THEN 0 ELSE 60 END) FROM generate_series(1, 11) AS i";
-    await serving((request, response) => client.respond(request, response, text), async port => {
+    await serving((request, response) => respond(client, request, response, text), async port => {
       for (const [encoding, decompress] of [['br', zlib.createBrotliDecompress], ['gzip', zlib.createGunzip], ['deflate', zlib.createInflate]]) {
         const request = http.get({ port, host: '127.0.0.1', headers: { 'accept-encoding': encoding } });
         const [response] = await once(request, 'response');
@@ -228,7 +220,7 @@ describe('respond', () => {
     for (let i = 0; i < 6; i++) expected.set(limit(i), await direct(clients[0], text, [limit(i)]));
     let turn = 0;
     await serving((request, response) => {
-      return clients[turn++ % 4].respond(request, response, text, [request.url.slice(1)]);
+      return respond(clients[turn++ % 4], request, response, text, [request.url.slice(1)]);
     }, async port => {
       const agent = new http.Agent({ keepAlive: true, maxSockets: 200 });
       await Promise.all(Array.from({ length: 200 }, async (_, i) => {
@@ -279,7 +271,7 @@ describe('respond', () => {
   it('cancels the query of a reader that disconnects after 10 KB of a gigabyte', async () => {
     const server = await sharedServer();
     const client = await connected();
-    await serving((request, response) => client.respond(request, response, GIGABYTE), async (port, errors) => {
+    await serving((request, response) => respond(client, request, response, GIGABYTE), async (port, errors) => {
       for (const headers of [{}, { 'accept-encoding': 'gzip' }]) {
         const request = http.get({ port, host: '127.0.0.1', headers });
         const [response] = await once(request, 'response');
@@ -297,6 +289,135 @@ describe('respond', () => {
     });
   });
 
+  describe('to requests that were pipelined', () => {
+    /** Sends so many requests at once, by a socket of its own. */
+    const send = (port, ...urls) => {
+      const reader = net.connect(port, '127.0.0.1').on('error', () => {});
+      reader.write(urls.map(url => `GET ${url} HTTP/1.1\r\nHost: x\r\n\r\n`).join(''));
+      return reader;
+    };
+
+    it('asks in their order, whichever handler comes first', async () => {
+      const client = await connected();
+      await serving(async (request, response) => {
+        if (request.url === '/first') await sleep(50);
+        return respond(client, request, response, LARGE, [], { as: 'values' });
+      }, async (port, errors) => {
+        const { length } = await direct(client, LARGE);
+        const reader = send(port, '/first', '/second', '/third');
+        let text = '';
+        for await (const chunk of reader) if ((text += chunk).endsWith('0\r\n\r\n') && text.split('HTTP/1.1 200 OK').length === 4) break;
+        assert.ok(text.length > length);
+        assert.deepEqual(errors, []);
+      });
+    });
+
+    it('leaves the connection to others when the reader takes nothing and leaves', async () => {
+      const server = await sharedServer();
+      const client = await connected();
+      await serving((request, response) => respond(client, request, response, GIGABYTE), async (port, errors) => {
+        for (let i = 0; i < 3; i++) {
+          const reader = send(port, '/', '/', '/');
+          reader.pause();
+          let wait;
+          do [{ wait_event: wait }] = await server.sql(`SELECT wait_event FROM pg_stat_activity WHERE pid = ${client.processId}`);
+          while (wait !== 'ClientWrite');
+          reader.destroy();
+          const start = performance.now();
+          assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, '7');
+          assert.ok(performance.now() - start < 1000, `${performance.now() - start} ms`);
+        }
+        while (errors.length < 9) await sleep(5);
+        assert.deepEqual(new Set(errors.map(({ name }) => name)), new Set(['AbortError']));
+        assert.equal(client.pending, 0);
+      });
+    });
+  });
+
+  describe('of a ResponseCache', () => {
+    let clock;
+    let cache;
+    let handler;
+
+    beforeEach(async () => {
+      clock = 0;
+      const client = await connected();
+      cache = new ResponseCache(client, { now: () => clock });
+      handler = (request, response) => {
+        const { pathname } = new URL(request.url, 'http://localhost');
+        if (pathname === '/') return response.setHeader('content-type', 'text/html').end('<!doctype html>');
+        if (pathname.startsWith('/client-parser/')) {
+          response.setHeader('content-type', 'text/javascript');
+          return response.end(fs.readFileSync(path.join(FOLDER, path.basename(pathname))));
+        }
+        const [from, text, options] = {
+          '/fresh': [client, LARGE], '/cached': [cache, LARGE], '/tagged': [cache, LARGE, { tags: ['t'] }],
+          '/values': [cache, LARGE, { as: 'values' }], '/none': [cache, 'SELECT 1 WHERE false', { emptyStatus: 404 }],
+          '/show': [cache, 'SHOW TimeZone']
+        }[pathname];
+        return respond(from, request, response, text, [], options);
+      };
+    });
+
+    it('sends the same bytes, with an ETag and what is left of the windows', () => serving(handler, async port => {
+      const fresh = await get(port, {}, { url: '/fresh' });
+      for (const [now, control] of [[0, 'max-age=60, stale-while-revalidate=15'],
+        [10500, 'max-age=49, stale-while-revalidate=15'], [65000, 'max-age=0, stale-while-revalidate=10']]) {
+        clock = now;
+        const { headers, body } = await get(port, {}, { url: '/cached' });
+        assert.equal(headers['cache-control'], `private, ${control}`);
+        assert.match(headers.etag, /^W\/"[\w-]{22}"$/);
+        assert.ok(body.equals(fresh.body));
+      }
+      assert.equal((await get(port, {}, { url: '/tagged' })).headers['cache-control'], 'private, no-cache');
+      assert.equal(fresh.headers.etag, undefined);
+      const none = await get(port, {}, { url: '/none' });
+      assert.deepEqual([none.status, none.headers.etag], [404, undefined]);
+      const shown = await get(port, {}, { url: '/show' });
+      assert.deepEqual([shown.status, shown.headers.etag, shown.headers['cache-control']], [200, undefined, undefined]);
+    }));
+
+    it('says 304 to whom has the answer', () => serving(handler, async port => {
+      const { headers: { etag } } = await get(port, {}, { url: '/cached' });
+      for (const known of [etag, `"x", ${etag}`, etag.slice(2), '*']) {
+        const { status, headers, body } = await get(port, { 'if-none-match': known }, { url: '/cached' });
+        assert.deepEqual([status, String(body), headers.etag, headers['content-type']], [304, '', etag, undefined]);
+      }
+      assert.equal((await get(port, { 'if-none-match': '"x"' }, { url: '/cached' })).status, 200);
+      const other = await get(port, { 'if-none-match': etag }, { url: '/values' });
+      assert.equal(other.status, 200, 'another form of it');
+    }));
+
+    it('compresses as without it', () => serving(handler, async port => {
+      const { headers, body } = await get(port, { 'accept-encoding': 'gzip' }, { url: '/cached' });
+      assert.equal(headers['content-encoding'], 'gzip');
+      assert.ok(zlib.gunzipSync(body).equals((await get(port, {}, { url: '/fresh' })).body));
+    }));
+
+    it('is read alike by Chromium', async function () {
+      skipUnless(this, 'chromium');
+      const browser = await launchBrowser();
+      try {
+        await serving(handler, async port => {
+          await get(port, {}, { url: '/cached' });
+          const page = await browser.newPage();
+          await page.goto(`http://localhost:${port}/`);
+          const [fresh, cached] = await page.evaluate(() => Promise.all(['/fresh', '/cached'].map(async url => {
+            const { rows } = await import('/client-parser/index.js');
+            const values = [];
+            for await (const row of rows(fetch(url), { decode: true })) values.push(row.toArray());
+            return values;
+          })));
+          assert.equal(cached.length, 20000);
+          assert.deepEqual(cached, fresh);
+          assert.ok(cache.hits > 0);
+        });
+      } finally {
+        await browser.close();
+      }
+    });
+  });
+
   describe('by HTTP/2', () => {
     let certificates;
     before(async () => { certificates = await makeCertificates(); });
@@ -310,7 +431,7 @@ describe('respond', () => {
       const expected = await Promise.all([0, 1, 2].map(i => direct(client, text, [i])));
       const clients = [client, await connected(), await connected()];
       await serving((request, response) => {
-        return clients[Number(request.url[1])].respond(request, response, text, [request.url[1]]);
+        return respond(clients[Number(request.url[1])], request, response, text, [request.url[1]]);
       }, async port => {
         const session = open(port);
         await Promise.all(Array.from({ length: 30 }, async (_, i) => {
@@ -329,7 +450,7 @@ describe('respond', () => {
     it('has statuses, lengths, no body for 204, and HEAD', async () => {
       const client = await connected();
       await serving((request, response) => {
-        return client.respond(request, response, 'SELECT 5 WHERE $1::int = 1', [request.url.slice(1)], { as: 'values', emptyStatus: 204 });
+        return respond(client, request, response, 'SELECT 5 WHERE $1::int = 1', [request.url.slice(1)], { as: 'values', emptyStatus: 204 });
       }, async port => {
         const session = open(port);
         const ask = async headers => {
@@ -347,7 +468,7 @@ describe('respond', () => {
     it('leaves an error before the first row to the handler, cuts values off after it', async () => {
       const client = await connected();
       await serving((request, response) => {
-        return client.respond(request, response, request.url === '/0' ? 'SELECT 1 / 0' : FAILING, [], { as: 'values' });
+        return respond(client, request, response, request.url === '/0' ? 'SELECT 1 / 0' : FAILING, [], { as: 'values' });
       }, async (port, errors) => {
         const session = open(port);
         const early = session.request({ ':path': '/0' });
@@ -362,7 +483,7 @@ describe('respond', () => {
 
     it('cancels the query of a stream that is reset', async () => {
       const client = await connected();
-      await serving((request, response) => client.respond(request, response, GIGABYTE), async (port, errors) => {
+      await serving((request, response) => respond(client, request, response, GIGABYTE), async (port, errors) => {
         const session = open(port);
         for (let i = 0; i < 2; i++) {
           const stream = session.request({ ':path': '/' });
@@ -411,7 +532,7 @@ describe('respond', () => {
           }
           protocols.add(request.httpVersion);
           const [text, options] = QUERIES[request.url];
-          return client.respond(request, response, text, [], options);
+          return respond(client, request, response, text, [], options);
         }, async port => {
           const context = await browser.newContext({ ignoreHTTPSErrors: true });
           try {

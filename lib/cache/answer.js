@@ -1,0 +1,92 @@
+'use strict';
+
+const { Buffer } = require('#platform');
+const { Writable } = require('#platform').stream;
+const { backend } = require('../protocol');
+const { RowParser } = require('../rows');
+
+/*
+ * An answer is what `queryTo` has written for a query, and what is known of it: `{ body, cmd, rowCount, time, kept }`
+ * (time: when it was asked for), `tags`, `maxAge`, `stale` (milliseconds) and `form` (the options of queryTo) of those
+ * who asked. One that was too long to be kept is `large`, with an empty body and nothing else known.
+ */
+
+/** About how many bytes are given to a target at a time. */
+const PIECE = 65536;
+
+/**
+ * A Writable that collects what is written to it.
+ * @param {number} limit in bytes: beyond it the stream is `large`, and destroyed
+ * @returns {Writable} `take()` gives all bytes, in memory of their own: a pool would be kept with them
+ */
+function collect(limit) {
+  const chunks = [];
+  let length = 0;
+  const collector = new Writable({
+    write(chunk, encoding, callback) {
+      length += chunk.length;
+      collector.large = length > limit;
+      if (collector.large) return void collector.destroy();
+      chunks.push(chunk);
+      callback();
+    }
+  });
+  return Object.assign(collector, {
+    large: false,
+    take() {
+      const body = Buffer.allocUnsafeSlow(collector.large ? 0 : length);
+      if (!collector.large) chunks.reduce((off, chunk) => off + chunk.copy(body, off), 0);
+      return body;
+    }
+  });
+}
+
+/** Whether an answer is that of a read, as the server says. */
+function isRead({ cmd, body, form: { as = 'protocol' } }) {
+  return cmd === 'SELECT' && (as !== 'protocol' || body[0] === backend.RowDescription);
+}
+
+/**
+ * Gives a reader an answer; the rows lie in a copy of the bytes, so that no reader can change them for another.
+ * @param {object} answer of protocol bytes
+ * @param {RowReader} reader
+ * @returns {RowReader} the same
+ */
+function read(answer, reader) {
+  const body = Buffer.from(answer.body);
+  let off = body[0] === backend.RowDescription ? 1 + body.readUInt32BE(1) : 0;
+  if (off > 0) answer.rowParser ??= new RowParser(Buffer.from(body.subarray(0, off)));
+  reader.start(answer.rowParser ?? null, answer.form.format ?? 0);
+  while (off < body.length) {
+    const start = off;
+    const type = body[off];
+    const isData = type === backend.DataRow || type === backend.CopyData;
+    let count = 0;
+    do off += 1 + body.readUInt32BE(off + 1); while (++count > 0 && isData && body[off] === type);
+    if (isData) reader.receiveData(body, start, off, count, true);
+    else reader.receive(type, body, start, off);
+  }
+  return reader;
+}
+
+/**
+ * Writes an answer to a target, as fast as that takes it.
+ * @param {object} answer
+ * @param {Target} target gets copies: it may write into them
+ * @param {boolean} end whether to end it
+ * @param {Limit} limit
+ * @returns {Promise} resolves when it has taken all
+ */
+async function write({ body, rowCount }, target, end, limit) {
+  let off = 0;
+  for (; body.length - off > 2 * PIECE; off += PIECE) {
+    if (target.write(Buffer.from(body.subarray(off, off + PIECE)))) continue;
+    await limit.race(new Promise(resolve => target.wait(resolve)));
+  }
+  const last = Buffer.from(body.subarray(off));
+  if (end) return limit.race(target.end(last, rowCount));
+  if (last.length > 0) target.write(last);
+  return limit.race(target.flushed());
+}
+
+module.exports = { collect, isRead, read, write };

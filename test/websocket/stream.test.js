@@ -1,0 +1,163 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { once } = require('node:events');
+const path = require('node:path');
+const { ConnectionError } = require('../..');
+const { WebSocketStream, HIGH_WATER, MAX_HELD } = require('../../lib/websocket/stream');
+
+// The fixtures' own dependency.
+const ws = require(require.resolve('ws', { paths: [path.dirname(require.resolve('pg-test-fixtures'))] }));
+
+/** A WebSocket that does what a test says. */
+class FakeWebSocket extends EventTarget {
+  readyState = 1;
+  bufferedAmount = 0;
+  url = 'ws://proxy.example/secret?token=secret';
+  sent = [];
+  closes = [];
+  send(data) { this.sent.push(Buffer.from(data)); }
+  close(code) { this.closes.push(code); }
+  say(type, fields) { this.dispatchEvent(Object.assign(new Event(type), fields)); }
+  data(text) { this.say('message', { data: new Uint8Array(Buffer.from(text)).buffer }); }
+}
+
+/** A stream over a fake, with all that it emits. */
+function faked(fields) {
+  const socket = Object.assign(new FakeWebSocket(), fields);
+  const stream = new WebSocketStream(socket);
+  const events = [];
+  for (const type of ['connect', 'drain', 'close']) stream.on(type, () => events.push(type));
+  stream.on('data', chunk => events.push(String(chunk)));
+  stream.on('error', error => events.push(error));
+  return { socket, stream, events };
+}
+
+describe('WebSocketStream', () => {
+  it('writes in messages of a bounded size, and says when what was written has gone', async () => {
+    const { socket, stream, events } = faked();
+    stream.write(Buffer.alloc(600000, 'x'));
+    assert.deepEqual(socket.sent.map(({ length }) => length), [262144, 262144, 75712]);
+    assert.equal(stream.writableNeedDrain, false);
+    socket.bufferedAmount = HIGH_WATER;
+    stream.write(Buffer.from('y'));
+    assert.equal(stream.writableNeedDrain, true);
+    assert.equal(stream.writableLength, HIGH_WATER);
+    socket.bufferedAmount = 0;
+    await once(stream, 'drain');
+    assert.equal(stream.writableNeedDrain, false);
+    assert.deepEqual(events, ['drain']);
+  });
+
+  it('holds what comes for a reader who waits, in order, and its end with it', async () => {
+    const { socket, stream, events } = faked();
+    socket.data('a');
+    stream.pause();
+    for (const text of 'bcd') socket.data(text);
+    socket.say('close', { code: 1000 });
+    assert.deepEqual(events, ['a']);
+    stream.once('data', () => stream.pause());
+    stream.resume();
+    assert.deepEqual(events, ['a', 'b']);
+    stream.once('data', () => {
+      stream.pause();
+      stream.resume();
+    });
+    stream.resume();
+    assert.deepEqual(events, ['a', 'b', 'c', 'd', 'close']);
+  });
+
+  it('holds a bounded amount', async () => {
+    const { socket, stream, events } = faked();
+    stream.pause();
+    const data = new ArrayBuffer(MAX_HELD / 4);
+    for (let i = 0; i < 4; i++) socket.say('message', { data });
+    assert.deepEqual(events, []);
+    stream.once('data', () => stream.pause());
+    stream.resume();
+    events.length = 0;
+    socket.say('message', { data });
+    assert.deepEqual(events, []); // what was taken does not count
+    socket.data('x');
+    assert.match(events[0].message, /a WebSocket cannot be told to wait: read large results with a cursor/);
+    assert.equal(events[1], 'close');
+    assert.equal(socket.closes.length, 1);
+  });
+
+  it('ends without an error when it is closed in good order', async () => {
+    for (const code of [1000, 1005]) {
+      const { socket, events } = faked();
+      socket.say('close', { code });
+      socket.say('close', { code });
+      assert.deepEqual(events, ['close']);
+    }
+    const { socket, stream, events } = faked();
+    stream.end();
+    assert.deepEqual(socket.closes, [1000]);
+    stream.write(Buffer.from('late'));
+    assert.deepEqual(socket.sent, []);
+    socket.say('close', { code: 1006 }); // after our own end it is nobody's fault
+    assert.deepEqual(events, ['close']);
+  });
+
+  it('fails with what the WebSocket tells, without its secrets', async () => {
+    for (const [state, type, fields, code, expected] of [
+      [1, 'close', { code: 1006, reason: '' }, 'ECONNRESET', 'the WebSocket ws://proxy.example was closed with code 1006'],
+      [1, 'close', { code: 1011, reason: 'no\n' }, '08006',
+        'the WebSocket ws://proxy.example was closed with code 1011 "no\\n"'],
+      [1, 'error', {}, 'ECONNRESET', 'the WebSocket ws://proxy.example failed'],
+      [0, 'error', { message: 'refused' }, '08001', 'the WebSocket ws://proxy.example could not be opened: refused'],
+      [0, 'error', { error: Object.assign(new Error('away'), { code: 'ENOTFOUND' }) }, 'ENOTFOUND',
+        'the WebSocket ws://proxy.example could not be opened: away'],
+      [0, 'close', { code: 1006 }, '08001', 'the WebSocket ws://proxy.example could not be opened'],
+      [1, 'message', { data: 'text' }, '08P01', 'protocol violation: a WebSocket message that is not binary']
+    ]) {
+      const { socket, stream, events } = faked({ readyState: state });
+      assert.equal(stream.connecting, state === 0);
+      socket.say(type, fields);
+      socket.say('close', { code: 1006 });
+      if (!stream.destroyed) await once(stream, 'close').catch(() => {});
+      socket.data('too late');
+      const [error, ...rest] = events;
+      assert.ok(error instanceof ConnectionError);
+      assert.deepEqual([error.code, error.message, rest], [code, expected, ['close']]);
+    }
+  });
+
+  it('knows of its URL who can listen', async () => {
+    for (const [url, encrypted, local] of [
+      ['wss://proxy.example', true, false], ['ws://proxy.example', false, false], ['ws://127.0.0.1:80', false, true],
+      ['ws://[::1]/', false, true], ['wss://localhost', true, true], [null, false, false]
+    ]) {
+      const { stream } = faked({ url });
+      assert.deepEqual([stream.encrypted, stream.local], [encrypted, local]);
+    }
+  });
+
+  it('has a WebSocket wait that can, as that of the package ws: a reader who waits holds the server up', async () => {
+    const server = new ws.WebSocketServer({ port: 0, host: '127.0.0.1' });
+    await once(server, 'listening');
+    const chunk = Buffer.alloc(1 << 20);
+    let sent = 0;
+    server.on('connection', socket => {
+      const more = () => {
+        for (; socket.bufferedAmount < 4 * chunk.length && sent < 4 * MAX_HELD; sent += chunk.length) socket.send(chunk);
+        if (sent < 4 * MAX_HELD) setTimeout(more, 1);
+        else socket.close(1000);
+      };
+      more();
+    });
+    const stream = new WebSocketStream(new ws.WebSocket(`ws://127.0.0.1:${server.address().port}`));
+    let received = 0;
+    stream.on('error', assert.fail);
+    stream.on('data', ({ length }) => {
+      received += length;
+      // Three turns, in which a WebSocket that does not wait would read on.
+      stream.pause();
+      setImmediate(() => setImmediate(() => setImmediate(() => stream.resume())));
+    });
+    await once(stream, 'close');
+    assert.equal(received, 4 * MAX_HELD);
+    server.close();
+  });
+});
