@@ -24,7 +24,7 @@ const ENTRIES = Object.fromEntries(Object.entries(require('../package.json').exp
 
 /** Public by their names, and still nobody's business but of the other folders. */
 const INTERNAL = {
-  RowParser: ['decoding', 'forFormat'], RowReader: ['message', 'receive', 'receiveData', 'start'],
+  RowParser: ['decoderOf', 'forFormat', 'of', 'type'], RowReader: ['receive', 'receiveData', 'start'],
   CopyTo: ['giveUp', 'pipe'], CopyFrom: ['giveUp'], Cursor: ['take'], Listener: ['give'], PgOutput: ['relation', 'xid']
 };
 

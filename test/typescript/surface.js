@@ -127,9 +127,13 @@ function written(folder, base = new Map()) {
       if (ts.isClassDeclaration(node)) {
         const { text } = node.name;
         const own = membersOfClass(node);
-        // One that extends another of its name is both.
-        if (parentOf(node) === text && result.has(text)) own.members = new Map([...result.get(text).members, ...own.members]);
-        else if (parentOf(node) !== undefined) parents.set(text, parentOf(node));
+        const known = result.get(text);
+        // One that extends another of its name, read before or behind it, is both.
+        if (parents.get(text) === text) own.call = known.call;
+        if (known && [parentOf(node), parents.get(text)].includes(text)) {
+          own.members = new Map([...known.members, ...own.members]);
+        }
+        if (parentOf(node) !== undefined) parents.set(text, parentOf(node));
         result.set(text, own);
       }
       else if (ts.isFunctionDeclaration(node)) {
@@ -139,7 +143,9 @@ function written(folder, base = new Map()) {
   }
   for (const [name, entry] of result) {
     // That of browsers is Node's.
-    for (let parent = parents.get(name); parent && parent !== 'EventEmitter'; parent = parents.get(parent)) {
+    const chain = new Set([name, 'EventEmitter']);
+    for (let parent = parents.get(name); parent && !chain.has(parent); parent = parents.get(parent)) {
+      chain.add(parent);
       entry.members = new Map([...result.get(parent)?.members ?? [], ...entry.members]);
     }
   }
