@@ -24,8 +24,8 @@ const ENTRIES = Object.fromEntries(Object.entries(require('../package.json').exp
 
 /** Public by their names, and still nobody's business but of the other folders. */
 const INTERNAL = {
-  RowParser: ['decoderOf', 'forFormat', 'of', 'type'], RowReader: ['receive', 'receiveData', 'start'],
-  CopyTo: ['giveUp', 'pipe'], CopyFrom: ['giveUp'], Cursor: ['take'], Listener: ['give'], PgOutput: ['relation', 'xid']
+  RowParser: ['decoderOf', 'forFormat', 'of', 'type'], RowReader: ['message', 'receive', 'receiveData', 'start'],
+  CopyTo: ['abandon', 'pipe'], CopyFrom: ['abandon'], Listener: ['give'], PgOutput: ['relation', 'xid']
 };
 
 /** Made or set without a declaration that could be read: fields that the server sends, and what is set later. */
@@ -34,6 +34,7 @@ const SET = {
   PostgresError: [...fields, 'index', 'name'], ConnectionError: ['cause', 'code', 'name', 'sent'],
   AbortError: ['cause', 'code', 'name'], UsageError: ['code', 'name'], ProtocolError: ['code', 'name'],
   ResponseError: ['name', 'response', 'status'], CopyTo: ['columnCount', 'columnFormats'], Listener: ['channel'],
+  ResponseCache: ['max_age', 'max_answer_bytes', 'max_bytes', 'stale_while_revalidate'],
   RowReader: ['binary', 'columnCount', 'columnFormats', 'format', 'objects', 'arrays'], RowParser: ['columnNames', 'columns']
 };
 const EMITTER = ['addListener', 'off', 'on', 'once', 'prependListener', 'prependOnceListener', 'removeListener'];
