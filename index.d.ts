@@ -254,6 +254,8 @@ export interface QueryToOptions extends StatementOptions, Abortable {
   separator?: string | Uint8Array | undefined;
   /** Whether to end the target; true by default. */
   end?: boolean | undefined;
+  /** Milliseconds in which the target takes nothing, after which it is destroyed; 60000 by default, 0 for never. */
+  stall_timeout?: number | undefined;
 }
 
 /** What `queryTo` resolves to. */
@@ -369,7 +371,7 @@ export interface Session extends EventEmitter {
    * @param target an HTTP response, a file, any Writable, or a WHATWG WritableStream
    * @param text SQL
    * @param values of the parameters
-   * @param options as, separator, end, and those of `query`
+   * @param options as, separator, end, stall_timeout, and those of `query`
    * @returns resolves when the target has taken everything; rejects with the error of the query, with that of the
    *   target, or with an AbortError when the target was closed. If something had been written by then, the reader can
    *   tell: with 'protocol' an ErrorResponse ends the stream, with 'values' the target is destroyed
