@@ -21,7 +21,7 @@ export class Chunk {
    * @param {Uint8Array} bytes
    * @param {number} start where the first message begins in them
    * @param {number} end of the last message
-   * @param {object|null} type of the rows, as RowParser.type gives it; null for CopyData
+   * @param {object|null} type of the rows, as RowDescription.type gives it; null for CopyData
    * @param {boolean} [fixed=true] whether the bytes never change
    */
   constructor(bytes, start, end, type, fixed = true) {
@@ -102,14 +102,18 @@ export function arrayAt(chunk, offset) {
 
 /** @returns {object} of a row's columns */
 export function objectAt(chunk, offset) {
-  const { names, hasProto, Shape } = chunk.type;
-  const values = arrayAt(chunk, offset);
+  const { bytes, type: { names, hasProto, Shape, platform } } = chunk;
   const object = new Shape();
+  const end = messageEnd(bytes, offset, platform);
+  let off = offset + 7;
   for (let i = 0; i < names.length; i++) {
+    const length = columnLength(bytes, off, end, platform);
+    off += 4;
+    const value = length < 0 ? null : valueAt(chunk, off, off + length, i);
+    if (length > 0) off += length;
     if (hasProto && names[i] === '__proto__') {
-      Object.defineProperty(object, '__proto__',
-        { value: values[i], writable: true, enumerable: true, configurable: true });
-    } else object[names[i]] = values[i];
+      Object.defineProperty(object, '__proto__', { value, writable: true, enumerable: true, configurable: true });
+    } else object[names[i]] = value;
   }
   return object;
 }

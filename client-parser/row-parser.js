@@ -5,7 +5,7 @@ import { TypeParser } from './type-parser.js';
 
 const slice = (bytes, start, end) => bytes.subarray(start, end);
 
-/** What a browser does for rows, see RowParser there. */
+/** What a browser does for rows, see RowDescription there. */
 const platform = {
   text,
   textAt,
@@ -17,7 +17,7 @@ const platform = {
 };
 
 /** A RowDescription, and the classes of the rows that it describes. */
-export class RowParser extends row.RowParser {
+export class RowParser extends row.RowDescription {
   /**
    * @param {Uint8Array} bytes which hold a RowDescription message
    * @param {number} [start=0] offset of its first byte

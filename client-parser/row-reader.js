@@ -104,6 +104,7 @@ export class RowReader extends Result {
     const last = this._last;
     if (last?.bytes === bytes && last.end === start && last.type === type) {
       last.end = end;
+      last.text = null;
       this._changed();
     } else this._add(new Chunk(bytes, start, end, type));
     // Who has the array of rows sees those that come later in it.

@@ -14,25 +14,25 @@ const WIDE = 12;
 /** The value of one column of a row. */
 function columnAt(row, index) {
   const chunk = row[CHUNK];
-  const offset = row[OFFSET];
   const { bytes, type: { count, platform } } = chunk;
-  const end = messageEnd(bytes, offset, platform);
-  let start;
-  if (count < WIDE || chunk.text === undefined) start = skip(bytes, offset, index, end, platform) + 4;
-  else start = (row[STARTS] ??= columnStarts(bytes, offset, count, end, platform))[index];
+  const end = messageEnd(bytes, row[OFFSET], platform);
+  const start = (count < WIDE ? skip(bytes, row[OFFSET], index, end, platform) : wideStart(row, index, end)) + 4;
   const length = columnLength(bytes, start - 4, end, platform);
   return length < 0 ? null : valueAt(chunk, start, start + length, index);
 }
 
-/** Where the values of a row begin. */
-function columnStarts(bytes, off, count, end, platform) {
-  const starts = [];
-  off += 11;
-  while (starts.length < count) {
-    starts.push(off);
-    off += 4 + Math.max(0, columnLength(bytes, off - 4, end, platform));
+/** Where the length word of a column of many is. */
+function wideStart(row, index, end) {
+  const { bytes, text, type: { count, platform } } = row[CHUNK];
+  if (text === undefined) return skip(bytes, row[OFFSET], index, end, platform);
+  if (row[STARTS] === undefined) {
+    const starts = (row[STARTS] = []);
+    for (let off = row[OFFSET] + 7; starts.length < count;) {
+      starts.push(off);
+      off += 4 + Math.max(0, columnLength(bytes, off, end, platform));
+    }
   }
-  return starts;
+  return row[STARTS][index];
 }
 
 /** What every row has, whatever its columns; a column of the same name is reached by index and by get(). */
@@ -162,7 +162,7 @@ const MOST = 100;
  * have the format that it says, `new parser[1](dataRow)` where all are binary.
  * https://www.postgresql.org/docs/current/protocol-message-formats.html#PROTOCOL-MESSAGE-FORMATS-ROWDESCRIPTION
  */
-export class RowParser {
+export class RowDescription {
   #types = [];
   #decoding = new WeakMap();
 
@@ -235,7 +235,9 @@ export class RowParser {
     if (!decode) return plain && decode !== false && binary?.(column) || plain;
     const { typeOid } = column;
     const entry = decode instanceof Map ? decode.get(typeOid) : Object.hasOwn(decode, typeOid) && decode[typeOid];
-    return typeof entry === 'function' ? (...place) => entry((plain || text)(...place), column) : entry?.[format] || plain;
+    if (typeof entry === 'function') return (...place) => entry((plain || text)(...place), column);
+    const decoder = entry?.[format] || plain;
+    return decoder?.plain ? undefined : decoder;
   }
 }
 

@@ -92,7 +92,8 @@ class Rows {
 
   /**
    * The rows as they come. Saves a promise a row.
-   * @returns {AsyncGenerator<Row[]>} arrays of all those that a chunk completes; throws as the loop over single rows does
+   * @returns {AsyncGenerator<Row[]>} arrays of all those that a chunk completes; throws as the loop over single
+   *   rows does
    */
   async *batches() {
     try {

@@ -146,6 +146,7 @@ class Client extends Session {
 
   #open(session, config) {
     const { socket, reader, parameters, backendKey, processId } = session;
+    const lose = error => { if (this.#session === session) this.#lose(error); }; // else there is another by now
     const pipeline = this.#pipeline;
     this.#connecting = null;
     this.#cancelling = new AbortController();
@@ -162,13 +163,11 @@ class Client extends Session {
         try {
           reader.push(chunk, length);
         } catch (error) {
-          this.#lose(error);
+          lose(error);
         }
       },
-      closed: error => this.#lose(error || new ConnectionError('the server closed the connection')),
-      drained: () => {
-        this.#emit('drain');
-      }
+      closed: error => lose(error || new ConnectionError('the server closed the connection')),
+      drained: () => this.#emit('drain')
     });
     if (!this.#referenced) socket.unref();
     const { signal } = this.#cancelling;
@@ -177,7 +176,6 @@ class Client extends Session {
 
   /** The connection is over and was not to be, unless Terminate was sent. */
   #lose(error) {
-    if (this.state === 'closed') return;
     if (this.#ended?.sent) this.#close(undefined, 'the client was ended', '08003');
     else this.#close(error, `the connection was lost: ${error.message}`, error.code);
   }
@@ -209,7 +207,7 @@ class Client extends Session {
    *   with a UsageError (25001) inside the function of transaction(), which it would wait for
    */
   async end() {
-    if (this.state === 'new') this.#close(undefined, 'not connected: the client was ended', '08003');
+    if (this.state === 'new') this.#close(undefined, 'the client was ended', '08003');
     if (this.state === 'closed') return;
     if (this.#ended === null) this.#end();
     await this.closed;
@@ -231,7 +229,7 @@ class Client extends Session {
     const { socket } = this.#session;
     ended.sent = true;
     this.#pipeline.writer.terminate();
-    this.#pipeline.flush();
+    socket.flush(this.#pipeline.writer);
     socket.end();
     const timer = setTimeout(() => socket.destroy(), CLOSE_TIMEOUT);
     this.closed.then(() => clearTimeout(timer));

@@ -34,7 +34,7 @@ class Session extends EventEmitter {
   /** @private A client has a new scope for each connection. */
   setScope(scope) {
     Object.defineProperty(this, SCOPE, { value: scope, configurable: true, enumerable: false });
-    this.#steps = new Steps(this);
+    this.#steps = new Steps(this, this.#depth !== undefined);
   }
 
   /** Runs what may throw because of its input; then it rejects. */
@@ -112,7 +112,7 @@ class Session extends EventEmitter {
       if (!Array.isArray(queries)) throw new TypeError('batch takes an array of [text, values, options]');
       checkNames(options, NAMES.batch);
       const taking = []; // receivers that write to a target of the caller's
-      const requests = queries.map((each, index) => {
+      const requests = Array.from(queries, (each, index) => {
         try {
           return this.#batched(scope, each, taking);
         } catch (error) {

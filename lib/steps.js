@@ -1,6 +1,6 @@
 'use strict';
 
-const { Buffer } = require('#platform');
+const { Buffer, process } = require('#platform');
 const { SCOPE, SyncRequest, callerOf, checkCount } = require('./query');
 const { UsageError, kindOf } = require('./protocol');
 const { RowReader } = require('./rows');
@@ -17,10 +17,19 @@ const COPY_BUFFER = 1 << 20;
  */
 class Steps {
   #copy = null;
+  #draining = false; // 'drain' is to come
+  #inBlock;
   #portal = null;
   #session;
 
-  constructor(session) { this.#session = session; }
+  /**
+   * @param {Session} session
+   * @param {boolean} inBlock whether the session is of a transaction
+   */
+  constructor(session, inBlock) {
+    this.#session = session;
+    this.#inBlock = inBlock;
+  }
 
   start(open) {
     if (this.inQuery) throw new UsageError('a query is open already: sync() before the next startQuery', '34000');
@@ -31,7 +40,7 @@ class Steps {
 
   fetch(maxCount, target) {
     checkCount(maxCount, 'maxCount', 0);
-    if (this.#portal === null) throw new UsageError('no query is open: startQuery begins one', '34000');
+    if (this.#portal === null) this.#throwClosed('no query is open: startQuery begins one', '34000');
     const { decoding } = this.#session[SCOPE].pipeline;
     const receiver = target === undefined ? new RowReader(decoding) : stream().receiverFor(target);
     const promise = this.#portal.fetch(maxCount, receiver, callerOf(this.#session.getResults));
@@ -55,8 +64,10 @@ class Steps {
     });
   }
 
+  #throwClosed(message, code) { throw this.#session[SCOPE].refused ?? new UsageError(message, code); }
+
   #taken() {
-    if (this.#copy === null) throw new UsageError("no COPY is open: query('COPY … FROM STDIN') begins one", '55000');
+    if (this.#copy === null) this.#throwClosed("no COPY is open: query('COPY … FROM STDIN') begins one", '55000');
     return this.#copy;
   }
 
@@ -67,8 +78,17 @@ class Steps {
     request.data(data);
     const { pipeline } = this.#session[SCOPE];
     if (pipeline.bufferedBytes < COPY_BUFFER) return true;
-    pipeline.socket?.whenDrained(() => this.#session.emit('drain'));
+    if (this.#inBlock && !this.#draining) this.#emitDrain(pipeline); // a client always does
     return false;
+  }
+
+  #emitDrain({ socket }) {
+    if (socket === null) return;
+    this.#draining = true;
+    socket.whenDrained(() => {
+      this.#draining = false;
+      process.nextTick(() => this.#session.emit('drain')); // what a listener throws is not thrown in our code
+    });
   }
 
   copyDone(reader) {

@@ -2,10 +2,7 @@
 
 const { Buffer } = require('#platform');
 const { State, checkText, checkValues, frontend } = require('../protocol');
-const { QueryRequest, Scope, submit } = require('../query');
-
-/** From so much on, data leaves at once instead of at the end of the tick, in bytes. */
-const FLUSH_BYTES = 65536;
+const { QueryRequest, NO_OPTIONS, Scope, checkLimits, watchLimits } = require('../query');
 
 /** Longest reason of a CopyFail, in characters: it goes into the server's log. */
 const REASON = 500;
@@ -21,6 +18,7 @@ class CopyInRequest extends QueryRequest {
   #failing = false;
   #over = false;
   #parent;
+  #resolveOver;
   #synced = false; // Sync has been written: the end is on its way
 
   /**
@@ -36,6 +34,8 @@ class CopyInRequest extends QueryRequest {
     checkText(text, 'text');
     checkValues(values);
     this.caller = caller;
+    /** @type {Promise<Error|undefined>} resolves when the copy is over: with the error, if there was one */
+    this.over = new Promise(resolve => { this.#resolveOver = resolve; });
     this.#parent = parent;
   }
 
@@ -45,12 +45,15 @@ class CopyInRequest extends QueryRequest {
    * @returns {Promise} of the receiver, when the server takes data
    * @throws {TypeError|Error}
    */
-  begin(limits) {
+  begin(limits = NO_OPTIONS) {
+    checkLimits(limits);
     const { pipeline } = this.#parent;
     const scope = new Scope(pipeline, this.#parent, 'the COPY FROM STDIN');
     pipeline.enter(scope);
     try {
-      return submit(this, scope, limits);
+      const promise = pipeline.submit(this, scope);
+      if (!this.#over) this.over.then(watchLimits(this, limits));
+      return promise;
     } catch (error) {
       pipeline.leave(scope);
       throw error;
@@ -58,7 +61,7 @@ class CopyInRequest extends QueryRequest {
   }
 
   /** Whether the server takes data. */
-  get copying() { return this.state === State.CopyIn && !this.#synced; }
+  get copying() { return this.state === State.CopyIn && !this.#synced && !this.#over; }
 
   encode(writer, statements) {
     this.bind(writer, statements, '', null);
@@ -98,7 +101,6 @@ class CopyInRequest extends QueryRequest {
     if (!this.copying) return;
     const { pipeline } = this.#parent;
     pipeline.writer.message(frontend.CopyData, data);
-
     pipeline.flush();
   }
 
@@ -115,7 +117,7 @@ class CopyInRequest extends QueryRequest {
       headers.writeUInt32BE(piece.length + 4, 5 * i + 1);
       return [headers.subarray(5 * i, 5 * i + 5), piece];
     });
-    pipeline.flush();
+    pipeline.socket.flush(pipeline.writer);
     pipeline.socket.writeAll(parts, callback);
   }
 
@@ -140,6 +142,7 @@ class CopyInRequest extends QueryRequest {
 
   #finish(error) {
     this.#over = true;
+    this.#resolveOver(error);
     if (this.#finished === null) return;
     if (error === undefined || (this.#failing && error.code === '57014')) this.#finished.resolve(this.receiver);
     else this.#finished.reject(error);
@@ -167,7 +170,7 @@ class CopyInRequest extends QueryRequest {
   settle(error = this.error) {
     super.settle(error);
     if (error === undefined) return;
-    this.error = error;
+    this.error ??= error;
     this.#finish(error);
     if (this.state === State.Waiting) this.#parent.pipeline.leave(this.scope);
   }

@@ -1,7 +1,7 @@
 'use strict';
 
-const { setMaxListeners } = require('#platform').events;
 const { AbortError, UsageError, kindOf } = require('../protocol');
+const { callerOf } = require('./request');
 
 /** First and longest pause between two CancelRequests for one query, in milliseconds. */
 const PAUSE = 50;
@@ -35,18 +35,29 @@ function abort(request, error) {
   else request.cancelAtHead = cancel;
 }
 
+/** @type {WeakMap<AbortSignal, Set<function>>} who is told of a signal; it has one listener for all requests */
+const watchers = new WeakMap();
+
 /**
- * Calls back when a signal aborts.
+ * Calls back when a signal aborts. Node warns of a signal that has more than ten listeners.
  * @param {AbortSignal} signal not aborted
  * @param {function(AbortError)} callback
  * @returns {function} stops watching
  */
 function watchSignal(signal, callback) {
-  // Node warns of a signal that has more than ten listeners; one signal may well be that of a thousand queries.
-  if (signal instanceof EventTarget) setMaxListeners(0, signal);
-  const listener = () => callback(abortedBy(signal));
-  signal.addEventListener('abort', listener, { once: true });
-  return () => signal.removeEventListener('abort', listener);
+  let callbacks = watchers.get(signal);
+  if (callbacks === undefined) {
+    callbacks = new Set();
+    watchers.set(signal, callbacks);
+    callbacks.listener = () => { for (const each of callbacks) each(abortedBy(signal)); };
+    signal.addEventListener('abort', callbacks.listener);
+  }
+  callbacks.add(callback);
+  return () => {
+    if (!callbacks.delete(callback) || callbacks.size > 0) return;
+    watchers.delete(signal);
+    signal.removeEventListener('abort', callbacks.listener);
+  };
 }
 
 const abortedBy = ({ reason }) => new AbortError('the query was aborted', reason);
@@ -67,6 +78,23 @@ function checkLimits({ signal, statement_timeout: timeout }) {
 }
 
 /**
+ * Gives up a request when a signal aborts or a time limit is over.
+ * @param {Request} request that was submitted
+ * @param {object} limits checked
+ * @returns {function} stops watching
+ */
+function watchLimits(request, { signal, statement_timeout: timeout }) {
+  const unwatch = signal && watchSignal(signal, error => abort(request, error));
+  const timer = timeout && setTimeout(() => {
+    abort(request, new UsageError(`the query took longer than its statement_timeout of ${timeout} ms`, '57014'));
+  }, timeout);
+  return () => {
+    unwatch?.();
+    clearTimeout(timer);
+  };
+}
+
+/**
  * Submits a request which a signal or a time limit cancels, and nothing else with it.
  * @param {Request} request
  * @param {Scope} scope
@@ -81,19 +109,12 @@ function submit(request, scope, limits) {
     return scope.pipeline.submit(request, scope);
   }
   checkLimits(limits);
-  const { signal, statement_timeout: timeout } = limits;
   request.barrier = true;
+  request.caller ??= callerOf(submit); // two who await its promise hide each other
   const promise = scope.pipeline.submit(request, scope);
-  const unwatch = signal && watchSignal(signal, error => abort(request, error));
-  const timer = timeout && setTimeout(() => {
-    abort(request, new UsageError(`the query took longer than its statement_timeout of ${timeout} ms`, '57014'));
-  }, timeout);
-  const over = () => {
-    unwatch?.();
-    clearTimeout(timer);
-  };
+  const over = watchLimits(request, limits);
   promise.then(over, over);
   return promise;
 }
 
-module.exports = { abort, checkLimits, submit, watchSignal };
+module.exports = { abort, checkLimits, submit, watchLimits, watchSignal };

@@ -63,8 +63,9 @@ class Cursor {
 
   /** Calls that do not wait for each other are answered in their order. */
   #inTurn(work) {
-    this.#waiting++;
-    const turn = this.#turn.then(work).finally(() => { this.#waiting--; });
+    // At once, if it can be: the cursor has its place among the client's requests.
+    const begun = this.#waiting++ === 0 ? work() : this.#turn.then(work);
+    const turn = begun.finally(() => { this.#waiting--; });
     this.#turn = turn.catch(() => {});
     return turn;
   }

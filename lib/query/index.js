@@ -26,5 +26,6 @@ module.exports = {
   get Listener() { return require('./listen').Listener; },
   get submit() { return require('./abort').submit; },
   get transaction() { return require('./transaction').transaction; },
+  get watchLimits() { return require('./abort').watchLimits; },
   get watchSignal() { return require('./abort').watchSignal; }
 };

@@ -85,8 +85,8 @@ class Pipeline {
   #submit(request, scope) {
     const { scopes } = this;
     const promise = request.open(scope);
-    if (scope.refused !== null && !request.controls) throw scope.refused;
-    if (scope === scopes.owner && !scopes.waiting && this.#held === 0 && this.socket !== null) this.send(request);
+    const free = scope === scopes.owner && !scopes.waiting && this.#held === 0 && this.socket !== null;
+    if (free && scope.refused === null) this.send(request);
     else {
       scopes.check(scope, request);
       request.snapshot();
@@ -294,6 +294,8 @@ class Pipeline {
       request.discard();
     }
     this.head = null;
+    this.scopes.root.refused = new ConnectionError(`not connected: ${message}; connect() connects again`,
+      { code: '08003', cause, sent: false });
     this.scopes.abandon(make(false, 'had not been sent'));
   }
 }

@@ -110,6 +110,8 @@ class PortalStep extends QueryRequest {
   }
 }
 
+const closed = () => new UsageError('the query is over: there are no more rows', '34000');
+
 /**
  * A query whose rows are fetched some at a time. Outside a transaction block it owns the connection.
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-EXT-QUERY
@@ -149,7 +151,7 @@ class Portal {
     /** Whether there may be more rows. */
     this.open = true;
     this.scope = scope;
-    if (this.inBlock) return;
+    if (this.inBlock) return void scope.pipeline.scopes.check(scope);
     this.scope = new Scope(scope.pipeline, scope, 'an open portal', { lost: () => { this.open = false; } });
     scope.pipeline.enter(this.scope);
   }
@@ -174,7 +176,7 @@ class Portal {
    */
   fetch(maxRows, receiver, caller, limits) {
     if (this.#last !== null) return this.#last.then(() => this.fetch(maxRows, receiver, caller, limits));
-    if (!this.open) return Promise.reject(this.scope.refused || new UsageError('the portal is closed', '34000'));
+    if (!this.open) return Promise.reject(this.scope.refused || closed());
     const promise = this.submit(new PortalStep(this, maxRows, receiver, caller), limits);
     const over = () => { if (this.#last === last) this.#last = null; };
     const last = this.#last = promise.then(over, over);
@@ -205,7 +207,7 @@ class Portal {
   }
 
   /** The connection is free for others. */
-  release() { if (!this.inBlock) this.scope.pipeline.leave(this.scope); }
+  release() { if (!this.inBlock) this.scope.pipeline.leave(this.scope, closed()); }
 }
 
 module.exports = { Portal };

@@ -133,18 +133,16 @@ class QueryRequest extends Request {
    * come after BindComplete, and one in the request that carries the Parse has another reason; so a loop of
    * inserts that fail does not parse each time.
    */
-  fail(error, { statements }) {
+  fail(error, { statements, status }) {
     const { statement, parses } = this;
     const bound = this.state > State.Binding;
     if (parses && statement.rowParser === undefined) {
       statement.failure = error;
       statements.forget(statement);
     } else if (!parses && (!bound || /^(?:42|XX)/.test(error.code))) statements.close(statement);
-    const { failure } = statement;
-    if (error.code === '26000' && failure?.code.startsWith('42')) {
-      error = new PostgresError({ ...failure, message: failure.message });
-    }
+    if (error.code === '26000' && !bound) error = reasonOf(error, statement.failure, status);
     this.stale = !bound && isStale(error);
+    this.receiver.letGo?.(); // however slow its reader is, nobody else has to wait for it
     super.fail(error);
   }
 
@@ -173,6 +171,22 @@ class QueryRequest extends Request {
 
 /** Whether it failed because its statement was stale; whether it was sent again for that reason. */
 Object.assign(QueryRequest.prototype, { stale: false, repeated: false });
+
+/**
+ * Why a statement does not exist: the error that the query would have got with a Parse of its own.
+ * @param {PostgresError} error 26000
+ * @param {PostgresError|undefined} failure of the Parse on which the query relied
+ * @param {string} status of the transaction before
+ */
+function reasonOf(error, failure, status) {
+  if (status === 'E') {
+    const message = 'current transaction is aborted, commands ignored until end of transaction block';
+    return new PostgresError({ severity: 'ERROR', code: '25P02', message });
+  }
+  // What may be otherwise the next time is no reason: a cancel, a deadlock, a lock, memory.
+  if (failure === undefined || /^(?:40|53|55|57)/.test(failure.code)) return error;
+  return new PostgresError({ ...failure, message: failure.message });
+}
 
 /**
  * 26000: the prepared statement does not exist; 0A000 of RevalidateCachedQuery: a cached plan must not change

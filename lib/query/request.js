@@ -176,6 +176,8 @@ Object.assign(Request.prototype, {
   reads: false,
   /** @type {(function|undefined)} called when its answer is the next one to come, to cancel it */
   cancelAtHead: undefined,
+  /** @type {Promise<Error|undefined>|undefined} of what goes on when its promise has settled: until it is over */
+  over: undefined,
   /** @type {{stack: string}|undefined} see callerOf */
   caller: undefined,
   /** Whether all before it ends with Sync. */

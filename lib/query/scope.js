@@ -75,11 +75,13 @@ class Scopes {
   get waiting() { return this.owner.first !== null || this.#waiting.length > 0; }
 
   /**
+   * @param {Scope} scope
+   * @param {Request} [request] one that ends the scope's block is taken as long as the scope was not left
    * @throws {Error} when a scope takes no more requests, or inside the function of a transaction that the request
    *   would wait for
    */
-  check(scope) {
-    if (scope.refused !== null) throw scope.refused;
+  check(scope, request) {
+    if (scope.refused !== null && (scope.left || !request?.controls)) throw scope.refused;
     if (scope === this.owner || !waitsForItself(scope)) return;
     throw new UsageError('inside the function of transaction(), ask the object that it is given ("tx"): ' +
       'the client would wait for the transaction, and the transaction for the client', '25001');

@@ -102,10 +102,10 @@ class Statements {
       if (this.#byKey.size > this.limit) this.#evict();
       return statement;
     }
+    statement.used = ++this.#uses;
     if (statement.rowParser === undefined && statement !== this.run && (batch === null || statement.batch !== batch)) {
       return this.#unnamed(text, paramTypes);
     }
-    statement.used = ++this.#uses;
     return statement;
   }
 

@@ -83,7 +83,8 @@ function trace(request, pipeline, submit) {
   return start.runStores(operation, () => {
     try {
       const promise = submit();
-      promise.then(() => settled(), settled);
+      if (request.over === undefined) promise.then(() => settled(), settled);
+      else request.over.then(settled);
       return promise;
     } catch (failure) {
       Promise.resolve(failure).then(settled);

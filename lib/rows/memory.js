@@ -51,6 +51,7 @@ class Memory {
       return new Chunk(slab, at, at + length, type);
     }
     last.end = this.#used;
+    last.text = null;
     return null;
   }
 }

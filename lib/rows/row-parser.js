@@ -6,7 +6,7 @@ const datarow = require('../../client-parser/datarow.js');
 const row = require('../../client-parser/row.js');
 const { textAt } = require('./text');
 
-/** What Node does for the rows of client-parser, see RowParser there. */
+/** What Node does for the rows of client-parser, see RowDescription there. */
 const platform = {
   text: (buf, start, end) => buf.utf8Slice(start, end),
   textAt,
@@ -19,7 +19,7 @@ const platform = {
  * A RowDescription, and the classes of the rows that it describes: `new parser[Client.STRING](dataRow)`,
  * `new parser[Client.BINARY](dataRow)`.
  */
-class RowParser extends row.RowParser {
+class RowParser extends row.RowDescription {
   #forBinary;
   #binary;
 

@@ -21,32 +21,33 @@ const MISSES = 512;
 
 /** A value in text format. */
 function textAt(chunk, start, end, index) {
-  const { bytes } = chunk;
+  const { bytes, text } = chunk;
   const length = end - start;
-  if (length >= SHORT && length < LONG && ++chunk.reads === READS && chunk.text === null) {
+  if (length < (text ? LONG : SHORT)) {
+    if (text && length <= REPEATED) {
+      const memory = (chunk.type.memory[index] ??= { texts: [], misses: 0 });
+      if (memory.misses < MISSES) return remembered(memory, chunk, start, end);
+    }
+    let all = 0;
+    for (let i = start; i < end; i++) all |= bytes[i];
+    if (all < 128) return text ? text.substring(start - chunk.start, end - chunk.start) : short(bytes, start, length);
+  } else if (length < LONG && ++chunk.reads === READS && text === null) {
     const size = chunk.end - chunk.start;
     if (size >= SMALLEST && size <= LARGEST) chunk.text = bytes.latin1Slice(chunk.start, chunk.end);
-  }
-  const { text } = chunk;
-  if (length < (text ? LONG : SHORT)) {
-    let all = 0;
-    let hash = length;
-    for (let i = start; i < end; i++) {
-      all |= bytes[i];
-      hash = (Math.imul(hash, 31) + bytes[i]) | 0;
-    }
-    if (all < 128) {
-      if (!text) return short(bytes, start, length);
-      const part = text.substring(start - chunk.start, end - chunk.start);
-      const memory = (chunk.type.memory[index] ??= { texts: [], misses: 0 });
-      return length > REPEATED || memory.misses > MISSES ? part : remembered(memory, part, hash, bytes, start, end);
-    }
   }
   return bytes.utf8Slice(start, end);
 }
 
-/** @returns {string} the part of a chunk's text, the same one as last time where it is remembered */
-function remembered(memory, part, hash, bytes, start, end) {
+/** A value of a column that may have few different ones. */
+function remembered(memory, { bytes, text, start: first }, start, end) {
+  let all = 0;
+  let hash = end - start;
+  for (let i = start; i < end; i++) {
+    all |= bytes[i];
+    hash = (Math.imul(hash, 31) + bytes[i]) | 0;
+  }
+  if (all > 127) return bytes.utf8Slice(start, end);
+  const part = text.substring(start - first, end - first);
   const place = (hash ^ (hash >>> 8)) & (PLACES - 1);
   const known = memory.texts[place];
   if (known === part) {
@@ -55,7 +56,7 @@ function remembered(memory, part, hash, bytes, start, end) {
   }
   memory.misses++;
   // The engine copies shorter parts; a longer one would keep the whole text in memory.
-  return (memory.texts[place] = part.length < 13 ? part : bytes.latin1Slice(start, end));
+  return (memory.texts[place] = end - start < 13 ? part : bytes.latin1Slice(start, end));
 }
 
 /** A string of a few ASCII characters; a loop would cost twice as much. */

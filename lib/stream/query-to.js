@@ -3,7 +3,7 @@
 const { Buffer } = require('#platform');
 const { PostgresError, UsageError } = require('../protocol');
 const { QueryRequest, abort, checkLimits, copyDirection, submit, watchSignal } = require('../query');
-const { StreamReceiver } = require('./receiver');
+const { StreamReceiver, messages } = require('./receiver');
 const { Target } = require('./target');
 const { Values } = require('./values');
 
@@ -35,26 +35,26 @@ class ResultReceiver extends StreamReceiver {
 
   /**
    * @param {Target} target
-   * @param {Values|undefined} values
+   * @param {object} encoder
    * @param {function(Error|undefined)} longer called when a long result goes on, with the error of the target
    */
-  constructor(target, values, longer) {
-    super(target, values);
+  constructor(target, encoder, longer) {
+    super(target, encoder);
     this.#longer = longer;
   }
 
   complete() { this.stop(); }
 
-  write(piece) {
-    super.write(piece);
+  flush() {
+    super.flush();
     if (this.error !== undefined || this.bytes > LONG) this.#longer(this.error);
   }
 }
 
 /** A query whose result goes to a target. */
 class ResultRequest extends QueryRequest {
-  constructor(target, values, { text, parameters, format = 0, cache = true, paramTypes }) {
-    const receiver = new ResultReceiver(target, values, error => this.#longer(error));
+  constructor(target, encoder, { text, parameters, format = 0, cache = true, paramTypes }) {
+    const receiver = new ResultReceiver(target, encoder, error => this.#longer(error));
     super(text, parameters, format, cache, paramTypes, receiver);
   }
 
@@ -81,48 +81,55 @@ class ResultRequest extends QueryRequest {
   }
 }
 
-/** Writes the last bytes of a result, and waits until the target has taken them or the signal aborts. */
-async function finish(target, { end = true, signal }, piece, rowCount) {
+/** Waits for the target, unless the signal aborts. */
+function waitFor(target, promise, signal) {
+  if (signal === undefined || signal.aborted) return promise;
+  return promise.finally(watchSignal(signal, error => target.leave(error)));
+}
+
+/** Writes the last bytes of a result, and waits until the target has taken them. */
+function finish(target, { end = true, signal }, piece, rowCount) {
   if (!end && piece !== undefined) target.write(piece);
-  const taken = end ? target.end(piece, rowCount) : target.flushed();
-  if (signal === undefined) return taken;
-  if (signal.aborted) checkLimits({ signal });
-  const unwatch = watchSignal(signal, error => target.leave(error));
-  return taken.finally(unwatch);
+  return waitFor(target, end ? target.end(piece, rowCount) : target.flushed(), signal);
 }
 
 /** The query has failed. Where nothing was written, the target is as it was; else its reader is told. */
 async function finishFailed(target, receiver, options, error) {
   if (receiver.bytes === 0 || target.gone) return;
-  if (receiver.values !== undefined || receiver.inRow) return target.destroy(error);
+  if (options.as === 'values' || receiver.inRow) return target.destroy(error);
   const rest = receiver.take();
   const last = errorResponse(error);
-  const told = finish(target, { end: options.end }, rest === undefined ? last : Buffer.concat([rest, last]));
+  const told = finish(target, options, rest === undefined ? last : Buffer.concat([rest, last]));
   // Who aborts does not want to wait.
   if (error instanceof PostgresError) await told;
   else told.catch(() => {});
 }
 
 /** @throws {TypeError} */
-function valuesOf({ as = 'protocol', separator = '' }) {
+function encoderOf({ as = 'protocol', separator = '' }) {
   if (as !== 'protocol' && as !== 'values') throw new TypeError("as must be 'protocol' or 'values'");
   if (typeof separator !== 'string' && !(separator instanceof Uint8Array)) {
     throw new TypeError('separator must be a string or a Buffer');
   }
-  return as === 'values' ? new Values(Buffer.from(separator)) : undefined;
+  return as === 'values' ? new Values(Buffer.from(separator)) : messages;
 }
 
-/** Runs the query, and waits until the target has taken its result. */
+/** Runs the query when it is the target's turn, and waits until that has taken the result. */
 async function run(scope, target, request, options) {
   const { receiver } = request;
+  const { signal } = options;
   try {
-    await target.turn();
-    const promise = submit(request, scope, options);
-    target.watch(error => abort(request, error));
-    await promise;
-    const last = receiver.take();
-    receiver.bytes += last?.length ?? 0;
-    await finish(target, options, last, receiver.rowCount);
+    checkLimits(options);
+    if (target.gone) throw target.error;
+    target.watch(error => { if (request.scope !== null) abort(request, error); });
+    const turn = target.turn();
+    if (turn !== undefined) {
+      request.snapshot();
+      await waitFor(target, turn, signal);
+    }
+    await submit(request, scope, options);
+    checkLimits({ signal });
+    await finish(target, options, receiver.take(), receiver.rowCount);
   } catch (error) {
     receiver.stop();
     await finishFailed(target, receiver, options, error).catch(() => {});
@@ -141,19 +148,10 @@ async function run(scope, target, request, options) {
  * @throws {TypeError|AbortError}
  */
 function queryTo(scope, given, text, parameters, options) {
-  const values = valuesOf(options);
+  const encoder = encoderOf(options);
   if (typeof text === 'string' && copyDirection(text) === 'in') throw new TypeError('COPY FROM STDIN has no result: use copyFrom');
   const target = given instanceof Target ? given : new Target(given, options.stall_timeout);
-  try {
-    checkLimits(options);
-    if (target.gone) throw target.error;
-    const request = new ResultRequest(target, values, { ...options, text, parameters });
-    request.snapshot();
-    return run(scope, target, request, options);
-  } catch (error) {
-    target.release();
-    throw error;
-  }
+  return run(scope, target, new ResultRequest(target, encoder, { ...options, text, parameters }), options);
 }
 
 module.exports = { queryTo };

@@ -7,6 +7,15 @@ const { AbortError, kindOf } = require('../protocol');
 /** How long a target may take nothing, in milliseconds, unless `stall_timeout` says otherwise. */
 const STALL_TIMEOUT = 60000;
 
+/** @returns {number} the option, in milliseconds; throws a TypeError */
+function checkStallTimeout(value = STALL_TIMEOUT) {
+  if (typeof value === 'number' && value >= 0 && value <= 0x7fffffff) return value;
+  throw new TypeError(`stall_timeout must be a number of milliseconds from 0, not ${kindOf(value)}`);
+}
+
+/** @returns {AbortError} for who took nothing, or was not read */
+const stalled = (what, timeout) => new AbortError(`the ${what} nothing for ${timeout} ms (stall_timeout)`);
+
 /** Streams that have an 'error' listener of ours: one may fail after we have done with it. */
 const guarded = new WeakSet();
 
@@ -16,7 +25,7 @@ function guard(stream) {
   guarded.add(stream);
   const ignore = () => {};
   stream.on('error', ignore);
-  stream.once?.('close', () => {
+  stream.once('close', () => {
     stream.removeListener('error', ignore);
     guarded.delete(stream);
   });
@@ -38,6 +47,7 @@ function watch(stream, callback) {
     watchers.set(stream, callbacks);
     callbacks.cleanup = finished(stream, { readable: false }, error => {
       watchers.delete(stream);
+      callbacks.cleanup();
       for (const each of callbacks) each(error || undefined);
     });
   }
@@ -88,25 +98,22 @@ class Target {
   #ended = false;
   #lost; // why the target takes no more
   #ongone = () => {};
+  #settle; // resolve and reject of the promise that is waited for
   #stall;
   #stallTimeout;
-  #taken; // resolve and reject of the promise that all was taken
   #unwatch;
   #writing = 0; // writes that were not taken
 
   /**
    * @param {Writable|WritableStream} given
-   * @param {number} [stallTimeout=60000] milliseconds after which a target that takes nothing is given up; 0: never
+   * @param {number} [stallTimeout=60000] milliseconds after which a target that takes nothing is destroyed; 0: never
    * @throws {TypeError} when it is neither, or a WritableStream that is locked
    */
-  constructor(given, stallTimeout = STALL_TIMEOUT) {
+  constructor(given, stallTimeout) {
     this.given = given;
     /** The Node stream that is written to. */
     this.stream = given;
-    if (!(typeof stallTimeout === 'number' && stallTimeout >= 0 && stallTimeout <= 0x7fffffff)) {
-      throw new TypeError(`stall_timeout must be a number of milliseconds from 0, not ${kindOf(stallTimeout)}`);
-    }
-    this.#stallTimeout = stallTimeout;
+    this.#stallTimeout = checkStallTimeout(stallTimeout);
     if (given !== null && typeof given === 'object' && typeof given.getWriter === 'function') {
       this.stream = fromWeb(given);
     } else if (!given || typeof given.write !== 'function' || typeof given.on !== 'function') {
@@ -115,10 +122,17 @@ class Target {
       // An Http2ServerResponse says 'finish' also when it was cut off; the stream behind it knows better.
       this.stream = given.stream;
     }
-    guard(this.stream);
   }
 
   get isHttp2() { return typeof this.given.createPushResponse === 'function' && this.given.stream !== undefined; }
+
+  /** Whether nobody reads the memory of a piece that was written: so it is with Node's own responses as they are. */
+  get givesBack() {
+    const { given } = this;
+    if (this.stream !== given || typeof given.assignSocket !== 'function') return false;
+    const { write, end } = require('#platform').http.ServerResponse.prototype; // loaded where there is a response
+    return given.write === write && given.end === end;
+  }
 
   /**
    * Called before the first byte is written, or the target is ended without one. Subclasses set headers here.
@@ -136,18 +150,14 @@ class Target {
     const { given } = this;
     const socket = given.req?.socket;
     if (typeof given.assignSocket !== 'function' || given.socket !== null || !socket || this.gone) return undefined;
-    return new Promise((resolve, reject) => {
-      const over = () => {
-        given.removeListener('socket', over);
-        given.removeListener('close', over);
-        socket.removeListener('close', over);
-        if (given.socket === null) reject(this.error);
-        else resolve();
-      };
-      if (socket.destroyed) return void reject(this.error);
-      given.on('socket', over);
-      given.on('close', over);
-      socket.on('close', over);
+    const begin = () => this.#settle.resolve();
+    let unwatch;
+    return this.#until(() => {
+      given.once('socket', begin);
+      unwatch = watch(socket, () => this.leave(closedBefore())); // Node emits no 'close' of a response that waits
+    }).finally(() => {
+      given.removeListener('socket', begin);
+      unwatch();
     });
   }
 
@@ -164,22 +174,26 @@ class Target {
   get error() { return this.#lost || closedBefore(this.stream.errored || undefined); }
 
   /**
-   * @param {Buffer} piece the target's from now on
+   * @param {Buffer} piece
+   * @param {function()} [taken] called when it was written
    * @returns {boolean} false when the target asks to wait
    * @throws {Error} when the target is gone; or what the target throws
    */
-  write(piece) {
+  write(piece, taken) {
     if (this.gone) throw this.error;
     this.#begin();
     this.#writing++;
-    return this.stream.write(piece, error => this.#written(error));
+    return this.stream.write(piece, error => {
+      if (!error) taken?.();
+      this.#written(error);
+    });
   }
 
   #written(error) {
     this.#writing--;
     // Not all say that they are closed; those that do have done so by then.
     if (this.stream.destroyed || error) setImmediate(() => this.#ongone(error || undefined));
-    else if (this.#writing === 0 && this.#taken !== undefined && !this.#ended) this.#taken.resolve();
+    else if (this.#writing === 0 && this.#settle !== undefined && !this.#ended) this.#settle.resolve();
   }
 
   #begin(whole, rowCount) {
@@ -191,18 +205,27 @@ class Target {
   /** Calls back, once, when the target can take more, or never will. */
   wait(callback) {
     const { stream } = this;
-    if (typeof stream.once !== 'function') return callback();
     const over = () => {
       clearTimeout(this.#stall);
       for (const event of ['drain', 'close', 'error']) stream.removeListener(event, over);
       callback();
     };
     for (const event of ['drain', 'close', 'error']) stream.on(event, over);
+    this.#watchStall();
+  }
+
+  /** Gives the target up when what it has not taken does not get less for too long. */
+  #watchStall(before = Infinity) {
+    clearTimeout(this.#stall);
     if (this.#stallTimeout === 0) return;
-    this.#stall = setTimeout(() => {
-      this.#ongone(new AbortError(`the target took nothing for ${this.#stallTimeout} ms (stall_timeout)`));
-      over();
-    }, this.#stallTimeout);
+    const queued = this.stream.writableLength;
+    if (queued < before) {
+      this.#stall = setTimeout(() => this.#watchStall(queued), this.#stallTimeout);
+    } else {
+      const error = stalled('target took', this.#stallTimeout);
+      this.#ongone(error);
+      this.destroy(error);
+    }
   }
 
   /**
@@ -210,13 +233,14 @@ class Target {
    * @param {function(Error)} ongone called once, with the target's error, or with an AbortError if it was just closed
    */
   watch(ongone) {
+    guard(this.stream);
     this.#ongone = error => {
       if (this.#lost !== undefined) return;
       this.leave(error === undefined || error.code === 'ERR_STREAM_PREMATURE_CLOSE' ? this.error : error);
       ongone(this.#lost);
     };
     this.#unwatch = watch(this.stream, error => {
-      if (error === undefined && this.#ended) this.#taken.resolve();
+      if (error === undefined && this.#ended) this.#settle.resolve();
       else this.#ongone(error);
     });
   }
@@ -238,25 +262,23 @@ class Target {
   flushed() { return this.#writing === 0 ? Promise.resolve() : this.#untilTaken(() => {}); }
 
   #untilTaken(work) {
-    return new Promise((resolve, reject) => {
-      this.#taken = { resolve, reject };
+    return this.#until(() => {
       work();
-      if (this.#stallTimeout > 0) this.#watchStall();
+      this.#watchStall();
     });
   }
 
-  /** Gives the target up when its queue does not get shorter for too long. */
-  #watchStall(before = Infinity) {
-    clearTimeout(this.#stall);
-    const queued = this.stream.writableLength;
-    if (!(queued < before)) return this.#ongone(new AbortError(`the target took nothing for ${this.#stallTimeout} ms (stall_timeout)`));
-    this.#stall = setTimeout(() => this.#watchStall(queued), this.#stallTimeout);
+  #until(work) {
+    return new Promise((resolve, reject) => {
+      this.#settle = { resolve, reject };
+      work();
+    });
   }
 
-  /** Nobody waits any more for the target to take what it has. */
+  /** The target is not waited for any more: what waits rejects. */
   leave(error) {
     this.#lost = error;
-    this.#taken?.reject(error);
+    this.#settle?.reject(error);
   }
 
   /** Nothing more is written; the target may be used by others. */
@@ -271,4 +293,4 @@ class Target {
   destroy(error) { this.stream.destroy(error); }
 }
 
-module.exports = { Target };
+module.exports = { Target, checkStallTimeout, stalled };

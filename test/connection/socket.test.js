@@ -279,6 +279,9 @@ describe('Socket', () => {
     await closed;
     socket.pause('who');
     socket.resume('who');
+    const bare = new Socket(listening());
+    bare.destroy();
+    bare.pause('who');
   });
 
   it('waits for nobody who has paused when it ends', async () => {

@@ -177,6 +177,17 @@ describe('Where to connect', () => {
     assert.equal(other.conversations.length, 1);
   });
 
+  it('asks no other server when one fails that has let the requests in', async () => {
+    const starting = await start(async conversation => {
+      await conversation.first();
+      conversation.say(SAY.ok, SAY.error('57P03', 'the database system is starting up'));
+    });
+    const other = await start(good);
+    const error = await failure(all([starting, other], { require_auth: 'none' }), { earlyRequests: Buffer.from('Q') });
+    assert.equal(error.code, '57P03');
+    assert.deepEqual(other.conversations, []);
+  });
+
   it('sends the same requests again only when the server has said that it did not begin', async () => {
     const flights = [];
     const old = await start(async conversation => {

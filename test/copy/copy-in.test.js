@@ -141,13 +141,13 @@ describe('COPY FROM STDIN', () => {
     await assert.rejects(client.copyDone(), error);
     await assert.rejects(client.copyFail(), error);
     await client.query('COPY target FROM STDIN');
-    for (const data of [undefined, null, 5, {}, ['1'], new Float64Array(1)]) {
+    for (const [data, kind] of [[undefined, 'undefined'], [null, 'null'], [5, 'a number'], [{}, 'an object'],
+      [['1'], 'an array'], [new Float64Array(1), 'an object of class Float64Array']]) {
       assert.throws(() => client.copyData(data),
-        { name: 'TypeError', message: 'copyData takes a Buffer, Uint8Array or string' });
+        { name: 'TypeError', message: `copyData takes a Buffer, Uint8Array or string, not ${kind}` });
     }
-    for (const stream of [null, {}, { write() {} }]) {
-      await assert.rejects(client.copyDone(stream),
-        { name: 'TypeError', message: 'stream must be a RowReader' });
+    for (const [reader, kind] of [[null, 'null'], [{}, 'an object'], [{ write() {} }, 'an object']]) {
+      await assert.rejects(client.copyDone(reader), { name: 'TypeError', message: `copyDone takes a RowReader, not ${kind}` });
     }
     assert.equal((await client.copyDone()).rowCount, 0);
   });

@@ -196,6 +196,21 @@ describe('A signal', () => {
     stop();
   });
 
+  it('or a target that fails sends no CancelRequest where something was sent behind its query', async () => {
+    const { client, proxy } = await proxied();
+    const text = 'SELECT pg_sleep($1)';
+    await client.queryTo(new PassThrough().resume(), text, [0]); // now it is known to be short
+    const target = new PassThrough().resume();
+    const left = client.queryTo(target, text, [0.2]);
+    await sleep(20);
+    const behind = client.query('SELECT pg_sleep(0.1), 2 AS two');
+    await sleep(20);
+    target.destroy();
+    await assert.rejects(left);
+    assert.equal((await behind).rows[0].two, '2');
+    assert.equal(proxy.connections.length, 1, 'the CancelRequest could have met the query behind');
+  });
+
   it('does without a CancelRequest that cannot be sent', async () => {
     const { client, proxy } = await proxied();
     proxy.refuse();

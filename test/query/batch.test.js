@@ -92,7 +92,7 @@ describe('batch', () => {
     results.forEach(({ rows }, index) => assert.equal(rows[0][0], `${index}`));
   });
 
-  it('is prepared again where its first statement was lost or is stale', async () => {
+  it('is sent again where a statement of it was lost or is stale, and nothing was done that an error does not take back', async () => {
     const client = await connected();
     await client.batch([['CREATE TEMP TABLE t (a int)'], ['INSERT INTO t VALUES (1)']]);
     await client.query('SELECT * FROM t');
@@ -101,10 +101,14 @@ describe('batch', () => {
     assert.deepEqual(rows[0].toObject(), { a: '1', b: null });
     await client.query('SELECT * FROM t');
     await client.query('ALTER TABLE t ADD c int');
-    const error = await client.batch([['SELECT 1'], ['SELECT * FROM t']]).catch(error => error);
+    const results = await client.batch([['INSERT INTO t VALUES (2)'], ['SELECT 1'], ['SELECT * FROM t']]);
+    assert.deepEqual(results[2].rows.map(row => row.toArray()), [['1', null, null], ['2', null, null]], 'inserted once');
+    await client.query('SELECT * FROM t');
+    await client.query('ALTER TABLE t ADD d int');
+    const error = await client.batch([['NOTIFY t'], ['SELECT * FROM t']]).catch(error => error);
     assert.deepEqual([error.code, error.index], ['0A000', 1]);
-    assert.deepEqual((await client.query('SELECT * FROM t')).rowParser.columnNames, ['a', 'b', 'c'],
-      'next time it is');
+    assert.deepEqual((await client.query('SELECT * FROM t')).rowParser.columnNames, ['a', 'b', 'c', 'd'],
+      'next time it is prepared again');
   });
 
   it('leaves the statement cache as the server has it, whichever query fails', async () => {
@@ -161,8 +165,8 @@ describe('batch', () => {
     const { client, wire } = await proxied();
     const from = wire.recorded.toServer.length;
     for (const [bad, pattern] of [
-      [['SELECT 1', [{}]], /values\[0\] is of type Object/],
-      [[5], /text must be a string, not number/],
+      [['SELECT 1', [{}]], /values\[0\] is an object/],
+      [[5], /text must be a string, not a number/],
       [['SELECT 1', 'x'], /values must be an array/],
       [['SELECT 1\0'], /null byte/],
       [['SELECT 1', [], { format: 7 }], /format must be/],

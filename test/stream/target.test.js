@@ -3,125 +3,217 @@
 const assert = require('node:assert/strict');
 const { once } = require('node:events');
 const http = require('node:http');
+const net = require('node:net');
 const { PassThrough, Writable } = require('node:stream');
 const { setImmediate: turn } = require('node:timers/promises');
-const { Sink, isPlainResponse, watch } = require('../../lib/stream/target');
+const { setTimeout: sleep } = require('node:timers/promises');
+const { Target } = require('../../lib/stream');
 
 /** A Writable that takes what it is given when `go` is called. */
 class Slow extends Writable {
   _write(chunk, encoding, callback) { this.go = callback; }
 }
 
-describe('A sink', () => {
-  it('says why its target is gone', async () => {
+describe('A target', () => {
+  it('says why it is gone', async () => {
     const broken = new Error('broken');
-    for (const [end, name] of [[target => target.destroy(), 'AbortError'], [target => target.end(), 'AbortError'],
-      [target => target.destroy(broken), 'Error']]) {
-      const target = new PassThrough().resume();
-      const sink = new Sink(target);
-      const gone = new Promise(resolve => sink.watch(resolve));
-      assert.equal(sink.gone, false);
-      end(target);
+    for (const [end, name] of [[stream => stream.destroy(), 'AbortError'], [stream => stream.end(), 'AbortError'],
+      [stream => stream.destroy(broken), 'Error']]) {
+      const stream = new PassThrough().resume();
+      const target = new Target(stream);
+      const gone = new Promise(resolve => target.watch(resolve));
+      assert.equal(target.gone, false);
+      end(stream);
       const error = await gone;
       assert.equal(error.name, name);
-      assert.equal(sink.gone, true);
-      assert.throws(() => sink.write(Buffer.from('a')), error);
-      await assert.rejects(sink.end(), error);
+      assert.equal(target.gone, true);
+      assert.throws(() => target.write(Buffer.from('a')), error);
+      await assert.rejects(target.end(), error);
     }
   });
 
-  it('tells when the target has taken everything, ended or not', async () => {
+  it('tells when it has taken everything, ended or not', async () => {
     for (const end of [false, true]) {
-      const target = new Slow();
-      const sink = new Sink(target);
+      const stream = new Slow();
+      const target = new Target(stream);
       let taken = false;
-      sink.watch();
-      sink.write(Buffer.from('a'));
-      const result = (end ? sink.end() : sink.flushed()).then(() => { taken = true; });
+      target.watch(() => {});
+      target.write(Buffer.from('a'));
+      const result = (end ? target.end() : target.flushed()).then(() => { taken = true; });
       await turn();
       assert.equal(taken, false);
-      assert.equal(sink.queued, 1);
-      target.go();
+      assert.equal(target.queued, 1);
+      stream.go();
       await result;
-      sink.release();
-      assert.equal(target.writableFinished, end);
-      if (!end) assert.equal(target.listenerCount('close') + target.listenerCount('error'), 0);
+      target.release();
+      assert.equal(stream.writableFinished, end);
+      if (!end) assert.deepEqual(['close', 'error', 'finish'].map(event => stream.listenerCount(event)), [1, 1, 0]);
     }
-    await new Sink(new Slow()).flushed();
+    await new Target(new Slow()).flushed();
   });
 
-  it('rejects when the target fails before it has taken everything', async () => {
+  it('rejects when it fails before it has taken everything', async () => {
     for (const end of [false, true]) {
-      const target = new Slow();
-      const sink = new Sink(target);
-      sink.watch();
-      sink.write(Buffer.from('a'));
-      const result = end ? sink.end() : sink.flushed();
-      target.destroy();
+      const stream = new Slow();
+      const target = new Target(stream);
+      target.watch(() => {});
+      target.write(Buffer.from('a'));
+      const result = end ? target.end() : target.flushed();
+      stream.destroy();
       await assert.rejects(result, { name: 'AbortError' });
     }
   });
 
-  it('knows when its target is gone that does not say so', async () => {
-    const target = new Slow({ emitClose: false });
-    const sink = new Sink(target);
-    const gone = new Promise(resolve => sink.watch(resolve));
-    sink.write(Buffer.from('a'));
-    const taken = sink.flushed();
-    target.destroy();
-    target.go();
+  it('knows when it is gone though its stream does not say so', async () => {
+    const stream = new Slow({ emitClose: false });
+    const target = new Target(stream);
+    const gone = new Promise(resolve => target.watch(resolve));
+    target.write(Buffer.from('a'));
+    const taken = target.flushed();
+    stream.destroy();
+    stream.go();
     assert.equal((await gone).name, 'AbortError');
     await assert.rejects(taken, { name: 'AbortError' });
   });
 
   it('is gone when a WHATWG stream was closed by somebody else', async () => {
-    const target = new WritableStream();
-    await target.close();
-    const sink = new Sink(target);
-    const error = await new Promise(resolve => sink.watch(resolve));
+    const stream = new WritableStream();
+    await stream.close();
+    const target = new Target(stream);
+    const error = await new Promise(resolve => target.watch(resolve));
     assert.equal(error.name, 'AbortError');
   });
 
-  it('calls back once when the target can take more, or never will', async () => {
-    for (const work of [target => target.emit('drain'), target => target.destroy()]) {
-      const target = new Slow();
+  it('calls back once when it can take more, or never will', async () => {
+    for (const work of [stream => stream.emit('drain'), stream => stream.destroy()]) {
+      const stream = new Slow();
       let calls = 0;
-      new Sink(target).wait(() => calls++);
-      work(target);
-      target.emit('drain');
+      new Target(stream).wait(() => calls++);
+      work(stream);
+      stream.emit('drain');
       await turn();
       assert.equal(calls, 1);
-      assert.equal(target.listenerCount('drain') + target.listenerCount('close'), 0);
+      assert.equal(stream.listenerCount('drain') + stream.listenerCount('close'), 0);
     }
   });
 
-  it('has its target watched once, however many there are', async () => {
-    const target = new PassThrough();
+  it('has its stream watched once, however many there are', async () => {
+    const stream = new PassThrough();
     const told = [];
-    const stops = Array.from({ length: 20 }, (_, i) => watch(target, () => told.push(i)));
-    assert.ok(target.listenerCount('close') <= 2);
-    for (const stop of stops.slice(0, 18)) stop();
-    target.destroy();
-    await once(target, 'close');
+    const targets = Array.from({ length: 20 }, (_, i) => {
+      const target = new Target(stream);
+      target.watch(() => told.push(i));
+      return target;
+    });
+    assert.ok(stream.listenerCount('close') <= 3);
+    assert.ok(stream.listenerCount('error') <= 2);
+    for (const target of targets.slice(0, 18)) target.release();
+    stream.destroy();
+    await once(stream, 'close');
     assert.deepEqual(told, [18, 19]);
-    for (const stop of stops) stop();
+    for (const target of targets) target.release();
   });
 
-  it('knows the responses that give memory back from those with something in front of them', () => {
-    const response = new http.ServerResponse({ method: 'GET' });
-    assert.equal(isPlainResponse(response), true);
-    const { write } = response;
-    response.write = (...args) => write.apply(response, args);
-    assert.equal(isPlainResponse(response), false);
-    delete response.write;
-    assert.equal(isPlainResponse(response), true);
-    response.end = () => {};
-    assert.equal(isPlainResponse(response), false);
-    class Other extends http.ServerResponse {
-      write(...args) { return super.write(...args); }
+  it('keeps an error of its stream from ending the program until that has closed, and then leaves no listener', async () => {
+    const stream = new PassThrough();
+    const before = stream.eventNames().map(event => stream.listenerCount(event));
+    for (let i = 0; i < 3; i++) {
+      const target = new Target(stream);
+      target.watch(() => {});
+      target.release();
     }
-    for (const target of [new Other({ method: 'GET' }), new PassThrough(), undefined, null, {}]) {
-      assert.equal(isPlainResponse(target), false);
+    assert.equal(stream.listenerCount('error'), 1);
+    stream.destroy(new Error('late'));
+    await once(stream, 'close').catch(() => {});
+    await turn();
+    assert.deepEqual(stream.eventNames().map(event => stream.listenerCount(event)), before);
+  });
+
+  it('gives up a stream that takes nothing for the stall_timeout, and destroys it', async () => {
+    for (const wait of [target => new Promise(resolve => target.wait(resolve)), target => target.flushed(), target => target.end()]) {
+      const stream = new Slow();
+      const target = new Target(stream, 20);
+      const gone = new Promise(resolve => target.watch(resolve));
+      target.write(Buffer.from('a'));
+      const begun = performance.now();
+      const waiting = wait(target).catch(error => error);
+      const error = await gone;
+      assert.deepEqual([error.name, error.message], ['AbortError', 'the target took nothing for 20 ms (stall_timeout)']);
+      assert.ok(performance.now() - begun > 15);
+      assert.equal(stream.destroyed, true);
+      assert.ok([undefined, error].includes(await waiting));
+      target.release();
     }
+  });
+
+  it('waits for a stream that takes little at a time, and for any where the stall_timeout is 0', async () => {
+    for (const [timeout, pause] of [[40, 15], [0, 60]]) {
+      const stream = new Slow();
+      const target = new Target(stream, timeout);
+      target.watch(assert.fail);
+      for (let i = 0; i < 6; i++) target.write(Buffer.from('a'));
+      const taken = target.flushed();
+      for (let i = 0; i < 6; i++) {
+        await sleep(pause);
+        stream.go();
+      }
+      await taken;
+      target.release();
+    }
+  });
+
+  it('takes a stall_timeout in milliseconds, and nothing else', () => {
+    for (const value of [-1, NaN, '1', null, 2 ** 31, true]) {
+      assert.throws(() => new Target(new PassThrough(), value), { name: 'TypeError', message: /^stall_timeout must be a number of milli/ });
+    }
+  });
+
+  describe('that is an HTTP/1.1 response', () => {
+    /** The responses to so many requests that come on one connection, with what closes both. */
+    async function responses(count) {
+      const list = [];
+      const server = http.createServer((request, response) => {
+        list.push(response);
+        if (list.length === count) server.emit('all');
+      }).listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      const socket = net.connect(server.address().port, '127.0.0.1');
+      socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(count));
+      await once(server, 'all');
+      return { list, socket, stop: () => server.close().closeAllConnections() };
+    }
+
+    it('waits for its turn while responses to earlier requests are not over', async () => {
+      const { list: [first, second], stop } = await responses(2);
+      assert.equal(new Target(first).turn(), undefined);
+      const target = new Target(second);
+      target.watch(() => {});
+      let begun = false;
+      const turned = target.turn().then(() => { begun = true; });
+      await sleep(20);
+      assert.equal(begun, false);
+      first.end('first');
+      await turned;
+      assert.equal(target.turn(), undefined);
+      assert.equal(second.listenerCount('socket'), 0);
+      second.end();
+      stop();
+    });
+
+    it('does not wait for its turn when the connection is gone, and leaves no listener at it', async () => {
+      const { list, socket, stop } = await responses(20);
+      const waiting = list.slice(1).map(response => {
+        const target = new Target(response);
+        target.watch(() => {});
+        return target.turn();
+      });
+      const connection = list[0].socket;
+      const listeners = connection.listenerCount('close');
+      assert.ok(listeners < 10);
+      socket.destroy();
+      for (const turned of waiting) await assert.rejects(turned, { name: 'AbortError' });
+      assert.ok(connection.listenerCount('close') < listeners);
+      stop();
+    });
   });
 });

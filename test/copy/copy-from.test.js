@@ -1,0 +1,335 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { createHash } = require('node:crypto');
+const { once } = require('node:events');
+const { Readable, Transform } = require('node:stream');
+const { pipeline } = require('node:stream/promises');
+const { setTimeout: sleep } = require('node:timers/promises');
+const { Client, ConnectionError } = require('../..');
+const { ANSWER, answering, commandComplete, connected, hex, message, proxied, sharedServer } = require('../support');
+const { goesOn, isIdle } = require('./streams');
+
+/** `COPY_ROWS=10000000 npx mocha test/copy/copy-from.test.js -g "copy a table"` is the full measure. */
+const ROWS = Number(process.env.COPY_ROWS || 1000000);
+
+/** Passes bytes on in pieces of odd sizes, so that rows are split anywhere; sums them up. */
+class Splitter extends Transform {
+  constructor() {
+    super();
+    this.hash = createHash('md5');
+    this.length = 0;
+  }
+
+  _transform(chunk, encoding, callback) {
+    this.hash.update(chunk);
+    for (let off = 0, size = 1; off < chunk.length; off += size, size = size * 3 % 65537) {
+      this.push(chunk.subarray(off, off + size));
+    }
+    this.length += chunk.length;
+    callback();
+  }
+}
+
+describe(`copyTo and copyFrom copy a table of ${ROWS} rows out and into another through a Transform`, function () {
+  this.timeout(60000 + ROWS / 20);
+  let source;
+  let target;
+  before(async () => {
+    const server = await sharedServer();
+    await server.sql(`CREATE UNLOGGED TABLE big AS SELECT i, md5(i::text) AS hash, i / 3.0::float8 AS third,
+      CASE i % 3 WHEN 0 THEN E'back\\\\slash, "quote"\\n\\tline' WHEN 1 THEN '' END AS text, '\\x00ff'::bytea AS bytes
+      FROM generate_series(1, ${ROWS}) AS i; GRANT ALL ON big TO PUBLIC; GRANT ALL ON SCHEMA public TO PUBLIC`);
+  });
+  beforeEach(async () => {
+    source = await connected();
+    target = await connected();
+    await target.query('CREATE TEMP TABLE copy (LIKE big)');
+  });
+  after(async () => (await sharedServer()).sql('DROP TABLE big'));
+
+  for (const format of ['text', 'csv', 'binary']) {
+    it(`as ${format}, byte for byte`, async () => {
+      const out = source.copyTo(`COPY big TO STDOUT (FORMAT ${format})`);
+      const into = target.copyFrom(`COPY copy FROM STDIN (FORMAT ${format})`);
+      const splitter = new Splitter();
+      await pipeline(out, splitter, into);
+      assert.deepEqual([out.rowCount, into.rowCount], [ROWS, ROWS]);
+      assert.deepEqual([out.bytes, into.bytes], [splitter.length, splitter.length]);
+      assert.equal(out.format, format === 'binary' ? 1 : 0);
+      const again = createHash('md5');
+      await pipeline(target.copyTo(`COPY copy TO STDOUT (FORMAT ${format})`), again);
+      assert.equal(again.digest('hex'), splitter.hash.digest('hex'));
+    });
+  }
+});
+
+describe('copyFrom', () => {
+  let client;
+  beforeEach(async () => {
+    client = await connected();
+    await client.query('CREATE TEMP TABLE numbers (a int)');
+  });
+
+  /** How many rows were stored. */
+  const stored = async () => Number((await client.query('SELECT count(*) AS n FROM numbers')).rows[0].n);
+
+  it('stores rows that are split anywhere, given as strings and bytes', async () => {
+    const stream = client.copyFrom('COPY numbers FROM STDIN');
+    for (const piece of ['1', '2\n3', Buffer.from('4\n'), new Uint8Array([53, 10]), '']) stream.write(piece);
+    stream.end('6');
+    await once(stream, 'finish');
+    assert.deepEqual([stream.rowCount, stream.bytes], [4, 9]);
+    const { rows } = await client.query('SELECT a FROM numbers');
+    assert.deepEqual(rows.map(row => row.a), ['12', '34', '5', '6']);
+  });
+
+  it('stores nothing of no rows', async () => {
+    const stream = client.copyFrom('COPY numbers FROM STDIN');
+    stream.end();
+    await once(stream, 'finish');
+    assert.deepEqual([stream.rowCount, await stored()], [0, 0]);
+  });
+
+  it('takes one chunk of many megabytes without having it twice in memory', async () => {
+    const chunk = Buffer.alloc(100e6, '1234567\n');
+    const before = process.memoryUsage.rss();
+    const stream = client.copyFrom('COPY numbers FROM STDIN');
+    let most = 0;
+    const timer = setInterval(() => { most = Math.max(most, process.memoryUsage.rss() - before); }, 5);
+    stream.end(chunk);
+    await once(stream, 'finish');
+    clearInterval(timer);
+    assert.equal(stream.rowCount, 12500000);
+    assert.ok(most < 50e6, `${most / 1e6} MB`);
+  });
+
+  it('asks its source to wait while the server does not take what it has', async () => {
+    const server = await sharedServer();
+    await client.query('CREATE UNLOGGED TABLE locked_for_copy (a int)');
+    const holder = await server.session();
+    try {
+      await holder.query('BEGIN; LOCK TABLE locked_for_copy');
+      const stream = client.copyFrom('COPY locked_for_copy FROM STDIN');
+      let given = 0;
+      const source = async function* () {
+        while (given < 20e6) {
+          given += 65536;
+          yield Buffer.alloc(65536, '1234567\n');
+        }
+      };
+      const done = pipeline(source, stream);
+      await sleep(200);
+      assert.ok(given < 1e6, `${given} bytes were taken`);
+      await holder.query('COMMIT');
+      await done;
+      assert.equal(stream.rowCount, given / 8);
+    } finally {
+      holder.close();
+      await client.query('DROP TABLE locked_for_copy');
+    }
+  });
+
+  it('does not read memory any more that it has said to be taken', async () => {
+    const stream = client.copyFrom('COPY numbers FROM STDIN');
+    const written = [];
+    for (let i = 0; i < 40; i++) {
+      // Small ones and large ones, which go different ways.
+      const chunk = Buffer.alloc(i % 4 === 1 ? 80 : 80000, '1234567\n');
+      written.push(new Promise(resolve => {
+        stream.write(chunk, () => {
+          chunk.fill('x');
+          resolve();
+        });
+      }));
+    }
+    stream.end();
+    await Promise.all([...written, once(stream, 'finish')]);
+    assert.deepEqual([stream.rowCount, stream.bytes], [300100, 8 * 300100]);
+    const { rows } = await client.query('SELECT DISTINCT a FROM numbers');
+    assert.deepEqual(rows.map(row => row.a), ['1234567']);
+  });
+
+  it('reports a bad row in the middle at once, and stores nothing', async () => {
+    let given = 0;
+    const source = async function* () {
+      for (; given < 100000; given++) yield given === 1000 ? 'x\n' : '1\n'.repeat(1000);
+    };
+    const error = await pipeline(source, client.copyFrom('COPY numbers FROM STDIN')).catch(error => error);
+    assert.equal(error.code, '22P02');
+    assert.match(error.where, /COPY numbers, line 1000001, column a: "x"/);
+    assert.ok(given < 100000, 'the source was stopped');
+    assert.equal(await stored(), 0);
+  });
+
+  it('reports what is wrong with the command', async () => {
+    await assert.rejects(pipeline(Readable.from(['1\n']), client.copyFrom('COPY missing FROM STDIN')), { code: '42P01' });
+    const stream = client.copyFrom('COPY missing FROM STDIN');
+    const [error] = await once(stream, 'error');
+    assert.equal(error.code, '42P01');
+    await goesOn(client);
+  });
+
+  it('reports an error that comes with the end of the data', async () => {
+    await client.query('CREATE TEMP TABLE checked (a int PRIMARY KEY DEFERRABLE INITIALLY DEFERRED)');
+    await assert.rejects(pipeline(Readable.from(['1\n1\n']), client.copyFrom('COPY checked FROM STDIN')), { code: '23505' });
+    await goesOn(client);
+  });
+
+  it('stores nothing when the source fails, and tells the server why', async () => {
+    const server = await sharedServer();
+    const source = async function* () {
+      yield '1\n';
+      throw new Error('the source ran dry');
+    };
+    await assert.rejects(pipeline(source, client.copyFrom('COPY numbers FROM STDIN')), /the source ran dry/);
+    assert.equal(await stored(), 0);
+    assert.match(server.log(), /COPY from stdin failed: the source ran dry/);
+  });
+
+  it('stores nothing when it is destroyed or its signal aborts', async () => {
+    const controller = new AbortController();
+    const destroyed = client.copyFrom('COPY numbers FROM STDIN');
+    destroyed.write('1\n');
+    destroyed.destroy();
+    const aborted = client.copyFrom('COPY numbers FROM STDIN', { signal: controller.signal });
+    await new Promise(resolve => aborted.write('1\n', resolve));
+    controller.abort();
+    assert.equal((await once(aborted, 'error'))[0].name, 'AbortError');
+    assert.equal(await stored(), 0);
+  });
+
+  it('is cancelled while it waits for a lock', async () => {
+    const server = await sharedServer();
+    await client.query('CREATE UNLOGGED TABLE locked_for_copy (a int)');
+    const holder = await server.session();
+    try {
+      await holder.query('BEGIN; LOCK TABLE locked_for_copy');
+      const stream = client.copyFrom('COPY locked_for_copy FROM STDIN');
+      stream.write('1\n');
+      while (await isIdle(client)) await sleep(5);
+      stream.destroy();
+      await goesOn(client);
+    } finally {
+      await holder.query('COMMIT');
+      holder.close();
+      await client.query('DROP TABLE locked_for_copy');
+    }
+  });
+
+  it('is not sent when its signal has aborted before', async () => {
+    const target = client.copyFrom('COPY numbers FROM STDIN', { signal: AbortSignal.abort() });
+    await assert.rejects(pipeline(['1\n'], target), { name: 'AbortError' });
+    assert.throws(() => client.copyFrom('COPY numbers FROM STDIN', { signal: 5 }), TypeError);
+    assert.equal(client.pending, 0);
+    assert.equal(await stored(), 0);
+  });
+
+  it('is not sent when it was destroyed while it waited', async () => {
+    const transaction = client.transaction(tx => tx.query('SELECT 1'));
+    const stream = client.copyFrom('COPY numbers FROM STDIN');
+    stream.write('1\n');
+    stream.destroy();
+    await transaction;
+    assert.equal(await stored(), 0);
+  });
+
+  it('fails when the connection is lost, whether it has been written to or not', async () => {
+    for (const work of [stream => stream.write('1\n'), () => {}]) {
+      const { client, wire } = await proxied();
+      await client.query('CREATE TEMP TABLE numbers (a int)');
+      const stream = client.copyFrom('COPY numbers FROM STDIN');
+      work(stream);
+      await sleep(20);
+      wire.reset();
+      const [error] = await once(stream, 'error');
+      assert.ok(error instanceof ConnectionError);
+    }
+  });
+
+  it('keeps other requests waiting until it is over, in their order', async () => {
+    const order = [];
+    const stream = client.copyFrom('COPY numbers FROM STDIN');
+    const count = client.query('SELECT count(*) AS n FROM numbers').then(({ rows }) => order.push(rows[0].n));
+    const second = pipeline(Readable.from(['2\n']), client.copyFrom('COPY numbers FROM STDIN')).then(() => order.push('second'));
+    stream.on('finish', () => order.push('first'));
+    stream.end('1\n');
+    await Promise.all([count, second]);
+    assert.deepEqual(order, ['first', '1', 'second']);
+  });
+
+  it('takes nothing but COPY FROM STDIN', () => {
+    for (const text of ['SELECT 1', 'COPY users TO STDOUT', undefined,
+      "COPY stdin FROM PROGRAM 'echo stdin from stdin >/dev/null; echo 5'"]) {
+      assert.throws(() => client.copyFrom(text), TypeError);
+    }
+  });
+
+  it('reports a server that takes no data', async () => {
+    const client = await answering(ANSWER.parseComplete, ANSWER.noParameters, ANSWER.noData, ANSWER.bindComplete,
+      commandComplete('COPY 5'), ANSWER.ready);
+    const stream = client.copyFrom('COPY numbers FROM STDIN');
+    const [error] = await once(stream.on('finish', assert.fail), 'error');
+    assert.equal(error.code, '42601');
+  });
+
+  describe('while the connection ends', () => {
+    /** The only error of a stream. */
+    const errorOf = async stream => {
+      const errors = [];
+      stream.on('error', error => errors.push(error));
+      if (!stream.closed) await once(stream, 'close').catch(() => {});
+      await new Promise(setImmediate);
+      assert.equal(errors.length, 1);
+      return errors[0];
+    };
+    const COPY_IN = message('G', hex('00 0001 0000'));
+    const FATAL = message('E', 'SFATAL\0VFATAL\0C57P01\0Mterminating connection\0\0');
+
+    it('fails once where the server takes data and ends in one packet', async () => {
+      for (let i = 0; i < 100; i++) {
+        const client = await answering(ANSWER.parseComplete, ANSWER.noParameters, ANSWER.noData, ANSWER.bindComplete,
+          COPY_IN, FATAL);
+        const stream = client.copyFrom('COPY numbers FROM STDIN');
+        if (i % 4 > 0) stream.write('1\n'.repeat(10 ** (i % 4 + 2)));
+        if (i % 3 === 0) stream.end();
+        assert.equal((await errorOf(stream)).code, '57P01');
+      }
+    });
+
+    it('fails once when the client is destroyed, at whatever moment', async () => {
+      const { config } = await sharedServer();
+      for (let i = 0; i < 150; i++) {
+        const client = new Client(config);
+        await client.connect();
+        client.query('CREATE TEMP TABLE numbers (a int)');
+        const stream = client.copyFrom('COPY numbers FROM STDIN');
+        const failed = errorOf(stream);
+        failed.catch(() => {}); // the stream may finish
+        stream.write('1\n'.repeat(10 ** (i % 5 + 1)));
+        if (i % 3 === 0) stream.end('2\n');
+        for (let j = 0; j < i % 15; j++) await new Promise(setImmediate);
+        client.destroy();
+        if (!stream.writableFinished) assert.ok(await failed instanceof ConnectionError);
+      }
+    });
+
+    it('fails once when its backend is terminated, at whatever moment', async () => {
+      const server = await sharedServer();
+      const killer = await connected();
+      for (let i = 0; i < 100; i++) {
+        const client = new Client(server.config);
+        await client.connect();
+        await client.query('CREATE TEMP TABLE numbers (a int)');
+        const killed = killer.query(`SELECT pg_terminate_backend($1), pg_sleep(${i % 5 / 1000})`, [client.processId]);
+        for (let j = 0; j < i % 10; j++) await new Promise(setImmediate);
+        if (client.state === 'closed') continue;
+        const stream = client.copyFrom('COPY numbers FROM STDIN');
+        stream.write('1\n'.repeat(10 ** (i % 5 + 1)));
+        const error = await errorOf(stream);
+        assert.ok(error.code === '57P01' || error instanceof ConnectionError, error.stack);
+        await killed;
+      }
+    });
+  });
+});

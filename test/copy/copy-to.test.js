@@ -1,0 +1,159 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { once } = require('node:events');
+const { PassThrough, Readable, Writable } = require('node:stream');
+const { pipeline } = require('node:stream/promises');
+const { setTimeout: sleep } = require('node:timers/promises');
+const { PostgresError, ConnectionError } = require('../..');
+const { FLAT, GIGABYTE, watchAlone } = require('../slow-reader');
+const { connected, proxied, sharedServer } = require('../support');
+const { collect, goesOn, isIdle } = require('./streams');
+
+describe('copyTo', () => {
+  it('gives the bytes of COPY, to a loop, to events and to a pipe', async () => {
+    const client = await connected();
+    const text = "COPY (VALUES (1, 'a'), (2, NULL)) TO STDOUT";
+    const expected = '1\ta\n2\t\\N\n';
+    assert.equal(String(await collect(client.copyTo(text))), expected);
+    const stream = client.copyTo(text);
+    let data = '';
+    stream.setEncoding('utf8').on('data', piece => { data += piece; });
+    await once(stream, 'end');
+    assert.equal(data, expected);
+    assert.deepEqual([stream.rowCount, stream.bytes, stream.format, stream.columnCount], [2, 9, 0, 2]);
+    const piped = new PassThrough();
+    client.copyTo(text).pipe(piped);
+    assert.equal(String(await collect(piped)), expected);
+  });
+
+  it('gives nothing for an empty table, and the header of an empty binary one', async () => {
+    const client = await connected();
+    const empty = client.copyTo('COPY (SELECT 1 WHERE false) TO STDOUT');
+    assert.equal((await collect(empty)).length, 0);
+    assert.equal(empty.rowCount, 0);
+    assert.equal((await collect(client.copyTo('COPY (SELECT 1 WHERE false) TO STDOUT BINARY'))).length, 21);
+  });
+
+  it('gives a row of 100 MB in pieces', async () => {
+    const client = await connected();
+    let length = 0;
+    let longest = 0;
+    for await (const chunk of client.copyTo("COPY (SELECT repeat('x', 100000000)) TO STDOUT")) {
+      length += chunk.length;
+      longest = Math.max(longest, chunk.length);
+    }
+    assert.equal(length, 100000001);
+    assert.ok(longest < 131072, `${longest} bytes at a time`); // what waits in the stream is given as one
+  });
+
+  it('reports an error of the query, before and after the first bytes', async () => {
+    const client = await connected();
+    for (const query of ['SELECT * FROM missing', 'SELECT 1 / (50000 - i) FROM generate_series(1, 100000) AS i']) {
+      await assert.rejects(collect(client.copyTo(`COPY (${query}) TO STDOUT`)), PostgresError);
+      await goesOn(client);
+    }
+  });
+
+  it('cancels the COPY when the loop is left, when it is destroyed and when its signal aborts', async () => {
+    const client = await connected();
+    const controller = new AbortController();
+    const text = `COPY (${GIGABYTE}) TO STDOUT`;
+    for await (const chunk of client.copyTo(text)) if (chunk) break;
+    await goesOn(client);
+    const destroyed = client.copyTo(text);
+    await once(destroyed, 'data');
+    destroyed.destroy();
+    await goesOn(client);
+    assert.ok(await isIdle(client));
+    const aborted = client.copyTo(text, { signal: controller.signal });
+    await once(aborted, 'data');
+    controller.abort();
+    await assert.rejects(once(aborted, 'end'), { name: 'AbortError' });
+    await goesOn(client);
+    const waiting = client.copyTo('COPY (SELECT pg_sleep(60)) TO STDOUT');
+    while (await isIdle(client)) await sleep(5);
+    waiting.destroy();
+    await goesOn(client);
+  });
+
+  it('is not sent when its signal has aborted before', async () => {
+    const client = await connected();
+    const source = client.copyTo('COPY users TO STDOUT', { signal: AbortSignal.abort() });
+    await assert.rejects(source.toArray(), { name: 'AbortError' });
+    assert.throws(() => client.copyTo('COPY users TO STDOUT', { signal: 5 }), TypeError);
+    assert.equal(client.pending, 0);
+    await goesOn(client);
+  });
+
+  it('is not sent when it was destroyed while it waited', async () => {
+    const client = await connected();
+    const transaction = client.transaction(tx => tx.query('SELECT 1'));
+    client.copyTo('COPY (SELECT pg_sleep(60)) TO STDOUT').destroy();
+    await transaction;
+    await goesOn(client);
+  });
+
+  it('rejects in a pipeline whose target fails', async () => {
+    const client = await connected();
+    const target = new Writable({ write(chunk, encoding, callback) { callback(new Error('disk full')); } });
+    await assert.rejects(pipeline(client.copyTo(`COPY (${GIGABYTE}) TO STDOUT`), target), /disk full/);
+    await goesOn(client);
+  });
+
+  it('fails when the connection is lost', async () => {
+    const { client, wire } = await proxied();
+    const stream = client.copyTo(`COPY (${GIGABYTE}) TO STDOUT`);
+    await once(stream, 'data');
+    wire.reset();
+    await assert.rejects(once(stream, 'end'), ConnectionError);
+  });
+
+  it('takes nothing but COPY TO STDOUT', async () => {
+    const client = await connected();
+    for (const text of ['SELECT 1', 'COPY users FROM STDIN', "COPY users TO '/tmp/stdout_'", undefined,
+      "COPY (SELECT ' to stdout') TO PROGRAM 'cat >/dev/null'"]) {
+      assert.throws(() => client.copyTo(text), TypeError);
+    }
+    client.destroy();
+    assert.throws(() => client.copyTo('COPY users TO STDOUT'), ConnectionError);
+  });
+
+  it('works in a transaction, beside other queries', async () => {
+    const client = await connected();
+    await client.transaction(async tx => {
+      await tx.query('CREATE TEMP TABLE inside ON COMMIT DROP AS SELECT 5 AS a');
+      assert.equal(String(await collect(tx.copyTo('COPY inside TO STDOUT'))), '5\n');
+      await pipeline(Readable.from(['6\n']), tx.copyFrom('COPY inside FROM STDIN'));
+      assert.equal((await tx.query('SELECT sum(a) AS sum FROM inside')).rows[0].sum, '11');
+    });
+  });
+
+  it('does not keep a transaction waiting whose function has returned', async () => {
+    const client = await connected();
+    for (const open of [tx => tx.copyTo(`COPY (${GIGABYTE}) TO STDOUT`), tx => tx.copyFrom('COPY inside FROM STDIN')]) {
+      let error;
+      const result = client.transaction(async tx => {
+        await tx.query('CREATE TEMP TABLE inside (a int)');
+        const stream = open(tx).on('error', caught => { error = caught; });
+        if (stream.write) await new Promise(resolve => stream.write('1\n', resolve));
+        else await once(stream, 'readable');
+      });
+      await assert.rejects(result, { code: '25P02' });
+      assert.equal(error.code, '25P01');
+      await goesOn(client);
+    }
+    await client.transaction(async tx => {
+      await tx.query('CREATE TEMP TABLE inside (a int)');
+      tx.copyFrom('COPY inside FROM STDIN').end('5\n'); // ended, though not awaited
+    });
+    assert.equal((await client.query('SELECT a FROM inside')).rows[0].a, '5');
+  });
+
+  it('keeps memory flat while its reader takes 1 MB/s of a gigabyte, and after', async () => {
+    const client = await connected();
+    const { length, most } = await watchAlone((await sharedServer()).url, 'copyTo', 2);
+    assert.ok(length > 1e9);
+    assert.ok(most < FLAT, `${most} MB`);
+  });
+});

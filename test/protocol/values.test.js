@@ -1,0 +1,185 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { array, checkText, checkValues, kindOf, snapshot, textOf } = require('../../lib/protocol');
+const { RowParser } = require('../../lib/rows');
+const { Random } = require('../model');
+const { connected, rowDescription, dataRow } = require('../support');
+
+describe('kindOf', () => {
+  it('says what a value is and shows nothing of it', () => {
+    for (const [value, kind] of [
+      [undefined, 'undefined'], [null, 'null'], [5, 'a number'], ['secret', 'a string'], [Symbol('s'), 'a symbol'],
+      [() => {}, 'a function'], [true, 'a boolean'], [[1], 'an array'], [{ a: 1 }, 'an object'],
+      [Object.create(null), 'an object'], [Buffer.alloc(1), 'an object of class Buffer'], [new Map(), 'an object of class Map']
+    ]) assert.equal(kindOf(value), kind);
+  });
+});
+
+describe('checkText', () => {
+  it('takes any string without a null byte', () => {
+    for (const text of ['', 'SELECT 1', '😀']) checkText(text, 'text');
+  });
+
+  it('refuses what is no string, by name and kind, without showing it', () => {
+    for (const [text, kind] of [[undefined, 'undefined'], [null, 'null'], [5, 'a number'], [{}, 'an object'],
+      [Buffer.alloc(1), 'an object of class Buffer'], [Symbol('s'), 'a symbol'], [() => {}, 'a function'],
+      [Object.create(null), 'an object'], [true, 'a boolean']]) {
+      assert.throws(() => checkText(text, 'text'), { name: 'TypeError', message: `text must be a string, not ${kind}` });
+    }
+  });
+
+  it('refuses a null byte', () => {
+    assert.throws(() => checkText('SELECT\0', 'text'),
+      { name: 'TypeError', message: 'text has a null byte at 6, which PostgreSQL cannot take' });
+  });
+});
+
+describe('checkValues', () => {
+  it('takes arrays of up to 65,535 values, and rows', () => {
+    checkValues([]);
+    checkValues(new Array(65535));
+    checkValues(new (new RowParser(rowDescription('a'))[0])(dataRow('x')));
+  });
+
+  it('refuses more values than the protocol can count', () => {
+    assert.throws(() => checkValues(new Array(65536)),
+      { name: 'RangeError', message: '65536 values: a query takes at most 65535 parameters' });
+  });
+
+  it('refuses what is no list, without showing it', () => {
+    for (const [values, kind] of [[null, 'null'], [undefined, 'undefined'], ['secret', 'a string'], [5, 'a number'],
+      [{ 0: 'a', length: 1 }, 'an object'], [Buffer.from('a'), 'an object of class Buffer'], [new Map(), 'an object of class Map']]) {
+      assert.throws(() => checkValues(values), { name: 'TypeError', message: `values must be an array or a row, not ${kind}` });
+    }
+  });
+});
+
+describe('snapshot', () => {
+  it('is not changed by what the caller does to the values later', () => {
+    const buffer = Buffer.from('abc');
+    const values = ['x', buffer, 5, null, undefined, 7n, false, new Date(0)];
+    const copy = snapshot(values);
+    buffer.fill(0);
+    values[7].setTime(1);
+    values[0] = 'y';
+    values.length = 1;
+    assert.deepEqual(copy, ['x', Buffer.from('abc'), '5', null, null, '7', 'false', '1970-01-01T00:00:00.000Z']);
+  });
+
+  it('of a row keeps its bytes and their format', () => {
+    const memory = dataRow('x');
+    const copy = snapshot(new (new RowParser(rowDescription('a'))[1])(memory));
+    memory.fill(0);
+    assert.deepEqual(copy, { rowBuffer: dataRow('x'), dataFormat: 1 });
+  });
+
+  it('is null where there are more bytes of Buffers than it is to copy', () => {
+    assert.deepEqual(snapshot([Buffer.from('ab'), Buffer.from('c')], 3), [Buffer.from('ab'), Buffer.from('c')]);
+    assert.equal(snapshot([Buffer.from('ab'), Buffer.from('cd')], 3), null);
+    assert.deepEqual(snapshot(['a long text'], 3), ['a long text']);
+  });
+
+  it('refuses what Bind refuses', () => {
+    assert.throws(() => snapshot(['a', {}]), { name: 'TypeError', message: /^values\[1\] is an object: / });
+    assert.throws(() => snapshot(['a\0']), { name: 'TypeError', message: /^values\[0\] has a null byte at 1/ });
+    assert.throws(() => snapshot([new Date(NaN)]), { name: 'TypeError', message: 'values[0] is an invalid Date' });
+  });
+});
+
+describe('A Date as a value', () => {
+  const at = (year, month = 0, day = 1) => {
+    const date = new Date(0);
+    date.setUTCFullYear(year, month, day);
+    return date;
+  };
+
+  it('is ISO 8601 in UTC, also before Christ and after the year 9999', () => {
+    for (const [date, text] of [
+      [new Date('2024-02-29T12:34:56.789+02:00'), '2024-02-29T10:34:56.789Z'],
+      [at(1), '0001-01-01T00:00:00.000Z'],
+      [at(9999, 11, 31), '9999-12-31T00:00:00.000Z'],
+      [at(10000), '10000-01-01T00:00:00.000Z'],
+      [at(275760, 8, 13), '275760-09-13T00:00:00.000Z'],
+      [at(0), '0001-01-01T00:00:00.000Z BC'],
+      [at(-43, 2, 15), '0044-03-15T00:00:00.000Z BC'],
+      [at(-10000), '10001-01-01T00:00:00.000Z BC']
+    ]) assert.equal(textOf(date, 'it'), text);
+  });
+
+  it('is a TypeError where it is invalid', () => {
+    assert.throws(() => textOf(new Date(NaN), 'values[3]'), { name: 'TypeError', message: 'values[3] is an invalid Date' });
+  });
+
+  it('is the same moment for the server, as far as its years go', async () => {
+    const client = await connected();
+    await client.query("SET TimeZone = 'America/St_Johns'");
+    for (const date of [new Date(0), at(1), at(10000), at(275760, 8, 13), at(0), at(-43, 2, 15), at(-4700), new Date(1e12 + 1)]) {
+      const { rows: [row] } = await client.query(
+        'SELECT (extract(epoch FROM $1::timestamptz) * 1000)::numeric(30, 0) AS ms', [date]);
+      assert.equal(Number(row.ms), date.getTime(), date.toISOString());
+    }
+    const { rows: [row] } = await client.query('SELECT extract(epoch FROM ($1::timestamptz[])[2]) AS s', [array([null, at(-43)])]);
+    assert.equal(Number(row.s) * 1000, at(-43).getTime());
+  });
+});
+
+describe('array', () => {
+  it('is the literal of a PostgreSQL array', () => {
+    for (const [values, text] of [
+      [[], '{}'], [[[], []], '{}'], [[, 1], '{NULL,1}'], // eslint-disable-line no-sparse-arrays
+      [[1, -2.5, 3n, true, null, undefined], '{1,-2.5,3,true,NULL,NULL}'],
+      [['a', '', 'NULL', 'a"b\\c', '{}', 'ä, b', '{1}'], '{"a","","NULL","a\\"b\\\\c","{}","ä, b","{1}"}'],
+      [[[1, 2], [3, 4]], '{{1,2},{3,4}}'], [[Buffer.from([0, 255]), new Uint8Array(0)], '{"\\\\x00ff","\\\\x"}'],
+      [[new Uint8Array([1, 2, 3]).subarray(1, 2)], '{"\\\\x02"}'], [[new Date(0)], '{"1970-01-01T00:00:00.000Z"}']
+    ]) assert.equal(array(values), text);
+  });
+
+  it('refuses elements of another kind, and names their place', () => {
+    for (const [values, message] of [
+      [[1, {}], /^values\[1\] is an object: write JSON\.stringify/], [[[1], [Symbol('s')]], /^values\[1\]\[0\] is a symbol/],
+      [['a\0'], /^values\[0\] has a null byte at 1/], [[new Date(NaN)], /^values\[0\] is an invalid Date$/]
+    ]) assert.throws(() => array(values), { name: 'TypeError', message });
+    for (const values of [undefined, 'a', {}, new Set()]) {
+      assert.throws(() => array(values), { name: 'TypeError', message: `array takes an array, not ${kindOf(values)}` });
+    }
+  });
+
+  it('leaves it to the server to say that rows are of different lengths', async () => {
+    const client = await connected();
+    await assert.rejects(client.query('SELECT $1::int[]', [array([[1], [2, 3]])]), { code: '22P02' });
+    assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
+  });
+
+  it('is what it was after a round trip, for random nested arrays of these types', async () => {
+    const client = await connected();
+    const seed = Math.floor(Math.random() * 2 ** 32);
+    const random = new Random(seed);
+    const characters = ['a', 'B', ' ', '"', "'", '\\', '{', '}', ',', '\n', 'ä', '€', '😀', 'NULL', '\t', ';', '\x01'];
+    const kinds = {
+      text: () => Array.from({ length: random.below(6) }, () => random.pick(characters)).join(''),
+      int: () => random.below(2 ** 32) - 2 ** 31,
+      bytea: () => Buffer.from(Array.from({ length: random.below(5) }, () => random.below(256))),
+      timestamptz: () => new Date((random.below(2 ** 32) - 2 ** 31) * 4e4 + random.below(1000)),
+      numeric: () => BigInt(random.below(2 ** 32)) ** BigInt(random.below(8)),
+      bool: () => random.chance(0.5)
+    };
+    /** What an element is to be in JSON. */
+    const plain = value => Buffer.isBuffer(value) ? `\\x${value.toString('hex')}` : value instanceof Date ? value.getTime()
+      : typeof value === 'bigint' ? String(value) : value;
+    const deep = (value, convert) => Array.isArray(value) ? value.map(each => deep(each, convert)) : convert(value);
+    const asJson = { bytea: 'e::text', timestamptz: 'round(extract(epoch FROM e) * 1000)', numeric: 'e::text' };
+    for (let round = 0; round < 300; round++) {
+      const type = random.pick(Object.keys(kinds));
+      const lengths = Array.from({ length: 1 + random.below(3) }, () => 1 + random.below(3));
+      const make = depth => depth === lengths.length ? (random.chance(0.1) ? null : kinds[type]())
+        : Array.from({ length: lengths[depth] }, () => make(depth + 1));
+      const values = make(0);
+      const { rows: [row] } = await client.query(`SELECT array_to_json(ARRAY(SELECT ${asJson[type] ?? 'e'} FROM unnest($1::${type}[]) e)) AS flat,
+        array_dims($1::${type}[]) AS dims`, [array(values)]);
+      const about = `seed ${seed}, round ${round}: ${type} ${array(values)}`;
+      assert.equal(row.dims, lengths.map(length => `[1:${length}]`).join(''), about);
+      assert.deepEqual(JSON.parse(row.flat), deep(values, plain).flat(Infinity), about);
+    }
+  });
+});
