@@ -111,7 +111,9 @@ describe('Inside the function of a transaction', () => {
       later = sleep(30).then(() => client.query('SELECT 3 AS three'));
       await tx.query('SELECT 1');
     });
+    const owner = client.transaction(() => sleep(60)); // what it asks then waits for somebody else, not for itself
     assert.equal((await later).rows[0].three, '3');
+    await owner;
   });
 
   it('of one that waits to begin, nothing is refused: its function has not been called', async () => {

@@ -56,6 +56,25 @@ describe('Nothing of one query reaches another with the same text', () => {
     assert.deepEqual(await outcomes(texts.map(text => client.query(text))), ['42P01', 'CREATE TABLE []', 'SELECT []']);
   });
 
+  it('behind what changes the columns of a prepared one, or drops it', async () => {
+    for (const change of [
+      client => client.query('ALTER TABLE isolated ADD COLUMN v text'),
+      client => client.simpleQuery('SELECT 1; ALTER TABLE isolated ADD COLUMN v text'),
+      client => client.batch(['SELECT 1', 'ALTER TABLE isolated ADD COLUMN v text']),
+      client => client.query('DEALLOCATE ALL'),
+      client => client.query("DO $$ BEGIN EXECUTE 'DEALLOCATE ALL'; END $$"),
+      client => client.simpleQuery('DISCARD ALL')
+    ]) {
+      await table();
+      const client = await connected();
+      await client.query('SELECT * FROM isolated');
+      const [changed, ...others] = await Promise.allSettled([change(client), client.query('SELECT * FROM isolated'),
+        client.query('INSERT INTO isolated VALUES (1)'), client.query('SELECT * FROM isolated')]);
+      assert.equal(changed.reason, undefined);
+      assert.deepEqual(others.map(({ value, reason }) => reason?.code ?? value.rows.length), [0, 0, 1], String(change));
+    }
+  });
+
   it('where the Parse that all wait for fails: each has its error, and the next call works', async () => {
     await (await sharedServer()).sql('DROP TABLE IF EXISTS isolated');
     const client = await connected();
@@ -86,7 +105,7 @@ describe('Nothing of one query reaches another with the same text', () => {
     const DML = ['INSERT INTO t VALUES ($1) RETURNING *', 'INSERT INTO t VALUES (1)', 'SELECT * FROM t ORDER BY 1', 'SELECT count(*) FROM t', 'DELETE FROM t WHERE id = $1',
       'SELECT * FROM u', 'INSERT INTO u SELECT $1::int', 'SELECT 1/0', 'SELECT 1/$1::int AS x', 'TABLE u', 'VALUES ($1::text)'];
     const OTHER = ['CREATE TABLE u (a int)', 'DROP TABLE u', 'ALTER TABLE u ADD b int', 'ALTER TABLE u DROP b', 'ALTER TABLE u ALTER a TYPE text',
-      'BEGIN', 'BEGIN', 'COMMIT', 'COMMIT', 'ROLLBACK', 'ROLLBACK', 'SET search_path = one', 'SET search_path = two', 'SET LOCAL search_path = two',
+      'BEGIN', 'BEGIN', 'COMMIT', 'COMMIT', 'COMMIT', 'ROLLBACK', 'ROLLBACK', 'ROLLBACK', 'SET search_path = one', 'SET search_path = two', 'SET LOCAL search_path = two',
       'DEALLOCATE ALL', 'SAVEPOINT a', 'ROLLBACK TO a', 'SELEC', 'SHOW search_path', "DO $$ BEGIN EXECUTE 'DEALLOCATE ALL'; END $$"];
     const single = () => {
       const text = random.chance(0.65) ? random.pick(DML) : random.pick(OTHER);
@@ -107,7 +126,7 @@ describe('Nothing of one query reaches another with the same text', () => {
     try {
       for (let round = 0; round < 60; round++) {
         const [pipelined, alone] = [await client('pipelined'), await client('single')];
-        const warm = Array.from({ length: random.below(6) }, () => ({ query: random.pick([['SELECT * FROM t ORDER BY 1'], ['SELECT count(*) FROM t'], ['SELECT 1/0']]) }));
+        const warm = Array.from({ length: random.below(6) }, () => ({ query: [random.pick(['SELECT * FROM t ORDER BY 1', 'SELECT count(*) FROM t', 'SELECT 1/0', 'INSERT INTO t VALUES (1)']), []] }));
         for (const each of warm) {
           await run(pipelined, each, true).catch(() => {});
           await run(alone, each, false).catch(() => {});

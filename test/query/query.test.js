@@ -95,7 +95,11 @@ describe('QueryRequest', () => {
     const writer = new MessageWriter();
     const request = new QueryRequest('SELECT a', [{}], 0, true, undefined, new RowReader());
     assert.throws(() => request.encode(writer, statements), TypeError);
-    assert.equal(types(sent({ statements }).written), 'PDBES', 'the next use of the text still prepares it');
+    const next = sent({ statements });
+    assert.equal(types(next.written), 'PDBES', 'the next use of the text prepares it');
+    assert.notEqual(next.request.statement.name, '');
+    next.answer(PARSED, PARAMETERS, DESCRIBED);
+    assert.equal(types(sent({ statements }).written), 'BES');
   });
 
   it('says in one place what it is to disturb, and takes it back where it cannot be sent', () => {
