@@ -31,7 +31,7 @@ class Session extends EventEmitter {
     this.setScope(scope);
   }
 
-  /** @private A client has a new scope for each connection. */
+  /** @private of a client: it has a new one for each connection. */
   setScope(scope) {
     Object.defineProperty(this, SCOPE, { value: scope, configurable: true, enumerable: false });
     this.#steps = new Steps(this, this.#depth !== undefined);
@@ -89,7 +89,6 @@ class Session extends EventEmitter {
    * @param {string} text
    * @param {object} [options] `{ decode, signal, statement_timeout }`
    * @returns {Promise<RowReader[]>} a reader a statement; rejects with the first error
-   * @see https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-SIMPLE-QUERY
    */
   simpleQuery(text, options = NO_OPTIONS) {
     return this.#try(scope => {
@@ -121,9 +120,8 @@ class Session extends EventEmitter {
   }
 
   /**
-   * Runs a function in a transaction block (of a transaction: behind a savepoint). Commits when the function
-   * returns, rolls back when it throws. Requests of others wait until it is over; inside the function, requests to
-   * the outer client are refused.
+   * Runs a function in a transaction block (of a transaction: behind a savepoint). Commits when it returns, rolls back
+   * when it throws. Requests of others wait until it is over; inside it, requests to the outer client are refused.
    * @param {function(Session): Promise} work gets what to send its queries with; useless once it has returned
    * @param {object} [options] `{ isolation, readOnly, deferrable }`
    * @returns {Promise} of what the function returned; rejects with what it threw, or with the error of COMMIT
@@ -155,8 +153,7 @@ class Session extends EventEmitter {
    * is exhausted or closed; in that of `transaction`, several cursors and other queries may go on side by side.
    * @param {string} text
    * @param {Array|Row} [values=[]]
-   * @param {object} [options] `{ batchSize = 1000, format, cache, paramTypes, decode, signal }`; batchSize: rows a
-   *   round trip
+   * @param {object} [options] `{ batchSize = 1000 rows a round trip, format, cache, paramTypes, decode, signal }`
    * @returns {Cursor} an async iterable; `break` closes it
    * @throws {TypeError|RangeError}
    */
@@ -209,7 +206,7 @@ class Session extends EventEmitter {
    * Closes a named statement or portal on the server.
    * @param {string} type 'S' for a statement, 'P' for a portal
    * @param {string} name
-   * @returns {Promise} resolves also where there is none of this name; rejects with a TypeError, or a ConnectionError
+   * @returns {Promise} resolves also where there is none of this name
    */
   close(type, name) {
     return this.#try(scope => {
@@ -229,16 +226,15 @@ class Session extends EventEmitter {
 
   /**
    * Ends the data of a COPY FROM STDIN.
-   * @param {RowReader} [reader]
-   * @returns {Promise<RowReader>} `rowCount` tells the rows copied; rejects with the server's error
+   * @returns {Promise<RowReader>} `rowCount` is that of the rows copied; rejects with the server's error
    */
   copyDone(reader = new RowReader()) { return this.#try(() => this.#steps.copyDone(reader)); }
 
   /**
    * Makes a COPY FROM STDIN fail: nothing of it is stored.
    * @param {string|Buffer} [reason]
-   * @returns {Promise<RowReader>} resolves when the server has confirmed it; rejects with the error for which the
-   *   COPY had failed before, with a ConnectionError, or with a UsageError (55000) where none is open
+   * @returns {Promise<RowReader>} rejects with the error for which the COPY had failed before, with a ConnectionError,
+   *   or with a UsageError (55000) where none is open
    */
   copyFail(reason = 'the client gave up') { return this.#try(() => this.#steps.copyFail(reason)); }
 

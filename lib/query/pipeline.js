@@ -44,10 +44,9 @@ class Pipeline {
     this.pending = 0;
     /** The transaction status of the last ReadyForQuery. */
     this.status = 'I';
-    /** @type {object|undefined} of the connection, see connect() of lib/connection; with its config */
+    /** @type {object|undefined} see connect() of lib/connection; with its config */
     this.session = undefined;
-    /** @type {Socket|null} null while there is no connection */
-    this.socket = null;
+    this.socket = null; // while there is no connection
     this.reader = null;
     /** @type {Set<function>} called when the server says that it has cancelled something */
     this.cancelling = new Set();
@@ -256,10 +255,7 @@ class Pipeline {
     if (this.scopes.waiting) this.pump();
   }
 
-  /**
-   * From now on nothing is sent behind a request that was sent and is not answered.
-   * @returns {boolean} false where something has been sent behind it, so that it cannot be cancelled
-   */
+  /** From now on nothing is sent behind a request that was sent. @returns {boolean} false where something was before */
   setBarrier(request) {
     if (request.barrier) return true;
     if (this.#held > 0 || this.head === null || this.#tail !== request) return false;

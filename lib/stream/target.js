@@ -191,8 +191,10 @@ class Target {
 
   #written(error) {
     this.#writing--;
+    // Of a response, an error of writing says no more than that the reader has left.
+    const why = typeof this.given.assignSocket === 'function' || !error ? undefined : error;
     // Not all say that they are closed; those that do have done so by then.
-    if (this.stream.destroyed || error) setImmediate(() => this.#ongone(error || undefined));
+    if (this.stream.destroyed || error) setImmediate(() => this.#ongone(why));
     else if (this.#writing === 0 && this.#settle !== undefined && !this.#ended) this.#settle.resolve();
   }
 
