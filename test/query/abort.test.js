@@ -99,6 +99,16 @@ describe('A signal', () => {
     assert.equal((await slow).rows[0].one, '1');
   });
 
+  it('cancels its query when the turn of that has come, where others were before it', async () => {
+    const client = await connected();
+    const slow = client.query('SELECT pg_sleep(0.15), 1 AS one');
+    const begun = Date.now();
+    await assert.rejects(aborting(20, signal => client.query('SELECT pg_sleep(60)', [], { signal })), AbortError);
+    assert.equal((await client.query('SELECT 2 AS two')).rows[0].two, '2');
+    assert.ok(Date.now() - begun < 5000);
+    assert.equal((await slow).rows[0].one, '1');
+  });
+
   it('that aborts when all is over does nothing', async () => {
     const client = await connected();
     const abort = new AbortController();

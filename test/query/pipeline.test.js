@@ -186,6 +186,18 @@ describe('A connection that is lost', () => {
   });
 });
 
+describe('What a connection that is lost rejects', () => {
+  it('has an error of its own, which shows its caller', async () => {
+    const client = await connected();
+    async function asksTheServer() { return await client.query('SELECT pg_sleep(60)'); }
+    const asked = [asksTheServer(), asksTheServer()];
+    client.destroy();
+    const [first, second] = (await Promise.allSettled(asked)).map(({ reason }) => reason);
+    assert.notEqual(first, second);
+    for (const { stack } of [first, second]) assert.match(stack, /at async asksTheServer .*pipeline\.test\.js/);
+  });
+});
+
 describe('A transaction block that queries begin', () => {
   beforeEach(() => table());
 
@@ -199,6 +211,15 @@ describe('A transaction block that queries begin', () => {
       client.query('ROLLBACK')
     ]);
     assert.deepEqual(await ids(client), []);
+  });
+
+  it('keeps transaction() waiting also where nothing of it has been answered yet', async () => {
+    const client = await connected();
+    await Promise.all([
+      client.query('BEGIN'), client.query('INSERT INTO pipeline VALUES (1)'),
+      client.transaction(tx => tx.query('INSERT INTO pipeline VALUES (2)')), client.query('ROLLBACK')
+    ]);
+    assert.deepEqual(await ids(client), [2]);
   });
 
   it('keeps transaction() waiting until it is over, while queries go on', async () => {

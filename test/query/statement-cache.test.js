@@ -3,7 +3,7 @@
 const assert = require('node:assert/strict');
 const { skipBefore } = require('pg-test-fixtures');
 const { Random } = require('../model');
-const { sharedServer, connected, proxied } = require('../support');
+const { sharedServer, connected, proxied, faked, commandComplete, ANSWER } = require('../support');
 const { soak, growth } = require('../soak');
 
 /** The texts that the server has prepared, in the order in which it got them. */
@@ -138,7 +138,21 @@ describe('The statement cache', () => {
     }
   });
 
-  it('repeats only once', async () => {
+  it('repeats only once, whatever the server says', async () => {
+    const requests = [];
+    const fake = await faked(async conversation => {
+      requests.push(await conversation.request());
+      conversation.say(ANSWER.described('a'), commandComplete('SELECT 0'), ANSWER.ready);
+      for (;;) {
+        requests.push(await conversation.request());
+        conversation.say(ANSWER.error('26000', 'no statement'), ANSWER.ready);
+      }
+    }, { statement_cache: 10 });
+    await fake.query('SELECT a');
+    await assert.rejects(fake.query('SELECT a'), { code: '26000' });
+    assert.deepEqual(requests.slice(0, 2), ['PDBES', 'BES']);
+    assert.deepEqual(requests.slice(2).map(types => types.replace(/^CS?/, '')).filter(Boolean), ['PDBES'], 'with a Parse of its own');
+
     const client = await connected();
     await client.query('SELECT 1');
     await assert.rejects(client.query('EXECUTE missing'), { code: '26000' });
