@@ -4,6 +4,8 @@ const assert = require('node:assert/strict');
 const { createHash } = require('node:crypto');
 const { once } = require('node:events');
 const fs = require('node:fs');
+const http = require('node:http');
+const net = require('node:net');
 const os = require('node:os');
 const path = require('node:path');
 const { PassThrough, Writable } = require('node:stream');
@@ -660,5 +662,211 @@ describe('queryTo', () => {
       });
       await assert.rejects(client.queryTo(new Collector(), 'SELECT 1', [], { as: 'values' }), { code: '08P01' });
     });
+  });
+
+  describe('with a target that fails late', () => {
+    const late = new Error('late');
+
+    /** Targets that fail, at the last write, at their end, or a while after. */
+    const FAILING = {
+      'a WHATWG stream whose write rejects': () => new WritableStream({ write() { return Promise.reject(late); } }),
+      'a WHATWG stream whose second write rejects later': () => {
+        let writes = 0;
+        return new WritableStream({ async write() {
+          await sleep(1);
+          if (++writes === 2) throw late;
+        } });
+      },
+      'a WHATWG stream that cannot be closed': () => new WritableStream({ close() { return Promise.reject(late); } }),
+      'a Writable whose last write fails': () => new Writable({ write(chunk, encoding, callback) { setImmediate(callback, late); } }),
+      'a Writable whose end fails': () => new Writable({
+        write(chunk, encoding, callback) { callback(); }, final(callback) { setTimeout(callback, 1, late); }
+      }),
+      'a Writable that fails by itself': () => {
+        const target = new Writable({ highWaterMark: 1, write() {} });
+        setTimeout(() => target.destroy(late), 2);
+        return target;
+      }
+    };
+    const TEXTS = ['SELECT 1', "SELECT repeat('x', 1000) FROM generate_series(1, 2000)"];
+
+    for (const [name, make] of Object.entries(FAILING)) {
+      it(`rejects with its error: ${name}, 30 of 30`, async () => {
+        const client = await connected();
+        for (let i = 0; i < 30; i++) {
+          const end = name.includes('end') || name.includes('closed') ? true : i % 4 > 1;
+          const text = name.includes('second') ? TEXTS[1] : TEXTS[i % 2];
+          await assert.rejects(client.queryTo(make(), text, [], { end }), error => error === late, `${i}`);
+        }
+        assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, '7');
+      });
+
+      it(`rejects once where the query ends too: ${name}, 30 of 30`, async () => {
+        const server = await sharedServer();
+        let client = await connected();
+        for (let i = 0; i < 30; i++) {
+          const controller = new AbortController();
+          const options = [{ signal: controller.signal }, { statement_timeout: 1 + i % 5 }, {}][i % 3];
+          const result = client.queryTo(make(), TEXTS[1], [], options);
+          if (i % 3 === 0) setTimeout(() => controller.abort(), i % 7);
+          if (i % 3 === 2) {
+            await sleep(i % 4);
+            if (i % 2) client.destroy();
+            else await server.sql(`SELECT pg_terminate_backend(${client.processId})`);
+          }
+          await assert.rejects(result, Error);
+          if (i % 3 === 2) client = await connected();
+        }
+        await sleep(10);
+        assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, '7');
+      });
+    }
+
+    it('rejects once where the query and the target fail in the same tick', async () => {
+      for (let i = 0; i < 30; i++) {
+        let conversation;
+        const client = await faked(async given => {
+          conversation = given;
+          await conversation.request();
+          conversation.say(ANSWER.described('a'), message('D', hex("0001 00000001 'x'")));
+        });
+        const target = new Writable({ write(chunk, encoding, callback) {
+          if (i % 2) callback(late);
+          else this.destroy(late);
+          conversation.say(ANSWER.error('22012', 'division by zero'), ANSWER.ready);
+        } });
+        await assert.rejects(client.queryTo(target, 'SELECT 1'), Error);
+        assert.equal(client.pending <= 1, true);
+      }
+    });
+  });
+
+  describe('behind node:http', () => {
+    /** A server that answers a path by a function, and what sends requests to it and leaves. */
+    async function serving(answer) {
+      const server = http.createServer(answer).listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      const open = (...paths) => {
+        const socket = net.connect(server.address().port, '127.0.0.1').on('error', () => {});
+        socket.write(paths.map(path => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`).join(''));
+        return socket;
+      };
+      return { open, server, stop: () => server.close().closeAllConnections() };
+    }
+    const LARGE = "SELECT i, repeat('x', 1000) FROM generate_series(1, 5000) i";
+
+    it('ends no program when readers disconnect, with a signal of the request', async () => {
+      const client = await connected();
+      const results = [];
+      const { open, stop } = await serving((request, response) => {
+        const controller = new AbortController();
+        response.on('close', () => controller.abort());
+        results.push(client.queryTo(response, LARGE, [], { signal: controller.signal }).then(() => 'ok', error => error.code));
+      });
+      for (let i = 0; i < 30; i++) {
+        const socket = open('/');
+        if (i % 3 === 0) socket.resume();
+        await sleep(i % 10);
+        if (i % 2) socket.destroy();
+        else socket.resetAndDestroy();
+      }
+      await sleep(50);
+      for (const code of await Promise.all(results)) assert.ok(['ABORT_ERR', 'ECONNRESET', 'EPIPE', 'ok'].includes(code), code);
+      assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, '7');
+      stop();
+    });
+
+    it('goes on for others when two pipelined requests are not read and their reader has gone', async () => {
+      const client = await connected();
+      const results = [];
+      const { open, stop } = await serving((request, response) => {
+        results.push(client.queryTo(response, LARGE).catch(error => error.name));
+      });
+      const socket = open('/', '/');
+      while (results.length < 2) await sleep(1);
+      await sleep(50);
+      socket.destroy();
+      assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, '7');
+      assert.deepEqual(await Promise.all(results), ['AbortError', 'AbortError']);
+      stop();
+    });
+
+    it('does not let a response that waits for its turn keep the connection from others', async () => {
+      const client = await connected();
+      let first;
+      const results = [];
+      const { open, stop } = await serving((request, response) => {
+        if (request.url === '/first') first = response;
+        else results.push(client.queryTo(response, LARGE));
+      });
+      const socket = open('/first', '/second');
+      let length = 0;
+      socket.on('data', chunk => { length += chunk.length; });
+      while (results.length < 1) await sleep(1);
+      // The second response's query was asked before the first one's.
+      const { rowCount } = await client.queryTo(first, LARGE);
+      assert.equal(rowCount, 5000);
+      assert.equal((await results[0]).rowCount, 5000);
+      while (length < 1e7) await sleep(1);
+      socket.destroy();
+      stop();
+    });
+
+    it('waits for no turn any more when its signal aborts', async () => {
+      const client = await connected();
+      const controller = new AbortController();
+      let result;
+      const { open, stop } = await serving((request, response) => {
+        if (request.url === '/second') result = client.queryTo(response, LARGE, [], { signal: controller.signal });
+      });
+      const socket = open('/first', '/second');
+      while (result === undefined) await sleep(1);
+      controller.abort();
+      await assert.rejects(result, { name: 'AbortError' });
+      assert.equal(client.pending, 0);
+      socket.destroy();
+      stop();
+    });
+
+    it('gives up a reader that takes nothing for the stall_timeout, and goes on for others', async () => {
+      const client = await connected();
+      const results = [];
+      const { open, stop } = await serving((request, response) => {
+        results.push(client.queryTo(response, GIGABYTE, [], { stall_timeout: 100 }));
+      });
+      const socket = open('/').pause();
+      while (results.length < 1) await sleep(1);
+      const begun = performance.now();
+      const other = client.query('SELECT 7 AS a');
+      await assert.rejects(results[0], { name: 'AbortError', message: 'the target took nothing for 100 ms (stall_timeout)' });
+      assert.equal((await other).rows[0].a, '7');
+      assert.ok(performance.now() - begun < 3000);
+      socket.destroy();
+      stop();
+    });
+  });
+
+  it('lets the next query wait for at most one result when ten readers of 5 MB leave at once', async () => {
+    const { client, wire } = await proxied();
+    const text = "SELECT i, repeat('x', 1000) FROM generate_series(1, 5000) i";
+    const targets = Array.from({ length: 10 }, () => new Slow({ highWaterMark: 1 }));
+    const results = targets.map(target => client.queryTo(target, text).catch(error => error.name));
+    await targets[0].asked();
+    for (const target of targets) target.destroy();
+    const before = wire.stats.bytes.toClient;
+    assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, '7');
+    assert.ok(wire.stats.bytes.toClient - before < 6e6, `${wire.stats.bytes.toClient - before} bytes`);
+    assert.deepEqual(await Promise.all(results), new Array(10).fill('AbortError'));
+  });
+
+  it('has a barrier behind it until its statement is known to give short results', async () => {
+    const { client, wire } = await proxied();
+    const ask = async () => {
+      const from = wire.stats.flights.toServer;
+      await Promise.all([1, 2, 3].map(i => client.queryTo(new Collector(), 'SELECT $1::int AS a', [i])));
+      return wire.stats.flights.toServer - from;
+    };
+    assert.equal(await ask(), 2); // the first alone, then the others
+    assert.equal(await ask(), 1);
   });
 });
