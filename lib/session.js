@@ -67,7 +67,7 @@ class Session extends EventEmitter {
       const { pipeline } = scope;
       let { decoding } = pipeline;
       let options, paramTypes;
-      if (typeof format !== 'number') {
+      if (typeof format === 'object' && format !== null) {
         checkOptions(options = format, NAMES.query);
         ({ format = 0, cache = true, stream: target, paramTypes } = options);
         if (options.decode !== undefined) decoding = options;

@@ -3,11 +3,11 @@
 const assert = require('node:assert/strict');
 const { Duplex, PassThrough } = require('node:stream');
 const { startProxy, SERVER_VERSION } = require('pg-test-fixtures');
+const { SCOPE } = require('../lib/query');
 const { Client } = require('..');
 const { Pipeline } = require('../lib/query/pipeline');
 const { FrameReader } = require('../lib/protocol/reader');
 const { Session } = require('../lib/session');
-const { Statements } = require('../lib/query/statements');
 const { sharedServer } = require('./support');
 
 /*
@@ -96,7 +96,7 @@ async function record(asking) {
   const proxy = await startProxy({ target: await sharedServer(), record: true });
   const client = new Client({ ...(await sharedServer()).config, host: proxy.host, port: proxy.port });
   const events = [];
-  client._pipeline.statements.tag = '';
+  client[SCOPE].pipeline.statements.tag = '';
   client.on('notice', fields => events.push(fields));
   client.on('notification', notification => events.push(notification));
   client.on('parameter', (...parameter) => events.push(parameter));
@@ -117,23 +117,20 @@ async function record(asking) {
  */
 async function replay(asking, { bytes, greeting, results, events }, cuts) {
   const seen = [];
-  const pipeline = new Pipeline(new Statements(256), {
+  const pipeline = new Pipeline({
+    queued() {},
     notice: fields => seen.push(fields),
     notification: notification => seen.push(notification),
     parameter: (name, value) => seen.push([name, value]),
     lost: error => { throw error; }
   });
-  let memory = Buffer.alloc(65536);
-  let kept = false;
-  const transport = {
-    write: () => true, pause() {}, resume() {}, bufferedBytes: 0, keep() { kept = true; },
-    get kept() { return kept; }
-  };
+  pipeline.statements.limit = 256;
+  pipeline.statements.tag = '';
+  const memory = Buffer.alloc(65536);
+  const socket = { flush() {}, flushSoon() {}, pause() {}, resume() {}, bufferedBytes: 0 };
   const reader = new FrameReader(pipeline);
-  const session = new Session();
-  session._pipeline = pipeline;
-  session._scope = pipeline.root;
-  pipeline.open({ socket: transport, reader, transactionStatus: 'I' });
+  const session = new Session(pipeline.scopes.root);
+  pipeline.open({ socket, reader, transactionStatus: 'I' });
   const promises = asking(session);
   let last = greeting;
   for (const cut of [...cuts, bytes.length]) {
@@ -141,9 +138,7 @@ async function replay(asking, { bytes, greeting, results, events }, cuts) {
       end = Math.min(cut, last + memory.length);
       bytes.copy(memory, 0, last, end);
       reader.push(memory, end - last);
-      if (kept) memory = Buffer.alloc(65536);
-      else memory.fill(0xee, 0, end - last);
-      kept = false;
+      memory.fill(0xee, 0, end - last);
     }
   }
   assert.deepEqual(await outcomes(promises), results);
@@ -206,7 +201,7 @@ describe('A recorded session', () => {
   async function connect({ bytes, results, events, parameters }, cuts) {
     const duplex = new Duplex({ read() {}, write(chunk, encoding, done) { done(); } });
     const client = new Client({ user: 'someone', host: 'nowhere', sslmode: 'disable', socket: () => duplex });
-    client._pipeline.statements.tag = '';
+    client[SCOPE].pipeline.statements.tag = '';
     const seen = [];
     client.on('notice', fields => seen.push(fields));
     client.on('notification', notification => seen.push(notification));

@@ -2,7 +2,7 @@
 
 const { Buffer, crypto } = require('#platform');
 const { promisify } = require('#platform').util;
-const { ConnectionError } = require('../protocol/errors');
+const { ConnectionError } = require('../protocol');
 const { saslprep } = require('./saslprep');
 
 const pbkdf2 = promisify(crypto.pbkdf2);

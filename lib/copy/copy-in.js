@@ -34,6 +34,7 @@ class CopyInRequest extends QueryRequest {
     checkText(text, 'text');
     checkValues(values);
     this.caller = caller;
+    this.endsWithSync = false;
     /** @type {Promise<Error|undefined>} resolves when the copy is over: with the error, if there was one */
     this.over = new Promise(resolve => { this.#resolveOver = resolve; });
     this.#parent = parent;

@@ -136,7 +136,6 @@ class Pipeline {
    */
   send(request) {
     const { statements, writer } = this;
-    if (statements.closing.length > 0 && request.afterSync) this.#closeStatements();
     const mark = writer.length;
     try {
       request.encode(writer, statements);
@@ -151,6 +150,7 @@ class Pipeline {
     if (this.head === null) this.head = request;
     else this.#tail.next = request;
     this.#tail = request;
+    if (statements.closing.length > 0 && request.endsWithSync && this.#held === 0) this.#closeStatements();
     this.flush();
   }
 

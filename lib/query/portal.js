@@ -27,7 +27,7 @@ class PortalStep extends QueryRequest {
     this.caller = caller;
     /** Whether this step carries the portal's Bind. */
     this.first = portal.statement === undefined;
-    this.afterSync = portal.inBlock || this.first;
+    this.endsWithSync = portal.inBlock;
     this.started = false;
     this.synced = portal.inBlock;
   }

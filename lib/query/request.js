@@ -180,8 +180,8 @@ Object.assign(Request.prototype, {
   over: undefined,
   /** @type {{stack: string}|undefined} see callerOf */
   caller: undefined,
-  /** Whether all before it ends with Sync. */
-  afterSync: true,
+  /** Whether its messages end with Sync, so that others may follow. */
+  endsWithSync: true,
   /** Whether it begins or ends the block of a transaction that its scope is of. */
   controls: false,
   statement: undefined,
