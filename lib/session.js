@@ -73,7 +73,9 @@ class Session extends EventEmitter {
         if (options.decode !== undefined) decoding = options;
       } else if (format !== 0 || cache !== true) checkOptions({ format, cache }, NAMES.query);
       const receiver = target === undefined ? new RowReader(decoding) : stream().receiverFor(target);
-      if (typeof text === 'string' && copyDirection(text) === 'in') return this.#steps.copyIn(text, values, receiver, options);
+      const letter = typeof text === 'string' ? text.charCodeAt(0) | 32 : 100;
+      // From d to z is what most texts begin with.
+      if ((letter < 100 || letter > 122) && copyDirection(text) === 'in') return this.#steps.copyIn(text, values, receiver, options);
       const request = new QueryRequest(text, values, format, cache, paramTypes, receiver);
       if (options === undefined && target === undefined) return pipeline.submit(request, scope);
       const promise = query.submit(request, scope, options);

@@ -3,8 +3,7 @@
 const { State, backend, checkText, kindOf, nameOf, protocolError } = require('../protocol');
 const { RowReader } = require('../rows');
 const { NAMES, NO_OPTIONS, NO_VALUES, checkOptions } = require('./options');
-const { QueryRequest } = require('./query');
-const { Request } = require('./request');
+const { QueryRequest, Request } = require('./request');
 const { copyDirection } = require('./sql');
 
 /** Command tags of what an error takes back: a batch of these may be sent again. */

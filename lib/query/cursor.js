@@ -2,7 +2,7 @@
 
 const { RowReader } = require('../rows');
 const { checkLimits } = require('./abort');
-const { callerOf } = require('./request');
+const { callerOf } = require('./failure');
 
 /** The rows of a query, some at a time: an async iterable that holds one batch in memory. */
 class Cursor {

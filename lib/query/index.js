@@ -6,8 +6,9 @@
  */
 
 const { Pipeline } = require('./pipeline');
-const { QueryRequest } = require('./query');
-const { Request, CloseRequest, SyncRequest, callerOf, showCaller } = require('./request');
+const { callerOf, showCaller } = require('./failure');
+const { QueryRequest, Request } = require('./request');
+const { CloseRequest, SyncRequest } = require('./sync');
 const { Scope } = require('./scope');
 const { copyDirection } = require('./sql');
 const options = require('./options');

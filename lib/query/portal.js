@@ -3,8 +3,8 @@
 const { State, UsageError, backend, checkText, checkValues, snapshot } = require('../protocol');
 const { RowReader } = require('../rows');
 const { submit } = require('./abort');
-const { QueryRequest } = require('./query');
-const { CloseRequest, SyncRequest } = require('./request');
+const { QueryRequest } = require('./request');
+const { CloseRequest, SyncRequest } = require('./sync');
 const { Scope } = require('./scope');
 const { copyDirection } = require('./sql');
 

@@ -2,7 +2,8 @@
 
 const assert = require('node:assert/strict');
 const { PostgresError, MessageWriter, State } = require('../../lib/protocol');
-const { Request, SyncRequest, CloseRequest, callerOf, showCaller } = require('../../lib/query/request');
+const { Request } = require('../../lib/query/request');
+const { SyncRequest } = require('../../lib/query/sync');
 const { Statements } = require('../../lib/query/statements');
 const { hex, ANSWER, message } = require('../support');
 
@@ -105,50 +106,3 @@ describe('Request', () => {
   });
 });
 
-describe('SyncRequest', () => {
-  it('writes Sync and resolves to its value', async () => {
-    const request = open(new SyncRequest('value'));
-    assert.equal(encoded(request), '5300000004');
-    assert.equal(request.state, State.Done);
-    request.ready();
-    assert.equal(await request.promise, 'value');
-  });
-});
-
-describe('CloseRequest', () => {
-  it('writes Close of each name and one Sync, and is over after as many CloseComplete', async () => {
-    const request = open(new CloseRequest('S', ['s1', 's2']));
-    assert.equal(encoded(request), hex("43 00000008 53 's1' 00  43 00000008 53 's2' 00  53 00000004").toString('hex'));
-    give(request, message('3'));
-    assert.equal(request.state, State.Closing);
-    give(request, message('3'));
-    assert.equal(request.state, State.Done);
-    assert.throws(() => give(request, message('3')), { code: '08P01' });
-    request.ready();
-    await request.promise;
-  });
-
-  it('refuses any other answer but an error', async () => {
-    const request = open(new CloseRequest('P', ['']));
-    encoded(request);
-    assert.throws(() => give(request, message('1')), { code: '08P01' });
-    give(request, ANSWER.error('22012', 'no'));
-    request.ready();
-    await assert.rejects(request.promise, { code: '22012' });
-  });
-});
-
-describe('showCaller', () => {
-  it('gives an error the stack of a call, and keeps its name and message', () => {
-    function ask() { return callerOf(ask); }
-    const error = showCaller(new PostgresError({ message: 'two\nlines of $&' }), ask());
-    assert.match(error.stack, /^PostgresError: two\nlines of \$&\n +at .*request\.test\.js/);
-    assert.ok(!error.stack.includes('at ask '));
-  });
-
-  it('leaves an error as it is where no call is known', () => {
-    const error = new Error('no');
-    const { stack } = error;
-    assert.equal(showCaller(error, undefined).stack, stack);
-  });
-});

@@ -1,7 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { QueryRequest } = require('../../lib/query/query');
+const { QueryRequest } = require('../../lib/query/request');
 const { MessageWriter, State } = require('../../lib/protocol');
 const { RowReader } = require('../../lib/rows');
 const { Statements } = require('../../lib/query/statements');
