@@ -128,7 +128,7 @@ class Rows {
         const { value, done } = await this.#wait(chunks.next());
         if (this.#closed) break;
         const { receiver } = this.#reader;
-        receiver.rows = undefined;
+        receiver.rows = [];
         try {
           this.#take(value, done);
         } catch (error) {
