@@ -37,7 +37,7 @@ const HANDLERS = {
     [backend.CommandComplete]: 'ignore',
     [backend.ParameterStatus]: 'parameter',
     [backend.NoticeResponse]: 'notice',
-    [backend.ReadyForQuery]: 'answered'
+    [backend.ReadyForQuery]: 'ready'
   }
 };
 
@@ -53,7 +53,7 @@ class Startup {
   #hooks;
   #done;
   #reported = 0; // parameters
-  #answer = null; // to what was asked about the kind of session
+  #kind = null; // of the session, as the server has answered
 
   /**
    * @param {object} config resolved
@@ -163,38 +163,29 @@ class Startup {
     this.#hooks.notice(decodeFields(buf, start, end), buf, start, end);
   }
 
+  /** Takes the answer to what kind of session it is: the only column of the only row. */
+  row(buf, start, end) {
+    if (end - start < 11) throw protocolError('DataRow of a wrong length');
+    const kind = ['on', 't'].includes(buf.toString('latin1', start + 11, end)) ? 'on' : 'off';
+    this.#kind = { in_hot_standby: kind, default_transaction_read_only: kind };
+  }
+
   /** Makes sure that the session is what target_session_attrs wants. */
   ready(buf, start, end) {
-    this.#checkIdle(buf, start, end);
+    if (decodeReadyForQuery(buf, start, end) !== 'I') throw protocolError('ReadyForQuery of a wrong kind');
+    const attempt = this.#attempt;
     const { wanted } = this.#plan;
     if (wanted === 'any') return this.#done();
     const { fits, question, unfit } = require('./session-attrs');
-    const verdict = fits(wanted, this.parameters);
+    const verdict = fits(wanted, this.#kind ?? this.parameters);
     if (verdict === true) return this.#done();
     if (verdict === false) throw unfit(wanted);
-    this.#attempt.doing = STEP.ASK;
-    this.#attempt.socket.write(frame(frontend.Query, question(wanted), '\0'));
+    if (attempt.doing === STEP.ASK) throw protocolError('no answer to the question for the kind of session');
+    attempt.doing = STEP.ASK;
+    attempt.socket.write(frame(frontend.Query, question(wanted), '\0'));
   }
 
   ignore() {}
-
-  row(buf, start, end) {
-    if (end - start < 11) throw protocolError('DataRow of a wrong length');
-    this.#answer = buf.toString('latin1', start + 11, end);
-  }
-
-  answered(buf, start, end) {
-    this.#checkIdle(buf, start, end);
-    if (this.#answer === null) throw protocolError('no answer to the question for the kind of session');
-    const { answerFits, unfit } = require('./session-attrs');
-    const { wanted } = this.#plan;
-    if (!answerFits(wanted, this.#answer)) throw unfit(wanted);
-    this.#done();
-  }
-
-  #checkIdle(buf, start, end) {
-    if (decodeReadyForQuery(buf, start, end) !== 'I') throw protocolError('ReadyForQuery of a wrong kind');
-  }
 
   /** Writes an answer, the last one with the requests that wait for it, in one write. */
   #send(answer, before) {
