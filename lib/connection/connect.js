@@ -134,32 +134,32 @@ async function open(config, target, password, plan, attempt, hooks) {
   await dial(config, target, attempt, plan.encrypt);
   const given = await attempt.wait(resolve => secret.then(resolve, () => {}));
   const { socket, stream, tls } = attempt;
-  const auth = attempt.auth = new Authenticator(config, {
+  const encrypted = tls !== null;
+  attempt.auth = new Authenticator(config, {
     password: given,
     // What the caller's own stream says of itself counts, too.
-    encrypted: tls !== null || stream.encrypted === true,
+    encrypted: encrypted || stream.encrypted === true,
     local: target.local || stream.local === true,
-    binding: tls === null ? null : require('./tls').endPoint(tls)
+    binding: encrypted ? require('./tls').endPoint(tls) : null
   });
-  const startup = new Startup(config, plan, attempt, auth, hooks);
+  const startup = new Startup(config, plan, attempt, hooks);
   const reader = new FrameReader(startup);
   await startup.run(reader, () => {
-    attempt.release();
-    const { backendKey } = startup;
+    const { backendKey, parameters, version } = startup;
     const path = target.address?.path;
     hooks.ready({
       socket,
       reader,
-      parameters: startup.parameters,
+      parameters,
       where: target.where,
       host: path ?? target.host ?? target.hostaddr,
       port: path === undefined ? target.port : undefined,
       backendKey,
       processId: backendKey?.readInt32BE(0),
-      protocolVersion: startup.version,
+      protocolVersion: version,
       transactionStatus: 'I',
-      encrypted: tls !== null,
-      cancel: cancelSignal => require('./cancel').sendCancel(config, target, tls !== null, backendKey, cancelSignal)
+      encrypted,
+      cancel: cancelSignal => require('./cancel').sendCancel(config, target, encrypted, backendKey, cancelSignal)
     });
   });
 }

@@ -24,7 +24,6 @@ const HANDLERS = {
     [backend.NegotiateProtocolVersion]: 'negotiate' // PgBouncer 1.24 says it twice
   },
   [STEP.AUTHENTICATE]: { [backend.AuthenticationRequest]: 'authenticate' },
-  [STEP.PROVE]: {},
   [STEP.WAIT]: {
     [backend.ParameterStatus]: 'parameter',
     [backend.BackendKeyData]: 'key',
@@ -49,7 +48,6 @@ class Startup {
   #config;
   #plan;
   #attempt;
-  #auth;
   #hooks;
   #done;
   #reported = 0; // parameters
@@ -59,15 +57,13 @@ class Startup {
    * @param {object} config resolved
    * @param {{wanted: string, version: number, early: boolean}} plan the session that is wanted, the version of the
    *   protocol to ask for, and whether what may go with the StartupMessage does
-   * @param {import('./attempt').Attempt} attempt with its socket open
-   * @param {import('./auth').Authenticator} auth
+   * @param {import('./attempt').Attempt} attempt with its socket open, and its Authenticator
    * @param {{earlyRequests: function(): Buffer, notice: function(object, Buffer, number, number): void}} hooks
    */
-  constructor(config, plan, attempt, auth, hooks) {
+  constructor(config, plan, attempt, hooks) {
     this.#config = config;
     this.#plan = plan;
     this.#attempt = attempt;
-    this.#auth = auth;
     this.#hooks = hooks;
     this.version = plan.version;
     this.parameters = Object.create(null);
@@ -83,20 +79,20 @@ class Startup {
    */
   run(reader, ready) {
     const attempt = this.#attempt;
-    const { socket } = attempt;
     const { maxLength } = reader;
     reader.maxLength = MAX_LENGTH;
-    socket.handOver(attempt.listener((chunk, length) => {
+    attempt.socket.handOver(attempt.listener((chunk, length) => {
       try {
         reader.push(chunk, length);
       } catch (error) {
         reader.stop();
-        socket.destroy(attempt.fail(error));
+        attempt.socket.destroy(attempt.fail(error));
       }
     }));
     return attempt.wait(resolve => {
       this.#done = () => {
         reader.maxLength = maxLength;
+        attempt.release();
         resolve();
         ready();
       };
@@ -104,7 +100,7 @@ class Startup {
       const { user, database, parameters } = this.#config;
       const pairs = Object.entries({ user, database, ...parameters });
       const text = pairs.map(([name, value]) => `${name}\0${value}\0`).join('');
-      const answer = this.#plan.early ? this.#auth.early() : null;
+      const answer = this.#plan.early ? attempt.auth.early() : null;
       this.#send(answer, frame(null, this.version, `${text}\0`));
     });
   }
@@ -126,15 +122,10 @@ class Startup {
     const attempt = this.#attempt;
     attempt.doing = STEP.AUTHENTICATE;
     const { code, data } = decodeAuthentication(buf, start, end);
-    const answer = this.#auth.respond(code, data);
-    if (this.#auth.done) attempt.doing = STEP.WAIT;
+    const answer = attempt.auth.respond(code, data);
+    if (attempt.auth.done) attempt.doing = STEP.WAIT;
     if (!(answer instanceof Promise)) return this.#send(answer);
-    attempt.doing = STEP.PROVE;
-    answer.then(proof => {
-      if (attempt.error) return;
-      attempt.doing = STEP.AUTHENTICATE;
-      this.#send(proof);
-    }).catch(error => attempt.fail(error));
+    answer.then(proof => attempt.error ?? this.#send(proof)).catch(error => attempt.fail(error));
   }
 
   negotiate(buf, start, end) {
@@ -187,14 +178,13 @@ class Startup {
 
   ignore() {}
 
-  /** Writes an answer, the last one with the requests that wait for it, in one write. */
-  #send(answer, before) {
-    const parts = before ? [before] : [];
-    if (answer) parts.push(answer.message);
+  /** Writes bytes and an answer; the last answer with the requests that wait for it. */
+  #send(answer, ...parts) {
+    if (answer !== null) parts.push(answer.message);
     if (answer?.last && this.#config.require_auth.single !== null && this.#plan.wanted === 'any') {
       const requests = this.#hooks.earlyRequests();
+      this.#attempt.requestsSent ||= requests.length > 0;
       parts.push(requests);
-      if (requests.length > 0) this.#attempt.requestsSent = true;
     }
     if (parts.length > 0) this.#attempt.socket.write(Buffer.concat(parts));
   }
