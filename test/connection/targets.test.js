@@ -4,8 +4,7 @@ const assert = require('node:assert/strict');
 const dns = require('node:dns');
 const { freePort } = require('pg-test-fixtures');
 const { resolve } = require('../../lib/config');
-const { Attempt } = require('../../lib/connection/attempt');
-const { targets, inOrder, nameOf } = require('../../lib/connection/targets');
+const { targets, inOrder } = require('../../lib/connection/targets');
 const { open, failure, FakeServer, SAY } = require('../connecting');
 
 const good = async conversation => {
@@ -41,7 +40,7 @@ describe('Where to connect', () => {
     const resolved = resolve({ user: 'u', ...config }, undefined, {});
     const found = [];
     for (const entry of resolved.hosts)
-      found.push(...(await targets(resolved, entry, new Attempt(nameOf(entry)))));
+      found.push(...(await targets(resolved, entry)));
     return found.map(({ address, where, local }) => ({ address, where, local }));
   }
 
