@@ -66,7 +66,7 @@ class CopyInRequest extends QueryRequest {
 
   encode(writer, statements) {
     this.bind(writer, statements, '', null);
-    writer.executeAll();
+    writer.executeAll(false);
     writer.flush();
   }
 

@@ -8,9 +8,8 @@ const INITIAL = 65536;
 /** A value of more bytes is a large one. */
 const LARGE = 65536;
 const LIMIT = 0x3fffffff; // PostgreSQL refuses messages of 1 GiB and more
-/** Execute of the unnamed portal to its end, and Sync. */
+/** Execute of the unnamed portal, and Sync. */
 const EXECUTE_SYNC = Buffer.from([frontend.Execute, 0, 0, 0, 9, 0, 0, 0, 0, 0, frontend.Sync, 0, 0, 0, 4]);
-const EXECUTE = EXECUTE_SYNC.subarray(0, 10);
 
 /**
  * Encodes frontend messages into one growing buffer, which is taken off with `take`.
@@ -169,7 +168,12 @@ class MessageWriter {
     buffer[off + 2] = 0;
     buffer[off + 3] = format;
     this.length = off + 4;
-    this.#end(start);
+    const length = off + 3 - start;
+    if (length > LIMIT) this.#end(start);
+    buffer[start + 1] = length >>> 24;
+    buffer[start + 2] = length >>> 16;
+    buffer[start + 3] = length >>> 8;
+    buffer[start + 4] = length;
     return binary;
   }
 
@@ -211,11 +215,18 @@ class MessageWriter {
     this.length = off;
   }
 
-  /** Execute of the unnamed portal to its end, and Sync. */
-  executeSync() { this.raw(EXECUTE_SYNC); }
-
-  /** Execute of the unnamed portal to its end. */
-  executeAll() { this.raw(EXECUTE); }
+  /**
+   * Execute of the unnamed portal to its end.
+   * @param {boolean} sync whether Sync follows
+   */
+  executeAll(sync) {
+    this.#reserve(15);
+    const { buffer } = this;
+    const from = this.length;
+    const length = sync ? 15 : 10;
+    for (let i = 0; i < length; i++) buffer[from + i] = EXECUTE_SYNC[i];
+    this.length = from + length;
+  }
 
   /** Execute: at most `maxRows` rows, 0 for all. */
   execute(portal, maxRows) {

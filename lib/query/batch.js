@@ -37,7 +37,7 @@ class BatchRequest extends Request {
     try {
       this.#each(query => {
         query.bind(writer, statements, '', this);
-        writer.executeAll();
+        writer.executeAll(false);
         this.disturbs += query.disturbs;
         encoded++;
       });

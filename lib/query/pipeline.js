@@ -162,7 +162,9 @@ class Pipeline {
     else this.#tail.next = request;
     this.#tail = request;
     if (statements.closing.length > 0 && request.endsWithSync && this.#held === 0) this.#closeStatements();
-    this.flush();
+    if (this.socket === null) return;
+    if (writer.length >= FLUSH_BYTES) this.socket.flush(writer);
+    else this.socket.flushSoon(writer);
   }
 
   /** Closes the statements on the server that nobody uses any more. */

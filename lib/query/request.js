@@ -186,7 +186,7 @@ class QueryRequest extends Request {
 
   encode(writer, statements) {
     this.bind(writer, statements, '', null);
-    writer.executeSync();
+    writer.executeAll(true);
   }
 
   /** Writes [Parse Describe] Bind. */
