@@ -254,7 +254,7 @@ export interface QueryToOptions extends StatementOptions, Abortable {
   separator?: string | Uint8Array | undefined;
   /** Whether to end the target; true by default. */
   end?: boolean | undefined;
-  /** Milliseconds in which the target takes nothing, after which it is destroyed; 60000 by default, 0 for never. */
+  /** Milliseconds after which a target that takes nothing is destroyed; 60000 by default, 0 for never. */
   stall_timeout?: number | undefined;
 }
 
@@ -294,6 +294,12 @@ export interface CopyStreamOptions {
   signal?: AbortSignal | undefined;
   /** Bytes; by default 65536 for copyTo, 262144 for copyFrom. */
   highWaterMark?: number | undefined;
+}
+
+/** Options of `copyTo`. */
+export interface CopyToOptions extends CopyStreamOptions {
+  /** Milliseconds after which a stream that nobody reads is destroyed; 60000 by default, 0 for never. */
+  stall_timeout?: number | undefined;
 }
 
 /* Sessions */
@@ -383,11 +389,11 @@ export interface Session extends EventEmitter {
    * Copies a table, or the result of a query, out of the database: a stream of the bytes that COPY gives. To destroy it
    * cancels the COPY. https://www.postgresql.org/docs/current/sql-copy.html
    * @param text COPY … TO STDOUT
-   * @param options signal, highWaterMark
+   * @param options signal, highWaterMark, stall_timeout
    * @returns a Readable; an error of the query is its error
    * @throws {TypeError} for any other text
    */
-  copyTo(text: string, options?: CopyStreamOptions): CopyTo;
+  copyTo(text: string, options?: CopyToOptions): CopyTo;
 
   /**
    * Copies into a table: a stream that takes text, CSV or binary as COPY does; rows may be split anywhere. The

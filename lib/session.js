@@ -247,9 +247,11 @@ class Session extends EventEmitter {
    * @param {Writable|WritableStream} target an HTTP response, a file, …
    * @param {string} text
    * @param {Array|Row} [values=[]]
-   * @param {object} [options] `{ as, separator, end = true, format, cache, paramTypes, signal, statement_timeout }`;
+   * @param {object} [options] `{ as, separator, end = true, stall_timeout = 60000, format, cache, paramTypes, signal,
+   *   statement_timeout }`;
    *   as: 'protocol' (the default), messages that a reader can parse without earlier state; 'values', the bytes of the
-   *   columns' values or of COPY, with `separator` between two rows; end: whether to end the target
+   *   columns' values or of COPY, with `separator` between two rows; end: whether to end the target;
+   *   stall_timeout: milliseconds after which a target that takes nothing is destroyed, 0 for never
    * @returns {Promise<{cmd: string, rowCount: number, bytes: number}>} resolves when the target has taken
    *   everything; rejects with the error of the query, of the target, or an AbortError when the target was closed. A
    *   reader of what was written by then can tell: with 'protocol' an ErrorResponse ends it, else the target is destroyed
@@ -264,11 +266,12 @@ class Session extends EventEmitter {
   /**
    * Copies a table, or the result of a query, out of the database. Nothing is sent behind it until it is over.
    * @param {string} text COPY … TO STDOUT
-   * @param {object} [options] `{ signal, highWaterMark = 65536 }`; signal destroys the stream, which cancels the COPY
+   * @param {object} [options] `{ signal, highWaterMark = 65536, stall_timeout = 60000 }`; a reader that takes nothing for
+   *   stall_timeout milliseconds (0: for ever), or the signal, destroys the stream, which cancels the COPY
    * @returns {Readable} the bytes that COPY gives; `rowCount` when it has ended, `bytes`, `format`
    * @throws {TypeError} for any other text
    */
-  copyTo(text, options = NO_OPTIONS) { return this.#open(options, scope => new (copy().CopyTo)(scope, text, options)); }
+  copyTo(text, options = NO_OPTIONS) { return this.#open(options, NAMES.copyTo, scope => new (copy().CopyTo)(scope, text, options)); }
 
   /**
    * Copies into a table: a stream that takes text, CSV or binary as COPY does; rows may be split anywhere. To destroy
@@ -278,7 +281,7 @@ class Session extends EventEmitter {
    * @returns {Writable} 'finish' says that the server has taken the rows; `rowCount` then, `bytes`
    * @throws {TypeError} for any other text
    */
-  copyFrom(text, options = NO_OPTIONS) { return this.#open(options, scope => new (copy().CopyFrom)(scope, text, options)); }
+  copyFrom(text, options = NO_OPTIONS) { return this.#open(options, NAMES.copyFrom, scope => new (copy().CopyFrom)(scope, text, options)); }
 
   /**
    * Listens to a channel, until the loop over it is left. What comes while nobody takes it is kept.
@@ -294,8 +297,8 @@ class Session extends EventEmitter {
     throw new UsageError("listen is the client's: in a transaction it would begin with the commit", '25001');
   }
 
-  #open(options, make) {
-    checkNames(options, NAMES.copy);
+  #open(options, names, make) {
+    checkNames(options, names);
     const opened = make(this[SCOPE]);
     if (this.#depth === undefined) return opened;
     this.#streams.add(opened);

@@ -4,7 +4,7 @@ const { Readable, addAbortSignal } = require('#platform').stream;
 const { AbortError, UsageError, backend: { CopyOutResponse } } = require('../protocol');
 const { QueryRequest, abort, callerOf, checkLimits, copyDirection } = require('../query');
 const { RowReader } = require('../rows');
-const { StreamReceiver, Values } = require('../stream');
+const { StreamReceiver, Values, checkStallTimeout, stalled } = require('../stream');
 
 /** Takes CopyData to a Readable. */
 class CopyReceiver extends StreamReceiver {
@@ -34,17 +34,19 @@ class CopyReceiver extends StreamReceiver {
 class CopyTo extends Readable {
   #receiver;
   #request;
+  #stall;
   #waiting;
 
   /**
    * @param {Scope} scope
    * @param {string} text
-   * @param {object} options `{ signal, highWaterMark }`
+   * @param {object} options `{ signal, highWaterMark, stall_timeout }`
    * @throws {TypeError|Error}
    */
-  constructor(scope, text, { signal, highWaterMark = 65536 }) {
+  constructor(scope, text, { signal, highWaterMark = 65536, stall_timeout }) {
     if (typeof text !== 'string' || copyDirection(text) !== 'out') throw new TypeError('copyTo takes COPY … TO STDOUT');
     if (signal?.aborted !== true) checkLimits({ signal });
+    const timeout = checkStallTimeout(stall_timeout);
     super({ highWaterMark });
     /** @type {number|undefined} rows copied; set before the event 'end' */
     this.rowCount = undefined;
@@ -52,7 +54,10 @@ class CopyTo extends Readable {
     this.format = undefined;
     const sink = {
       write: piece => this.push(piece),
-      wait: callback => { this.#waiting = callback; },
+      wait: callback => {
+        this.#waiting = callback;
+        if (timeout > 0) this.#stall = setTimeout(() => this.destroy(stalled('reader took', timeout)), timeout);
+      },
       queued: Infinity
     };
     this.#receiver = new CopyReceiver(sink, this);
@@ -74,12 +79,14 @@ class CopyTo extends Readable {
   abandon(error) { if (this.#request.pending) this.destroy(error); }
 
   _read() {
+    clearTimeout(this.#stall);
     const callback = this.#waiting;
     this.#waiting = undefined;
     callback?.();
   }
 
   _destroy(error, callback) {
+    clearTimeout(this.#stall);
     if (this.#request.scope !== null) abort(this.#request, error || new AbortError('the stream was destroyed'));
     callback(error);
   }

@@ -13,7 +13,8 @@ const LIMITS = ['signal', 'statement_timeout'];
 const NAMES = {
   batch: new Set(LIMITS),
   batched: new Set([...STATEMENT, 'decode', 'stream']),
-  copy: new Set(['signal', 'highWaterMark']),
+  copyFrom: new Set(['signal', 'highWaterMark']),
+  copyTo: new Set(['signal', 'highWaterMark', 'stall_timeout']),
   cursor: new Set([...STATEMENT, 'batchSize', 'decode', 'signal']),
   listen: new Set(['signal']),
   query: new Set([...STATEMENT, 'decode', 'stream', ...LIMITS]),

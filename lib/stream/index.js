@@ -3,10 +3,10 @@
 // Results straight into Writables: protocol bytes, or the values alone.
 
 const { receiverFor, untilTaken, StreamReceiver } = require('./receiver');
-const { Target } = require('./target');
+const { Target, checkStallTimeout, stalled } = require('./target');
 const { Values } = require('./values');
 
 module.exports = {
-  receiverFor, untilTaken, StreamReceiver, Target, Values,
+  receiverFor, untilTaken, StreamReceiver, Target, Values, checkStallTimeout, stalled,
   get queryTo() { return require('./query-to').queryTo; }
 };

@@ -156,4 +156,18 @@ describe('copyTo', () => {
     assert.ok(length > 1e9);
     assert.ok(most < FLAT, `${most} MB`);
   });
+
+  it('is destroyed when its reader takes nothing for the stall_timeout, and the connection goes on', async () => {
+    const client = await connected();
+    const stream = client.copyTo(`COPY (${GIGABYTE}) TO STDOUT`, { stall_timeout: 50 });
+    const failed = once(stream, 'error');
+    await once(stream, 'readable');
+    const other = client.query('SELECT 7 AS a');
+    const [error] = await failed;
+    assert.deepEqual([error.name, error.message], ['AbortError', 'the reader took nothing for 50 ms (stall_timeout)']);
+    assert.equal((await other).rows[0].a, '7');
+    for (const value of [-1, '1', null]) {
+      assert.throws(() => client.copyTo('COPY users TO STDOUT', { stall_timeout: value }), { name: 'TypeError', message: /^stall_timeout/ });
+    }
+  });
 });
