@@ -76,10 +76,11 @@ describe('Everything that Quickgres 0.4 documents', () => {
       [[server.socketPath], 'f'],
       [[server.port], 'f'],
       [[server.port, '127.0.0.1'], 'f'],
-      [[server.port, 'localhost', {}], 't'],
+      [[server.port, 'localhost', { rejectUnauthorized: false }], 't'],
       [[server.port, 'localhost', { ca: server.tls.ca.cert }], 't']
     ]) assert.equal((await use(args, encrypted)).rows[0].ssl, ssl, args.join());
     const { ca } = server.tls.unknownAuthority;
+    await assert.rejects(use([server.port, 'localhost', {}], encrypted), { name: 'ConnectionError' });
     await assert.rejects(use([server.port, 'localhost', { ca }], encrypted), { name: 'ConnectionError' });
   });
 

@@ -7,7 +7,7 @@ const { Client } = require('..');
 const { Pipeline } = require('../lib/query/pipeline');
 const { FrameReader } = require('../lib/protocol/reader');
 const { Session } = require('../lib/session');
-const { Statements } = require('../lib/query/statements');
+const { SCOPE } = require('../lib/query');
 const { sharedServer } = require('./support');
 
 /*
@@ -96,7 +96,7 @@ async function record(asking) {
   const proxy = await startProxy({ target: await sharedServer(), record: true });
   const client = new Client({ ...(await sharedServer()).config, host: proxy.host, port: proxy.port });
   const events = [];
-  client._pipeline.statements.tag = '';
+  client[SCOPE].pipeline.statements.tag = '';
   client.on('notice', fields => events.push(fields));
   client.on('notification', notification => events.push(notification));
   client.on('parameter', (...parameter) => events.push(parameter));
@@ -117,22 +117,21 @@ async function record(asking) {
  */
 async function replay(asking, { bytes, greeting, results, events }, cuts) {
   const seen = [];
-  const pipeline = new Pipeline(new Statements(256), {
+  const pipeline = new Pipeline({
     notice: fields => seen.push(fields),
     notification: notification => seen.push(notification),
     parameter: (name, value) => seen.push([name, value]),
-    lost: error => { throw error; }
+    lost: error => { throw error; },
+    queued() {}
   });
+  Object.assign(pipeline.statements, { limit: 256, tag: '' });
   let memory = Buffer.alloc(65536);
   let kept = false;
   const transport = {
-    write: () => true, pause() {}, resume() {}, bufferedBytes: 0, keep() { kept = true; },
-    get kept() { return kept; }
+    flush(writer) { writer.take(); }, flushSoon() {}, pause() {}, resume() {}, bufferedBytes: 0, keep() { kept = true; }
   };
   const reader = new FrameReader(pipeline);
-  const session = new Session();
-  session._pipeline = pipeline;
-  session._scope = pipeline.root;
+  const session = new Session(pipeline.scopes.root);
   pipeline.open({ socket: transport, reader, transactionStatus: 'I' });
   const promises = asking(session);
   let last = greeting;
@@ -206,7 +205,7 @@ describe('A recorded session', () => {
   async function connect({ bytes, results, events, parameters }, cuts) {
     const duplex = new Duplex({ read() {}, write(chunk, encoding, done) { done(); } });
     const client = new Client({ user: 'someone', host: 'nowhere', sslmode: 'disable', socket: () => duplex });
-    client._pipeline.statements.tag = '';
+    client[SCOPE].pipeline.statements.tag = '';
     const seen = [];
     client.on('notice', fields => seen.push(fields));
     client.on('notification', notification => seen.push(notification));
