@@ -1,0 +1,49 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { RowReader } = require('..');
+const { connected } = require('./support');
+
+describe('Step by step', () => {
+  it('fetches rows by startQuery, getResults and sync, one query at a time', async () => {
+    const client = await connected();
+    assert.equal(client.inQuery, false);
+    client.startQuery('SELECT generate_series(1, 5) AS a');
+    assert.equal(client.inQuery, true);
+    assert.throws(() => client.startQuery('SELECT 1'), { name: 'UsageError', code: '34000' });
+    const first = await client.getResults(2);
+    assert.deepEqual([first.cmd, first.rows.map(row => row.a)], ['SUSPENDED', ['1', '2']]);
+    const own = new RowReader();
+    assert.equal(await client.sync(own), own);
+    assert.equal(client.inQuery, false);
+    await assert.rejects(client.getResults(2), { name: 'UsageError', code: '34000' });
+  });
+
+  it('copies by query, copyData and copyDone or copyFail, one COPY at a time', async () => {
+    const client = await connected();
+    await client.query('CREATE TEMP TABLE numbers (a int)');
+    await client.query('COPY numbers FROM STDIN');
+    assert.equal(client.copyData('1\n'), true);
+    assert.equal((await client.copyDone()).rowCount, 1);
+    assert.throws(() => client.copyData('2\n'), { name: 'UsageError', code: '55000' });
+    await client.query('COPY numbers FROM STDIN');
+    client.copyData('3\n');
+    await client.copyFail('no');
+    await assert.rejects(client.copyDone(), { name: 'UsageError', code: '55000' });
+    assert.equal((await client.query('SELECT sum(a) AS sum FROM numbers')).rows[0].sum, '1');
+  });
+
+  it('ends what a transaction leaves open', async () => {
+    const client = await connected();
+    await client.query('CREATE TEMP TABLE numbers (a int)');
+    await client.transaction(async tx => {
+      tx.startQuery('SELECT generate_series(1, 5)');
+      await tx.getResults(2);
+    });
+    await assert.rejects(client.transaction(async tx => {
+      await tx.query('COPY numbers FROM STDIN');
+      tx.copyData('1\n');
+    }), { code: '25P02' });
+    assert.equal((await client.query('SELECT count(*) AS n FROM numbers')).rows[0].n, '0');
+  });
+});
