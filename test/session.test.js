@@ -59,7 +59,7 @@ describe('A session', () => {
       () => client.transaction(async () => {}), () => client.cursor('SELECT 1').next(), async () => client.startQuery('SELECT 1'),
       () => client.sync(), () => client.close('S', 'x'), async () => client.copyData('x'),
       () => client.queryTo(target(), 'SELECT 1'), async () => client.copyTo('COPY t TO STDOUT'),
-      async () => client.copyFrom('COPY t FROM STDIN'), () => client.listen('a').next()
+      async () => client.copyFrom('COPY t FROM STDIN'), () => client.listen('a').ready
     ]) await assert.rejects(async () => ask(), error => ['08003', '55000'].includes(error.code), String(ask));
     assert.equal(client.pending, 0);
   });
