@@ -591,10 +591,13 @@ export interface Cursor<T extends object = AnyColumns> {
   /**
    * The rows as a Node stream in object mode. To destroy it closes the cursor, once the batch that is being fetched has
    * come.
-   * @param options highWaterMark: rows to be read ahead, 16 by default; signal: destroys the stream
+   * @param options highWaterMark: rows to be read ahead, 16 by default; signal: destroys the stream;
+   *   stall_timeout: milliseconds after which a stream that nobody reads is destroyed, 60000 by default, 0 for never
    * @returns the stream
    */
-  readable(options?: { highWaterMark?: number | undefined; signal?: AbortSignal | undefined }): Readable;
+  readable(options?: {
+    highWaterMark?: number | undefined; signal?: AbortSignal | undefined; stall_timeout?: number | undefined
+  }): Readable;
   /** The rows as a WHATWG stream. To cancel it closes the cursor. @returns the stream */
   readableStream(): ReadableStream<Row<T>>;
 }

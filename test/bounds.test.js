@@ -7,7 +7,8 @@ const path = require('node:path');
 const { Writable } = require('node:stream');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { promisify } = require('node:util');
-const { sharedServer, connected, proxied } = require('./support');
+const { SAY } = require('./connecting');
+const { sharedServer, connected, faked, proxied } = require('./support');
 
 /** Heap and buffers of a pending query, in bytes; some 600 are usual, of which 90 are the messages. */
 const MOST = 1000;
@@ -92,5 +93,16 @@ describe('What waits', () => {
     await rows;
     clearInterval(timer);
     assert.ok(taken.reduce((sum, length) => sum + length, 0) > 50e6);
+  });
+});
+
+describe('A server that reports parameters without end', () => {
+  it('loses its connection at a thousand', async () => {
+    const client = await faked(async conversation => {
+      for (let i = 0; i < 1100; i++) conversation.say(SAY.parameter(`name_${i}`, 'value'));
+    });
+    const error = await client.closed;
+    assert.deepEqual([error.name, error.code], ['ConnectionError', '08P01']);
+    assert.equal(Object.keys(client.serverParameters).length, 1000);
   });
 });

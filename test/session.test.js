@@ -1,8 +1,11 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { PassThrough, Readable } = require('node:stream');
 const { Client } = require('..');
 const { connected, proxied } = require('./support');
+
+const target = () => new PassThrough();
 
 /** What every method of a session makes of input that is wrong: the method, its arguments, the error. */
 const WRONG = [
@@ -18,6 +21,14 @@ const WRONG = [
   ['cursor', [42], TypeError], ['cursor', ['SELECT 1', 'x'], TypeError], ['cursor', ['SELECT 1', [], { batchSize: 0 }], TypeError],
   ['startQuery', [42], TypeError], ['startQuery', ['SELECT 1', 'x'], TypeError], ['getResults', [-1], TypeError], ['getResults', [1], /no query is open/],
   ['close', ['X', 'a'], TypeError], ['close', ['S', 42], TypeError],
+  ['queryTo', [null, 'SELECT 1'], /target must be a writable stream/], ['queryTo', [{}, 'SELECT 1'], TypeError],
+  ['queryTo', [new Readable(), 'SELECT 1'], TypeError], ['queryTo', [target(), 42], TypeError],
+  ['queryTo', [target(), 'SELECT 1', [{}]], TypeError], ['queryTo', [target(), 'SELECT 1', [], { as: 'rows' }], TypeError],
+  ['queryTo', [target(), 'SELECT 1', [], { separator: 1 }], TypeError], ['queryTo', [target(), 'SELECT 1', [], { format: 3 }], TypeError],
+  ['queryTo', [target(), 'COPY t FROM STDIN'], TypeError], ['queryTo', [target(), 'SELECT 1', [], { signal: {} }], TypeError],
+  ['copyTo', ['SELECT 1'], TypeError], ['copyTo', ['COPY t FROM STDIN'], TypeError], ['copyTo', [42], TypeError],
+  ['copyFrom', ['SELECT 1'], TypeError], ['copyFrom', ['COPY t TO STDOUT'], TypeError], ['copyFrom', [42], TypeError],
+  ['listen', [42], TypeError], ['listen', [''], Error], ['listen', ['a\0'], Error],
   ['copyData', ['x'], /no COPY is open/], ['copyDone', [], /no COPY is open/], ['copyFail', ['x'], /no COPY is open/]
 ];
 
@@ -32,6 +43,9 @@ describe('A session', () => {
         const result = client[method](...args);
         await (typeof result?.next === 'function' ? result.next() : result);
       }, expected, name);
+      if (args[0] instanceof PassThrough) {
+        assert.deepEqual([args[0].readableLength, args[0].destroyed, args[0].writableEnded], [0, false, false]);
+      }
     }
     assert.deepEqual([wire.stats.bytes.toServer, client.pending, client.inQuery], [toServer, 0, false]);
     assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
@@ -43,7 +57,9 @@ describe('A session', () => {
     for (const ask of [
       () => client.query('SELECT 1'), () => client.simpleQuery('SELECT 1'), () => client.batch([['SELECT 1']]),
       () => client.transaction(async () => {}), () => client.cursor('SELECT 1').next(), async () => client.startQuery('SELECT 1'),
-      () => client.sync(), () => client.close('S', 'x'), async () => client.copyData('x')
+      () => client.sync(), () => client.close('S', 'x'), async () => client.copyData('x'),
+      () => client.queryTo(target(), 'SELECT 1'), async () => client.copyTo('COPY t TO STDOUT'),
+      async () => client.copyFrom('COPY t FROM STDIN'), () => client.listen('a').ready
     ]) await assert.rejects(async () => ask(), error => ['08003', '55000'].includes(error.code), String(ask));
     assert.equal(client.pending, 0);
   });

@@ -127,7 +127,9 @@ async function replay(asking, { bytes, greeting, results, events }, cuts) {
   pipeline.statements.limit = 256;
   pipeline.statements.tag = '';
   const memory = Buffer.alloc(65536);
-  const socket = { flush() {}, flushSoon() {}, pause() {}, resume() {}, bufferedBytes: 0 };
+  const socket = {
+    handOver() {}, flush(writer) { writer.take(); }, flushSoon() {}, pause() {}, resume() {}, bufferedBytes: 0
+  };
   const reader = new FrameReader(pipeline);
   const session = new Session(pipeline.scopes.root);
   pipeline.open({ socket, reader, transactionStatus: 'I' });

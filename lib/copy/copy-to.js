@@ -2,9 +2,9 @@
 
 const { Readable, addAbortSignal } = require('#platform').stream;
 const { AbortError, UsageError, backend: { CopyOutResponse } } = require('../protocol');
-const { QueryRequest, abort, callerOf, checkLimits, copyDirection } = require('../query');
+const { QueryRequest, abort, callerOf, checkLimits, checkStallTimeout, copyDirection, stalled } = require('../query');
 const { RowReader } = require('../rows');
-const { StreamReceiver, Values, checkStallTimeout, stalled } = require('../stream');
+const { StreamReceiver, Values } = require('../stream');
 
 /** Takes CopyData to a Readable. */
 class CopyReceiver extends StreamReceiver {
@@ -56,7 +56,7 @@ class CopyTo extends Readable {
       write: piece => this.push(piece),
       wait: callback => {
         this.#waiting = callback;
-        if (timeout > 0) this.#stall = setTimeout(() => this.destroy(stalled('reader took', timeout)), timeout);
+        if (timeout > 0) this.#stall = setTimeout(() => this.destroy(stalled('reader', timeout)), timeout);
       },
       queued: Infinity
     };

@@ -3,6 +3,7 @@
 const { RowReader } = require('../rows');
 const { checkLimits } = require('./abort');
 const { callerOf } = require('./failure');
+const { checkStallTimeout, stalled } = require('./options');
 
 /** The rows of a query, some at a time: an async iterable that holds one batch in memory. */
 class Cursor {
@@ -87,12 +88,27 @@ class Cursor {
    * @param {object} [options]
    * @param {number} [options.highWaterMark=16] rows to be read ahead
    * @param {AbortSignal} [options.signal] destroys the stream
+   * @param {number} [options.stall_timeout=60000] milliseconds after which a stream that nobody reads is destroyed; 0: never
    * @returns {Readable}
    * @throws {TypeError}
    */
-  readable({ highWaterMark = 16, signal } = {}) {
+  readable({ highWaterMark = 16, signal, stall_timeout: given } = {}) {
     if (signal?.aborted !== true) checkLimits({ signal });
-    return require('#platform').stream.Readable.from(this, { highWaterMark, signal });
+    const timeout = checkStallTimeout(given);
+    const stream = require('#platform').stream.Readable.from(this, { highWaterMark, signal });
+    if (timeout > 0) this.#watchStall(stream, timeout);
+    return stream;
+  }
+
+  /** Destroys the stream when the cursor has rows, or more to fetch, and is not asked for any for too long. */
+  #watchStall(stream, timeout) {
+    let rows, index;
+    const timer = setInterval(() => {
+      if (this.#waiting === 0 && rows === this.#rows && index === this.#index && index > 0) stream.destroy(stalled('reader', timeout));
+      rows = this.#rows;
+      index = this.#index;
+    }, timeout);
+    stream.once('close', () => clearInterval(timer));
   }
 
   /**

@@ -1,10 +1,13 @@
 'use strict';
 
-const { kindOf } = require('../protocol');
+const { AbortError, kindOf } = require('../protocol');
 const { checkDecode } = require('../rows');
 
 const NO_VALUES = Object.freeze([]);
 const NO_OPTIONS = Object.freeze({});
+
+/** How long what takes a result may take nothing, in milliseconds. */
+const STALL_TIMEOUT = 60000;
 
 const STATEMENT = ['format', 'cache', 'paramTypes'];
 const LIMITS = ['signal', 'statement_timeout'];
@@ -55,4 +58,13 @@ function checkCount(count, name, least) {
   throw new TypeError(`${name} must be an integer from ${least}, not ${typeof count === 'number' ? count : kindOf(count)}`);
 }
 
-module.exports = { checkCount, checkNames, checkOptions, NAMES, NO_OPTIONS, NO_VALUES };
+/** @returns {number} the option `stall_timeout`, in milliseconds; throws a TypeError */
+function checkStallTimeout(value = STALL_TIMEOUT) {
+  if (typeof value === 'number' && value >= 0 && value <= 0x7fffffff) return value;
+  throw new TypeError(`stall_timeout must be a number of milliseconds from 0, not ${kindOf(value)}`);
+}
+
+/** @returns {AbortError} for what took nothing for so long */
+const stalled = (what, timeout) => new AbortError(`the ${what} took nothing for ${timeout} ms (stall_timeout)`);
+
+module.exports = { stalled, checkStallTimeout, checkCount, checkNames, checkOptions, NAMES, NO_OPTIONS, NO_VALUES };

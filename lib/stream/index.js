@@ -3,10 +3,10 @@
 // Results straight into Writables: protocol bytes, or the values alone.
 
 const { receiverFor, untilTaken, StreamReceiver } = require('./receiver');
-const { Target, checkStallTimeout, stalled } = require('./target');
+const { Target } = require('./target');
 const { Values } = require('./values');
 
 module.exports = {
-  receiverFor, untilTaken, StreamReceiver, Target, Values, checkStallTimeout, stalled,
+  receiverFor, untilTaken, StreamReceiver, Target, Values,
   get queryTo() { return require('./query-to').queryTo; }
 };

@@ -3,18 +3,7 @@
 const { setImmediate } = require('#platform');
 const { Writable, finished } = require('#platform').stream;
 const { AbortError, kindOf } = require('../protocol');
-
-/** How long a target may take nothing, in milliseconds, unless `stall_timeout` says otherwise. */
-const STALL_TIMEOUT = 60000;
-
-/** @returns {number} the option, in milliseconds; throws a TypeError */
-function checkStallTimeout(value = STALL_TIMEOUT) {
-  if (typeof value === 'number' && value >= 0 && value <= 0x7fffffff) return value;
-  throw new TypeError(`stall_timeout must be a number of milliseconds from 0, not ${kindOf(value)}`);
-}
-
-/** @returns {AbortError} for who took nothing, or was not read */
-const stalled = (what, timeout) => new AbortError(`the ${what} nothing for ${timeout} ms (stall_timeout)`);
+const { checkStallTimeout, stalled } = require('../query');
 
 /** Streams that have an 'error' listener of ours: one may fail after we have done with it. */
 const guarded = new WeakSet();
@@ -224,7 +213,7 @@ class Target {
     if (queued < before) {
       this.#stall = setTimeout(() => this.#watchStall(queued), this.#stallTimeout);
     } else {
-      const error = stalled('target took', this.#stallTimeout);
+      const error = stalled('target', this.#stallTimeout);
       this.#ongone(error);
       this.destroy(error);
     }
@@ -295,4 +284,4 @@ class Target {
   destroy(error) { this.stream.destroy(error); }
 }
 
-module.exports = { Target, checkStallTimeout, stalled };
+module.exports = { Target };

@@ -18,6 +18,27 @@ describe('A cursor as a stream', () => {
   const free = async () => assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, '7');
 
   describe('of Node', () => {
+    it('is destroyed when nobody reads it for the stall_timeout, and frees the connection', async () => {
+      const stream = client.cursor(TEXT, [100000]).readable({ stall_timeout: 30 });
+      const failed = once(stream, 'error');
+      stream.read();
+      const other = client.query('SELECT 7 AS a');
+      const [error] = await failed;
+      assert.deepEqual([error.name, error.message], ['AbortError', 'the reader took nothing for 30 ms (stall_timeout)']);
+      assert.equal((await other).rows[0].a, '7');
+      assert.throws(() => client.cursor(TEXT, [1]).readable({ stall_timeout: -1 }), { name: 'TypeError', message: /^stall_timeout/ });
+    });
+
+    it('is not destroyed while it is read slowly, or waits for the server', async () => {
+      const text = 'SELECT i, pg_sleep(CASE i WHEN 1 THEN 0.2 ELSE 0 END) FROM generate_series(1, 20) AS i';
+      let rows = 0;
+      for await (const row of client.cursor(text, []).readable({ stall_timeout: 40, highWaterMark: 1 })) {
+        assert.equal(Number(row.i), ++rows);
+        await new Promise(resolve => setTimeout(resolve, 15));
+      }
+      assert.equal(rows, 20);
+    });
+
     it('gives the rows in order, to a loop, to events and to a pipeline', async () => {
       const expected = Array.from({ length: 2500 }, (_, i) => String(i + 1));
       const open = () => client.cursor(TEXT, [2500], { batchSize: 100 }).readable();
