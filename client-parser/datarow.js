@@ -17,11 +17,11 @@ const CHUNK = Symbol('chunk');
 const OFFSET = Symbol('offset');
 
 /** A string of fewer bytes is put together here: it costs less than a call into the runtime. */
-const SHORT = 7;
+const SHORT = 13;
 /** A longer value is not looked at byte by byte to see whether it is ASCII. */
 const LONG = 64;
-/** After so many values a chunk of a size between these is made a string: its parts cost less than other strings. */
-const READS = 32;
+/** When so many others have been read, a chunk of a size between these becomes a string: parts of it cost little. */
+const READS = 64;
 const SMALLEST = 2048;
 const LARGEST = 1 << 20;
 
@@ -70,31 +70,23 @@ export class Chunk {
 
 /** @returns {string} the value in text format at [start, end) */
 function textAt(chunk, start, end) {
-  const { bytes, text } = chunk;
+  const { bytes, type: { platform } } = chunk;
   const length = end - start;
-  if (length < (text === null ? SHORT : LONG)) {
-    let all = 0;
-    for (let i = start; i < end; i++) all |= bytes[i];
-    if (all < 128) {
-      if (text !== null) return text.substring(start - chunk.start, end - chunk.start);
-      // A loop would cost twice as much.
-      const code = String.fromCharCode;
-      switch (length) {
-        case 0: return '';
-        case 1: return code(bytes[start]);
-        case 2: return code(bytes[start], bytes[start + 1]);
-        case 3: return code(bytes[start], bytes[start + 1], bytes[start + 2]);
-        case 4: return code(bytes[start], bytes[start + 1], bytes[start + 2], bytes[start + 3]);
-        case 5: return code(bytes[start], bytes[start + 1], bytes[start + 2], bytes[start + 3], bytes[start + 4]);
-        default: return code(bytes[start], bytes[start + 1], bytes[start + 2], bytes[start + 3], bytes[start + 4],
-          bytes[start + 5]);
-      }
-    }
-  } else if (length < LONG && --chunk.left === 0) {
+  if (length >= LONG) return platform.text(bytes, start, end);
+  if (length >= SHORT && chunk.text === null && --chunk.left === 0) {
     const size = chunk.end - chunk.start;
-    if (size >= SMALLEST && size <= LARGEST) chunk.text = chunk.type.platform.characters(bytes, chunk.start, chunk.end);
+    if (size >= SMALLEST && size <= LARGEST) chunk.text = platform.characters(bytes, chunk.start, chunk.end);
   }
-  return chunk.type.platform.text(bytes, start, end);
+  const { text } = chunk;
+  let bits = 0;
+  for (let i = start; i < end; i++) bits |= bytes[i];
+  if (bits > 127 || (text === null && length >= SHORT)) return platform.text(bytes, start, end);
+  if (text !== null) return text.substring(start - chunk.start, end - chunk.start);
+  let string = '';
+  let i = start;
+  for (; i < end - 3; i += 4) string += String.fromCharCode(bytes[i], bytes[i + 1], bytes[i + 2], bytes[i + 3]);
+  for (; i < end; i++) string += String.fromCharCode(bytes[i]);
+  return string;
 }
 
 /** The length of the column whose length word is at `off`; never past the end of its message. */
