@@ -24,25 +24,17 @@ function invalid(name, value, expected) {
 }
 
 /** @returns {Function} a parser of texts that pass a test, for the others it says what is expected */
-function checked(test, expected, convert = value => value) {
-  return (value, name) => {
-    if (!test(value)) throw invalid(name, value, expected);
-    return convert(value);
-  };
-}
+const checked = (test, expected, convert = value => value) => (value, name) => {
+  if (!test(value)) throw invalid(name, value, expected);
+  return convert(value);
+};
 
-/** @returns {Function} a parser that takes one of these words and nothing else */
-function oneOf(...words) {
-  return checked(value => words.includes(value), `one of ${words.join(', ')}`);
-}
-
-/** @returns {Function} a parser that says of a word libpq has and we do not that it is not supported */
-function except(word, parser) {
-  return (value, name) => {
-    if (value === word) throw new TypeError(`${name}=${word} is not supported`);
-    return parser(value, name);
-  };
-}
+/** @returns {Function} a parser that takes one of these words, and says of one that libpq has that we do not */
+const oneOf = (words, foreign) => (value, name) => {
+  if (value === foreign) throw new TypeError(`${name}=${value} is not supported`);
+  if (!words.includes(value)) throw invalid(name, value, `one of ${words.join(', ')}`);
+  return value;
+};
 
 /** Parser of an option that nothing but an empty text may be given for. */
 function unsupported(value, name) {
@@ -99,7 +91,7 @@ const OPTIONS = {
   service: [raw],
   servicefile: [raw],
   require_auth: [requireAuth, 'PGREQUIREAUTH', ''],
-  channel_binding: [oneOf('disable', 'prefer', 'require'), 'PGCHANNELBINDING', 'prefer'],
+  channel_binding: [oneOf(['disable', 'prefer', 'require']), 'PGCHANNELBINDING', 'prefer'],
   connect_timeout: [seconds, 'PGCONNECT_TIMEOUT', '0'],
   client_encoding: [utf8, 'PGCLIENTENCODING', 'UTF8'],
   options: [raw, 'PGOPTIONS'],
@@ -111,22 +103,22 @@ const OPTIONS = {
   keepalives_interval: [positive, undefined, '0'],
   keepalives_count: [positive, undefined, '0'],
   tcp_user_timeout: [positive, undefined, '0'],
-  sslmode: [oneOf('disable', 'allow', 'prefer', ...ENCRYPTED), 'PGSSLMODE'],
-  sslnegotiation: [oneOf('postgres', 'direct'), 'PGSSLNEGOTIATION', 'postgres'],
+  sslmode: [oneOf(['disable', 'allow', 'prefer', ...ENCRYPTED]), 'PGSSLMODE'],
+  sslnegotiation: [oneOf(['postgres', 'direct']), 'PGSSLNEGOTIATION', 'postgres'],
   sslrootcert: [text, 'PGSSLROOTCERT'],
   sslcert: [text, 'PGSSLCERT'],
   sslkey: [text, 'PGSSLKEY'],
-  sslcertmode: [except('require', oneOf('disable', 'allow')), 'PGSSLCERTMODE', 'allow'],
+  sslcertmode: [oneOf(['disable', 'allow'], 'require'), 'PGSSLCERTMODE', 'allow'],
   sslpassword: [raw],
   sslsni: [value => value !== '0', 'PGSSLSNI', '1'],
   ssl_min_protocol_version: [tlsVersion, 'PGSSLMINPROTOCOLVERSION', 'TLSv1.2'],
   ssl_max_protocol_version: [tlsVersion, 'PGSSLMAXPROTOCOLVERSION', ''],
   min_protocol_version: [protocolVersion, 'PGMINPROTOCOLVERSION', '3.0'],
   max_protocol_version: [protocolVersion, 'PGMAXPROTOCOLVERSION', 'latest'],
-  target_session_attrs: [oneOf(...SESSIONS), 'PGTARGETSESSIONATTRS', 'any'],
-  load_balance_hosts: [oneOf('disable', 'random'), 'PGLOADBALANCEHOSTS', 'disable'],
+  target_session_attrs: [oneOf(SESSIONS), 'PGTARGETSESSIONATTRS', 'any'],
+  load_balance_hosts: [oneOf(['disable', 'random']), 'PGLOADBALANCEHOSTS', 'disable'],
   statement_cache: [count, undefined, '256'],
-  gssencmode: [except('require', oneOf('disable', 'prefer')), 'PGGSSENCMODE']
+  gssencmode: [oneOf(['disable', 'prefer'], 'require'), 'PGGSSENCMODE']
 };
 
 // What we do not do, and nothing is less safe or less compatible for it.
@@ -153,10 +145,10 @@ const isOption = name => Object.hasOwn(OPTIONS, name);
  */
 function requireAuth(value, name) {
   const items = value === '' ? [] : value.split(',');
-  const negative = items.length === 0 || items[0].startsWith('!');
+  const negative = !items[0] || items[0].startsWith('!');
   const methods = items.map(item => item.replace('!', ''));
   for (const [index, method] of methods.entries()) {
-    if (!METHODS.includes(method) && !FOREIGN_METHODS.includes(method)) {
+    if (![...METHODS, ...FOREIGN_METHODS].includes(method)) {
       throw invalid(name, value, `a list of ${[...METHODS, ...FOREIGN_METHODS].join(', ')}`);
     }
     if (items[index].startsWith('!') !== negative) {
@@ -166,8 +158,7 @@ function requireAuth(value, name) {
   }
   const allowed = new Set(METHODS.filter(method => methods.includes(method) !== negative));
   if (allowed.size === 0) throw new TypeError(`${name} allows no method that is supported: "${value}"`);
-  const named = new Set(negative ? [] : allowed);
-  return { allowed, named, single: named.size === 1 && methods.length === 1 ? methods[0] : null };
+  return { allowed, named: new Set(negative ? [] : allowed), single: negative || items[1] ? null : methods[0] };
 }
 
 /** @returns {string} what a value is, for an error that must not show it */

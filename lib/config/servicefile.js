@@ -26,14 +26,8 @@ function readService(service, file, env) {
   const directories = env.PGSYSCONFDIR ? [env.PGSYSCONFDIR] : SYSTEM_DIRECTORIES;
   const system = directories.map(directory => path.join(directory, 'pg_service.conf'));
   for (const name of [named || homeFile(env, '.pg_service.conf'), ...system]) {
-    let text;
-    try {
-      text = fs.readFileSync(name, 'utf8');
-    } catch (error) {
-      if (name === named) throw new TypeError(`service file "${name}" could not be read: ${error.code}`);
-      continue;
-    }
-    const settings = parseService(text, service, name);
+    if (name !== named && !fs.existsSync(name)) continue;
+    const settings = parseService(readLines(name), service, name);
     if (settings) return settings;
   }
   throw new TypeError(`definition of service "${service}" not found`);
