@@ -27,10 +27,18 @@ function readService(service, file, env) {
   const system = directories.map(directory => path.join(directory, 'pg_service.conf'));
   for (const name of [named || homeFile(env, '.pg_service.conf'), ...system]) {
     if (name !== named && !fs.existsSync(name)) continue;
-    const settings = parseService(readLines(name), service, name);
+    const settings = parseService(read(name), service, name);
     if (settings) return settings;
   }
   throw new TypeError(`definition of service "${service}" not found`);
+}
+
+function read(file) {
+  try {
+    return fs.readFileSync(file, 'utf8');
+  } catch ({ code }) {
+    throw new TypeError(`service file "${file}" could not be read: ${code}`);
+  }
 }
 
 /**
@@ -52,12 +60,11 @@ function parseService(text, service, file) {
       if (settings) break;
       if (line.startsWith(`[${service}]`)) settings = new Map();
     } else if (settings) {
-      const equals = line.indexOf('=');
-      const name = line.slice(0, equals);
+      const [name] = line.split('=', 1);
       const place = `service file "${file}", line ${index + 1}`;
       if (name === 'service' || name === 'servicefile') throw new TypeError(`${place}: nested service`);
-      if (equals < 0 || !isOption(name)) throw new TypeError(`${place}: not a known option and "="`);
-      if (!settings.has(name)) settings.set(name, line.slice(equals + 1));
+      if (name === line || !isOption(name)) throw new TypeError(`${place}: not a known option and "="`);
+      if (!settings.has(name)) settings.set(name, line.slice(name.length + 1));
     }
   }
   return settings;
