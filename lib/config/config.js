@@ -3,7 +3,7 @@
 const { process, os, path } = require('#platform');
 const { homeFile } = require('./home');
 const { hostList } = require('./hosts');
-const { OPTIONS, ENCRYPTED, VERIFIED, isOption, kindOf } = require('./options');
+const { OPTIONS, ENCRYPTED, VERIFIED, check, isOption, kindOf } = require('./options');
 
 /**
  * What a client is to connect to and how, from everything that may say so: an object, a connection
@@ -40,15 +40,14 @@ function resolve(config, overrides = {}, env = process.env) {
     if (variable in env && !values.has(name)) values.set(name, env[variable]);
     const value = values.get(name) ?? fallback;
     if (value === undefined) continue;
-    if (value.includes('\0')) throw new TypeError(`${name} must not contain a NUL character`);
+    check(!value.includes('\0'), `${name} must not contain a NUL character`);
     const parsed = parser(value, name);
     if (parsed !== undefined) result[name] = parsed;
   }
   result.user ??= userName();
   result.database = values.get('dbname') || result.user;
-  if (/^postgres(ql)?:\/\//.test(result.database)) {
-    throw new TypeError('database must be the name of one; a URL is the whole config, not a part of it');
-  }
+  check(!/^postgres(ql)?:\/\//.test(result.database),
+    'database must be the name of one; a URL is the whole config, not a part of it');
   result.passfile ??= homeFile(env, '.pgpass', 'pgpass.conf');
   for (const name of ['socket', 'decode']) if (own[name] !== undefined) result[name] = own[name];
   result.sslmode = sslMode(result, own.ssl, given.get('sslmode'));
@@ -66,24 +65,20 @@ function resolve(config, overrides = {}, env = process.env) {
   return result;
 }
 
-/**
- * Checks of the options that only an object can have, as they have no text; `decode` is for the client to check.
- */
-const CLIENT_OPTIONS = {
-  ssl(value) {
-    if (typeof value === 'object' || typeof value === 'boolean') return;
-    throw new TypeError(`ssl must be an object for tls.connect or a boolean, not ${kindOf(value)}`);
-  },
-  socket(value) {
-    if (typeof value === 'function' || typeof value.write === 'function') return;
-    throw new TypeError(`socket must be a Duplex stream or a function that gives one, not ${kindOf(value)}`);
-  },
-  password(value) {
-    if (typeof value === 'function') return;
-    throw new TypeError(`password must be a string or a function, not ${kindOf(value)}`);
-  },
-  decode() {}
+/** What only an object can have, as it has no text, and what that may be; `decode` is for the client to check. */
+const OBJECT_OPTIONS = {
+  ssl: [value => ['object', 'boolean'].includes(typeof value), 'an object for tls.connect or a boolean'],
+  socket: [value => typeof (value.write ?? value) === 'function', 'a Duplex stream or a function that gives one'],
+  password: [value => typeof value === 'function', 'a string or a function'],
+  decode: [() => true]
 };
+
+/** Stores an option that only an object can have. */
+function storeObject(own, name, value) {
+  const [test, expected] = OBJECT_OPTIONS[name];
+  check(test(value), `${name} must be ${expected}, not ${kindOf(value)}`);
+  own[name] = value;
+}
 
 /**
  * Sorts the keys of a config object into libpq's options, the client's own, and parameters for the server.
@@ -93,9 +88,8 @@ const CLIENT_OPTIONS = {
  * @throws {TypeError} for a name or a type of value that makes no sense
  */
 function fromObject(config) {
-  if (typeof config !== 'object' || Array.isArray(config)) {
-    throw new TypeError(`config must be an object or a connection string, not ${kindOf(config)}`);
-  }
+  check(typeof config === 'object' && !Array.isArray(config),
+    `config must be an object or a connection string, not ${kindOf(config)}`);
   const given = new Map();
   const parameters = Object.create(null);
   const own = {};
@@ -103,18 +97,17 @@ function fromObject(config) {
     if (value === undefined || value === null || value === '') continue;
     // The server knows names of parameters in any case, and this one must not get past us.
     const name = key === 'database' ? 'dbname' : /^client_encoding$/i.test(key) ? 'client_encoding' : key;
-    if (Object.hasOwn(CLIENT_OPTIONS, name) && !(name === 'password' && typeof value === 'string')) {
-      CLIENT_OPTIONS[name](value);
-      own[name] = value;
+    if (Object.hasOwn(OBJECT_OPTIONS, name) && !(name === 'password' && typeof value === 'string')) {
+      storeObject(own, name, value);
       continue;
     }
-    if (!isOption(name)) require('./names').checkParameterName(name);
-    if (!['string', 'number', 'bigint', 'boolean'].includes(typeof value)) {
-      throw new TypeError(`${key} must be a string, a number or a boolean, not ${kindOf(value)}`);
-    }
-    const text = isOption(name) && typeof value === 'boolean' ? String(+value) : String(value);
-    if (given.has(name) && given.get(name) !== text) throw new TypeError(`${key} is given twice, with different values`);
-    if (isOption(name)) given.set(name, text);
+    const option = isOption(name);
+    if (!option) require('./names').checkParameterName(name);
+    check(['string', 'number', 'bigint', 'boolean'].includes(typeof value),
+      `${key} must be a string, a number or a boolean, not ${kindOf(value)}`);
+    const text = String(option && typeof value === 'boolean' ? +value : value);
+    check((given.get(name) ?? text) === text, `${key} is given twice, with different values`);
+    if (option) given.set(name, text);
     else parameters[name] = text;
   }
   return { given, parameters, own };
@@ -129,19 +122,15 @@ function fromObject(config) {
  */
 function override(given, own, { port, host, ssl }) {
   const socket = typeof port === 'string' && !/^\d+$/.test(port);
-  if (socket && host !== undefined) {
-    throw new TypeError('connect takes (port, host, ssl) or (socketPath), not a host first');
-  }
+  check(!socket || host === undefined, 'connect takes (port, host, ssl) or (socketPath), not a host first');
   if (socket) host = port.startsWith('@') ? port : path.resolve(port);
   else if (port !== undefined) given.set('port', String(port));
   if (host !== undefined) {
-    if (typeof host !== 'string') throw new TypeError(`host must be a string, not ${kindOf(host)}`);
+    check(typeof host === 'string', `host must be a string, not ${kindOf(host)}`);
     // Without an address of the host that is no longer meant, from wherever it would come.
     given.set('host', host).set('hostaddr', '');
   }
-  if (ssl === undefined || ssl === null) return;
-  CLIENT_OPTIONS.ssl(ssl);
-  own.ssl = ssl;
+  if (ssl !== undefined && ssl !== null) storeObject(own, 'ssl', ssl);
 }
 
 /** @returns {Iterable<string[]>} names and values of the options that the service has, if one is named */
@@ -160,8 +149,8 @@ function fromService(given, env) {
  * @throws {TypeError} when the config contradicts itself
  */
 function sslMode({ sslmode, sslrootcert, sslcert, channel_binding: binding }, ssl, given) {
-  if (ssl === false && ENCRYPTED.includes(given)) throw new TypeError(`ssl is false, but sslmode is "${given}"`);
-  if (ssl && given === 'disable') throw new TypeError('ssl is given, but sslmode is "disable"');
+  check(ssl !== false || !ENCRYPTED.includes(given), `ssl is false, but sslmode is "${given}"`);
+  check(!ssl || given !== 'disable', 'ssl is given, but sslmode is "disable"');
   if (ssl === false) return 'disable';
   const system = sslrootcert === 'system' ? 'verify-full' : undefined;
   if (ssl) return given ?? (VERIFIED.includes(sslmode) ? sslmode : system ?? 'require');
@@ -175,17 +164,14 @@ function sslMode({ sslmode, sslrootcert, sslcert, channel_binding: binding }, ss
  */
 function checkTogether(result) {
   const { sslmode = 'prefer', sslrootcert, sslnegotiation, sslkey } = result;
-  const [option, modes] = sslrootcert === 'system' ? ['sslrootcert=system', ['verify-full']]
-    : sslnegotiation === 'direct' ? ['sslnegotiation=direct', ENCRYPTED] : [null, [sslmode]];
-  if (!modes.includes(sslmode)) {
-    throw new TypeError(`a weak sslmode (${sslmode}) may not be used with ${option}: use ${modes.join(' or ')}`);
-  }
-  if (sslkey?.includes('-----BEGIN')) {
-    throw new TypeError('sslkey must be the name of a file; a key itself goes in ssl.key');
-  }
+  const weak = `a weak sslmode (${sslmode}) may not be used with`;
+  check(sslrootcert !== 'system' || sslmode === 'verify-full', `${weak} sslrootcert=system: use verify-full`);
+  check(sslnegotiation !== 'direct' || ENCRYPTED.includes(sslmode),
+    `${weak} sslnegotiation=direct: use require, verify-ca or verify-full`);
+  check(!sslkey?.includes('-----BEGIN'), 'sslkey must be the name of a file; a key itself goes in ssl.key');
   for (const prefix of ['', 'ssl_']) {
     const [min, max] = ['min', 'max'].map(bound => `${prefix}${bound}_protocol_version`);
-    if (result[min] > result[max]) throw new TypeError(`${min} must not be greater than ${max}`);
+    check(!(result[min] > result[max]), `${min} must not be greater than ${max}`);
   }
 }
 
@@ -209,8 +195,8 @@ function startupParameters(values, extra, env) {
     replication: values.get('replication')
   });
   for (const name in parameters) {
+    check(!parameters[name]?.includes('\0'), `${name} must not contain a NUL character`);
     if (!parameters[name]) delete parameters[name];
-    else if (parameters[name].includes('\0')) throw new TypeError(`${name} must not contain a NUL character`);
   }
   return parameters;
 }

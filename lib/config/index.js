@@ -2,16 +2,9 @@
 
 // What a client is to connect to and how. Nothing here opens a connection.
 
-const { homeFile } = require('./home');
-const { isLoopback, socketPath } = require('./hosts');
-const { kindOf } = require('./options');
-const { resolve } = require('./config');
-
 module.exports = {
-  resolve,
-  homeFile,
-  isLoopback,
-  kindOf,
-  socketPath,
+  ...require('./config'),
+  ...require('./home'),
+  ...require('./hosts'),
   get lookupPassword() { return require('./passfile').lookupPassword; }
 };

@@ -1,6 +1,6 @@
 'use strict';
 
-const { OPTIONS } = require('./options');
+const { check, OPTIONS } = require('./options');
 
 /*
  * The keys of a config object that are no options of a connection string. They go to the server as parameters of
@@ -42,17 +42,14 @@ const ELSEWHERE = {
  * @throws {TypeError} when it can be no parameter of the server's; it names the option that is nearest
  */
 function checkParameterName(name) {
-  if (Object.hasOwn(ELSEWHERE, name)) throw new TypeError(`${name} is not an option: ${ELSEWHERE[name]}`);
-  if (name.startsWith('_pq_.') || !/^[a-z_][\w$.]*$/i.test(name)) {
-    throw new TypeError(`${JSON.stringify(name)} cannot be the name of a parameter for the server`);
-  }
+  check(!Object.hasOwn(ELSEWHERE, name), `${name} is not an option: ${ELSEWHERE[name]}`);
+  check(!name.startsWith('_pq_.') && /^[a-z_][\w$.]*$/i.test(name),
+    `${JSON.stringify(name)} cannot be the name of a parameter for the server`);
   if (name.includes('.') || CAPITALS.includes(name.toLowerCase())) return;
   const letters = plain(name);
   const near = [...Object.keys(OPTIONS), ...ONLY_IN_OBJECTS].find(option => isSlip(letters, plain(option)));
-  if (near) throw new TypeError(`${name} is not an option: ${near} is`);
-  if (/[A-Z]/.test(name)) {
-    throw new TypeError(`${name} is neither an option nor a parameter for the server: those are in lower case`);
-  }
+  check(near === undefined, `${name} is not an option: ${near} is`);
+  check(!/[A-Z]/.test(name), `${name} is neither an option nor a parameter for the server: those are in lower case`);
 }
 
 /** @returns {string} a name without what is easily mistaken: capitals and underscores */

@@ -2,7 +2,7 @@
 
 const { fs, path } = require('#platform');
 const { homeFile } = require('./home');
-const { isOption } = require('./options');
+const { check, isOption } = require('./options');
 
 /**
  * Where the usual packages of libpq look for the system's pg_service.conf: the directory is a setting
@@ -62,8 +62,8 @@ function parseService(text, service, file) {
     } else if (settings) {
       const [name] = line.split('=', 1);
       const place = `service file "${file}", line ${index + 1}`;
-      if (name === 'service' || name === 'servicefile') throw new TypeError(`${place}: nested service`);
-      if (name === line || !isOption(name)) throw new TypeError(`${place}: not a known option and "="`);
+      check(name !== 'service' && name !== 'servicefile', `${place}: nested service`);
+      check(name !== line && isOption(name), `${place}: not a known option and "="`);
       if (!settings.has(name)) settings.set(name, line.slice(name.length + 1));
     }
   }

@@ -3,9 +3,8 @@
 const { Buffer } = require('#platform');
 const { Attempt, STEP } = require('./attempt');
 const { Authenticator } = require('./auth');
-const { kindOf } = require('../config');
 const { dial, thrown } = require('./dial');
-const { ConnectionError, FrameReader, PostgresError } = require('../protocol');
+const { ConnectionError, FrameReader, PostgresError, kindOf } = require('../protocol');
 const { Startup } = require('./startup');
 const { inOrder, targets } = require('./targets');
 

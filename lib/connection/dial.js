@@ -2,9 +2,8 @@
 
 const { net, tls, isDeno } = require('#platform');
 const { failed, STEP } = require('./attempt');
-const { kindOf } = require('../config');
 const { frame } = require('./frame');
-const { ConnectionError, protocolError } = require('../protocol');
+const { ConnectionError, kindOf, protocolError } = require('../protocol');
 const { Socket } = require('./socket');
 
 const SSL_REQUEST = 80877103;
