@@ -78,9 +78,8 @@ class Attempt {
   }
 
   #abort = () => {
-    const { reason } = this.#signal;
-    const known = reason instanceof ConnectionError;
-    this.#end(known ? reason : new ConnectionError('connecting was aborted', { cause: reason }));
+    const { reason: cause } = this.#signal;
+    this.#end(cause instanceof ConnectionError ? cause : new ConnectionError('connecting was aborted', { cause }));
   };
 
   /** Whether the server has let us in. */
