@@ -54,11 +54,10 @@ async function connect(config, hooks, signal) {
     }
   }
   if (failures.length === 1) throw failures[0].error;
-  const list = failures.map(({ where, error }) =>
-    error.message.startsWith(where) ? error.message : `${where}: ${error.message}`);
-  const errors = failures.map(({ error }) => error);
-  const all = new AggregateError(errors, `no connection could be made: ${list.join('; ')}`);
-  throw Object.assign(all, { code: errors.at(-1).code });
+  const list = failures.map(({ where, error: { message } }) =>
+    message.startsWith(where) ? message : `${where}: ${message}`);
+  const all = new AggregateError(failures.map(({ error }) => error), `no connection could be made: ${list.join('; ')}`);
+  throw Object.assign(all, { code: failures.at(-1).error.code });
 }
 
 /** @returns {Promise<string|undefined>} the password for a host */
