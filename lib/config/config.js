@@ -1,7 +1,7 @@
 'use strict';
 
 const { process, os, path } = require('#platform');
-const { homeFile } = require('./home');
+const { homeFile, readService } = require('./files');
 const { hostList } = require('./hosts');
 const { OPTIONS, ENCRYPTED, VERIFIED, check, isOption, kindOf } = require('./options');
 
@@ -136,7 +136,7 @@ function override(given, own, { port, host, ssl }) {
 /** @returns {Iterable<string[]>} names and values of the options that the service has, if one is named */
 function fromService(given, env) {
   const service = given.get('service') ?? env.PGSERVICE;
-  return service === undefined ? [] : require('./servicefile').readService(service, given.get('servicefile'), env);
+  return service === undefined ? [] : readService(service, given.get('servicefile'), env);
 }
 
 /**

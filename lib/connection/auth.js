@@ -1,6 +1,6 @@
 'use strict';
 
-const { Buffer, crypto } = require('#platform');
+const platform = require('#platform'); // whose crypto is not loaded before it is needed
 const { frame } = require('./frame');
 const { ConnectionError, frontend, protocolError } = require('../protocol');
 
@@ -79,7 +79,7 @@ class Authenticator {
     const { single } = this.#config.require_auth;
     if (single === null || single === 'md5') return null;
     this.#allow(single);
-    if (single === 'none') return { message: Buffer.alloc(0), last: true };
+    if (single === 'none') return { message: platform.Buffer.alloc(0), last: true };
     return single === 'password' ? this.#cleartext('earlyPassword') : this.#first('earlyScram', this.#binding, false);
   }
 
@@ -128,7 +128,7 @@ class Authenticator {
 
   #md5(salt) {
     if (salt.length !== 4) throw protocolError('AuthenticationMD5Password of a wrong length');
-    const hash = (text, more) => crypto.createHash('md5').update(text).update(more).digest('hex');
+    const hash = (text, more) => platform.crypto.createHash('md5').update(text).update(more).digest('hex');
     return this.#answer('answered', 'md5', hash(hash(this.#password('md5'), this.#config.user), salt), '\0');
   }
 

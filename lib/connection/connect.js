@@ -3,6 +3,7 @@
 const { Buffer } = require('#platform');
 const { Attempt, STEP } = require('./attempt');
 const { Authenticator } = require('./auth');
+const { lookupPassword } = require('../config');
 const { dial, thrown } = require('./dial');
 const { ConnectionError, FrameReader, PostgresError, kindOf } = require('../protocol');
 const { Startup } = require('./startup');
@@ -64,7 +65,7 @@ async function connect(config, hooks, signal) {
 async function passwordFor({ user, database, password, passfile, require_auth: auth }, { host, hostaddr, port }) {
   if (auth.single === 'none') return undefined;
   const whom = { host: host ?? hostaddr, port, user, database };
-  if (typeof password !== 'function') return password ?? require('../config').lookupPassword(passfile, whom);
+  if (typeof password !== 'function') return password ?? lookupPassword(passfile, whom);
   const refuse = (what, cause) => new ConnectionError(`the password function ${what}`, { code: '28000', cause });
   const given = await Promise.resolve(whom).then(password).catch(error => {
     const cause = thrown('password', error);

@@ -4,7 +4,7 @@ const assert = require('node:assert/strict');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
-const { readService, parseService } = require('../../lib/config/servicefile');
+const { readService, parseService } = require('../../lib/config/files');
 
 const parse = (text, service) => {
   const settings = parseService(text, service, 'x.conf');
