@@ -15,6 +15,7 @@ const STEP = {
   DIRECT_TLS: 'direct TLS handshake',
   START: 'starting the session',
   AUTHENTICATE: 'authenticating',
+  PROVE: 'computing the answer to the server',
   WAIT: 'waiting for the session to be ready',
   ASK: 'asking what kind of session it is'
 };

@@ -25,8 +25,7 @@ const EXPECTED = {
   earlyPassword: [CLEARTEXT], // the password went with the StartupMessage
   earlyScram: [SASL], // so did SCRAM's first message
   first: [SASL_CONTINUE], // of SCRAM's messages we have sent the first
-  proving: [], // the last one is being made
-  final: [SASL_FINAL], // and was sent
+  final: [SASL_FINAL], // and the last
   answered: [OK],
   unbound: [],
   done: []
@@ -107,9 +106,7 @@ class Authenticator {
       case CLEARTEXT: return state === 'start' ? this.#cleartext('answered') : this.#nothing('answered');
       case MD5: return this.#md5(data);
       case SASL: return this.#sasl(data);
-      case SASL_CONTINUE:
-        this.#state = 'proving';
-        return this.#scram.final(data.toString('latin1')).then(proof => this.#answer('final', proof));
+      case SASL_CONTINUE: return this.#scram.final(data.toString('latin1')).then(proof => this.#answer('final', proof));
       case SASL_FINAL:
         this.#scram.verify(data.toString('latin1'));
         return this.#nothing('answered');

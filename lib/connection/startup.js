@@ -28,6 +28,7 @@ const REPORTS = {
 const HANDLERS = {
   [STEP.START]: { ...AUTHENTICATION, [backend.NegotiateProtocolVersion]: 'negotiate' }, // PgBouncer 1.24 says it twice
   [STEP.AUTHENTICATE]: AUTHENTICATION,
+  [STEP.PROVE]: {},
   [STEP.WAIT]: { ...REPORTS, [backend.BackendKeyData]: 'key' },
   [STEP.ASK]: {
     ...REPORTS,
@@ -122,7 +123,11 @@ class Startup {
     const answer = attempt.auth.respond(code, data);
     if (attempt.auth.done) attempt.doing = STEP.WAIT;
     if (!(answer instanceof Promise)) return this.#send(answer);
-    answer.then(proof => attempt.error ?? this.#send(proof)).catch(error => attempt.fail(error));
+    attempt.doing = STEP.PROVE;
+    answer.then(proof => {
+      attempt.doing = STEP.AUTHENTICATE;
+      if (!attempt.error) this.#send(proof);
+    }).catch(error => attempt.fail(error));
   }
 
   negotiate(buf, start, end) {
