@@ -32,7 +32,9 @@ function resolve(config, overrides = {}, env = process.env) {
     ? { given: require('./conninfo').parse(String(config)), parameters: {}, own: {} }
     : fromObject(config ?? {});
   override(given, own, overrides);
-  const values = new Map([...fromService(given, env), ...given]);
+  const service = given.get('service') ?? env.PGSERVICE;
+  const settings = service === undefined ? [] : readService(service, given.get('servicefile'), env);
+  const values = new Map([...settings, ...given]);
   if (env.PGREQUIRESSL?.startsWith('1') && !values.has('sslmode')) values.set('sslmode', env.PGSSLMODE ?? 'require');
 
   const result = {};
@@ -131,12 +133,6 @@ function override(given, own, { port, host, ssl }) {
     given.set('host', host).set('hostaddr', '');
   }
   if (ssl !== undefined && ssl !== null) storeObject(own, 'ssl', ssl);
-}
-
-/** @returns {Iterable<string[]>} names and values of the options that the service has, if one is named */
-function fromService(given, env) {
-  const service = given.get('service') ?? env.PGSERVICE;
-  return service === undefined ? [] : readService(service, given.get('servicefile'), env);
 }
 
 /**

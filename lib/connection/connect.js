@@ -98,7 +98,10 @@ async function connectTo(config, { target, wanted, password }, hooks, signal) {
       if (signal?.aborted || !mayRepeat) throw error;
       plan = attempt.expired ? null : otherPlan(config, target, plan, attempt);
       if (plan !== null) continue;
-      if (mayMoveOn(attempt)) return error;
+      // Another place may do better by libpq's rules, and where a server closes the connection or times out.
+      const mayMoveOn = error instanceof PostgresError ? error.code === '57P03'
+        : error.code === '08001' || HUNG_UP.includes(error.code) || attempt.doing === STEP.CONNECT;
+      if (mayMoveOn) return error;
       throw error;
     }
   }
@@ -117,12 +120,6 @@ function otherPlan(config, { sslmode }, plan, { auth, doing, error, tls }) {
   const refused = tls !== null && doing === STEP.START && error.code === '28000' &&
     config.require_auth.single !== 'password';
   return refused || doing === STEP.TLS ? { ...plan, encrypt: 'no' } : null;
-}
-
-/** Whether another place may do better: libpq's rules, and servers that close the connection or time out. */
-function mayMoveOn({ doing, error }) {
-  if (error instanceof PostgresError) return error.code === '57P03';
-  return error.code === '08001' || HUNG_UP.includes(error.code) || doing === STEP.CONNECT;
 }
 
 /** Makes one connection. */
