@@ -15,6 +15,7 @@ const STEP = {
   DIRECT_TLS: 'direct TLS handshake',
   START: 'starting the session',
   AUTHENTICATE: 'authenticating',
+  PROVE: 'computing the answer to the server',
   WAIT: 'waiting for the session to be ready',
   ASK: 'asking what kind of session it is'
 };
@@ -78,9 +79,8 @@ class Attempt {
   }
 
   #abort = () => {
-    const { reason } = this.#signal;
-    const known = reason instanceof ConnectionError;
-    this.#end(known ? reason : new ConnectionError('connecting was aborted', { cause: reason }));
+    const { reason: cause } = this.#signal;
+    this.#end(cause instanceof ConnectionError ? cause : new ConnectionError('connecting was aborted', { cause }));
   };
 
   /** Whether the server has let us in. */

@@ -1,6 +1,6 @@
 'use strict';
 
-const { Buffer, crypto } = require('#platform');
+const platform = require('#platform'); // whose crypto is not loaded before it is needed
 const { frame } = require('./frame');
 const { ConnectionError, frontend, protocolError } = require('../protocol');
 
@@ -13,13 +13,9 @@ const SASL_CONTINUE = 11;
 const SASL_FINAL = 12;
 
 /** The methods of `require_auth` that they ask for, and what they ask for that is not supported. */
+const SCRAM = 'scram-sha-256';
 const METHODS = {
-  [OK]: 'none',
-  [CLEARTEXT]: 'password',
-  [MD5]: 'md5',
-  [SASL]: 'scram-sha-256',
-  [SASL_CONTINUE]: 'scram-sha-256',
-  [SASL_FINAL]: 'scram-sha-256'
+  [OK]: 'none', [CLEARTEXT]: 'password', [MD5]: 'md5', [SASL]: SCRAM, [SASL_CONTINUE]: SCRAM, [SASL_FINAL]: SCRAM
 };
 const FOREIGN = { 2: 'Kerberos V5', 6: 'SCM credentials', 7: 'GSSAPI', 8: 'GSSAPI', 9: 'SSPI' };
 
@@ -29,17 +25,14 @@ const EXPECTED = {
   earlyPassword: [CLEARTEXT], // the password went with the StartupMessage
   earlyScram: [SASL], // so did SCRAM's first message
   first: [SASL_CONTINUE], // of SCRAM's messages we have sent the first
-  proving: [], // the last one is being made
-  final: [SASL_FINAL], // and was sent
+  final: [SASL_FINAL], // and the last
   answered: [OK],
   unbound: [],
   done: []
 };
 
 /** @returns {ConnectionError} we do not go on with this server */
-function refuse(what) {
-  return new ConnectionError(what, { code: '28000' });
-}
+const refuse = what => new ConnectionError(what, { code: '28000' });
 
 /**
  * The client's side of authentication: it is told what the server asks for, and says what to answer.
@@ -85,7 +78,7 @@ class Authenticator {
     const { single } = this.#config.require_auth;
     if (single === null || single === 'md5') return null;
     this.#allow(single);
-    if (single === 'none') return { message: Buffer.alloc(0), last: true };
+    if (single === 'none') return { message: platform.Buffer.alloc(0), last: true };
     return single === 'password' ? this.#cleartext('earlyPassword') : this.#first('earlyScram', this.#binding, false);
   }
 
@@ -113,9 +106,7 @@ class Authenticator {
       case CLEARTEXT: return state === 'start' ? this.#cleartext('answered') : this.#nothing('answered');
       case MD5: return this.#md5(data);
       case SASL: return this.#sasl(data);
-      case SASL_CONTINUE:
-        this.#state = 'proving';
-        return this.#scram.final(data.toString('latin1')).then(proof => this.#answer('final', proof));
+      case SASL_CONTINUE: return this.#scram.final(data.toString('latin1')).then(proof => this.#answer('final', proof));
       case SASL_FINAL:
         this.#scram.verify(data.toString('latin1'));
         return this.#nothing('answered');
@@ -125,16 +116,16 @@ class Authenticator {
 
   #cleartext(state) {
     const { encrypted, local } = this.#connection;
-    if (!encrypted && !local && !this.#config.require_auth.named.has('password')) {
-      throw refuse('the server asks for the password in cleartext, and the connection is not encrypted; it ' +
-        'is sent only if require_auth names "password"');
+    if (encrypted || local || this.#config.require_auth.named.has('password')) {
+      return this.#answer(state, this.#password('password'), '\0');
     }
-    return this.#answer(state, this.#password('password'), '\0');
+    throw refuse('the server asks for the password in cleartext, and the connection is not encrypted; it ' +
+      'is sent only if require_auth names "password"');
   }
 
   #md5(salt) {
     if (salt.length !== 4) throw protocolError('AuthenticationMD5Password of a wrong length');
-    const hash = (text, more) => crypto.createHash('md5').update(text).update(more).digest('hex');
+    const hash = (text, more) => platform.crypto.createHash('md5').update(text).update(more).digest('hex');
     return this.#answer('answered', 'md5', hash(hash(this.#password('md5'), this.#config.user), salt), '\0');
   }
 
@@ -161,13 +152,12 @@ class Authenticator {
   /** Starts SCRAM; `able`: we could bind to the channel and were not offered to. */
   #first(state, binding, able) {
     if (binding === null && this.#config.channel_binding === 'require') {
-      throw refuse(`channel binding is required, but ${
-        !this.#connection.encrypted ? 'the connection has no TLS'
-          : this.#binding ? 'the server does not offer it'
-            : 'the server\'s certificate is signed with an algorithm that has none'}`);
+      const why = !this.#connection.encrypted ? 'the connection has no TLS'
+        : this.#binding ? 'the server does not offer it' : 'the server\'s certificate has an algorithm without one';
+      throw refuse(`channel binding is required, but ${why}`);
     }
     const { Scram } = require('./scram');
-    this.#scram = new Scram(this.#password('scram-sha-256'), { binding, able });
+    this.#scram = new Scram(this.#password(SCRAM), { binding, able });
     const first = this.#scram.first();
     return { ...this.#answer(state, this.#scram.mechanism, '\0', first.length, first), last: false };
   }
@@ -177,7 +167,7 @@ class Authenticator {
     const { require_auth: { allowed }, channel_binding: binding } = this.#config;
     const asks = `the server ${method === 'none' ? 'did not ask for authentication' : `asks for ${method}`}`;
     if (!allowed.has(method)) throw refuse(`${asks}, but require_auth allows only ${[...allowed].join(', ')}`);
-    if (method !== 'scram-sha-256' && binding === 'require') throw refuse(`${asks}, but channel binding is required`);
+    if (method !== SCRAM && binding === 'require') throw refuse(`${asks}, but channel binding is required`);
   }
 
   /** The password, which must be there. */

@@ -3,9 +3,9 @@
 const { Buffer } = require('#platform');
 const { Attempt, STEP } = require('./attempt');
 const { Authenticator } = require('./auth');
-const { kindOf } = require('../config');
+const { lookupPassword } = require('../config');
 const { dial, thrown } = require('./dial');
-const { ConnectionError, FrameReader, PostgresError } = require('../protocol');
+const { ConnectionError, FrameReader, PostgresError, kindOf } = require('../protocol');
 const { Startup } = require('./startup');
 const { inOrder, targets } = require('./targets');
 
@@ -55,18 +55,17 @@ async function connect(config, hooks, signal) {
     }
   }
   if (failures.length === 1) throw failures[0].error;
-  const list = failures.map(({ where, error }) =>
-    error.message.startsWith(where) ? error.message : `${where}: ${error.message}`);
-  const errors = failures.map(({ error }) => error);
-  const all = new AggregateError(errors, `no connection could be made: ${list.join('; ')}`);
-  throw Object.assign(all, { code: errors.at(-1).code });
+  const list = failures.map(({ where, error: { message } }) =>
+    message.startsWith(where) ? message : `${where}: ${message}`);
+  const all = new AggregateError(failures.map(({ error }) => error), `no connection could be made: ${list.join('; ')}`);
+  throw Object.assign(all, { code: failures.at(-1).error.code });
 }
 
 /** @returns {Promise<string|undefined>} the password for a host */
 async function passwordFor({ user, database, password, passfile, require_auth: auth }, { host, hostaddr, port }) {
   if (auth.single === 'none') return undefined;
   const whom = { host: host ?? hostaddr, port, user, database };
-  if (typeof password !== 'function') return password ?? require('../config').lookupPassword(passfile, whom);
+  if (typeof password !== 'function') return password ?? lookupPassword(passfile, whom);
   const refuse = (what, cause) => new ConnectionError(`the password function ${what}`, { code: '28000', cause });
   const given = await Promise.resolve(whom).then(password).catch(error => {
     const cause = thrown('password', error);
@@ -99,7 +98,10 @@ async function connectTo(config, { target, wanted, password }, hooks, signal) {
       if (signal?.aborted || !mayRepeat) throw error;
       plan = attempt.expired ? null : otherPlan(config, target, plan, attempt);
       if (plan !== null) continue;
-      if (mayMoveOn(attempt)) return error;
+      // Another place may do better by libpq's rules, and where a server closes the connection or times out.
+      const mayMoveOn = error instanceof PostgresError ? error.code === '57P03'
+        : error.code === '08001' || HUNG_UP.includes(error.code) || attempt.doing === STEP.CONNECT;
+      if (mayMoveOn) return error;
       throw error;
     }
   }
@@ -118,12 +120,6 @@ function otherPlan(config, { sslmode }, plan, { auth, doing, error, tls }) {
   const refused = tls !== null && doing === STEP.START && error.code === '28000' &&
     config.require_auth.single !== 'password';
   return refused || doing === STEP.TLS ? { ...plan, encrypt: 'no' } : null;
-}
-
-/** Whether another place may do better: libpq's rules, and servers that close the connection or time out. */
-function mayMoveOn({ doing, error }) {
-  if (error instanceof PostgresError) return error.code === '57P03';
-  return error.code === '08001' || HUNG_UP.includes(error.code) || doing === STEP.CONNECT;
 }
 
 /** Makes one connection. */

@@ -1,10 +1,9 @@
 'use strict';
 
-const { net, tls, isDeno } = require('#platform');
+const platform = require('#platform'); // whose tls is not loaded before it is needed
 const { failed, STEP } = require('./attempt');
-const { kindOf } = require('../config');
 const { frame } = require('./frame');
-const { ConnectionError, protocolError } = require('../protocol');
+const { ConnectionError, kindOf, protocolError } = require('../protocol');
 const { Socket } = require('./socket');
 
 const SSL_REQUEST = 80877103;
@@ -30,7 +29,7 @@ async function dial(config, target, attempt, encrypt) {
   const options = encrypt === 'no' ? null : require('./tls').tlsOptions(config, target);
   attempt.doing = STEP.CONNECT;
   if (config.socket) await takeStream(config.socket, target, attempt);
-  else await openStream(config, target, attempt, options === null || !isDeno);
+  else await openStream(config, target, attempt, options === null || !platform.isDeno);
   if (options === null) return;
   if (config.sslnegotiation === 'direct') attempt.socket.detach();
   else if (!await requestTls(attempt, encrypt)) return;
@@ -43,8 +42,8 @@ async function openStream({ keepalives, keepalives_idle: idle }, { address }, at
     const closed = error => error?.code === 'EAGAIN' ? resolve(false) : attempt.fail(error);
     const socket = attempt.socket = new Socket({ chunk() {}, closed });
     const onread = inPlace ? socket.onread : undefined;
-    attempt.stream = net.connect({ ...address, keepAlive: keepalives, keepAliveInitialDelay: idle * 1000, onread });
-    socket.attach(attempt.stream);
+    const options = { ...address, keepAlive: keepalives, keepAliveInitialDelay: idle * 1000, onread };
+    socket.attach(attempt.stream = platform.net.connect(options));
     attempt.stream.once('connect', () => resolve(true));
   });
   for (let pause = 1; !await connect(); pause = Math.min(2 * pause, MAX_PAUSE)) {
@@ -107,7 +106,7 @@ function requestTls(attempt, encrypt) {
 /** Starts TLS on the attempt's stream. */
 async function startTls({ sslnegotiation }, attempt, options) {
   const socket = attempt.socket = new Socket(attempt.listener());
-  const secure = tls.connect({ ...options, socket: attempt.stream });
+  const secure = platform.tls.connect({ ...options, socket: attempt.stream });
   socket.attach(secure);
   // Servers before PostgreSQL 17 and many poolers hang up here.
   attempt.doing = sslnegotiation === 'direct' ? STEP.DIRECT_TLS : STEP.TLS;

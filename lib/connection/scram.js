@@ -40,9 +40,7 @@ function deriveKeys(password, salt, iterations) {
 }
 
 /** @returns {ConnectionError} the server did something that SCRAM does not allow */
-function refused(what) {
-  return new ConnectionError(`SCRAM authentication failed: ${what}`, { code: '28000' });
-}
+const refused = what => new ConnectionError(`SCRAM authentication failed: ${what}`, { code: '28000' });
 
 /**
  * The client's side of one SCRAM-SHA-256 or SCRAM-SHA-256-PLUS exchange (RFC 5802, RFC 7677). The user name

@@ -53,9 +53,7 @@ class Socket {
   }
 
   /** @param {SocketListener} listener who is told from now on */
-  handOver(listener) {
-    this.#listener = listener;
-  }
+  handOver(listener) { this.#listener = listener; }
 
   /** @param {import('stream').Duplex} stream connected or connecting */
   attach(stream) {

@@ -17,26 +17,24 @@ const MAX_LENGTH = 65536;
 /** Most parameters that a server may report; PostgreSQL has some 400 in all. */
 const MAX_PARAMETERS = 1000;
 
+const AUTHENTICATION = { [backend.AuthenticationRequest]: 'authenticate' };
+const REPORTS = {
+  [backend.ParameterStatus]: 'parameter',
+  [backend.NoticeResponse]: 'notice',
+  [backend.ReadyForQuery]: 'ready'
+};
+
 /** What may come at which step of the attempt, and is done about it. An ErrorResponse may come at any. */
 const HANDLERS = {
-  [STEP.START]: {
-    [backend.AuthenticationRequest]: 'authenticate',
-    [backend.NegotiateProtocolVersion]: 'negotiate' // PgBouncer 1.24 says it twice
-  },
-  [STEP.AUTHENTICATE]: { [backend.AuthenticationRequest]: 'authenticate' },
-  [STEP.WAIT]: {
-    [backend.ParameterStatus]: 'parameter',
-    [backend.BackendKeyData]: 'key',
-    [backend.NoticeResponse]: 'notice',
-    [backend.ReadyForQuery]: 'ready'
-  },
+  [STEP.START]: { ...AUTHENTICATION, [backend.NegotiateProtocolVersion]: 'negotiate' }, // PgBouncer 1.24 says it twice
+  [STEP.AUTHENTICATE]: AUTHENTICATION,
+  [STEP.PROVE]: {},
+  [STEP.WAIT]: { ...REPORTS, [backend.BackendKeyData]: 'key' },
   [STEP.ASK]: {
+    ...REPORTS,
     [backend.RowDescription]: 'ignore',
     [backend.DataRow]: 'row',
-    [backend.CommandComplete]: 'ignore',
-    [backend.ParameterStatus]: 'parameter',
-    [backend.NoticeResponse]: 'notice',
-    [backend.ReadyForQuery]: 'ready'
+    [backend.CommandComplete]: 'ignore'
   }
 };
 
@@ -125,7 +123,11 @@ class Startup {
     const answer = attempt.auth.respond(code, data);
     if (attempt.auth.done) attempt.doing = STEP.WAIT;
     if (!(answer instanceof Promise)) return this.#send(answer);
-    answer.then(proof => attempt.error ?? this.#send(proof)).catch(error => attempt.fail(error));
+    attempt.doing = STEP.PROVE;
+    answer.then(proof => {
+      attempt.doing = STEP.AUTHENTICATE;
+      if (!attempt.error) this.#send(proof);
+    }).catch(error => attempt.fail(error));
   }
 
   negotiate(buf, start, end) {
@@ -146,13 +148,9 @@ class Startup {
     if (++this.#reported > MAX_PARAMETERS) throw protocolError(`more than ${MAX_PARAMETERS} parameters`);
   }
 
-  key(buf, start, end) {
-    this.backendKey = decodeBackendKeyData(buf, start, end);
-  }
+  key(buf, start, end) { this.backendKey = decodeBackendKeyData(buf, start, end); }
 
-  notice(buf, start, end) {
-    this.#hooks.notice(decodeFields(buf, start, end), buf, start, end);
-  }
+  notice(buf, start, end) { this.#hooks.notice(decodeFields(buf, start, end), buf, start, end); }
 
   /** Takes the answer to what kind of session it is: the only column of the only row. */
   row(buf, start, end) {

@@ -1,6 +1,6 @@
 'use strict';
 
-const { crypto, dns, net, isWorkerd } = require('#platform');
+const { dns, net, isWorkerd } = require('#platform');
 const { Attempt, STEP } = require('./attempt');
 const { isLoopback, socketPath } = require('../config');
 
@@ -12,13 +12,8 @@ const { isLoopback, socketPath } = require('../config');
  * @returns {T[]}
  */
 function inOrder({ load_balance_hosts: balance }, list) {
-  const order = [...list];
-  if (balance !== 'random') return order;
-  for (let i = order.length - 1; i > 0; i--) {
-    const other = crypto.randomInt(i + 1);
-    [order[i], order[other]] = [order[other], order[i]];
-  }
-  return order;
+  if (balance !== 'random') return list;
+  return list.map(item => ({ item, at: Math.random() })).sort((a, b) => a.at - b.at).map(({ item }) => item);
 }
 
 /**
