@@ -153,7 +153,8 @@ class Authenticator {
   #first(state, binding, able) {
     if (binding === null && this.#config.channel_binding === 'require') {
       const why = !this.#connection.encrypted ? 'the connection has no TLS'
-        : this.#binding ? 'the server does not offer it' : 'the server\'s certificate has an algorithm without one';
+        : this.#binding ? 'the server does not offer it'
+          : 'the server\'s certificate is signed with an algorithm that has none';
       throw refuse(`channel binding is required, but ${why}`);
     }
     const { Scram } = require('./scram');

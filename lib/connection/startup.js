@@ -9,7 +9,6 @@ const {
 } = require('../protocol');
 
 const VERSION_3_0 = 0x30000;
-const VERSION_3_1 = 0x30001;
 
 /** Longest message accepted before the session is ready. Nothing of honest origin comes near. */
 const MAX_LENGTH = 65536;
@@ -135,7 +134,7 @@ class Startup {
     if (!options.every(name => name.startsWith('_pq_.'))) {
       throw protocolError('NegotiateProtocolVersion names an option that is none of the protocol');
     }
-    if (version < VERSION_3_0 || version === VERSION_3_1 || version > this.version) {
+    if (version !== VERSION_3_0 && version !== this.version) { // there are no others
       throw protocolError(`NegotiateProtocolVersion names version 0x${version.toString(16)}`);
     }
     if (version < this.#config.min_protocol_version) throw failed('the server does not support min_protocol_version');
