@@ -10,8 +10,24 @@ import { ConnectionOptions } from 'node:tls';
 /** Text format (0) or binary format (1) of values. */
 export type Format = 0 | 1;
 
-/** A parameter value. Buffers and Uint8Arrays are sent in binary format, everything else as text. */
-export type Value = string | Uint8Array | number | bigint | boolean | null | undefined;
+/**
+ * A parameter value. Buffers and Uint8Arrays are sent in binary format, everything else as text; a Date as PostgreSQL
+ * reads it for timestamptz, in UTC; null and undefined are NULL. For an array write `array(value)`, for json
+ * `JSON.stringify(value)`.
+ */
+export type Value = string | Uint8Array | number | bigint | boolean | Date | null | undefined;
+
+/** An array, or an array of arrays of one length, of values. */
+export type ArrayValue = ReadonlyArray<Value | ArrayValue>;
+
+/**
+ * The literal of a PostgreSQL array, to be passed as a value: `query('… = ANY($1)', [array([1, 2])])`.
+ * https://www.postgresql.org/docs/current/arrays.html#ARRAYS-IO
+ * @param values of the array; Buffers and Uint8Arrays as bytea
+ * @returns the text
+ * @throws {TypeError} for an element of another kind, naming its place
+ */
+export function array(values: ArrayValue): string;
 
 /** Parameter values: a list, which is never written to, or a row of an earlier result. */
 export type Values = readonly Value[] | Row<any>;
@@ -43,15 +59,24 @@ export interface Column {
 /** A function that makes a JavaScript value of a column's string (text format) or Buffer (binary format). */
 export type Decoder = (value: any, column: Column) => unknown;
 
-/** Decoders of a type's text and binary values, as in `decoders` and `dates` of client-parser. */
+/** Decoders of a type's text and binary values, as in `decoders` and `dates`. */
 export type DecoderPair = readonly [
   text: (bytes: Uint8Array, start: number, end: number) => unknown,
   binary: (bytes: Uint8Array, start: number, end: number) => unknown
 ];
 
-/** true: the decoders of client-parser; a map: decoders by type OID. Columns of other types stay as they are. */
+/** true: `decoders`; a map: decoders by type OID. Columns of other types stay as they are. */
 export type Decode = boolean | Readonly<Record<number, Decoder | DecoderPair>>
   | ReadonlyMap<number, Decoder | DecoderPair>;
+
+/** What `decode: true` uses, by type OID: int8 becomes a bigint. `{ ...decoders, 20: Number }` is a map of your own. */
+export const decoders: Readonly<Record<number, DecoderPair>>;
+
+/** `decoders` for what goes through JSON.stringify: an int8 becomes a number where that is exact, else a string. */
+export const jsonDecoders: Readonly<Record<number, DecoderPair>>;
+
+/** Decoders of date, timestamp, timestamptz and their arrays as Date: `{ ...decoders, ...dates }`. */
+export const dates: Readonly<Record<number, DecoderPair>>;
 
 /**
  * What every row has, whatever its columns. Columns are no own properties of a row: `{ ...row }` and `Object.keys(row)`
@@ -201,6 +226,12 @@ export interface StatementOptions {
   paramTypes?: readonly number[] | undefined;
 }
 
+/** Options of `simpleQuery`. */
+export interface SimpleQueryOptions extends Abortable {
+  /** How columns become values. Default: that of the client's config, else strings and Buffers. */
+  decode?: Decode | undefined;
+}
+
 /** Options of one query of a batch. */
 export interface BatchOptions<S extends Receiver = Receiver> extends StatementOptions {
   /** How columns become values. Default: that of the client's config, else strings and Buffers. */
@@ -273,8 +304,8 @@ export interface CopyToOptions extends CopyStreamOptions {
 
 /* Sessions */
 
-/** What can be asked of the server, of a client or inside a transaction. */
-export interface Session {
+/** What can be asked of the server, of a client or inside a transaction. Its event 'drain': copyData may go on. */
+export interface Session extends EventEmitter {
   /**
    * Sends one query in one write, without waiting for those before it. An error of one query is not that of another.
    * T is what a row's columns are. https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-EXT-QUERY
@@ -303,10 +334,10 @@ export interface Session {
    * Sends several statements as one text, without parameters. They are one transaction unless the text says BEGIN and
    * COMMIT. https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-SIMPLE-QUERY
    * @param text SQL, statements separated by semicolons
-   * @param options signal, statement_timeout
+   * @param options decode, signal, statement_timeout
    * @returns a result for each statement; rejects with the first error
    */
-  simpleQuery(text: string, options?: Abortable): Promise<RowReader[]>;
+  simpleQuery(text: string, options?: SimpleQueryOptions): Promise<RowReader[]>;
 
   /**
    * Sends several queries that share one Sync: they succeed or fail as one, in one implicit transaction, and cost a
@@ -346,7 +377,7 @@ export interface Session {
    * @param target an HTTP response, a file, any Writable, or a WHATWG WritableStream
    * @param text SQL
    * @param values of the parameters
-   * @param options as, separator, end, and those of `query`
+   * @param options as, separator, end, stall_timeout, and those of `query`
    * @returns resolves when the target has taken everything; rejects with the error of the query, with that of the
    *   target, or with an AbortError when the target was closed. If something had been written by then, the reader can
    *   tell: with 'protocol' an ErrorResponse ends the stream, with 'values' the target is destroyed
@@ -497,8 +528,8 @@ export class Client extends EventEmitter {
   /**
    * Lets all that was asked before finish, then closes the connection. A COPY that copyData writes to fails, a query of
    * startQuery is ended; cursors, transactions and the streams of copyFrom go on to their end.
-   * @returns resolves when the connection is closed, also when it is lost; rejects with a UsageError where the function
-   *   of a transaction calls it on the outer client
+   * @returns resolves when the connection is closed, also when it is lost; rejects with a UsageError (25001) inside the
+   *   function of a transaction
    */
   end(): Promise<void>;
 

@@ -1,13 +1,8 @@
-// DataRow messages: numbers and values in their bytes, and what is made of all of a row.
+// DataRow messages: numbers and values in their bytes, and the classes of rows.
 
 /** @returns {number} the signed 32-bit integer at `off`, most significant byte first */
 export function int32(bytes, off) {
   return bytes[off] << 24 | bytes[off + 1] << 16 | bytes[off + 2] << 8 | bytes[off + 3];
-}
-
-/** @returns {number} the signed 16-bit integer at `off` */
-export function int16(bytes, off) {
-  return uint16(bytes, off) << 16 >> 16;
 }
 
 /** @returns {number} the unsigned 16-bit integer at `off` */
@@ -15,34 +10,83 @@ export function uint16(bytes, off) {
   return bytes[off] << 8 | bytes[off + 1];
 }
 
-/** A run of DataRow or CopyData messages that follow one another in memory; rows point to it. */
+/** @returns {number} the signed 16-bit integer at `off` */
+export const int16 = (bytes, off) => uint16(bytes, off) << 16 >> 16;
+
+const CHUNK = Symbol('chunk');
+const OFFSET = Symbol('offset');
+
+/** A string of fewer bytes is put together here: it costs less than a call into the runtime. */
+const SHORT = 13;
+/** A longer value is not looked at byte by byte to see whether it is ASCII. */
+const LONG = 64;
+/** When so many others have been read, a chunk of a size between these becomes a string: parts of it cost little. */
+const READS = 64;
+const SMALLEST = 2048;
+const LARGEST = 1 << 20;
+
+/** DataRow or CopyData messages that follow one another in memory; rows point to it. */
 export class Chunk {
   /**
    * @param {Uint8Array} bytes
    * @param {number} start where the first message begins in them
    * @param {number} end of the last message
-   * @param {object|null} type of the rows, as RowParser.type gives it; null for CopyData
-   * @param {boolean} [fixed=true] whether the bytes never change
+   * @param {object|null} type of the rows, as RowDescription.type gives it; null for CopyData
    */
-  constructor(bytes, start, end, type, fixed = true) {
+  constructor(bytes, start, end, type) {
     this.bytes = bytes;
     this.start = start;
     this.end = end;
     this.type = type;
-    /** @type {string|null|undefined} the bytes as characters; undefined where they may change: never made */
-    this.text = fixed ? null : undefined;
-    /** Values in text format that have been read, for the platform. */
-    this.reads = 0;
+    /** @type {string|null} the bytes as characters, when enough values have been read */
+    this.text = null;
+    /** How many are to be read until then; 0 for never, where the bytes may change. */
+    this.left = READS;
     /** @type {Chunk|null} the next one of the result */
     this.next = null;
   }
+
+  /**
+   * Adds to a list the chunk's rows, or what `make` makes of them; of CopyData the data.
+   * @param {Array} list
+   * @param {function(Chunk, number)} [make]
+   * @throws {Error} the platform's, for a row whose count of columns is not as described
+   */
+  addTo(list, make) {
+    const { bytes, end, type } = this;
+    for (let off = this.start; off < end;) {
+      const next = off + 1 + int32(bytes, off + 1);
+      if (type === null) list.push(bytes.subarray(off + 5, next));
+      else {
+        if ((bytes[off + 5] << 8 | bytes[off + 6]) !== type.count) {
+          throw type.platform.error('DataRow whose column count is not as described');
+        }
+        list.push(make === undefined ? new type.Row(bytes, off, this) : make(this, off));
+      }
+      off = next;
+    }
+  }
 }
 
-/** Offset after the DataRow message that starts at `off`. */
-export function messageEnd(bytes, off, platform) {
-  const end = off + 1 + int32(bytes, off + 1);
-  if (end < off + 7 || end > bytes.length) throw platform.error('DataRow of a wrong length');
-  return end;
+/** @returns {string} the value in text format at [start, end) */
+function textAt(chunk, start, end) {
+  const { bytes, type: { platform } } = chunk;
+  const length = end - start;
+  if (length >= LONG) return platform.text(bytes, start, end);
+  if (length >= SHORT && chunk.text === null && --chunk.left === 0) {
+    const size = chunk.end - chunk.start;
+    if (size >= SMALLEST && size <= LARGEST) chunk.text = platform.characters(bytes, chunk.start, chunk.end);
+  }
+  const { text } = chunk;
+  let bits = 0;
+  for (let i = start; i < end; i++) bits |= bytes[i];
+  if (bits > 127 || (text === null && length >= SHORT)) return platform.text(bytes, start, end);
+  if (text !== null) return text.substring(start - chunk.start, end - chunk.start);
+  let string = '';
+  let i = start;
+  for (; i < end - 3; i += 4) string += String.fromCharCode(bytes[i], bytes[i + 1], bytes[i + 2], bytes[i + 3]);
+  for (; i < end; i++) string += String.fromCharCode(bytes[i]);
+  return string;
 }
 
 /** The length of the column whose length word is at `off`; never past the end of its message. */
@@ -53,43 +97,45 @@ export function columnLength(bytes, off, end, platform) {
   return length;
 }
 
-/** Offset after so many columns of the row at `off`. */
-export function skip(bytes, off, columns, end, platform) {
-  off += 7;
-  for (let i = 0; i < columns; i++) {
-    const length = columnLength(bytes, off, end, platform);
-    off += length < 0 ? 4 : 4 + length;
-  }
-  return off;
-}
-
-function checkCount(bytes, off, { count, platform }) {
+/** Checks a whole DataRow. */
+export function checkRow(bytes, off, { count, platform }) {
+  const end = off + 1 + int32(bytes, off + 1);
+  if (end < off + 7 || end > bytes.length) throw platform.error('DataRow of a wrong length');
   if (uint16(bytes, off + 5) !== count) throw platform.error('DataRow whose column count is not as described');
+  off += 7;
+  for (let i = 0; i < count; i++) off += 4 + Math.max(0, columnLength(bytes, off, end, platform));
+  if (off !== end) throw platform.error('DataRow of a wrong length');
 }
 
-/**
- * Checks a whole DataRow.
- * @throws {Error} the platform's
- */
-export function checkRow(bytes, off, type) {
-  const { count, platform } = type;
-  const end = messageEnd(bytes, off, platform);
-  checkCount(bytes, off, type);
-  if (skip(bytes, off, count, end, platform) !== end) throw platform.error('DataRow of a wrong length');
+function valueAt(chunk, start, end, index) {
+  const decoder = chunk.type.decoders[index];
+  return decoder === undefined ? textAt(chunk, start, end) : decoder(chunk.bytes, start, end);
 }
 
-/** The value whose bytes are there. */
-export function valueAt(chunk, start, end, index) {
-  const { decoders, platform } = chunk.type;
-  const decoder = decoders === null ? undefined : decoders[index];
-  return decoder === undefined ? platform.textAt(chunk, start, end, index) : decoder(chunk.bytes, start, end);
+/** The value of one column of a row. */
+function columnAt(row, index) {
+  const chunk = row[CHUNK];
+  const { bytes, type } = chunk;
+  let off = row[OFFSET];
+  const end = off + 1 + int32(bytes, off + 1);
+  off += 7;
+  for (let i = 0; ; i++) {
+    const length = int32(bytes, off);
+    const start = off + 4;
+    off = length > 0 ? start + length : start;
+    if (length < -1 || off > end) columnLength(bytes, start - 4, end, type.platform); // throws
+    if (i < index) continue;
+    if (length < 0) return null;
+    const decoder = type.decoders[index];
+    return decoder === undefined ? textAt(chunk, start, off) : decoder(bytes, start, off);
+  }
 }
 
-/** @returns {Array} of a row's values */
+/** @returns {Array} of the values of the row at `offset` */
 export function arrayAt(chunk, offset) {
   const { bytes, type: { count, platform } } = chunk;
   const array = [];
-  const end = messageEnd(bytes, offset, platform);
+  const end = offset + 1 + int32(bytes, offset + 1);
   let off = offset + 7;
   for (let i = 0; i < count; i++) {
     const length = columnLength(bytes, off, end, platform);
@@ -100,30 +146,107 @@ export function arrayAt(chunk, offset) {
   return array;
 }
 
-/** @returns {object} of a row's columns */
+/** @returns {object} of the columns of the row at `offset`: of several with one name the last counts */
 export function objectAt(chunk, offset) {
-  const { names, hasProto, Shape } = chunk.type;
-  const values = arrayAt(chunk, offset);
+  const { bytes, type: { count, names, Shape, platform } } = chunk;
+  if (Shape === undefined) {
+    const values = arrayAt(chunk, offset);
+    return Object.fromEntries(names.map((name, i) => [name, values[i]]));
+  }
   const object = new Shape();
-  for (let i = 0; i < names.length; i++) {
-    if (hasProto && names[i] === '__proto__') {
-      Object.defineProperty(object, '__proto__',
-        { value: values[i], writable: true, enumerable: true, configurable: true });
-    } else object[names[i]] = values[i];
+  const end = offset + 1 + int32(bytes, offset + 1);
+  let off = offset + 7;
+  for (let i = 0; i < count; i++) {
+    const length = columnLength(bytes, off, end, platform);
+    off += 4;
+    object[names[i]] = length < 0 ? null : valueAt(chunk, off, off + length, i);
+    if (length > 0) off += length;
   }
   return object;
 }
 
-/** Adds to a list what `make` makes of each row of a chunk, or the data of each CopyData. */
-export function addAll(chunk, list, make) {
-  const { bytes, type } = chunk;
-  for (let off = chunk.start; off < chunk.end;) {
-    const end = off + 1 + int32(bytes, off + 1);
-    if (type === null) list.push(bytes.subarray(off + 5, end)); // CopyData
-    else {
-      checkCount(bytes, off, type);
-      list.push(make(chunk, off));
-    }
-    off = end;
+/**
+ * Makes the constructor of the objects of a type. The engine gives them room for as many properties as it sees
+ * assignments here, and takes back what the first few leave unused; objects made by {} would get it in steps.
+ */
+export function makeShape() {
+  function Shape(never) {
+    if (never) this.a = this.b = this.c = this.d = this.e = this.f = this.g = this.h = this.i = this.j = this.k = 0;
   }
+  Shape.prototype = Object.prototype;
+  return Shape;
+}
+
+/** What every row has, whatever its columns; a column of the same name is reached by index and by get(). */
+class Members {
+  /** @returns {Object<string, *>} own properties by column name; of several with one name the last counts */
+  toObject() { return objectAt(this[CHUNK], this[OFFSET]); }
+
+  /** @returns {Array} the values in column order */
+  toArray() { return arrayAt(this[CHUNK], this[OFFSET]); }
+
+  /**
+   * @param {string|number} column its name (of several, the last) or its index from 0
+   * @returns {*} undefined where there is no such column
+   */
+  get(column) {
+    const index = typeof column === 'number' ? column : this.rowParser.columnNames.lastIndexOf(column);
+    return this.rowColumns[index] && columnAt(this, index);
+  }
+
+  /** The same as toObject(): what JSON.stringify sees. */
+  toJSON() { return this.toObject(); }
+
+  /** The DataRow message itself, header and all: a view, not a copy. */
+  get rowBuffer() {
+    const { bytes } = this[CHUNK];
+    const offset = this[OFFSET];
+    return bytes.subarray(offset, offset + 1 + int32(bytes, offset + 1));
+  }
+
+  get rowParser() { return this[CHUNK].type.rowParser; }
+
+  /** The columns' descriptions, as in RowParser. */
+  get rowColumns() { return this.rowParser.columns; }
+
+  get columnCount() { return this[CHUNK].type.count; }
+
+  /** 0 text, 1 binary. */
+  get dataFormat() { return this[CHUNK].type.format; }
+
+  [Symbol.iterator]() { return this.toArray()[Symbol.iterator](); }
+  [Symbol.for('nodejs.util.inspect.custom')](depth, options, inspect) { return inspect(this.toObject(), options); }
+}
+delete Members.prototype.constructor; // a column may be called so
+
+/** Makes the class of the rows of a type: instances are a place in memory, all else is in the prototype. */
+export function makeRowClass(type) {
+  class Row {
+    /**
+     * @param {Uint8Array} bytes which hold a DataRow message
+     * @param {number} [offset=0] of its first byte
+     * @param {Chunk} [chunk] that it lies in, if its bytes never change
+     * @throws {Error} the platform's, if it is malformed
+     */
+    constructor(bytes, offset = 0, chunk) {
+      if (chunk === undefined) {
+        checkRow(bytes, offset, type);
+        chunk = new Chunk(bytes, 0, bytes.length, type);
+        chunk.left = 0;
+      }
+      this[CHUNK] = chunk;
+      this[OFFSET] = offset;
+    }
+  }
+  const { prototype } = Row;
+  Object.setPrototypeOf(prototype, Members.prototype);
+  const define = (name, index, enumerable) => Object.defineProperty(prototype, name, {
+    get() { return columnAt(this, index); },
+    configurable: true,
+    enumerable
+  });
+  // Names first: where a column is called '0', row[0] is still the first column.
+  type.names.forEach((name, index) => Object.hasOwn(Members.prototype, name) || define(name, index, true));
+  type.names.forEach((name, index) => define(index, index, false));
+  return Row;
 }

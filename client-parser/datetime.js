@@ -33,17 +33,12 @@ function infinite(bytes, start, end) {
 
 /** The date that is so many days from 2000-01-01, in the proleptic Gregorian calendar. */
 function dateOf(days, time = '') {
-  // Years begin in March here, so that the leap day is their last: 0000-03-01 is 730425 days before.
-  const day = days + 730425;
-  const era = floor(day / 146097);
-  const ofEra = day - era * 146097;
-  const yearOfEra = floor((ofEra - floor(ofEra / 1460) + floor(ofEra / 36524) - floor(ofEra / 146096)) / 365);
-  const ofYear = ofEra - (365 * yearOfEra + floor(yearOfEra / 4) - floor(yearOfEra / 100));
-  const month = floor((5 * ofYear + 2) / 153);
-  const year = yearOfEra + era * 400 + (month > 9 ? 1 : 0);
-  const ofMonth = ofYear - floor((153 * month + 2) / 5) + 1;
-  const date = `-${pad(month > 9 ? month - 9 : month + 3)}-${pad(ofMonth)}${time}`;
-  return year > 0 ? pad(year, 4) + date : `${pad(1 - year, 4)}${date} BC`;
+  // A Date does not hold all the years that PostgreSQL has; every 400 years they repeat.
+  const era = floor(days / 146097);
+  const date = new Date((days - era * 146097) * 86400000 + EPOCH);
+  const year = date.getUTCFullYear() + era * 400;
+  const rest = date.toISOString().slice(4, 10) + time;
+  return year > 0 ? pad(year, 4) + rest : `${pad(1 - year, 4)}${rest} BC`;
 }
 
 /** A time of day, or longer. */

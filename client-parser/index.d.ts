@@ -18,6 +18,7 @@ export interface Column {
   readonly binary: 0 | 1;
 }
 
+/** What JSON.parse gives. */
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
 
 /** What a column is without decoders: a string, or bytes where it is binary. */
@@ -44,6 +45,10 @@ export interface DecoderMap {
 /** true: the built-in decoders; false: none. */
 export type Decode = boolean | DecoderMap | ReadonlyMap<number, DecoderMap[number]>;
 
+/**
+ * What every row has, whatever its columns. Columns are no own properties: `{ ...row }` is empty. Take `toObject()`, or
+ * the reader's `objects`.
+ */
 export interface RowMembers<T extends object> {
   /** @returns the columns as own properties; of several with one name the last counts */
   toObject(): T;
@@ -63,11 +68,15 @@ export interface RowMembers<T extends object> {
   [Symbol.iterator](): IterableIterator<T[keyof T]>;
   /** The DataRow message, a view of the memory it arrived in. */
   readonly rowBuffer: Uint8Array;
+  /** The RowDescription that the row is read by. */
   readonly rowParser: RowParser;
+  /** The descriptions of the columns. */
   readonly rowColumns: readonly Column[];
+  /** How many columns there are. */
   readonly columnCount: number;
   /** 0 text (or both), 1 binary. */
   readonly dataFormat: 0 | 1;
+  /** Columns by index from 0. */
   readonly [index: number]: T[keyof T];
 }
 
@@ -86,7 +95,9 @@ export class RowParser {
    * @throws {ProtocolError} if it is malformed
    */
   constructor(bytes: Uint8Array, start?: number);
+  /** The descriptions of the columns. */
   readonly columns: readonly Column[];
+  /** The names of the columns, in their order. */
   readonly columnNames: readonly string[];
   /** Class of the rows in the format of the description. */
   readonly 0: new <T extends object = Record<string, any>>(bytes: Uint8Array, offset?: number) => Row<T>;
@@ -94,6 +105,7 @@ export class RowParser {
   readonly 1: new <T extends object = Record<string, any>>(bytes: Uint8Array, offset?: number) => Row<T>;
 }
 
+/** Options of a reader. */
 export interface ReaderOptions {
   /**
    * true: the built-in decoders; a map: these; false: columns are strings, or Uint8Arrays where binary.
@@ -104,6 +116,7 @@ export interface ReaderOptions {
 
 /** Takes messages and makes rows of them. */
 export class RowReader<T extends object = Record<string, any>> {
+  /** @param options decode; binary: 1 where columns are binary though their description does not say so */
   constructor(options?: ReaderOptions & { binary?: 0 | 1 | boolean });
   /** Rows so far; of a COPY, the Uint8Array of each CopyData message. To set them forgets what came before. */
   rows: Row<T>[];
@@ -119,24 +132,32 @@ export class RowReader<T extends object = Record<string, any>> {
   rowCount: number;
   /** 1 where columns are binary though their description does not say so. */
   binary: 0 | 1 | boolean;
+  /** The RowDescription of the rows; undefined where the command returns none. */
   rowParser: RowParser | undefined;
   /** Whether the stream may end here. */
   complete: boolean;
   /** Of a COPY: 0 text, 1 binary. */
   format?: number;
+  /** Of a COPY: how many columns there are. */
   columnCount?: number;
+  /** Of a COPY: the format of each column, 0 text, 1 binary. */
   columnFormats?: number[];
-  /** Takes one whole message. */
+  /** Takes one whole message. @param bytes of the message, header and all */
   write(bytes: Uint8Array): void;
 }
 
 /** Parses results as they arrive. */
 export class Client<T extends object = Record<string, any>> {
-  /** @param binary 1 where columns are binary though their RowDescription does not say so */
+  /**
+   * @param binary 1 where columns are binary though their RowDescription does not say so
+   * @param options decode
+   */
   constructor(binary?: 0 | 1 | boolean, options?: ReaderOptions);
+  /** What takes the messages, and has the rows. */
   stream: RowReader<T>;
   /**
    * Takes the next bytes, cut anywhere; they are kept, not copied.
+   * @param data the bytes
    * @throws {PostgresError} for an ErrorResponse; what came behind it is read by the next call
    * @throws {ProtocolError} if they are malformed
    */
@@ -148,6 +169,7 @@ export class Client<T extends object = Record<string, any>> {
   end(): void;
 }
 
+/** Options of `rows`. */
 export interface RowsOptions {
   /** true: the built-in decoders; a map: these. Default: columns are strings, or Uint8Arrays where binary. */
   decode?: Decode;
@@ -157,15 +179,18 @@ export interface RowsOptions {
 
 type Bytes = ArrayBufferLike | ArrayBufferView;
 
+/** Where the bytes of a result can come from. */
 export type Source =
   Response | ReadableStream<Uint8Array> | Blob | Bytes | Iterable<Bytes> | AsyncIterable<Bytes>;
 
 /** An async iterable of rows, and what is known of their result so far. */
 export interface Rows<R> {
   [Symbol.asyncIterator](): this;
+  /** What `for await` calls. @returns the next row; rejects as `rows` says */
   next(): Promise<IteratorResult<R, undefined>>;
   /** Descriptions of the columns; undefined before the first bytes are read. */
   readonly columns: readonly Column[] | undefined;
+  /** The RowDescription of the rows; undefined before the first bytes are read. */
   readonly rowParser: RowParser | undefined;
   /** The command tag without its numbers; undefined before the end. */
   readonly cmd: string | undefined;
@@ -173,8 +198,13 @@ export interface Rows<R> {
   readonly rowCount: number;
   /** Bytes read so far. */
   readonly bytes: number;
-  /** The rows as they come: arrays of all those that a chunk completes. */
+  /** The rows as they come. @returns an iterator of arrays: of all rows that a chunk completes */
   batches(): AsyncGenerator<R[], void, void>;
+  /**
+   * Stops reading and cancels the source; what `break` calls.
+   * @param value to be given back
+   * @returns resolves when the source is cancelled; rejects with what that throws
+   */
   return(value?: any): Promise<IteratorReturnResult<any>>;
 }
 
@@ -184,47 +214,73 @@ export interface Rows<R> {
  * ResponseError for a response that is not ok, the signal's reason, or what the source throws.
  *
  * T is what a row's columns are: `rows<{ id: number, name: string }>(response, { decode: true })`.
+ * @param source of the bytes, or the promise of it
+ * @param options decode, signal
+ * @returns an async iterable of rows; `break` cancels the source
  */
 export function rows<T extends object = Record<string, any>>(
   source: Source | PromiseLike<Source>, options?: RowsOptions): Rows<Row<T>>;
 
-/** An ErrorResponse of the server. */
+/**
+ * An ErrorResponse of the server, every field by its name; absent fields are undefined.
+ * https://www.postgresql.org/docs/current/protocol-error-fields.html
+ */
 export class PostgresError extends Error {
   /** @param fields by name, as the server sends them */
   constructor(fields: Readonly<Record<string, string>>);
+  /** The name of the class. */
   readonly name: 'PostgresError';
+  /** ERROR, FATAL or PANIC, never translated. */
   readonly severity?: string;
   /** SQLSTATE. */
   readonly code?: string;
+  /** More about the problem. */
   readonly detail?: string;
+  /** What might help. */
   readonly hint?: string;
   /** In characters of the query, from 1. */
   readonly position?: number;
+  /** In characters of internalQuery, from 1. */
   readonly internalPosition?: number;
+  /** The text of a statement that the server made itself. */
   readonly internalQuery?: string;
+  /** The functions and statements in which it came up. */
   readonly where?: string;
+  /** Schema of what it is about. */
   readonly schema?: string;
+  /** Table that it is about. */
   readonly table?: string;
+  /** Column that it is about. */
   readonly column?: string;
+  /** Data type that it is about. */
   readonly dataType?: string;
+  /** Constraint that it is about. */
   readonly constraint?: string;
+  /** File of the server's source. */
   readonly file?: string;
+  /** Line of the server's source. */
   readonly line?: number;
+  /** Routine of the server's source. */
   readonly routine?: string;
 }
 
 /** The bytes are malformed (08P01) or end too early (08006). */
 export class ProtocolError extends Error {
-  /** @param code 08P01 unless given */
+  /** @param message what is wrong @param code 08P01 unless given */
   constructor(message: string, code?: '08P01' | '08006');
+  /** The name of the class. */
   readonly name: 'ProtocolError';
+  /** 08P01 malformed, 08006 ended too early. */
   readonly code: '08P01' | '08006';
 }
 
 /** The response's status says that it does not hold rows. */
 export class ResponseError extends Error {
+  /** @param response that is not ok */
   constructor(response: Response);
+  /** The name of the class. */
   readonly name: 'ResponseError';
+  /** The status of the response. */
   readonly status: number;
   /** Its body has not been read. */
   readonly response: Response;
@@ -263,5 +319,11 @@ export const dates: Readonly<Record<number, DecoderPair<any>>>;
  */
 export function arrayOf<T>(element: DecoderPair<T>): DecoderPair<Array<T | null>>;
 
-/** Decodes UTF-8. */
+/**
+ * Decodes UTF-8.
+ * @param bytes which hold the text
+ * @param start offset of its first byte
+ * @param end offset behind its last byte
+ * @returns the text
+ */
 export function text(bytes: Uint8Array, start: number, end: number): string;

@@ -4,6 +4,8 @@ import { PostgresError, ProtocolError } from './errors.js';
 /** Types of the messages that a server sends; by what else comes first one knows HTML, JSON and garbage. */
 const TYPES = new Set(Array.from('123ACDEGHIKNRSTVWZcdnstv', type => type.charCodeAt(0)));
 
+const NOTHING = new Uint8Array(0);
+
 /**
  * Cuts a byte stream into messages, whatever the chunks it arrives in. A message is one byte of type and four
  * of length, which counts itself but not the type.
@@ -13,9 +15,10 @@ const TYPES = new Set(Array.from('123ACDEGHIKNRSTVWZcdnstv', type => type.charCo
  * lies across chunks is put together in memory of its own.
  */
 export class FrameReader {
-  #held = new Uint8Array(0); // the beginning of a message whose end has not arrived
+  #held = NOTHING; // the beginning of a message whose end has not arrived
   #length = 0; // of it
   #chunks = []; // to be read: more than one only after an ErrorResponse
+  #pos = 0; // in the first of them
   #broken; // the error that ended it
 
   /** @param {{message: function(number, Uint8Array, number, number), complete: boolean}} receiver */
@@ -34,32 +37,23 @@ export class FrameReader {
   push(bytes) {
     if (this.#broken !== undefined) throw this.#broken;
     this.#chunks.push(bytes);
-    while (this.#chunks.length > 0) this.#read(this.#chunks.shift());
+    try {
+      for (; this.#chunks.length > 0; this.#chunks.shift(), this.#pos = 0) this.#read(this.#chunks[0]);
+    } catch (error) {
+      if (!(error instanceof PostgresError)) this.#broken = error;
+      throw error;
+    }
   }
 
   #read(bytes) {
-    let pos = 0;
-    try {
-      if (this.#length > 0) {
-        pos = this.#gather(bytes);
-        const length = this.#length;
-        if (length >= 5 && length === this.#end(this.#held, 0)) {
-          this.#length = 0;
-          this.receiver.message(this.#held[0], this.#held, 0, length);
-        }
-      }
-      while (bytes.length - pos >= 5) {
-        const start = pos;
-        const end = this.#end(bytes, start);
-        if (end > bytes.length) break;
-        pos = end;
+    while (this.#pos < bytes.length) {
+      const start = this.#pos;
+      const end = this.#length > 0 || bytes.length - start < 5 ? Infinity : this.#end(bytes, start);
+      if (end > bytes.length) this.#gather(bytes);
+      else {
+        this.#pos = end;
         this.receiver.message(bytes[start], bytes, start, end);
       }
-      if (pos < bytes.length) this.#hold(bytes, pos);
-    } catch (error) {
-      if (error instanceof PostgresError) this.#chunks.unshift(bytes.subarray(pos));
-      else this.#broken = error;
-      throw error;
     }
   }
 
@@ -83,34 +77,25 @@ export class FrameReader {
     return pos + 1 + length;
   }
 
-  /** Keeps what is left of a chunk. */
-  #hold(bytes, pos) {
-    const length = bytes.length - pos;
-    const total = length < 5 ? 64 : this.#end(bytes, pos);
-    this.#held = new Uint8Array(Math.min(total, Math.max(1024, 2 * length)));
-    this.#held.set(bytes.subarray(pos));
-    this.#length = length;
-  }
-
-  /**
-   * Goes on with the held message.
-   * @returns {number} how many bytes it took
-   */
+  /** Adds what belongs to it to the message that is put together, and gives that when it is whole. */
   #gather(bytes) {
-    let pos = 0;
-    while (this.#length < 5 && pos < bytes.length) this.#held[this.#length++] = bytes[pos++];
-    if (this.#length < 5) return pos;
-    const total = this.#end(this.#held, 0);
-    const part = bytes.subarray(pos, pos + total - this.#length);
-    const needed = this.#length + part.length;
-    if (needed > this.#held.length) {
+    const known = this.#length >= 5;
+    const total = known ? this.#end(this.#held, 0) : 5;
+    const part = bytes.subarray(this.#pos, this.#pos + total - this.#length);
+    const length = this.#length + part.length;
+    if (length > this.#held.length) {
       // Doubling keeps the copying linear, and memory within twice what has been received.
-      const larger = new Uint8Array(Math.min(total, Math.max(needed, 2 * this.#held.length)));
-      larger.set(this.#held.subarray(0, this.#length));
+      const larger = new Uint8Array(Math.min(total, Math.max(1024, length, 2 * this.#held.length)));
+      larger.set(this.#held);
       this.#held = larger;
     }
     this.#held.set(part, this.#length);
-    this.#length = needed;
-    return pos + part.length;
+    this.#pos += part.length;
+    this.#length = length;
+    if (length < 5 || length < this.#end(this.#held, 0)) return;
+    const message = this.#held;
+    this.#held = NOTHING;
+    this.#length = 0;
+    this.receiver.message(message[0], message, 0, length);
   }
 }

@@ -1,15 +1,20 @@
 import { Chunk, checkRow, uint16 } from './datarow.js';
 import { decodeError, ProtocolError, stringEnd } from './errors.js';
-import { Result } from './result.js';
-import { parserOf } from './row-parser.js';
+import { RowParser } from './row-parser.js';
 import { text } from './text.js';
 import { defaults } from './type-parser.js';
 
-/** Takes the messages of one or more results; rows, objects and arrays are made of them when these are asked for. */
-export class RowReader extends Result {
+/** A map of decoders that has none. */
+const NONE = {};
+
+/** Takes the messages of one or more results, and makes rows of them. */
+export class RowReader {
   #decode;
-  #type; // of the rows to come
-  #copying = false;
+  #type; // of the rows to come; null of a COPY
+  #chunk; // that the last one lies in
+  #rows = [];
+  #objects;
+  #arrays;
 
   /**
    * @param {object} [options]
@@ -18,14 +23,29 @@ export class RowReader extends Result {
    *   Uint8Arrays; when not given, binary values alone are decoded, by TypeParser
    */
   constructor({ binary = 0, decode } = {}) {
-    if (decode === true && defaults.decoders === undefined) {
-      throw new TypeError('decode: true needs index.js');
-    }
-    super(binary ? 1 : 0);
-    this.#decode = decode === true ? defaults.decoders : decode;
+    if (decode === true && !defaults.decoders) throw new TypeError('decode: true needs index.js');
+    this.#decode = decode === true ? defaults.decoders : decode === false ? NONE : decode;
+    this.binary = binary ? 1 : 0;
+    /** Rows that the command says to have returned or changed. */
+    this.rowCount = 0;
     /** Whether the stream may end here. */
     this.complete = false;
   }
+
+  /** @type {Array} the rows so far; of a COPY, the data of each CopyData message */
+  get rows() { return this.#rows; }
+
+  /** What came before is forgotten. */
+  set rows(rows) {
+    this.#rows = rows;
+    this.#objects = this.#arrays = undefined;
+  }
+
+  /** @type {object[]} the rows so far as plain objects */
+  get objects() { return (this.#objects ??= this.#rows.map(row => row.toObject?.() ?? row)); }
+
+  /** @type {Array[]} the rows so far as arrays of their values */
+  get arrays() { return (this.#arrays ??= this.#rows.map(row => row.toArray?.() ?? row)); }
 
   /**
    * Takes one message.
@@ -37,47 +57,45 @@ export class RowReader extends Result {
    * @throws {ProtocolError} if it is malformed or not sent here
    */
   message(type, bytes, start, end) {
-    switch (type) {
-      case 68: // D DataRow
-        if (!this.#type) throw new ProtocolError('a DataRow without a RowDescription');
-        checkRow(bytes, start, this.#type);
-        this.#take(bytes, start, end, this.#type);
+    // The types are those of PostgreSQL's documentation. Others than these say nothing about rows.
+    switch (String.fromCharCode(type)) {
+      case 'D': // DataRow
+        this.#add(this.#rowOf(bytes, start));
         this.complete = false;
         break;
-      case 100: // d CopyData
-        if (!this.#copying) throw new ProtocolError('a CopyData without a CopyResponse');
-        this.#take(bytes, start, end, null);
+      case 'd': // CopyData
+        if (this.#type !== null) throw new ProtocolError('a CopyData without a CopyResponse');
+        this.#add(bytes.subarray(start + 5, end));
         break;
-      case 84: // T RowDescription
-        this.#begin();
-        this.rowParser = parserOf(bytes, start);
+      case 'T': // RowDescription
+        this.#turn(false);
+        this.rowParser = RowParser.of(bytes, start);
         this.#type = this.rowParser.type(this.binary, this.#decode);
         break;
-      case 71: case 72: case 87: // G H W CopyInResponse, CopyOutResponse, CopyBothResponse
-        this.#begin();
-        this.#copying = true;
+      case 'G': case 'H': case 'W': // CopyInResponse, CopyOutResponse, CopyBothResponse
+        this.#turn(false);
+        this.#type = null;
         this.#copyResponse(bytes, start + 5, end);
         break;
-      case 99: // c CopyDone
-        this.#copying = false;
+      case 'c': // CopyDone
+        this.#type = undefined;
         this.cmd = 'COPY';
         break;
-      case 67: // C CommandComplete
+      case 'C': // CommandComplete
         this.#commandComplete(bytes, start + 5, end);
-        this.#finish();
+        this.#turn(true);
         break;
-      case 73: // I EmptyQueryResponse
+      case 'I': // EmptyQueryResponse
         this.cmd = 'EMPTY';
-        this.#finish();
+        this.#turn(true);
         break;
-      case 115: // s PortalSuspended: more rows of the same description may follow
+      case 's': // PortalSuspended: more rows of the same description may follow
         this.cmd = 'SUSPENDED';
         this.complete = true;
         break;
-      case 69: // E ErrorResponse
-        this.#finish();
+      case 'E': // ErrorResponse
+        this.#turn(true);
         throw decodeError(bytes, start + 5, end);
-      // Others say nothing about rows: acknowledgements, notices, notifications, the start of a connection.
     }
   }
 
@@ -89,25 +107,23 @@ export class RowReader extends Result {
     this.message(bytes[0], bytes, 0, bytes.length);
   }
 
-  #begin() {
-    this.complete = false;
+  /** A result begins, or it is complete. */
+  #turn(complete) {
+    this.complete = complete;
     this.#type = undefined;
-    this.#copying = false;
   }
 
-  #finish() {
-    this.#begin();
-    this.complete = true;
+  #rowOf(bytes, start) {
+    const type = this.#type;
+    if (!type) throw new ProtocolError('a DataRow without a RowDescription');
+    checkRow(bytes, start, type);
+    if (this.#chunk?.bytes !== bytes || this.#chunk.type !== type) this.#chunk = new Chunk(bytes, 0, bytes.length, type);
+    return new type.Row(bytes, start, this.#chunk);
   }
 
-  #take(bytes, start, end, type) {
-    const last = this._last;
-    if (last?.bytes === bytes && last.end === start && last.type === type) {
-      last.end = end;
-      this._changed();
-    } else this._add(new Chunk(bytes, start, end, type));
-    // Who has the array of rows sees those that come later in it.
-    if (this._rows !== undefined) this._makeRows();
+  #add(row) {
+    this.#rows.push(row);
+    this.#objects = this.#arrays = undefined;
   }
 
   #copyResponse(bytes, start, end) {

@@ -1,191 +1,43 @@
-// RowDescription messages, and the classes of the rows that they describe.
+// RowDescription messages, and how the rows that they describe are read.
 
-import {
-  Chunk, arrayAt, checkRow, columnLength, int16, int32, messageEnd, objectAt, skip, uint16, valueAt
-} from './datarow.js';
-
-const CHUNK = Symbol('chunk');
-const OFFSET = Symbol('offset');
-const STARTS = Symbol('starts');
-
-/** From this many columns on, a row remembers where its columns are instead of walking to them each time. */
-const WIDE = 12;
-
-/** The value of one column of a row. */
-function columnAt(row, index) {
-  const chunk = row[CHUNK];
-  const offset = row[OFFSET];
-  const { bytes, type: { count, platform } } = chunk;
-  const end = messageEnd(bytes, offset, platform);
-  let start;
-  if (count < WIDE || chunk.text === undefined) start = skip(bytes, offset, index, end, platform) + 4;
-  else start = (row[STARTS] ??= columnStarts(bytes, offset, count, end, platform))[index];
-  const length = columnLength(bytes, start - 4, end, platform);
-  return length < 0 ? null : valueAt(chunk, start, start + length, index);
-}
-
-/** Where the values of a row begin. */
-function columnStarts(bytes, off, count, end, platform) {
-  const starts = [];
-  off += 11;
-  while (starts.length < count) {
-    starts.push(off);
-    off += 4 + Math.max(0, columnLength(bytes, off - 4, end, platform));
-  }
-  return starts;
-}
-
-/** What every row has, whatever its columns; a column of the same name is reached by index and by get(). */
-const methods = {
-  /** @returns {Object<string, *>} own properties by column name; of several with one name the last counts */
-  toObject() { return objectAt(this[CHUNK], this[OFFSET]); },
-
-  /** @returns {Array} the values in column order */
-  toArray() { return arrayAt(this[CHUNK], this[OFFSET]); },
-
-  /**
-   * @param {string|number} column its name (of several, the last) or its index from 0
-   * @returns {*} undefined where there is no such column
-   */
-  get(column) {
-    const index = typeof column === 'number' ? column : this.rowParser.columnNames.lastIndexOf(column);
-    return this.rowColumns[index] && columnAt(this, index);
-  },
-
-  /** The same as toObject(): what JSON.stringify sees. */
-  toJSON() { return this.toObject(); },
-
-  /** The DataRow message itself, header and all: a view, not a copy. */
-  get rowBuffer() {
-    const { bytes, type: { platform } } = this[CHUNK];
-    return platform.slice(bytes, this[OFFSET], messageEnd(bytes, this[OFFSET], platform));
-  },
-
-  get rowParser() { return this[CHUNK].type.rowParser; },
-
-  /** The columns' descriptions, as in RowParser. */
-  get rowColumns() { return this.rowParser.columns; },
-
-  get columnCount() { return this[CHUNK].type.count; },
-
-  /** 0 text, 1 binary. */
-  get dataFormat() { return this[CHUNK].type.format; },
-
-  [Symbol.iterator]() { return this.toArray()[Symbol.iterator](); },
-  [Symbol.for('nodejs.util.inspect.custom')](depth, options, inspect) { return inspect(this.toObject(), options); }
-};
-
-// Of a row, for … in shows the columns and nothing else.
-for (const name of Reflect.ownKeys(methods)) Object.defineProperty(methods, name, { enumerable: false });
-
-/** Makes the class of the rows of a type: instances are a place in memory, all else is in the prototype. */
-function makeRowClass(type, columns) {
-  class Row {
-    /**
-     * @param {Uint8Array} bytes which hold a DataRow message
-     * @param {number} [offset=0] of its first byte
-     * @param {Chunk} [chunk] that it lies in, if its bytes are never changed
-     * @throws {Error} the platform's, if it is malformed
-     */
-    constructor(bytes, offset = 0, chunk) {
-      if (!chunk) {
-        // The bytes are the caller's, who may change them later.
-        checkRow(bytes, offset, type);
-        chunk = new Chunk(bytes, 0, bytes.length, type, false);
-      }
-      this[CHUNK] = chunk;
-      this[OFFSET] = offset;
-    }
-  }
-  const { prototype } = Row;
-  Object.setPrototypeOf(prototype, methods);
-  const define = (name, index, enumerable) => Object.defineProperty(prototype, name, {
-    get() { return columnAt(this, index); },
-    configurable: true,
-    enumerable
-  });
-  // Names first: where a column is called '0', row[0] is still the first column.
-  columns.forEach(({ name }, index) => Object.hasOwn(methods, name) || define(name, index, true));
-  columns.forEach((column, index) => define(index, index, false));
-  return Row;
-}
-
-/** What the rows of a description have in common that are in one format and read with one map of decoders. */
-function makeType(rowParser, binary, decode) {
-  const { columns, columnNames: names, platform } = rowParser;
-  const formats = columns.map(column => binary || +(column.binary === 1));
-  const decoders = columns.map((column, i) => rowParser.decoderOf(column, formats[i], decode));
-  const type = {
-    rowParser,
-    platform,
-    names,
-    count: names.length,
-    hasProto: names.includes('__proto__'),
-    format: binary || +(names.length > 0 && !formats.includes(0)),
-    /** A function of (bytes, start, end) for each column, undefined for plain text; null: all are plain text. */
-    decoders: decoders.some(decoder => decoder) ? decoders : null,
-    /** What the platform remembers of each column. */
-    memory: [],
-    Shape: makeShape(),
-    Row: undefined
-  };
-  type.Row = makeRowClass(type, columns);
-  return type;
-}
-
-/**
- * Makes the constructor of the objects of a type. The engine gives them room for as many properties as it sees
- * assignments here, and takes back what the first few leave unused; objects made by {} would get it in steps.
- */
-function makeShape() {
-  function Shape(never) {
-    if (never) this.a = this.b = this.c = this.d = this.e = this.f = this.g = this.h = this.i = this.j = this.k = 0;
-  }
-  Shape.prototype = Object.prototype;
-  return Shape;
-}
-
-const wrongDescription = platform => platform.error('RowDescription of a wrong length');
-
-/** Offset after the RowDescription message at `start`. */
-export function descriptionEnd(bytes, start, platform) {
-  const end = start + 1 + int32(bytes, start + 1);
-  if (end < start + 7 || end > bytes.length) throw wrongDescription(platform);
-  return end;
-}
+import { int16, int32, makeRowClass, makeShape, uint16 } from './datarow.js';
 
 /** So many descriptions are remembered. */
 const MOST = 100;
+
+const slice = (bytes, start, end) => bytes.subarray(start, end);
 
 /**
  * A RowDescription, and the classes of the rows that it describes: `new parser[0](dataRow)` where the columns
  * have the format that it says, `new parser[1](dataRow)` where all are binary.
  * https://www.postgresql.org/docs/current/protocol-message-formats.html#PROTOCOL-MESSAGE-FORMATS-ROWDESCRIPTION
+ *
+ * A class that extends it has `known`, a Map for `of`, and `platform`, what differs between Node and browsers:
+ * `text(bytes, start, end)` decodes UTF-8, `characters(bytes, start, end)` makes each byte a character,
+ * `error(message)` makes an error, `binary(column)` makes the decoder of a binary column where the caller has said
+ * nothing about decoding.
  */
-export class RowParser {
+export class RowDescription {
   #types = [];
   #decoding = new WeakMap();
 
   /**
    * @param {Uint8Array} bytes which hold a RowDescription message
-   * @param {number} start offset of its first byte
-   * @param {object} platform what differs between Node and browsers:
-   *   `text(bytes, start, end)` decodes UTF-8, `textAt(chunk, start, end, column)` does so for a value in a row,
-   *   `characters(bytes, start, end)` makes each byte a character, `slice(bytes, start, end)` gives the bytes of a
-   *   value or row, `error(message)` makes an error, `binary(column)` the decoder of a binary column where the caller
-   *   has said nothing about decoding
+   * @param {number} [start=0] offset of its first byte
    * @throws {Error} the platform's, if it is malformed
    */
-  constructor(bytes, start, platform) {
-    const end = descriptionEnd(bytes, start, platform);
-    this.platform = platform;
+  constructor(bytes, start = 0) {
+    const { platform } = this.constructor;
+    const end = start + 1 + int32(bytes, start + 1);
+    const check = ok => { if (!ok) throw platform.error('RowDescription of a wrong length'); };
+    check(end >= start + 7 && end <= bytes.length);
     /** @type {Array<{name: string, tableOid: number, tableColumnIndex: number, typeOid: number,
      *    typeLen: number, typeModifier: number, binary: number}>} */
     this.columns = [];
     let off = start + 7;
     for (let count = uint16(bytes, start + 5); count > 0; count--) {
       const nameEnd = bytes.indexOf(0, off);
-      if (nameEnd < off || nameEnd + 19 > end) throw wrongDescription(platform);
+      check(nameEnd >= off && nameEnd + 19 <= end);
       this.columns.push({
         name: platform.text(bytes, off, nameEnd),
         tableOid: int32(bytes, nameEnd + 1) >>> 0,
@@ -197,8 +49,19 @@ export class RowParser {
       });
       off = nameEnd + 19;
     }
-    if (off !== end) throw wrongDescription(platform);
+    check(off === end);
     this.columnNames = this.columns.map(column => column.name);
+  }
+
+  /** @returns {RowDescription} of the message at `start`: of the same bytes the same one, as long as it is remembered */
+  static of(bytes, start = 0) {
+    const message = bytes.subarray(start, start + 1 + int32(bytes, start + 1));
+    const key = this.platform.characters(message, 0, message.length);
+    if (!this.known.has(key)) {
+      if (this.known.size === MOST) this.known.clear();
+      this.known.set(key, new this(message));
+    }
+    return this.known.get(key);
   }
 
   /** Class of the rows in the format of the description. */
@@ -208,49 +71,48 @@ export class RowParser {
   get 1() { return this.type(1).Row; }
 
   /**
+   * What rows have in common that are in one format and read with one map of decoders.
    * @param {number} binary 1 where columns are binary whatever the description says
-   * @param {false|Map|Object<number, function|[Decoder, Decoder]>} [decode] decoders by type OID: a function of
-   *   the column's string, or bytes where it is binary, and of its description; or a pair as in `decoders`.
-   *   false: none; when not given, the platform's for binary columns
-   * @returns {RowType} the same for the same
+   * @param {Map|Object<number, function|[Decoder, Decoder]>} [decode] decoders by type OID: a function of the
+   *   column's string, or bytes where it is binary, and of its description; or a pair as in `decoders`.
+   *   When not given, the platform's for binary columns
+   * @returns {object} the same for the same
    */
   type(binary, decode) {
     let types = this.#types;
-    if (decode) {
+    if (decode !== undefined) {
       types = this.#decoding.get(decode);
-      if (!types) this.#decoding.set(decode, types = []);
+      if (types === undefined) this.#decoding.set(decode, types = []);
     }
-    return (types[decode === false ? binary + 2 : binary] ??= makeType(this, binary, decode));
+    return (types[binary] ??= this.#makeType(binary, decode));
   }
 
-  /**
-   * @param {object} column its description
-   * @param {number} format 0 text, 1 binary
-   * @param {false|object} [decode] as in `type`
-   * @returns {Decoder|undefined} undefined for plain text
-   */
-  decoderOf(column, format, decode) {
-    const { binary, slice, text } = this.platform;
+  #makeType(binary, decode) {
+    const { columns, columnNames: names } = this;
+    const formats = columns.map(column => binary || +(column.binary === 1));
+    const type = {
+      rowParser: this,
+      platform: this.constructor.platform,
+      names,
+      count: names.length,
+      format: binary || +(names.length > 0 && !formats.includes(0)),
+      /** A function of (bytes, start, end) for each column, undefined for plain text. */
+      decoders: columns.map((column, i) => this.#decoderOf(column, formats[i], decode)),
+      Shape: names.includes('__proto__') ? undefined : makeShape(),
+      Row: undefined
+    };
+    type.Row = makeRowClass(type);
+    return type;
+  }
+
+  #decoderOf(column, format, decode) {
+    const { binary, text } = this.constructor.platform;
     const plain = format ? slice : undefined;
-    if (!decode) return plain && decode !== false && binary?.(column) || plain;
+    if (decode === undefined) return plain && (binary?.(column) ?? plain);
     const { typeOid } = column;
     const entry = decode instanceof Map ? decode.get(typeOid) : Object.hasOwn(decode, typeOid) && decode[typeOid];
-    return typeof entry === 'function' ? (...place) => entry((plain || text)(...place), column) : entry?.[format] || plain;
+    if (typeof entry === 'function') return (...place) => entry((plain || text)(...place), column);
+    const decoder = entry?.[format] || plain;
+    return decoder?.plain ? undefined : decoder;
   }
-}
-
-/**
- * The parser of a RowDescription: of the same bytes the same one, with the same classes of rows.
- * @param {Map<string, RowParser>} parsers that are remembered
- * @param {function(new:RowParser, Uint8Array, number)} Parser to be made
- * @param {object} platform
- */
-export function parserOf(parsers, Parser, bytes, start, platform) {
-  const end = descriptionEnd(bytes, start, platform);
-  const key = platform.characters(bytes, start, end);
-  if (!parsers.has(key)) {
-    if (parsers.size === MOST) parsers.clear();
-    parsers.set(key, new Parser(bytes, start));
-  }
-  return parsers.get(key);
 }

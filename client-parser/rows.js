@@ -83,24 +83,20 @@ class Rows {
    */
   async return(value) {
     this.#closed = true;
-    this.#rows = [];
-    this.#at = 0;
-    this.#waiting?.resolve({ done: true });
+    this.#rows.length = this.#at = 0;
+    this.#waiting?.resolve();
     await this.#batches.return();
     return { value, done: true };
   }
 
   /**
    * The rows as they come. Saves a promise a row.
-   * @returns {AsyncGenerator<Row[]>} arrays of all those that a chunk completes; throws as the loop over single rows does
+   * @returns {AsyncGenerator<Row[]>} arrays of all those that a chunk completes; throws as the loop over single
+   *   rows does
    */
   async *batches() {
     try {
-      while (this.#at < this.#rows.length || await this.#more()) {
-        const rows = this.#rows.slice(this.#at);
-        this.#at = this.#rows.length;
-        yield rows;
-      }
+      while (this.#at < this.#rows.length || await this.#more()) yield this.#rows.splice(this.#at);
     } finally {
       await this.return();
     }
@@ -116,50 +112,45 @@ class Rows {
   }
 
   async *#read(source) {
-    const signal = this.#signal;
-    const abort = () => this.#waiting?.reject(signal.reason);
-    signal?.addEventListener('abort', abort);
+    const { receiver } = this.#reader;
+    const abort = () => this.#waiting.reject(this.#signal.reason);
+    this.#signal?.addEventListener('abort', abort);
     const opening = open(source);
-    let chunks, reason, ended;
+    let chunks, answer, reason;
     try {
       chunks = await this.#wait(opening);
-      while (!this.#closed) {
-        const { value, done } = await this.#wait(chunks.next());
-        if (this.#closed) break;
-        const { receiver } = this.#reader;
-        receiver.rows = undefined;
+      while (!answer?.done && (answer = await this.#wait(chunks?.next()))) {
+        receiver.rows = [];
         try {
-          this.#take(value, done);
+          this.#take(answer);
         } catch (error) {
           // Rows that came before it are given first.
-          reason = { error };
+          reason = error;
         }
-        const { rows } = receiver;
-        if (rows.length > 0) yield rows;
-        if (reason) throw reason.error;
-        if (done) return (ended = true);
+        if (receiver.rows.length > 0) yield receiver.rows;
+        if (reason) throw reason;
       }
     } catch (error) {
-      reason = { error };
+      reason = error;
       throw error;
     } finally {
-      signal?.removeEventListener('abort', abort);
-      const cancel = async () => ended || (await opening).return?.(chunks && reason?.error);
-      const cancelled = cancel().catch(() => {});
+      this.#signal?.removeEventListener('abort', abort);
+      const cancelled = opening.then(source => answer?.done || source.return?.(chunks && reason)).catch(() => {});
       if (chunks) await cancelled;
     }
   }
 
-  /** What a promise of the source's gives, unless the signal aborts or nothing more is wanted. */
+  /** What a promise of the source's gives, unless the signal aborts; undefined if nothing more is wanted. */
   #wait(promise) {
     return new Promise((resolve, reject) => {
       this.#waiting = { resolve, reject };
       if (this.#signal?.aborted) reject(this.#signal.reason);
+      if (this.#closed) resolve();
       Promise.resolve(promise).then(resolve, reject);
     });
   }
 
-  #take(value, done) {
+  #take({ value, done }) {
     if (done) return this.#reader.end();
     const bytes = view(value);
     this.bytes += bytes.length;

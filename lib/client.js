@@ -65,14 +65,16 @@ class Client extends Session {
     /** 'new', 'connecting', 'open', 'ending' or 'closed' */
     this.state = 'new';
     this.#ended = null;
-    this.#pipeline = new Pipeline({
+    const pipeline = this.#pipeline = new Pipeline({
       notice: (fields, buf, start, end) => this.#notice(fields, buf, start, end),
       notification: (notification, buf, start, end) => {
         if (this.onNotification) call(() => this.onNotification(Buffer.from(buf.subarray(start, end))));
         this.#emit('notification', notification);
       },
       parameter: (name, value) => this.#parameter(name, value),
-      lost: error => this.#lose(error),
+      // Of a socket of before there is nothing to lose any more.
+      lost: error => { if (this.#pipeline === pipeline && this.state !== 'closed') this.#lose(error); },
+      drained: () => this.#emit('drain'),
       queued: () => { if (this.state === 'new') this.#expectConnect(); }
     }, this.#config?.decode);
     this.setScope(this.#pipeline.scopes.root);
@@ -146,7 +148,6 @@ class Client extends Session {
 
   #open(session, config) {
     const { socket, reader, parameters, backendKey, processId } = session;
-    const lose = error => { if (this.#session === session) this.#lose(error); }; // else there is another by now
     const pipeline = this.#pipeline;
     this.#connecting = null;
     this.#cancelling = new AbortController();
@@ -156,19 +157,7 @@ class Client extends Session {
     this.serverParameters = Object.assign(Object.create(null), parameters);
     this.backendKey = backendKey;
     this.processId = processId;
-    reader.handler = pipeline;
     reader.maxLength = 0x40000000;
-    socket.handOver({
-      chunk: (chunk, length) => {
-        try {
-          reader.push(chunk, length);
-        } catch (error) {
-          lose(error);
-        }
-      },
-      closed: error => lose(error || new ConnectionError('the server closed the connection')),
-      drained: () => this.#emit('drain')
-    });
     if (!this.#referenced) socket.unref();
     const { signal } = this.#cancelling;
     pipeline.open({ ...session, config, cancel: () => session.cancel(signal) });

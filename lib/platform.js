@@ -19,7 +19,13 @@ module.exports = {
   isDeno,
   get async_hooks() { return require('node:async_hooks'); },
   get crypto() { return require('node:crypto'); },
-  get diagnostics_channel() { return require('node:diagnostics_channel'); },
+  get diagnostics_channel() {
+    try {
+      return require('node:diagnostics_channel');
+    } catch {
+      return {}; // an edge
+    }
+  },
   get dns() { return require('node:dns'); },
   get events() { return require('node:events'); },
   get fs() { return require('node:fs'); },

@@ -31,10 +31,10 @@ class Session extends EventEmitter {
     this.setScope(scope);
   }
 
-  /** @private A client has a new scope for each connection. */
+  /** @private of a client: it has a new one for each connection. */
   setScope(scope) {
     Object.defineProperty(this, SCOPE, { value: scope, configurable: true, enumerable: false });
-    this.#steps = new Steps(this);
+    this.#steps = new Steps(this, this.#depth !== undefined);
   }
 
   /** Runs what may throw because of its input; then it rejects. */
@@ -67,13 +67,15 @@ class Session extends EventEmitter {
       const { pipeline } = scope;
       let { decoding } = pipeline;
       let options, paramTypes;
-      if (typeof format !== 'number') {
+      if (typeof format === 'object' && format !== null) {
         checkOptions(options = format, NAMES.query);
         ({ format = 0, cache = true, stream: target, paramTypes } = options);
         if (options.decode !== undefined) decoding = options;
       } else if (format !== 0 || cache !== true) checkOptions({ format, cache }, NAMES.query);
       const receiver = target === undefined ? new RowReader(decoding) : stream().receiverFor(target);
-      if (typeof text === 'string' && copyDirection(text) === 'in') return this.#steps.copyIn(text, values, receiver, options);
+      const letter = typeof text === 'string' ? text.charCodeAt(0) | 32 : 100;
+      // From d to z is what most texts begin with.
+      if ((letter < 100 || letter > 122) && copyDirection(text) === 'in') return this.#steps.copyIn(text, values, receiver, options);
       const request = new QueryRequest(text, values, format, cache, paramTypes, receiver);
       if (options === undefined && target === undefined) return pipeline.submit(request, scope);
       const promise = query.submit(request, scope, options);
@@ -89,7 +91,6 @@ class Session extends EventEmitter {
    * @param {string} text
    * @param {object} [options] `{ decode, signal, statement_timeout }`
    * @returns {Promise<RowReader[]>} a reader a statement; rejects with the first error
-   * @see https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-SIMPLE-QUERY
    */
   simpleQuery(text, options = NO_OPTIONS) {
     return this.#try(scope => {
@@ -109,39 +110,20 @@ class Session extends EventEmitter {
    */
   batch(queries, options = NO_OPTIONS) {
     return this.#try(scope => {
-      if (!Array.isArray(queries)) throw new TypeError('batch takes an array of [text, values, options]');
       checkNames(options, NAMES.batch);
       const taking = []; // receivers that write to a target of the caller's
-      const requests = Array.from(queries, (each, index) => {
-        try {
-          return this.#batched(scope, each, taking);
-        } catch (error) {
-          throw Object.assign(error, { index, message: `queries[${index}]: ${error.message}` });
-        }
+      const requests = query.batched(queries, scope.pipeline.decoding, target => {
+        taking.push(stream().receiverFor(target));
+        return taking.at(-1);
       });
       const promise = query.submit(new query.BatchRequest(requests, taking.length === 0), scope, options);
       return taking.reduce((last, receiver) => stream().untilTaken(receiver, last), promise);
     });
   }
 
-  #batched({ pipeline }, each, taking) {
-    if (typeof each === 'string') each = [each];
-    else if (!Array.isArray(each)) throw new TypeError('a query of a batch is a text or [text, values, options]');
-    const [text, values = NO_VALUES, options = NO_OPTIONS] = each;
-    if (options !== NO_OPTIONS) checkOptions(options, NAMES.batched);
-    const { format = 0, cache = true, stream: target, paramTypes, decode } = options;
-    const decoding = decode === undefined ? pipeline.decoding : options;
-    checkText(text, 'text');
-    if (copyDirection(text) === 'in') throw new TypeError('COPY FROM STDIN cannot be part of a batch');
-    const receiver = target === undefined ? new RowReader(decoding) : stream().receiverFor(target);
-    if (target !== undefined) taking.push(receiver);
-    return new QueryRequest(text, values, format, cache, paramTypes, receiver);
-  }
-
   /**
-   * Runs a function in a transaction block (of a transaction: behind a savepoint). Commits when the function
-   * returns, rolls back when it throws. Requests of others wait until it is over; inside the function, requests to
-   * the outer client are refused.
+   * Runs a function in a transaction block (of a transaction: behind a savepoint). Commits when it returns, rolls back
+   * when it throws. Requests of others wait until it is over; inside it, requests to the outer client are refused.
    * @param {function(Session): Promise} work gets what to send its queries with; useless once it has returned
    * @param {object} [options] `{ isolation, readOnly, deferrable }`
    * @returns {Promise} of what the function returned; rejects with what it threw, or with the error of COMMIT
@@ -173,8 +155,7 @@ class Session extends EventEmitter {
    * is exhausted or closed; in that of `transaction`, several cursors and other queries may go on side by side.
    * @param {string} text
    * @param {Array|Row} [values=[]]
-   * @param {object} [options] `{ batchSize = 1000, format, cache, paramTypes, decode, signal }`; batchSize: rows a
-   *   round trip
+   * @param {object} [options] `{ batchSize = 1000 rows a round trip, format, cache, paramTypes, decode, signal }`
    * @returns {Cursor} an async iterable; `break` closes it
    * @throws {TypeError|RangeError}
    */
@@ -196,10 +177,7 @@ class Session extends EventEmitter {
 
   /**
    * Starts a query whose rows `getResults` fetches; the connection is its own until it is over.
-   * @param {string} text
-   * @param {Array|Row} [values=[]]
-   * @param {number} [format=Client.STRING]
-   * @param {boolean} [cache=true]
+   * The arguments are those of `query`.
    * @throws {UsageError} when another one is open; for bad input a TypeError or RangeError
    */
   startQuery(text, values = NO_VALUES, format = 0, cache = true) {
@@ -213,8 +191,8 @@ class Session extends EventEmitter {
    * Fetches the next rows of the query that `startQuery` has started.
    * @param {number} [maxCount=0] at most so many; 0 for all that are left
    * @param {RowReader|Writable|{write: function}} [target]
-   * @returns {Promise<RowReader>} whose `cmd` is SUSPENDED while there may be more; rejects with the error of the
-   *   query or of the connection, and with a UsageError (34000) where no query is open
+   * @returns {Promise<RowReader>} whose `cmd` is SUSPENDED while there may be more; rejects with the error of the query
+   *   or of the connection, with a UsageError (34000) where no query is open
    */
   getResults(maxCount = 0, target) { return this.#try(() => this.#steps.fetch(maxCount, target)); }
 
@@ -230,7 +208,7 @@ class Session extends EventEmitter {
    * Closes a named statement or portal on the server.
    * @param {string} type 'S' for a statement, 'P' for a portal
    * @param {string} name
-   * @returns {Promise} resolves also where there is none of this name; rejects with a TypeError, or a ConnectionError
+   * @returns {Promise} resolves also where there is none of this name
    */
   close(type, name) {
     return this.#try(scope => {
@@ -250,16 +228,15 @@ class Session extends EventEmitter {
 
   /**
    * Ends the data of a COPY FROM STDIN.
-   * @param {RowReader} [reader]
-   * @returns {Promise<RowReader>} `rowCount` tells the rows copied; rejects with the server's error
+   * @returns {Promise<RowReader>} `rowCount` is that of the rows copied; rejects with the server's error
    */
   copyDone(reader = new RowReader()) { return this.#try(() => this.#steps.copyDone(reader)); }
 
   /**
    * Makes a COPY FROM STDIN fail: nothing of it is stored.
    * @param {string|Buffer} [reason]
-   * @returns {Promise<RowReader>} resolves when the server has confirmed it; rejects with the error for which the
-   *   COPY had failed before, with a ConnectionError, or with a UsageError (55000) where none is open
+   * @returns {Promise<RowReader>} rejects with the error for which the COPY had failed before, with a ConnectionError,
+   *   or with a UsageError (55000) where none is open
    */
   copyFail(reason = 'the client gave up') { return this.#try(() => this.#steps.copyFail(reason)); }
 

@@ -1,6 +1,6 @@
 'use strict';
 
-const { Buffer } = require('#platform');
+const { Buffer, process } = require('#platform');
 const { SCOPE, SyncRequest, callerOf, checkCount } = require('./query');
 const { UsageError, kindOf } = require('./protocol');
 const { RowReader } = require('./rows');
@@ -17,10 +17,19 @@ const COPY_BUFFER = 1 << 20;
  */
 class Steps {
   #copy = null;
+  #draining = false; // 'drain' is to come
+  #inBlock;
   #portal = null;
   #session;
 
-  constructor(session) { this.#session = session; }
+  /**
+   * @param {Session} session
+   * @param {boolean} inBlock whether the session is of a transaction
+   */
+  constructor(session, inBlock) {
+    this.#session = session;
+    this.#inBlock = inBlock;
+  }
 
   start(open) {
     if (this.inQuery) throw new UsageError('a query is open already: sync() before the next startQuery', '34000');
@@ -69,8 +78,17 @@ class Steps {
     request.data(data);
     const { pipeline } = this.#session[SCOPE];
     if (pipeline.bufferedBytes < COPY_BUFFER) return true;
-    pipeline.socket?.whenDrained(() => this.#session.emit('drain'));
+    if (this.#inBlock && !this.#draining) this.#emitDrain(pipeline); // a client always does
     return false;
+  }
+
+  #emitDrain({ socket }) {
+    if (socket === null) return;
+    this.#draining = true;
+    socket.whenDrained(() => {
+      this.#draining = false;
+      process.nextTick(() => this.#session.emit('drain')); // what a listener throws is not thrown in our code
+    });
   }
 
   copyDone(reader) {

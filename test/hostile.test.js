@@ -67,7 +67,7 @@ const NO_ANSWERS = [
   ['a long ReadyForQuery', /ReadyForQuery of a wrong kind/, DESCRIBED, commandComplete('SELECT 0'),
     message('Z', 'II')],
 
-  ['a RowDescription of a wrong length', /RowDescription cut short/, DESCRIBING,
+  ['a RowDescription cut short', /RowDescription of a wrong length/, DESCRIBING,
     hex("54 00000010 0001 'a' 00 00000000 0000 0000")],
   ['a RowDescription without a count', /RowDescription of a wrong length/, DESCRIBING,
     hex('54 00000005 00')],

@@ -14,7 +14,7 @@ const LAYERS = [
   ['lib/rows'],
   ['lib/query'],
   ['lib/copy', 'lib/stream'],
-  ['lib/session.js', 'lib/client.js', 'index.js']
+  ['lib/session.js', 'lib/steps.js', 'lib/client.js', 'index.js']
 ];
 
 /** Entry points of their own, on top of all layers: the core never imports them. */
@@ -23,6 +23,9 @@ const CAPABILITIES = [
 ];
 
 const MAX_LINES = 300;
+
+/** Underscore fields of Node.js that tell what nothing public tells. */
+const NODES_OWN = ['_handle', '_httpMessage'];
 
 /** @returns {string} JavaScript without comments that have lines of their own */
 function withoutComments(text) {
@@ -164,6 +167,12 @@ const RULES = {
   'client-parser imports nothing outside itself': files => importsOf(files)
     .filter(({ from, to }) => unitOf(from) === 'client-parser' && unitOf(to ?? '?') !== 'client-parser')
     .map(({ from, name }) => `${from} imports ${name}`),
+
+  'nobody reads underscore fields of another object': files => sources(files).flatMap(file => {
+    const found = withoutComments(files.get(file)).matchAll(/(?<!\bthis|\bsuper)\??\.(_[a-z]\w*)/gi);
+    return Array.from(found, ([, name]) => name).filter(name => !NODES_OWN.includes(name))
+      .map(name => `${file} reads ${name}`);
+  }),
 
   [`no file is longer than ${MAX_LINES} lines`]: files => sources(files)
     .map(file => ({ file, lines: files.get(file).replace(/\n$/, '').split('\n').length }))

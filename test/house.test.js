@@ -150,6 +150,13 @@ describe('A rule of the house', () => {
     ]);
   });
 
+  it('finds who reads an underscore field that is not its own', () => {
+    assert.deepEqual(against('nobody reads underscore fields of another object', {
+      'lib/session.js': 'this._a = super._b(); const _c = { _d: 1 };\n// other._e\nthis.other._f; socket._handle; g?._h;',
+      'test/a.test.js': 'other._x;'
+    }), ['lib/session.js reads _f', 'lib/session.js reads _h']);
+  });
+
   it('finds a file of more than 300 lines, comments included', () => {
     assert.deepEqual(against('no file is longer than 300 lines', {
       'lib/client.js': '// line\n'.repeat(301), 'lib/session.js': '// line\n'.repeat(300),

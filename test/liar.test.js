@@ -467,6 +467,39 @@ describe('A lying server', () => {
     }
   });
 
+  it('that has had the password with the StartupMessage under TLS does not get it again without', async () => {
+    await withFake(
+      async conversation => {
+        await conversation.startTls(certificate);
+        await conversation.first();
+        conversation.say(SAY.error('28000', 'try it without TLS'));
+      },
+      async fake => {
+        const config = { ...fake.config, password: PASSWORD, sslmode: 'prefer', require_auth: 'password' };
+        assert.equal((await failure(config)).message, 'try it without TLS');
+        assert.equal(fake.conversations.length, 1);
+      }
+    );
+  });
+
+  it('that says more than its no to TLS before the session begins is refused', async () => {
+    let saidNo;
+    const script = async conversation => {
+      await conversation.first();
+      conversation.say('N');
+      saidNo.then(() => conversation.say(SAY.ok));
+    };
+    await withFake(script, async fake => {
+      const password = () => new Promise(() => {});
+      saidNo = new Promise(later => {
+        setTimeout(later, 50);
+      });
+      const error = await failure({ ...fake.config, password, sslmode: 'prefer' });
+      assert.equal(error.code, '08P01');
+      assert.match(error.message, /asking for TLS: .*more bytes than the answer/);
+    });
+  });
+
   it('that fails TLS gets no password in plaintext with sslmode prefer', async () => {
     await withFake(
       async (conversation, number) => {

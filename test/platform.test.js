@@ -18,7 +18,7 @@ describe('The runtime', () => {
       const { targets } = require('./lib/connection/targets');
       const { resolve } = require('./lib/config');
       const config = resolve({ host: 'no.such.name.invalid', user: 'me' });
-      targets(config, config.hosts[0], {}).then(list => {
+      targets(config, config.hosts[0]).then(list => {
         console.log(JSON.stringify([isWorkerd, typeof new Socket({}).onread, list.map(({ address }) => address)]));
       });`;
     const { stdout } = await run(process.execPath, ['-e', program], { cwd: `${__dirname}/..` });

@@ -140,16 +140,13 @@ describe('query on the wire', () => {
     assert.ok(bytes / writes.length > 60000);
   });
 
-  it('closes the least recently used statement when there is one too many, with the next request', async () => {
+  it('closes the least recently used statement when there is one too many, at once', async () => {
     const { client, wire } = await proxied({ statement_cache: 2 });
     for (const text of ['SELECT 1', 'SELECT 2', 'SELECT 1']) await client.query(text);
     const wired = watch(wire);
     await client.query('SELECT 3');
     assert.equal(wired.flights, 1);
-    const next = watch(wire);
-    await client.query('SELECT 3');
-    assert.equal(next.flights, 1);
-    assert.deepEqual(next.sent.subarray(0, 9), hex("43 00000008 53 's2' 00"), 'Close of SELECT 2');
+    assert.deepEqual(wired.sent.subarray(-14), hex("43 00000008 53 's2' 00  53 00000004"), 'Close of SELECT 2, Sync');
     const [{ rows }] = await client.simpleQuery('SELECT statement FROM pg_prepared_statements ORDER BY 1');
     assert.deepEqual(rows.map(row => row[0]), ['SELECT 1', 'SELECT 3']);
   });
@@ -392,7 +389,7 @@ describe('Bad input', () => {
     }
     for (const format of [2, -1, '1', null, true, NaN, 1n, () => {}]) {
       await assert.rejects(client.query('SELECT 1', [], format),
-        { name: 'TypeError', message: typeof format === 'number' ? /format must be/ : /options must be an object/ });
+        { name: 'TypeError', message: /format must be/ });
       await assert.rejects(client.query('SELECT 1', [], { format }),
         { name: 'TypeError', message: /format must be/ });
       assert.throws(() => client.startQuery('SELECT 1', [], format),

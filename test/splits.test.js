@@ -3,11 +3,11 @@
 const assert = require('node:assert/strict');
 const { Duplex, PassThrough } = require('node:stream');
 const { startProxy, SERVER_VERSION } = require('pg-test-fixtures');
+const { SCOPE } = require('../lib/query');
 const { Client } = require('..');
 const { Pipeline } = require('../lib/query/pipeline');
 const { FrameReader } = require('../lib/protocol/reader');
 const { Session } = require('../lib/session');
-const { SCOPE } = require('../lib/query');
 const { sharedServer } = require('./support');
 
 /*
@@ -118,21 +118,21 @@ async function record(asking) {
 async function replay(asking, { bytes, greeting, results, events }, cuts) {
   const seen = [];
   const pipeline = new Pipeline({
+    queued() {},
     notice: fields => seen.push(fields),
     notification: notification => seen.push(notification),
     parameter: (name, value) => seen.push([name, value]),
-    lost: error => { throw error; },
-    queued() {}
+    lost: error => { throw error; }
   });
-  Object.assign(pipeline.statements, { limit: 256, tag: '' });
-  let memory = Buffer.alloc(65536);
-  let kept = false;
-  const transport = {
-    flush(writer) { writer.take(); }, flushSoon() {}, pause() {}, resume() {}, bufferedBytes: 0, keep() { kept = true; }
+  pipeline.statements.limit = 256;
+  pipeline.statements.tag = '';
+  const memory = Buffer.alloc(65536);
+  const socket = {
+    handOver() {}, flush(writer) { writer.take(); }, flushSoon() {}, pause() {}, resume() {}, bufferedBytes: 0
   };
   const reader = new FrameReader(pipeline);
   const session = new Session(pipeline.scopes.root);
-  pipeline.open({ socket: transport, reader, transactionStatus: 'I' });
+  pipeline.open({ socket, reader, transactionStatus: 'I' });
   const promises = asking(session);
   let last = greeting;
   for (const cut of [...cuts, bytes.length]) {
@@ -140,9 +140,7 @@ async function replay(asking, { bytes, greeting, results, events }, cuts) {
       end = Math.min(cut, last + memory.length);
       bytes.copy(memory, 0, last, end);
       reader.push(memory, end - last);
-      if (kept) memory = Buffer.alloc(65536);
-      else memory.fill(0xee, 0, end - last);
-      kept = false;
+      memory.fill(0xee, 0, end - last);
     }
   }
   assert.deepEqual(await outcomes(promises), results);

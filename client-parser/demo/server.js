@@ -167,7 +167,7 @@ async function main() {
       console.error(taken ? `port ${error.port} is taken: set PORT to another one` : error.message);
       stop(1);
     });
-    server.listen(Number(process.env.PORT ?? 8080), () => {
+    server.listen(Number(process.env.PORT ?? 8080), 'localhost', () => {
       console.log(`listening on http://localhost:${server.address().port}/`);
     });
   } catch (error) {

@@ -13,32 +13,36 @@ const { RowParser } = require('../rows');
 
 /** About how many bytes are given to a target at a time. */
 const PIECE = 65536;
+const NOTHING = Buffer.alloc(0);
 
-/**
- * A Writable that collects what is written to it.
- * @param {number} limit in bytes: beyond it the stream is `large`, and destroyed
- * @returns {Writable} `take()` gives all bytes, in memory of their own: a pool would be kept with them
- */
-function collect(limit) {
-  const chunks = [];
-  let length = 0;
-  const collector = new Writable({
-    write(chunk, encoding, callback) {
-      length += chunk.length;
-      collector.large = length > limit;
-      if (collector.large) return void collector.destroy();
-      chunks.push(chunk);
-      callback();
-    }
-  });
-  return Object.assign(collector, {
-    large: false,
-    take() {
-      const body = Buffer.allocUnsafeSlow(collector.large ? 0 : length);
-      if (!collector.large) chunks.reduce((off, chunk) => off + chunk.copy(body, off), 0);
-      return body;
-    }
-  });
+/** Takes what `queryTo` writes. */
+class Collector extends Writable {
+  #chunks = [];
+  #length = 0;
+  #limit;
+
+  /** @param {number} limit in bytes: beyond it the stream is `large`, and destroyed */
+  constructor(limit) {
+    super();
+    this.#limit = limit;
+  }
+
+  get large() { return this.#length > this.#limit; }
+
+  _write(chunk, encoding, callback) {
+    this.#length += chunk.length;
+    if (this.large) return void this.destroy();
+    this.#chunks.push(chunk);
+    callback();
+  }
+
+  /** @returns {Buffer} all bytes, in memory of their own: a pool would be kept with them; none where it is large */
+  take() {
+    if (this.large) return NOTHING;
+    const body = Buffer.allocUnsafeSlow(this.#length);
+    this.#chunks.reduce((off, chunk) => off + chunk.copy(body, off), 0);
+    return body;
+  }
 }
 
 /** Whether an answer is that of a read, as the server says. */
@@ -74,7 +78,7 @@ function read(answer, reader) {
  * @param {object} answer
  * @param {Target} target gets copies: it may write into them
  * @param {boolean} end whether to end it
- * @param {Limit} limit
+ * @param {object} limit see limitOf
  * @returns {Promise} resolves when it has taken all
  */
 async function write({ body, rowCount }, target, end, limit) {
@@ -89,4 +93,4 @@ async function write({ body, rowCount }, target, end, limit) {
   return limit.race(target.flushed());
 }
 
-module.exports = { collect, isRead, read, write };
+module.exports = { Collector, isRead, read, write };

@@ -47,7 +47,8 @@ class Entries {
    */
   keep(entry, answer) {
     const { key, tags } = entry;
-    const size = tags.reduce((sum, tag) => sum + TAG_OVERHEAD + 2 * tag.length, OVERHEAD + answer.body.length + 2 * key.length);
+    let size = OVERHEAD + answer.body.length + 2 * key.length;
+    for (const tag of tags) size += TAG_OVERHEAD + 2 * tag.length;
     this.bytes += size - entry.size;
     entry.size = size;
     entry.answer = answer;

@@ -3,39 +3,29 @@
 const { UsageError } = require('../protocol');
 const { checkLimits, watchSignal } = require('../query');
 
-/** Ends the waiting of one who asks, by his signal, his time limit or `fail`; what he waits for goes on. */
-class Limit {
-  #reached;
-  #timer;
-  #unwatch;
-
-  /**
-   * @param {object} options
-   * @param {AbortSignal} [options.signal]
-   * @param {number} [options.statement_timeout] milliseconds
-   * @throws {TypeError|AbortError}
-   */
-  constructor(options) {
-    checkLimits(options);
-    const { signal, statement_timeout: time } = options;
-    /** Ends the waiting with an error. @type {function(Error)} */
-    this.fail = undefined;
-    this.#reached = new Promise((resolve, reject) => { this.fail = reject; });
-    this.#reached.catch(() => {});
-    this.#unwatch = signal && watchSignal(signal, this.fail);
-    this.#timer = time && setTimeout(() => {
-      this.fail(new UsageError(`the query took longer than its statement_timeout of ${time} ms`, '57014'));
-    }, time);
-  }
-
-  /** @returns {Promise} of the same; rejects when the waiting has ended */
-  race(promise) { return Promise.race([this.#reached, promise]); }
-
-  /** Nobody waits any more. */
-  release() {
-    clearTimeout(this.#timer);
-    this.#unwatch?.();
-  }
+/**
+ * Ends the waiting for an answer, by a signal, a time limit or `fail`; the answer itself is still fetched.
+ * @param {object} options
+ * @param {AbortSignal} [options.signal]
+ * @param {number} [options.statement_timeout] milliseconds
+ * @returns {{race: function(*): Promise, fail: function(Error), release: function()}} `race` gives the promise of the
+ *   same, which rejects when the waiting has ended; `release` is for when it is over
+ * @throws {TypeError|AbortError}
+ */
+function limitOf(options) {
+  checkLimits(options);
+  const { signal, statement_timeout: time } = options;
+  let fail;
+  const reached = new Promise((resolve, reject) => { fail = reject; });
+  reached.catch(() => {});
+  const unwatch = signal && watchSignal(signal, fail);
+  const tooLong = () => fail(new UsageError(`the query took longer than its statement_timeout of ${time} ms`, '57014'));
+  const timer = time && setTimeout(tooLong, time);
+  const release = () => {
+    clearTimeout(timer);
+    unwatch?.();
+  };
+  return { race: promise => Promise.race([reached, promise]), fail, release };
 }
 
-module.exports = { Limit };
+module.exports = { limitOf };

@@ -2,21 +2,16 @@
 
 const { Buffer } = require('#platform');
 const { EventEmitter } = require('#platform').events;
-const { MessageWriter, checkText, checkValues } = require('../protocol');
-const { SCOPE, checkNames } = require('../query');
-const { RowReader, checkDecode } = require('../rows');
+const { checkText, checkValues, snapshot } = require('../protocol');
+const { NAMES, SCOPE, checkNames, checkOptions } = require('../query');
+const { RowReader } = require('../rows');
 const { Target } = require('../stream');
-const { collect, isRead, read, write } = require('./answer');
+const { Collector, isRead, read, write } = require('./answer');
 const { Entries } = require('./entries');
-const { Limit } = require('./limit');
+const { limitOf } = require('./limit');
 
 const OPTIONS = new Set(['max_bytes', 'max_answer_bytes', 'max_age', 'stale_while_revalidate', 'now']);
-const QUERY_OPTIONS = new Set(['format', 'cache', 'paramTypes', 'decode', 'signal', 'statement_timeout',
-  'tags', 'max_age', 'stale_while_revalidate']);
 
-const NO_NAMES = Buffer.alloc(0);
-/** A writer that has grown beyond this many bytes is not kept. */
-const LARGE = 1 << 20;
 /** The server cuts off longer names of channels, and notifies by what is left. */
 const LONGEST_NAME = 63;
 
@@ -30,7 +25,7 @@ function checkNumber(value, name) {
  * Answers queries from memory. It owns the client that it asks, and makes that client's session read-only, so that
  * nothing but what the server says decides what may be kept.
  *
- * Event 'error' (only for those who listen): a refresh has failed, `(error, { key, tags })`.
+ * Event 'error' (nobody has to listen): a refresh has failed, `(error, { key, tags })`.
  */
 class ResponseCache extends EventEmitter {
   #client;
@@ -38,7 +33,6 @@ class ResponseCache extends EventEmitter {
   #channels = new Set();
   #connection; // that was prepared: the promise `closed` of the client, another one for each connection
   #prepared; // the promise that it is
-  #writer = new MessageWriter();
   #now;
 
   /**
@@ -61,8 +55,10 @@ class ResponseCache extends EventEmitter {
     const { max_bytes = 1 << 26, max_answer_bytes = max_bytes / 8, now = () => performance.now() } = options;
     const { max_age = 60, stale_while_revalidate = 15 } = options;
     if (typeof now !== 'function') throw new TypeError('now must be a function');
-    const numbers = { max_bytes, max_answer_bytes, max_age, stale_while_revalidate };
-    for (const name in numbers) this[name] = checkNumber(numbers[name], name);
+    this.max_bytes = checkNumber(max_bytes, 'max_bytes');
+    this.max_answer_bytes = checkNumber(max_answer_bytes, 'max_answer_bytes');
+    this.max_age = checkNumber(max_age, 'max_age');
+    this.stale_while_revalidate = checkNumber(stale_while_revalidate, 'stale_while_revalidate');
     /** Fresh answers given. */
     this.hits = 0;
     /** Answers that had to be asked for, or waited for while another asked. */
@@ -99,11 +95,10 @@ class ResponseCache extends EventEmitter {
    * @returns {Promise<RowReader>} as of `Client.query`
    */
   async query(text, values = [], options = {}) {
-    checkNames(options, QUERY_OPTIONS);
     const { tags, max_age, stale_while_revalidate, ...plain } = options;
+    checkOptions(plain, NAMES.query);
     const { decode = this.#client[SCOPE]?.pipeline.decode } = plain;
-    checkDecode(decode);
-    const limit = new Limit(plain);
+    const limit = limitOf(plain);
     try {
       const answer = await limit.race(this.#find(text, values, options));
       if (!answer.large) return read(answer, new RowReader({ decode }));
@@ -120,12 +115,12 @@ class ResponseCache extends EventEmitter {
    * @param {string} text
    * @param {Array|Row} [values=[]]
    * @param {object} [options] those of `Client.queryTo`, and the cache's own of `query`
-   * @returns {Promise<{cmd: string, rowCount: number, bytes: number}>} as of `Client.queryTo`. When it rejects after the
-   *   first byte from memory, the target is destroyed
+   * @returns {Promise<{cmd: string, rowCount: number, bytes: number}>} as of `Client.queryTo`. When it rejects after
+   *   the first byte from memory, the target is destroyed
    */
   async queryTo(target, text, values = [], options = {}) {
     const { tags, max_age, stale_while_revalidate, ...plain } = options;
-    const limit = new Limit(plain);
+    const limit = limitOf(plain);
     const own = target instanceof Target ? target : new Target(target, plain.stall_timeout);
     own.watch(limit.fail);
     let bytes = 0;
@@ -135,7 +130,8 @@ class ResponseCache extends EventEmitter {
       if (!answer.large) {
         const known = own.fromCache?.(answer, this.#now() - answer.time) === true;
         if (!known) bytes = answer.body.length;
-        await (known ? limit.race(own.end(undefined, answer.rowCount)) : write(answer, own, plain.end !== false, limit));
+        if (known) await limit.race(own.end(undefined, answer.rowCount));
+        else await write(answer, own, plain.end !== false, limit);
         return { cmd: answer.cmd, rowCount: answer.rowCount, bytes };
       }
     } catch (error) {
@@ -148,13 +144,10 @@ class ResponseCache extends EventEmitter {
     return this.#client.queryTo(target, text, values, plain);
   }
 
-  /**
-   * What an answer depends on, and how it is to be kept.
-   * @throws {TypeError|RangeError}
-   */
+  /** What an answer depends on, and how it is to be kept; throws as the query would. */
   #request(text, values, options) {
-    const { tags = [], max_age = this.max_age, stale_while_revalidate = this.stale_while_revalidate, ...plain } = options;
-    const { decode, end, signal, statement_timeout, stall_timeout, ...form } = plain;
+    const { decode, end, signal, statement_timeout, stall_timeout, ...rest } = options;
+    const { tags = [], max_age = this.max_age, stale_while_revalidate = this.stale_while_revalidate, ...form } = rest;
     if (!Array.isArray(tags) || !tags.every(tag => typeof tag === 'string')) {
       throw new TypeError('tags must be an array of strings');
     }
@@ -162,16 +155,11 @@ class ResponseCache extends EventEmitter {
     const stale = 1000 * checkNumber(stale_while_revalidate, 'stale_while_revalidate');
     checkText(text, 'text');
     checkValues(values);
-    const writer = this.#writer;
-    writer.length = 0;
-    writer.bind(NO_NAMES, values, 0);
-    if (writer.buffer.length > LARGE) this.#writer = new MessageWriter();
-    const bind = writer.buffer.latin1Slice(5, writer.length);
-    const key = `${JSON.stringify([tags, maxAge, stale, form])}${text}\0${bind}`;
+    const key = JSON.stringify([text, snapshot(values), form, tags, maxAge, stale]);
     return { key, tags: [...new Set(tags)], maxAge, stale, form };
   }
 
-  /** @returns {object|Promise<object>} an answer from memory if there is one that may be given; else one that is asked for */
+  /** @returns {object|Promise<object>} an answer from memory if there is one to be given; else one that is asked for */
   #find(text, values, options) {
     const { key, tags, ...request } = this.#request(text, values, options);
     const { maxAge, stale } = request;
@@ -186,20 +174,20 @@ class ResponseCache extends EventEmitter {
       return answer;
     }
     if (age < maxAge + stale && !answer.large) {
+      const report = error => { if (this.listenerCount('error') > 0) this.emit('error', error, { key, tags }); };
       this.stale++;
-      if (asking !== undefined) return answer;
-      ask().catch(error => { if (this.listenerCount('error') > 0) this.emit('error', error, { key, tags }); });
+      if (asking === undefined) ask().catch(report);
       return answer;
     }
     this.misses++;
     return asking !== undefined && this.#now() - asking.time < maxAge ? asking.promise : ask();
   }
 
-  /** Asks for an answer; who asks for the same meanwhile waits for it, too. */
+  /** Asks for an answer; others who ask for the same meanwhile wait for it, too. */
   #ask(entry, request, prepared, text, values) {
     const asking = entry.asking = { time: request.time, promise: undefined };
     asking.promise = this.#fetch(request, prepared, text, values).then(answer => {
-      if (entry.asking === asking && answer.readOnly) answer.kept = this.#entries.keep(entry, answer);
+      if (entry.asking === asking && (answer.large || isRead(answer))) answer.kept = this.#entries.keep(entry, answer);
       return answer;
     }).finally(() => {
       if (entry.asking !== asking) return;
@@ -211,21 +199,19 @@ class ResponseCache extends EventEmitter {
   }
 
   async #fetch(request, prepared, text, values) {
-    const collector = collect(Math.min(this.max_answer_bytes, this.max_bytes));
-    const answer = { ...request, body: undefined, cmd: undefined, rowCount: 0, large: false, readOnly: true, kept: false };
+    const collector = new Collector(Math.min(this.max_answer_bytes, this.max_bytes));
     try {
-      const [{ cmd, rowCount }] = await Promise.all([this.#client.queryTo(collector, text, values, request.form), prepared]);
-      Object.assign(answer, { cmd, rowCount, body: collector.take() });
-      answer.readOnly = isRead(answer);
+      const asked = this.#client.queryTo(collector, text, values, request.form);
+      const [{ cmd, rowCount }] = await Promise.all([asked, prepared]);
       if (cmd !== 'SELECT' && cmd !== 'SHOW') this.#renew();
+      return { ...request, body: collector.take(), cmd, rowCount, large: false, kept: false };
     } catch (error) {
       if (!collector.large) throw error;
-      Object.assign(answer, { body: collector.take(), large: true });
+      return { ...request, body: collector.take(), large: true };
     }
-    return answer;
   }
 
-  /** @returns {Promise} resolves when the client's connection is read-only and listens; who asks need not wait for it */
+  /** @returns {Promise} resolves when the connection is read-only and listens; queries are sent behind it at once */
   #prepare() {
     const { closed } = this.#client;
     if (closed === this.#connection) return this.#prepared;
@@ -251,7 +237,7 @@ class ResponseCache extends EventEmitter {
     client.on('end', () => { if (this.#channels.size > 0) this.#entries.forgetTag(); }); // nobody is told any more
   }
 
-  /** The session is not what it was: nor are its answers. */
+  /** The session may have changed: its answers count no more. */
   #renew() {
     this.clear();
     this.#connection = undefined;
@@ -268,16 +254,12 @@ class ResponseCache extends EventEmitter {
   keyOf(text, values = [], options = {}) { return this.#request(text, values, options).key; }
 
   /**
-   * Forgets one answer. What was asked before is given to those who wait for it, and not kept; who asks from now on
-   * gets a new answer. So it is with all invalidations.
+   * Forgets one answer. What was asked before an invalidation is given to those who wait for it, and not kept.
    * @param {string} key as `keyOf` gives it
    */
   invalidate(key) { this.#entries.forgetKey(key); }
 
-  /**
-   * Forgets all answers with a tag.
-   * @param {string} tag
-   */
+  /** Forgets all answers with a tag. @param {string} tag */
   invalidateTag(tag) { this.#entries.forgetTag(tag); }
 
   /** Forgets all answers. */

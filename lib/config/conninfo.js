@@ -11,6 +11,9 @@ const { isOption } = require('./options');
  * @see https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING
  */
 
+/** `user:password@`, hosts, path and query of a URL. It matches any text. */
+const URL_PARTS = /^(?:([^@/:]*)(?::([^@/]*))?@)?((?:\[[^\]]*\]?|[^/?[])*)(?:\/([^?]*))?(?:\?([^]*))?$/;
+
 /** The options whose value is never shown. */
 const SECRETS = ['password', 'sslpassword', 'oauth_client_secret', 'scram_client_key', 'scram_server_key'];
 
@@ -28,13 +31,11 @@ function parse(text) {
 
 /**
  * Stores one option; `requiressl` is libpq's old name for two values of sslmode.
- * @returns {boolean} false when there is no such option
+ * @returns {Map|false} false when there is no such option
  */
 function store(options, name, value) {
-  if (name === 'requiressl') options.set('sslmode', value.startsWith('1') ? 'require' : 'prefer');
-  else if (isOption(name)) options.set(name, value);
-  else return false;
-  return true;
+  if (name === 'requiressl') return options.set('sslmode', value.startsWith('1') ? 'require' : 'prefer');
+  return isOption(name) && options.set(name, value);
 }
 
 /**
@@ -46,14 +47,7 @@ function store(options, name, value) {
  */
 function parseUrl(rest) {
   const options = new Map();
-  const credentials = /^([^@/:]*)(?::([^@/]*))?@/.exec(rest);
-  if (credentials) {
-    const [whole, user, password] = credentials;
-    if (user) options.set('user', decode(user, 'the user name'));
-    if (password) options.set('password', decode(password, 'the password'));
-    rest = rest.slice(whole.length);
-  }
-  const [, authority, path, query] = /^((?:\[[^\]]*\]?|[^/?[])*)(?:\/([^?]*))?(?:\?([^]*))?$/.exec(rest);
+  const [, user, password, authority, path, query] = URL_PARTS.exec(rest);
   // No name of a host has one, so what stands before it is the end of a password.
   if (authority.includes('@')) throw badUrl('two "@" before the path; one in a password is written %40');
   const hosts = [];
@@ -64,18 +58,19 @@ function parseUrl(rest) {
     hosts.push(parts[1] ?? parts[2]);
     ports.push(parts[3] ?? '');
   }
-  const host = decode(hosts.join(), 'the host');
-  const port = decode(ports.join(), 'the port');
+  for (const [name, text, what] of [
+    ['user', user, 'the user name'], ['password', password, 'the password'], ['host', hosts.join(), 'the host'],
+    ['port', ports.join(), 'the port'], ['dbname', path, 'the database name']
+  ]) {
+    if (text) options.set(name, decode(text, what));
+  }
   // It may be a password, so it is not shown: nothing but an "@" makes one of user:password.
-  if (!port.split(',').every(number => /^[-+]?\d*$/.test(number.trim()) && number < 65536)) {
+  const numbers = (options.get('port') ?? '').split(',');
+  if (!numbers.every(number => /^[-+]?\d*$/.test(number.trim()) && number < 65536)) {
     throw badUrl('a port that is not a number up to 65535; a "/" in a password is written %2F');
   }
-  if (host) options.set('host', host);
-  if (port) options.set('port', port);
-  if (path) options.set('dbname', decode(path, 'the database name'));
-
   // user:12/34@host/… has a password with a "/" in it, and anything after it may be the rest of that.
-  let torn = !credentials && ports.join('') !== '' && rest.includes('@');
+  let torn = user === undefined && ports.join('') !== '' && rest.includes('@');
   for (const pair of query ? query.replace(/&$/, '').split('&') : []) {
     const parts = pair.split('=');
     // What follows a password may be the rest of one with an "&" in it.
@@ -102,11 +97,7 @@ function parseUrl(rest) {
  * @throws {TypeError} for a bad escape, %00, or a blank inside
  */
 function decode(text, what) {
-  let start = 0;
-  let end = text.length;
-  while (text[start] === ' ') start++;
-  while (end > start && text[end - 1] === ' ') end--;
-  const trimmed = text.slice(start, end);
+  const [, trimmed] = /^ *((?:[^]*[^ ])?) *$/.exec(text);
   if (/[ \t-\r]/.test(trimmed)) throw badUrl(`a blank in ${what}; write %20 for it`);
   if (/%(?![0-9a-f]{2})/i.test(trimmed)) throw badUrl(`an invalid percent-encoding in ${what}`);
   if (trimmed.includes('%00')) throw badUrl(`a forbidden %00 in ${what}`);

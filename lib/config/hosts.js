@@ -1,7 +1,7 @@
 'use strict';
 
 const { Buffer, process, fs, net } = require('#platform');
-const { integer, invalid } = require('./options');
+const { check, integer } = require('./options');
 
 /** Where the servers are that a config names, and which of those are on this machine. */
 
@@ -26,23 +26,19 @@ function hostList(values, { sslmode, socket }, fallback) {
   const addresses = list('hostaddr');
   const ports = list('port') ?? [''];
   const { length } = addresses ?? hosts ?? [''];
-  if (hosts && hosts.length !== length) {
-    throw new TypeError(`host and hostaddr must match: ${hosts.length} and ${length} are given`);
-  }
-  if (ports.length !== 1 && ports.length !== length) {
-    throw new TypeError(`port and host must match: ${ports.length} and ${length} are given`);
-  }
+  check(!hosts || hosts.length === length, `host and hostaddr must match: ${hosts?.length} and ${length} are given`);
+  check(ports.length === 1 || ports.length === length,
+    `port and host must match: ${ports.length} and ${length} are given`);
   const unnamed = hosts?.every(Boolean) ? undefined : fallback ?? defaultHost();
   return Array.from({ length }, (_, i) => {
     const hostaddr = addresses?.[i] || undefined;
     const host = hosts?.[i] || (hostaddr ? undefined : unnamed);
-    if (hostaddr && !net.isIP(hostaddr)) throw invalid('hostaddr', hostaddr, 'an IP address');
-    if (host?.includes('://') || (host?.includes('@') && !isSocket(host))) {
-      throw new TypeError('host must be the name of one; a URL is the whole config, not a part of it');
-    }
+    check(!hostaddr || net.isIP(hostaddr), `hostaddr must be an IP address, not "${hostaddr}"`);
+    check(!host?.includes('://') && (!host?.includes('@') || isSocket(host)),
+      'host must be the name of one; a URL is the whole config, not a part of it');
     const text = ports[ports.length === 1 ? 0 : i] || DEFAULT_PORT;
     const port = integer(text, 'port');
-    if (port < 1 || port > 65535) throw invalid('port', text, 'from 1 to 65535');
+    check(port >= 1 && port <= 65535, `port must be from 1 to 65535, not "${text}"`);
     const where = hostaddr ?? host;
     const local = socket === undefined && isLoopback(where);
     // As in libpq, a Unix socket has no TLS whatever sslmode says.
@@ -57,9 +53,7 @@ function defaultHost() {
 }
 
 /** @returns {boolean} whether a host means a Unix socket */
-function isSocket(host) {
-  return host.startsWith('/') || host.startsWith('@');
-}
+const isSocket = host => /^[/@]/.test(host);
 
 /**
  * The path of a Unix socket, from what stands for a host.
@@ -75,7 +69,7 @@ function socketPath(host, port) {
   const itself = host.includes('.s.PGSQL.') || fs.statSync(host, { throwIfNoEntry: false })?.isSocket();
   const name = itself ? host : `${host}/.s.PGSQL.${port}`;
   const limit = process.platform === 'linux' ? 107 : 103;
-  if (Buffer.byteLength(name) > limit) throw invalid('socket path', name, `at most ${limit} bytes long`);
+  check(Buffer.byteLength(name) <= limit, `socket path must be at most ${limit} bytes long, not "${name}"`);
   return name.replace(/^@/, '\0');
 }
 

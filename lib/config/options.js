@@ -11,43 +11,33 @@ const MAX_INT = 2147483647;
 const MAX_SECONDS = 2147483;
 
 const METHODS = ['none', 'password', 'md5', 'scram-sha-256'];
-const FOREIGN_METHODS = ['gss', 'sspi', 'oauth'];
-const TLS_VERSIONS = ['TLSv1', 'TLSv1.1', 'TLSv1.2', 'TLSv1.3'];
+const ALL_METHODS = [...METHODS, 'gss', 'sspi', 'oauth'];
+const TLS_VERSIONS = /^(TLSv1(\.[123])?)?$/i;
 const PROTOCOLS = { '3.0': 0x30000, '3.2': 0x30002, latest: 0x30002 };
 const SESSIONS = ['any', 'read-write', 'read-only', 'primary', 'standby', 'prefer-standby'];
 const VERIFIED = ['verify-ca', 'verify-full'];
 const ENCRYPTED = ['require', ...VERIFIED];
 
-/** @returns {TypeError} what to throw for a text that an option cannot have; the text is shown */
-function invalid(name, value, expected) {
-  return new TypeError(`${name} must be ${expected}, not "${value}"`);
+/** @throws {TypeError} with this message unless it is so */
+function check(isSo, message) {
+  if (!isSo) throw new TypeError(message);
 }
 
 /** @returns {Function} a parser of texts that pass a test, for the others it says what is expected */
-function checked(test, expected, convert = value => value) {
-  return (value, name) => {
-    if (!test(value)) throw invalid(name, value, expected);
-    return convert(value);
-  };
-}
+const checked = (test, expected, convert = value => value) => (value, name) => {
+  check(test(value), `${name} must be ${expected}, not "${value}"`);
+  return convert(value);
+};
 
-/** @returns {Function} a parser that takes one of these words and nothing else */
-function oneOf(...words) {
-  return checked(value => words.includes(value), `one of ${words.join(', ')}`);
-}
-
-/** @returns {Function} a parser that says of a word libpq has and we do not that it is not supported */
-function except(word, parser) {
-  return (value, name) => {
-    if (value === word) throw new TypeError(`${name}=${word} is not supported`);
-    return parser(value, name);
-  };
-}
+/** @returns {Function} a parser that takes one of these words, and says of one that libpq has that we do not */
+const oneOf = (words, foreign) => (value, name) => {
+  check(value !== foreign, `${name}=${value} is not supported`);
+  check(words.includes(value), `${name} must be one of ${words.join(', ')}, not "${value}"`);
+  return value;
+};
 
 /** Parser of an option that nothing but an empty text may be given for. */
-function unsupported(value, name) {
-  if (value !== '') throw new TypeError(`${name} is not supported`);
-}
+const unsupported = (value, name) => check(value === '', `${name} is not supported`);
 
 /** Parser of a text that the resolved config does not have under its own name. */
 const raw = () => undefined;
@@ -75,9 +65,8 @@ const utf8 = checked(value => /^(auto|utf8|unicode)?$/.test(value.toLowerCase().
   'UTF8, as values are decoded from that', raw);
 
 /** Parser of a TLS version, in any case; an empty text sets no bound. */
-const findTlsVersion = value => TLS_VERSIONS.find(known => known.toLowerCase() === value.toLowerCase());
-const tlsVersion = checked(value => value === '' || findTlsVersion(value), `one of ${TLS_VERSIONS.join(', ')}`,
-  findTlsVersion);
+const tlsVersion = checked(value => TLS_VERSIONS.test(value), 'one of TLSv1, TLSv1.1, TLSv1.2, TLSv1.3',
+  value => value === '' ? undefined : value.replace(/^tlsv/i, 'TLSv'));
 
 /** Parser of a version of the PostgreSQL protocol, to its number in StartupMessage. */
 const protocolVersion = checked(value => Object.hasOwn(PROTOCOLS, value), '3.0, 3.2 or latest',
@@ -99,7 +88,7 @@ const OPTIONS = {
   service: [raw],
   servicefile: [raw],
   require_auth: [requireAuth, 'PGREQUIREAUTH', ''],
-  channel_binding: [oneOf('disable', 'prefer', 'require'), 'PGCHANNELBINDING', 'prefer'],
+  channel_binding: [oneOf(['disable', 'prefer', 'require']), 'PGCHANNELBINDING', 'prefer'],
   connect_timeout: [seconds, 'PGCONNECT_TIMEOUT', '0'],
   client_encoding: [utf8, 'PGCLIENTENCODING', 'UTF8'],
   options: [raw, 'PGOPTIONS'],
@@ -111,22 +100,22 @@ const OPTIONS = {
   keepalives_interval: [positive, undefined, '0'],
   keepalives_count: [positive, undefined, '0'],
   tcp_user_timeout: [positive, undefined, '0'],
-  sslmode: [oneOf('disable', 'allow', 'prefer', ...ENCRYPTED), 'PGSSLMODE'],
-  sslnegotiation: [oneOf('postgres', 'direct'), 'PGSSLNEGOTIATION', 'postgres'],
+  sslmode: [oneOf(['disable', 'allow', 'prefer', ...ENCRYPTED]), 'PGSSLMODE'],
+  sslnegotiation: [oneOf(['postgres', 'direct']), 'PGSSLNEGOTIATION', 'postgres'],
   sslrootcert: [text, 'PGSSLROOTCERT'],
   sslcert: [text, 'PGSSLCERT'],
   sslkey: [text, 'PGSSLKEY'],
-  sslcertmode: [except('require', oneOf('disable', 'allow')), 'PGSSLCERTMODE', 'allow'],
+  sslcertmode: [oneOf(['disable', 'allow'], 'require'), 'PGSSLCERTMODE', 'allow'],
   sslpassword: [raw],
   sslsni: [value => value !== '0', 'PGSSLSNI', '1'],
   ssl_min_protocol_version: [tlsVersion, 'PGSSLMINPROTOCOLVERSION', 'TLSv1.2'],
   ssl_max_protocol_version: [tlsVersion, 'PGSSLMAXPROTOCOLVERSION', ''],
   min_protocol_version: [protocolVersion, 'PGMINPROTOCOLVERSION', '3.0'],
   max_protocol_version: [protocolVersion, 'PGMAXPROTOCOLVERSION', 'latest'],
-  target_session_attrs: [oneOf(...SESSIONS), 'PGTARGETSESSIONATTRS', 'any'],
-  load_balance_hosts: [oneOf('disable', 'random'), 'PGLOADBALANCEHOSTS', 'disable'],
+  target_session_attrs: [oneOf(SESSIONS), 'PGTARGETSESSIONATTRS', 'any'],
+  load_balance_hosts: [oneOf(['disable', 'random']), 'PGLOADBALANCEHOSTS', 'disable'],
   statement_cache: [count, undefined, '256'],
-  gssencmode: [except('require', oneOf('disable', 'prefer')), 'PGGSSENCMODE']
+  gssencmode: [oneOf(['disable', 'prefer'], 'require'), 'PGGSSENCMODE']
 };
 
 // What we do not do, and nothing is less safe or less compatible for it.
@@ -153,21 +142,17 @@ const isOption = name => Object.hasOwn(OPTIONS, name);
  */
 function requireAuth(value, name) {
   const items = value === '' ? [] : value.split(',');
-  const negative = items.length === 0 || items[0].startsWith('!');
+  const negative = !items[0] || items[0].startsWith('!');
   const methods = items.map(item => item.replace('!', ''));
   for (const [index, method] of methods.entries()) {
-    if (!METHODS.includes(method) && !FOREIGN_METHODS.includes(method)) {
-      throw invalid(name, value, `a list of ${[...METHODS, ...FOREIGN_METHODS].join(', ')}`);
-    }
-    if (items[index].startsWith('!') !== negative) {
-      throw new TypeError(`${name} must not mix methods with "!" and without, as in "${value}"`);
-    }
-    if (methods.indexOf(method) !== index) throw new TypeError(`${name} has "${method}" more than once`);
+    check(ALL_METHODS.includes(method), `${name} must be a list of ${ALL_METHODS.join(', ')}, not "${value}"`);
+    check(items[index].startsWith('!') === negative,
+      `${name} must not mix methods with "!" and without, as in "${value}"`);
+    check(methods.indexOf(method) === index, `${name} has "${method}" more than once`);
   }
   const allowed = new Set(METHODS.filter(method => methods.includes(method) !== negative));
-  if (allowed.size === 0) throw new TypeError(`${name} allows no method that is supported: "${value}"`);
-  const named = new Set(negative ? [] : allowed);
-  return { allowed, named, single: named.size === 1 && methods.length === 1 ? methods[0] : null };
+  check(allowed.size > 0, `${name} allows no method that is supported: "${value}"`);
+  return { allowed, named: new Set(negative ? [] : allowed), single: negative || items[1] ? null : methods[0] };
 }
 
 /** @returns {string} what a value is, for an error that must not show it */
@@ -176,4 +161,4 @@ function kindOf(value) {
   return Array.isArray(value) ? 'an array' : typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 }
 
-module.exports = { OPTIONS, ENCRYPTED, VERIFIED, isOption, integer, invalid, kindOf };
+module.exports = { OPTIONS, ENCRYPTED, VERIFIED, check, integer, isOption, kindOf };

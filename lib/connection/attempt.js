@@ -39,8 +39,7 @@ const failed = message => new ConnectionError(message, { code: '08001' });
  * However it fails, at whatever step, everything is closed and whoever waits is told where, what and why.
  */
 class Attempt {
-  #state = 'running'; // then 'failed', 'expired' (which is failed, too) or 'released'
-  #seconds;
+  #over = false;
   #timer;
   #signal;
   #reject;
@@ -65,27 +64,24 @@ class Attempt {
     this.auth = null;
     /** Whether requests of the client's have been sent along. */
     this.requestsSent = false;
+    /** Whether connect_timeout is over. */
+    this.expired = false;
     /** @type {Error|null} why it has failed */
     this.error = null;
-    this.#seconds = seconds;
     this.#signal = signal;
-    if (seconds > 0) this.#timer = setTimeout(() => this.#expire(), begun + seconds * 1000 - performance.now());
-    if (signal?.aborted) this.#aborted();
-    else signal?.addEventListener('abort', this.#aborted);
+    const expire = () => {
+      this.expired = true;
+      this.fail(failed(`no success within ${seconds} s (connect_timeout)`));
+    };
+    if (seconds > 0) this.#timer = setTimeout(expire, begun + seconds * 1000 - performance.now());
+    if (signal?.aborted) this.#abort();
+    else signal?.addEventListener('abort', this.#abort);
   }
 
-  #aborted = () => {
-    const { reason } = this.#signal;
-    const known = reason instanceof ConnectionError;
-    this.#end('failed', known ? reason : new ConnectionError('connecting was aborted', { cause: reason }));
+  #abort = () => {
+    const { reason: cause } = this.#signal;
+    this.#end(cause instanceof ConnectionError ? cause : new ConnectionError('connecting was aborted', { cause }));
   };
-
-  #expire() {
-    this.fail(failed(`no success within ${this.#seconds} s (connect_timeout)`), 'expired');
-  }
-
-  /** Whether connect_timeout is over. */
-  get expired() { return this.#state === 'expired'; }
 
   /** Whether the server has let us in. */
   get authenticated() { return this.doing === STEP.WAIT || this.doing === STEP.ASK; }
@@ -118,29 +114,29 @@ class Attempt {
    * @param {Error} [error] none for: the server has closed the connection
    * @returns {Error} why the attempt has failed
    */
-  fail(error = new ConnectionError('the server closed the connection'), state = 'failed') {
-    if (error === this.error || error instanceof PostgresError) return this.#end(state, error);
+  fail(error = new ConnectionError('the server closed the connection')) {
+    if (error instanceof PostgresError) return this.#end(error);
     const { code = '08001', message } = error;
     const cause = error instanceof ConnectionError ? error.cause : error;
     const hint = Object.hasOwn(HINTS, code) ? `: ${HINTS[code]}` : '';
-    return this.#end(state, new ConnectionError(`${this.where}: ${this.doing}: ${message}${hint}`, { code, cause }));
+    return this.#end(new ConnectionError(`${this.where}: ${this.doing}: ${message}${hint}`, { code, cause }));
   }
 
-  #end(state, error) {
-    if (this.#state !== 'running') return this.error ?? error;
+  #end(error) {
+    if (this.#over) return this.error ?? error;
     this.error = error;
-    this.release(state);
+    this.release();
     this.socket?.destroy();
     this.stream?.destroy();
     this.#reject?.(error);
     return error;
   }
 
-  /** The attempt has succeeded: what it has opened is no longer its own. */
-  release(state = 'released') {
-    if (this.#state === 'running') this.#state = state;
+  /** The attempt is over; after a success what it has opened is no longer its own. */
+  release() {
+    this.#over = true;
     clearTimeout(this.#timer);
-    this.#signal?.removeEventListener('abort', this.#aborted);
+    this.#signal?.removeEventListener('abort', this.#abort);
   }
 }
 

@@ -1,6 +1,6 @@
 'use strict';
 
-const { Buffer, crypto } = require('#platform');
+const platform = require('#platform'); // whose crypto is not loaded before it is needed
 const { frame } = require('./frame');
 const { ConnectionError, frontend, protocolError } = require('../protocol');
 
@@ -13,17 +13,13 @@ const SASL_CONTINUE = 11;
 const SASL_FINAL = 12;
 
 /** The methods of `require_auth` that they ask for, and what they ask for that is not supported. */
+const SCRAM = 'scram-sha-256';
 const METHODS = {
-  [OK]: 'none',
-  [CLEARTEXT]: 'password',
-  [MD5]: 'md5',
-  [SASL]: 'scram-sha-256',
-  [SASL_CONTINUE]: 'scram-sha-256',
-  [SASL_FINAL]: 'scram-sha-256'
+  [OK]: 'none', [CLEARTEXT]: 'password', [MD5]: 'md5', [SASL]: SCRAM, [SASL_CONTINUE]: SCRAM, [SASL_FINAL]: SCRAM
 };
 const FOREIGN = { 2: 'Kerberos V5', 6: 'SCM credentials', 7: 'GSSAPI', 8: 'GSSAPI', 9: 'SSPI' };
 
-/** What may come in which state; 'unbound' and 'done' take nothing more. */
+/** What may come in which state. */
 const EXPECTED = {
   start: [OK, CLEARTEXT, MD5, SASL],
   earlyPassword: [CLEARTEXT], // the password went with the StartupMessage
@@ -36,9 +32,7 @@ const EXPECTED = {
 };
 
 /** @returns {ConnectionError} we do not go on with this server */
-function refuse(what) {
-  return new ConnectionError(what, { code: '28000' });
-}
+const refuse = what => new ConnectionError(what, { code: '28000' });
 
 /**
  * The client's side of authentication: it is told what the server asks for, and says what to answer.
@@ -51,6 +45,7 @@ function refuse(what) {
 class Authenticator {
   #config;
   #connection;
+  #binding;
   #scram = null;
   #state = 'start';
 
@@ -65,10 +60,8 @@ class Authenticator {
   constructor(config, connection) {
     this.#config = config;
     this.#connection = connection;
+    this.#binding = config.channel_binding === 'disable' ? null : connection.binding ?? null;
   }
-
-  /** What to bind the channel with, null for nothing. */
-  get #binding() { return this.#config.channel_binding === 'disable' ? null : this.#connection.binding ?? null; }
 
   /** Whether the server has let us in, by the agreed method. */
   get done() { return this.#state === 'done'; }
@@ -85,9 +78,8 @@ class Authenticator {
     const { single } = this.#config.require_auth;
     if (single === null || single === 'md5') return null;
     this.#allow(single);
-    if (single === 'none') return { message: Buffer.alloc(0), last: true };
-    if (single === 'password') return this.#cleartext('earlyPassword');
-    return this.#first('earlyScram', this.#binding !== null, false);
+    if (single === 'none') return { message: platform.Buffer.alloc(0), last: true };
+    return single === 'password' ? this.#cleartext('earlyPassword') : this.#first('earlyScram', this.#binding, false);
   }
 
   /**
@@ -98,11 +90,11 @@ class Authenticator {
    * @throws {ConnectionError} 28000 when we refuse, 08P01 when it makes no sense now
    */
   respond(code, data) {
+    const state = this.#state;
     const method = METHODS[code];
     if (method === undefined) {
       throw refuse(`the server asks for ${FOREIGN[code] ?? `method ${code}`}, which is not supported`);
     }
-    const state = this.#state;
     if (code !== OK || state === 'start') this.#allow(method);
     if (!EXPECTED[state].includes(code)) {
       if (code !== OK) throw protocolError(`the server asks for ${method} out of order`);
@@ -111,90 +103,84 @@ class Authenticator {
         : 'the server says that SCRAM is complete before it has proven that it knows the password');
     }
     switch (code) {
-      case OK:
-        this.#state = 'done';
-        return null;
-      case CLEARTEXT:
-        if (state !== 'earlyPassword') return this.#cleartext('answered');
-        this.#state = 'answered';
-        return null;
+      case CLEARTEXT: return state === 'start' ? this.#cleartext('answered') : this.#nothing('answered');
       case MD5: return this.#md5(data);
       case SASL: return this.#sasl(data);
       case SASL_CONTINUE: return this.#scram.final(data.toString('latin1')).then(proof => this.#answer('final', proof));
-      default:
+      case SASL_FINAL:
         this.#scram.verify(data.toString('latin1'));
-        this.#state = 'answered';
-        return null;
+        return this.#nothing('answered');
+      default: return this.#nothing('done');
     }
   }
 
   #cleartext(state) {
     const { encrypted, local } = this.#connection;
-    if (!encrypted && !local && !this.#config.require_auth.named.has('password')) {
-      throw refuse('the server asks for the password in cleartext, and the connection is not encrypted; it ' +
-        'is sent only if require_auth names "password"');
+    if (encrypted || local || this.#config.require_auth.named.has('password')) {
+      return this.#answer(state, this.#password('password'), '\0');
     }
-    return this.#answer(state, this.#secret('password'), '\0');
+    throw refuse('the server asks for the password in cleartext, and the connection is not encrypted; it ' +
+      'is sent only if require_auth names "password"');
   }
 
   #md5(salt) {
     if (salt.length !== 4) throw protocolError('AuthenticationMD5Password of a wrong length');
-    const hash = (text, more) => crypto.createHash('md5').update(text).update(more).digest('hex');
-    return this.#answer('answered', 'md5', hash(hash(this.#secret('md5'), this.#config.user), salt), '\0');
+    const hash = (text, more) => platform.crypto.createHash('md5').update(text).update(more).digest('hex');
+    return this.#answer('answered', 'md5', hash(hash(this.#password('md5'), this.#config.user), salt), '\0');
   }
 
   /** Takes the list of mechanisms that the server offers, each with a NUL behind it, and another one at the end. */
   #sasl(list) {
     const offered = list.toString('latin1').split('\0');
     if (offered.pop() !== '' || offered.pop() !== '') throw protocolError('a list of SASL mechanisms without its end');
-    if (this.#state === 'earlyScram') {
-      const { mechanism } = this.#scram;
-      this.#state = 'first';
-      if (offered.includes(mechanism)) return null;
-      if (this.#binding !== null && this.#config.channel_binding !== 'require') this.#state = 'unbound';
-      throw notOffered(offered, mechanism);
-    }
     const plus = offered.includes('SCRAM-SHA-256-PLUS');
-    if (plus && !this.#connection.encrypted) {
+    const started = this.#scram !== null;
+    if (!started && plus && !this.#connection.encrypted) {
       throw refuse('the server offers SCRAM-SHA-256-PLUS over a connection without TLS');
     }
-    const bind = plus && this.#binding !== null;
-    if (!bind && !offered.includes('SCRAM-SHA-256')) throw notOffered(offered, 'SCRAM-SHA-256');
-    return this.#first('first', bind, this.#binding !== null);
+    const binding = plus || started ? this.#binding : null;
+    const mechanism = binding === null ? 'SCRAM-SHA-256' : 'SCRAM-SHA-256-PLUS';
+    if (!offered.includes(mechanism)) {
+      if (binding !== null && this.#config.channel_binding === 'prefer') this.#state = 'unbound';
+      // Nobody has vouched for the server yet, so only what can be a name is shown.
+      const names = offered.filter(name => /^[A-Z0-9_-]{1,20}$/.test(name)).slice(0, 10).join(', ');
+      throw refuse(`the server offers ${names || 'nothing'} and not ${mechanism}`);
+    }
+    return started ? this.#nothing('first') : this.#first('first', binding, this.#binding !== null);
   }
 
   /** Starts SCRAM; `able`: we could bind to the channel and were not offered to. */
-  #first(state, bind, able) {
-    if (!bind && this.#config.channel_binding === 'require') {
-      throw refuse(`channel binding is required, but ${
-        !this.#connection.encrypted ? 'the connection has no TLS'
-          : this.#binding ? 'the server does not offer it'
-            : 'the server\'s certificate is signed with an algorithm that has none'}`);
+  #first(state, binding, able) {
+    if (binding === null && this.#config.channel_binding === 'require') {
+      const why = !this.#connection.encrypted ? 'the connection has no TLS'
+        : this.#binding ? 'the server does not offer it' : 'the server\'s certificate has an algorithm without one';
+      throw refuse(`channel binding is required, but ${why}`);
     }
     const { Scram } = require('./scram');
-    this.#scram = new Scram(this.#secret('scram-sha-256'), { binding: bind ? this.#binding : undefined, able });
+    this.#scram = new Scram(this.#password(SCRAM), { binding, able });
     const first = this.#scram.first();
     return { ...this.#answer(state, this.#scram.mechanism, '\0', first.length, first), last: false };
   }
 
   /** Throws unless the method is allowed by `require_auth` and gives the `channel_binding` required. */
   #allow(method) {
-    const { allowed } = this.#config.require_auth;
+    const { require_auth: { allowed }, channel_binding: binding } = this.#config;
     const asks = `the server ${method === 'none' ? 'did not ask for authentication' : `asks for ${method}`}`;
-    if (!allowed.has(method)) {
-      throw refuse(`${asks}, but require_auth allows only ${[...allowed].join(', ')}`);
-    }
-    if (method !== 'scram-sha-256' && this.#config.channel_binding === 'require') {
-      throw refuse(`${asks}, but channel binding is required`);
-    }
+    if (!allowed.has(method)) throw refuse(`${asks}, but require_auth allows only ${[...allowed].join(', ')}`);
+    if (method !== SCRAM && binding === 'require') throw refuse(`${asks}, but channel binding is required`);
   }
 
   /** The password, which must be there. */
-  #secret(method) {
+  #password(method) {
     const { password } = this.#connection;
-    if (typeof password === 'string' && password !== '') return password;
+    if (password) return password;
     throw refuse(`no password was given, and authentication by ${method} needs one: set password, PGPASSWORD, or ` +
       'a line in the password file');
+  }
+
+  #nothing(state) {
+    this.#state = state;
+    return null;
   }
 
   /** A PasswordMessage, SASLInitialResponse or SASLResponse, which share the byte of their type. */
@@ -202,12 +188,6 @@ class Authenticator {
     this.#state = state;
     return { message: frame(frontend.PasswordMessage, ...parts), last: true };
   }
-}
-
-/** @returns {ConnectionError} nobody has vouched for the server yet, so only what can be a name is shown */
-function notOffered(offered, wanted) {
-  const names = offered.filter(name => /^[A-Z0-9_-]{1,20}$/.test(name)).slice(0, 10).join(', ');
-  return refuse(`the server offers ${names || 'nothing'} and not ${wanted}`);
 }
 
 module.exports = { Authenticator };

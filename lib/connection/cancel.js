@@ -33,22 +33,20 @@ const ON_ITS_WAY = 1000;
 async function sendCancel(config, target, encrypted, backendKey, signal) {
   const where = `cancel request to ${target.where}`;
   if (backendKey === null) throw failed(`${where}: the server gave no key for it`);
+  if (config.socket && typeof config.socket !== 'function') {
+    throw failed(`${where}: it needs a second connection, so socket must be a function`);
+  }
   const attempt = new Attempt(where, { seconds: config.connect_timeout || LIMIT, signal });
   try {
-    if (config.socket && typeof config.socket !== 'function') {
-      throw failed('it needs a second connection, so socket must be a function');
-    }
     await dial(config, target, attempt, encrypted ? 'must' : 'no');
     attempt.doing = 'waiting for the server to take it';
     await attempt.wait(resolve => {
-      attempt.socket.handOver({
-        chunk() {},
-        closed(error) {
-          if (!error) resolve();
-          else if (error.code === 'ECONNRESET' || error.code === 'EPIPE') setTimeout(resolve, ON_ITS_WAY);
-          else attempt.fail(error);
-        }
-      });
+      const closed = error => {
+        if (!error) resolve();
+        else if (error.code === 'ECONNRESET' || error.code === 'EPIPE') setTimeout(resolve, ON_ITS_WAY);
+        else attempt.fail(error);
+      };
+      attempt.socket.handOver({ chunk() {}, closed });
       attempt.socket.write(frame(null, CANCEL_REQUEST, backendKey));
     });
   } catch (error) {

@@ -3,11 +3,11 @@
 const { Buffer } = require('#platform');
 const { Attempt, STEP } = require('./attempt');
 const { Authenticator } = require('./auth');
-const { kindOf } = require('../config');
+const { lookupPassword } = require('../config');
 const { dial, thrown } = require('./dial');
-const { ConnectionError, FrameReader, PostgresError } = require('../protocol');
+const { ConnectionError, FrameReader, PostgresError, kindOf } = require('../protocol');
 const { Startup } = require('./startup');
-const { inOrder, nameOf, targets } = require('./targets');
+const { inOrder, targets } = require('./targets');
 
 const VERSION_3_0 = 0x30000;
 
@@ -45,59 +45,36 @@ async function connect(config, hooks, signal) {
   for (const wanted of attrs === 'prefer-standby' ? ['standby', 'any'] : [attrs]) {
     failures = [];
     for (const entry of inOrder(config, config.hosts)) {
-      const password = passwordOf(config, entry);
-      for (const target of await places(config, entry, signal, failures)) {
-        const error = await connectTo(config, { target, wanted, password }, once, signal);
+      let promise;
+      const password = () => promise ??= passwordFor(config, entry);
+      for (const target of await targets(config, entry, signal)) {
+        const error = target.error ?? await connectTo(config, { target, wanted, password }, once, signal);
         if (error === null) return;
         failures.push({ where: target.where, error });
       }
     }
   }
   if (failures.length === 1) throw failures[0].error;
-  const list = failures.map(({ where, error }) =>
-    error.message.startsWith(where) ? error.message : `${where}: ${error.message}`);
-  const errors = failures.map(({ error }) => error);
-  const all = new AggregateError(errors, `no connection could be made: ${list.join('; ')}`);
-  all.code = errors.at(-1).code;
-  throw all;
+  const list = failures.map(({ where, error: { message } }) =>
+    message.startsWith(where) ? message : `${where}: ${message}`);
+  const all = new AggregateError(failures.map(({ error }) => error), `no connection could be made: ${list.join('; ')}`);
+  throw Object.assign(all, { code: failures.at(-1).error.code });
 }
 
-/**
- * @returns {Promise<object[]>} the targets of a host; none when its name has no address, which is a failure
- * @throws {ConnectionError} when connecting was aborted
- */
-async function places(config, entry, signal, failures) {
-  const attempt = new Attempt(nameOf(entry), { seconds: config.connect_timeout, signal });
-  try {
-    return await targets(config, entry, attempt);
-  } catch (cause) {
-    const error = attempt.fail(cause);
-    if (signal?.aborted) throw error;
-    failures.push({ where: nameOf(entry), error });
-    return [];
-  } finally {
-    attempt.release();
-  }
-}
-
-/** @returns {function(): Promise<string|undefined>} gets the password for a host, once */
-function passwordOf(config, { host, hostaddr, port }) {
-  const { user, database, password, passfile, require_auth: { single } } = config;
+/** @returns {Promise<string|undefined>} the password for a host */
+async function passwordFor({ user, database, password, passfile, require_auth: auth }, { host, hostaddr, port }) {
+  if (auth.single === 'none') return undefined;
   const whom = { host: host ?? hostaddr, port, user, database };
-  const get = async () => {
-    if (single === 'none') return undefined;
-    if (typeof password !== 'function') return password ?? require('../config').lookupPassword(passfile, whom);
-    const given = await Promise.resolve(whom).then(password).catch(error => {
-      const cause = thrown('password', error);
-      throw new ConnectionError(`the password function failed: ${cause.message}`, { code: '28000', cause });
-    });
-    if (given === undefined || given === null) return undefined;
-    if (typeof given === 'string' && !given.includes('\0')) return given;
-    const what = typeof given === 'string' ? 'one with a NUL character' : kindOf(given);
-    throw new ConnectionError(`the password function gave no string, but ${what}`, { code: '28000' });
-  };
-  let promise;
-  return () => promise ??= get();
+  if (typeof password !== 'function') return password ?? lookupPassword(passfile, whom);
+  const refuse = (what, cause) => new ConnectionError(`the password function ${what}`, { code: '28000', cause });
+  const given = await Promise.resolve(whom).then(password).catch(error => {
+    const cause = thrown('password', error);
+    throw refuse(`failed: ${cause.message}`, cause);
+  });
+  if (given === undefined || given === null) return undefined;
+  if (typeof given !== 'string') throw refuse(`gave no string, but ${kindOf(given)}`);
+  if (given.includes('\0')) throw refuse('gave no string, but one with a NUL character');
+  return given;
 }
 
 /**
@@ -119,10 +96,13 @@ async function connectTo(config, { target, wanted, password }, hooks, signal) {
       // Requests that may have been carried out are not sent again.
       const mayRepeat = !attempt.requestsSent || (error instanceof PostgresError && !attempt.authenticated);
       if (signal?.aborted || !mayRepeat) throw error;
-      const next = attempt.expired ? null : otherPlan(config, target, plan, attempt);
-      if (next === null && mayMoveOn(attempt)) return error;
-      if (next === null) throw error;
-      plan = next;
+      plan = attempt.expired ? null : otherPlan(config, target, plan, attempt);
+      if (plan !== null) continue;
+      // Another place may do better by libpq's rules, and where a server closes the connection or times out.
+      const mayMoveOn = error instanceof PostgresError ? error.code === '57P03'
+        : error.code === '08001' || HUNG_UP.includes(error.code) || attempt.doing === STEP.CONNECT;
+      if (mayMoveOn) return error;
+      throw error;
     }
   }
 }
@@ -142,12 +122,6 @@ function otherPlan(config, { sslmode }, plan, { auth, doing, error, tls }) {
   return refused || doing === STEP.TLS ? { ...plan, encrypt: 'no' } : null;
 }
 
-/** Whether another place may do better: libpq's rules, and servers that close the connection or time out. */
-function mayMoveOn({ doing, error }) {
-  if (error instanceof PostgresError) return error.code === '57P03';
-  return error.code === '08001' || HUNG_UP.includes(error.code) || doing === STEP.CONNECT;
-}
-
 /** Makes one connection. */
 async function open(config, target, password, plan, attempt, hooks) {
   // The password may take a while, and the other steps need not wait for it.
@@ -156,32 +130,32 @@ async function open(config, target, password, plan, attempt, hooks) {
   await dial(config, target, attempt, plan.encrypt);
   const given = await attempt.wait(resolve => secret.then(resolve, () => {}));
   const { socket, stream, tls } = attempt;
-  const auth = attempt.auth = new Authenticator(config, {
+  const encrypted = tls !== null;
+  attempt.auth = new Authenticator(config, {
     password: given,
     // What the caller's own stream says of itself counts, too.
-    encrypted: tls !== null || stream.encrypted === true,
+    encrypted: encrypted || stream.encrypted === true,
     local: target.local || stream.local === true,
-    binding: tls === null ? null : require('./tls').endPoint(tls)
+    binding: encrypted ? require('./tls').endPoint(tls) : null
   });
-  const startup = new Startup(config, plan, attempt, auth, hooks);
+  const startup = new Startup(config, plan, attempt, hooks);
   const reader = new FrameReader(startup);
   await startup.run(reader, () => {
-    attempt.release();
-    const { backendKey } = startup;
+    const { backendKey, parameters, version } = startup;
     const path = target.address?.path;
     hooks.ready({
       socket,
       reader,
-      parameters: startup.parameters,
+      parameters,
       where: target.where,
       host: path ?? target.host ?? target.hostaddr,
       port: path === undefined ? target.port : undefined,
       backendKey,
       processId: backendKey?.readInt32BE(0),
-      protocolVersion: startup.version,
+      protocolVersion: version,
       transactionStatus: 'I',
-      encrypted: tls !== null,
-      cancel: cancelSignal => require('./cancel').sendCancel(config, target, tls !== null, backendKey, cancelSignal)
+      encrypted,
+      cancel: cancelSignal => require('./cancel').sendCancel(config, target, encrypted, backendKey, cancelSignal)
     });
   });
 }

@@ -1,10 +1,9 @@
 'use strict';
 
-const { net, tls, isDeno } = require('#platform');
+const platform = require('#platform'); // whose tls is not loaded before it is needed
 const { failed, STEP } = require('./attempt');
-const { kindOf } = require('../config');
 const { frame } = require('./frame');
-const { ConnectionError, protocolError } = require('../protocol');
+const { ConnectionError, kindOf, protocolError } = require('../protocol');
 const { Socket } = require('./socket');
 
 const SSL_REQUEST = 80877103;
@@ -30,7 +29,7 @@ async function dial(config, target, attempt, encrypt) {
   const options = encrypt === 'no' ? null : require('./tls').tlsOptions(config, target);
   attempt.doing = STEP.CONNECT;
   if (config.socket) await takeStream(config.socket, target, attempt);
-  else await openStream(config, target, attempt, options === null || !isDeno);
+  else await openStream(config, target, attempt, options === null || !platform.isDeno);
   if (options === null) return;
   if (config.sslnegotiation === 'direct') attempt.socket.detach();
   else if (!await requestTls(attempt, encrypt)) return;
@@ -40,14 +39,11 @@ async function dial(config, target, attempt, encrypt) {
 /** Connects to the target, again and again while the backlog of its Unix socket is full. */
 async function openStream({ keepalives, keepalives_idle: idle }, { address }, attempt, inPlace) {
   const connect = () => attempt.wait(resolve => {
-    const socket = attempt.socket = new Socket({
-      chunk() {},
-      closed: error => error?.code === 'EAGAIN' ? resolve(false) : attempt.fail(error)
-    });
-    attempt.stream = net.connect({
-      ...address, keepAlive: keepalives, keepAliveInitialDelay: idle * 1000, onread: inPlace ? socket.onread : undefined
-    });
-    socket.attach(attempt.stream);
+    const closed = error => error?.code === 'EAGAIN' ? resolve(false) : attempt.fail(error);
+    const socket = attempt.socket = new Socket({ chunk() {}, closed });
+    const onread = inPlace ? socket.onread : undefined;
+    const options = { ...address, keepAlive: keepalives, keepAliveInitialDelay: idle * 1000, onread };
+    socket.attach(attempt.stream = platform.net.connect(options));
     attempt.stream.once('connect', () => resolve(true));
   });
   for (let pause = 1; !await connect(); pause = Math.min(2 * pause, MAX_PAUSE)) {
@@ -57,19 +53,16 @@ async function openStream({ keepalives, keepalives_idle: idle }, { address }, at
 
 /** Takes the caller's Duplex; one that comes too late is closed again. */
 async function takeStream(socket, { host, hostaddr, port, sslmode }, attempt) {
+  const get = typeof socket === 'function' ? socket : () => socket;
   const stream = await attempt.wait(resolve => {
-    const take = given => {
+    Promise.resolve({ host: host ?? hostaddr, port, sslmode }).then(get).then(given => {
+      if (attempt.error) return given?.destroy?.();
       if (typeof given?.write !== 'function' || typeof given.on !== 'function') {
-        attempt.fail(failed(`the socket function gave no Duplex stream, but ${kindOf(given)}`));
-      } else if (given.destroyed) {
-        attempt.fail(new ConnectionError('the socket is closed already', { code: '08003' }));
+        throw failed(`the socket function gave no Duplex stream, but ${kindOf(given)}`);
       }
-      if (attempt.error) given?.destroy?.();
-      else resolve(given);
-    };
-    if (typeof socket !== 'function') return take(socket);
-    Promise.resolve({ host: host ?? hostaddr, port, sslmode }).then(socket).then(take)
-      .catch(error => attempt.fail(thrown('socket', error)));
+      if (given.destroyed) throw new ConnectionError('the socket is closed already', { code: '08003' });
+      resolve(given);
+    }).catch(error => attempt.fail(thrown('socket', error)));
   });
   attempt.stream = stream;
   attempt.socket = new Socket(attempt.listener());
@@ -91,20 +84,21 @@ function requestTls(attempt, encrypt) {
   const { socket } = attempt;
   attempt.doing = STEP.TLS_REQUEST;
   return attempt.wait(resolve => {
-    const refuse = what => attempt.fail(protocolError(what));
-    socket.handOver(attempt.listener((chunk, length) => {
-      socket.handOver(attempt.listener(() => refuse('more bytes than the answer')));
+    const answered = (chunk, length) => {
+      const answer = chunk[0];
       // No word of an error is passed on: nobody knows yet who sent it (CVE-2024-10977).
-      if (chunk[0] === ERROR) refuse('the server answers with an error instead of yes or no');
-      else if (length > 1) refuse('unencrypted bytes behind the answer, maybe an attack');
-      else if (chunk[0] === YES) {
-        socket.detach(); // what follows is TLS
-        resolve(true);
+      const fault = answer === ERROR ? 'the server answers with an error instead of yes or no'
+        : length > 1 ? 'unencrypted bytes behind the answer, maybe an attack'
+          : answer !== YES && answer !== NO ? `the server answers 0x${chunk.toString('hex', 0, 1)}` : null;
+      if (fault !== null) return attempt.fail(protocolError(fault));
+      if (answer === NO && encrypt === 'must') {
+        return attempt.fail(failed('the server does not support TLS, and sslmode demands it'));
       }
-      else if (chunk[0] !== NO) refuse(`the server answers 0x${chunk.toString('hex', 0, 1)}`);
-      else if (encrypt === 'must') attempt.fail(failed('the server does not support TLS, and sslmode demands it'));
-      else resolve(false);
-    }));
+      if (answer === YES) socket.detach(); // what follows is TLS
+      else socket.handOver(attempt.listener(() => attempt.fail(protocolError('more bytes than the answer'))));
+      resolve(answer === YES);
+    };
+    socket.handOver(attempt.listener(answered));
     socket.write(frame(null, SSL_REQUEST));
   });
 }
@@ -112,7 +106,7 @@ function requestTls(attempt, encrypt) {
 /** Starts TLS on the attempt's stream. */
 async function startTls({ sslnegotiation }, attempt, options) {
   const socket = attempt.socket = new Socket(attempt.listener());
-  const secure = tls.connect({ ...options, socket: attempt.stream });
+  const secure = platform.tls.connect({ ...options, socket: attempt.stream });
   socket.attach(secure);
   // Servers before PostgreSQL 17 and many poolers hang up here.
   attempt.doing = sslnegotiation === 'direct' ? STEP.DIRECT_TLS : STEP.TLS;

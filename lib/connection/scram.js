@@ -1,20 +1,16 @@
 'use strict';
 
-const { Buffer, crypto } = require('#platform');
-const { promisify } = require('#platform').util;
-const { ConnectionError } = require('../protocol/errors');
+const { Buffer, crypto, util } = require('#platform');
+const { ConnectionError } = require('../protocol');
 const { saslprep } = require('./saslprep');
 
-const pbkdf2 = promisify(crypto.pbkdf2);
+const pbkdf2 = util.promisify(crypto.pbkdf2);
 
 /**
  * Most iterations done for a server, about half a second of a pool thread. PostgreSQL's default is 4,096; a
  * lying server must not be able to keep us busy with 2^31.
  */
 const MAX_ITERATIONS = 1000000;
-
-/** How many derived keys are kept. */
-const MAX_KEYS = 256;
 
 const SERVER_FIRST = /^r=([\x21-\x2b\x2d-\x7e]+),s=([A-Za-z0-9+/]+={0,2}),i=([1-9][0-9]{0,9})$/;
 const SERVER_FINAL = /^v=([A-Za-z0-9+/]{43}=)$/;
@@ -23,52 +19,28 @@ const SERVER_ERROR = /^e=([\x20-\x2b\x2d-\x7e]*)/;
 const hmac = (key, data) => crypto.createHmac('sha256', key).update(data).digest();
 const sha256 = data => crypto.createHash('sha256').update(data).digest();
 
-/*
- * Promises of keys, least recently used first, so that a pool that opens many connections at once derives
- * once. They are found by a hash under a key of this process: the map holds no password in clear.
- */
-const keys = new Map();
-let keysSecret; // made when it is needed: Workers have no random numbers while modules are loaded
+/** What was derived last: a pool opens its connections with one password, and deriving costs as much as connecting. */
+let last = {};
 
 /**
- * Derives what a client and a server prove to each other they know (RFC 5802, section 3), off the event loop,
- * once for each password, salt and iteration count.
+ * Derives what a client and a server prove to each other they know (RFC 5802, section 3), off the event loop.
  * @param {string} password
- * @param {Buffer} salt
+ * @param {string} salt in base64
  * @param {number} iterations
  * @returns {Promise<{clientKey: Buffer, serverKey: Buffer}>}
  */
 function deriveKeys(password, salt, iterations) {
-  const what = JSON.stringify([password, salt.toString('base64'), iterations]);
-  keysSecret ??= crypto.randomBytes(32);
-  const id = hmac(keysSecret, what).toString('base64');
-  // What cannot be prepared is taken as it is, as PostgreSQL does.
-  const derived = keys.get(id) ?? pbkdf2(saslprep(password) ?? password, salt, iterations, 32, 'sha256')
-    .then(salted => ({ clientKey: hmac(salted, 'Client Key'), serverKey: hmac(salted, 'Server Key') }));
-  keys.delete(id);
-  keys.set(id, derived);
-  if (keys.size > MAX_KEYS) keys.delete(keys.keys().next().value);
-  return derived;
+  if (last.password !== password || last.salt !== salt || last.iterations !== iterations) {
+    // What cannot be prepared is taken as it is, as PostgreSQL does.
+    const keys = pbkdf2(saslprep(password) ?? password, Buffer.from(salt, 'base64'), iterations, 32, 'sha256')
+      .then(salted => ({ clientKey: hmac(salted, 'Client Key'), serverKey: hmac(salted, 'Server Key') }));
+    last = { password, salt, iterations, keys };
+  }
+  return last.keys;
 }
 
-/**
- * Whether two values are the same, in a time that does not tell where they differ.
- * @param {Buffer} a
- * @param {Buffer} b
- * @returns {boolean}
- */
-function same(a, b) {
-  return a.length === b.length && crypto.timingSafeEqual(a, b);
-}
-
-/**
- * The server did something that SCRAM does not allow.
- * @param {string} what
- * @returns {ConnectionError}
- */
-function refused(what) {
-  return new ConnectionError(`SCRAM authentication failed: ${what}`, { code: '28000' });
-}
+/** @returns {ConnectionError} the server did something that SCRAM does not allow */
+const refused = what => new ConnectionError(`SCRAM authentication failed: ${what}`, { code: '28000' });
 
 /**
  * The client's side of one SCRAM-SHA-256 or SCRAM-SHA-256-PLUS exchange (RFC 5802, RFC 7677). The user name
@@ -82,9 +54,9 @@ function refused(what) {
 class Scram {
   #password;
   #nonce;
-  #user;
   #header;
   #binding;
+  #firstBare;
   #serverSignature = null;
 
   /**
@@ -99,13 +71,11 @@ class Scram {
   constructor(password, { binding, able = false, nonce, user = '' } = {}) {
     this.#password = password;
     this.#nonce = nonce ?? crypto.randomBytes(18).toString('base64');
-    this.#user = user;
     this.#binding = binding ?? Buffer.alloc(0);
     this.#header = binding ? 'p=tls-server-end-point,,' : able ? 'y,,' : 'n,,';
+    this.#firstBare = `n=${user},r=${this.#nonce}`;
     this.mechanism = binding ? 'SCRAM-SHA-256-PLUS' : 'SCRAM-SHA-256';
   }
-
-  get #firstBare() { return `n=${this.#user},r=${this.#nonce}`; }
 
   /** @returns {string} client-first-message */
   first() { return this.#header + this.#firstBare; }
@@ -118,16 +88,13 @@ class Scram {
   async final(serverFirst) {
     const [, nonce, salt, count] = SERVER_FIRST.exec(serverFirst) ?? [];
     if (nonce === undefined) throw refused('the server\'s first message is malformed');
-    const ours = Buffer.from(this.#nonce);
-    if (nonce.length <= ours.length || !same(Buffer.from(nonce).subarray(0, ours.length), ours)) {
+    if (nonce === this.#nonce || !nonce.startsWith(this.#nonce)) {
       throw refused('the server\'s nonce does not continue ours');
     }
-    const iterations = Number(count);
-    if (iterations > MAX_ITERATIONS) {
+    if (count > MAX_ITERATIONS) {
       throw refused(`the server asks for ${count} iterations, at most ${MAX_ITERATIONS} are done`);
     }
-    const saltBytes = Buffer.from(salt, 'base64');
-    const { clientKey, serverKey } = await deriveKeys(this.#password, saltBytes, iterations);
+    const { clientKey, serverKey } = await deriveKeys(this.#password, salt, Number(count));
     const channel = Buffer.concat([Buffer.from(this.#header), this.#binding]).toString('base64');
     const withoutProof = `c=${channel},r=${nonce}`;
     const authMessage = `${this.#firstBare},${serverFirst},${withoutProof}`;
@@ -146,7 +113,8 @@ class Scram {
     if (error) throw refused(`the server reports "${error[1]}"`);
     const [, signature] = SERVER_FINAL.exec(serverFinal) ?? [];
     if (signature === undefined) throw refused('the server\'s final message is malformed');
-    if (this.#serverSignature === null || !same(Buffer.from(signature, 'base64'), this.#serverSignature)) {
+    const right = this.#serverSignature;
+    if (right === null || !crypto.timingSafeEqual(Buffer.from(signature, 'base64'), right)) {
       throw refused('the server\'s signature is wrong, it does not know the password');
     }
   }

@@ -7,17 +7,21 @@ const { failed } = require('./attempt');
  * poolers are asked.
  */
 
-const WRONG = {
-  'read-write': 'the session is read-only',
-  'read-only': 'the session is not read-only',
-  primary: 'the server is in hot standby mode',
-  standby: 'the server is not in hot standby mode'
+const RECOVERY = 'SELECT pg_catalog.pg_is_in_recovery()';
+const READ_ONLY = 'SHOW transaction_read_only';
+
+/** What asks for each kind, and why a session is not of it. */
+const KINDS = {
+  'read-write': { question: READ_ONLY, fault: 'the session is read-only' },
+  'read-only': { question: READ_ONLY, fault: 'the session is not read-only' },
+  primary: { question: RECOVERY, fault: 'the server is in hot standby mode' },
+  standby: { question: RECOVERY, fault: 'the server is not in hot standby mode' }
 };
 
 /**
- * Whether a session is what is wanted, as far as the server has reported.
+ * Whether a session is what is wanted.
  * @param {string} wanted any, read-write, read-only, primary or standby
- * @param {Object<string, string>} parameters reported by ParameterStatus
+ * @param {Object<string, string>} parameters 'on' or 'off', as the server has reported or answered them
  * @returns {boolean|undefined} undefined when it has to be asked
  */
 function fits(wanted, { in_hot_standby: standby, default_transaction_read_only: readOnly }) {
@@ -29,24 +33,9 @@ function fits(wanted, { in_hot_standby: standby, default_transaction_read_only: 
 }
 
 /** @returns {string} the query that asks what kind of session it is */
-function question(wanted) {
-  return wanted === 'primary' || wanted === 'standby'
-    ? 'SELECT pg_catalog.pg_is_in_recovery()'
-    : 'SHOW transaction_read_only';
-}
+const question = wanted => KINDS[wanted].question;
 
-/**
- * @param {string} wanted
- * @param {string} answer the value that the query gave: on, off, t or f
- * @returns {boolean} whether the session is what is wanted
- */
-function answerFits(wanted, answer) {
-  return (answer === 'on' || answer === 't') === (wanted === 'read-only' || wanted === 'standby');
-}
+/** @returns {import('../protocol').ConnectionError} why a session that is not what is wanted is not used */
+const unfit = wanted => failed(`${KINDS[wanted].fault} (target_session_attrs=${wanted})`);
 
-/** @returns {ConnectionError} why a session that is not what is wanted is not used */
-function unfit(wanted) {
-  return failed(`${WRONG[wanted]} (target_session_attrs=${wanted})`);
-}
-
-module.exports = { fits, question, answerFits, unfit };
+module.exports = { fits, question, unfit };

@@ -4,13 +4,10 @@ const { Buffer, process, setImmediate, isWorkerd } = require('#platform');
 
 const CHUNK = 65536;
 
-/** Most chunks that are given back and wait to be used again. */
-const SPARE = 8;
-
 /**
  * @typedef {object} SocketListener
  * @property {function(Buffer, number): void} chunk bytes have arrived in buffer[0 … length), which are overwritten
- *   by the next ones; see `keep`
+ *   by the next ones
  * @property {function(Error|undefined): void} closed the connection is over; called exactly once
  * @property {function(): void} [drained] after `needsDrain`: everything written has been taken
  */
@@ -23,11 +20,6 @@ const SPARE = 8;
  */
 class Socket {
   #listener;
-  #memory = null; // that the stream reads into
-  #received = null; // the memory that holds the chunk being read
-  #hold = null; // what `keep` gave for the chunk being read
-  #reading = false;
-  #spare = [];
   #pausing = new Set();
   #error;
   #closed = false;
@@ -48,33 +40,20 @@ class Socket {
     this.#listener = listener;
     /** @type {import('stream').Duplex|null} what carries the bytes */
     this.stream = null;
-    /** The option `onread` of net.connect and tls.connect; undefined where there is none that works. */
-    this.onread = isWorkerd ? undefined : {
-      buffer: () => this.#nextMemory(),
-      callback: (length, memory) => {
-        this.#hold = null;
-        this.#received = memory;
-        this.#listener.chunk(memory, length);
-        this.#reading = true;
-        return true;
-      }
-    };
   }
 
-  /** Node asks for memory after each read, and once for each address that net.connect tries. */
-  #nextMemory() {
-    const kept = this.#hold !== null;
-    if (this.#reading && !kept) return undefined; // go on with the same
-    if (kept || this.#memory === null) this.#memory = this.#spare.pop() ?? Buffer.allocUnsafeSlow(CHUNK);
-    this.#hold = null;
-    this.#reading = false;
-    return this.#memory;
+  /** The option `onread` of net.connect and tls.connect; undefined where there is none that works. */
+  get onread() {
+    if (isWorkerd) return undefined;
+    const callback = (length, memory) => {
+      this.#listener.chunk(memory, length);
+      return true;
+    };
+    return { buffer: Buffer.allocUnsafeSlow(CHUNK), callback };
   }
 
   /** @param {SocketListener} listener who is told from now on */
-  handOver(listener) {
-    this.#listener = listener;
-  }
+  handOver(listener) { this.#listener = listener; }
 
   /** @param {import('stream').Duplex} stream connected or connecting */
   attach(stream) {
@@ -92,24 +71,6 @@ class Socket {
     this.stream = null;
     return stream;
   }
-
-  /**
-   * Inside `chunk`: its memory is not overwritten until everyone who kept it has released it.
-   * @returns {object} to be given to `release`; without that, the memory is left to the garbage collector
-   */
-  keep() {
-    this.#hold ??= { memory: this.#received, uses: 0 };
-    this.#hold.uses++;
-    return this.#hold;
-  }
-
-  /** @param {object} hold what `keep` gave: who called that does not read the memory any more */
-  release(hold) {
-    if (--hold.uses === 0 && hold.memory !== null && this.#spare.length < SPARE) this.#spare.push(hold.memory);
-  }
-
-  /** @returns {boolean} inside `chunk`: whether this is memory of the Socket's own, which may be written to */
-  owns(memory) { return memory === this.#received; }
 
   /**
    * @param {Buffer} buffer

@@ -17,27 +17,24 @@ const MAX_LENGTH = 65536;
 /** Most parameters that a server may report; PostgreSQL has some 400 in all. */
 const MAX_PARAMETERS = 1000;
 
+const AUTHENTICATION = { [backend.AuthenticationRequest]: 'authenticate' };
+const REPORTS = {
+  [backend.ParameterStatus]: 'parameter',
+  [backend.NoticeResponse]: 'notice',
+  [backend.ReadyForQuery]: 'ready'
+};
+
 /** What may come at which step of the attempt, and is done about it. An ErrorResponse may come at any. */
 const HANDLERS = {
-  [STEP.START]: {
-    [backend.AuthenticationRequest]: 'authenticate',
-    [backend.NegotiateProtocolVersion]: 'negotiate' // PgBouncer 1.24 says it twice
-  },
-  [STEP.AUTHENTICATE]: { [backend.AuthenticationRequest]: 'authenticate' },
+  [STEP.START]: { ...AUTHENTICATION, [backend.NegotiateProtocolVersion]: 'negotiate' }, // PgBouncer 1.24 says it twice
+  [STEP.AUTHENTICATE]: AUTHENTICATION,
   [STEP.PROVE]: {},
-  [STEP.WAIT]: {
-    [backend.ParameterStatus]: 'parameter',
-    [backend.BackendKeyData]: 'key',
-    [backend.NoticeResponse]: 'notice',
-    [backend.ReadyForQuery]: 'ready'
-  },
+  [STEP.WAIT]: { ...REPORTS, [backend.BackendKeyData]: 'key' },
   [STEP.ASK]: {
+    ...REPORTS,
     [backend.RowDescription]: 'ignore',
     [backend.DataRow]: 'row',
-    [backend.CommandComplete]: 'ignore',
-    [backend.ParameterStatus]: 'parameter',
-    [backend.NoticeResponse]: 'notice',
-    [backend.ReadyForQuery]: 'answered'
+    [backend.CommandComplete]: 'ignore'
   }
 };
 
@@ -49,25 +46,22 @@ class Startup {
   #config;
   #plan;
   #attempt;
-  #auth;
   #hooks;
   #done;
   #reported = 0; // parameters
-  #answer = null; // to what was asked about the kind of session
+  #kind = null; // of the session, as the server has answered
 
   /**
    * @param {object} config resolved
    * @param {{wanted: string, version: number, early: boolean}} plan the session that is wanted, the version of the
    *   protocol to ask for, and whether what may go with the StartupMessage does
-   * @param {import('./attempt').Attempt} attempt with its socket open
-   * @param {import('./auth').Authenticator} auth
+   * @param {import('./attempt').Attempt} attempt with its socket open, and its Authenticator
    * @param {{earlyRequests: function(): Buffer, notice: function(object, Buffer, number, number): void}} hooks
    */
-  constructor(config, plan, attempt, auth, hooks) {
+  constructor(config, plan, attempt, hooks) {
     this.#config = config;
     this.#plan = plan;
     this.#attempt = attempt;
-    this.#auth = auth;
     this.#hooks = hooks;
     this.version = plan.version;
     this.parameters = Object.create(null);
@@ -83,20 +77,20 @@ class Startup {
    */
   run(reader, ready) {
     const attempt = this.#attempt;
-    const { socket } = attempt;
     const { maxLength } = reader;
     reader.maxLength = MAX_LENGTH;
-    socket.handOver(attempt.listener((chunk, length) => {
+    attempt.socket.handOver(attempt.listener((chunk, length) => {
       try {
         reader.push(chunk, length);
       } catch (error) {
         reader.stop();
-        socket.destroy(attempt.fail(error));
+        attempt.socket.destroy(attempt.fail(error));
       }
     }));
     return attempt.wait(resolve => {
       this.#done = () => {
         reader.maxLength = maxLength;
+        attempt.release();
         resolve();
         ready();
       };
@@ -104,7 +98,7 @@ class Startup {
       const { user, database, parameters } = this.#config;
       const pairs = Object.entries({ user, database, ...parameters });
       const text = pairs.map(([name, value]) => `${name}\0${value}\0`).join('');
-      const answer = this.#plan.early ? this.#auth.early() : null;
+      const answer = this.#plan.early ? attempt.auth.early() : null;
       this.#send(answer, frame(null, this.version, `${text}\0`));
     });
   }
@@ -126,14 +120,13 @@ class Startup {
     const attempt = this.#attempt;
     attempt.doing = STEP.AUTHENTICATE;
     const { code, data } = decodeAuthentication(buf, start, end);
-    const answer = this.#auth.respond(code, data);
-    if (this.#auth.done) attempt.doing = STEP.WAIT;
+    const answer = attempt.auth.respond(code, data);
+    if (attempt.auth.done) attempt.doing = STEP.WAIT;
     if (!(answer instanceof Promise)) return this.#send(answer);
     attempt.doing = STEP.PROVE;
     answer.then(proof => {
-      if (attempt.error) return;
       attempt.doing = STEP.AUTHENTICATE;
-      this.#send(proof);
+      if (!attempt.error) this.#send(proof);
     }).catch(error => attempt.fail(error));
   }
 
@@ -155,55 +148,41 @@ class Startup {
     if (++this.#reported > MAX_PARAMETERS) throw protocolError(`more than ${MAX_PARAMETERS} parameters`);
   }
 
-  key(buf, start, end) {
-    this.backendKey = decodeBackendKeyData(buf, start, end);
-  }
+  key(buf, start, end) { this.backendKey = decodeBackendKeyData(buf, start, end); }
 
-  notice(buf, start, end) {
-    this.#hooks.notice(decodeFields(buf, start, end), buf, start, end);
+  notice(buf, start, end) { this.#hooks.notice(decodeFields(buf, start, end), buf, start, end); }
+
+  /** Takes the answer to what kind of session it is: the only column of the only row. */
+  row(buf, start, end) {
+    if (end - start < 11) throw protocolError('DataRow of a wrong length');
+    const kind = ['on', 't'].includes(buf.toString('latin1', start + 11, end)) ? 'on' : 'off';
+    this.#kind = { in_hot_standby: kind, default_transaction_read_only: kind };
   }
 
   /** Makes sure that the session is what target_session_attrs wants. */
   ready(buf, start, end) {
-    this.#checkIdle(buf, start, end);
+    if (decodeReadyForQuery(buf, start, end) !== 'I') throw protocolError('ReadyForQuery of a wrong kind');
+    const attempt = this.#attempt;
     const { wanted } = this.#plan;
     if (wanted === 'any') return this.#done();
     const { fits, question, unfit } = require('./session-attrs');
-    const verdict = fits(wanted, this.parameters);
+    const verdict = fits(wanted, this.#kind ?? this.parameters);
     if (verdict === true) return this.#done();
     if (verdict === false) throw unfit(wanted);
-    this.#attempt.doing = STEP.ASK;
-    this.#attempt.socket.write(frame(frontend.Query, question(wanted), '\0'));
+    if (attempt.doing === STEP.ASK) throw protocolError('no answer to the question for the kind of session');
+    attempt.doing = STEP.ASK;
+    attempt.socket.write(frame(frontend.Query, question(wanted), '\0'));
   }
 
   ignore() {}
 
-  row(buf, start, end) {
-    if (end - start < 11) throw protocolError('DataRow of a wrong length');
-    this.#answer = buf.toString('latin1', start + 11, end);
-  }
-
-  answered(buf, start, end) {
-    this.#checkIdle(buf, start, end);
-    if (this.#answer === null) throw protocolError('no answer to the question for the kind of session');
-    const { answerFits, unfit } = require('./session-attrs');
-    const { wanted } = this.#plan;
-    if (!answerFits(wanted, this.#answer)) throw unfit(wanted);
-    this.#done();
-  }
-
-  #checkIdle(buf, start, end) {
-    if (decodeReadyForQuery(buf, start, end) !== 'I') throw protocolError('ReadyForQuery of a wrong kind');
-  }
-
-  /** Writes an answer, the last one with the requests that wait for it, in one write. */
-  #send(answer, before) {
-    const parts = before ? [before] : [];
-    if (answer) parts.push(answer.message);
+  /** Writes bytes and an answer; the last answer with the requests that wait for it. */
+  #send(answer, ...parts) {
+    if (answer !== null) parts.push(answer.message);
     if (answer?.last && this.#config.require_auth.single !== null && this.#plan.wanted === 'any') {
       const requests = this.#hooks.earlyRequests();
+      this.#attempt.requestsSent ||= requests.length > 0;
       parts.push(requests);
-      if (requests.length > 0) this.#attempt.requestsSent = true;
     }
     if (parts.length > 0) this.#attempt.socket.write(Buffer.concat(parts));
   }

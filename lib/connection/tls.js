@@ -3,16 +3,20 @@
 const { Buffer, process, crypto, fs, net, tls } = require('#platform');
 const { failed } = require('./attempt');
 const { homeFile } = require('../config');
-const { ConnectionError } = require('../protocol');
 
 /*
  * What libpq's options mean for Node's TLS, and what a certificate gives for channel binding.
  * https://www.postgresql.org/docs/current/libpq-ssl.html
  */
 
-/** What of tls.connect's options must not be overridden, and what belongs in the context, out of sight. */
-const OURS = ['socket', 'host', 'port', 'path', 'onread', 'lookup'];
-const CONTEXT = ['ca', 'cert', 'key', 'passphrase', 'pfx', 'crl', 'dhparam', 'ticketKeys'];
+/**
+ * What of tls.connect's options must not be overridden, and what only the context gets to see: the other options can be
+ * found again in a TLSSocket that somebody logs.
+ */
+const NOT_PASSED_ON = [
+  'socket', 'host', 'port', 'path', 'onread', 'lookup',
+  'ca', 'cert', 'key', 'passphrase', 'pfx', 'crl', 'dhparam', 'ticketKeys'
+];
 
 /**
  * Makes the options for tls.connect, apart from where to.
@@ -31,36 +35,28 @@ const CONTEXT = ['ca', 'cert', 'key', 'passphrase', 'pfx', 'crl', 'dhparam', 'ti
 function tlsOptions(config, target) {
   const own = config.ssl ?? {};
   const { host, sslmode } = target;
-  const asNode = config.ssl !== undefined && own.rejectUnauthorized !== false;
-  const ca = rootCertificates(config, sslmode);
   const full = sslmode === 'verify-full';
   if (full && !host) throw failed('sslmode verify-full needs a host name, not only an address');
-  const options = { ...own };
-  for (const name of [...OURS, ...CONTEXT]) delete options[name];
-
-  options.rejectUnauthorized = full || sslmode === 'verify-ca' || asNode || (!config.ssl && ca !== undefined);
+  const asNode = config.ssl !== undefined && own.rejectUnauthorized !== false;
+  const ca = rootCertificates(config, sslmode);
   const byNames = full || (asNode && sslmode !== 'verify-ca');
   const check = own.checkServerIdentity ?? (byNames ? tls.checkServerIdentity : () => undefined);
-  options.checkServerIdentity = (_, certificate) => check(own.servername ?? host, certificate);
   // An address is no name to be indicated (RFC 6066).
   const named = config.sslsni && host && !net.isIP(host) && !/^[/@]/.test(host);
-  options.servername = own.servername ?? (named ? host : '');
-  if (config.sslnegotiation === 'direct') options.ALPNProtocols = ['postgresql'];
-  try {
-    // Only the context gets to see keys: options can be found again in a TLSSocket that somebody logs.
-    options.secureContext = own.secureContext ?? tls.createSecureContext({
+  return {
+    ...Object.fromEntries(Object.entries(own).filter(([name]) => !NOT_PASSED_ON.includes(name))),
+    rejectUnauthorized: full || sslmode === 'verify-ca' || asNode || (!config.ssl && ca !== undefined),
+    checkServerIdentity: (_, certificate) => check(own.servername ?? host, certificate),
+    servername: own.servername ?? (named ? host : ''),
+    ...config.sslnegotiation === 'direct' && { ALPNProtocols: ['postgresql'] },
+    secureContext: own.secureContext ?? tls.createSecureContext({
       minVersion: config.ssl_min_protocol_version,
       maxVersion: config.ssl_max_protocol_version,
       ...own,
-      ...ca === undefined ? {} : { ca },
+      ...ca !== undefined && { ca },
       ...clientCertificate(config)
-    });
-  } catch (cause) {
-    if (cause instanceof ConnectionError) throw cause;
-    const { message, code = '08001' } = cause;
-    throw new ConnectionError(`key or certificate cannot be used: ${message}`, { code, cause });
-  }
-  return options;
+    })
+  };
 }
 
 /**
@@ -68,12 +64,12 @@ function tlsOptions(config, target) {
  *   where verification is asked for, Node's own. libpq's default file counts where `ssl` is not given
  */
 function rootCertificates({ sslrootcert, ssl }, sslmode) {
+  const named = sslrootcert === 'system' ? process.env.SSL_CERT_FILE : sslrootcert;
+  if (named) return read(named, 'root certificate file');
   if (sslrootcert === 'system') {
-    if (process.env.SSL_CERT_FILE) return read(process.env.SSL_CERT_FILE, 'root certificate file');
     const system = tls.getCACertificates?.('system');
     return system?.length ? system : undefined;
   }
-  if (sslrootcert !== undefined) return read(sslrootcert, 'root certificate file');
   if (ssl !== undefined) return undefined;
   const file = inHome('root.crt');
   if (fs.existsSync(file)) return read(file, 'root certificate file');
@@ -91,21 +87,14 @@ function clientCertificate({ sslcert, sslkey, sslcertmode, sslpassword, ssl }) {
   const certFile = sslcert ?? inHome('postgresql.crt');
   if (sslcert === undefined && (ssl !== undefined || !fs.existsSync(certFile))) return {};
   const keyFile = sslkey ?? inHome('postgresql.key');
-  const cert = read(certFile, 'certificate file');
   const key = read(keyFile, 'private key file');
-  checkPermissions(keyFile);
-  return { cert, key, passphrase: sslpassword };
-}
-
-/** A key that others can read is not used, by libpq's rules. */
-function checkPermissions(file) {
-  if (process.platform === 'win32') return;
-  const { uid, mode } = fs.statSync(file);
-  // Root may share keys with a group; anybody else's we could only read if it is ours.
-  if (mode & (uid === 0 ? 0o037 : 0o077)) {
-    throw failed(`private key file "${file}" has group or world access; permissions must be u=rw (0600) or ` +
+  const { uid, mode } = fs.statSync(keyFile);
+  // libpq's rule: root may share keys with a group; anybody else's we could only read if it is ours.
+  if (process.platform !== 'win32' && mode & (uid === 0 ? 0o037 : 0o077)) {
+    throw failed(`private key file "${keyFile}" has group or world access; permissions must be u=rw (0600) or ` +
       'less if owned by the current user, or u=rw,g=r (0640) or less if owned by root');
   }
+  return { cert: read(certFile, 'certificate file'), key, passphrase: sslpassword };
 }
 
 /** @returns {string} one of libpq's default files */
@@ -115,8 +104,8 @@ const inHome = name => homeFile(process.env, `.postgresql/${name}`, name);
 function read(file, what) {
   try {
     return fs.readFileSync(file);
-  } catch (cause) {
-    throw new ConnectionError(`${what} "${file}" cannot be read: ${cause.code}`, { code: cause.code, cause });
+  } catch ({ code }) {
+    throw failed(`${what} "${file}" cannot be read: ${code}`);
   }
 }
 
@@ -155,38 +144,34 @@ function endPoint(socket) {
  */
 function signatureDigest(der) {
   try {
-    const tbsCertificate = element(der, element(der, 0).start);
-    const algorithm = element(der, tbsCertificate.end);
-    const oid = element(der, algorithm.start, algorithm.end);
-    if (oid.hex !== RSA_PSS) return DIGESTS[oid.hex];
+    const [certificate] = elements(der);
+    const [, signatureAlgorithm] = elements(certificate);
+    const [oid, parameters] = elements(signatureAlgorithm);
+    if (oid.toString('hex') !== RSA_PSS) return DIGESTS[oid.toString('hex')];
     // RSASSA-PSS-params ::= SEQUENCE { [0] hashAlgorithm DEFAULT sha1, … }
-    const parameters = element(der, oid.end, algorithm.end);
-    if (parameters.start === parameters.end || der[parameters.start] !== 0xa0) return 'sha256';
-    const hash = element(der, parameters.start, parameters.end);
-    const hashAlgorithm = element(der, hash.start, hash.end);
-    return DIGESTS[element(der, hashAlgorithm.start, hashAlgorithm.end).hex];
+    if (parameters[0] !== 0xa0) return 'sha256';
+    const [hashAlgorithm] = elements(elements(parameters)[0]);
+    return DIGESTS[elements(hashAlgorithm)[0].toString('hex')];
   } catch {
     return undefined;
   }
 }
 
 /**
- * @param {Buffer} der
- * @param {number} at where an element begins
- * @param {number} [limit] of what it is in
- * @returns {{start: number, end: number, hex: string}} its content
- * @throws {RangeError} where it does not fit
+ * @param {Buffer} der elements of DER in a row
+ * @returns {Buffer[]} their contents
+ * @throws {RangeError} where one does not fit
  */
-function element(der, at, limit = der.length) {
-  let start = at + 2;
-  let length = der.readUInt8(at + 1);
-  if (length & 0x80) {
-    const bytes = length & 0x7f;
-    length = der.readUIntBE(start, bytes);
-    start += bytes;
+function elements(der) {
+  const contents = [];
+  for (let at = 0; at < der.length;) {
+    const more = der.readUInt8(at + 1) & 0x80 ? der[at + 1] & 0x7f : 0; // bytes of a long length
+    const start = at + 2 + more;
+    at = start + (more === 0 ? der[at + 1] : der.readUIntBE(at + 2, more));
+    if (at > der.length) throw new RangeError('an element that ends behind what it is in');
+    contents.push(der.subarray(start, at));
   }
-  if (start + length > limit) throw new RangeError('an element that ends behind what it is in');
-  return { start, end: start + length, get hex() { return der.toString('hex', start, start + length); } };
+  return contents;
 }
 
 module.exports = { tlsOptions, endPoint, signatureDigest };

@@ -2,7 +2,8 @@
 
 const { Buffer } = require('#platform');
 const { Transform } = require('#platform').stream;
-const { checkNames } = require('../query/options');
+const { checkText, kindOf, textOf } = require('../protocol');
+const { checkNames } = require('../query');
 
 const OPTIONS = new Set(['format', 'types']);
 
@@ -18,15 +19,9 @@ const DAY = 86400000;
 
 const ESCAPES = { '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 
-/** What a value is called in an error. */
-function kindOf(value) {
-  if (value === null || typeof value !== 'object') return typeof value;
-  return (value.constructor && value.constructor.name) || 'object';
-}
-
 /** @throws {TypeError} for what is no number, bigint or numeral, or a Date where it must be one */
 function expect(condition, type, value) {
-  if (!condition) throw new TypeError(`a ${kindOf(value)} cannot be sent as ${type}`);
+  if (!condition) throw new TypeError(`${kindOf(value)} cannot be sent as ${type}`);
 }
 
 /** An encoder of integers: bytes, and what writes them. */
@@ -85,7 +80,7 @@ function bytea(writer, value) { expect(false, 'bytea', value); } // bytes are ta
 function untyped(writer, value) {
   if (typeof value === 'string') return writer.text(value);
   if (typeof value === 'boolean') return bool(writer, value);
-  throw new TypeError(`a ${kindOf(value)} needs the type of its column`);
+  throw new TypeError(`${kindOf(value)} needs the type of its column`);
 }
 
 const { writeInt16BE, writeInt32BE, writeUInt32BE, writeBigInt64BE, writeFloatBE, writeDoubleBE } = Buffer.prototype;
@@ -160,38 +155,27 @@ class FieldWriter {
   }
 }
 
-/** A point in time as the server reads it, whose years are before Christ from 0 on, and have no sign after 9999. */
-function timeText(value) {
-  const year = value.getUTCFullYear();
-  const text = String(year > 0 ? year : 1 - year).padStart(4, '0') + value.toISOString().slice(-20);
-  return year > 0 ? text : `${text} BC`;
-}
-
-/** A value in the text format. */
-function textOf(value) {
-  switch (typeof value) {
-    case 'string':
-      if (value.includes('\0')) throw new TypeError('a string with a null byte, which PostgreSQL cannot take');
-      return /[\\\n\r\t]/.test(value) ? value.replace(/[\\\n\r\t]/g, character => ESCAPES[character]) : value;
-    case 'number': case 'bigint': return String(value);
-    case 'boolean': return value ? 't' : 'f';
-    case 'undefined': return '\\N';
-  }
-  if (value === null) return '\\N';
+/** A value in COPY's text format. */
+function fieldOf(value) {
+  if (value === null || value === undefined) return '\\N';
   if (value instanceof Uint8Array) {
     return `\\\\x${Buffer.from(value.buffer, value.byteOffset, value.length).toString('hex')}`;
   }
-  if (value instanceof Date && !Number.isNaN(value.getTime())) return timeText(value);
-  throw new TypeError(`a ${kindOf(value)} cannot be sent`);
+  if (typeof value !== 'string') return textOf(value, 'the value');
+  if (value.includes('\0')) checkText(value, 'the value');
+  return /[\\\n\r\t]/.test(value) ? value.replace(/[\\\n\r\t]/g, character => ESCAPES[character]) : value;
 }
 
 /**
- * Makes the bytes that COPY … FROM STDIN takes from rows: arrays of values, or rows of a result. Values are
- * strings, numbers, bigints, booleans, Dates, Uint8Arrays (bytea; in the binary format the bytes of any type), and
- * null or undefined for NULL.
+ * Makes the bytes that COPY … FROM STDIN takes from rows: arrays of values, or rows of a result. Values are those of
+ * `query`; in the binary format, a Uint8Array is the bytes of any type.
  * https://www.postgresql.org/docs/current/sql-copy.html
  */
 class CopyWriter extends Transform {
+  #encoders;
+  #fields; // FieldWriter of the binary format
+  #text = '';
+
   /**
    * @param {object} [options]
    * @param {string} [options.format='text'] 'text' or 'binary', the same as in the COPY
@@ -205,17 +189,15 @@ class CopyWriter extends Transform {
     const { format = 'text', types } = options;
     if (format !== 'text' && format !== 'binary') throw new TypeError("format must be 'text' or 'binary'");
     if (types !== undefined && !Array.isArray(types)) throw new TypeError('types must be an array');
-    this._encoders = types && types.map(type => {
+    this.#encoders = types && types.map(type => {
       const encoder = typeof type === 'number' ? BY_OID.get(type) : Object.hasOwn(TYPES, type) && TYPES[type][1];
       if (!encoder) throw new TypeError(`type ${type} cannot be encoded; send Buffers, or use the text format`);
       return encoder;
     });
     /** Rows so far. */
     this.rowCount = 0;
-    this._text = '';
-    this._fields = undefined;
     if (format === 'text') return;
-    this._fields = new FieldWriter();
+    this.#fields = new FieldWriter();
     this.push(SIGNATURE);
   }
 
@@ -223,44 +205,44 @@ class CopyWriter extends Transform {
     let column = 0;
     try {
       const values = Array.isArray(row) ? row : row && typeof row.toArray === 'function' ? row.toArray() : undefined;
-      if (values === undefined) throw new TypeError(`a row must be an array, not a ${kindOf(row)}`);
-      if (this._encoders !== undefined && this._encoders.length !== values.length) {
-        throw new RangeError(`${values.length} values for ${this._encoders.length} types`);
+      if (values === undefined) throw new TypeError(`a row must be an array, not ${kindOf(row)}`);
+      if (this.#encoders !== undefined && this.#encoders.length !== values.length) {
+        throw new RangeError(`${values.length} values for ${this.#encoders.length} types`);
       }
-      if (this._fields !== undefined) this._fields.int16(values.length);
+      if (this.#fields !== undefined) this.#fields.int16(values.length);
       for (; column < values.length; column++) {
-        if (this._fields !== undefined) this._field(values[column], column);
-        else this._text += column === 0 ? textOf(values[0]) : `\t${textOf(values[column])}`;
+        if (this.#fields !== undefined) this.#field(values[column], column);
+        else this.#text += column === 0 ? fieldOf(values[0]) : `\t${fieldOf(values[column])}`;
       }
     } catch (error) {
       error.message = `row ${this.rowCount}, column ${column}: ${error.message}`;
       return callback(error);
     }
     this.rowCount++;
-    if (this._fields === undefined) {
-      this._text += '\n';
-      if (this._text.length >= PIECE) this._pass();
-    } else if (this._fields.length >= PIECE) this._pass();
+    if (this.#fields === undefined) {
+      this.#text += '\n';
+      if (this.#text.length >= PIECE) this.#pass();
+    } else if (this.#fields.length >= PIECE) this.#pass();
     callback();
   }
 
-  _field(value, column) {
-    if (value === null || value === undefined) this._fields.value(-1);
-    else if (value instanceof Uint8Array) this._fields.bytes(value);
-    else (this._encoders === undefined ? untyped : this._encoders[column])(this._fields, value);
+  #field(value, column) {
+    if (value === null || value === undefined) this.#fields.value(-1);
+    else if (value instanceof Uint8Array) this.#fields.bytes(value);
+    else (this.#encoders === undefined ? untyped : this.#encoders[column])(this.#fields, value);
   }
 
-  _pass() {
-    if (this._fields !== undefined) return void this.push(this._fields.take());
-    this.push(Buffer.from(this._text));
-    this._text = '';
+  #pass() {
+    if (this.#fields !== undefined) return void this.push(this.#fields.take());
+    this.push(Buffer.from(this.#text));
+    this.#text = '';
   }
 
   _flush(callback) {
-    if (this._fields !== undefined) {
-      this._pass();
+    if (this.#fields !== undefined) {
+      this.#pass();
       this.push(TRAILER);
-    } else if (this._text !== '') this._pass();
+    } else if (this.#text !== '') this.#pass();
     callback();
   }
 }

@@ -18,8 +18,8 @@ class CopyInRequest extends QueryRequest {
   #failing = false;
   #over = false;
   #parent;
+  #resolveOver;
   #synced = false; // Sync has been written: the end is on its way
-  #unwatch;
 
   /**
    * @param {Scope} parent
@@ -34,6 +34,9 @@ class CopyInRequest extends QueryRequest {
     checkText(text, 'text');
     checkValues(values);
     this.caller = caller;
+    this.endsWithSync = false;
+    /** @type {Promise<Error|undefined>} resolves when the copy is over: with the error, if there was one */
+    this.over = new Promise(resolve => { this.#resolveOver = resolve; });
     this.#parent = parent;
   }
 
@@ -50,7 +53,7 @@ class CopyInRequest extends QueryRequest {
     pipeline.enter(scope);
     try {
       const promise = pipeline.submit(this, scope);
-      if (!this.#over) this.#unwatch = watchLimits(this, limits);
+      if (!this.#over) this.over.then(watchLimits(this, limits));
       return promise;
     } catch (error) {
       pipeline.leave(scope);
@@ -63,7 +66,7 @@ class CopyInRequest extends QueryRequest {
 
   encode(writer, statements) {
     this.bind(writer, statements, '', null);
-    writer.executeAll();
+    writer.executeAll(false);
     writer.flush();
   }
 
@@ -140,7 +143,7 @@ class CopyInRequest extends QueryRequest {
 
   #finish(error) {
     this.#over = true;
-    this.#unwatch?.();
+    this.#resolveOver(error);
     if (this.#finished === null) return;
     if (error === undefined || (this.#failing && error.code === '57014')) this.#finished.resolve(this.receiver);
     else this.#finished.reject(error);

@@ -109,7 +109,8 @@ async function respond(session, request, response, text, values = [], options = 
     return { cmd: undefined, rowCount: 0, bytes: 0 };
   }
   const encoding = compress ? negotiate(request.headers['accept-encoding']) : undefined;
-  const target = new ResponseTarget(request, response, { type, status, emptyStatus, encoding, stallTimeout: plain.stall_timeout });
+  const stallTimeout = plain.stall_timeout;
+  const target = new ResponseTarget(request, response, { type, status, emptyStatus, encoding, stallTimeout });
   return session.queryTo(target, text, values, plain);
 }
 

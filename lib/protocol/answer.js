@@ -99,4 +99,4 @@ function nextState(state, code, start, end) {
   return next;
 }
 
-module.exports = { State, nextState, nameOf, unexpected };
+module.exports = { BARE, NEXT, State, nextState, nameOf, unexpected };

@@ -57,7 +57,9 @@ class FrameReader {
     if (this._left > 0) pos = this._part(chunk, 0, length);
     else if (this._held !== null) pos = this._complete(chunk, length);
     while (length - pos >= 5 && !this.stopped) {
-      let end = pos + 1 + this._length(chunk, pos);
+      // What `_length` does, for every message.
+      const size = (chunk[pos + 1] << 24) | (chunk[pos + 2] << 16) | (chunk[pos + 3] << 8) | chunk[pos + 4];
+      let end = pos + 1 + (size >= 4 && size <= this.maxLength ? size : this._length(chunk, pos));
       if (end > length) break;
       const type = chunk[pos];
       let count = 1;

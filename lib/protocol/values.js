@@ -91,7 +91,7 @@ function element(value, what) {
 }
 
 function literal(values, what) {
-  const elements = values.map((value, index) => element(value, `${what}[${index}]`));
+  const elements = Array.from(values, (value, index) => element(value, `${what}[${index}]`));
   // PostgreSQL has one empty array, whatever its dimensions.
   return elements.every(each => each === '{}') ? '{}' : `{${elements.join()}}`;
 }

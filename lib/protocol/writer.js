@@ -8,9 +8,8 @@ const INITIAL = 65536;
 /** A value of more bytes is a large one. */
 const LARGE = 65536;
 const LIMIT = 0x3fffffff; // PostgreSQL refuses messages of 1 GiB and more
-/** Execute of the unnamed portal to its end, and Sync. */
+/** Execute of the unnamed portal, and Sync. */
 const EXECUTE_SYNC = Buffer.from([frontend.Execute, 0, 0, 0, 9, 0, 0, 0, 0, 0, frontend.Sync, 0, 0, 0, 4]);
-const EXECUTE = EXECUTE_SYNC.subarray(0, 10);
 
 /**
  * Encodes frontend messages into one growing buffer, which is taken off with `take`.
@@ -49,27 +48,21 @@ class MessageWriter {
     }
   }
 
-  #int16(value) {
-    const { buffer } = this;
-    buffer[this.length++] = value >>> 8;
-    buffer[this.length++] = value;
-  }
+  #int16(value) { this.length = this.buffer.writeUInt16BE(value, this.length); }
+  #int32(value) { this.length = this.buffer.writeInt32BE(value, this.length); }
 
-  #int32At(off, value) {
-    const { buffer } = this;
-    buffer[off] = value >>> 24;
-    buffer[off + 1] = value >>> 16;
-    buffer[off + 2] = value >>> 8;
-    buffer[off + 3] = value;
+  /** A string with its terminator. */
+  #string(text) {
+    this.length += this.buffer.utf8Write(text, this.length, this.buffer.length - this.length);
+    this.buffer[this.length++] = 0;
   }
 
   /** Begins a message whose body takes at most `room` bytes. */
   #begin(type, room) {
     this.#reserve(room + 5);
-    const start = this.length;
-    this.buffer[start] = type;
-    this.length = start + 5;
-    return start;
+    this.buffer[this.length] = type;
+    this.length += 5;
+    return this.length - 5;
   }
 
   /** Ends the message begun at `start`: its length is known now. */
@@ -79,15 +72,7 @@ class MessageWriter {
       this.length = start;
       throw new RangeError(`a message of ${length} bytes: PostgreSQL takes less than 1 GiB`);
     }
-    this.#int32At(start + 1, length);
-  }
-
-  /** Any message whose body is a list of bytes. */
-  message(type, body) {
-    const start = this.#begin(type, body.length);
-    this.buffer.set(body, this.length);
-    this.length += body.length;
-    this.#end(start);
+    this.buffer.writeInt32BE(length, start + 1);
   }
 
   /** Whole messages. */
@@ -97,10 +82,11 @@ class MessageWriter {
     this.length += bytes.length;
   }
 
-  /** A string with its terminator. */
-  #string(text) {
-    this.length += this.buffer.utf8Write(text, this.length, this.buffer.length - this.length);
-    this.buffer[this.length++] = 0;
+  /** Any message whose body is a list of bytes. */
+  message(type, body) {
+    const start = this.#begin(type, body.length);
+    this.raw(body);
+    this.#end(start);
   }
 
   /**
@@ -114,10 +100,7 @@ class MessageWriter {
     this.#string(name);
     this.#string(text);
     this.#int16(paramTypes.length);
-    for (const oid of paramTypes) {
-      this.#int32At(this.length, oid);
-      this.length += 4;
-    }
+    for (const oid of paramTypes) this.#int32(oid | 0);
     this.#end(start);
   }
 
@@ -133,7 +116,7 @@ class MessageWriter {
   }
 
   /**
-   * Bind.
+   * Bind. What every query goes through is written out here.
    * @param {Buffer} names portal and statement, each with its terminator
    * @param {Array|object} values see `checkValues`, or a row of an earlier result
    * @param {number} format of the result: 0 text, 1 binary
@@ -154,26 +137,43 @@ class MessageWriter {
         if (value.length > LARGE) room += value.length + LARGE;
       } else if (typeof value === 'string' && value.length > LARGE) room += Buffer.byteLength(value) + LARGE;
     }
-    const start = this.#begin(frontend.Bind, names.length + 10 + room);
-    let off = this.length;
-    for (let i = 0; i < names.length; i++) this.buffer[off++] = names[i];
+    this.#reserve(names.length + 15 + room);
+    const start = this.length;
+    let { buffer } = this;
+    buffer[start] = frontend.Bind;
+    let off = start + 5;
+    for (let i = 0; i < names.length; i++) buffer[off++] = names[i];
     this.length = off;
     if (row !== undefined) this.#bindRow(row, values.dataFormat);
     else {
-      this.#int16(binary ? count : 0);
-      if (binary) for (let i = 0; i < count; i++) this.#int16(values[i] instanceof Uint8Array ? 1 : 0);
-      this.#int16(count);
+      buffer[off] = binary ? count >>> 8 : 0;
+      buffer[off + 1] = binary ? count : 0;
+      off += 2;
+      if (binary) {
+        for (let i = 0; i < count; i++, off += 2) {
+          buffer[off] = 0;
+          buffer[off + 1] = values[i] instanceof Uint8Array ? 1 : 0;
+        }
+      }
+      buffer[off] = count >>> 8;
+      buffer[off + 1] = count;
+      this.length = off + 2;
       for (let i = 0; i < count; i++) this.#value(values[i], i);
     }
     this.#reserve(4);
-    const { buffer } = this;
+    ({ buffer } = this);
     off = this.length;
     buffer[off] = 0;
     buffer[off + 1] = 1;
     buffer[off + 2] = 0;
     buffer[off + 3] = format;
     this.length = off + 4;
-    this.#end(start);
+    const length = off + 3 - start;
+    if (length > LIMIT) this.#end(start);
+    buffer[start + 1] = length >>> 24;
+    buffer[start + 2] = length >>> 16;
+    buffer[start + 3] = length >>> 8;
+    buffer[start + 4] = length;
     return binary;
   }
 
@@ -181,22 +181,17 @@ class MessageWriter {
   #bindRow(row, format) {
     this.#int16(1);
     this.#int16(format);
-    this.buffer.set(row.subarray(5), this.length);
-    this.length += row.length - 5;
+    this.raw(row.subarray(5));
   }
 
   #value(value, index) {
-    if (typeof value === 'string') this.#text(value, index);
-    else if (value === null || value === undefined) {
-      this.#reserve(4);
-      this.#int32At(this.length, -1);
-      this.length += 4;
-    } else if (value instanceof Uint8Array) {
-      this.#reserve(4 + value.length);
-      this.#int32At(this.length, value.length);
-      this.buffer.set(value, this.length + 4);
-      this.length += 4 + value.length;
-    } else this.#text(textOf(value, `values[${index}]`), index);
+    if (typeof value === 'string') return this.#text(value, index);
+    if (value !== null && value !== undefined && !(value instanceof Uint8Array)) {
+      return this.#text(textOf(value, `values[${index}]`), index);
+    }
+    this.#reserve(4);
+    this.#int32(value ? value.length : -1);
+    if (value) this.raw(value);
   }
 
   #text(text, index) {
@@ -216,22 +211,28 @@ class MessageWriter {
       if (text.includes('\0')) checkText(text, `values[${index}]`);
       off = start + buffer.utf8Write(text, start, buffer.length - start);
     }
-    this.#int32At(start - 4, off - start);
+    this.#int32(off - start);
     this.length = off;
   }
 
-  /** Execute of the unnamed portal to its end, and Sync. */
-  executeSync() { this.raw(EXECUTE_SYNC); }
-
-  /** Execute of the unnamed portal to its end. */
-  executeAll() { this.raw(EXECUTE); }
+  /**
+   * Execute of the unnamed portal to its end.
+   * @param {boolean} sync whether Sync follows
+   */
+  executeAll(sync) {
+    this.#reserve(15);
+    const { buffer } = this;
+    const from = this.length;
+    const length = sync ? 15 : 10;
+    for (let i = 0; i < length; i++) buffer[from + i] = EXECUTE_SYNC[i];
+    this.length = from + length;
+  }
 
   /** Execute: at most `maxRows` rows, 0 for all. */
   execute(portal, maxRows) {
     const start = this.#begin(frontend.Execute, portal.length + 5);
     this.#string(portal);
-    this.#int32At(this.length, maxRows);
-    this.length += 4;
+    this.#int32(maxRows);
     this.#end(start);
   }
 

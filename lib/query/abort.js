@@ -1,7 +1,7 @@
 'use strict';
 
 const { AbortError, UsageError, kindOf } = require('../protocol');
-const { callerOf } = require('./request');
+const { callerOf } = require('./failure');
 
 /** First and longest pause between two CancelRequests for one query, in milliseconds. */
 const PAUSE = 50;

@@ -1,8 +1,10 @@
 'use strict';
 
-const { State, backend, protocolError, nameOf } = require('../protocol');
-const { QueryRequest } = require('./query');
-const { Request } = require('./request');
+const { State, backend, checkText, kindOf, nameOf, protocolError } = require('../protocol');
+const { RowReader } = require('../rows');
+const { NAMES, NO_OPTIONS, NO_VALUES, checkOptions } = require('./options');
+const { QueryRequest, Request } = require('./request');
+const { copyDirection } = require('./sql');
 
 /** Command tags of what an error takes back: a batch of these may be sent again. */
 const UNDONE = new Set(['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'MERGE', 'SHOW', 'EMPTY']);
@@ -35,7 +37,7 @@ class BatchRequest extends Request {
     try {
       this.#each(query => {
         query.bind(writer, statements, '', this);
-        writer.executeAll();
+        writer.executeAll(false);
         this.disturbs += query.disturbs;
         encoded++;
       });
@@ -122,4 +124,31 @@ class BatchRequest extends Request {
   result() { return this.queries.map(query => query.result()); }
 }
 
-module.exports = { BatchRequest };
+/**
+ * The queries of a batch, as requests without a promise of their own.
+ * @param {Array<string|[string, Array, object]>} queries see Session.batch
+ * @param {object|undefined} decoding `{ decode }` for the readers of those that say nothing of it
+ * @param {function(object): object} receiverFor what takes the result for a target of the caller's
+ * @returns {QueryRequest[]}
+ * @throws {TypeError} with the `index` of the query
+ */
+function batched(queries, decoding, receiverFor) {
+  if (!Array.isArray(queries)) throw new TypeError(`batch takes an array of [text, values, options], not ${kindOf(queries)}`);
+  return Array.from(queries, (each, index) => {
+    try {
+      if (typeof each === 'string') each = [each];
+      else if (!Array.isArray(each)) throw new TypeError('a query of a batch is a text or [text, values, options]');
+      const [text, values = NO_VALUES, options = NO_OPTIONS] = each;
+      if (options !== NO_OPTIONS) checkOptions(options, NAMES.batched);
+      const { format = 0, cache = true, stream, paramTypes, decode } = options;
+      checkText(text, 'text');
+      if (copyDirection(text) === 'in') throw new TypeError('COPY FROM STDIN cannot be part of a batch');
+      const receiver = stream === undefined ? new RowReader(decode === undefined ? decoding : options) : receiverFor(stream);
+      return new QueryRequest(text, values, format, cache, paramTypes, receiver);
+    } catch (error) {
+      throw Object.assign(error, { index, message: `queries[${index}]: ${error.message}` });
+    }
+  });
+}
+
+module.exports = { BatchRequest, batched };

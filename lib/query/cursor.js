@@ -2,8 +2,8 @@
 
 const { RowReader } = require('../rows');
 const { checkLimits } = require('./abort');
+const { callerOf } = require('./failure');
 const { checkStallTimeout, stalled } = require('./options');
-const { callerOf } = require('./request');
 
 /** The rows of a query, some at a time: an async iterable that holds one batch in memory. */
 class Cursor {

@@ -6,8 +6,9 @@
  */
 
 const { Pipeline } = require('./pipeline');
-const { QueryRequest } = require('./query');
-const { Request, CloseRequest, SyncRequest, callerOf, showCaller } = require('./request');
+const { callerOf, showCaller } = require('./failure');
+const { QueryRequest, Request } = require('./request');
+const { CloseRequest, SyncRequest } = require('./sync');
 const { Scope } = require('./scope');
 const { copyDirection } = require('./sql');
 const options = require('./options');
@@ -18,6 +19,7 @@ const SCOPE = Symbol('scope');
 module.exports = {
   Pipeline, QueryRequest, Request, CloseRequest, SyncRequest, Scope, SCOPE, callerOf, showCaller, copyDirection, ...options,
   get BatchRequest() { return require('./batch').BatchRequest; },
+  get batched() { return require('./batch').batched; },
   get Cursor() { return require('./cursor').Cursor; },
   get Portal() { return require('./portal').Portal; },
   get SimpleQueryRequest() { return require('./simple-query').SimpleQueryRequest; },

@@ -1,22 +1,23 @@
 'use strict';
 
 const {
-  ConnectionError, MessageWriter, PostgresError, UsageError, backend, decodeFields, decodeNotification,
-  decodeParameterStatus, decodeReadyForQuery, nameOf, nextState, protocolError
+  ConnectionError, MessageWriter, PostgresError, State, UsageError, backend, decodeFields, decodeNotification,
+  decodeParameterStatus, nameOf, nextState, protocolError
 } = require('../protocol');
 const { Memory } = require('../rows');
-const { CloseRequest } = require('./request');
+const { lossError, lossErrors, mayRepeat } = require('./failure');
+const { CloseRequest } = require('./sync');
 const { Scope, Scopes } = require('./scope');
 const { Statements } = require('./statements');
-const { isTraced, trace } = require('./tracing');
+const { channel, trace } = require('./tracing');
 
 const { ErrorResponse, NoticeResponse, NotificationResponse, ParameterStatus, ReadyForQuery } = backend;
 
 /** From this many bytes on, what was written leaves at once instead of at the end of the tick. */
 const FLUSH_BYTES = 65536;
 
-/** So many requests that a loss rejects have an error of their own, which shows their caller. */
-const OWN_ERRORS = 1000;
+/** The transaction status by its byte. */
+const STATUS = { 73: 'I', 84: 'T', 69: 'E' };
 
 /**
  * The requests of one connection: what was sent, whose answer comes next, what may be sent.
@@ -27,7 +28,7 @@ class Pipeline {
 
   /**
    * @param {object} events `notice(fields, buf, start, end)`, `notification(…)`, `parameter(name, value)`;
-   *   `lost(error)`: the connection cannot be used any more; `queued()`: a request waits to be sent
+   *   `lost(error)`: the connection cannot be used any more; `queued()`: a request waits to be sent; `drained()`
    * @param {boolean|object} [decode] how columns are decoded where a query says nothing
    */
   constructor(events, decode) {
@@ -44,10 +45,9 @@ class Pipeline {
     this.pending = 0;
     /** The transaction status of the last ReadyForQuery. */
     this.status = 'I';
-    /** @type {object|undefined} of the connection, see connect() of lib/connection; with its config */
+    /** @type {object|undefined} see connect() of lib/connection; with its config */
     this.session = undefined;
-    /** @type {Socket|null} null while there is no connection */
-    this.socket = null;
+    this.socket = null; // while there is no connection
     this.reader = null;
     /** @type {Set<function>} called when the server says that it has cancelled something */
     this.cancelling = new Set();
@@ -59,8 +59,22 @@ class Pipeline {
     this.socket = session.socket;
     this.reader = session.reader;
     this.status = session.transactionStatus;
+    this.reader.handler = this;
+    this.socket.handOver(this);
     this.pump();
   }
+
+  /** What the socket tells. */
+  chunk(buf, length) {
+    try {
+      this.reader.push(buf, length);
+    } catch (error) {
+      this.events.lost(error);
+    }
+  }
+
+  closed(error = new ConnectionError('the server closed the connection')) { this.events.lost(error); }
+  drained() { this.events.drained(); }
 
   /** @returns {Buffer|null} the messages of what waits, for the start-up to send before the connection is ready */
   earlyRequests() {
@@ -78,15 +92,11 @@ class Pipeline {
    */
   submit(request, scope) {
     // Only what has a text is something that somebody has asked for.
-    if (isTraced() && request.text !== undefined) return trace(request, this, () => this.#submit(request, scope));
-    return this.#submit(request, scope);
-  }
-
-  #submit(request, scope) {
+    if (channel.hasSubscribers && !request.traced && request.text !== undefined) return trace(request, this, scope);
     const { scopes } = this;
     const promise = request.open(scope);
-    const free = scope === scopes.owner && !scopes.waiting && this.#held === 0 && this.socket !== null;
-    if (free && scope.refused === null) this.send(request);
+    if (scope === scopes.owner && scope.first === null && scope.refused === null && this.#held === 0 &&
+        this.socket !== null && scopes.waiting.length === 0) this.send(request);
     else {
       scopes.check(scope, request);
       request.snapshot();
@@ -137,7 +147,6 @@ class Pipeline {
    */
   send(request) {
     const { statements, writer } = this;
-    if (statements.closing.length > 0 && request.afterSync) this.#closeStatements();
     const mark = writer.length;
     try {
       request.encode(writer, statements);
@@ -152,7 +161,10 @@ class Pipeline {
     if (this.head === null) this.head = request;
     else this.#tail.next = request;
     this.#tail = request;
-    this.flush();
+    if (statements.closing.length > 0 && request.endsWithSync && this.#held === 0) this.#closeStatements();
+    if (this.socket === null) return;
+    if (writer.length >= FLUSH_BYTES) this.socket.flush(writer);
+    else this.socket.flushSoon(writer);
   }
 
   /** Closes the statements on the server that nobody uses any more. */
@@ -192,7 +204,7 @@ class Pipeline {
   /** FrameReader's handler. */
   message(type, buf, start, end, count) {
     const { events } = this;
-    if (type === ReadyForQuery) this.#ready(decodeReadyForQuery(buf, start, end), start, end);
+    if (type === ReadyForQuery) this.#ready(STATUS[buf[start + 5]], start, end);
     else if (type === NoticeResponse) events.notice(decodeFields(buf, start, end), buf, start, end);
     else if (type === NotificationResponse) events.notification(decodeNotification(buf, start, end), buf, start, end);
     else if (type === ParameterStatus) events.parameter(...decodeParameterStatus(buf, start, end));
@@ -205,26 +217,16 @@ class Pipeline {
   #ready(status, start, end) {
     const request = this.head;
     if (request === null) throw protocolError('ReadyForQuery that nobody asked for');
-    request.state = nextState(request.state, ReadyForQuery, start, end);
+    if (status === undefined || end - start !== 6) throw protocolError('ReadyForQuery of a wrong kind');
+    request.state = request.state === State.Done ? State.Over : nextState(request.state, ReadyForQuery, start, end);
     this.status = status;
     if (request.scope.block && status === 'I' && !request.controls) {
       request.error ??= new UsageError('this ended the transaction block: in transaction(), return from the function ' +
         'to commit, throw to roll back', '25P01');
       this.scopes.leaveBlock(request.scope, request.error);
     }
-    if (request.error !== undefined && this.#mayRepeat(request)) this.#repeat(request);
+    if (request.error !== undefined && status === 'I' && mayRepeat(request, this.scopes.owner)) this.#repeat(request);
     else this.finishHead();
-  }
-
-  /**
-   * Whether a request whose statement was stale is sent again at once: it must not come later than anything that
-   * it could affect, or that could affect it.
-   */
-  #mayRepeat(request) {
-    if (this.status !== 'I' || !request.pending || request.scope !== this.scopes.owner || !request.canRepeat()) return false;
-    if (request.next === null) return true;
-    for (let each = request; each !== null; each = each.next) if (!each.reads || each.barrier) return false;
-    return true;
   }
 
   #repeat(request) {
@@ -252,14 +254,12 @@ class Pipeline {
     const request = this.#shift();
     this.pending--;
     request.ready(this);
-    if (this.head?.cancelAtHead !== undefined) this.head.cancelAtHead();
-    if (this.scopes.waiting) this.pump();
+    this.head?.cancelAtHead?.();
+    const { owner, waiting } = this.scopes;
+    if (owner.first !== null || waiting.length > 0) this.pump();
   }
 
-  /**
-   * From now on nothing is sent behind a request that was sent and is not answered.
-   * @returns {boolean} false where something has been sent behind it, so that it cannot be cancelled
-   */
+  /** From now on nothing is sent behind a request that was sent. @returns {boolean} false where something was before */
   setBarrier(request) {
     if (request.barrier) return true;
     if (this.#held > 0 || this.head === null || this.#tail !== request) return false;
@@ -283,20 +283,16 @@ class Pipeline {
    * @param {string} [code]
    */
   abandon(message, cause, code) {
-    const make = (sent, more) => new ConnectionError(`${message}; this request ${more}`, { code, cause, sent });
-    const makeSent = () => make(true, 'had been sent, the server may have carried it out');
-    let errors = 0;
-    let error;
+    const errors = lossErrors(message, code, cause);
     this.socket = null;
     for (let request = this.head; request !== null; request = request.next) {
-      if (++errors <= OWN_ERRORS) error = makeSent();
-      this.#settle(request, error);
+      this.#settle(request, errors.next().value);
       request.discard();
     }
     this.head = null;
     this.scopes.root.refused = new ConnectionError(`not connected: ${message}; connect() connects again`,
       { code: '08003', cause, sent: false });
-    this.scopes.abandon(make(false, 'had not been sent'));
+    this.scopes.abandon(lossError(message, code, cause, false));
   }
 }
 

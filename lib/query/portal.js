@@ -3,8 +3,8 @@
 const { State, UsageError, backend, checkText, checkValues, snapshot } = require('../protocol');
 const { RowReader } = require('../rows');
 const { submit } = require('./abort');
-const { QueryRequest } = require('./query');
-const { CloseRequest, SyncRequest } = require('./request');
+const { QueryRequest } = require('./request');
+const { CloseRequest, SyncRequest } = require('./sync');
 const { Scope } = require('./scope');
 const { copyDirection } = require('./sql');
 
@@ -27,7 +27,7 @@ class PortalStep extends QueryRequest {
     this.caller = caller;
     /** Whether this step carries the portal's Bind. */
     this.first = portal.statement === undefined;
-    this.afterSync = portal.inBlock || this.first;
+    this.endsWithSync = portal.inBlock;
     this.started = false;
     this.synced = portal.inBlock;
   }

@@ -1,36 +1,20 @@
 'use strict';
 
+const { Buffer } = require('#platform');
 const {
-  AbortError, ConnectionError, PostgresError, State, backend, decodeFields, nextState, unexpected
+  BARE, NEXT, PostgresError, State, backend, checkText, checkValues, decodeFields, nextState, snapshot, unexpected
 } = require('../protocol');
+const { isOfAnswer, isStale, reasonOf, showCaller } = require('./failure');
 
-/**
- * Where a call comes from, for what passes promises through callbacks of its own: these hide who awaits.
- * @param {function} [hide] what the stack is not to show, with all that it calls
- * @returns {{stack: string}}
- */
-function callerOf(hide) {
-  const caller = {};
-  Error.captureStackTrace?.(caller, hide);
-  return caller;
-}
+const {
+  BindComplete, CommandComplete, CopyData, CopyInResponse, DataRow, EmptyQueryResponse, ErrorResponse, NoData, RowDescription
+} = backend;
 
-/**
- * Gives an error the stack of the call that it is of.
- * @param {Error} error
- * @param {{stack: string}} [caller] see callerOf
- * @returns {Error} the same
- */
-function showCaller(error, caller) {
-  if (caller?.stack !== undefined) error.stack = caller.stack.replace(/^.*/, () => `${error.name}: ${error.message}`);
-  return error;
-}
+/** A query with more bytes of Buffers among its values is not sent again: they are not kept. */
+const KEPT_BYTES = 8192;
 
-/** Whether an error was made while an answer was read, so that its stack shows nothing of the caller. */
-function isOfAnswer(error) {
-  return error instanceof PostgresError || error instanceof AbortError || error instanceof ConnectionError ||
-    error.code === '57014' || error.code === '25P01';
-}
+/** Takes the answer to a request that nobody waits for any more. */
+const DROPPED = { inParts: true, start() {}, receiveData() {}, receivePart() {}, receive() {} };
 
 /**
  * The last link of a request's promise. Inside it the engine knows who awaits the promise; so the error shows its
@@ -57,16 +41,11 @@ const capture = resolve => { resolveNew = resolve; };
  */
 class Request {
   constructor() {
-    /** @type {Request|null} the one behind it */
-    this.next = null;
-    /** @type {Scope|null} that it was submitted to */
-    this.scope = null;
-    /** @type {Promise|null} of its outcome, once it was submitted */
-    this.promise = null;
-    /** What the answer has come to, see State. */
-    this.state = State.Waiting;
-    /** @type {Error|undefined} what the promise is to reject with */
-    this.error = undefined;
+    this.next = null; // the one behind it
+    this.scope = null; // that it was submitted to
+    this.promise = null; // of its outcome, once it was submitted
+    this.state = State.Waiting; // what the answer has come to
+    this.error = undefined; // what the promise is to reject with
     this.resolve = null; // settles the promise; null before it was submitted and after it was settled
   }
 
@@ -81,10 +60,7 @@ class Request {
   /** Whether the promise is still to be settled. */
   get pending() { return this.resolve !== null; }
 
-  /**
-   * Settles the promise, unless that was done before.
-   * @param {Error} [error] to reject with
-   */
+  /** Settles the promise, unless that was done before. */
   settle(error = this.error) {
     if (this.resolve === null) return;
     this.error = error;
@@ -97,8 +73,6 @@ class Request {
 
   /**
    * Writes the request's messages, and says by `state` what the answer begins with.
-   * @param {MessageWriter} writer
-   * @param {Statements} statements
    * @throws {TypeError|RangeError} for values that cannot be sent; what was written before is then dropped
    */
   encode() {}
@@ -112,12 +86,12 @@ class Request {
    * @throws {ConnectionError} 08P01 where the message cannot come now, or is malformed
    */
   message(pipeline, type, buf, start, end) {
-    if (type === backend.ErrorResponse) this.takeError(pipeline, buf, start, end);
+    if (type === ErrorResponse) this.takeError(pipeline, buf, start, end);
     else this.state = nextState(this.state, type, start, end);
   }
 
   takeError(pipeline, buf, start, end) {
-    if (this.state === State.Failed) throw unexpected(this.state, backend.ErrorResponse);
+    if (this.state === State.Failed) throw unexpected(this.state, ErrorResponse);
     const error = new PostgresError(decodeFields(buf, start, end));
     if (error.code === '57014') for (const cancelled of pipeline.cancelling) cancelled();
     if (error.severity === 'FATAL' || error.severity === 'PANIC') return pipeline.events.lost(error);
@@ -150,10 +124,7 @@ class Request {
     return true;
   }
 
-  /**
-   * Whether it can be sent once more: its error says that a statement was stale, and nothing was done yet.
-   * @param {Pipeline} pipeline
-   */
+  /** Whether it can be sent once more: its error says that a statement was stale, and nothing was done yet. */
   canRepeat() { return false; }
 
   /** Makes it what it was before it was sent. */
@@ -168,65 +139,179 @@ class Request {
 
 // What few requests have is not in each of them: there may be a million.
 Object.assign(Request.prototype, {
-  /** Whether nothing may be sent behind it until it is over, so that it can be cancelled. */
-  barrier: false,
-  /** How many of its statements may drop prepared statements. */
-  disturbs: 0,
-  /** Whether it only reads, as far as the first word of its text tells. */
-  reads: false,
-  /** @type {(function|undefined)} called when its answer is the next one to come, to cancel it */
-  cancelAtHead: undefined,
-  /** @type {{stack: string}|undefined} see callerOf */
-  caller: undefined,
-  /** Whether all before it ends with Sync. */
-  afterSync: true,
-  /** Whether it begins or ends the block of a transaction that its scope is of. */
-  controls: false,
+  barrier: false, // nothing may be sent behind it until it is over, so that it can be cancelled
+  caller: undefined, // see callerOf
+  cancelAtHead: undefined, // called when its answer is the next one to come
+  controls: false, // it begins or ends the block of a transaction that its scope is of
+  disturbs: 0, // how many of its statements may drop prepared statements
+  endsWithSync: true, // so that others may follow
+  over: undefined, // a promise of what goes on when its own has settled: until it is over
+  reads: false, // and nothing else, as far as the first word of its text tells
   statement: undefined,
-  text: undefined
+  text: undefined,
+  traced: false // tracers are told of it
 });
 
-/** Only Sync: ends a portal, or tells when everything before it is over. */
-class SyncRequest extends Request {
-  /** @param {*} [value] what to resolve to */
-  constructor(value) {
-    super();
-    this.value = value;
-    this.reads = true;
-  }
-
-  encode(writer) {
-    writer.sync();
-    this.state = State.Done;
-  }
-
-  result() { return this.value; }
-}
-
-/** Close of named statements or of a portal. */
-class CloseRequest extends Request {
+/**
+ * One use of the extended query protocol: [Parse Describe] Bind Execute Sync.
+ * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-EXT-QUERY
+ */
+class QueryRequest extends Request {
   /**
-   * @param {string} target 'S' for statements, 'P' for portals
-   * @param {string[]} names
+   * @param {string} text
+   * @param {Array|Row} values
+   * @param {number} format of the result: 0 text, 1 binary
+   * @param {boolean} cache whether the statement is to be named
+   * @param {number[]|undefined} paramTypes OIDs
+   * @param {object} receiver of the rows
    */
-  constructor(target, names) {
+  constructor(text, values, format, cache, paramTypes, receiver) {
     super();
-    this.target = target;
-    this.names = names;
-    this.left = names.length;
-    this.reads = true;
+    this.text = text;
+    this.values = values;
+    this.format = format;
+    this.cache = cache;
+    this.paramTypes = paramTypes;
+    this.receiver = receiver;
+    this.statement = undefined;
+    /** Whether it carries its statement's Parse. */
+    this.parses = false;
   }
 
-  encode(writer) {
-    for (const name of this.names) writer.close(this.target, name);
-    writer.sync();
-    this.state = State.Closing;
+  snapshot() {
+    checkText(this.text, 'text');
+    checkValues(this.values);
+    this.values = snapshot(this.values);
   }
 
-  message(pipeline, type, buf, start, end) {
-    super.message(pipeline, type, buf, start, end);
-    if (this.state === State.Done && --this.left > 0) this.state = State.Closing;
+  encode(writer, statements) {
+    this.bind(writer, statements, '', null);
+    writer.executeAll(true);
   }
+
+  /** Writes [Parse Describe] Bind. */
+  bind(writer, statements, portal, batch) {
+    const { text, values } = this;
+    if (typeof text !== 'string') checkText(text, 'text');
+    if (!Array.isArray(values) || values.length > 65535) checkValues(values);
+    const statement = statements.get(text, this.paramTypes, this.cache, batch);
+    const parses = !statement.sent;
+    let binary;
+    try {
+      if (parses) {
+        checkText(text, 'text');
+        writer.parse(statement.name, text, statement.paramTypes);
+        writer.describe('S', statement.name);
+      }
+      const names = portal === '' ? statement.bindNames : Buffer.from(`${portal}\0${statement.name}\0`, 'latin1');
+      binary = writer.bind(names, values, this.format);
+    } catch (error) {
+      if (parses) statements.forget(statement);
+      throw error;
+    }
+    this.statement = statement;
+    this.parses = parses;
+    this.state = parses ? State.Parsing : State.Binding;
+    if (parses) {
+      statement.sent = true;
+      statement.batch = batch;
+      statements.run = statement;
+    }
+    if (statement.disturbs) {
+      this.disturbs = 1;
+      statements.disturbing++;
+    }
+    // If it has to be sent again, the values must be what they were.
+    if (statement.name !== '' && Array.isArray(values)) this.values = binary ? snapshot(values, KEPT_BYTES) : values.slice();
+  }
+
+  message(pipeline, type, buf, start, end, count) {
+    if (type === ErrorResponse) return this.takeError(pipeline, buf, start, end);
+    // As nextState does it: this is what every message of a result goes through.
+    const next = NEXT[this.state << 8 | type];
+    if (next === 0 || (BARE[type] === 1 && end - start !== 5)) nextState(this.state, type, start, end);
+    this.state = next;
+    switch (type) {
+      case DataRow: case CopyData:
+        return this.receiver.receiveData(buf, start, end, count, pipeline.reader.owned);
+      case BindComplete:
+        if (this.state === State.Rows) this.start(pipeline);
+        return;
+      case RowDescription: case NoData:
+        this.statement.describe(type === RowDescription ? buf : null, start, end);
+        if (this.state !== State.Binding) this.start(pipeline);
+        return;
+      case CommandComplete: case EmptyQueryResponse:
+        this.receiver.receive(type, buf, start, end);
+        this.complete(pipeline);
+        return;
+      case CopyInResponse:
+        return this.takeData(pipeline, buf, start, end);
+    }
+    if (this.state >= State.Rows) this.receiver.receive(type, buf, start, end);
+  }
+
+  /** Rows, or the command's completion, are what comes next. */
+  start(pipeline) {
+    const { rowParser } = this.statement;
+    this.state = rowParser === null ? State.Command : State.Rows;
+    this.receiver.start(rowParser, this.format, pipeline);
+  }
+
+  /** The server waits for the data of a COPY FROM STDIN. */
+  takeData() { throw unexpected(State.Command, CopyInResponse); }
+
+  /** The command is complete. */
+  complete(pipeline) {
+    if (this.disturbs > 0 && /^(?:DISCARD|DEALLOCATE) ALL$/.test(this.receiver.cmd)) pipeline.statements.clear();
+  }
+
+  takesParts() { return this.receiver.inParts === true && (this.state === State.Rows || this.state === State.CopyOut); }
+  part(pipeline, type, buf, start, end, left) { this.receiver.receivePart(type, buf, start, end, left); }
+
+  /*
+   * A named statement that another request has parsed may be out of date: the server says so at Bind, or by an
+   * error of class 42 or XX. It is forgotten, so the next call parses anew. Errors of the data (23505, 22012)
+   * come after BindComplete, and one in the request that carries the Parse has another reason; so a loop of
+   * inserts that fail does not parse each time.
+   */
+  fail(error, { statements, status }) {
+    const { statement, parses } = this;
+    const bound = this.state > State.Binding;
+    if (parses && statement.rowParser === undefined) {
+      statement.failure = error;
+      statements.forget(statement);
+    } else if (!parses && (!bound || /^(?:42|XX)/.test(error.code))) statements.close(statement);
+    if (error.code === '26000' && !bound) error = reasonOf(error, statement.failure, status);
+    this.stale = !bound && isStale(error);
+    this.receiver.letGo?.(); // however slow its reader is, nobody else has to wait for it
+    super.fail(error);
+  }
+
+  get reads() { return this.statement.reads; }
+
+  canRepeat() { return this.stale && !this.repeated && this.values !== null; }
+
+  reset() {
+    super.reset();
+    this.repeated = true;
+    this.cache = false; // it must not depend on the Parse of another, which may fail
+  }
+
+  discard() {
+    if (this.receiver.stop !== undefined) this.receiver.stop();
+    this.receiver = DROPPED;
+  }
+
+  ready() {
+    if (this.error === undefined) this.error = this.receiver.error;
+    this.settle();
+  }
+
+  result() { return this.receiver.target || this.receiver; }
 }
 
-module.exports = { Request, SyncRequest, CloseRequest, callerOf, showCaller };
+/** Whether it failed because its statement was stale; whether it was sent again for that reason. */
+Object.assign(QueryRequest.prototype, { stale: false, repeated: false });
+
+module.exports = { Request, QueryRequest };

@@ -58,7 +58,6 @@ class Scope {
 /** The scopes of a connection: which one owns it, and what comes next. */
 class Scopes {
   #settle;
-  #waiting = []; // transactions that wait for the end of a block which a query has begun
 
   /**
    * @param {Pipeline} pipeline
@@ -68,11 +67,10 @@ class Scopes {
     this.root = new Scope(pipeline, null, 'the connection');
     /** The innermost scope that was entered. */
     this.owner = this.root;
+    /** Transactions that wait for the end of a block which a query has begun. */
+    this.waiting = [];
     this.#settle = settle;
   }
-
-  /** Whether something waits that may be sent now or later. */
-  get waiting() { return this.owner.first !== null || this.#waiting.length > 0; }
 
   /**
    * @param {Scope} scope
@@ -97,9 +95,9 @@ class Scopes {
     for (;;) {
       const { owner } = this;
       let entry;
-      if (owner === this.root && this.#waiting.length > 0 && status === 'I') {
+      if (owner === this.root && this.waiting.length > 0 && status === 'I') {
         if (!answered) return null;
-        entry = this.#waiting.shift();
+        entry = this.waiting.shift();
       } else {
         entry = owner.first;
         if (entry === null || (entry instanceof Scope && !entry.left && entry.alone && !answered)) return null;
@@ -107,7 +105,7 @@ class Scopes {
       }
       if (!(entry instanceof Scope)) return entry;
       if (entry.left) continue;
-      if (entry.block && owner === this.root && status !== 'I') this.#waiting.push(entry);
+      if (entry.block && owner === this.root && status !== 'I') this.waiting.push(entry);
       else return (this.owner = entry);
     }
   }
@@ -149,7 +147,7 @@ class Scopes {
 
   /** The connection is gone. */
   abandon(error) {
-    for (const scope of this.#waiting.splice(0)) this.#lose(scope, error);
+    for (const scope of this.waiting.splice(0)) this.#lose(scope, error);
     for (let scope = this.owner; scope !== null; scope = scope.parent) this.#lose(scope, error);
   }
 }

@@ -73,8 +73,6 @@ function* copyWords(text) {
  *   also for a COPY of a file of the server
  */
 function copyDirection(text) {
-  const first = text.charCodeAt(0) | 32;
-  if (first > 99 && first < 123) return undefined; // d … z: what most texts begin with
   if (firstWord(text) !== 'copy') return undefined;
   let last;
   for (const word of copyWords(text)) {

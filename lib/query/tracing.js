@@ -3,19 +3,9 @@
 // Tells tracers of every query, on the channels `tracing:quickgres:query:…` of node:diagnostics_channel.
 // https://nodejs.org/api/diagnostics_channel.html#class-tracingchannel
 
-/** Where the runtime has no such module, there is nobody to tell. */
-const nobody = { hasSubscribers: false };
-let channels = { start: nobody, end: nobody, asyncStart: nobody, asyncEnd: nobody, error: nobody };
-try {
-  channels = require('#platform').diagnostics_channel.tracingChannel('quickgres:query');
-} catch { /* a browser, an edge */ }
-const { start, end, asyncStart, asyncEnd, error } = channels;
-
-/** Whether anybody listens. Asked at every query. */
-function isTraced() {
-  return start.hasSubscribers || asyncEnd.hasSubscribers || error.hasSubscribers || end.hasSubscribers ||
-    asyncStart.hasSubscribers;
-}
+/** Where the runtime has no such module, as in a browser, there is nobody to tell. */
+const channel = require('#platform').diagnostics_channel.tracingChannel?.('quickgres:query') ?? { hasSubscribers: false };
+const { start, end, asyncStart, asyncEnd, error } = channel;
 
 /**
  * What subscribers are given: one object for all messages of a query. It has no parameter values and no rows.
@@ -68,10 +58,11 @@ function resultOf({ receiver, readers, queries }) {
  * over for its caller, `error` if it has failed, `asyncStart` and `asyncEnd`.
  * @param {Request} request
  * @param {Pipeline} pipeline
- * @param {function(): Promise} submit
- * @returns {Promise} what submit returns
+ * @param {Scope} scope
+ * @returns {Promise} of the request
  */
-function trace(request, pipeline, submit) {
+function trace(request, pipeline, scope) {
+  request.traced = true;
   const operation = new Operation(request, pipeline);
   const settled = failure => {
     operation.error = failure;
@@ -82,8 +73,9 @@ function trace(request, pipeline, submit) {
   };
   return start.runStores(operation, () => {
     try {
-      const promise = submit();
-      promise.then(() => settled(), settled);
+      const promise = pipeline.submit(request, scope);
+      if (request.over === undefined) promise.then(() => settled(), settled);
+      else request.over.then(settled);
       return promise;
     } catch (failure) {
       Promise.resolve(failure).then(settled);
@@ -94,4 +86,4 @@ function trace(request, pipeline, submit) {
   });
 }
 
-module.exports = { isTraced, trace };
+module.exports = { channel, trace };

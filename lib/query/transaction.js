@@ -4,7 +4,7 @@ const { setImmediate } = require('#platform');
 const { ConnectionError, UsageError, kindOf } = require('../protocol');
 const { RowReader } = require('../rows');
 const { runInside } = require('./inside');
-const { QueryRequest } = require('./query');
+const { QueryRequest } = require('./request');
 const { Scope } = require('./scope');
 
 const LEVELS = ['serializable', 'repeatable read', 'read committed', 'read uncommitted'];

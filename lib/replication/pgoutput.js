@@ -1,7 +1,7 @@
 'use strict';
 
 const { Buffer } = require('#platform');
-const { protocolError } = require('../protocol/errors');
+const { protocolError } = require('../protocol');
 const { readTime } = require('./wal');
 
 /** Reads one message, and nothing past its end. */
@@ -75,8 +75,10 @@ function readOld(message, relation, change) {
   return undefined;
 }
 
-function expectNew(kind) {
+/** Reads the row that a change leaves. */
+function readNew(message, relation, kind) {
   if (kind !== 'N') throw protocolError(`a change of pgoutput has a row of kind ${kind}`);
+  return readTuple(message, relation);
 }
 
 const IDENTITIES = { d: 'default', n: 'nothing', f: 'full', i: 'index' };
@@ -92,28 +94,23 @@ const MESSAGES = {
     content: Buffer.from(m.bytes())
   }),
   R(m, decoder) {
+    const key = () => (m.byte() & 1) === 1;
+    const column = () => ({ key: key(), name: m.string(), typeOid: m.uint32(), typeModifier: m.int32() });
     const relation = {
-      type: 'relation', ...decoder.xid(m), oid: m.uint32(), schema: m.string(), name: m.string(),
-      identity: IDENTITIES[m.char()]
+      type: 'relation', ...decoder.xid(m), oid: m.uint32(), schema: m.string() || 'pg_catalog', name: m.string(),
+      identity: IDENTITIES[m.char()], columns: m.list(m.int16(), column)
     };
-    // pg_catalog is left out.
-    if (relation.schema === '') relation.schema = 'pg_catalog';
-    relation.columns = m.list(m.int16(), () => {
-      return { key: (m.byte() & 1) === 1, name: m.string(), typeOid: m.uint32(), typeModifier: m.int32() };
-    });
     decoder.relations.set(relation.oid, relation);
     return relation;
   },
   I(m, decoder) {
     const change = { type: 'insert', ...decoder.xid(m), relation: decoder.relation(m.uint32()) };
-    expectNew(m.char());
-    change.new = readTuple(m, change.relation);
+    change.new = readNew(m, change.relation, m.char());
     return change;
   },
   U(m, decoder) {
     const change = { type: 'update', ...decoder.xid(m), relation: decoder.relation(m.uint32()) };
-    expectNew(readOld(m, change.relation, change) || m.char());
-    change.new = readTuple(m, change.relation);
+    change.new = readNew(m, change.relation, readOld(m, change.relation, change) ?? m.char());
     return change;
   },
   D(m, decoder) {
@@ -123,13 +120,11 @@ const MESSAGES = {
     return change;
   },
   T(m, decoder) {
-    const change = { type: 'truncate', ...decoder.xid(m) };
-    const count = m.int32();
+    const xid = decoder.xid(m);
+    const count = Math.min(m.int32(), m.buf.length);
     const options = m.byte();
-    change.cascade = (options & 1) === 1;
-    change.restartIdentity = (options & 2) === 2;
-    change.relations = m.list(Math.min(count, m.buf.length), () => decoder.relation(m.uint32()));
-    return change;
+    const relations = m.list(count, () => decoder.relation(m.uint32()));
+    return { type: 'truncate', ...xid, cascade: (options & 1) === 1, restartIdentity: (options & 2) === 2, relations };
   },
   S(m, decoder) {
     decoder.streaming = true;

@@ -2,14 +2,16 @@
 
 // The rows of results. What they are is in client-parser, which this folder gives Node's Buffers.
 
-const { int32 } = require('../../client-parser/datarow.js');
+const datarow = require('../../client-parser/datarow.js');
 const { checkDecode, types } = require('./decode');
-const { Memory } = require('./memory');
-const { RowParser, columnLength, platform } = require('./row-parser');
-const { RowReader } = require('./row-reader');
+const { RowParser } = require('./row-parser');
+const { Memory, RowReader } = require('./row-reader');
+
+/** The length of the column whose length word is at `off`; never past the end of its message. */
+const columnLength = (buf, off, end) => datarow.columnLength(buf, off, end, RowParser.platform);
 
 module.exports = {
-  RowReader, RowParser, Memory, checkDecode, columnLength, int32, platform,
+  RowReader, RowParser, Memory, checkDecode, columnLength, int32: datarow.int32,
   get decoders() { return types().decoders; },
   get jsonDecoders() { return types().jsonDecoders; },
   get dates() { return types().dates; },

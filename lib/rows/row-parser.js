@@ -2,24 +2,21 @@
 
 const { Buffer } = require('#platform');
 const { protocolError } = require('../protocol');
-const datarow = require('../../client-parser/datarow.js');
-const row = require('../../client-parser/row.js');
-const { textAt } = require('./text');
-
-/** What Node does for the rows of client-parser, see RowParser there. */
-const platform = {
-  text: (buf, start, end) => buf.utf8Slice(start, end),
-  textAt,
-  characters: (buf, start, end) => buf.latin1Slice(start, end),
-  slice: (buf, start, end) => buf.subarray(start, end),
-  error: protocolError
-};
+const { int32 } = require('../../client-parser/datarow.js');
+const { RowDescription } = require('../../client-parser/row.js');
 
 /**
  * A RowDescription, and the classes of the rows that it describes: `new parser[Client.STRING](dataRow)`,
  * `new parser[Client.BINARY](dataRow)`.
  */
-class RowParser extends row.RowParser {
+class RowParser extends RowDescription {
+  static known = new Map();
+  static platform = {
+    text: (buf, start, end) => buf.utf8Slice(start, end),
+    characters: (buf, start, end) => buf.latin1Slice(start, end),
+    error: protocolError
+  };
+
   #forBinary;
   #binary;
 
@@ -28,10 +25,10 @@ class RowParser extends row.RowParser {
    * @param {number} [start=0] offset of the message's type byte
    * @throws {ConnectionError} 08P01 if it is malformed
    */
-  constructor(buf, start = 0, own = platform) {
-    super(buf, start, own);
+  constructor(buf, start = 0) {
+    super(buf, start);
     /** The message; of a described statement, the formats are all text. */
-    this.buffer = Buffer.from(buf.subarray(start, row.descriptionEnd(buf, start, own)));
+    this.buffer = Buffer.from(buf.subarray(start, start + 1 + int32(buf, start + 1)));
   }
 
   /**
@@ -41,7 +38,7 @@ class RowParser extends row.RowParser {
    */
   forFormat(format) {
     if (format === 0 || this.columns.every(column => column.binary === format)) return this;
-    return (this.#forBinary ??= new this.constructor(this.description(1)));
+    return (this.#forBinary ??= new RowParser(this.description(1)));
   }
 
   /**
@@ -58,14 +55,6 @@ class RowParser extends row.RowParser {
     }
     return this.#binary;
   }
-
-  /** @returns {RowParser} of a RowDescription message: of the same bytes the same one, as long as it is remembered */
-  static of(buf, start = 0) { return row.parserOf(parsers, RowParser, buf, start, platform); }
 }
 
-const parsers = new Map();
-
-/** The length of the column whose length word is at `off`; never past the end of its message. */
-const columnLength = (buf, off, end) => datarow.columnLength(buf, off, end, platform);
-
-module.exports = { RowParser, columnLength, platform, int32: datarow.int32 };
+module.exports = { RowParser };

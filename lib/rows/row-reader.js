@@ -1,19 +1,62 @@
 'use strict';
 
+const { Buffer } = require('#platform');
 const { backend, decodeCommandComplete, decodeCopyResponse, protocolError } = require('../protocol');
-const { Chunk, int32 } = require('../../client-parser/datarow.js');
-const { Result } = require('../../client-parser/result.js');
+const { Chunk, arrayAt, int32, objectAt } = require('../../client-parser/datarow.js');
 const { checkDecode, types } = require('./decode');
-const { Memory } = require('./memory');
 const { RowParser } = require('./row-parser');
 
 const inspect = Symbol.for('nodejs.util.inspect.custom');
+
+/** Small results share slabs of this size. Small, so that one result that is kept for long holds little else. */
+const SLAB = 4096;
+
+/** The slabs of a large result are of at most this size: enough that they cost little to get. */
+const LARGE = 65536;
+
+/**
+ * Memory of a connection for results, which arrive in memory that is used again for the next read. Memory of its own
+ * would cost a small result more than all the rest of a query does.
+ */
+class Memory {
+  #slab = Buffer.alloc(0);
+  #used = 0;
+
+  /**
+   * Copies messages to where they may be kept.
+   * @param {Buffer} buf with whole messages in [start, end)
+   * @param {number} start
+   * @param {number} end
+   * @param {object|null} type of the rows; null for CopyData
+   * @param {number} before how many bytes of the result came before: with it slabs grow, so that less than half of
+   *   them stays unused
+   * @returns {Chunk}
+   */
+  keep(buf, start, end, type, before) {
+    const length = end - start;
+    const size = before === 0 ? SLAB : Math.max(SLAB, Math.min(LARGE, before >> 1));
+    if (length > size >> 2) {
+      const bytes = Buffer.allocUnsafeSlow(length);
+      buf.copy(bytes, 0, start, end);
+      return new Chunk(bytes, 0, length, type);
+    }
+    // A small result does not go where a large one has left something.
+    if (this.#used + length > this.#slab.length || this.#slab.length > size) {
+      this.#slab = Buffer.allocUnsafeSlow(size);
+      this.#used = 0;
+    }
+    const at = this.#used;
+    buf.copy(this.#slab, at, start, end);
+    this.#used = at + length;
+    return new Chunk(this.#slab, at, this.#used, type);
+  }
+}
 
 /**
  * The default receiver of a result: keeps the rows' bytes as they came, and makes rows, objects or arrays of them
  * when these are read first.
  */
-class RowReader extends Result {
+class RowReader {
   /**
    * @param {object} [options]
    * @param {boolean|Map|Object<number, function|[Decoder, Decoder]>} [options.decode] true: `decoders`; a map: its
@@ -22,11 +65,52 @@ class RowReader extends Result {
    * @throws {TypeError} where `decode` is something else
    */
   constructor(options) {
-    super(0);
+    /** @type {string|undefined} the command tag without its numbers: SELECT, INSERT, …; EMPTY, SUSPENDED, COPY */
+    this.cmd = undefined;
+    /** @type {string|undefined} the OID in an INSERT's tag */
+    this.oid = undefined;
+    /** Rows that the command says to have returned or changed. */
+    this.rowCount = 0;
+    /** 1 where columns are binary whatever their description says. */
+    this.binary = 0;
+    /** @type {RowParser|undefined} */
+    this.rowParser = undefined;
     this._decode = options === undefined ? undefined : checkDecode(options.decode);
     this._type = null; // of the rows
     this._memory = undefined;
     this._bytes = 0;
+    this._first = this._last = null; // the chunks
+    this._next = null; // of which no rows have been made yet
+    this._rows = this._objects = this._arrays = undefined;
+  }
+
+  /** @type {Array} the rows so far; of a COPY, the data of each CopyData message */
+  get rows() {
+    if (this._rows === undefined) this._rows = [];
+    for (; this._next !== null; this._next = this._next.next) this._next.addTo(this._rows);
+    return this._rows;
+  }
+
+  /** What came before is forgotten. */
+  set rows(rows) {
+    this._first = this._last = this._next = null;
+    this._rows = rows;
+    this._objects = this._arrays = undefined;
+  }
+
+  /**
+   * @type {object[]} the rows so far as plain objects, made at once from the bytes: own properties in the order of
+   *   the columns; of several columns with one name the last counts
+   */
+  get objects() { return (this._objects ??= this._make(objectAt)); }
+
+  /** @type {Array[]} the rows so far as arrays of their values, made at once from the bytes */
+  get arrays() { return (this._arrays ??= this._make(arrayAt)); }
+
+  _make(make) {
+    const list = [];
+    for (let chunk = this._first; chunk !== null; chunk = chunk.next) chunk.addTo(list, make);
+    return list;
   }
 
   /**
@@ -42,7 +126,7 @@ class RowReader extends Result {
       this.rowParser = undefined;
       this._type = null;
     } else {
-      this.rowParser = rowParser.forFormat(format);
+      this.rowParser = format === 0 ? rowParser : rowParser.forFormat(format);
       this._type = this.rowParser.type(format, this._decode === true ? types().decoders : this._decode || undefined);
     }
   }
@@ -53,10 +137,13 @@ class RowReader extends Result {
    */
   receiveData(buf, start, end, count, owned) {
     const chunk = owned ? new Chunk(buf, start, end, this._type)
-    : (this._memory ??= new Memory()).keep(buf, start, end, this._type, this._last, this._bytes);
+    : (this._memory ??= new Memory()).keep(buf, start, end, this._type, this._bytes);
     this._bytes += end - start;
-    if (chunk !== null) this._add(chunk);
-    else this._changed();
+    if (this._last === null) this._first = chunk;
+    else this._last.next = chunk;
+    this._last = chunk;
+    this._next ??= chunk;
+    this._objects = this._arrays = undefined;
   }
 
   /** Takes any other message of a result; its bytes are not kept. */
@@ -73,6 +160,7 @@ class RowReader extends Result {
       case backend.PortalSuspended: this.cmd = 'SUSPENDED'; break;
       case backend.CopyInResponse: case backend.CopyOutResponse: case backend.CopyBothResponse:
         Object.assign(this, decodeCopyResponse(buf, start, end));
+        this._type = null;
         break;
       case backend.CopyDone: this.cmd = 'COPY';
     }
@@ -88,8 +176,8 @@ class RowReader extends Result {
     else if (type === backend.DataRow || type === backend.CopyData) {
       if (type === backend.DataRow && this._type === null) throw protocolError('DataRow without a RowDescription');
       if (packet.length !== 1 + int32(packet, 1)) throw protocolError('a message of a wrong length');
-      // The packet is the caller's, who may change it.
-      this._add(new Chunk(packet, 0, packet.length, type === backend.DataRow ? this._type : null, false));
+      this.receiveData(packet, 0, packet.length, 1, true);
+      this._last.left = 0; // the packet is the caller's, who may change it
     } else this.receive(type, packet, 0, packet.length);
   }
 
@@ -101,4 +189,4 @@ class RowReader extends Result {
   }
 }
 
-module.exports = { RowReader };
+module.exports = { Memory, RowReader };

@@ -3,7 +3,7 @@
 const { Buffer } = require('#platform');
 const { PostgresError, UsageError } = require('../protocol');
 const { QueryRequest, abort, checkLimits, copyDirection, submit, watchSignal } = require('../query');
-const { StreamReceiver } = require('./receiver');
+const { StreamReceiver, messages } = require('./receiver');
 const { Target } = require('./target');
 const { Values } = require('./values');
 
@@ -35,26 +35,26 @@ class ResultReceiver extends StreamReceiver {
 
   /**
    * @param {Target} target
-   * @param {Values|undefined} values
+   * @param {object} encoder
    * @param {function(Error|undefined)} longer called when a long result goes on, with the error of the target
    */
-  constructor(target, values, longer) {
-    super(target, values);
+  constructor(target, encoder, longer) {
+    super(target, encoder);
     this.#longer = longer;
   }
 
   complete() { this.stop(); }
 
-  write(piece) {
-    super.write(piece);
+  flush() {
+    super.flush();
     if (this.error !== undefined || this.bytes > LONG) this.#longer(this.error);
   }
 }
 
 /** A query whose result goes to a target. */
 class ResultRequest extends QueryRequest {
-  constructor(target, values, { text, parameters, format = 0, cache = true, paramTypes }) {
-    const receiver = new ResultReceiver(target, values, error => this.#longer(error));
+  constructor(target, encoder, { text, parameters, format = 0, cache = true, paramTypes }) {
+    const receiver = new ResultReceiver(target, encoder, error => this.#longer(error));
     super(text, parameters, format, cache, paramTypes, receiver);
   }
 
@@ -96,7 +96,7 @@ function finish(target, { end = true, signal }, piece, rowCount) {
 /** The query has failed. Where nothing was written, the target is as it was; else its reader is told. */
 async function finishFailed(target, receiver, options, error) {
   if (receiver.bytes === 0 || target.gone) return;
-  if (receiver.values !== undefined || receiver.inRow) return target.destroy(error);
+  if (options.as === 'values' || receiver.inRow) return target.destroy(error);
   const rest = receiver.take();
   const last = errorResponse(error);
   const told = finish(target, options, rest === undefined ? last : Buffer.concat([rest, last]));
@@ -106,12 +106,12 @@ async function finishFailed(target, receiver, options, error) {
 }
 
 /** @throws {TypeError} */
-function valuesOf({ as = 'protocol', separator = '' }) {
+function encoderOf({ as = 'protocol', separator = '' }) {
   if (as !== 'protocol' && as !== 'values') throw new TypeError("as must be 'protocol' or 'values'");
   if (typeof separator !== 'string' && !(separator instanceof Uint8Array)) {
     throw new TypeError('separator must be a string or a Buffer');
   }
-  return as === 'values' ? new Values(Buffer.from(separator)) : undefined;
+  return as === 'values' ? new Values(Buffer.from(separator)) : messages;
 }
 
 /** Runs the query when it is the target's turn, and waits until that has taken the result. */
@@ -129,9 +129,7 @@ async function run(scope, target, request, options) {
     }
     await submit(request, scope, options);
     checkLimits({ signal });
-    const last = receiver.take();
-    receiver.bytes += last?.length ?? 0;
-    await finish(target, options, last, receiver.rowCount);
+    await finish(target, options, receiver.take(), receiver.rowCount);
   } catch (error) {
     receiver.stop();
     await finishFailed(target, receiver, options, error).catch(() => {});
@@ -150,10 +148,10 @@ async function run(scope, target, request, options) {
  * @throws {TypeError|AbortError}
  */
 function queryTo(scope, given, text, parameters, options) {
-  const values = valuesOf(options);
+  const encoder = encoderOf(options);
   if (typeof text === 'string' && copyDirection(text) === 'in') throw new TypeError('COPY FROM STDIN has no result: use copyFrom');
   const target = given instanceof Target ? given : new Target(given, options.stall_timeout);
-  return run(scope, target, new ResultRequest(target, values, { ...options, text, parameters }), options);
+  return run(scope, target, new ResultRequest(target, encoder, { ...options, text, parameters }), options);
 }
 
 module.exports = { queryTo };

@@ -5,19 +5,42 @@ const { backend, decodeCommandComplete, kindOf } = require('../protocol');
 const { RowReader, int32 } = require('../rows');
 const { Target } = require('./target');
 
-const { CommandComplete, DataRow, EmptyQueryResponse, PortalSuspended } = backend;
+const { CommandComplete, EmptyQueryResponse, PortalSuspended } = backend;
 
-/** Smaller pieces are gathered, at most to this length, rather than written one by one. */
-const SMALL = 16384;
+/** Bytes go to a target in pieces of about this size. */
+const PIECE = 65536;
 
 /** Behind others, so many bytes are not made to wait for more: a socket mostly gives 8 kB at a time. */
 const READY = 4096;
 
-/** Memory that copies of pieces of a large result share, since it costs more to get than to fill. */
-const SHARED = 65536;
-
 /** Bytes that may wait in the target when it has asked to wait: to stop the socket and to start it again costs more. */
 const AHEAD = 131072;
+
+/** Most blocks that wait to be used again. */
+const FREE = 8;
+
+/** Memory that a result is written to, and from there to a sink. */
+class Block {
+  /** @param {number} length */
+  constructor(length) {
+    this.bytes = Buffer.allocUnsafeSlow(length);
+    /** Offset after what was written to it, and after what was taken of that. */
+    this.used = 0;
+    this.sent = 0;
+    /** Pieces of it that the sink has not written. */
+    this.writing = 0;
+  }
+
+  /** @returns {Buffer|undefined} what was not taken before */
+  take() {
+    if (this.used === this.sent) return undefined;
+    const piece = this.bytes.subarray(this.sent, this.used);
+    this.sent = this.used;
+    return piece;
+  }
+}
+
+const NO_BLOCK = new Block(0);
 
 /** Gives a target that has only `write` each message as a Buffer of its own, as Quickgres does. */
 class PacketReceiver {
@@ -58,33 +81,32 @@ class PacketReceiver {
 }
 
 /**
- * Passes a result on as bytes, without looking at the rows: RowDescription first, also when the statement had
- * been described earlier, CommandComplete last, so that a reader needs no earlier state. Rows that fill the
- * memory they were received in are not copied. While the sink asks to wait, the socket is not read.
+ * Writes a result to a sink as bytes, in large pieces. What the bytes are says an encoder: the messages as they came,
+ * or what it makes of them. While the sink asks to wait, the socket is not read.
  */
 class StreamReceiver {
+  #block = NO_BLOCK; // that is written to
+  #encoder;
   #flushing;
-  #memory = null;
-  #pieces = [];
-  #piecesLength = 0;
+  #free = []; // blocks that the sink has given back
+  #over = false;
   #pipeline = null;
-  #used = 0;
   #waiting = false;
 
   /**
-   * @param {object} sink takes the pieces by `write`, and has `wait` and `queued`, as a Target
-   * @param {Values} [values] takes the rows' values, or the data of COPY, out of the messages
+   * @param {object} sink takes the pieces by `write`, and has `wait`, `queued` and `givesBack`, as a Target
+   * @param {object} encoder writes to this receiver, see Messages
    */
-  constructor(sink, values) {
+  constructor(sink, encoder) {
     this.sink = sink;
-    this.values = values;
+    this.#encoder = encoder;
     this.cmd = undefined;
     this.rowCount = 0;
-    /** Bytes passed on. */
+    /** Bytes written to the sink. */
     this.bytes = 0;
     /** @type {Error|undefined} of the sink: nothing is passed on after it */
     this.error = undefined;
-    /** Whether long rows are passed on in parts, as they come. */
+    /** Whether long rows come in parts. */
     this.inParts = true;
     /** Whether the last byte that came is in the middle of a row. */
     this.inRow = false;
@@ -95,109 +117,107 @@ class StreamReceiver {
 
   start(rowParser, format, pipeline) {
     this.#pipeline = pipeline;
-    if (this.values !== undefined) {
-      this.inParts = this.values.start(rowParser);
-    } else if (rowParser !== null) {
-      // It goes with the first rows: until then, a failure leaves the sink untouched. The target may write into it.
-      this.#gather(Buffer.from(rowParser.description(format)), true);
-    }
+    this.inParts = this.#encoder.start(this, rowParser, format);
   }
 
-  receiveData(buf, start, end, count, owned) {
-    if (this.values === undefined) return this.#pass(buf, start, end, owned);
-    const piece = this.values.messages(buf, start, end, count);
-    this.#pass(piece, 0, piece.length, true);
+  receiveData(buf, start, end, count) {
+    this.#encoder.messages(this, buf, start, end, count);
+    this.#written();
   }
 
   receivePart(type, buf, start, end, left) {
-    const first = !this.inRow;
+    this.#encoder.part(this, type, buf, start, end, left, !this.inRow);
     this.inRow = left > 0;
-    if (this.values !== undefined) {
-      if (first && type === DataRow) this.#gather(this.values.between());
-      start = this.values.part(type, buf, start, end, left, first);
-    }
-    this.#pass(buf, start, end, false);
+    this.#written();
   }
 
   receive(type, buf, start, end) {
     if (type === CommandComplete) Object.assign(this, decodeCommandComplete(buf, start, end));
-    if (this.values === undefined) this.#gather(Buffer.from(buf.subarray(start, end)));
+    this.#encoder.message(this, buf, start, end);
     if (type === CommandComplete || type === EmptyQueryResponse || type === PortalSuspended) this.complete();
   }
 
-  /** The result is complete: however slow the sink is, nobody else has to wait for it. */
+  /** The result is complete. */
   complete() {
     this.flush();
-    this.#resume();
+    this.letGo();
   }
 
-  /** Nothing more is passed on, and the sink is not waited for. */
+  /** Nothing more is passed on. */
   stop() {
     clearImmediate(this.#flushing);
+    this.letGo();
+  }
+
+  /** The socket is read from now on, however slow the sink is. */
+  letGo() {
+    this.#over = true;
     this.#resume();
   }
 
-  #pass(buf, start, end, owned) {
-    if (end - start < SMALL) return this.#gather(owned ? buf.subarray(start, end) : this.#copy(buf, start, end));
-    // The memory is the sink's from now on; what else lies in it was read already.
-    if (!owned) this.#pipeline.socket.keep();
-    this.flush();
-    this.write(buf.subarray(start, end));
-  }
-
-  /** A copy of bytes that are the reader's. */
-  #copy(buf, start, end) {
-    if (this.bytes < SHARED) return Buffer.from(buf.subarray(start, end));
-    if (this.#memory === null || this.#used + end - start > SHARED) {
-      this.#memory = Buffer.allocUnsafeSlow(SHARED);
-      this.#used = 0;
+  /**
+   * Room for bytes of the result, for an encoder.
+   * @param {number} length
+   * @returns {Block} whose `bytes` may be written to from `used` on, which then has to be set
+   */
+  reserve(length) {
+    if (this.#block.used + length > this.#block.bytes.length) {
+      this.flush();
+      if (this.#block.writing === 0) this.#giveBack(this.#block);
+      const block = length <= PIECE ? this.#free.pop() : undefined;
+      this.#block = block ?? new Block(Math.max(length, this.bytes === 0 ? READY : PIECE));
     }
-    const from = this.#used;
-    this.#used += buf.copy(this.#memory, from, start, end);
-    return this.#memory.subarray(from, this.#used);
+    return this.#block;
   }
 
-  #gather(piece, quiet = false) {
-    if (piece.length === 0) return;
-    if (this.#piecesLength + piece.length > SMALL) this.flush();
-    this.#pieces.push(piece);
-    this.#piecesLength += piece.length;
-    if (quiet) return;
-    if (this.bytes > 0 && this.#piecesLength >= READY) this.flush();
-    // Rows that come slowly must not wait until there are many.
-    else if (this.#flushing === undefined) this.#flushing = setImmediate(() => this.flush());
+  /** Adds a copy of bytes. */
+  append(buf, start, end) {
+    const block = this.reserve(end - start);
+    block.used += buf.copy(block.bytes, block.used, start, end);
   }
 
-  /** @returns {Buffer|undefined} the pieces that were gathered, as one */
+  /** Rows that come slowly must not wait until there are many. */
+  #written() {
+    if (this.bytes > 0 && this.#block.used - this.#block.sent >= READY) this.flush();
+    else this.#flushing ??= setImmediate(() => this.flush());
+  }
+
+  /** @returns {Buffer|undefined} what was not written to the sink yet */
   take() {
     clearImmediate(this.#flushing);
     this.#flushing = undefined;
-    const pieces = this.#pieces;
-    if (pieces.length === 0) return undefined;
-    this.#pieces = [];
-    const length = this.#piecesLength;
-    this.#piecesLength = 0;
-    return pieces.length === 1 ? pieces[0] : Buffer.concat(pieces, length);
+    const piece = this.#block.take();
+    this.bytes += piece === undefined ? 0 : piece.length;
+    return piece;
   }
 
-  /** Passes on what was gathered. */
+  /** Writes to the sink what there is. */
   flush() {
-    const piece = this.take();
-    if (piece !== undefined) this.write(piece);
-  }
-
-  write(piece) {
-    if (this.error !== undefined) return;
+    const piece = this.error === undefined ? this.take() : undefined;
+    if (piece === undefined) return;
     try {
-      this.bytes += piece.length;
-      if (this.sink.write(piece) === false && !(this.sink.queued < AHEAD) && !this.#waiting) this.#pause();
+      if (this.sink.write(piece, this.#returned(this.#block)) === false && !(this.sink.queued < AHEAD)) this.#pause();
     } catch (error) {
       this.error = error;
     }
   }
 
+  /** What the sink calls when it has written a piece of a block. */
+  #returned(block) {
+    block.writing++;
+    return () => { if (--block.writing === 0 && block !== this.#block) this.#giveBack(block); };
+  }
+
+  /** Where nobody reads the memory of what was written, it is used again. */
+  #giveBack(block) {
+    if (!this.sink.givesBack || block.bytes.length !== PIECE || this.#free.length >= FREE) return;
+    block.used = block.sent = 0;
+    this.#free.push(block);
+  }
+
   /** Stops reading until the sink can take more, or is gone. */
   #pause() {
+    if (this.#waiting || this.#over) return;
     this.#waiting = true;
     this.#pipeline.socket?.pause(this);
     this.sink.wait(() => this.#resume());
@@ -210,8 +230,25 @@ class StreamReceiver {
   }
 }
 
+/**
+ * The messages as they came: RowDescription first, also when the statement had been described earlier, CommandComplete
+ * last, so that a reader needs no earlier state.
+ */
+const messages = {
+  start(out, rowParser, format) {
+    if (rowParser !== null) {
+      const description = rowParser.description(format);
+      out.append(description, 0, description.length);
+    }
+    return true;
+  },
+  messages(out, buf, start, end) { out.append(buf, start, end); },
+  part(out, type, buf, start, end) { out.append(buf, start, end); },
+  message(out, buf, start, end) { out.append(buf, start, end); }
+};
+
 /** What is not a Node stream, but asks by a property `pipe` for its bytes to be written as one does. */
-const plainSink = given => ({ given, queued: 0, write(piece) { given.write(piece); }, wait(callback) { callback(); } });
+const plainSink = given => ({ given, queued: 0, givesBack: false, write(piece) { given.write(piece); }, wait(callback) { callback(); } });
 
 /**
  * What takes the messages of a result for what the caller gave as `stream`.
@@ -225,7 +262,7 @@ function receiverFor(given) {
     throw new TypeError(`stream must be a RowReader, a writable stream or an object with write(packet), not ${kindOf(given)}`);
   }
   if (!given.pipe) return new PacketReceiver(given);
-  return new StreamReceiver(typeof given.on === 'function' ? new Target(given) : plainSink(given));
+  return new StreamReceiver(typeof given.on === 'function' ? new Target(given) : plainSink(given), messages);
 }
 
 /**
@@ -245,4 +282,4 @@ function untilTaken(receiver, promise) {
   }).finally(() => sink.release());
 }
 
-module.exports = { receiverFor, untilTaken, PacketReceiver, StreamReceiver };
+module.exports = { messages, receiverFor, untilTaken, PacketReceiver, StreamReceiver };

@@ -115,6 +115,14 @@ class Target {
 
   get isHttp2() { return typeof this.given.createPushResponse === 'function' && this.given.stream !== undefined; }
 
+  /** Whether nobody reads the memory of a piece that was written: so it is with Node's own responses as they are. */
+  get givesBack() {
+    const { given } = this;
+    if (this.stream !== given || typeof given.assignSocket !== 'function') return false;
+    const { write, end } = require('#platform').http.ServerResponse.prototype; // loaded where there is a response
+    return given.write === write && given.end === end;
+  }
+
   /**
    * Called before the first byte is written, or the target is ended without one. Subclasses set headers here.
    * @param {Buffer} [whole] where it is all there will be
@@ -155,21 +163,27 @@ class Target {
   get error() { return this.#lost || closedBefore(this.stream.errored || undefined); }
 
   /**
-   * @param {Buffer} piece the target's from now on
+   * @param {Buffer} piece
+   * @param {function()} [taken] called when it was written
    * @returns {boolean} false when the target asks to wait
    * @throws {Error} when the target is gone; or what the target throws
    */
-  write(piece) {
+  write(piece, taken) {
     if (this.gone) throw this.error;
     this.#begin();
     this.#writing++;
-    return this.stream.write(piece, error => this.#written(error));
+    return this.stream.write(piece, error => {
+      if (!error) taken?.();
+      this.#written(error);
+    });
   }
 
   #written(error) {
     this.#writing--;
+    // Of a response, an error of writing says no more than that the reader has left.
+    const why = typeof this.given.assignSocket === 'function' || !error ? undefined : error;
     // Not all say that they are closed; those that do have done so by then.
-    if (this.stream.destroyed || error) setImmediate(() => this.#ongone(error || undefined));
+    if (this.stream.destroyed || error) setImmediate(() => this.#ongone(why));
     else if (this.#writing === 0 && this.#settle !== undefined && !this.#ended) this.#settle.resolve();
   }
 

@@ -18,60 +18,55 @@ function copy(buf, start, end, out, off) {
   return off;
 }
 
-/**
- * Takes the columns' values out of DataRow messages, and the data out of CopyData messages, which may come whole or
- * in parts.
- */
+/** Of DataRow messages the columns' values, of CopyData messages the data, and nothing else. */
 class Values {
   #begun = false; // a row has come
   #columns = 0;
   #header = Buffer.alloc(ROW_HEADER); // of a message that comes in parts
   #headerLength = 0;
+  #separator;
 
   /** @param {Buffer} [separator] to be put between the rows */
-  constructor(separator = Buffer.alloc(0)) { this.separator = separator; }
+  constructor(separator = Buffer.alloc(0)) { this.#separator = separator; }
 
-  /**
-   * A result begins.
-   * @param {RowParser|null} rowParser
-   * @returns {boolean} whether its messages may come in parts
-   */
-  start(rowParser) {
+  /** @returns {boolean} whether messages may come in parts */
+  start(out, rowParser) {
     this.#columns = rowParser === null ? 0 : rowParser.columns.length;
     this.#begun = false;
     return this.#columns <= 1;
   }
 
+  message() {}
+
   /**
-   * @param {Buffer} buf with whole messages of one type in [start, end)
-   * @param {number} count of them
-   * @returns {Buffer} the values or the data, in memory of its own
+   * @param {StreamReceiver} out
+   * @param {Buffer} buf with `count` whole messages of one type in [start, end)
    * @throws {ConnectionError} 08P01 for a row that is malformed
    */
-  messages(buf, start, end, count) {
+  messages(out, buf, start, end, count) {
     const rows = buf[start] === DataRow;
-    const out = Buffer.allocUnsafe(end - start + (rows ? count * this.separator.length : 0));
-    let off = 0;
+    const block = out.reserve(end - start + (rows ? count * this.#separator.length : 0));
+    let off = block.used;
     for (let pos = start; pos < end;) {
       const next = pos + 1 + int32(buf, pos + 1);
-      if (rows) off = this.#row(buf, pos, next, out, off);
-      else off = copy(buf, pos + COPY_HEADER, next, out, off);
+      if (rows) off = this.#row(buf, pos, next, block.bytes, off);
+      else off = copy(buf, pos + COPY_HEADER, next, block.bytes, off);
       pos = next;
     }
-    return out.subarray(0, off);
+    block.used = off;
   }
 
   /** @returns {number} the offset after the separator and the values */
-  #row(buf, pos, end, out, off) {
+  #row(buf, pos, end, memory, off) {
     if (end - pos < 7 || buf.readUInt16BE(pos + 5) !== this.#columns) throw protocolError('DataRow of a wrong length');
-    if (this.#begun) off = copy(this.separator, 0, this.separator.length, out, off);
+    if (this.#begun) off = copy(this.#separator, 0, this.#separator.length, memory, off);
     this.#begun = true;
     pos += 7;
     for (let i = 0; i < this.#columns; i++) {
       const length = columnLength(buf, pos, end);
       pos += 4;
       if (length > 0) {
-        off = copy(buf, pos, pos + length, out, off);
+        off = copy(buf, pos, pos + length, memory, off);
         pos += length;
       }
     }
@@ -80,36 +75,30 @@ class Values {
 
   /**
    * Goes on with a message that comes in parts.
+   * @param {StreamReceiver} out
    * @param {number} type
-   * @param {Buffer} buf
-   * @param {number} start
-   * @param {number} end
+   * @param {Buffer} buf with the part in [start, end)
    * @param {number} left bytes of the message that are to follow
    * @param {boolean} first whether the message begins here
-   * @returns {number} where in buf the value or the data goes on
    * @throws {ConnectionError} 08P01 for a row that is malformed
    */
-  part(type, buf, start, end, left, first) {
-    if (first) this.#headerLength = 0;
+  part(out, type, buf, start, end, left, first) {
+    if (first) {
+      this.#headerLength = 0;
+      if (type === DataRow && this.#begun) out.append(this.#separator, 0, this.#separator.length);
+      this.#begun = true;
+    }
     const size = type === DataRow ? ROW_HEADER : COPY_HEADER;
-    if (this.#headerLength === size) return start;
-    const taken = Math.min(size - this.#headerLength, end - start);
-    buf.copy(this.#header, this.#headerLength, start, start + taken);
-    this.#headerLength += taken;
-    if (this.#headerLength === size && type === DataRow) {
-      const length = int32(this.#header, 7);
-      if (this.#header.readUInt16BE(5) !== 1 || length !== end - start - taken + left) {
+    if (this.#headerLength < size) {
+      const taken = buf.copy(this.#header, this.#headerLength, start, Math.min(end, start + size - this.#headerLength));
+      this.#headerLength += taken;
+      start += taken;
+      const whole = this.#headerLength === size && type === DataRow;
+      if (whole && (this.#header.readUInt16BE(5) !== 1 || int32(this.#header, 7) !== end - start + left)) {
         throw protocolError('DataRow with a column that is not as long as itself');
       }
     }
-    return start + taken;
-  }
-
-  /** @returns {Buffer} what goes before the next row */
-  between() {
-    const separator = this.#begun ? this.separator : this.separator.subarray(0, 0);
-    this.#begun = true;
-    return separator;
+    out.append(buf, start, end);
   }
 }
 

@@ -31,11 +31,12 @@ function open(url) {
 /**
  * Makes what a client's config takes as `socket`: its connections go over a WebSocket, to a proxy that opens a
  * connection to the server. TLS is that of the WebSocket (`wss:`) and ends at the proxy; there is none inside it.
- * @param {string|URL|function({host: string, port: number}): (string|URL|WebSocket|Promise)} to the proxy: its `ws:` or `wss:`
- *   URL, to which `address=host:port` of the server is added; or a function that gives a URL, which is taken as it is,
- *   or a WebSocket that is connecting or open
- * @returns {function({host: string, port: number}): Promise<WebSocketStream>} gives the stream, whose `encrypted` and `local` tell who can
- *   listen on the way to the proxy; rejects with a ConnectionError (08001). Its property `sslmode` is 'disable'
+ * @param {string|URL|function} to the proxy: its `ws:` or `wss:` URL, to which `address=host:port` of the server is
+ *   added; or a function of `{ host, port }` that gives a URL, which is taken as it is, or a WebSocket that is connecting
+ *   or open, or a promise of these
+ * @returns {function({host: string, port: number}): Promise<WebSocketStream>} gives the stream, whose `encrypted` and
+ *   `local` tell who can listen on the way to the proxy; rejects with a ConnectionError (08001). Its property `sslmode`
+ *   is 'disable'
  * @throws {TypeError}
  */
 function webSocket(to) {

@@ -3,8 +3,8 @@
 const assert = require('node:assert/strict');
 const { Writable } = require('node:stream');
 const { RowReader } = require('../..');
-const { collect, isRead, read, write } = require('../../lib/cache/answer');
-const { Limit } = require('../../lib/cache/limit');
+const { Collector, isRead, read, write } = require('../../lib/cache/answer');
+const { limitOf } = require('../../lib/cache/limit');
 const { commandComplete, rowDescription, dataRow, hex, message } = require('../support');
 
 const ROWS = Array.from({ length: 50 }, (_, i) => [`row ${i}`, i % 3 === 0 ? null : 'x'.repeat(i)]);
@@ -34,7 +34,7 @@ class SlowTarget {
 describe('An answer', () => {
   describe('that is collected', () => {
     it('has all bytes, in memory of its own', async () => {
-      const collector = collect(1000);
+      const collector = new Collector(1000);
       for (const text of ['one', 'two', 'three']) collector.write(Buffer.from(text));
       const body = collector.take();
       assert.equal(String(body), 'onetwothree');
@@ -43,7 +43,7 @@ describe('An answer', () => {
     });
 
     it('is large beyond the limit, and ends the writing', () => {
-      const collector = collect(10);
+      const collector = new Collector(10);
       collector.write(Buffer.alloc(10));
       assert.equal(collector.large, false);
       collector.on('error', () => {}).write(Buffer.alloc(1));
@@ -87,7 +87,7 @@ describe('An answer', () => {
     for (const [length, pieces] of [[0, 1], [131072, 1], [131073, 2], [300000, 4]]) {
       const body = Buffer.alloc(length, 'abcdefg');
       const target = new SlowTarget();
-      await write(answerOf(body), target, true, new Limit({}));
+      await write(answerOf(body), target, true, limitOf({}));
       assert.equal(target.pieces.length, pieces);
       assert.ok(Buffer.concat(target.pieces).equals(Buffer.alloc(length, 'abcdefg')));
       assert.equal(target.ended, 50);
@@ -97,7 +97,7 @@ describe('An answer', () => {
 
   it('leaves the target open where it is to', async () => {
     const target = new SlowTarget();
-    await write(answerOf(Buffer.from('x')), target, false, new Limit({}));
+    await write(answerOf(Buffer.from('x')), target, false, limitOf({}));
     assert.equal(target.ended, undefined);
     assert.equal(String(Buffer.concat(target.pieces)), 'x');
   });
@@ -105,14 +105,14 @@ describe('An answer', () => {
   it('waits for a target no longer than the limit lets it', async () => {
     const target = new SlowTarget();
     target.wait = () => {};
-    const limit = new Limit({});
+    const limit = limitOf({});
     const writing = write(answerOf(Buffer.alloc(300000)), target, true, limit);
     limit.fail(new Error('enough'));
     await assert.rejects(writing, /enough/);
   });
 
   it('is collected from any writer of streams', async () => {
-    const collector = collect(100);
+    const collector = new Collector(100);
     assert.ok(collector instanceof Writable);
     await new Promise(resolve => collector.end('x', resolve));
     assert.equal(String(collector.take()), 'x');

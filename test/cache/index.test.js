@@ -142,6 +142,7 @@ describe('A ResponseCache of a client', () => {
     for (const [ask, message] of [
       [() => cache.query('SELECT $1', [{}]), /values\[0\] is an object/],
       [() => cache.query('SELECT 1', [], { format: 2 }), /format must be/],
+      [() => cache.query('SELECT 1', [], { stream: new Slow() }), /there is no option stream here/],
       [() => cache.query('SELECT 1', [], { paramTypes: 'x' }), /paramTypes must be/],
       [() => cache.queryTo(new Slow(), NEXT, [], { as: 'x' }), /as must be/],
       [() => cache.queryTo(new Slow(), NEXT, [], { unknown: 1 }), /there is no option unknown here/],

@@ -53,7 +53,7 @@ class Model {
 describe('The response cache and a simple model of it', () => {
   it(`agree on a random mix of ${STEPS} steps (seed ${SEED})`, async () => {
     const server = await sharedServer();
-    await server.sql(`CREATE TABLE model (k int PRIMARY KEY, v int); GRANT ALL ON model TO PUBLIC;
+    await server.sql(`DROP TABLE IF EXISTS model; CREATE TABLE model (k int PRIMARY KEY, v int); GRANT ALL ON model TO PUBLIC;
       INSERT INTO model SELECT k, 1 FROM generate_series(0, ${KEYS - 1}) AS k`);
     const writer = await connected();
     const model = new Model();

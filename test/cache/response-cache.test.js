@@ -91,7 +91,7 @@ describe('ResponseCache', () => {
     for (const [options, message] of [
       [{ tags: 'a' }, /tags must be an array of strings/], [{ tags: [1] }, /tags must be/],
       [{ max_age: -1 }, /max_age must be a number/], [{ signal: 5 }, /signal must be/], [{ as: 'values' }, /no option as/],
-      [{ stream: {} }, /no option stream/], [{ decode: 5 }, /decode must be/]
+      [{ decode: 5 }, /decode must be/]
     ]) await assert.rejects(cache.query('SELECT 1', [], options), { name: 'TypeError', message });
     await assert.rejects(cache.query(5), /text must be a string/);
     await assert.rejects(cache.query('a', 5), /values must be an array/);

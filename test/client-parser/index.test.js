@@ -82,6 +82,20 @@ describe('client-parser, Client', () => {
     }
   });
 
+  it('has objects that are right where they are read while a chunk is read on', () => {
+    const rows = Array.from({ length: 300 }, (_, i) => dataRow(`a text of row ${i}`));
+    const bytes = Uint8Array.from(Buffer.concat([description, ...rows]));
+    const client = new Client();
+    const { stream } = client;
+    let off = description.length;
+    stream.message(84, bytes, 0, off);
+    rows.forEach(({ length }, i) => {
+      stream.message(68, bytes, off, off += length);
+      if (i % 50 === 0) assert.equal(stream.objects[i].a, `a text of row ${i}`);
+    });
+    assert.deepEqual(stream.objects, rows.map((_, i) => ({ a: `a text of row ${i}` })));
+  });
+
   it('forgets the rows so far when they are replaced', () => {
     const { stream } = read(description, dataRow('1'));
     const rows = [];

@@ -205,20 +205,20 @@ describe('client-parser, decoders', () => {
     });
 
     it('take time in proportion to their length', () => {
-      const long = ['1', '-', '{', '"', '\\', ' ', '1:', '1-', '{,', '\\\\', '1.', '+1', '2024-02-29 12:34:56+', 'i', '(', '['];
-      for (const decoders of [parser.decoders, parser.dates, parser.jsonDecoders]) {
-        for (const [typeOid, pair] of Object.entries(decoders)) {
-          for (const part of long) {
-            const bytes = Buffer.from(`2024${part.repeat(1e6 / part.length)}!`);
-            for (const decode of pair) {
-              const start = performance.now();
-              try {
-                decode(bytes, 0, bytes.length);
-              } catch { /* Malformed, most of them. */ }
-              assert.ok(performance.now() - start < 500, `${typeOid}, ${part}`);
-            }
-          }
+      const beginnings = ['', '2024', '2024-02-29 12:34:56+', '2024-02-29 12:34:', '[', '{', '{"', '('];
+      const long = ['1', ' ', '-', '.', ':', '"', '\\', '{', '1,', '1:', 'inf'];
+      const texts = beginnings.flatMap(first => long.map(part => Buffer.from(`${first}${part.repeat(1e5 / part.length)}!`)));
+      const known = new Set();
+      for (const [decode] of [parser.decoders, parser.dates, parser.jsonDecoders].flatMap(Object.values)) {
+        if (known.has(decode)) continue;
+        known.add(decode);
+        const start = performance.now();
+        for (const bytes of texts) {
+          try {
+            decode(bytes, 0, bytes.length);
+          } catch { /* Malformed, most of them. */ }
         }
+        assert.ok(performance.now() - start < 3000);
       }
     }).timeout(120000);
 

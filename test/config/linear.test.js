@@ -8,7 +8,7 @@ const { lookupPassword, resolve } = require('../../lib/config');
 const { parse } = require('../../lib/config/conninfo');
 const { checkParameterName } = require('../../lib/config/names');
 const { OPTIONS } = require('../../lib/config/options');
-const { parseService } = require('../../lib/config/servicefile');
+const { parseService } = require('../../lib/config/files');
 
 /** Characters of each text. */
 const SIZE = 1e6;

@@ -23,7 +23,7 @@ describe('config and connection', () => {
     assert.equal(await loaded("new (require('.').Client)({ host: 'localhost' })"), '');
   });
 
-  it('load for a plain connection what that needs, and no TLS, SCRAM or files', async () => {
+  it('load for a plain connection what that needs, and no TLS or SCRAM', async () => {
     const server = await startServer();
     try {
       const config = JSON.stringify({ ...server.config, password: 'x', sslmode: 'disable' });
@@ -32,7 +32,7 @@ describe('config and connection', () => {
           const client = new (require('.').Client)(${config});
           await client.connect();
           await client.end();`),
-        'lib/config/config.js,lib/config/home.js,lib/config/hosts.js,lib/config/index.js,lib/config/options.js,' +
+        'lib/config/config.js,lib/config/files.js,lib/config/hosts.js,lib/config/index.js,lib/config/options.js,' +
         'lib/connection/attempt.js,lib/connection/auth.js,lib/connection/connect.js,lib/connection/dial.js,' +
         'lib/connection/frame.js,lib/connection/index.js,lib/connection/socket.js,lib/connection/startup.js,' +
         'lib/connection/targets.js'

@@ -33,12 +33,20 @@ describe('SASLprep', () => {
   it('prohibits controls, private use, non-characters, surrogates, tags and unassigned code points', () => {
     for (const code of [
       0, 0x1f, 0x7f, 0x80, 0x340, 0x6dd, 0x2028, 0x2ff0, 0xe000, 0xfdd0, 0xfffd, 0x1d173, 0x1fffe, 0xe0001,
-      0xe0041, 0x10ffff, 0x221, 0x234, 0x1f600, 0x3097, 0xeffff
+      0xe0041, 0x10ffff, 0x378, 0x1d800, 0x1f600, 0x3097, 0xeffff
     ]) {
       assert.equal(saslprep(`a${String.fromCodePoint(code)}b`), null, code.toString(16));
     }
     assert.equal(saslprep('a\ud800b'), null);
     assert.equal(saslprep('a\udc00'), null);
+  });
+
+  it('prohibits emoji, which PostgreSQL does not know, also where they are joined by what is mapped to nothing', () => {
+    assert.equal(saslprep('\u{1f468}\u200d\u{1f469}'), null);
+  });
+
+  it('takes letters that are newer than Unicode 3.2, other than PostgreSQL', () => {
+    assert.equal(saslprep('\u0221\u0234'), '\u0221\u0234');
   });
 
   it('accepts the neighbours of those', () => {

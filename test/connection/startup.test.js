@@ -29,6 +29,22 @@ describe('Starting a session', () => {
         conversation.say('S');
       }));
 
+    it('in the TLS handshake, and does not go on without TLS when the time is over', async () => {
+      await withFake(
+        async conversation => {
+          await conversation.first();
+          conversation.say('S');
+        },
+        async fake => {
+          await failure({ ...fake.config, sslmode: 'prefer', connect_timeout: TIMEOUT });
+          await new Promise(later => {
+            setTimeout(later, 50);
+          });
+          assert.equal(fake.conversations.length, 1);
+        }
+      );
+    });
+
     it('in the handshake of direct TLS', () =>
       silent('TLS handshake', { sslmode: 'require', sslnegotiation: 'direct' }, async () => {}));
 

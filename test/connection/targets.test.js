@@ -4,8 +4,7 @@ const assert = require('node:assert/strict');
 const dns = require('node:dns');
 const { freePort } = require('pg-test-fixtures');
 const { resolve } = require('../../lib/config');
-const { Attempt } = require('../../lib/connection/attempt');
-const { targets, inOrder, nameOf } = require('../../lib/connection/targets');
+const { targets, inOrder } = require('../../lib/connection/targets');
 const { open, failure, FakeServer, SAY } = require('../connecting');
 
 const good = async conversation => {
@@ -41,7 +40,7 @@ describe('Where to connect', () => {
     const resolved = resolve({ user: 'u', ...config }, undefined, {});
     const found = [];
     for (const entry of resolved.hosts)
-      found.push(...(await targets(resolved, entry, new Attempt(nameOf(entry)))));
+      found.push(...(await targets(resolved, entry)));
     return found.map(({ address, where, local }) => ({ address, where, local }));
   }
 
@@ -175,6 +174,17 @@ describe('Where to connect', () => {
     assert.deepEqual(other.conversations, []);
     await (await open(config)).end();
     assert.equal(other.conversations.length, 1);
+  });
+
+  it('asks no other server when one fails that has let the requests in', async () => {
+    const starting = await start(async conversation => {
+      await conversation.first();
+      conversation.say(SAY.ok, SAY.error('57P03', 'the database system is starting up'));
+    });
+    const other = await start(good);
+    const error = await failure(all([starting, other], { require_auth: 'none' }), { earlyRequests: Buffer.from('Q') });
+    assert.equal(error.code, '57P03');
+    assert.deepEqual(other.conversations, []);
   });
 
   it('sends the same requests again only when the server has said that it did not begin', async () => {

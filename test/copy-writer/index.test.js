@@ -4,7 +4,8 @@ const assert = require('node:assert/strict');
 const { once } = require('node:events');
 const { Readable } = require('node:stream');
 const { pipeline } = require('node:stream/promises');
-const { Client, CopyWriter } = require('../..');
+const { Client, array } = require('../..');
+const { CopyWriter } = require('../../lib/copy-writer');
 const { connected, hex } = require('../support');
 
 /** The bytes that a writer makes of rows. */
@@ -20,7 +21,7 @@ describe('CopyWriter', () => {
   describe('in the text format', () => {
     it('separates values by tabs, rows by line feeds, and marks NULL', async () => {
       const rows = [[1, 'a', true, null], [2n, '', false, undefined], [-0.5, 'é', NaN, Infinity]];
-      assert.equal(String(await write(rows)), '1\ta\tt\t\\N\n2\t\tf\t\\N\n-0.5\té\tNaN\tInfinity\n');
+      assert.equal(String(await write(rows)), '1\ta\ttrue\t\\N\n2\t\tfalse\t\\N\n-0.5\té\tNaN\tInfinity\n');
       assert.equal((await write([])).length, 0);
     });
 
@@ -76,7 +77,7 @@ describe('CopyWriter', () => {
         [['text', 'text'], ['a', 5], 'row 0, column 1: a number cannot be sent as text'],
         [['bool'], [1], 'row 0, column 0: a number cannot be sent as bool'],
         [['uuid'], ['x'], 'row 0, column 0: a string cannot be sent as uuid'],
-        [['timestamptz'], [new Date(NaN)], 'row 0, column 0: a Date cannot be sent as timestamptz'],
+        [['timestamptz'], [new Date(NaN)], 'row 0, column 0: an object of class Date cannot be sent as timestamptz'],
         [['bytea'], ['x'], 'row 0, column 0: a string cannot be sent as bytea'],
         [undefined, [5], 'row 0, column 0: a number needs the type of its column'],
         [['text'], ['a', 'b'], 'row 0, column 0: 2 values for 1 types']
@@ -88,8 +89,10 @@ describe('CopyWriter', () => {
 
   it('refuses what is no row, what is no value, and options that are wrong', async () => {
     for (const [row, message] of [
-      [5, 'row 1, column 0: a row must be an array, not a number'], [{ a: 1 }, /a row must be an array, not a Object/],
-      [['a', {}], 'row 1, column 1: a Object cannot be sent'], [[Symbol('a')], /a symbol cannot be sent/],
+      [5, 'row 1, column 0: a row must be an array, not a number'], [{ a: 1 }, /a row must be an array, not an object/],
+      [['a', {}], 'row 1, column 1: the value is an object: write JSON.stringify(value) for json'],
+      [['a', [1]], /the value is an array: write array\(value\)/], [[Symbol('a')], /the value is a symbol/],
+      [[new Date(NaN)], /the value is an invalid Date/],
       [['a\0'], /null byte/]
     ]) {
       await assert.rejects(write([['fine'], row]), { name: 'TypeError', message });
@@ -167,6 +170,15 @@ describe('CopyWriter', () => {
     });
   }
 
+  it('takes arrays as the literals that array() makes', async () => {
+    const client = await connected();
+    await client.query('CREATE TEMP TABLE lists (texts text[], times timestamptz[])');
+    const rows = [[array(['a\tb\n', 'c\\"d', null]), array([new Date(0)])], [array([]), null]];
+    await pipeline(rows, new CopyWriter(), client.copyFrom('COPY lists FROM STDIN'));
+    const { rows: stored } = await client.query('SELECT * FROM lists ORDER BY 2', [], { decode: true });
+    assert.deepEqual(stored.map(row => row.texts), [['a\tb\n', 'c\\"d', null], []]);
+  });
+
   it('takes the rows of a result as they are', async () => {
     const client = await connected();
     await client.query('CREATE TEMP TABLE made (LIKE users)');
@@ -189,7 +201,7 @@ describe('CopyWriter', () => {
       yield [{}];
     };
     await assert.rejects(pipeline(rows, new CopyWriter(), client.copyFrom('COPY made FROM STDIN')),
-      /row 20000, column 0: a Object cannot be sent/);
+      /row 20000, column 0: the value is an object/);
     assert.equal((await client.query('SELECT count(*) AS n FROM made')).rows[0].n, '0');
   });
 

@@ -44,7 +44,7 @@ describe('copyTo', () => {
       longest = Math.max(longest, chunk.length);
     }
     assert.equal(length, 100000001);
-    assert.ok(longest <= 65536);
+    assert.ok(longest < 131072, `${longest} bytes at a time`); // what waits in the stream is given as one
   });
 
   it('reports an error of the query, before and after the first bytes', async () => {

@@ -99,6 +99,16 @@ describe('A signal', () => {
     assert.equal((await slow).rows[0].one, '1');
   });
 
+  it('cancels its query when the turn of that has come, where others were before it', async () => {
+    const client = await connected();
+    const slow = client.query('SELECT pg_sleep(0.15), 1 AS one');
+    const begun = Date.now();
+    await assert.rejects(aborting(20, signal => client.query('SELECT pg_sleep(60)', [], { signal })), AbortError);
+    assert.equal((await client.query('SELECT 2 AS two')).rows[0].two, '2');
+    assert.ok(Date.now() - begun < 5000);
+    assert.equal((await slow).rows[0].one, '1');
+  });
+
   it('that aborts when all is over does nothing', async () => {
     const client = await connected();
     const abort = new AbortController();
@@ -194,6 +204,21 @@ describe('A signal', () => {
     assert.equal((await client.query('SELECT 2')).rows[0].a, 'x');
     assert.equal(cancels, 3);
     stop();
+  });
+
+  it('or a target that fails sends no CancelRequest where something was sent behind its query', async () => {
+    const { client, proxy } = await proxied();
+    const text = 'SELECT pg_sleep($1)';
+    await client.queryTo(new PassThrough().resume(), text, [0]); // now it is known to be short
+    const target = new PassThrough().resume();
+    const left = client.queryTo(target, text, [0.2]);
+    await sleep(20);
+    const behind = client.query('SELECT pg_sleep(0.1), 2 AS two');
+    await sleep(20);
+    target.destroy();
+    await assert.rejects(left);
+    assert.equal((await behind).rows[0].two, '2');
+    assert.equal(proxy.connections.length, 1, 'the CancelRequest could have met the query behind');
   });
 
   it('does without a CancelRequest that cannot be sent', async () => {

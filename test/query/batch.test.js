@@ -1,6 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { SCOPE } = require('../../lib/query');
 const { Writable } = require('node:stream');
 const { Client, RowReader } = require('../..');
 const {
@@ -109,6 +110,17 @@ describe('batch', () => {
     assert.deepEqual([error.code, error.index], ['0A000', 1]);
     assert.deepEqual((await client.query('SELECT * FROM t')).rowParser.columnNames, ['a', 'b', 'c', 'd'],
       'next time it is prepared again');
+  });
+
+  it('that was sent again is counted once', async () => {
+    const client = await connected();
+    await client.query('CREATE TEMP TABLE t (a int)');
+    await client.query('SELECT * FROM t');
+    await client.query('ALTER TABLE t ADD b int');
+    const [{ rowParser }] = await client.batch(['SELECT * FROM t', 'SET application_name = a', 'SELECT 1']);
+    assert.deepEqual(rowParser.columnNames, ['a', 'b']);
+    const { pipeline } = client[SCOPE];
+    assert.deepEqual([pipeline.statements.disturbing, pipeline.pending], [0, 0]);
   });
 
   it('leaves the statement cache as the server has it, whichever query fails', async () => {

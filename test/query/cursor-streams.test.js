@@ -65,6 +65,21 @@ describe('A cursor as a stream', () => {
       assert.deepEqual(rows.map(row => row.i), ['1', '2', '3', '4', '5']);
     });
 
+    it('keeps its order when a listener of data reads more by itself', async () => {
+      const expected = Array.from({ length: 500 }, (_, i) => String(i + 1));
+      for (const reads of [1, 3]) {
+        const given = [];
+        const stream = client.cursor(TEXT, [500], { batchSize: 7 }).readable();
+        stream.on('data', row => {
+          given.push(row.i);
+          if (given.length % 10 === 0) for (let i = 0; i < reads; i++) stream.read();
+        });
+        await once(stream, 'end');
+        assert.deepEqual(given, expected);
+      }
+      await free();
+    });
+
     it('takes the options of a cursor', async () => {
       const [row] = await client.cursor('SELECT 5::int4 AS a', [], { format: Client.BINARY, decode: true }).readable().toArray();
       assert.equal(row.a, 5);

@@ -2,26 +2,26 @@
 
 const assert = require('node:assert/strict');
 const { PassThrough } = require('node:stream');
-const { CopyWriter, ResponseCache } = require('../..');
 const { checkNames, checkOptions, NAMES, NO_OPTIONS, NO_VALUES } = require('../../lib/query/options');
 const { connected } = require('../support');
 
 describe('Options of a query', () => {
   it('may be absent, or what they are meant to be', () => {
     for (const options of [
-      NO_OPTIONS, { format: 0 }, { format: 1 }, { paramTypes: [] }, { paramTypes: [0, 23, 4294967295] },
+      NO_OPTIONS, { format: 0 }, { format: 1 }, { cache: false }, { paramTypes: [] }, { paramTypes: [0, 23, 4294967295] },
       { decode: true }, { decode: false }, { decode: {} }, { decode: new Map([[23, Number]]) }, { decode: { 23: [undefined, Number] } }
-    ]) assert.doesNotThrow(() => checkOptions(options), JSON.stringify(options));
+    ]) assert.doesNotThrow(() => checkOptions(options, NAMES.query), JSON.stringify(options));
   });
 
   it('are refused by their name where they are anything else', () => {
     for (const [name, values] of Object.entries({
+      cache: [0, 1, null, 'true', {}],
       format: [2, -1, '0', null, true, NaN],
       paramTypes: [23, null, '23', [-1], [1.5], ['23'], [4294967296], [null], new Array(65536).fill(0)],
       decode: [null, 1, 'true', { 23: 'number' }, { 23: [1] }, new Map([[23, null]])]
     })) {
       for (const value of values) {
-        assert.throws(() => checkOptions({ [name]: value }), error => error instanceof TypeError && error.message.startsWith(name));
+        assert.throws(() => checkOptions({ [name]: value }, NAMES.query), error => error instanceof TypeError && error.message.startsWith(name));
       }
     }
   });
@@ -44,13 +44,67 @@ describe('Options of a query', () => {
       () => client.query('SELECT 1', [], wrong), () => client.simpleQuery('SELECT 1', wrong),
       () => client.batch(['SELECT 1'], wrong), () => client.batch(['SELECT 1', ['SELECT 1', [], wrong]]),
       () => client.transaction(() => {}, wrong), async () => client.cursor('SELECT 1', [], wrong),
-      () => client.queryTo(target, 'SELECT 1', [], wrong), () => client.respond({}, target, 'SELECT 1', [], wrong),
+      () => client.queryTo(target, 'SELECT 1', [], wrong),
       async () => client.copyTo('COPY users TO STDOUT', wrong), async () => client.copyFrom('COPY users FROM STDIN', wrong),
-      async () => client.copyBoth('START_REPLICATION', wrong), async () => client.listen('news', wrong),
-      async () => new CopyWriter(wrong), async () => new ResponseCache(wrong)
+      async () => client.listen('news', wrong)
     ]) {
       await assert.rejects(ask, misspelt, String(ask));
       assert.equal(client.pending, 0);
+    }
+  });
+
+  it('and all other input that is wrong reject with the TypeError and nothing else, inside a transaction and outside', async () => {
+    const client = await connected();
+    const rejections = [];
+    const count = error => rejections.push(error);
+    process.on('unhandledRejection', count);
+    const target = () => new PassThrough();
+    const rejecting = {
+      query: [[5], ['SELECT 1', 5], ['SELECT $1', [{}]], ['SELECT 1', [], { format: 7 }], ['SELECT 1', [], 7], ['SELECT 1', [], null], ['SELECT 1', [], { signal: 1 }],
+        ['SELECT 1', [], { statement_timeout: -1 }], ['SELECT 1', [], 0, 'yes'], ['SELECT 1', [], 0, true, {}], ['SELECT 1', [], { stream: 5 }],
+        ['COPY users FROM STDIN', [{}]], ['COPY users FROM STDIN', [], { signal: 1 }]],
+      batch: [[5], [[5]], [[['SELECT 1', 5]]], [[['SELECT 1', [], { cache: 1 }]]], [['SELECT 1'], 5], [['SELECT 1'], { signal: 1 }], [['COPY t FROM STDIN']], [new Array(3)]],
+      simpleQuery: [[5], ['SELECT 1\0'], ['SELECT 1', 5], ['SELECT 1', { decode: 5 }], ['SELECT 1', { signal: 1 }]],
+      transaction: [[5], [() => {}, 5], [() => {}, { isolation: 'x' }], [() => {}, { readOnly: 1 }], [() => {}, { deferrable: null }]],
+      queryTo: [[5, 'SELECT 1'], [{}, 'SELECT 1'], [target(), 5], [target(), 'SELECT 1', 5], [target(), 'SELECT 1', [], { as: 'x' }],
+        [target(), 'SELECT 1', [], { signal: 1 }], [target(), 'SELECT 1', [], { separator: 1, as: 'values' }], [target(), 'SELECT $1', [{}]], [target(), 'COPY t FROM STDIN']],
+      close: [['X', 'a'], ['S', 5], ['S', '\0']],
+      getResults: [[-1], ['5']]
+    };
+    const throwing = {
+      cursor: [[5], ['SELECT 1', 5], ['SELECT 1', [{}]], ['SELECT 1', [], { batchSize: 0 }], ['SELECT 1', [], { format: 2 }], ['SELECT 1', [], 5], ['COPY t FROM STDIN']],
+      startQuery: [[5], ['SELECT 1', 5], ['SELECT 1', [{}]], ['SELECT 1', [], 2], ['SELECT 1', [], 0, 5], ['COPY t FROM STDIN']],
+      copyTo: [[5], ['SELECT 1'], ['COPY t FROM STDIN'], ['COPY t TO STDOUT', 5], ['COPY t TO STDOUT', { signal: 1 }], ['COPY t TO STDOUT', { highWaterMark: 'x' }]],
+      copyFrom: [[5], ['SELECT 1'], ['COPY t TO STDOUT'], ['COPY t FROM STDIN', 5], ['COPY t FROM STDIN', { signal: 1 }], ['COPY t FROM STDIN', { highWaterMark: 'x' }]]
+    };
+    const outside = { ...throwing, listen: [[5], [''], ['a\0'], ['a', 5], ['a', { signal: 1 }]] };
+    const tryAll = async (on, where, throws) => {
+      for (const [method, lists] of Object.entries(rejecting)) {
+        for (const [index, args] of lists.entries()) {
+          const about = `${where} ${method} ${index}`;
+          let promise;
+          assert.doesNotThrow(() => { promise = on[method](...args); }, about);
+          await assert.rejects(promise, { name: 'TypeError' }, about);
+        }
+      }
+      for (const [method, lists] of Object.entries(throws)) {
+        for (const [index, args] of lists.entries()) assert.throws(() => on[method](...args), TypeError, `${where} ${method} ${index}`);
+      }
+    };
+    try {
+      await tryAll(client, 'outside', outside);
+      assert.equal(client.pending, 0);
+      await client.transaction(async tx => {
+        await tryAll(tx, 'inside', throwing);
+        assert.equal((await tx.query('SELECT 1 AS one')).rows[0].one, '1', 'the block has not failed');
+        await tx.transaction(nested => tryAll(nested, 'in a savepoint', throwing));
+      });
+      await new Promise(setImmediate);
+      assert.deepEqual(rejections, []);
+      assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
+      assert.equal(client.pending, 0);
+    } finally {
+      process.removeListener('unhandledRejection', count);
     }
   });
 

@@ -3,7 +3,8 @@
 const assert = require('node:assert/strict');
 const { setImmediate: turn } = require('node:timers/promises');
 const { AbortError, PostgresError } = require('../..');
-const { sharedServer, connected, proxied } = require('../support');
+const { SCOPE } = require('../../lib/query');
+const { sharedServer, connected, proxied, faked, message, ANSWER } = require('../support');
 
 /** Calls back with the name of each promise that settles, in their order. */
 function inOrder(promises) {
@@ -139,6 +140,64 @@ describe('The connection', () => {
   });
 });
 
+describe('Promises', () => {
+  it('settle in the order of the calls, rejected ones too', async () => {
+    const client = await connected();
+    await client.query('SELECT 1 AS one');
+    for (let i = 0; i < 5; i++) {
+      const order = [];
+      const note = name => () => order.push(name);
+      await Promise.all([
+        client.query('SELECT 1/0').then(note('resolved'), note(1)), client.query('SELECT 1 AS one').then(note(2)),
+        client.query('SELECT 2 AS two').then(note(3)), client.query('SELEC').catch(note(4)), client.batch(['SELECT 1', 'SELEC']).catch(note(5)),
+        client.simpleQuery('SELECT 1/0').catch(note(6)), client.query('SELECT 3').then(note(7)), client.query('SELECT 1/0').catch(note(8))
+      ]);
+      assert.deepEqual(order, [1, 2, 3, 4, 5, 6, 7, 8]);
+    }
+  });
+
+  it('that reject show who awaits them, in a pipeline as well', async () => {
+    const client = await connected();
+    async function asksTheServer(text) { return await client.query(text); }
+    const [failed, , also] = await Promise.allSettled([asksTheServer('SELECT 1/0'), asksTheServer('SELECT 1'), asksTheServer('SELEC')]);
+    for (const { reason } of [failed, also]) assert.match(reason.stack, /^PostgresError: .+\n(.*\n)*.*at async asksTheServer .*pipeline\.test\.js/);
+  });
+});
+
+describe('A connection that is lost', () => {
+  it('rejects what waits and what is asked later, and sends nothing of it', async () => {
+    const { client, wire } = await proxied();
+    const { signal } = new AbortController();
+    const sent = client.query('SELECT pg_sleep(60)', [], { signal });
+    const waiting = [client.query('SELECT 1'), client.batch(['SELECT 2']), client.simpleQuery('SELECT 3'), client.cursor('SELECT 4').next(),
+      client.transaction(tx => tx.query('SELECT 5')), client.query('COPY users FROM STDIN'), client.query('SELECT 6', [], { signal })];
+    await turn();
+    await turn();
+    const { pipeline } = client[SCOPE];
+    const from = wire.recorded.toServer.length;
+    client.destroy();
+    await assert.rejects(sent, { name: 'ConnectionError', sent: true });
+    for (const { reason } of await Promise.allSettled(waiting)) assert.deepEqual([reason.name, reason.sent], ['ConnectionError', false], reason.stack);
+    await assert.rejects(client.query('SELECT 7'), { name: 'ConnectionError', sent: false });
+    await assert.rejects(client.simpleQuery('SELECT 8'), { name: 'ConnectionError' });
+    await turn();
+    assert.deepEqual([pipeline.pending, pipeline.head, pipeline.writer.length, pipeline.socket], [0, null, 0, null]);
+    assert.equal(wire.recorded.toServer.length, from);
+  });
+});
+
+describe('What a connection that is lost rejects', () => {
+  it('has an error of its own, which shows its caller', async () => {
+    const client = await connected();
+    async function asksTheServer() { return await client.query('SELECT pg_sleep(60)'); }
+    const asked = [asksTheServer(), asksTheServer()];
+    client.destroy();
+    const [first, second] = (await Promise.allSettled(asked)).map(({ reason }) => reason);
+    assert.notEqual(first, second);
+    for (const { stack } of [first, second]) assert.match(stack, /at async asksTheServer .*pipeline\.test\.js/);
+  });
+});
+
 describe('A transaction block that queries begin', () => {
   beforeEach(() => table());
 
@@ -152,6 +211,15 @@ describe('A transaction block that queries begin', () => {
       client.query('ROLLBACK')
     ]);
     assert.deepEqual(await ids(client), []);
+  });
+
+  it('keeps transaction() waiting also where nothing of it has been answered yet', async () => {
+    const client = await connected();
+    await Promise.all([
+      client.query('BEGIN'), client.query('INSERT INTO pipeline VALUES (1)'),
+      client.transaction(tx => tx.query('INSERT INTO pipeline VALUES (2)')), client.query('ROLLBACK')
+    ]);
+    assert.deepEqual(await ids(client), [2]);
   });
 
   it('keeps transaction() waiting until it is over, while queries go on', async () => {
@@ -371,5 +439,59 @@ describe('What the server says between answers', () => {
     const error = await lost;
     assert.ok(error instanceof PostgresError);
     assert.equal(error.code, '57P01');
+  });
+
+  it('is nothing that a listener which throws could break', async () => {
+    const client = await connected();
+    const thrown = [];
+    const others = process.listeners('uncaughtException');
+    process.removeAllListeners('uncaughtException');
+    process.on('uncaughtException', error => thrown.push(error.message));
+    const boom = name => () => { throw new Error(name); };
+    try {
+      for (const name of ['notice', 'notification', 'parameter', 'error', 'end', 'drain']) client.on(name, boom(name));
+      client.onNotice = boom('onNotice');
+      client.onNotification = boom('onNotification');
+      await client.query('LISTEN thrown');
+      const behind = client.query("SET application_name = 'a'");
+      await client.query("DO $$ BEGIN RAISE NOTICE 'a'; END $$");
+      await client.query('NOTIFY thrown');
+      await behind;
+      assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
+      await turn();
+      for (const name of ['notice', 'onNotice', 'notification', 'onNotification', 'parameter']) assert.ok(thrown.includes(name), name);
+      const waiting = client.query('SELECT pg_sleep(60)');
+      await (await sharedServer()).sql(`SELECT pg_terminate_backend(${client.processId})`);
+      await assert.rejects(waiting, { name: /Error$/ });
+      assert.equal((await client.closed).code, '57P01');
+      await turn();
+      assert.deepEqual(thrown.slice(-2).sort(), ['end', 'error']);
+    } finally {
+      process.removeAllListeners('uncaughtException');
+      for (const each of others) process.on('uncaughtException', each);
+    }
+  });
+
+  it('may be no endless list of parameters', async () => {
+    const client = await faked(async conversation => {
+      await conversation.request();
+      for (let i = 0; i < 5000 && !conversation.over; i++) {
+        conversation.say(message('S', `name${i}\0value\0`));
+        if (i % 100 === 0) await turn();
+      }
+    });
+    await assert.rejects(client.query('SELECT 1'), { name: 'ConnectionError', code: '08P01', message: /more than 1000 parameters/ });
+    assert.equal(client.state, 'closed');
+    assert.ok(Object.keys(client.serverParameters).length <= 1000);
+  });
+
+  it('may be the same parameters for ever', async () => {
+    const client = await faked(async conversation => {
+      await conversation.request();
+      for (let i = 0; i < 3000; i++) conversation.say(message('S', `name\0${i}\0`));
+      conversation.say(ANSWER.described(), message('C', 'SET\0'), ANSWER.ready);
+    });
+    assert.equal((await client.query('SET a = b')).cmd, 'SET');
+    assert.equal(client.serverParameters.name, '2999');
   });
 });

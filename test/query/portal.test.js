@@ -179,6 +179,49 @@ describe('startQuery and getResults', () => {
   });
 });
 
+describe('A portal that is abandoned', () => {
+  it('while its rows come, is ended with Sync: others go on', async () => {
+    const { client, proxy, wire } = await proxied();
+    proxy.refuse(); // no CancelRequest ends it
+    const abort = new AbortController();
+    const next = client.cursor('SELECT i, pg_sleep(0.1) FROM generate_series(1, 3) i', [], { batchSize: 1, signal: abort.signal }).next();
+    const behind = client.query('SELECT 1 AS one', [], { cache: false });
+    setTimeout(() => abort.abort(), 20);
+    await assert.rejects(next, { name: 'AbortError' });
+    assert.equal((await behind).rows[0].one, '1');
+    const sent = wire.recorded.toServer;
+    assert.deepEqual(sent.subarray(sent.indexOf(hex('45 00000009 00 00000001'))).subarray(0, 20), hex('45 00000009 00 00000001 48 00000004 53 00000004'));
+  });
+
+  it('between two fetches, is ended with Sync, in whatever way it is left', async () => {
+    const client = await connected();
+    for (const leave of [
+      async cursor => cursor.return(),
+      async cursor => { for await (const row of cursor) if (row) break; },
+      async cursor => cursor.readable().destroy(),
+      async cursor => cursor.readableStream().cancel()
+    ]) {
+      const cursor = client.cursor('SELECT generate_series(1, 10)', [], { batchSize: 2 });
+      await cursor.next();
+      const behind = client.query('SELECT 1 AS one');
+      await leave(cursor);
+      assert.equal((await behind).rows[0].one, '1', String(leave));
+    }
+  });
+
+  it('behind a statement that was lost, goes on, and so do others', async () => {
+    const client = await connected();
+    await client.query('SELECT $1::int AS i', [1]);
+    await client.query("DO $$ BEGIN EXECUTE 'DEALLOCATE ALL'; END $$");
+    const lost = client.query('SELECT $1::int AS i', [2]).catch(error => error.code);
+    const all = [];
+    const read = async () => { for await (const row of client.cursor('SELECT generate_series(1, 5) AS i', [], { batchSize: 2 })) all.push(row.i); };
+    const [code] = await Promise.all([lost, read(), client.query('SELECT 1')]);
+    assert.deepEqual([code, all], ['26000', ['1', '2', '3', '4', '5']]);
+    assert.equal((await client.query('SELECT $1::int AS i', [3])).rows[0].i, '3');
+  });
+});
+
 describe('sync', () => {
   it('ends the query early', async () => {
     const client = await connected();

@@ -1,51 +1,135 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { Scope } = require('../../lib/query/scope');
+const { Scope, Scopes } = require('../../lib/query/scope');
 
-const entries = scope => {
-  const list = [];
-  while (scope.first !== null) list.push(scope.shift().name);
-  return list;
-};
+const entry = name => ({ name, next: null });
+
+/** The scopes of a connection, and what they have settled. */
+function make() {
+  const settled = [];
+  const scopes = new Scopes(null, (request, error) => settled.push([request.name, error.message]));
+  const scope = (name, options, parent = scopes.root) => new Scope(null, parent, name, options);
+  return { scopes, settled, scope, root: scopes.root };
+}
 
 describe('A scope', () => {
   it('gives what waits in it in its order', () => {
-    const scope = new Scope(null, 'outer');
-    for (const name of ['a', 'b', 'c']) scope.push({ name, next: null });
-    assert.equal(scope.shift().name, 'a');
-    scope.push(new Scope(scope, 'd'));
-    assert.deepEqual(entries(scope), ['b', 'c', 'd']);
-    assert.deepEqual([scope.first, scope.last], [null, null]);
-    scope.push({ name: 'e', next: null });
-    assert.deepEqual(entries(scope), ['e']);
+    const { scope, root } = make();
+    for (const name of ['a', 'b', 'c']) root.push(entry(name));
+    const first = root.shift();
+    assert.deepEqual([first.name, first.next], ['a', null]);
+    root.push(scope('d'));
+    assert.deepEqual([root.shift().name, root.shift().name, root.shift().name], ['b', 'c', 'd']);
+    assert.deepEqual([root.first, root.last], [null, null]);
+    root.push(entry('e'));
+    assert.equal(root.shift().name, 'e');
   });
 
-  it('lets one go before all others, also where nothing waits', () => {
-    const scope = new Scope(null, 'outer');
-    scope.unshift({ name: 'b', next: null });
-    scope.push({ name: 'c', next: null });
-    scope.unshift({ name: 'a', next: null });
-    assert.deepEqual(entries(scope), ['a', 'b', 'c']);
+  it('lies inside its parent and whatever that lies in', () => {
+    const { scope, root } = make();
+    const outer = scope('outer');
+    const inner = scope('inner', {}, outer);
+    assert.deepEqual([inner.isInside(outer), inner.isInside(root), outer.isInside(inner), inner.isInside(inner)], [true, true, false, false]);
+  });
+});
+
+describe('The scopes of a connection', () => {
+  it('give one entry after another, of the innermost scope that was entered', () => {
+    const { scopes, root, scope } = make();
+    const owner = scope('owner');
+    for (const each of [entry('a'), owner, entry('b')]) root.push(each);
+    owner.push(entry('inside'));
+    assert.equal(scopes.next(false, 'I').name, 'a');
+    assert.equal(scopes.next(false, 'I'), owner);
+    assert.equal(scopes.owner, owner);
+    assert.equal(scopes.next(false, 'I').name, 'inside');
+    assert.equal(scopes.next(true, 'I'), null, 'what waits outside waits');
+    assert.equal(scopes.leave(owner, new Error('over')), true);
+    assert.equal(scopes.next(false, 'I').name, 'b');
   });
 
-  it('does not lead from an entry that it gave to those behind it', () => {
-    const scope = new Scope(null, 'outer');
-    for (const name of ['a', 'b']) scope.push({ name, next: null });
-    assert.equal(scope.shift().next, null);
+  it('let a scope that is to be alone wait until all has been answered', () => {
+    const { scopes, root, scope } = make();
+    const alone = scope('alone', { alone: true });
+    root.push(alone);
+    root.push(entry('behind'));
+    assert.deepEqual([scopes.next(false, 'I'), scopes.root.first !== null], [null, true]);
+    assert.equal(scopes.next(true, 'I'), alone);
   });
 
-  it('has a place in the order in which scopes came', () => {
-    const [first, second] = [new Scope(null, 'first'), new Scope(null, 'second')];
-    assert.ok(first.order < second.order);
+  it('let a block wait until the one that a query has begun is over, and queries go on', () => {
+    const { scopes, root, scope } = make();
+    const block = scope('block', { alone: true, block: true });
+    root.push(block);
+    root.push(entry('query'));
+    assert.equal(scopes.next(true, 'T').name, 'query');
+    assert.deepEqual([scopes.next(true, 'E'), scopes.waiting.length], [null, 1]);
+    root.push(entry('later'));
+    assert.equal(scopes.next(false, 'I'), null, 'no query overtakes it');
+    assert.equal(scopes.next(true, 'I'), block);
   });
 
-  it('tells once that it is left', () => {
-    const scope = new Scope(null, 'outer');
-    let calls = 0;
-    scope.onleave = () => { calls++; };
-    assert.equal(scope.left, false);
-    scope.end();
-    assert.deepEqual([scope.left, calls], [true, 1]);
+  it('reject what waits in a scope that is over, and all that comes later', () => {
+    const { scopes, root, scope, settled } = make();
+    const lost = [];
+    const owner = scope('owner');
+    root.push(owner);
+    assert.equal(scopes.next(true, 'I'), owner);
+    owner.push(entry('inside'));
+    owner.push(scope('nested', { lost: error => lost.push(error.message) }, owner));
+    const over = new Error('over');
+    assert.equal(scopes.leave(owner, over), true);
+    assert.equal(scopes.leave(owner, new Error('again')), false);
+    assert.deepEqual([settled, lost], [[['inside', 'over']], ['over']]);
+    assert.throws(() => scopes.check(owner), over);
+    assert.throws(() => scopes.check(owner, { controls: true }), over);
+    scopes.check(root);
+  });
+
+  it('pass over a scope that was left before its turn', () => {
+    const { scopes, root, scope } = make();
+    const left = scope('left');
+    root.push(left);
+    root.push(entry('a'));
+    assert.equal(scopes.leave(left, new Error('over')), false, 'it owned nothing');
+    assert.equal(scopes.next(true, 'I').name, 'a');
+  });
+
+  it('let what ends a block into one that takes no other requests', () => {
+    const { scopes, scope } = make();
+    const block = scope('block');
+    block.refused = new Error('over');
+    assert.throws(() => scopes.check(block, { controls: false }), block.refused);
+    scopes.check(block, { controls: true });
+  });
+
+  it('end all savepoints with the block that they are in', () => {
+    const { scopes, root, scope } = make();
+    const block = scope('block', { block: true });
+    const savepoint = scope('savepoint', { block: true }, block);
+    root.push(block);
+    block.push(savepoint);
+    scopes.next(true, 'I');
+    scopes.next(true, 'T');
+    scopes.leaveBlock(savepoint, new Error('ended'));
+    assert.deepEqual([block.left, savepoint.left, root.left], [true, true, false]);
+    assert.equal(scopes.owner, root);
+  });
+
+  it('are all lost with the connection', () => {
+    const { scopes, root, scope, settled } = make();
+    const lost = [];
+    const entered = scope('entered', { lost: () => lost.push('entered') });
+    const block = scope('block', { alone: true, block: true, lost: () => lost.push('block') });
+    root.push(entered);
+    scopes.next(true, 'I');
+    entered.push(entry('inside'));
+    root.push(block);
+    root.push(entry('outside'));
+    scopes.abandon(new Error('gone'));
+    assert.deepEqual(settled, [['inside', 'gone'], ['outside', 'gone']]);
+    assert.deepEqual(lost, ['entered', 'block']);
+    assert.throws(() => scopes.check(root), { message: 'gone' });
   });
 });

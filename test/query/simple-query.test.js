@@ -3,7 +3,7 @@
 const assert = require('node:assert/strict');
 const { RowReader } = require('../..');
 const {
-  connected, proxied, answering, hex, message, rowDescription, dataRow, commandComplete, ANSWER
+  connected, proxied, faked, answering, hex, message, rowDescription, dataRow, commandComplete, ANSWER
 } = require('../support');
 
 describe('simpleQuery', () => {
@@ -112,6 +112,20 @@ describe('simpleQuery', () => {
     const signal = AbortSignal.timeout(50);
     await assert.rejects(client.simpleQuery('SELECT pg_sleep(60)', { signal }), { name: 'AbortError' });
     assert.equal((await client.query('SELECT 1')).rows[0][0], '1');
+  });
+
+  it('ends the connection where a server asks for data again and again, and takes little memory for it', async () => {
+    const copyIn = message('G', Buffer.from([0, 0, 0]));
+    let written = 0;
+    const client = await faked(async conversation => {
+      await conversation.request();
+      const many = Buffer.concat(Array(10000).fill(copyIn));
+      for (let i = 0; i < 50; i++) conversation.say(many);
+      conversation.socket.on('data', chunk => { written += chunk.length; });
+    });
+    await assert.rejects(client.simpleQuery('COPY t FROM STDIN'), { name: 'ConnectionError', code: '08P01' });
+    assert.equal(client.state, 'closed');
+    assert.ok(written < 1000, `${written} bytes of CopyFail`);
   });
 
   it('refuses an answer that is none, and ends the connection', async () => {

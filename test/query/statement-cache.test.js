@@ -3,7 +3,7 @@
 const assert = require('node:assert/strict');
 const { skipBefore } = require('pg-test-fixtures');
 const { Random } = require('../model');
-const { sharedServer, connected } = require('../support');
+const { sharedServer, connected, proxied, faked, commandComplete, ANSWER } = require('../support');
 const { soak, growth } = require('../soak');
 
 /** The texts that the server has prepared, in the order in which it got them. */
@@ -112,7 +112,47 @@ describe('The statement cache', () => {
     assert.equal(String((await query(Buffer.from('y'))).rows[0].b), 'y');
   });
 
-  it('repeats only once', async () => {
+  it('prepares a text after its first use has failed, in whatever way', async () => {
+    for (const fail of [
+      (client, text) => client.query(text, [{}]),
+      (client, text) => client.query(text, ['x']),
+      (client, text) => client.batch([[text, [1]], ['SELECT $1', [{}]]]),
+      (client, text) => client.batch([['SET a.b = c'], [text, [1]], ['SELECT $1', [{}]]]),
+      (client, text) => client.batch([['SELECT 1/0'], [text, [1]]]),
+      (client, text) => client.batch([['SELEC'], [text, [1]], [text, [2]]]),
+      (client, text) => client.batch([[text, [1]], [text, ['x']], [text, [3]]]),
+      (client, text) => Promise.all([client.query('SET a.b'), client.query(text, [1])]),
+      (client, text) => client.transaction(async tx => {
+        await tx.query('SELECT 1/0').catch(() => {});
+        await tx.query(text, [1]);
+      })
+    ]) {
+      const { client, wire } = await proxied();
+      const text = 'SELECT $1::int AS later';
+      await assert.rejects(fail(client, text), String(fail));
+      await client.query(text, [1]);
+      const from = wire.recorded.toServer.length;
+      assert.equal((await client.query(text, [2])).rows[0].later, '2');
+      assert.equal(String.fromCharCode(wire.recorded.toServer[from]), 'B', String(fail));
+      await client.end();
+    }
+  });
+
+  it('repeats only once, whatever the server says', async () => {
+    const requests = [];
+    const fake = await faked(async conversation => {
+      requests.push(await conversation.request());
+      conversation.say(ANSWER.described('a'), commandComplete('SELECT 0'), ANSWER.ready);
+      for (;;) {
+        requests.push(await conversation.request());
+        conversation.say(ANSWER.error('26000', 'no statement'), ANSWER.ready);
+      }
+    }, { statement_cache: 10 });
+    await fake.query('SELECT a');
+    await assert.rejects(fake.query('SELECT a'), { code: '26000' });
+    assert.deepEqual(requests.slice(0, 2), ['PDBES', 'BES']);
+    assert.deepEqual(requests.slice(2).map(types => types.replace(/^CS?/, '')).filter(Boolean), ['PDBES'], 'with a Parse of its own');
+
     const client = await connected();
     await client.query('SELECT 1');
     await assert.rejects(client.query('EXECUTE missing'), { code: '26000' });

@@ -1,6 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { once } = require('node:events');
 const { setImmediate: turn } = require('node:timers/promises');
 const { skipBefore } = require('pg-test-fixtures');
 const { UsageError, PostgresError } = require('../..');
@@ -303,5 +304,101 @@ describe('A transaction in a transaction', () => {
       assert.equal(error.name, 'ConnectionError');
       assert.ok(['57P01', 'ECONNRESET', 'EPIPE', '08006'].includes(error.code), error.code);
     }
+  });
+});
+
+describe('copyData in a transaction', () => {
+  it('returns false when much waits, and the event drain on the transaction says when to go on', async () => {
+    const client = await prepared();
+    await client.query('CREATE TEMP TABLE big (v text)');
+    const row = Buffer.from(`${'x'.repeat(99999)}\n`);
+    let waits = 0;
+    await client.transaction(async tx => {
+      await tx.query('COPY big FROM STDIN');
+      for (let i = 0; i < 300; i++) {
+        if (tx.copyData(row)) continue;
+        waits++;
+        await once(tx, 'drain');
+        assert.ok(client.bufferedBytes < 1 << 20);
+      }
+      assert.equal((await tx.copyDone()).rowCount, 300);
+    });
+    assert.ok(waits > 2, `waited ${waits} times`);
+  });
+
+  it('emits drain once, however often copyData returned false', async () => {
+    const { client, wire } = await proxied();
+    await client.query('CREATE TEMP TABLE big (v text)');
+    const row = Buffer.from(`${'x'.repeat(99999)}\n`);
+    await client.transaction(async tx => {
+      let drains = 0;
+      tx.on('drain', () => { drains++; });
+      await tx.query('COPY big FROM STDIN');
+      wire.stall('toServer');
+      const said = Array.from({ length: 300 }, () => tx.copyData(row));
+      assert.ok(said.filter(more => !more).length > 10);
+      wire.resume('toServer');
+      assert.equal((await tx.copyDone()).rowCount, 300);
+      assert.equal(drains, 1);
+    });
+  });
+});
+
+describe('A block that its function ends by hand', () => {
+  for (const text of ['COMMIT', 'ROLLBACK', 'END', 'ABORT']) {
+    it(`by ${text}: everything in it settles, and the queries of others go on`, async () => {
+      const client = await prepared();
+      const settled = [];
+      const note = (name, promise) => promise.then(() => settled.push([name, 'ok']), error => settled.push([name, error.code]));
+      const whole = note('transaction', client.transaction(async tx => {
+        await insert(tx, 1);
+        note('by hand', tx.query(text));
+        note('behind', tx.query('SELECT 1'));
+        note('savepoint', tx.transaction(nested => nested.query('SELECT 1')));
+        note('cursor', tx.cursor('SELECT 1').next());
+        note('copy', tx.query('COPY t FROM STDIN'));
+        await turn();
+        await tx.query('SELECT 2');
+      }));
+      const others = [client.query('SELECT 3 AS three'), client.transaction(async tx => (await tx.query('SELECT 4 AS four')).rows[0].four)];
+      await whole;
+      assert.deepEqual(settled.filter(([name]) => name === 'by hand' || name === 'transaction'),
+        [['by hand', '25P01'], ['transaction', '25P01']]);
+      assert.deepEqual((await Promise.all(others)).map(result => result.rows?.[0].three ?? result), ['3', '4']);
+      await turn();
+      assert.deepEqual(settled.map(([name]) => name).sort(), ['behind', 'by hand', 'copy', 'cursor', 'savepoint', 'transaction']);
+      assert.equal(client.transactionStatus, 'I');
+      assert.equal(client.pending, 0);
+      assert.deepEqual(await ints(client), text === 'COMMIT' || text === 'END' ? [1] : []);
+    });
+  }
+
+  it('says what to do instead', async () => {
+    const client = await prepared();
+    await assert.rejects(client.transaction(tx => tx.query('COMMIT')),
+      { name: 'UsageError', code: '25P01', message: /in transaction\(\), return from the function to commit, throw to roll back/ });
+    await assert.rejects(client.transaction(tx => tx.batch(['SELECT 1', 'ROLLBACK'])), { code: '25P01' });
+    await assert.rejects(client.transaction(tx => tx.simpleQuery('COMMIT; BEGIN; COMMIT')), { code: '25P01' });
+    await assert.rejects(client.transaction(tx => tx.transaction(nested => nested.query('COMMIT'))), { code: '25P01' });
+    assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
+  });
+
+  it('with a statement that was lost, and with an open portal behind it: nothing hangs', async () => {
+    const client = await prepared();
+    await client.query('SELECT $1::int AS i', [1]);
+    const whole = client.transaction(async tx => {
+      await tx.query("DO $$ BEGIN EXECUTE 'DEALLOCATE ALL'; END $$");
+      const lost = tx.query('SELECT $1::int AS i', [2]);
+      const cursor = tx.cursor('SELECT generate_series(1, 10)', [], { batchSize: 2 }).next();
+      tx.startQuery('SELECT generate_series(1, 10)');
+      const fetched = tx.getResults(2);
+      assert.deepEqual((await Promise.allSettled([lost, cursor, fetched])).map(({ reason }) => reason.code), ['26000', '25P02', '25P02']);
+      await assert.rejects(tx.query('ROLLBACK'), { code: '25P01' });
+      await tx.query('SELECT 1');
+    });
+    const behind = client.query('SELECT $1::int AS i', [3]);
+    await assert.rejects(whole, { code: '25P01' });
+    assert.equal((await behind).rows[0].i, '3');
+    assert.equal(client.pending, 0);
   });
 });

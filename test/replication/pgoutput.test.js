@@ -1,7 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { PgOutput } = require('../..');
+const { PgOutput } = require('../../lib/replication');
 const { hex } = require('../support');
 
 const RELATION = hex(`'R' 00004001 'public' 00 'users' 00 64 0003

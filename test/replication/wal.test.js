@@ -1,7 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { formatLsn, parseLsn } = require('../..');
+const { formatLsn, parseLsn } = require('../../lib/replication');
 const { readTime, writeNow } = require('../../lib/replication/wal');
 
 describe('Log sequence numbers', () => {

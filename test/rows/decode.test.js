@@ -127,6 +127,18 @@ describe('A map of decoders', () => {
   });
 });
 
+describe('Rows of a BINARY CURSOR', () => {
+  it('have Buffers for columns by simpleQuery', async () => {
+    const client = await connected();
+    const results = await client.simpleQuery(`BEGIN; DECLARE c BINARY CURSOR FOR SELECT 7 AS i, 'x' AS t;
+      FETCH c; COMMIT; SELECT 7 AS i`);
+    assert.deepEqual(results[2].rows[0].toArray(), [Buffer.from([0, 0, 0, 7]), Buffer.from('x')]);
+    assert.deepEqual(results[2].objects, [{ i: Buffer.from([0, 0, 0, 7]), t: Buffer.from('x') }]);
+    assert.equal(results[2].rows[0].dataFormat, 1);
+    assert.deepEqual(results[4].arrays, [['7']]);
+  });
+});
+
 describe('jsonDecoders', () => {
   it('give int8 as a number where it is exact, else as a string', async () => {
     const client = await connected();

@@ -330,7 +330,9 @@ describe('Text', () => {
     for (let length = 0; length <= text.length; length++) {
       values.push(Buffer.from(text.slice(0, length)));
       for (let at = 0; at < length; at++) {
-        for (const other of ['é', '€', '😀', '\x80']) values.push(Buffer.from(text.slice(0, at) + other + text.slice(at, length)));
+        for (const other of ['é', '€', '😀', '\x80']) {
+          values.push(Buffer.from(text.slice(0, at) + other + text.slice(at, length)));
+        }
         const broken = Buffer.from(text.slice(0, length));
         broken[at] = 0xff;
         values.push(broken);

@@ -1,6 +1,6 @@
 // What must not compile: each line below a comment.
 
-import { Client, ConnectionError, RowReader, UsageError } from 'quickgres';
+import { Client, ConnectionError, RowReader, UsageError, array } from 'quickgres';
 import { ResponseCache } from 'quickgres/cache';
 import { rows } from 'quickgres/client-parser';
 import { CopyWriter } from 'quickgres/copy-writer';
@@ -13,12 +13,12 @@ declare const cache: ResponseCache;
 client.query(Buffer.from('SELECT 1'));
 // @ts-expect-error values are a list
 client.query('SELECT $1', 'one');
-// @ts-expect-error a Date has many forms in PostgreSQL
-client.query('SELECT $1', [new Date()]);
-// @ts-expect-error so have objects
+// @ts-expect-error objects have many forms in PostgreSQL
 client.query('SELECT $1', [{ a: 1 }]);
-// @ts-expect-error and arrays
+// @ts-expect-error so have arrays
 client.query('SELECT $1', [[1, 2]]);
+// @ts-expect-error of values
+client.query('SELECT $1', [array([{ a: 1 }])]);
 // @ts-expect-error there are two formats
 client.query('SELECT 1', [], 2);
 // @ts-expect-error formats are numbers

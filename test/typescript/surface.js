@@ -94,6 +94,7 @@ function membersOfClass(declaration) {
   };
   for (const member of declaration.members) {
     addAssigned(member);
+    if (ts.getJSDocPrivateTag(member)) continue;
     if (ts.isConstructorDeclaration(member)) call = arity(member.parameters.map(isOptional));
     else if (member.name && publicName(member)) {
       members.set(publicName(member), ts.isMethodDeclaration(member) ? arity(member.parameters.map(isOptional)) : null);
@@ -102,22 +103,50 @@ function membersOfClass(declaration) {
   return { call, members };
 }
 
+/** The name of the class that a class extends. */
+function parentOf({ heritageClauses }) {
+  const expression = heritageClauses?.find(({ token }) => token === ts.SyntaxKind.ExtendsKeyword)?.types[0].expression;
+  return expression?.getText().split('.').at(-1);
+}
+
 /**
  * Reads the sources of a folder and of those in it.
  * @param {string} folder
- * @returns {Map<string, object>} by the name of a class or function `{ call, members }`, as `declared` does
+ * @param {Map<string, object>} [base] of a folder whose classes these may extend
+ * @returns {Map<string, object>} by the name of a class or function `{ call, members }`, as `declared` does; members
+ *   with those of the classes that it extends
  */
-function written(folder) {
-  const result = new Map();
+function written(folder, base = new Map()) {
+  const result = new Map(base);
+  const parents = new Map();
   const names = fs.readdirSync(folder, { recursive: true }).filter(each => /^(?!demo).*\.js$/.test(each));
   for (const name of names) {
     const file = ts.createSourceFile(name, fs.readFileSync(path.join(folder, name), 'utf8'), ts.ScriptTarget.Latest, true,
       ts.ScriptKind.JS);
     for (const node of file.statements) {
-      if (ts.isClassDeclaration(node)) result.set(node.name.text, membersOfClass(node));
+      if (ts.isClassDeclaration(node)) {
+        const { text } = node.name;
+        const own = membersOfClass(node);
+        const known = result.get(text);
+        // One that extends another of its name, read before or behind it, is both.
+        if (parents.get(text) === text) own.call = known.call;
+        if (known && [parentOf(node), parents.get(text)].includes(text)) {
+          own.members = new Map([...known.members, ...own.members]);
+        }
+        if (parentOf(node) !== undefined) parents.set(text, parentOf(node));
+        result.set(text, own);
+      }
       else if (ts.isFunctionDeclaration(node)) {
         result.set(node.name.text, { call: arity(node.parameters.map(isOptional)), members: new Map() });
       }
+    }
+  }
+  for (const [name, entry] of result) {
+    // That of browsers is Node's.
+    const chain = new Set([name, 'EventEmitter']);
+    for (let parent = parents.get(name); parent && !chain.has(parent); parent = parents.get(parent)) {
+      chain.add(parent);
+      entry.members = new Map([...result.get(parent)?.members ?? [], ...entry.members]);
     }
   }
   return result;

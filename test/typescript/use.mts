@@ -7,15 +7,14 @@ import { connect as connectSocket } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { text as textOf } from 'node:stream/consumers';
 import quickgres, {
-  AbortError, Client, ConnectionError, PostgresError, RowParser, RowReader, UsageError
+  AbortError, Client, ConnectionError, PostgresError, RowParser, RowReader, UsageError, array, dates, decoders, jsonDecoders
 } from 'quickgres';
 import type {
-  Abortable, AnyColumns, AnyRow, BatchOptions, BatchQuery, ByteStream, ClientEvents, Column, ColumnValue, Config, CopyFrom,
+  Abortable, AnyColumns, AnyRow, ArrayValue, BatchOptions, BatchQuery, ByteStream, ClientEvents, Column, ColumnValue, Config, CopyFrom,
   CopyReader, CopyStreamOptions, CopyTo, Cursor, CursorOptions, Decode, Decoder, DecoderPair, Format, Listener,
   Notification, PacketReceiver, PasswordRequest, QueryOptions, QueryToOptions, Receiver, Row, RowMembers, ServerAddress,
-  ServerFields, Session, StatementOptions, StreamResult, TracedQuery, TransactionOptions, Value, Values
+  ServerFields, Session, SimpleQueryOptions, StatementOptions, StreamResult, TracedQuery, TransactionOptions, Value, Values
 } from 'quickgres';
-import { decoders } from 'quickgres/client-parser';
 
 type Same<A, B> = (<X>() => X extends A ? 1 : 2) extends (<X>() => X extends B ? 1 : 2) ? true : false;
 /** Compiles only where a type is exactly another one. */
@@ -69,9 +68,10 @@ async function queries(client: Client): Promise<void> {
   assert.ok(Buffer.isBuffer(raw.rows[0]?.name));
 
   const value: Value = new Uint8Array([1]);
-  const values: Values = ['a', value, 1, 2n, true, null, undefined];
+  const list: ArrayValue = [[1, 2n], [null, 4]];
+  const values: Values = ['a', value, 1, 2n, true, null, undefined, new Date(0), array(list)];
   const back = await client.query<AnyColumns>(
-    'SELECT $1::text, $2::bytea AS b, $3::int, $4::int8, $5::bool, $6::text, $7::text', values);
+    'SELECT $1::text, $2::bytea AS b, $3::int, $4::int8, $5::bool, $6::text, $7::text, $8::timestamptz, $9::int[]', values);
   assert.equal(back.rows[0]?.b, '\\x01');
 
   const { objects, arrays } = await client.query<User>(USER);
@@ -114,13 +114,19 @@ async function queries(client: Client): Promise<void> {
   const [one, two] = await client.batch<[{ n: number }, User]>([query, USER]);
   same<typeof two, RowReader<User>>(true);
   assert.equal(one.rows[0]?.n, 1);
-  const [simple] = await client.simpleQuery('SELECT 1 AS n', abortable);
-  assert.equal(simple?.rows[0]?.n, '1');
+  const simpleOptions: SimpleQueryOptions = { ...abortable, decode: jsonDecoders };
+  const [simple] = await client.simpleQuery('SELECT 1::int8 AS n', simpleOptions);
+  assert.equal(simple?.rows[0]?.n, 1);
+  const { objects: [day] } = await client.query("SELECT '2024-02-29'::date AS d", [], { decode: { ...decoders, ...dates } });
+  assert.ok(day?.d instanceof Date);
 }
 
 async function blocks(client: Client): Promise<void> {
   const options: TransactionOptions = { isolation: 'repeatable read', readOnly: true, deferrable: false };
-  const work = async (tx: Session): Promise<number> => (await tx.query('SELECT 1')).rowCount;
+  const work = async (tx: Session): Promise<number> => {
+    tx.once('drain', () => {});
+    return (await tx.query('SELECT 1')).rowCount;
+  };
   const result = await client.transaction(tx => tx.transaction(work), options);
   same<typeof result, number>(true);
 

@@ -14,7 +14,6 @@ function latin1(bytes) {
   return text;
 }
 
-const base64 = bytes => btoa(latin1(bytes));
 const codes = text => Uint8Array.from(text, character => character.charCodeAt(0));
 
 /** Both ways of each encoding that lib/ uses. */
@@ -25,11 +24,7 @@ const ENCODINGS = {
     read: bytes => Array.from(bytes, byte => byte.toString(16).padStart(2, '0')).join(''),
     write: text => Uint8Array.from(text.match(/[0-9a-f]{2}/gi) ?? [], digits => parseInt(digits, 16))
   },
-  base64: { read: base64, write: text => codes(atob(text)) },
-  base64url: {
-    read: bytes => base64(bytes).replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, ''),
-    write: text => codes(atob(text.replaceAll('-', '+').replaceAll('_', '/')))
-  }
+  base64: { read: bytes => btoa(latin1(bytes)), write: text => codes(atob(text)) }
 };
 
 function encoding(name) {

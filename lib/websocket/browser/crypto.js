@@ -1,6 +1,5 @@
 'use strict';
 
-const { UsageError } = require('../../protocol/errors');
 const { Buffer } = require('./buffer');
 
 /*
@@ -32,7 +31,8 @@ function sha256Block(state, block) {
   const w = Array.from({ length: 16 }, (_, i) => block.getInt32(4 * i));
   for (let i = 16; i < 64; i++) {
     const [a, b] = [w[i - 15], w[i - 2]];
-    w[i] = w[i - 16] + (rotate(a, 25) ^ rotate(a, 14) ^ a >>> 3) + w[i - 7] + (rotate(b, 15) ^ rotate(b, 13) ^ b >>> 10) | 0;
+    const [c, d] = [rotate(a, 25) ^ rotate(a, 14) ^ a >>> 3, rotate(b, 15) ^ rotate(b, 13) ^ b >>> 10];
+    w[i] = w[i - 16] + c + w[i - 7] + d | 0;
   }
   let [a, b, c, d, e, f, g, h] = state;
   for (let i = 0; i < 64; i++) {
@@ -109,7 +109,9 @@ function createHmac(name, key) {
 async function pbkdf2(password, salt, iterations, length) {
   const { subtle } = globalThis.crypto;
   if (subtle === undefined) {
-    throw new UsageError('SCRAM needs crypto.subtle, which browsers have only on https: pages and on localhost', '0A000');
+    const { UsageError } = require('../../protocol'); // which needs this platform itself
+    throw new UsageError('SCRAM needs crypto.subtle, which browsers have only on https: pages and on localhost',
+      '0A000');
   }
   const key = await subtle.importKey('raw', Buffer.from(password), 'PBKDF2', false, ['deriveBits']);
   const bits = await subtle.deriveBits({ name: 'PBKDF2', hash: 'SHA-256', salt, iterations }, key, 8 * length);

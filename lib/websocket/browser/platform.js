@@ -1,6 +1,5 @@
 'use strict';
 
-const { UsageError } = require('../../protocol/errors');
 const { Buffer } = require('./buffer');
 const crypto = require('./crypto');
 const events = require('./events');
@@ -13,6 +12,7 @@ const { isIP, BlockList } = require('./address');
 
 /** @returns {Function} a function, or a class, that says that there is no such thing here */
 const lacking = what => function () {
+  const { UsageError } = require('../../protocol'); // which needs this platform itself
   throw new UsageError(`there ${what} on this platform`, '0A000');
 };
 const noTcp = lacking('is no TCP, but WebSockets (quickgres/websocket),');
@@ -53,7 +53,8 @@ module.exports = {
   os: { homedir: () => '', userInfo: lacking('are no users') },
   path: { join: (...parts) => parts.join('/'), resolve: file => file },
   stream: {
-    Duplex: noStream, Readable: noStream, Transform: noStream, Writable: noStream, finished: noStream, pipeline: noStream
+    Duplex: noStream, Readable: noStream, Transform: noStream, Writable: noStream,
+    finished: noStream, pipeline: noStream
   },
   http: { ServerResponse: noStream },
   zlib: { constants: {} }

@@ -8,16 +8,18 @@ const readline = require('node:readline');
 const { pipeline } = require('node:stream/promises');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { startServer, skipBefore } = require('pg-test-fixtures');
-const { Client, ConnectionError, PgOutput, parseLsn } = require('../..');
+const { Client, ConnectionError } = require('../..');
+const { PgOutput, parseLsn, replicate } = require('../../lib/replication');
 const { commandComplete, faked, hex, message, ANSWER } = require('../support');
 
 /** Follows the table and prints each committed transaction before it confirms it: the process that is killed. */
 const FOLLOWER = `
-  const { Client, PgOutput } = require(process.argv[1]);
+  const { Client } = require(process.argv[1]);
+  const { PgOutput, replicate } = require(process.argv[1] + '/lib/replication');
   (async () => {
     const client = new Client(JSON.parse(process.argv[2]));
     await client.connect();
-    const stream = client.copyBoth(process.argv[3]);
+    const stream = replicate(client, process.argv[3]);
     const decoder = new PgOutput();
     let ids = [];
     for await (const { data } of stream) {
@@ -30,7 +32,7 @@ const FOLLOWER = `
     }
   })();`;
 
-describe('copyBoth', function () {
+describe('replicate', function () {
   let server;
   let writer; // a connection that changes things
   let clients;
@@ -69,9 +71,9 @@ describe('copyBoth', function () {
 
   const start = slot => `START_REPLICATION SLOT ${slot} LOGICAL 0/0 (proto_version '1', publication_names 'changes')`;
 
-  /** What copyBoth gives, which is destroyed after the test. */
+  /** What replicate gives, which is destroyed after the test. */
   function follow(client, text, options) {
-    const stream = client.copyBoth(text, options);
+    const stream = replicate(client, text, options);
     streams.push(stream);
     return stream;
   }
@@ -326,12 +328,14 @@ describe('copyBoth', function () {
     const [error] = await once(follow(client, start('missing')), 'error');
     assert.equal(error.code, '42704');
     for (const text of ['SELECT 1', 'IDENTIFY_SYSTEM', 'COPY followed TO STDOUT', 'COPY followed FROM STDIN', '']) {
-      const [error] = await once(client.copyBoth(text), 'error');
+      const [error] = await once(replicate(client, text), 'error');
       assert.ok(['42601', '57014'].includes(error.code), `${text}: ${error.code}`);
       await client.simpleQuery('SELECT 1');
     }
-    assert.throws(() => client.copyBoth(5), TypeError);
-    assert.throws(() => client.copyBoth('x', { statusInterval: 0 }), TypeError);
+    assert.throws(() => replicate(client, 5), TypeError);
+    assert.throws(() => replicate({}, start('missing')), { name: 'TypeError', message: 'replicate takes a Client' });
+    assert.throws(() => replicate(client, 'x', { interval: 5 }), /there is no option interval here/);
+    assert.throws(() => replicate(client, 'x', { statusInterval: 0 }), TypeError);
     const stream = follow(client, start('missing')).on('error', () => {});
     assert.throws(() => stream.confirm('x'), TypeError);
     await assert.rejects(pipeline([5], follow(client, start('missing'))), TypeError);
@@ -349,8 +353,33 @@ describe('copyBoth', function () {
     await client.simpleQuery('SELECT 1');
     const late = follow(client, start('signalled'), { signal: controller.signal });
     assert.equal((await once(late, 'error'))[0].name, 'AbortError');
-    assert.throws(() => client.copyBoth(start('signalled'), { signal: 5 }), TypeError);
+    assert.throws(() => replicate(client, start('signalled'), { signal: 5 }), TypeError);
     await client.simpleQuery('SELECT 1');
+  });
+
+  it('may be destroyed, or lose its client, at any moment', async () => {
+    await follower('moments');
+    let seed = 7;
+    const below = n => (seed = (seed * 16807) % 2147483647) % n;
+    const outcomes = new Set();
+    for (let i = 0; i < 40; i++) {
+      const client = new Client({ ...server.config, replication: 'database' });
+      clients.push(client);
+      const connecting = client.connect().catch(error => error);
+      if (below(2) === 0) await connecting;
+      const stream = follow(client, start('moments'), { statusInterval: 1 });
+      const over = new Promise(resolve => stream.on('error', resolve).on('close', resolve));
+      stream.resume();
+      const asked = client.simpleQuery('IDENTIFY_SYSTEM').then(() => 'answered', error => error.name);
+      if (below(3) > 0) await sleep(below(10));
+      if (below(3) === 0) client.destroy();
+      else stream.destroy(below(2) === 0 ? new Error('enough') : undefined);
+      await over;
+      outcomes.add(await asked);
+      await connecting;
+      if (client.state === 'open') await client.end();
+    }
+    assert.deepEqual([...outcomes].sort(), ['ConnectionError', 'answered']);
   });
 
   it('gives the log itself to a physical replica', async () => {

@@ -1,0 +1,85 @@
+'use strict';
+
+// What an error of a request says, and whose stack it shows.
+
+const { AbortError, ConnectionError, PostgresError } = require('../protocol');
+
+/**
+ * Where a call comes from, for what passes promises through callbacks of its own: these hide who awaits.
+ * @param {function} [hide] what the stack is not to show, with all that it calls
+ * @returns {{stack: string}}
+ */
+function callerOf(hide) {
+  const caller = {};
+  Error.captureStackTrace?.(caller, hide);
+  return caller;
+}
+
+/**
+ * Gives an error the stack of the call that it is of.
+ * @param {Error} error
+ * @param {{stack: string}} [caller] see callerOf
+ * @returns {Error} the same
+ */
+function showCaller(error, caller) {
+  if (caller?.stack !== undefined) error.stack = caller.stack.replace(/^.*/, () => `${error.name}: ${error.message}`);
+  return error;
+}
+
+/** Whether an error was made while an answer was read, so that its stack shows nothing of the caller. */
+function isOfAnswer(error) {
+  return error instanceof PostgresError || error instanceof AbortError || error instanceof ConnectionError ||
+    error.code === '57014' || error.code === '25P01';
+}
+
+/**
+ * Why a statement does not exist: the error that the query would have got with a Parse of its own.
+ * @param {PostgresError} error 26000
+ * @param {PostgresError|undefined} failure of the Parse on which the query relied
+ * @param {string} status of the transaction before
+ */
+function reasonOf(error, failure, status) {
+  if (status === 'E') {
+    const message = 'current transaction is aborted, commands ignored until end of transaction block';
+    return new PostgresError({ severity: 'ERROR', code: '25P02', message });
+  }
+  // What may be otherwise the next time is no reason: a cancel, a deadlock, a lock, memory.
+  if (failure === undefined || /^(?:40|53|55|57)/.test(failure.code)) return error;
+  return new PostgresError({ ...failure, message: failure.message });
+}
+
+/**
+ * 26000: the prepared statement does not exist; 0A000 of RevalidateCachedQuery: a cached plan must not change
+ * its result type.
+ */
+function isStale(error) {
+  return error.code === '26000' || (error.code === '0A000' && error.routine === 'RevalidateCachedQuery');
+}
+
+/**
+ * Whether a request whose statement was stale is sent again at once, outside a transaction block: it must not come
+ * later than anything that it could affect, or that could affect it.
+ * @param {Request} request whose answer is complete
+ * @param {Scope} owner of the connection
+ */
+function mayRepeat(request, owner) {
+  if (!request.pending || request.scope !== owner || !request.canRepeat()) return false;
+  if (request.next === null) return true;
+  for (let each = request; each !== null; each = each.next) if (!each.reads || each.barrier) return false;
+  return true;
+}
+
+/** What a request is rejected with when its connection is lost. */
+function lossError(message, code, cause, sent) {
+  const what = sent ? 'had been sent, the server may have carried it out' : 'had not been sent';
+  return new ConnectionError(`${message}; this request ${what}`, { code, cause, sent });
+}
+
+/** The errors for requests that were sent: the first thousand have one each, which shows their caller. */
+function* lossErrors(message, code, cause) {
+  for (let i = 0; i < 1000; i++) yield lossError(message, code, cause, true);
+  const last = lossError(message, code, cause, true);
+  for (;;) yield last;
+}
+
+module.exports = { callerOf, isOfAnswer, isStale, lossError, lossErrors, mayRepeat, reasonOf, showCaller };

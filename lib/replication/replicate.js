@@ -1,0 +1,295 @@
+'use strict';
+
+const { Buffer, setImmediate, clearImmediate } = require('#platform');
+const { Duplex, addAbortSignal } = require('#platform').stream;
+const { AbortError, State, UsageError, backend, checkText, frontend, nameOf, protocolError } = require('../protocol');
+const { Request, SCOPE, Scope, abort, checkLimits, checkNames } = require('../query');
+const { parseLsn, readTime, writeNow } = require('./wal');
+
+const OPTIONS = new Set(['signal', 'statusInterval']);
+
+/** How often the server is told what was received and confirmed, if there is nothing new, in milliseconds. */
+const STATUS_INTERVAL = 10000;
+
+/** Messages that may wait to be read. */
+const WAITING = 1024;
+
+// What CopyData is of, by its first byte.
+const XLOG_DATA = 0x77; // w
+const KEEPALIVE = 0x6b; // k
+const STATUS_UPDATE = 0x72; // r
+
+/** A piece of the write-ahead log, or of what an output plugin makes of it. */
+class XLogData {
+  #buf;
+  #start;
+
+  /** A CopyData message in buf[start … end). */
+  constructor(buf, start, end) {
+    this.#buf = buf;
+    this.#start = start;
+    /** @type {Buffer} what the plugin gave: of pgoutput, one message */
+    this.data = buf.subarray(start + 30, end);
+  }
+
+  /** @type {bigint} the position; 0n where the plugin gave none */
+  get lsn() { return this.#buf.readBigUInt64BE(this.#start + 6); }
+  /** @type {bigint} the end of the server's log when it was sent */
+  get walEnd() { return this.#buf.readBigUInt64BE(this.#start + 14); }
+  /** @type {Date} when it was sent */
+  get time() { return readTime(this.#buf, this.#start + 22); }
+}
+
+/**
+ * START_REPLICATION: a command of the simple query protocol, after which both sides send CopyData. It owns the
+ * connection until it is over.
+ * https://www.postgresql.org/docs/current/protocol-replication.html
+ */
+class CopyBothRequest extends Request {
+  #ended = false; // this side has sent CopyDone
+  #listener;
+  #refused = false; // a COPY FROM STDIN, which is something else
+
+  /**
+   * @param {string} text
+   * @param {object} listener
+   * @param {function()} listener.started
+   * @param {function(Buffer, number, number, boolean)} listener.data takes CopyData messages in buf[start … end), and
+   *   whether the memory may be kept
+   */
+  constructor(text, listener) {
+    super();
+    checkText(text, 'text');
+    this.text = text;
+    this.#listener = listener;
+    /** Whether data is coming. */
+    this.copying = false;
+  }
+
+  encode(writer) {
+    writer.query(this.text);
+    this.state = State.Simple;
+  }
+
+  message(pipeline, type, buf, start, end) {
+    switch (type) {
+      case backend.CopyBothResponse:
+        if (this.copying || this.state !== State.Simple) break;
+        this.copying = true;
+        return this.#listener === null ? this.send() : this.#listener.started();
+      case backend.CopyData:
+        if (this.copying) this.#listener?.data(buf, start, end, pipeline.reader.owned);
+        return;
+      case backend.CopyDone:
+        return this.send();
+      case backend.CommandComplete: case backend.EmptyQueryResponse:
+        // Neither side has sent CopyDone: the server goes down, or streams no second time on one connection.
+        if (this.copying && !this.#ended) {
+          this.error ??= new UsageError('the server ended the replication; it takes a new connection', '55000');
+        }
+        this.#ended = true;
+        this.state = State.Done;
+        return;
+      case backend.CopyInResponse:
+        if (this.#refused) break;
+        this.#refused = true;
+        pipeline.writer.copyFail('replicate takes START_REPLICATION');
+        return pipeline.flush();
+      case backend.RowDescription: case backend.DataRow: // the next timeline
+      case backend.CopyOutResponse: // another command
+        return;
+      case backend.ErrorResponse:
+        return this.takeError(pipeline, buf, start, end);
+    }
+    throw protocolError(`unexpected ${nameOf(type)} in replication`);
+  }
+
+  /** Sends data; without any, says that there will be no more. */
+  send(data) {
+    if (!this.copying || this.#ended) return;
+    const { pipeline } = this.scope;
+    this.#ended = data === undefined;
+    if (this.#ended) pipeline.writer.copyDone();
+    else pipeline.writer.message(frontend.CopyData, data);
+    pipeline.flush();
+  }
+
+  abort(error, pipeline) {
+    const { copying } = this;
+    if (!super.abort(error, pipeline)) return false;
+    this.send();
+    return !copying; // CopyDone ends it
+  }
+
+  discard() { this.#listener = null; }
+
+  ready() {
+    if (!this.copying) this.error ??= new UsageError('replicate takes START_REPLICATION', '42601');
+    super.ready();
+    this.scope.pipeline.leave(this.scope);
+  }
+
+  settle(error = this.error) {
+    super.settle(error);
+    if (this.state === State.Waiting) this.scope.pipeline.leave(this.scope);
+  }
+}
+
+/**
+ * A replication stream. It gives XLogData, in object mode; it takes the positions up to which the program has
+ * processed what it got, by `confirm` or by being written to. Event 'start': the server has begun.
+ */
+class Replication extends Duplex {
+  #request;
+  #scope;
+  #soon; // an Immediate: a status is to be sent
+  #statusInterval;
+  #timer;
+
+  /**
+   * @param {Client} client
+   * @param {string} text
+   * @param {object} options `{ statusInterval, signal }`
+   * @throws {TypeError}
+   */
+  constructor(client, text, { statusInterval, signal }) {
+    super({ objectMode: true, readableHighWaterMark: WAITING });
+    /** @type {bigint} highest position that has come */
+    this.received = 0n;
+    /** @type {bigint} position up to which everything has been processed, as the server is told */
+    this.confirmed = 0n;
+    this.#statusInterval = statusInterval;
+    const { pipeline } = client[SCOPE];
+    this.#scope = new Scope(pipeline, client[SCOPE], 'the replication');
+    this.#request = new CopyBothRequest(text, {
+      started: () => this.#started(),
+      data: (buf, start, end, owned) => this.#receive(buf, start, end, owned)
+    });
+    if (signal !== undefined) addAbortSignal(signal, this);
+    if (this.destroyed) return; // the signal had aborted
+    pipeline.enter(this.#scope);
+    pipeline.submit(this.#request, this.#scope).then(() => {
+      this.#stop();
+      this.push(null);
+      if (!this.writableEnded) this.end();
+    }, error => this.destroy(error));
+  }
+
+  /**
+   * Says that everything up to a position has been processed: the server need not send it again. Of pgoutput, it
+   * is the `endLsn` of a Commit.
+   * @param {bigint|string} lsn
+   * @throws {TypeError}
+   */
+  confirm(lsn) {
+    const position = typeof lsn === 'bigint' ? lsn : parseLsn(lsn);
+    if (position <= this.confirmed) return;
+    this.confirmed = position;
+    this.#soon ??= setImmediate(() => this.#status());
+  }
+
+  #started() {
+    this.#timer = setInterval(() => this.#status(), this.#statusInterval);
+    this.emit('start');
+  }
+
+  /** Standby status update: received, flushed and applied positions, the time, no reply wanted. */
+  #status() {
+    this.#soon = clearImmediate(this.#soon);
+    const status = Buffer.alloc(34);
+    status[0] = STATUS_UPDATE;
+    status.writeBigUInt64BE(this.received > this.confirmed ? this.received : this.confirmed, 1);
+    status.writeBigUInt64BE(this.confirmed, 9);
+    status.writeBigUInt64BE(this.confirmed, 17);
+    writeNow(status, 25);
+    this.#request.send(status);
+  }
+
+  #receive(buf, start, end, owned) {
+    const bytes = owned ? buf.subarray(start, end) : Buffer.from(buf.subarray(start, end));
+    let room = true;
+    for (let off = 0, next; off < bytes.length; off = next) {
+      next = off + 1 + bytes.readUInt32BE(off + 1);
+      const type = next - off > 5 ? bytes[off + 5] : 0;
+      if (type === XLOG_DATA && next - off >= 30) {
+        const message = new XLogData(bytes, off, next);
+        if (message.lsn > this.received) this.received = message.lsn;
+        room = this.push(message);
+      } else if (type === KEEPALIVE && next - off === 23) {
+        this.#keepalive(bytes.readBigUInt64BE(off + 6), bytes[off + 22] === 1);
+      } else throw protocolError(`a replication message of type ${type} and ${next - off} bytes`);
+    }
+    if (!room) this.#scope.pipeline.socket?.pause(this);
+  }
+
+  /** The server has nothing to send up to a position. */
+  #keepalive(lsn, reply) {
+    // Where all that came was processed, so is what did not concern us: the server can let go of its log.
+    if (this.confirmed >= this.received && lsn > this.confirmed) this.confirmed = lsn;
+    if (lsn > this.received && this.confirmed >= lsn) this.received = lsn;
+    if (reply) this.#status();
+  }
+
+  _read() { this.#scope.pipeline.socket?.resume(this); }
+
+  _write(lsn, encoding, callback) {
+    try {
+      this.confirm(lsn);
+      callback();
+    } catch (error) {
+      callback(error);
+    }
+  }
+
+  _final(callback) {
+    const finish = () => {
+      this.#status();
+      this.#stop();
+      this.#request.send();
+    };
+    if (this.#request.copying) finish();
+    else this.once('start', finish);
+    callback();
+  }
+
+  #stop() {
+    clearInterval(this.#timer);
+    clearImmediate(this.#soon);
+  }
+
+  _destroy(error, callback) {
+    if (this.#soon !== undefined) this.#status();
+    this.#stop();
+    if (this.#request.scope !== null) abort(this.#request, error || new AbortError('the stream was destroyed'));
+    this.#scope.pipeline.socket?.resume(this);
+    callback(error);
+  }
+}
+
+/**
+ * Replicates, on a connection with `replication: 'database'` (or `true`, for physical replication) in its config; other
+ * commands of replication go by `simpleQuery`. The connection is the stream's until it is over. The server is told
+ * what was confirmed soon after each confirmation, when it asks, and every `statusInterval`.
+ * @param {Client} client
+ * @param {string} text START_REPLICATION …
+ * @param {object} [options]
+ * @param {number} [options.statusInterval=10000] milliseconds; less than the server's wal_sender_timeout
+ * @param {AbortSignal} [options.signal] destroys the stream
+ * @returns {Replication} a Duplex: gives `{ lsn, walEnd, time, data }`; `confirm(lsn)`, or writing the lsn to it, says
+ *   what was processed, which the server then forgets; `end()` ends the replication
+ * @throws {TypeError|Error} for bad input, and where the client takes no requests
+ * @see https://www.postgresql.org/docs/current/protocol-replication.html
+ */
+function replicate(client, text, options = {}) {
+  checkNames(options, OPTIONS);
+  const { statusInterval = STATUS_INTERVAL, signal } = options;
+  if (client?.[SCOPE] === undefined) throw new TypeError('replicate takes a Client');
+  if (!(typeof statusInterval === 'number' && statusInterval > 0 && statusInterval <= 0x7fffffff)) {
+    throw new TypeError(`statusInterval must be a number of milliseconds above 0, not ${String(statusInterval)}`);
+  }
+  if (signal?.aborted !== true) checkLimits({ signal });
+  checkText(text, 'text');
+  return new Replication(client, text, { statusInterval, signal });
+}
+
+module.exports = { replicate };

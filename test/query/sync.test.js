@@ -1,0 +1,66 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { PostgresError, MessageWriter, State } = require('../../lib/protocol');
+const { SyncRequest, CloseRequest } = require('../../lib/query/sync');
+const { Statements } = require('../../lib/query/statements');
+const { hex, ANSWER, message } = require('../support');
+
+/** As much of a pipeline as a request needs. */
+function pipeline() {
+  const errors = [];
+  return { cancelling: new Set(), events: { lost: error => errors.push(error) }, errors };
+}
+
+/** What a request writes. */
+function encoded(request) {
+  const writer = new MessageWriter();
+  request.encode(writer, new Statements(10));
+  return writer.take().toString('hex');
+}
+
+/** Gives a request one message of its answer. */
+function give(request, bytes, target = pipeline()) {
+  request.message(target, bytes[0], bytes, 0, bytes.length, 1);
+  return target;
+}
+
+/** A request that was submitted. */
+function open(request) {
+  request.open(null);
+  return request;
+}
+
+describe('SyncRequest', () => {
+  it('writes Sync and resolves to its value', async () => {
+    const request = open(new SyncRequest('value'));
+    assert.equal(encoded(request), '5300000004');
+    assert.equal(request.state, State.Done);
+    request.ready();
+    assert.equal(await request.promise, 'value');
+  });
+});
+
+describe('CloseRequest', () => {
+  it('writes Close of each name and one Sync, and is over after as many CloseComplete', async () => {
+    const request = open(new CloseRequest('S', ['s1', 's2']));
+    assert.equal(encoded(request), hex("43 00000008 53 's1' 00  43 00000008 53 's2' 00  53 00000004").toString('hex'));
+    give(request, message('3'));
+    assert.equal(request.state, State.Closing);
+    give(request, message('3'));
+    assert.equal(request.state, State.Done);
+    assert.throws(() => give(request, message('3')), { code: '08P01' });
+    request.ready();
+    await request.promise;
+  });
+
+  it('refuses any other answer but an error', async () => {
+    const request = open(new CloseRequest('P', ['']));
+    encoded(request);
+    assert.throws(() => give(request, message('1')), { code: '08P01' });
+    give(request, ANSWER.error('22012', 'no'));
+    request.ready();
+    await assert.rejects(request.promise, { code: '22012' });
+  });
+});
+
