@@ -24,7 +24,7 @@ const ENTRIES = Object.fromEntries(Object.entries(require('../package.json').exp
 
 /** Public by their names, and still nobody's business but of the other folders. */
 const INTERNAL = {
-  RowParser: ['decoderOf', 'forFormat', 'of', 'type'], RowReader: ['message', 'receive', 'receiveData', 'start'],
+  RowParser: ['decoderOf', 'forFormat', 'known', 'of', 'platform', 'type'], RowReader: ['message', 'receive', 'receiveData', 'start'],
   CopyTo: ['abandon', 'pipe'], CopyFrom: ['abandon'], Listener: ['give'], PgOutput: ['relation', 'xid']
 };
 
@@ -183,7 +183,8 @@ describe('TypeScript', () => {
         QueryToOptions: options => client.queryTo(target, 'SELECT 1', [], options),
         CursorOptions: options => client.cursor('SELECT 1', [], options),
         TransactionOptions: options => client.transaction(() => {}, options),
-        CopyStreamOptions: options => client.copyTo('COPY (SELECT 1) TO STDOUT', options)
+        CopyToOptions: options => client.copyTo('COPY (SELECT 1) TO STDOUT', options),
+        CopyStreamOptions: options => client.copyFrom('COPY t FROM STDIN', options)
       };
       for (const [name, call] of Object.entries(CALLS)) {
         const error = await (async () => call({ nonsense: 1 }))().catch(error => error);
