@@ -4,7 +4,6 @@
 import { text } from './text.js';
 import * as at from './datetime.js';
 import { arrayOf, multirange, range, record } from './nested.js';
-import { inet, macaddr } from './network.js';
 import * as is from './scalars.js';
 
 export { arrayOf, text };
@@ -32,13 +31,6 @@ export const dates = {};
  */
 export const jsonDecoders = {};
 
-/**
- * @param {number} typeOid
- * @param {number} format 0 text, 1 binary
- * @returns {Decoder|undefined} a function of (bytes, start, end)
- */
-export const decoder = (typeOid, format) => decoders[typeOid]?.[format];
-
 function define(map, typeOid, arrayOid, pair) {
   map[typeOid] = pair;
   if (arrayOid) map[arrayOid] = arrayOf(pair);
@@ -58,13 +50,13 @@ function define(map, typeOid, arrayOid, pair) {
   [28, 1011, is.oid, is.intText], // xid
   [114, 199, is.json, is.json],
   [142, 143, text], // xml
-  [650, 651, inet], // cidr
+  [650, 651, is.inet], // cidr
   [700, 1021, is.float4, is.floatText],
   [701, 1022, is.float8, is.floatText],
   [705, 0, text], // unknown
-  [774, 775, macaddr], // macaddr8
-  [829, 1040, macaddr],
-  [869, 1041, inet],
+  [774, 775, is.macaddr], // macaddr8
+  [829, 1040, is.macaddr],
+  [869, 1041, is.inet],
   [1042, 1014, text], // bpchar
   [1043, 1015, text], // varchar
   [1082, 1182, at.date],
@@ -96,7 +88,7 @@ function define(map, typeOid, arrayOid, pair) {
 });
 
 [[1082, 1182], [1114, 1115], [1184, 1185]].forEach(([typeOid, arrayOid]) =>
-  define(dates, typeOid, arrayOid, [at.toDateText, at.toDate]));
+  define(dates, typeOid, arrayOid, decoders[typeOid].map(at.toDate)));
 
 /** A decoder of int8 whose values JSON.stringify takes. */
 const jsonInt8 = decode => (bytes, start, end) => {
