@@ -45,27 +45,6 @@ export class Chunk {
     /** @type {Chunk|null} the next one of the result */
     this.next = null;
   }
-
-  /**
-   * Adds to a list the chunk's rows, or what `make` makes of them; of CopyData the data.
-   * @param {Array} list
-   * @param {function(Chunk, number)} [make]
-   * @throws {Error} the platform's, for a row whose count of columns is not as described
-   */
-  addTo(list, make) {
-    const { bytes, end, type } = this;
-    for (let off = this.start; off < end;) {
-      const next = off + 1 + int32(bytes, off + 1);
-      if (type === null) list.push(bytes.subarray(off + 5, next));
-      else {
-        if ((bytes[off + 5] << 8 | bytes[off + 6]) !== type.count) {
-          throw type.platform.error('DataRow whose column count is not as described');
-        }
-        list.push(make === undefined ? new type.Row(bytes, off, this) : make(this, off));
-      }
-      off = next;
-    }
-  }
 }
 
 /** @returns {string} the value in text format at [start, end) */
@@ -107,11 +86,6 @@ export function checkRow(bytes, off, { count, platform }) {
   if (off !== end) throw platform.error('DataRow of a wrong length');
 }
 
-function valueAt(chunk, start, end, index) {
-  const decoder = chunk.type.decoders[index];
-  return decoder === undefined ? textAt(chunk, start, end) : decoder(chunk.bytes, start, end);
-}
-
 /** The value of one column of a row. */
 function columnAt(row, index) {
   const chunk = row[CHUNK];
@@ -131,38 +105,32 @@ function columnAt(row, index) {
   }
 }
 
-/** @returns {Array} of the values of the row at `offset` */
-export function arrayAt(chunk, offset) {
-  const { bytes, type: { count, platform } } = chunk;
-  const array = [];
+/** Puts the values of a row into an array, or where there are names into an object. */
+function readRow(chunk, offset, target, names) {
+  const { bytes, type: { count, decoders, platform } } = chunk;
   const end = offset + 1 + int32(bytes, offset + 1);
   let off = offset + 7;
   for (let i = 0; i < count; i++) {
     const length = columnLength(bytes, off, end, platform);
-    off += 4;
-    array.push(length < 0 ? null : valueAt(chunk, off, off + length, i));
-    if (length > 0) off += length;
+    const start = off + 4;
+    off = length > 0 ? start + length : start;
+    const decoder = decoders[i];
+    const value = length < 0 ? null : decoder === undefined ? textAt(chunk, start, off) : decoder(bytes, start, off);
+    if (names === undefined) target.push(value);
+    else target[names[i]] = value;
   }
-  return array;
+  return target;
 }
+
+/** @returns {Array} of the values of the row at `offset` */
+export const arrayAt = (chunk, offset) => readRow(chunk, offset, []);
 
 /** @returns {object} of the columns of the row at `offset`: of several with one name the last counts */
 export function objectAt(chunk, offset) {
-  const { bytes, type: { count, names, Shape, platform } } = chunk;
-  if (Shape === undefined) {
-    const values = arrayAt(chunk, offset);
-    return Object.fromEntries(names.map((name, i) => [name, values[i]]));
-  }
-  const object = new Shape();
-  const end = offset + 1 + int32(bytes, offset + 1);
-  let off = offset + 7;
-  for (let i = 0; i < count; i++) {
-    const length = columnLength(bytes, off, end, platform);
-    off += 4;
-    object[names[i]] = length < 0 ? null : valueAt(chunk, off, off + length, i);
-    if (length > 0) off += length;
-  }
-  return object;
+  const { names, Shape } = chunk.type;
+  if (Shape !== undefined) return readRow(chunk, offset, new Shape(), names);
+  const values = arrayAt(chunk, offset);
+  return Object.fromEntries(names.map((name, i) => [name, values[i]]));
 }
 
 /**

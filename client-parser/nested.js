@@ -53,26 +53,33 @@ class Items {
     this.end = end;
   }
 
-  /** @returns {number} the next four bytes */
-  number() {
-    this.pos += 4;
-    if (this.pos > this.end) throw malformed();
-    return int32(this.bytes, this.pos - 4);
-  }
-
-  /** The next value; null for NULL. */
-  value(decode) {
-    const length = this.number();
-    if (length === -1) return null;
+  /** @returns {number} offset of the next bytes, so many */
+  take(length) {
     const start = this.pos;
     this.pos += length;
     if (length < 0 || this.pos > this.end) throw malformed();
-    return decode(this.bytes, start, this.pos);
+    return start;
   }
 
-  /** Throws if there is more. */
-  finish() {
+  number() { return int32(this.bytes, this.take(4)); }
+
+  /** The next value; null for NULL. */
+  value(decode, typeOid) {
+    const length = this.number();
+    return length === -1 ? null : decode(this.bytes, this.take(length), this.pos, typeOid);
+  }
+
+  /** So many values as there are, each by `next`. */
+  list(next) {
+    const values = [];
+    for (let left = this.number(); left > 0; left--) values.push(next(this));
+    return this.all(values);
+  }
+
+  /** What has been made of the items, if there are no more. */
+  all(result) {
     if (this.pos !== this.end) throw malformed();
+    return result;
   }
 }
 
@@ -80,37 +87,37 @@ class Items {
  * An array in binary: dimensions, whether it has NULLs, type of its elements; for each dimension its length
  * and lower bound; then the elements.
  */
-const arrayBinary = decode => (bytes, start, end) => {
+function readArray(bytes, start, end, decode) {
   const items = new Items(bytes, start, end);
   const dimensions = items.number();
   if (dimensions < 0 || dimensions > DIMENSIONS) throw malformed();
-  items.pos += 8;
+  items.number();
+  const typeOid = items.number() >>> 0;
   const lengths = [];
+  let bounds = '';
   while (lengths.length < dimensions) {
-    lengths.push(items.number());
-    items.number();
+    const length = items.number();
+    const lower = items.number();
+    lengths.push(length);
+    bounds += `[${lower}:${lower + length - 1}]`;
   }
-  const array = dimension => {
-    const length = lengths[dimension];
+  const array = ([length, ...inner]) => {
     // An empty dimension is never sent, and a longer one than the bytes can hold would only cost memory.
     if (length < 1 || length > (end - items.pos) / 4) throw malformed();
-    const inner = dimension + 1 < dimensions;
-    return Array.from({ length }, () => inner ? array(dimension + 1) : items.value(decode));
+    return Array.from({ length }, () => inner.length > 0 ? array(inner) : items.value(decode, typeOid));
   };
-  const values = dimensions > 0 ? array(0) : [];
-  items.finish();
-  return values;
-};
+  return { values: items.all(dimensions > 0 ? array(lengths) : []), bounds };
+}
 
 /**
  * Decoders of the arrays of a type: nested JavaScript arrays, null for NULL; lower bounds are dropped.
  * @param {[Decoder, Decoder]} element of text and of binary values
  * @returns {[Decoder, Decoder]}
  */
-export const arrayOf = element => [arrayText(element[0]), arrayBinary(element[1])];
+export const arrayOf = ([decodeText, decode]) => [arrayText(decodeText), (...place) => readArray(...place, decode).values];
 
-/** Puts a string in quotes where the server does, with quotes and backslashes in it doubled. */
-const quote = (string, special) => special.test(string) ? `"${string.replace(/["\\]/g, '$&$&')}"` : string;
+/** Puts a string in quotes where the server does. */
+const quote = (string, special, escaped) => special.test(string) ? `"${string.replace(/["\\]/g, escaped)}"` : string;
 
 /**
  * A range in binary: flags, and its bounds.
@@ -122,32 +129,17 @@ export const range = decode => (bytes, start, end) => {
   const flags = bytes[start]; // 1 empty, 2 and 4 lower and upper included, 8 and 16 lower and upper infinite
   const items = new Items(bytes, start + 1, end);
   const bound = infinite => flags & (infinite | 1) ? ''
-    : quote(String(items.value(decode)), /^$|[ \t-\r"\\,()[\]]/);
-  const string = `${flags & 2 ? '[' : '('}${bound(8)},${bound(16)}${flags & 4 ? ']' : ')'}`;
-  items.finish();
+    : quote(String(items.value(decode)), /^$|[ \t-\r"\\,()[\]]/, '$&$&');
+  const string = items.all(`${flags & 2 ? '[' : '('}${bound(8)},${bound(16)}${flags & 4 ? ']' : ')'}`);
   return flags & 1 ? 'empty' : string;
 };
-
-/** So many of what `next` gives, until the items end. */
-function list(items, next) {
-  const length = items.number();
-  const values = [];
-  while (values.length < length) values.push(next());
-  items.finish();
-  return values;
-}
 
 /**
  * A multirange in binary: how many ranges, and the ranges.
  * @param {Decoder} decode a range's binary value
  * @returns {Decoder} of the text form, as `{[1,3),[5,7)}`
  */
-export const multirange = decode => (bytes, start, end) => {
-  const items = new Items(bytes, start, end);
-  return `{${list(items, () => items.value(decode))}}`;
-};
-
-const UNKNOWN = {};
+export const multirange = decode => (...place) => `{${new Items(...place).list(items => items.value(decode))}}`;
 
 /** A number as the server prints a float4 (up to 6 digits before the point) or float8 (15). */
 function floatString(value, digits) {
@@ -157,6 +149,8 @@ function floatString(value, digits) {
   return `${mantissa}e${exponent[0]}${exponent.slice(1).padStart(2, '0')}`;
 }
 
+const UNKNOWN = {};
+
 /**
  * The decoder of anonymous records, `ROW(1, 'a')`, in binary: the number of fields; for each its type, length
  * and value.
@@ -164,44 +158,24 @@ function floatString(value, digits) {
  * @returns {Decoder} of the text form, as `(1,"a b",)`; of the bytes, if a field is of an unknown type
  */
 export function record(decoders) {
-  const print = (typeOid, bytes, start, end) => {
-    if (typeOid === 114) return text(bytes, start, end); // json
-    if (typeOid === 3802) return text(bytes, start + 1, end); // jsonb
+  const element = (...place) => quote(print(...place), /^(null)?$|[ \t-\r"\\{},]/i, '\\$&');
+  const field = (...place) => quote(print(...place), /^$|[ \t-\r"\\(),]/, '$&$&');
+  const printRecord = (bytes, start, end) =>
+    `(${new Items(bytes, start, end).list(items => items.value(field, items.number() >>> 0))})`;
+  const printList = value => value === null ? 'NULL' : Array.isArray(value) ? `{${value.map(printList)}}` : value;
+  const print = (bytes, start, end, typeOid) => {
     if (typeOid === 2249) return printRecord(bytes, start, end);
+    // json as it is; jsonb has a version before it
+    if (typeOid === 114 || typeOid === 3802) return text(bytes, start + (typeOid === 3802), end);
     if (decoders[typeOid] === undefined) throw UNKNOWN;
     const value = decoders[typeOid][1](bytes, start, end);
-    if (Array.isArray(value)) return printArray(bytes, start, end);
+    if (Array.isArray(value)) {
+      const { values, bounds } = readArray(bytes, start, end, element);
+      return (/\[(?!1:)/.test(bounds) ? `${bounds}=` : '') + printList(values);
+    }
     if (value instanceof Uint8Array) return `\\x${hex(value, 0, value.length)}`;
     if (typeof value === 'boolean') return value ? 't' : 'f';
-    if (typeOid === 700 || typeOid === 701) return floatString(value, typeOid === 700 ? 6 : 15);
-    return String(value);
-  };
-  const printArray = (bytes, start, end) => {
-    const items = new Items(bytes, start, end);
-    const dimensions = items.number();
-    items.number();
-    const typeOid = items.number() >>> 0;
-    let bounds = '';
-    let other = '';
-    for (let i = 0; i < dimensions; i++) {
-      const length = items.number();
-      const lower = items.number();
-      bounds += `[${lower}:${lower + length - 1}]`;
-      if (lower !== 1) other = '=';
-    }
-    const string = value => value === null ? 'NULL' : Array.isArray(value) ? `{${value.map(string)}}` : value;
-    const values = arrayBinary((...place) => {
-      const value = print(typeOid, ...place);
-      return /^(null)?$|[ \t-\r"\\{},]/i.test(value) ? `"${value.replace(/["\\]/g, '\\$&')}"` : value;
-    })(bytes, start, end);
-    return (other && bounds + other) + string(values);
-  };
-  const printRecord = (bytes, start, end) => {
-    const items = new Items(bytes, start, end);
-    return `(${list(items, () => {
-      const typeOid = items.number() >>> 0;
-      return items.value((...place) => quote(print(typeOid, ...place), /^$|[ \t-\r"\\(),]/));
-    })})`;
+    return typeof value === 'number' ? floatString(value, typeOid === 700 ? 6 : 15) : String(value);
   };
   return (bytes, start, end) => {
     try {
