@@ -2,7 +2,7 @@ import { int32 } from './datarow.js';
 import { PostgresError, ProtocolError } from './errors.js';
 
 /** Types of the messages that a server sends; by what else comes first one knows HTML, JSON and garbage. */
-const TYPES = new Set(Array.from('123ACDEGHIKNRSTVWZcdnstv', type => type.charCodeAt(0)));
+const TYPES = '123ACDEGHIKNRSTVWZcdnstv';
 
 const NOTHING = new Uint8Array(0);
 
@@ -71,7 +71,7 @@ export class FrameReader {
   /** Offset after the message at `pos`, whose beginning is checked. */
   #end(bytes, pos) {
     const length = int32(bytes, pos + 1);
-    if (length < 4 || length > this.maxLength || !TYPES.has(bytes[pos])) {
+    if (length < 4 || length > this.maxLength || !TYPES.includes(String.fromCharCode(bytes[pos]))) {
       throw new ProtocolError(`no PostgreSQL message: type ${bytes[pos]}, length ${length >>> 0}`);
     }
     return pos + 1 + length;

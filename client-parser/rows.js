@@ -37,9 +37,9 @@ class Rows {
   #reader;
   #signal;
   #batches;
-  #rows = [];
-  #at = 0; // the next of them
-  #reading; // the promise of more rows
+  #each;
+  #batch = []; // that came last
+  #at = 0; // the next row of it
   #waiting; // how to settle the promise of what comes from the source
   #closed = false;
 
@@ -49,6 +49,7 @@ class Rows {
     this.#reader = new FrameReader(new RowReader({ decode }));
     this.#signal = signal;
     this.#batches = this.#read(source);
+    this.#each = this.#rows();
   }
 
   /** @type {RowParser|undefined} of the rows that came last */
@@ -69,12 +70,7 @@ class Rows {
    * @returns {Promise<{value: Row, done: boolean}>} the next row; rejects, after the rows that came before, with a
    *   PostgresError, ProtocolError or ResponseError, the error of the source, or the reason of the signal
    */
-  async next() {
-    while (this.#at === this.#rows.length || this.#signal?.aborted) {
-      if (!await this.#more()) return { value: undefined, done: true };
-    }
-    return { value: this.#rows[this.#at++], done: false };
-  }
+  next() { return this.#each.next(); }
 
   /**
    * Stops reading and cancels the source: what `break` calls.
@@ -83,10 +79,10 @@ class Rows {
    */
   async return(value) {
     this.#closed = true;
-    this.#rows.length = this.#at = 0;
+    this.#batch = [];
     this.#waiting?.resolve();
     await this.#batches.return();
-    return { value, done: true };
+    return this.#each.return(value);
   }
 
   /**
@@ -96,19 +92,20 @@ class Rows {
    */
   async *batches() {
     try {
-      while (this.#at < this.#rows.length || await this.#more()) yield this.#rows.splice(this.#at);
+      if (this.#at < this.#batch.length) yield this.#batch.splice(this.#at);
+      yield* this.#batches;
     } finally {
-      await this.return();
+      await this.#batches.return();
     }
   }
 
-  /** Reads until there are rows, or none any more (false); those who ask meanwhile wait for the same. */
-  #more() {
-    return (this.#reading ??= this.#batches.next().then(({ value = [], done }) => {
-      this.#rows = value;
-      this.#at = 0;
-      return !done;
-    }).finally(() => { this.#reading = undefined; }));
+  async *#rows() {
+    for await (this.#batch of this.#batches) {
+      for (this.#at = 0; this.#at < this.#batch.length;) {
+        this.#signal?.throwIfAborted();
+        yield this.#batch[this.#at++];
+      }
+    }
   }
 
   async *#read(source) {
