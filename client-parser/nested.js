@@ -2,7 +2,7 @@
 
 import { int32 } from './datarow.js';
 import { text } from './text.js';
-import { hex, malformed } from './scalars.js';
+import { hex, valid } from './scalars.js';
 
 /** Arrays have at most this many dimensions: the server's MAXDIM. */
 const DIMENSIONS = 6;
@@ -22,7 +22,7 @@ const arrayText = decode => (bytes, start, end) => {
     }
     const to = pos;
     if (quoted) pos++;
-    if (to >= end || !(quoted || to > from)) throw malformed();
+    valid(to < end && (quoted || to > from));
     if (!quoted && to - from === 4 && text(bytes, from, to) === 'NULL') return null;
     if (escapes === 0) return decode(bytes, from, to);
     const plain = new Uint8Array(to - from - escapes);
@@ -30,18 +30,18 @@ const arrayText = decode => (bytes, start, end) => {
     return decode(plain, 0, plain.length);
   };
   const array = depth => {
-    if (pos >= end || bytes[pos++] !== 123 || depth > DIMENSIONS) throw malformed(); // {
+    valid(pos < end && bytes[pos++] === 123 && depth <= DIMENSIONS); // {
     const values = [];
     if (bytes[pos] === 125) pos++;
     else {
       do values.push(bytes[pos] === 123 ? array(depth + 1) : element()); while (bytes[pos++] === 44);
-      if (bytes[pos - 1] !== 125) throw malformed();
+      valid(bytes[pos - 1] === 125);
     }
-    if (pos > end) throw malformed();
+    valid(pos <= end);
     return values;
   };
   const values = array(1);
-  if (pos !== end) throw malformed();
+  valid(pos === end);
   return values;
 };
 
@@ -57,7 +57,7 @@ class Items {
   take(length) {
     const start = this.pos;
     this.pos += length;
-    if (length < 0 || this.pos > this.end) throw malformed();
+    valid(length >= 0 && this.pos <= this.end);
     return start;
   }
 
@@ -78,7 +78,7 @@ class Items {
 
   /** What has been made of the items, if there are no more. */
   all(result) {
-    if (this.pos !== this.end) throw malformed();
+    valid(this.pos === this.end);
     return result;
   }
 }
@@ -90,7 +90,7 @@ class Items {
 function readArray(bytes, start, end, decode) {
   const items = new Items(bytes, start, end);
   const dimensions = items.number();
-  if (dimensions < 0 || dimensions > DIMENSIONS) throw malformed();
+  valid(dimensions >= 0 && dimensions <= DIMENSIONS);
   items.number();
   const typeOid = items.number() >>> 0;
   const lengths = [];
@@ -103,7 +103,7 @@ function readArray(bytes, start, end, decode) {
   }
   const array = ([length, ...inner]) => {
     // An empty dimension is never sent, and a longer one than the bytes can hold would only cost memory.
-    if (length < 1 || length > (end - items.pos) / 4) throw malformed();
+    valid(length > 0 && length <= (end - items.pos) / 4);
     return Array.from({ length }, () => inner.length > 0 ? array(inner) : items.value(decode, typeOid));
   };
   return { values: items.all(dimensions > 0 ? array(lengths) : []), bounds };
@@ -125,7 +125,7 @@ const quote = (string, special, escaped) => special.test(string) ? `"${string.re
  * @returns {Decoder} of the text form, as `[1,10)`
  */
 export const range = decode => (bytes, start, end) => {
-  if (start === end) throw malformed();
+  valid(start < end);
   const flags = bytes[start]; // 1 empty, 2 and 4 lower and upper included, 8 and 16 lower and upper infinite
   const items = new Items(bytes, start + 1, end);
   const bound = infinite => flags & (infinite | 1) ? ''

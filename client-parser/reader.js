@@ -1,5 +1,5 @@
 import { int32 } from './datarow.js';
-import { PostgresError, ProtocolError } from './errors.js';
+import { check, PostgresError, ProtocolError } from './errors.js';
 
 /** Types of the messages that a server sends; by what else comes first one knows HTML, JSON and garbage. */
 const TYPES = '123ACDEGHIKNRSTVWZcdnstv';
@@ -71,9 +71,8 @@ export class FrameReader {
   /** Offset after the message at `pos`, whose beginning is checked. */
   #end(bytes, pos) {
     const length = int32(bytes, pos + 1);
-    if (length < 4 || length > this.maxLength || !TYPES.includes(String.fromCharCode(bytes[pos]))) {
-      throw new ProtocolError(`no PostgreSQL message: type ${bytes[pos]}, length ${length >>> 0}`);
-    }
+    check(length >= 4 && length <= this.maxLength && TYPES.includes(String.fromCharCode(bytes[pos])),
+      'no PostgreSQL message');
     return pos + 1 + length;
   }
 

@@ -1,5 +1,5 @@
 import { Chunk, checkRow, uint16 } from './datarow.js';
-import { decodeError, ProtocolError, stringEnd } from './errors.js';
+import { check, decodeError, stringEnd } from './errors.js';
 import { RowParser } from './row-parser.js';
 import { text } from './text.js';
 import { defaults } from './type-parser.js';
@@ -64,7 +64,7 @@ export class RowReader {
         this.complete = false;
         break;
       case 'd': // CopyData
-        if (this.#type !== null) throw new ProtocolError('a CopyData without a CopyResponse');
+        check(this.#type === null, 'a CopyData without a CopyResponse');
         this.#add(bytes.subarray(start + 5, end));
         break;
       case 'T': // RowDescription
@@ -115,7 +115,7 @@ export class RowReader {
 
   #rowOf(bytes, start) {
     const type = this.#type;
-    if (!type) throw new ProtocolError('a DataRow without a RowDescription');
+    check(type, 'a DataRow without a RowDescription');
     checkRow(bytes, start, type);
     if (this.#chunk?.bytes !== bytes || this.#chunk.type !== type) this.#chunk = new Chunk(bytes, 0, bytes.length, type);
     return new type.Row(bytes, start, this.#chunk);
@@ -128,16 +128,14 @@ export class RowReader {
 
   #copyResponse(bytes, start, end) {
     const count = uint16(bytes, start + 1);
-    if (end - start !== 3 + 2 * count) throw new ProtocolError('a CopyResponse of a wrong length');
+    check(end - start === 3 + 2 * count, 'a CopyResponse of a wrong length');
     this.format = bytes[start];
     this.columnCount = count;
     this.columnFormats = Array.from({ length: count }, (_, i) => uint16(bytes, start + 3 + 2 * i));
   }
 
   #commandComplete(bytes, start, end) {
-    if (stringEnd(bytes, start, end) !== end - 1) {
-      throw new ProtocolError('a CommandComplete of a wrong length');
-    }
+    check(stringEnd(bytes, start, end) === end - 1, 'a CommandComplete of a wrong length');
     const tag = text(bytes, start, end - 1);
     const [, cmd, oid, rowCount] = /^(.*?)(?: (\d+))??(?: (\d+))?$/s.exec(tag);
     this.cmd = cmd;

@@ -4,14 +4,14 @@
 
 import { int16, int32, uint16 } from './datarow.js';
 import { text } from './text.js';
-import { ProtocolError } from './errors.js';
+import { check } from './errors.js';
 
-/** @returns {ProtocolError} for a value that is not what its type allows */
-export const malformed = () => new ProtocolError('a value that its type does not allow');
+/** Throws a ProtocolError unless a value is what its type allows. */
+export const valid = ok => check(ok, 'a value that its type does not allow');
 
 /** A decoder of values of one size: it must not read its neighbour's bytes. */
 export const sized = (length, decode) => (bytes, start, end) => {
-  if (end - start !== length) throw malformed();
+  valid(end - start === length);
   return decode(bytes, start, end);
 };
 
@@ -39,7 +39,7 @@ export const floatText = (bytes, start, end) => Number(text(bytes, start, end));
 export function intText(bytes, start, end) {
   const negative = bytes[start] === 45;
   let off = start + negative;
-  if (off >= end || end - off > 15) throw malformed();
+  valid(off < end && end - off < 16);
   let value = 0;
   for (; off < end; off++) value = value * 10 + digit(bytes, off, end, 10);
   return negative ? -value : value;
@@ -47,8 +47,8 @@ export function intText(bytes, start, end) {
 
 /** @returns {bigint} */
 export function int8Text(bytes, start, end) {
-  if (end - start > 20) throw malformed();
-  return BigInt(end - start < 16 ? intText(bytes, start, end) : text(bytes, start, end));
+  valid(end > start && end - start < 21);
+  return BigInt(text(bytes, start, end));
 }
 
 /** The number with the fewest digits that is this float4, as the server prints it: 0.1, not 0.10000000149. */
@@ -76,7 +76,7 @@ export const float4 = sized(4, (bytes, start) => {
 /** @returns {string} all the digits that there are, as the server prints them */
 export function numeric(bytes, start, end) {
   const count = uint16(bytes, start);
-  if (end - start < 8 || end - start !== 8 + 2 * count) throw malformed();
+  valid(end - start > 7 && end - start === 8 + 2 * count);
   const weight = int16(bytes, start + 2);
   const sign = uint16(bytes, start + 4);
   const scale = uint16(bytes, start + 6) & 0x3fff;
@@ -109,7 +109,7 @@ export const bytea = (bytes, start, end) => bytes.subarray(start, end);
 function digit(bytes, off, end, base) {
   const code = off < end ? bytes[off] : 0;
   const value = code < 58 ? code - 48 : (code | 32) - 87;
-  if (!(value >= 0 && value < base)) throw malformed();
+  valid(value >= 0 && value < base);
   return value;
 }
 
@@ -135,7 +135,7 @@ export const json = (bytes, start, end) => JSON.parse(text(bytes, start, end));
 
 /** jsonb: a version, 1, and then the text. */
 export function jsonb(bytes, start, end) {
-  if (start === end || bytes[start] !== 1) throw malformed();
+  valid(start < end && bytes[start] === 1);
   return json(bytes, start + 1, end);
 }
 
@@ -151,13 +151,13 @@ function ipv6(bytes, start) {
 /** inet and cidr: family, bits of the mask, whether it is a cidr, length of the address, address. */
 export function inet(bytes, start, end) {
   const length = bytes[start] === 2 ? 4 : 16;
-  if (end - start !== 4 + length || bytes[start + 3] !== length) throw malformed();
+  valid(end - start === 4 + length && bytes[start + 3] === length);
   const address = length === 4 ? bytes.subarray(start + 4, end).join('.') : ipv6(bytes, start + 4);
   const mask = bytes[start + 1];
   return bytes[start + 2] || mask !== length * 8 ? `${address}/${mask}` : address;
 }
 
 export function macaddr(bytes, start, end) {
-  if (end - start !== 6 && end - start !== 8) throw malformed();
+  valid(end - start === 6 || end - start === 8);
   return hex(bytes, start, end, ':');
 }
