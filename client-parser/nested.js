@@ -46,41 +46,29 @@ const arrayText = decode => (bytes, start, end) => {
 };
 
 /** What is inside of a binary value: numbers, and values behind their lengths. */
-class Items {
-  constructor(bytes, start, end) {
-    this.bytes = bytes;
-    this.pos = start;
-    this.end = end;
-  }
-
-  /** @returns {number} offset of the next bytes, so many */
-  take(length) {
-    const start = this.pos;
-    this.pos += length;
-    valid(length >= 0 && this.pos <= this.end);
-    return start;
-  }
-
-  number() { return int32(this.bytes, this.take(4)); }
-
-  /** The next value; null for NULL. */
-  value(decode, typeOid) {
-    const length = this.number();
-    return length === -1 ? null : decode(this.bytes, this.take(length), this.pos, typeOid);
-  }
-
-  /** So many values as there are, each by `next`. */
-  list(next) {
-    const values = [];
-    for (let left = this.number(); left > 0; left--) values.push(next(this));
-    return this.all(values);
-  }
-
-  /** What has been made of the items, if there are no more. */
-  all(result) {
-    valid(this.pos === this.end);
-    return result;
-  }
+function itemsOf(bytes, pos, end) {
+  const take = length => {
+    pos += length;
+    valid(length >= 0 && pos <= end);
+    return pos - length;
+  };
+  const number = () => int32(bytes, take(4));
+  return {
+    number,
+    left: () => end - pos,
+    /** The next value; null for NULL. */
+    value(decode, typeOid) {
+      const length = number();
+      return length === -1 ? null : decode(bytes, take(length), pos, typeOid);
+    },
+    /** So many values as there are, each by `next`. */
+    list(next) {
+      const values = [];
+      for (let left = number(); left > 0; left--) values.push(next());
+      valid(pos === end);
+      return values;
+    }
+  };
 }
 
 /**
@@ -88,7 +76,7 @@ class Items {
  * and lower bound; then the elements.
  */
 function readArray(bytes, start, end, decode) {
-  const items = new Items(bytes, start, end);
+  const items = itemsOf(bytes, start, end);
   const dimensions = items.number();
   valid(dimensions >= 0 && dimensions <= DIMENSIONS);
   items.number();
@@ -103,10 +91,12 @@ function readArray(bytes, start, end, decode) {
   }
   const array = ([length, ...inner]) => {
     // An empty dimension is never sent, and a longer one than the bytes can hold would only cost memory.
-    valid(length > 0 && length <= (end - items.pos) / 4);
+    valid(length > 0 && length <= items.left() / 4);
     return Array.from({ length }, () => inner.length > 0 ? array(inner) : items.value(decode, typeOid));
   };
-  return { values: items.all(dimensions > 0 ? array(lengths) : []), bounds };
+  const values = dimensions > 0 ? array(lengths) : [];
+  valid(items.left() === 0);
+  return { values, bounds };
 }
 
 /**
@@ -127,10 +117,11 @@ const quote = (string, special, escaped) => special.test(string) ? `"${string.re
 export const range = decode => (bytes, start, end) => {
   valid(start < end);
   const flags = bytes[start]; // 1 empty, 2 and 4 lower and upper included, 8 and 16 lower and upper infinite
-  const items = new Items(bytes, start + 1, end);
+  const items = itemsOf(bytes, start + 1, end);
   const bound = infinite => flags & (infinite | 1) ? ''
     : quote(String(items.value(decode)), /^$|[ \t-\r"\\,()[\]]/, '$&$&');
-  const string = items.all(`${flags & 2 ? '[' : '('}${bound(8)},${bound(16)}${flags & 4 ? ']' : ')'}`);
+  const string = `${flags & 2 ? '[' : '('}${bound(8)},${bound(16)}${flags & 4 ? ']' : ')'}`;
+  valid(items.left() === 0);
   return flags & 1 ? 'empty' : string;
 };
 
@@ -139,7 +130,10 @@ export const range = decode => (bytes, start, end) => {
  * @param {Decoder} decode a range's binary value
  * @returns {Decoder} of the text form, as `{[1,3),[5,7)}`
  */
-export const multirange = decode => (...place) => `{${new Items(...place).list(items => items.value(decode))}}`;
+export const multirange = decode => (...place) => {
+  const { list, value } = itemsOf(...place);
+  return `{${list(() => value(decode))}}`;
+};
 
 /** A number as the server prints a float4 (up to 6 digits before the point) or float8 (15). */
 function floatString(value, digits) {
@@ -160,8 +154,10 @@ const UNKNOWN = {};
 export function record(decoders) {
   const element = (...place) => quote(print(...place), /^(null)?$|[ \t-\r"\\{},]/i, '\\$&');
   const field = (...place) => quote(print(...place), /^$|[ \t-\r"\\(),]/, '$&$&');
-  const printRecord = (bytes, start, end) =>
-    `(${new Items(bytes, start, end).list(items => items.value(field, items.number() >>> 0))})`;
+  const printRecord = (...place) => {
+    const { list, number, value } = itemsOf(...place);
+    return `(${list(() => value(field, number() >>> 0))})`;
+  };
   const printList = value => value === null ? 'NULL' : Array.isArray(value) ? `{${value.map(printList)}}` : value;
   const print = (bytes, start, end, typeOid) => {
     if (typeOid === 2249) return printRecord(bytes, start, end);

@@ -18,8 +18,7 @@ const slice = (bytes, start, end) => bytes.subarray(start, end);
  * nothing about decoding.
  */
 export class RowDescription {
-  #types = [];
-  #decoding = new WeakMap();
+  #types = new WeakMap();
 
   /**
    * @param {Uint8Array} bytes which hold a RowDescription message
@@ -79,25 +78,22 @@ export class RowDescription {
    * @returns {object} the same for the same
    */
   type(binary, decode) {
-    let types = this.#types;
-    if (decode !== undefined) {
-      types = this.#decoding.get(decode);
-      if (types === undefined) this.#decoding.set(decode, types = []);
-    }
+    const key = decode ?? this;
+    let types = this.#types.get(key);
+    if (types === undefined) this.#types.set(key, types = []);
     return (types[binary] ??= this.#makeType(binary, decode));
   }
 
   #makeType(binary, decode) {
     const { columns, columnNames: names } = this;
-    const formats = columns.map(column => binary || +(column.binary === 1));
     const type = {
       rowParser: this,
       platform: this.constructor.platform,
       names,
       count: names.length,
-      format: binary || +(names.length > 0 && !formats.includes(0)),
+      format: binary || +(names.length > 0 && columns.every(column => column.binary)),
       /** A function of (bytes, start, end) for each column, undefined for plain text. */
-      decoders: columns.map((column, i) => this.#decoderOf(column, formats[i], decode)),
+      decoders: columns.map(column => this.#decoderOf(column, binary || column.binary, decode)),
       Shape: names.includes('__proto__') ? undefined : makeShape(),
       Row: undefined
     };
