@@ -60,41 +60,27 @@ export class RowReader {
     // The types are those of PostgreSQL's documentation. Others than these say nothing about rows.
     switch (String.fromCharCode(type)) {
       case 'D': // DataRow
-        this.#add(this.#rowOf(bytes, start));
         this.complete = false;
-        break;
+        return this.#add(this.#rowOf(bytes, start));
       case 'd': // CopyData
         check(this.#type === null, 'a CopyData without a CopyResponse');
-        this.#add(bytes.subarray(start + 5, end));
-        break;
+        return this.#add(bytes.subarray(start + 5, end));
       case 'T': // RowDescription
-        this.#turn(false);
+        this.#finish(this.cmd, false);
         this.rowParser = RowParser.of(bytes, start);
         this.#type = this.rowParser.type(this.binary, this.#decode);
-        break;
+        return;
       case 'G': case 'H': case 'W': // CopyInResponse, CopyOutResponse, CopyBothResponse
-        this.#turn(false);
-        this.#type = null;
-        this.#copyResponse(bytes, start + 5, end);
-        break;
-      case 'c': // CopyDone
-        this.#type = undefined;
-        this.cmd = 'COPY';
-        break;
-      case 'C': // CommandComplete
-        this.#commandComplete(bytes, start + 5, end);
-        this.#turn(true);
-        break;
-      case 'I': // EmptyQueryResponse
-        this.cmd = 'EMPTY';
-        this.#turn(true);
-        break;
+        return this.#copyResponse(bytes, start + 5, end);
+      case 'c': return this.#finish('COPY', false); // CopyDone
+      case 'C': return this.#commandComplete(bytes, start + 5, end);
+      case 'I': return this.#finish('EMPTY', true); // EmptyQueryResponse
       case 's': // PortalSuspended: more rows of the same description may follow
         this.cmd = 'SUSPENDED';
         this.complete = true;
-        break;
+        return;
       case 'E': // ErrorResponse
-        this.#turn(true);
+        this.#finish(this.cmd, true);
         throw decodeError(bytes, start + 5, end);
     }
   }
@@ -103,12 +89,10 @@ export class RowReader {
    * Takes one message in memory of its own, as Quickgres's reader does.
    * @param {Uint8Array} bytes
    */
-  write(bytes) {
-    this.message(bytes[0], bytes, 0, bytes.length);
-  }
+  write(bytes) { this.message(bytes[0], bytes, 0, bytes.length); }
 
-  /** A result begins, or it is complete. */
-  #turn(complete) {
+  #finish(cmd, complete) {
+    this.cmd = cmd;
     this.complete = complete;
     this.#type = undefined;
   }
@@ -129,6 +113,8 @@ export class RowReader {
   #copyResponse(bytes, start, end) {
     const count = uint16(bytes, start + 1);
     check(end - start === 3 + 2 * count, 'a CopyResponse of a wrong length');
+    this.#finish(this.cmd, false);
+    this.#type = null;
     this.format = bytes[start];
     this.columnCount = count;
     this.columnFormats = Array.from({ length: count }, (_, i) => uint16(bytes, start + 3 + 2 * i));
@@ -136,9 +122,8 @@ export class RowReader {
 
   #commandComplete(bytes, start, end) {
     check(stringEnd(bytes, start, end) === end - 1, 'a CommandComplete of a wrong length');
-    const tag = text(bytes, start, end - 1);
-    const [, cmd, oid, rowCount] = /^(.*?)(?: (\d+))??(?: (\d+))?$/s.exec(tag);
-    this.cmd = cmd;
+    const [, cmd, oid, rowCount] = /^(.*?)(?: (\d+))??(?: (\d+))?$/s.exec(text(bytes, start, end - 1));
+    this.#finish(cmd, true);
     this.oid = oid;
     this.rowCount = Number(rowCount || 0);
   }
