@@ -86,36 +86,28 @@ export function checkRow(bytes, off, { count, platform }) {
   if (off !== end) throw platform.error('DataRow of a wrong length');
 }
 
-/** The value of one column of a row. */
-function columnAt(row, index) {
-  const chunk = row[CHUNK];
-  const { bytes, type } = chunk;
-  let off = row[OFFSET];
-  const end = off + 1 + int32(bytes, off + 1);
-  off += 7;
-  for (let i = 0; ; i++) {
-    const length = int32(bytes, off);
-    const start = off + 4;
-    off = length > 0 ? start + length : start;
-    if (length < -1 || off > end) columnLength(bytes, start - 4, end, type.platform); // throws
-    if (i < index) continue;
-    if (length < 0) return null;
-    const decoder = type.decoders[index];
-    return decoder === undefined ? textAt(chunk, start, off) : decoder(bytes, start, off);
-  }
-}
-
-/** Puts the values of a row into an array, or where there are names into an object. */
-function readRow(chunk, offset, target, names) {
+/**
+ * Reads a row.
+ * @param {Chunk} chunk
+ * @param {number} offset of the row
+ * @param {number} first of the columns to be read
+ * @param {Array|object|null} target to put the values into; null: the first is all that is wanted
+ * @param {string[]} [names] of the values in the target
+ * @returns {*} the target, or the value
+ */
+function read(chunk, offset, first, target, names) {
   const { bytes, type: { count, decoders, platform } } = chunk;
   const end = offset + 1 + int32(bytes, offset + 1);
   let off = offset + 7;
   for (let i = 0; i < count; i++) {
-    const length = columnLength(bytes, off, end, platform);
+    const length = int32(bytes, off);
     const start = off + 4;
     off = length > 0 ? start + length : start;
+    if (length < -1 || off > end) columnLength(bytes, start - 4, end, platform); // throws
+    if (i < first) continue;
     const decoder = decoders[i];
     const value = length < 0 ? null : decoder === undefined ? textAt(chunk, start, off) : decoder(bytes, start, off);
+    if (target === null) return value;
     if (names === undefined) target.push(value);
     else target[names[i]] = value;
   }
@@ -123,12 +115,12 @@ function readRow(chunk, offset, target, names) {
 }
 
 /** @returns {Array} of the values of the row at `offset` */
-export const arrayAt = (chunk, offset) => readRow(chunk, offset, []);
+export const arrayAt = (chunk, offset) => read(chunk, offset, 0, []);
 
 /** @returns {object} of the columns of the row at `offset`: of several with one name the last counts */
 export function objectAt(chunk, offset) {
   const { names, Shape } = chunk.type;
-  if (Shape !== undefined) return readRow(chunk, offset, new Shape(), names);
+  if (Shape !== undefined) return read(chunk, offset, 0, new Shape(), names);
   const values = arrayAt(chunk, offset);
   return Object.fromEntries(names.map((name, i) => [name, values[i]]));
 }
@@ -159,7 +151,7 @@ class Members {
    */
   get(column) {
     const index = typeof column === 'number' ? column : this.rowParser.columnNames.lastIndexOf(column);
-    return this.rowColumns[index] && columnAt(this, index);
+    return this.rowColumns[index] && read(this[CHUNK], this[OFFSET], index, null);
   }
 
   /** The same as toObject(): what JSON.stringify sees. */
@@ -209,7 +201,7 @@ export function makeRowClass(type) {
   const { prototype } = Row;
   Object.setPrototypeOf(prototype, Members.prototype);
   const define = (name, index, enumerable) => Object.defineProperty(prototype, name, {
-    get() { return columnAt(this, index); },
+    get() { return read(this[CHUNK], this[OFFSET], index, null); },
     configurable: true,
     enumerable
   });
