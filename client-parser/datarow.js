@@ -119,22 +119,10 @@ export const arrayAt = (chunk, offset) => read(chunk, offset, 0, []);
 
 /** @returns {object} of the columns of the row at `offset`: of several with one name the last counts */
 export function objectAt(chunk, offset) {
-  const { names, Shape } = chunk.type;
-  if (Shape !== undefined) return read(chunk, offset, 0, new Shape(), names);
+  const { Shape, hasProto, names } = chunk.type;
+  if (!hasProto) return read(chunk, offset, 0, new Shape(), names);
   const values = arrayAt(chunk, offset);
   return Object.fromEntries(names.map((name, i) => [name, values[i]]));
-}
-
-/**
- * Makes the constructor of the objects of a type. The engine gives them room for as many properties as it sees
- * assignments here, and takes back what the first few leave unused; objects made by {} would get it in steps.
- */
-export function makeShape() {
-  function Shape(never) {
-    if (never) this.a = this.b = this.c = this.d = this.e = this.f = this.g = this.h = this.i = this.j = this.k = 0;
-  }
-  Shape.prototype = Object.prototype;
-  return Shape;
 }
 
 /** What every row has, whatever its columns; a column of the same name is reached by index and by get(). */

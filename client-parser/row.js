@@ -1,6 +1,6 @@
 // RowDescription messages, and how the rows that they describe are read.
 
-import { int16, int32, makeRowClass, makeShape, uint16 } from './datarow.js';
+import { int16, int32, makeRowClass, uint16 } from './datarow.js';
 
 /** So many descriptions are remembered. */
 const MOST = 100;
@@ -14,7 +14,7 @@ const slice = (bytes, start, end) => bytes.subarray(start, end);
  *
  * A class that extends it has `known`, a Map for `of`, and `platform`, what differs between Node and browsers:
  * `text(bytes, start, end)` decodes UTF-8, `characters(bytes, start, end)` makes each byte a character,
- * `error(message)` makes an error, `binary(column)` makes the decoder of a binary column where the caller has said
+ * `error(message)` makes an error, `makeShape()` the constructor of objects of one description, `binary(column)` makes the decoder of a binary column where the caller has said
  * nothing about decoding.
  */
 export class RowDescription {
@@ -94,7 +94,8 @@ export class RowDescription {
       format: binary || +(names.length > 0 && columns.every(column => column.binary)),
       /** A function of (bytes, start, end) for each column, undefined for plain text. */
       decoders: columns.map(column => this.#decoderOf(column, binary || column.binary, decode)),
-      Shape: names.includes('__proto__') ? undefined : makeShape(),
+      hasProto: names.includes('__proto__'),
+      Shape: this.constructor.platform.makeShape?.() ?? Object,
       Row: undefined
     };
     type.Row = makeRowClass(type);
