@@ -14,8 +14,8 @@ const slice = (bytes, start, end) => bytes.subarray(start, end);
  *
  * A class that extends it has `known`, a Map for `of`, and `platform`, what differs between Node and browsers:
  * `text(bytes, start, end)` decodes UTF-8, `characters(bytes, start, end)` makes each byte a character,
- * `error(message)` makes an error, `makeShape()` the constructor of objects of one description, `binary(column)` makes the decoder of a binary column where the caller has said
- * nothing about decoding.
+ * `error(message)` makes an error, `makeShape()` the constructor of the objects of a description, `binary(column)`
+ * the decoder of a binary column where the caller has said nothing about decoding.
  */
 export class RowDescription {
   #types = new WeakMap();
