@@ -12,9 +12,6 @@ export class RowReader {
   #decode;
   #type; // of the rows to come; null of a COPY
   #chunk; // that the last one lies in
-  #rows = [];
-  #objects;
-  #arrays;
 
   /**
    * @param {object} [options]
@@ -26,26 +23,19 @@ export class RowReader {
     if (decode === true && !defaults.decoders) throw new TypeError('decode: true needs index.js');
     this.#decode = decode === true ? defaults.decoders : decode === false ? NONE : decode;
     this.binary = binary ? 1 : 0;
+    /** @type {Array} the rows so far; of a COPY, the data of each CopyData message. May be replaced */
+    this.rows = [];
     /** Rows that the command says to have returned or changed. */
     this.rowCount = 0;
     /** Whether the stream may end here. */
     this.complete = false;
   }
 
-  /** @type {Array} the rows so far; of a COPY, the data of each CopyData message */
-  get rows() { return this.#rows; }
+  /** @type {object[]} the rows so far as plain objects, made at each reading */
+  get objects() { return this.rows.map(row => row.toObject?.() ?? row); }
 
-  /** What came before is forgotten. */
-  set rows(rows) {
-    this.#rows = rows;
-    this.#objects = this.#arrays = undefined;
-  }
-
-  /** @type {object[]} the rows so far as plain objects */
-  get objects() { return (this.#objects ??= this.#rows.map(row => row.toObject?.() ?? row)); }
-
-  /** @type {Array[]} the rows so far as arrays of their values */
-  get arrays() { return (this.#arrays ??= this.#rows.map(row => row.toArray?.() ?? row)); }
+  /** @type {Array[]} the rows so far as arrays of their values, made at each reading */
+  get arrays() { return this.rows.map(row => row.toArray?.() ?? row); }
 
   /**
    * Takes one message.
@@ -61,10 +51,11 @@ export class RowReader {
     switch (String.fromCharCode(type)) {
       case 'D': // DataRow
         this.complete = false;
-        return this.#add(this.#rowOf(bytes, start));
+        return this.#dataRow(bytes, start);
       case 'd': // CopyData
         check(this.#type === null, 'a CopyData without a CopyResponse');
-        return this.#add(bytes.subarray(start + 5, end));
+        this.rows.push(bytes.subarray(start + 5, end));
+        return;
       case 'T': // RowDescription
         this.#finish(this.cmd, false);
         this.rowParser = RowParser.of(bytes, start);
@@ -97,17 +88,12 @@ export class RowReader {
     this.#type = undefined;
   }
 
-  #rowOf(bytes, start) {
+  #dataRow(bytes, start) {
     const type = this.#type;
     check(type, 'a DataRow without a RowDescription');
     checkRow(bytes, start, type);
     if (this.#chunk?.bytes !== bytes || this.#chunk.type !== type) this.#chunk = new Chunk(bytes, 0, bytes.length, type);
-    return new type.Row(bytes, start, this.#chunk);
-  }
-
-  #add(row) {
-    this.#rows.push(row);
-    this.#objects = this.#arrays = undefined;
+    this.rows.push(new type.Row(bytes, start, this.#chunk));
   }
 
   #copyResponse(bytes, start, end) {
