@@ -1,6 +1,5 @@
-import { FrameReader } from './reader.js';
-import { RowReader } from './row-reader.js';
-import { isBytes, view } from './text.js';
+import { Client } from './client.js';
+import { isBytes } from './text.js';
 
 /** A response whose status says that it does not hold rows; its body is left to the caller to read. */
 export class ResponseError extends Error {
@@ -34,7 +33,7 @@ async function open(source) {
 
 /** The rows of a source as an async iterator, and what is known of their result so far. */
 class Rows {
-  #reader;
+  #client;
   #signal;
   #batches;
   #each;
@@ -46,23 +45,23 @@ class Rows {
   constructor(source, { decode = false, signal } = {}) {
     /** Bytes read so far. */
     this.bytes = 0;
-    this.#reader = new FrameReader(new RowReader({ decode }));
+    this.#client = new Client(0, { decode });
     this.#signal = signal;
     this.#batches = this.#read(source);
     this.#each = this.#rows();
   }
 
   /** @type {RowParser|undefined} of the rows that came last */
-  get rowParser() { return this.#reader.receiver.rowParser; }
+  get rowParser() { return this.#client.stream.rowParser; }
 
   /** Descriptions of the columns; undefined before the first bytes are read. */
   get columns() { return this.rowParser?.columns; }
 
   /** The command tag without its numbers; undefined before the end. */
-  get cmd() { return this.#reader.receiver.cmd; }
+  get cmd() { return this.#client.stream.cmd; }
 
   /** Rows that the command says to have returned or changed; 0 before the end. */
-  get rowCount() { return this.#reader.receiver.rowCount; }
+  get rowCount() { return this.#client.stream.rowCount; }
 
   [Symbol.asyncIterator]() { return this; }
 
@@ -109,7 +108,7 @@ class Rows {
   }
 
   async *#read(source) {
-    const { receiver } = this.#reader;
+    const { stream } = this.#client;
     const abort = () => this.#waiting.reject(this.#signal.reason);
     this.#signal?.addEventListener('abort', abort);
     const opening = open(source);
@@ -117,14 +116,14 @@ class Rows {
     try {
       chunks = await this.#wait(opening);
       while (!answer?.done && (answer = await this.#wait(chunks?.next()))) {
-        receiver.rows = [];
+        stream.rows = [];
         try {
           this.#take(answer);
         } catch (error) {
           // Rows that came before it are given first.
           reason = error;
         }
-        if (receiver.rows.length > 0) yield receiver.rows;
+        if (stream.rows.length > 0) yield stream.rows;
         if (reason) throw reason;
       }
     } catch (error) {
@@ -148,10 +147,9 @@ class Rows {
   }
 
   #take({ value, done }) {
-    if (done) return this.#reader.end();
-    const bytes = view(value);
-    this.bytes += bytes.length;
-    this.#reader.push(bytes);
+    if (done) return this.#client.end();
+    this.bytes += value?.byteLength ?? 0;
+    this.#client.onData(value);
   }
 }
 
