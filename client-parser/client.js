@@ -1,28 +1,20 @@
-import { view } from './text.js';
 import { FrameReader } from './reader.js';
 import { RowReader } from './row-reader.js';
+import { view } from './text.js';
 
 /** Parses the bytes of results as they arrive: give them to `onData`, find the rows in `stream.rows`. */
-export class Client {
-  #reader;
-
+export class Client extends FrameReader {
   /**
    * @param {number} [binary=0] 1 for columns that are binary though their RowDescription does not say so
    * @param {object} [options]
    * @param {boolean|object} [options.decode] as RowReader's
    */
-  constructor(binary, options) {
-    this.#reader = new FrameReader(new RowReader({ ...options, binary }));
-  }
+  constructor(binary, options) { super(new RowReader({ ...options, binary })); }
 
   /** @type {RowReader} what takes the messages; another one may be set between two results */
-  get stream() {
-    return this.#reader.receiver;
-  }
+  get stream() { return this.receiver; }
 
-  set stream(stream) {
-    this.#reader.receiver = stream;
-  }
+  set stream(stream) { this.receiver = stream; }
 
   /**
    * Takes the next bytes, cut anywhere.
@@ -30,15 +22,5 @@ export class Client {
    * @throws {PostgresError} for an ErrorResponse; what came behind it is read by the next call
    * @throws {ProtocolError} if the bytes are malformed
    */
-  onData(data) {
-    this.#reader.push(view(data));
-  }
-
-  /**
-   * Says that no more bytes come.
-   * @throws {ProtocolError} 08006 if the last result is not complete
-   */
-  end() {
-    this.#reader.end();
-  }
+  onData(data) { this.push(view(data)); }
 }

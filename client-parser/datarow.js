@@ -45,27 +45,6 @@ export class Chunk {
     /** @type {Chunk|null} the next one of the result */
     this.next = null;
   }
-
-  /**
-   * Adds to a list the chunk's rows, or what `make` makes of them; of CopyData the data.
-   * @param {Array} list
-   * @param {function(Chunk, number)} [make]
-   * @throws {Error} the platform's, for a row whose count of columns is not as described
-   */
-  addTo(list, make) {
-    const { bytes, end, type } = this;
-    for (let off = this.start; off < end;) {
-      const next = off + 1 + int32(bytes, off + 1);
-      if (type === null) list.push(bytes.subarray(off + 5, next));
-      else {
-        if ((bytes[off + 5] << 8 | bytes[off + 6]) !== type.count) {
-          throw type.platform.error('DataRow whose column count is not as described');
-        }
-        list.push(make === undefined ? new type.Row(bytes, off, this) : make(this, off));
-      }
-      off = next;
-    }
-  }
 }
 
 /** @returns {string} the value in text format at [start, end) */
@@ -107,74 +86,43 @@ export function checkRow(bytes, off, { count, platform }) {
   if (off !== end) throw platform.error('DataRow of a wrong length');
 }
 
-function valueAt(chunk, start, end, index) {
-  const decoder = chunk.type.decoders[index];
-  return decoder === undefined ? textAt(chunk, start, end) : decoder(chunk.bytes, start, end);
-}
-
-/** The value of one column of a row. */
-function columnAt(row, index) {
-  const chunk = row[CHUNK];
-  const { bytes, type } = chunk;
-  let off = row[OFFSET];
-  const end = off + 1 + int32(bytes, off + 1);
-  off += 7;
-  for (let i = 0; ; i++) {
+/**
+ * Reads a row.
+ * @param {Chunk} chunk
+ * @param {number} offset of the row
+ * @param {number} first of the columns to be read
+ * @param {Array|object|null} target to put the values into; null: the first is all that is wanted
+ * @param {string[]} [names] of the values in the target
+ * @returns {*} the target, or the value
+ */
+function read(chunk, offset, first, target, names) {
+  const { bytes, type: { count, decoders, platform } } = chunk;
+  const end = offset + 1 + int32(bytes, offset + 1);
+  let off = offset + 7;
+  for (let i = 0; i < count; i++) {
     const length = int32(bytes, off);
     const start = off + 4;
     off = length > 0 ? start + length : start;
-    if (length < -1 || off > end) columnLength(bytes, start - 4, end, type.platform); // throws
-    if (i < index) continue;
-    if (length < 0) return null;
-    const decoder = type.decoders[index];
-    return decoder === undefined ? textAt(chunk, start, off) : decoder(bytes, start, off);
+    if (length < -1 || off > end) columnLength(bytes, start - 4, end, platform); // throws
+    if (i < first) continue;
+    const decoder = decoders[i];
+    const value = length < 0 ? null : decoder === undefined ? textAt(chunk, start, off) : decoder(bytes, start, off);
+    if (target === null) return value;
+    if (names === undefined) target.push(value);
+    else target[names[i]] = value;
   }
+  return target;
 }
 
 /** @returns {Array} of the values of the row at `offset` */
-export function arrayAt(chunk, offset) {
-  const { bytes, type: { count, platform } } = chunk;
-  const array = [];
-  const end = offset + 1 + int32(bytes, offset + 1);
-  let off = offset + 7;
-  for (let i = 0; i < count; i++) {
-    const length = columnLength(bytes, off, end, platform);
-    off += 4;
-    array.push(length < 0 ? null : valueAt(chunk, off, off + length, i));
-    if (length > 0) off += length;
-  }
-  return array;
-}
+export const arrayAt = (chunk, offset) => read(chunk, offset, 0, []);
 
 /** @returns {object} of the columns of the row at `offset`: of several with one name the last counts */
 export function objectAt(chunk, offset) {
-  const { bytes, type: { count, names, Shape, platform } } = chunk;
-  if (Shape === undefined) {
-    const values = arrayAt(chunk, offset);
-    return Object.fromEntries(names.map((name, i) => [name, values[i]]));
-  }
-  const object = new Shape();
-  const end = offset + 1 + int32(bytes, offset + 1);
-  let off = offset + 7;
-  for (let i = 0; i < count; i++) {
-    const length = columnLength(bytes, off, end, platform);
-    off += 4;
-    object[names[i]] = length < 0 ? null : valueAt(chunk, off, off + length, i);
-    if (length > 0) off += length;
-  }
-  return object;
-}
-
-/**
- * Makes the constructor of the objects of a type. The engine gives them room for as many properties as it sees
- * assignments here, and takes back what the first few leave unused; objects made by {} would get it in steps.
- */
-export function makeShape() {
-  function Shape(never) {
-    if (never) this.a = this.b = this.c = this.d = this.e = this.f = this.g = this.h = this.i = this.j = this.k = 0;
-  }
-  Shape.prototype = Object.prototype;
-  return Shape;
+  const { Shape, hasProto, names } = chunk.type;
+  if (!hasProto) return read(chunk, offset, 0, new Shape(), names);
+  const values = arrayAt(chunk, offset);
+  return Object.fromEntries(names.map((name, i) => [name, values[i]]));
 }
 
 /** What every row has, whatever its columns; a column of the same name is reached by index and by get(). */
@@ -191,7 +139,7 @@ class Members {
    */
   get(column) {
     const index = typeof column === 'number' ? column : this.rowParser.columnNames.lastIndexOf(column);
-    return this.rowColumns[index] && columnAt(this, index);
+    return this.rowColumns[index] && read(this[CHUNK], this[OFFSET], index, null);
   }
 
   /** The same as toObject(): what JSON.stringify sees. */
@@ -241,7 +189,7 @@ export function makeRowClass(type) {
   const { prototype } = Row;
   Object.setPrototypeOf(prototype, Members.prototype);
   const define = (name, index, enumerable) => Object.defineProperty(prototype, name, {
-    get() { return columnAt(this, index); },
+    get() { return read(this[CHUNK], this[OFFSET], index, null); },
     configurable: true,
     enumerable
   });

@@ -40,13 +40,22 @@ export class ProtocolError extends Error {
 ProtocolError.prototype.name = 'ProtocolError';
 
 /**
+ * @param {boolean} ok
+ * @param {string} message
+ * @throws {ProtocolError} unless it is ok
+ */
+export function check(ok, message) {
+  if (!ok) throw new ProtocolError(message);
+}
+
+/**
  * Finds the end of a null-terminated string.
  * @returns {number} offset of the terminator
  * @throws {ProtocolError} if there is none before `end`
  */
 export function stringEnd(bytes, start, end) {
   const at = bytes.indexOf(0, start);
-  if (at < 0 || at >= end) throw new ProtocolError('a string without an end');
+  check(at >= 0 && at < end, 'a string without an end');
   return at;
 }
 
@@ -67,6 +76,6 @@ export function decodeError(bytes, start, end) {
     if (name !== undefined) fields[name] = text(bytes, start + 1, stop);
     start = stop + 1;
   }
-  if (start !== end - 1) throw new ProtocolError('an ErrorResponse of a wrong length');
+  check(start === end - 1, 'an ErrorResponse of a wrong length');
   return new PostgresError(fields);
 }

@@ -1,10 +1,8 @@
 import { int32 } from './datarow.js';
-import { PostgresError, ProtocolError } from './errors.js';
+import { check, PostgresError, ProtocolError } from './errors.js';
 
 /** Types of the messages that a server sends; by what else comes first one knows HTML, JSON and garbage. */
-const TYPES = new Set(Array.from('123ACDEGHIKNRSTVWZcdnstv', type => type.charCodeAt(0)));
-
-const NOTHING = new Uint8Array(0);
+const TYPES = '123ACDEGHIKNRSTVWZcdnstv';
 
 /**
  * Cuts a byte stream into messages, whatever the chunks it arrives in. A message is one byte of type and four
@@ -15,10 +13,9 @@ const NOTHING = new Uint8Array(0);
  * lies across chunks is put together in memory of its own.
  */
 export class FrameReader {
-  #held = NOTHING; // the beginning of a message whose end has not arrived
-  #length = 0; // of it
-  #chunks = []; // to be read: more than one only after an ErrorResponse
+  #chunks = []; // what has not been read
   #pos = 0; // in the first of them
+  #left = 0; // bytes in all of them
   #broken; // the error that ended it
 
   /** @param {{message: function(number, Uint8Array, number, number), complete: boolean}} receiver */
@@ -37,23 +34,22 @@ export class FrameReader {
   push(bytes) {
     if (this.#broken !== undefined) throw this.#broken;
     this.#chunks.push(bytes);
+    this.#left += bytes.length;
     try {
-      for (; this.#chunks.length > 0; this.#chunks.shift(), this.#pos = 0) this.#read(this.#chunks[0]);
+      while (this.#left >= 5) {
+        this.#join(5);
+        const length = 1 + this.#lengthAt(this.#chunks[0], this.#pos);
+        if (this.#left < length) break;
+        this.#join(length);
+        const start = this.#pos;
+        this.#pos += length;
+        this.#left -= length;
+        const [chunk] = this.#chunks;
+        this.receiver.message(chunk[start], chunk, start, this.#pos);
+      }
     } catch (error) {
       if (!(error instanceof PostgresError)) this.#broken = error;
       throw error;
-    }
-  }
-
-  #read(bytes) {
-    while (this.#pos < bytes.length) {
-      const start = this.#pos;
-      const end = this.#length > 0 || bytes.length - start < 5 ? Infinity : this.#end(bytes, start);
-      if (end > bytes.length) this.#gather(bytes);
-      else {
-        this.#pos = end;
-        this.receiver.message(bytes[start], bytes, start, end);
-      }
     }
   }
 
@@ -63,39 +59,32 @@ export class FrameReader {
    */
   end() {
     this.push(new Uint8Array(0));
-    if (this.#length > 0 || !this.receiver.complete) {
+    if (this.#left > 0 || !this.receiver.complete) {
       throw new ProtocolError('the stream ended before the result did', '08006');
     }
   }
 
-  /** Offset after the message at `pos`, whose beginning is checked. */
-  #end(bytes, pos) {
+  #lengthAt(bytes, pos) {
     const length = int32(bytes, pos + 1);
-    if (length < 4 || length > this.maxLength || !TYPES.has(bytes[pos])) {
-      throw new ProtocolError(`no PostgreSQL message: type ${bytes[pos]}, length ${length >>> 0}`);
-    }
-    return pos + 1 + length;
+    check(length >= 4 && length <= this.maxLength && TYPES.includes(String.fromCharCode(bytes[pos])),
+      'no PostgreSQL message');
+    return length;
   }
 
-  /** Adds what belongs to it to the message that is put together, and gives that when it is whole. */
-  #gather(bytes) {
-    const known = this.#length >= 5;
-    const total = known ? this.#end(this.#held, 0) : 5;
-    const part = bytes.subarray(this.#pos, this.#pos + total - this.#length);
-    const length = this.#length + part.length;
-    if (length > this.#held.length) {
-      // Doubling keeps the copying linear, and memory within twice what has been received.
-      const larger = new Uint8Array(Math.min(total, Math.max(1024, length, 2 * this.#held.length)));
-      larger.set(this.#held);
-      this.#held = larger;
+  /** Makes the first chunk hold the next bytes, so many; what lies across chunks is copied. */
+  #join(length) {
+    const chunks = this.#chunks;
+    if (chunks[0].length - this.#pos >= length) return;
+    const joined = new Uint8Array(length);
+    let filled = 0;
+    let i = 0;
+    for (; filled < length; i++) {
+      const part = chunks[i].subarray(this.#pos, this.#pos + length - filled);
+      joined.set(part, filled);
+      filled += part.length;
+      if (filled === length) chunks[i] = chunks[i].subarray(this.#pos + part.length);
+      this.#pos = 0;
     }
-    this.#held.set(part, this.#length);
-    this.#pos += part.length;
-    this.#length = length;
-    if (length < 5 || length < this.#end(this.#held, 0)) return;
-    const message = this.#held;
-    this.#held = NOTHING;
-    this.#length = 0;
-    this.receiver.message(message[0], message, 0, length);
+    chunks.splice(0, i - 1, joined);
   }
 }

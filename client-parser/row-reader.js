@@ -1,5 +1,5 @@
 import { Chunk, checkRow, uint16 } from './datarow.js';
-import { decodeError, ProtocolError, stringEnd } from './errors.js';
+import { check, decodeError, stringEnd } from './errors.js';
 import { RowParser } from './row-parser.js';
 import { text } from './text.js';
 import { defaults } from './type-parser.js';
@@ -12,9 +12,6 @@ export class RowReader {
   #decode;
   #type; // of the rows to come; null of a COPY
   #chunk; // that the last one lies in
-  #rows = [];
-  #objects;
-  #arrays;
 
   /**
    * @param {object} [options]
@@ -26,26 +23,19 @@ export class RowReader {
     if (decode === true && !defaults.decoders) throw new TypeError('decode: true needs index.js');
     this.#decode = decode === true ? defaults.decoders : decode === false ? NONE : decode;
     this.binary = binary ? 1 : 0;
+    /** @type {Array} the rows so far; of a COPY, the data of each CopyData message. May be replaced */
+    this.rows = [];
     /** Rows that the command says to have returned or changed. */
     this.rowCount = 0;
     /** Whether the stream may end here. */
     this.complete = false;
   }
 
-  /** @type {Array} the rows so far; of a COPY, the data of each CopyData message */
-  get rows() { return this.#rows; }
+  /** @type {object[]} the rows so far as plain objects, made at each reading */
+  get objects() { return this.rows.map(row => row.toObject?.() ?? row); }
 
-  /** What came before is forgotten. */
-  set rows(rows) {
-    this.#rows = rows;
-    this.#objects = this.#arrays = undefined;
-  }
-
-  /** @type {object[]} the rows so far as plain objects */
-  get objects() { return (this.#objects ??= this.#rows.map(row => row.toObject?.() ?? row)); }
-
-  /** @type {Array[]} the rows so far as arrays of their values */
-  get arrays() { return (this.#arrays ??= this.#rows.map(row => row.toArray?.() ?? row)); }
+  /** @type {Array[]} the rows so far as arrays of their values, made at each reading */
+  get arrays() { return this.rows.map(row => row.toArray?.() ?? row); }
 
   /**
    * Takes one message.
@@ -60,41 +50,28 @@ export class RowReader {
     // The types are those of PostgreSQL's documentation. Others than these say nothing about rows.
     switch (String.fromCharCode(type)) {
       case 'D': // DataRow
-        this.#add(this.#rowOf(bytes, start));
         this.complete = false;
-        break;
+        return this.#dataRow(bytes, start);
       case 'd': // CopyData
-        if (this.#type !== null) throw new ProtocolError('a CopyData without a CopyResponse');
-        this.#add(bytes.subarray(start + 5, end));
-        break;
+        check(this.#type === null, 'a CopyData without a CopyResponse');
+        this.rows.push(bytes.subarray(start + 5, end));
+        return;
       case 'T': // RowDescription
-        this.#turn(false);
+        this.#finish(this.cmd, false);
         this.rowParser = RowParser.of(bytes, start);
         this.#type = this.rowParser.type(this.binary, this.#decode);
-        break;
+        return;
       case 'G': case 'H': case 'W': // CopyInResponse, CopyOutResponse, CopyBothResponse
-        this.#turn(false);
-        this.#type = null;
-        this.#copyResponse(bytes, start + 5, end);
-        break;
-      case 'c': // CopyDone
-        this.#type = undefined;
-        this.cmd = 'COPY';
-        break;
-      case 'C': // CommandComplete
-        this.#commandComplete(bytes, start + 5, end);
-        this.#turn(true);
-        break;
-      case 'I': // EmptyQueryResponse
-        this.cmd = 'EMPTY';
-        this.#turn(true);
-        break;
+        return this.#copyResponse(bytes, start + 5, end);
+      case 'c': return this.#finish('COPY', false); // CopyDone
+      case 'C': return this.#commandComplete(bytes, start + 5, end);
+      case 'I': return this.#finish('EMPTY', true); // EmptyQueryResponse
       case 's': // PortalSuspended: more rows of the same description may follow
         this.cmd = 'SUSPENDED';
         this.complete = true;
-        break;
+        return;
       case 'E': // ErrorResponse
-        this.#turn(true);
+        this.#finish(this.cmd, true);
         throw decodeError(bytes, start + 5, end);
     }
   }
@@ -103,44 +80,36 @@ export class RowReader {
    * Takes one message in memory of its own, as Quickgres's reader does.
    * @param {Uint8Array} bytes
    */
-  write(bytes) {
-    this.message(bytes[0], bytes, 0, bytes.length);
-  }
+  write(bytes) { this.message(bytes[0], bytes, 0, bytes.length); }
 
-  /** A result begins, or it is complete. */
-  #turn(complete) {
+  #finish(cmd, complete) {
+    this.cmd = cmd;
     this.complete = complete;
     this.#type = undefined;
   }
 
-  #rowOf(bytes, start) {
+  #dataRow(bytes, start) {
     const type = this.#type;
-    if (!type) throw new ProtocolError('a DataRow without a RowDescription');
+    check(type, 'a DataRow without a RowDescription');
     checkRow(bytes, start, type);
     if (this.#chunk?.bytes !== bytes || this.#chunk.type !== type) this.#chunk = new Chunk(bytes, 0, bytes.length, type);
-    return new type.Row(bytes, start, this.#chunk);
-  }
-
-  #add(row) {
-    this.#rows.push(row);
-    this.#objects = this.#arrays = undefined;
+    this.rows.push(new type.Row(bytes, start, this.#chunk));
   }
 
   #copyResponse(bytes, start, end) {
     const count = uint16(bytes, start + 1);
-    if (end - start !== 3 + 2 * count) throw new ProtocolError('a CopyResponse of a wrong length');
+    check(end - start === 3 + 2 * count, 'a CopyResponse of a wrong length');
+    this.#finish(this.cmd, false);
+    this.#type = null;
     this.format = bytes[start];
     this.columnCount = count;
     this.columnFormats = Array.from({ length: count }, (_, i) => uint16(bytes, start + 3 + 2 * i));
   }
 
   #commandComplete(bytes, start, end) {
-    if (stringEnd(bytes, start, end) !== end - 1) {
-      throw new ProtocolError('a CommandComplete of a wrong length');
-    }
-    const tag = text(bytes, start, end - 1);
-    const [, cmd, oid, rowCount] = /^(.*?)(?: (\d+))??(?: (\d+))?$/s.exec(tag);
-    this.cmd = cmd;
+    check(stringEnd(bytes, start, end) === end - 1, 'a CommandComplete of a wrong length');
+    const [, cmd, oid, rowCount] = /^(.*?)(?: (\d+))??(?: (\d+))?$/s.exec(text(bytes, start, end - 1));
+    this.#finish(cmd, true);
     this.oid = oid;
     this.rowCount = Number(rowCount || 0);
   }

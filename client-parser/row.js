@@ -1,6 +1,6 @@
 // RowDescription messages, and how the rows that they describe are read.
 
-import { int16, int32, makeRowClass, makeShape, uint16 } from './datarow.js';
+import { int16, int32, makeRowClass, uint16 } from './datarow.js';
 
 /** So many descriptions are remembered. */
 const MOST = 100;
@@ -14,12 +14,11 @@ const slice = (bytes, start, end) => bytes.subarray(start, end);
  *
  * A class that extends it has `known`, a Map for `of`, and `platform`, what differs between Node and browsers:
  * `text(bytes, start, end)` decodes UTF-8, `characters(bytes, start, end)` makes each byte a character,
- * `error(message)` makes an error, `binary(column)` makes the decoder of a binary column where the caller has said
- * nothing about decoding.
+ * `error(message)` makes an error, `makeShape()` the constructor of the objects of a description, `binary(column)`
+ * the decoder of a binary column where the caller has said nothing about decoding.
  */
 export class RowDescription {
-  #types = [];
-  #decoding = new WeakMap();
+  #types = new WeakMap();
 
   /**
    * @param {Uint8Array} bytes which hold a RowDescription message
@@ -79,26 +78,24 @@ export class RowDescription {
    * @returns {object} the same for the same
    */
   type(binary, decode) {
-    let types = this.#types;
-    if (decode !== undefined) {
-      types = this.#decoding.get(decode);
-      if (types === undefined) this.#decoding.set(decode, types = []);
-    }
+    const key = decode ?? this;
+    let types = this.#types.get(key);
+    if (types === undefined) this.#types.set(key, types = []);
     return (types[binary] ??= this.#makeType(binary, decode));
   }
 
   #makeType(binary, decode) {
     const { columns, columnNames: names } = this;
-    const formats = columns.map(column => binary || +(column.binary === 1));
     const type = {
       rowParser: this,
       platform: this.constructor.platform,
       names,
       count: names.length,
-      format: binary || +(names.length > 0 && !formats.includes(0)),
+      format: binary || +(names.length > 0 && columns.every(column => column.binary)),
       /** A function of (bytes, start, end) for each column, undefined for plain text. */
-      decoders: columns.map((column, i) => this.#decoderOf(column, formats[i], decode)),
-      Shape: names.includes('__proto__') ? undefined : makeShape(),
+      decoders: columns.map(column => this.#decoderOf(column, binary || column.binary, decode)),
+      hasProto: names.includes('__proto__'),
+      Shape: this.constructor.platform.makeShape?.() ?? Object,
       Row: undefined
     };
     type.Row = makeRowClass(type);

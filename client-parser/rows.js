@@ -1,6 +1,5 @@
-import { FrameReader } from './reader.js';
-import { RowReader } from './row-reader.js';
-import { isBytes, view } from './text.js';
+import { Client } from './client.js';
+import { isBytes } from './text.js';
 
 /** A response whose status says that it does not hold rows; its body is left to the caller to read. */
 export class ResponseError extends Error {
@@ -34,34 +33,35 @@ async function open(source) {
 
 /** The rows of a source as an async iterator, and what is known of their result so far. */
 class Rows {
-  #reader;
+  #client;
   #signal;
   #batches;
-  #rows = [];
-  #at = 0; // the next of them
-  #reading; // the promise of more rows
+  #each;
+  #batch = []; // that came last
+  #at = 0; // the next row of it
   #waiting; // how to settle the promise of what comes from the source
   #closed = false;
 
   constructor(source, { decode = false, signal } = {}) {
     /** Bytes read so far. */
     this.bytes = 0;
-    this.#reader = new FrameReader(new RowReader({ decode }));
+    this.#client = new Client(0, { decode });
     this.#signal = signal;
     this.#batches = this.#read(source);
+    this.#each = this.#rows();
   }
 
   /** @type {RowParser|undefined} of the rows that came last */
-  get rowParser() { return this.#reader.receiver.rowParser; }
+  get rowParser() { return this.#client.stream.rowParser; }
 
   /** Descriptions of the columns; undefined before the first bytes are read. */
   get columns() { return this.rowParser?.columns; }
 
   /** The command tag without its numbers; undefined before the end. */
-  get cmd() { return this.#reader.receiver.cmd; }
+  get cmd() { return this.#client.stream.cmd; }
 
   /** Rows that the command says to have returned or changed; 0 before the end. */
-  get rowCount() { return this.#reader.receiver.rowCount; }
+  get rowCount() { return this.#client.stream.rowCount; }
 
   [Symbol.asyncIterator]() { return this; }
 
@@ -69,12 +69,7 @@ class Rows {
    * @returns {Promise<{value: Row, done: boolean}>} the next row; rejects, after the rows that came before, with a
    *   PostgresError, ProtocolError or ResponseError, the error of the source, or the reason of the signal
    */
-  async next() {
-    while (this.#at === this.#rows.length || this.#signal?.aborted) {
-      if (!await this.#more()) return { value: undefined, done: true };
-    }
-    return { value: this.#rows[this.#at++], done: false };
-  }
+  next() { return this.#each.next(); }
 
   /**
    * Stops reading and cancels the source: what `break` calls.
@@ -83,10 +78,10 @@ class Rows {
    */
   async return(value) {
     this.#closed = true;
-    this.#rows.length = this.#at = 0;
+    this.#batch = [];
     this.#waiting?.resolve();
     await this.#batches.return();
-    return { value, done: true };
+    return this.#each.return(value);
   }
 
   /**
@@ -96,23 +91,24 @@ class Rows {
    */
   async *batches() {
     try {
-      while (this.#at < this.#rows.length || await this.#more()) yield this.#rows.splice(this.#at);
+      if (this.#at < this.#batch.length) yield this.#batch.splice(this.#at);
+      yield* this.#batches;
     } finally {
-      await this.return();
+      await this.#batches.return();
     }
   }
 
-  /** Reads until there are rows, or none any more (false); those who ask meanwhile wait for the same. */
-  #more() {
-    return (this.#reading ??= this.#batches.next().then(({ value = [], done }) => {
-      this.#rows = value;
-      this.#at = 0;
-      return !done;
-    }).finally(() => { this.#reading = undefined; }));
+  async *#rows() {
+    for await (this.#batch of this.#batches) {
+      for (this.#at = 0; this.#at < this.#batch.length;) {
+        this.#signal?.throwIfAborted();
+        yield this.#batch[this.#at++];
+      }
+    }
   }
 
   async *#read(source) {
-    const { receiver } = this.#reader;
+    const { stream } = this.#client;
     const abort = () => this.#waiting.reject(this.#signal.reason);
     this.#signal?.addEventListener('abort', abort);
     const opening = open(source);
@@ -120,14 +116,14 @@ class Rows {
     try {
       chunks = await this.#wait(opening);
       while (!answer?.done && (answer = await this.#wait(chunks?.next()))) {
-        receiver.rows = [];
+        stream.rows = [];
         try {
           this.#take(answer);
         } catch (error) {
           // Rows that came before it are given first.
           reason = error;
         }
-        if (receiver.rows.length > 0) yield receiver.rows;
+        if (stream.rows.length > 0) yield stream.rows;
         if (reason) throw reason;
       }
     } catch (error) {
@@ -151,10 +147,9 @@ class Rows {
   }
 
   #take({ value, done }) {
-    if (done) return this.#reader.end();
-    const bytes = view(value);
-    this.bytes += bytes.length;
-    this.#reader.push(bytes);
+    if (done) return this.#client.end();
+    this.bytes += value?.byteLength ?? 0;
+    this.#client.onData(value);
   }
 }
 

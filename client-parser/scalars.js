@@ -4,78 +4,56 @@
 
 import { int16, int32, uint16 } from './datarow.js';
 import { text } from './text.js';
-import { ProtocolError } from './errors.js';
+import { check } from './errors.js';
 
-/** @returns {ProtocolError} for a value that is not what its type allows */
-export const malformed = () => new ProtocolError('a value that its type does not allow');
+/** Throws a ProtocolError unless a value is what its type allows. */
+export const valid = ok => check(ok, 'a value that its type does not allow');
 
-/** Throws unless the value has this many bytes: a decoder must not read its neighbour's. */
-export function size(start, end, length) {
-  if (end - start !== length) throw malformed();
-}
+/** A decoder of values of one size: it must not read its neighbour's bytes. */
+export const sized = (length, decode) => (bytes, start, end) => {
+  valid(end - start === length);
+  return decode(bytes, start, end);
+};
 
 // A DataView for each value would cost more than the value.
 const scratch = new DataView(new ArrayBuffer(8));
 
-/** @returns {DataView} whose first eight bytes are those at `start` */
-function eight(bytes, start, end) {
-  size(start, end, 8);
+/** A decoder of values of eight bytes, by a method of DataView. */
+const eight = method => sized(8, (bytes, start) => {
   scratch.setInt32(0, int32(bytes, start));
   scratch.setInt32(4, int32(bytes, start + 4));
-  return scratch;
-}
+  return scratch[method](0);
+});
 
-export function boolText(bytes, start, end) {
-  size(start, end, 1);
-  return bytes[start] === 116; // t
-}
-
-export function bool(bytes, start, end) {
-  size(start, end, 1);
-  return bytes[start] !== 0;
-}
+export const boolText = sized(1, (bytes, start) => bytes[start] === 116); // t
+export const bool = sized(1, (bytes, start) => bytes[start] !== 0);
+export const int2 = sized(2, int16);
+export const int4 = sized(4, int32);
+export const oid = sized(4, (bytes, start) => int32(bytes, start) >>> 0);
+/** @returns {bigint} */
+export const int8 = eight('getBigInt64');
+export const float8 = eight('getFloat64');
+export const floatText = (bytes, start, end) => Number(text(bytes, start, end));
 
 /** An integer of at most 15 digits. */
 export function intText(bytes, start, end) {
   const negative = bytes[start] === 45;
   let off = start + negative;
-  if (off >= end || end - off > 15) throw malformed();
+  valid(off < end && end - off < 16);
   let value = 0;
-  for (; off < end; off++) {
-    const digit = bytes[off] - 48;
-    if (!(digit >= 0 && digit <= 9)) throw malformed();
-    value = value * 10 + digit;
-  }
+  for (; off < end; off++) value = value * 10 + digit(bytes, off, end, 10);
   return negative ? -value : value;
 }
 
-export function int2(bytes, start, end) {
-  size(start, end, 2);
-  return int16(bytes, start);
-}
-
-export function int4(bytes, start, end) {
-  size(start, end, 4);
-  return int32(bytes, start);
-}
-
-export const oid = (bytes, start, end) => int4(bytes, start, end) >>> 0;
-
 /** @returns {bigint} */
 export function int8Text(bytes, start, end) {
-  if (end - start > 20) throw malformed();
-  return BigInt(end - start < 16 ? intText(bytes, start, end) : text(bytes, start, end));
+  valid(end > start && end - start < 21);
+  return BigInt(text(bytes, start, end));
 }
 
-/** @returns {bigint} */
-export const int8 = (bytes, start, end) => eight(bytes, start, end).getBigInt64(0);
-
-export const floatText = (bytes, start, end) => Number(text(bytes, start, end));
-export const float8 = (bytes, start, end) => eight(bytes, start, end).getFloat64(0);
-
 /** The number with the fewest digits that is this float4, as the server prints it: 0.1, not 0.10000000149. */
-export function float4(bytes, start, end) {
-  const bits = int4(bytes, start, end);
+export const float4 = sized(4, (bytes, start) => {
+  const bits = int32(bytes, start);
   scratch.setInt32(0, bits);
   const value = scratch.getFloat32(0);
   if (!Number.isFinite(value) || (Number.isInteger(value) && Math.abs(value) < 0x1000000)) return value;
@@ -93,54 +71,45 @@ export function float4(bytes, start, end) {
     }
   }
   return Number(value.toPrecision(9));
-}
+});
 
 /** @returns {string} all the digits that there are, as the server prints them */
 export function numeric(bytes, start, end) {
   const count = uint16(bytes, start);
-  if (end - start < 8 || end - start !== 8 + 2 * count) throw malformed();
+  valid(end - start > 7 && end - start === 8 + 2 * count);
   const weight = int16(bytes, start + 2);
   const sign = uint16(bytes, start + 4);
   const scale = uint16(bytes, start + 6) & 0x3fff;
   if (sign & 0x8000) return sign === 0xc000 ? 'NaN' : sign === 0xd000 ? 'Infinity' : '-Infinity';
   // Each digit is one of base 10,000; the one at `weight` is the last before the point.
-  const digit = i => i < 0 || i >= count ? 0 : uint16(bytes, start + 8 + 2 * i);
-  const four = i => String(digit(i)).padStart(4, '0');
-  let whole = weight < 0 ? '0' : String(digit(0));
-  for (let i = 1; i <= weight; i++) whole += four(i);
-  let fraction = '';
-  for (let i = weight + 1; fraction.length < scale; i++) fraction += four(i);
-  return (sign ? '-' : '') + whole + (scale > 0 ? '.' + fraction.slice(0, scale) : '');
+  const four = i => String(i < 0 || i >= count ? 0 : uint16(bytes, start + 8 + 2 * i)).padStart(4, '0');
+  let whole = '';
+  for (let i = 0; i <= weight; i++) whole += four(i);
+  let fraction = scale > 0 ? '.' : '';
+  for (let i = weight + 1; fraction.length <= scale; i++) fraction += four(i);
+  return (sign ? '-' : '') + (whole.replace(/^0+/, '') || '0') + fraction.slice(0, scale && scale + 1);
 }
 
 /** The one byte of a "char", as the server prints it. */
-export function char(bytes, start, end) {
-  size(start, end, 1);
+export const char = sized(1, (bytes, start) => {
   const code = bytes[start];
   return code > 127 ? '\\' + code.toString(8) : code ? String.fromCharCode(code) : '';
-}
-
-const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
+});
 
 /** @returns {string} two hexadecimal digits a byte */
 export const hex = (bytes, start, end, separator = '') =>
-  Array.from(bytes.subarray(start, end), byte => HEX[byte]).join(separator);
+  Array.from(bytes.subarray(start, end), byte => byte.toString(16).padStart(2, '0')).join(separator);
 
-export function uuid(bytes, start, end) {
-  size(start, end, 16);
-  let digits = '';
-  for (let i = 0; i < 16; i++) digits += (i > 3 && i < 11 && i % 2 === 0 ? '-' : '') + HEX[bytes[start + i]];
-  return digits;
-}
+export const uuid = sized(16, (...place) => hex(...place).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-'));
 
 /** @returns {Uint8Array} a view of the value where it lies */
 export const bytea = (bytes, start, end) => bytes.subarray(start, end);
 
-/** A hexadecimal digit's number. */
-function digit(bytes, off, end) {
+/** The number of a digit of a base. */
+function digit(bytes, off, end, base) {
   const code = off < end ? bytes[off] : 0;
   const value = code < 58 ? code - 48 : (code | 32) - 87;
-  if (value < 0 || value > 15) throw malformed();
+  valid(value >= 0 && value < base);
   return value;
 }
 
@@ -150,21 +119,14 @@ function digit(bytes, off, end) {
  */
 export function byteaText(bytes, start, end) {
   const value = new Uint8Array(end - start);
-  const is = (off, code) => off < end && bytes[off] === code;
+  const at = (off, base) => digit(bytes, off, end, base);
+  const isHex = end - start > 1 && uint16(bytes, start) === 0x5c78; // \x
   let length = 0;
-  if (is(start, 92) && is(start + 1, 120)) { // \x
-    for (let off = start + 2; off < end; off += 2) {
-      value[length++] = digit(bytes, off, end) << 4 | digit(bytes, off + 1, end);
-    }
-  } else {
-    for (let off = start; off < end; off++) {
-      if (!is(off, 92)) value[length++] = bytes[off];
-      else if (is(++off, 92)) value[length++] = 92;
-      else {
-        const high = digit(bytes, off, end) << 6;
-        value[length++] = high | digit(bytes, ++off, end) << 3 | digit(bytes, ++off, end);
-      }
-    }
+  for (let off = isHex ? start + 2 : start; off < end; length++) {
+    if (isHex) value[length] = at(off++, 16) << 4 | at(off++, 16);
+    else if (bytes[off] !== 92) value[length] = bytes[off++];
+    else if (++off < end && bytes[off] === 92) value[length] = bytes[off++];
+    else value[length] = at(off++, 4) << 6 | at(off++, 8) << 3 | at(off++, 8);
   }
   return value.slice(0, length);
 }
@@ -173,6 +135,29 @@ export const json = (bytes, start, end) => JSON.parse(text(bytes, start, end));
 
 /** jsonb: a version, 1, and then the text. */
 export function jsonb(bytes, start, end) {
-  if (start === end || bytes[start] !== 1) throw malformed();
+  valid(start < end && bytes[start] === 1);
   return json(bytes, start + 1, end);
+}
+
+/** IPv6 in its short form, IPv4 at the end of it in its own notation. */
+function ipv6(bytes, start) {
+  const words = Array.from({ length: 8 }, (_, i) => uint16(bytes, start + 2 * i).toString(16));
+  // Hosts of URLs leave out the longest run of zeros, too.
+  const address = new URL(`http://[${words.join(':')}]`).hostname.slice(1, -1);
+  return address.replace(/^(::(?:ffff:)?)[\da-f]+:[\da-f]+$/, (all, zeros) =>
+    zeros + bytes.subarray(start + 12, start + 16).join('.'));
+}
+
+/** inet and cidr: family, bits of the mask, whether it is a cidr, length of the address, address. */
+export function inet(bytes, start, end) {
+  const length = bytes[start] === 2 ? 4 : 16;
+  valid(end - start === 4 + length && bytes[start + 3] === length);
+  const address = length === 4 ? bytes.subarray(start + 4, end).join('.') : ipv6(bytes, start + 4);
+  const mask = bytes[start + 1];
+  return bytes[start + 2] || mask !== length * 8 ? `${address}/${mask}` : address;
+}
+
+export function macaddr(bytes, start, end) {
+  valid(end - start === 6 || end - start === 8);
+  return hex(bytes, start, end, ':');
 }

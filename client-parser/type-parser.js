@@ -1,5 +1,11 @@
 const encoder = new TextEncoder();
 
+function numberBytes(method, value, size) {
+  const view = new DataView(new ArrayBuffer(size));
+  view[method](0, value);
+  return new Uint8Array(view.buffer);
+}
+
 /**
  * A value as PostgreSQL's binary format has it, by its JavaScript type.
  * @param {*} value boolean → bool; integer of 32 bits → int4; other number → float4; bigint → int8;
@@ -8,21 +14,14 @@ const encoder = new TextEncoder();
  */
 function serialize(value) {
   if (value === null) return null;
-  const view = new DataView(new ArrayBuffer(typeof value === 'bigint' ? 8 : 4));
+  if (value instanceof Uint8Array) return Uint8Array.from(value);
   switch (typeof value) {
     case 'boolean': return Uint8Array.of(+value);
     case 'string': return encoder.encode(value);
-    case 'object':
-      if (value instanceof Uint8Array) return Uint8Array.from(value);
-      return encoder.encode(JSON.stringify(value));
-    case 'number':
-      if ((value | 0) === value) view.setInt32(0, value);
-      else view.setFloat32(0, value);
-      break;
-    case 'bigint': view.setBigInt64(0, value); break;
-    default: return undefined;
+    case 'object': return encoder.encode(JSON.stringify(value));
+    case 'number': return numberBytes((value | 0) === value ? 'setInt32' : 'setFloat32', value, 4);
+    case 'bigint': return numberBytes('setBigInt64', value, 8);
   }
-  return new Uint8Array(view.buffer);
 }
 
 /**

@@ -4,7 +4,6 @@
 import { text } from './text.js';
 import * as at from './datetime.js';
 import { arrayOf, multirange, range, record } from './nested.js';
-import { inet, macaddr } from './network.js';
 import * as is from './scalars.js';
 
 export { arrayOf, text };
@@ -32,41 +31,32 @@ export const dates = {};
  */
 export const jsonDecoders = {};
 
-/**
- * @param {number} typeOid
- * @param {number} format 0 text, 1 binary
- * @returns {Decoder|undefined} a function of (bytes, start, end)
- */
-export const decoder = (typeOid, format) => decoders[typeOid]?.[format];
-
 function define(map, typeOid, arrayOid, pair) {
   map[typeOid] = pair;
   if (arrayOid) map[arrayOid] = arrayOf(pair);
 }
 
-// OIDs as in pg_type.dat: type, array of it, decoder of binary values, and of text where it is not the text.
+// OIDs as in pg_type.dat: type, array of it. These are text in both formats: name, text, xml, unknown, bpchar, varchar, void.
+[[19, 1003], [25, 1009], [142, 143], [705], [1042, 1014], [1043, 1015], [2278]].forEach(([typeOid, arrayOid]) =>
+  define(decoders, typeOid, arrayOid, [text, text]));
+
+// Type, array of it, decoder of binary values, and of text where it is not the text.
 [
   [16, 1000, is.bool, is.boolText],
   [17, 1001, is.bytea, is.byteaText],
   [18, 1002, is.char],
-  [19, 1003, text], // name
   [20, 1016, is.int8, is.int8Text],
   [21, 1005, is.int2, is.intText],
   [23, 1007, is.int4, is.intText],
-  [25, 1009, text],
   [26, 1028, is.oid, is.intText],
   [28, 1011, is.oid, is.intText], // xid
   [114, 199, is.json, is.json],
-  [142, 143, text], // xml
-  [650, 651, inet], // cidr
+  [650, 651, is.inet], // cidr
   [700, 1021, is.float4, is.floatText],
   [701, 1022, is.float8, is.floatText],
-  [705, 0, text], // unknown
-  [774, 775, macaddr], // macaddr8
-  [829, 1040, macaddr],
-  [869, 1041, inet],
-  [1042, 1014, text], // bpchar
-  [1043, 1015, text], // varchar
+  [774, 775, is.macaddr], // macaddr8
+  [829, 1040, is.macaddr],
+  [869, 1041, is.inet],
   [1082, 1182, at.date],
   [1083, 1183, at.time],
   [1114, 1115, at.timestamp],
@@ -75,7 +65,6 @@ function define(map, typeOid, arrayOid, pair) {
   [1266, 1270, at.timetz],
   [1700, 1231, is.numeric],
   [2249, 2287, record(decoders)],
-  [2278, 0, text], // void
   [2950, 2951, is.uuid],
   [3802, 3807, is.jsonb, is.json]
 ].forEach(([typeOid, arrayOid, binary, string = text]) =>
@@ -96,7 +85,7 @@ function define(map, typeOid, arrayOid, pair) {
 });
 
 [[1082, 1182], [1114, 1115], [1184, 1185]].forEach(([typeOid, arrayOid]) =>
-  define(dates, typeOid, arrayOid, [at.toDateText, at.toDate]));
+  define(dates, typeOid, arrayOid, decoders[typeOid].map(at.toDate)));
 
 /** A decoder of int8 whose values JSON.stringify takes. */
 const jsonInt8 = decode => (bytes, start, end) => {

@@ -52,6 +52,22 @@ class Memory {
   }
 }
 
+/** Adds to a list the rows of a chunk, or what `make` makes of each; of CopyData the data. */
+function addRows(list, chunk, make) {
+  const { bytes, end, type } = chunk;
+  for (let off = chunk.start; off < end;) {
+    const next = off + 1 + int32(bytes, off + 1);
+    if (type === null) list.push(bytes.subarray(off + 5, next));
+    else {
+      if ((bytes[off + 5] << 8 | bytes[off + 6]) !== type.count) {
+        throw protocolError('DataRow whose column count is not as described');
+      }
+      list.push(make === undefined ? new type.Row(bytes, off, chunk) : make(chunk, off));
+    }
+    off = next;
+  }
+}
+
 /**
  * The default receiver of a result: keeps the rows' bytes as they came, and makes rows, objects or arrays of them
  * when these are read first.
@@ -87,7 +103,7 @@ class RowReader {
   /** @type {Array} the rows so far; of a COPY, the data of each CopyData message */
   get rows() {
     if (this._rows === undefined) this._rows = [];
-    for (; this._next !== null; this._next = this._next.next) this._next.addTo(this._rows);
+    for (; this._next !== null; this._next = this._next.next) addRows(this._rows, this._next);
     return this._rows;
   }
 
@@ -109,7 +125,7 @@ class RowReader {
 
   _make(make) {
     const list = [];
-    for (let chunk = this._first; chunk !== null; chunk = chunk.next) chunk.addTo(list, make);
+    for (let chunk = this._first; chunk !== null; chunk = chunk.next) addRows(list, chunk, make);
     return list;
   }
 
