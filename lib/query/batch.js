@@ -21,6 +21,7 @@ class BatchRequest extends Request {
   constructor(queries, ownReaders) {
     super();
     this.queries = queries;
+    this.result = queries.map(({ result }) => result);
     this.ownReaders = ownReaders;
     /** The query whose answer is coming. */
     this.index = 0;
@@ -121,7 +122,6 @@ class BatchRequest extends Request {
     this.settle();
   }
 
-  result() { return this.queries.map(query => query.result()); }
 }
 
 /**

@@ -37,7 +37,7 @@ class PortalStep extends QueryRequest {
   encode(writer, statements) {
     const { portal } = this;
     if (this.first) {
-      this.bind(writer, statements, portal.name, null);
+      this.bind(writer, statements, portal.name);
       portal.statement = this.statement;
     } else {
       this.statement = portal.statement;
@@ -57,17 +57,12 @@ class PortalStep extends QueryRequest {
   message(pipeline, type, buf, start, end, count) {
     if (!this.first && !this.started && type !== backend.ErrorResponse) this.start(pipeline);
     super.message(pipeline, type, buf, start, end, count);
-    if (this.state !== State.Suspended) return;
-    if (!this.portal.open) this.#sync(pipeline); // it was given up
-    else if (!this.portal.inBlock) pipeline.finishHead();
+    const given = this.state === State.Suspended; // all rows that were asked for
+    if (this.state === State.Done || (given && !this.portal.open)) this.#sync(pipeline);
+    else if (given && !this.portal.inBlock) pipeline.finishHead();
   }
 
   takesParts() { return this.started && this.receiver.inParts === true && this.state === State.PortalRows; }
-
-  complete(pipeline) {
-    super.complete(pipeline);
-    this.#sync(pipeline);
-  }
 
   fail(error, pipeline) {
     this.#sync(pipeline);

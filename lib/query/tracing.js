@@ -45,8 +45,8 @@ class Operation {
 }
 
 /** What a request has brought, as counts. */
-function resultOf({ receiver, readers, queries }) {
-  const results = readers || (queries ? queries.map(query => query.receiver) : [receiver]);
+function resultOf({ receiver, result, queries }) {
+  const results = queries ? queries.map(query => query.receiver) : receiver ? [receiver] : result;
   return {
     cmd: results.length === 1 ? results[0].cmd : undefined,
     rowCount: results.reduce((sum, { rowCount = 0 }) => sum + rowCount, 0)
