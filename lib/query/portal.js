@@ -173,8 +173,8 @@ class Portal {
     if (this.#last !== null) return this.#last.then(() => this.fetch(maxRows, receiver, caller, limits));
     if (!this.open) return Promise.reject(this.scope.refused || closed());
     const promise = this.submit(new PortalStep(this, maxRows, receiver, caller), limits);
-    const over = () => { if (this.#last === last) this.#last = null; };
-    const last = this.#last = promise.then(over, over);
+    const over = () => { this.#last = null; };
+    this.#last = promise.then(over, over);
     return promise;
   }
 
@@ -182,9 +182,7 @@ class Portal {
    * Ends the portal before its rows are exhausted, when the step that is at work is over.
    * @returns {Promise}
    */
-  close() {
-    return this.#last === null ? this.giveUp() : this.#last.then(() => this.close());
-  }
+  close() { return this.#last === null ? this.giveUp() : this.#last.then(() => this.close()); }
 
   /**
    * The same, for a portal that no step is at work for.

@@ -63,29 +63,21 @@ async function whenLost(lost) {
 async function run(scope, { begin, commit, undo }, { session, finish }, work, entered, lost) {
   const { pipeline } = scope;
   const control = async text => pipeline.submit(new ControlRequest(text), scope);
-  // Where that fails too, the first error tells more.
-  const rollBack = () => pipeline.status === 'I' ? undefined : Promise.allSettled(undo.map(control));
-  const end = () => {
-    scope.refused ??= new UsageError('the transaction is over', '25P01');
-    finish(scope.refused);
-  };
   try {
     await Promise.race([lost, entered]);
     await control(begin);
-    let result;
+    let result, cmd;
     try {
-      result = await Promise.race([whenLost(lost), runInside(scope, async () => work(session))]);
-    } catch (error) {
-      end();
-      await rollBack();
-      throw error;
-    }
-    end();
-    let cmd;
-    try {
+      try {
+        result = await Promise.race([whenLost(lost), runInside(scope, async () => work(session))]);
+      } finally {
+        scope.refused ??= new UsageError('the transaction is over', '25P01');
+        finish(scope.refused);
+      }
       ({ cmd } = await control(commit));
     } catch (error) {
-      await rollBack();
+      // Where that fails too, the first error tells more.
+      if (pipeline.status !== 'I') await Promise.allSettled(undo.map(control));
       throw error;
     }
     if (cmd === 'ROLLBACK') {
