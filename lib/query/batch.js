@@ -126,12 +126,13 @@ class BatchRequest extends Request {
  * @param {Array<string|[string, Array, object]>} queries see Session.batch
  * @param {object|undefined} decoding `{ decode }` for the readers of those that say nothing of it
  * @param {function(object): object} receiverFor what takes the result for a target of the caller's
- * @returns {QueryRequest[]}
+ * @returns {{requests: QueryRequest[], given: object[]}} and the receivers for targets of the caller's
  * @throws {TypeError} with the `index` of the query
  */
 function batched(queries, decoding, receiverFor) {
   if (!Array.isArray(queries)) throw new TypeError(`batch takes an array of [text, values, options], not ${kindOf(queries)}`);
-  return mapQueries(Array.from(queries), each => {
+  const given = [];
+  const requests = mapQueries(Array.from(queries), each => {
     if (typeof each === 'string') each = [each];
     else if (!Array.isArray(each)) throw new TypeError('a query of a batch is a text or [text, values, options]');
     const [text, values = NO_VALUES, options = NO_OPTIONS] = each;
@@ -140,8 +141,10 @@ function batched(queries, decoding, receiverFor) {
     checkText(text, 'text');
     if (copyDirection(text) === 'in') throw new TypeError('COPY FROM STDIN cannot be part of a batch');
     const receiver = stream === undefined ? new RowReader(decode === undefined ? decoding : options) : receiverFor(stream);
+    if (stream !== undefined) given.push(receiver);
     return new QueryRequest(text, values, format, cache, paramTypes, receiver);
   });
+  return { requests, given };
 }
 
 module.exports = { BatchRequest, batched };

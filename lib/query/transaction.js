@@ -60,7 +60,7 @@ async function whenLost(lost) {
 }
 
 /** Runs the function once the scope has been entered. */
-async function run(scope, { begin, commit, undo }, { session, finish }, work, entered, lost) {
+async function run(scope, { begin, commit, undo }, session, work, entered, lost) {
   const { pipeline } = scope;
   const control = async text => pipeline.submit(new ControlRequest(text), scope);
   try {
@@ -72,7 +72,7 @@ async function run(scope, { begin, commit, undo }, { session, finish }, work, en
         result = await Promise.race([whenLost(lost), runInside(scope, async () => work(session))]);
       } finally {
         scope.refused ??= new UsageError('the transaction is over', '25P01');
-        finish(scope.refused);
+        session.abandonSteps(scope.refused);
       }
       ({ cmd } = await control(commit));
     } catch (error) {
@@ -95,8 +95,7 @@ async function run(scope, { begin, commit, undo }, { session, finish }, work, en
  * when it throws. Meanwhile the connection is the function's.
  * @param {Scope} parent
  * @param {number} depth 0 for a transaction block, above for savepoints
- * @param {function(Scope): {session: object, finish: function()}} make what the function is given, and what is
- *   called when it has returned or thrown
+ * @param {function(Scope): Session} make what the function is given
  * @param {function(object): *} work
  * @param {object} [options]
  * @param {string} [options.isolation] 'serializable', 'repeatable read', 'read committed', 'read uncommitted'
