@@ -77,7 +77,7 @@ class Client extends Session {
       drained: () => this.#emit('drain'),
       queued: () => { if (this.state === 'new') this.#expectConnect(); }
     }, this.#config?.decode);
-    this.setScope(this.#pipeline.scopes.root);
+    this.setScope(pipeline.scopes.root);
     /** @type {Promise<Error|undefined>} resolves when the connection is over: with the error, if there was one */
     this.closed = new Promise(resolve => { this.#resolveClosed = resolve; });
   }
@@ -147,20 +147,18 @@ class Client extends Session {
   }
 
   #open(session, config) {
-    const { socket, reader, parameters, backendKey, processId } = session;
-    const pipeline = this.#pipeline;
     this.#connecting = null;
     this.#cancelling = new AbortController();
-    setMaxListeners(0, this.#cancelling.signal);
+    const { signal } = this.#cancelling;
+    setMaxListeners(0, signal);
     this.#session = session;
     this.state = this.#ended === null ? 'open' : 'ending';
-    this.serverParameters = Object.assign(Object.create(null), parameters);
-    this.backendKey = backendKey;
-    this.processId = processId;
-    reader.maxLength = 0x40000000;
-    if (!this.#referenced) socket.unref();
-    const { signal } = this.#cancelling;
-    pipeline.open({ ...session, config, cancel: () => session.cancel(signal) });
+    this.serverParameters = Object.assign(Object.create(null), session.parameters);
+    this.backendKey = session.backendKey;
+    this.processId = session.processId;
+    session.reader.maxLength = 0x40000000;
+    if (!this.#referenced) session.socket.unref();
+    this.#pipeline.open({ ...session, config, cancel: () => session.cancel(signal) });
   }
 
   /** The connection is over and was not to be, unless Terminate was sent. */
@@ -205,13 +203,14 @@ class Client extends Session {
   #end() {
     const pipeline = this.#pipeline;
     const ended = { sent: false };
-    const scope = new Scope(pipeline, pipeline.scopes.root, 'end()', { alone: true, entered: () => this.#terminate(ended) });
-    pipeline.scopes.check(pipeline.scopes.root);
+    const { root } = pipeline.scopes;
+    const refused = new ConnectionError('the client was ended', { code: '08003', sent: false });
+    pipeline.scopes.check(root);
     this.#ended = ended;
-    this.abandonSteps('the client was ended');
+    this.abandonSteps(refused);
     if (this.state === 'open') this.state = 'ending';
-    pipeline.enter(scope);
-    pipeline.scopes.root.refused = new ConnectionError('the client was ended', { code: '08003', sent: false });
+    pipeline.enter(new Scope(pipeline, root, 'end()', { alone: true, entered: () => this.#terminate(ended) }));
+    root.refused = refused;
   }
 
   #terminate(ended) {
@@ -231,7 +230,7 @@ class Client extends Session {
   destroy(error) {
     if (this.state === 'closed') return;
     const cause = error || new ConnectionError('the client was destroyed', { code: '08003' });
-    if (this.#connecting !== null) this.#connecting.abort(cause);
+    this.#connecting?.abort(cause);
     this.#close(error, cause.message, cause.code);
   }
 

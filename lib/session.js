@@ -18,6 +18,7 @@ const stream = () => require('./stream');
 class Session extends EventEmitter {
   #depth; // of savepoints; undefined outside a transaction
   #portals = 0;
+  #scope;
   #steps;
   #streams = new Set(); // COPY streams that are open in this transaction
 
@@ -33,14 +34,16 @@ class Session extends EventEmitter {
 
   /** @private of a client: it has a new one for each connection. */
   setScope(scope) {
-    Object.defineProperty(this, SCOPE, { value: scope, configurable: true, enumerable: false });
-    this.#steps = new Steps(this, this.#depth !== undefined);
+    this.#scope = scope;
+    this.#steps = new Steps(scope, this, this.#depth !== undefined);
   }
+
+  get [SCOPE]() { return this.#scope; }
 
   /** Runs what may throw because of its input; then it rejects. */
   #try(work) {
     try {
-      return work(this[SCOPE]);
+      return work(this.#scope);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -63,8 +66,7 @@ class Session extends EventEmitter {
    */
   query(text, values = NO_VALUES, format = 0, cache = true, target) {
     try {
-      const scope = this[SCOPE];
-      const { pipeline } = scope;
+      const { pipeline } = this.#scope;
       let { decoding } = pipeline;
       let options, paramTypes;
       if (typeof format === 'object' && format !== null) {
@@ -77,8 +79,8 @@ class Session extends EventEmitter {
       // From d to z is what most texts begin with.
       if ((letter < 100 || letter > 122) && copyDirection(text) === 'in') return this.#steps.copyIn(text, values, receiver, options);
       const request = new QueryRequest(text, values, format, cache, paramTypes, receiver);
-      if (options === undefined && target === undefined) return pipeline.submit(request, scope);
-      const promise = query.submit(request, scope, options);
+      if (options === undefined && target === undefined) return pipeline.submit(request, this.#scope);
+      const promise = query.submit(request, this.#scope, options);
       return target === undefined ? promise : stream().untilTaken(receiver, promise);
     } catch (error) {
       return Promise.reject(error);
@@ -111,13 +113,9 @@ class Session extends EventEmitter {
   batch(queries, options = NO_OPTIONS) {
     return this.#try(scope => {
       checkNames(options, NAMES.batch);
-      const taking = []; // receivers that write to a target of the caller's
-      const requests = query.batched(queries, scope.pipeline.decoding, target => {
-        taking.push(stream().receiverFor(target));
-        return taking.at(-1);
-      });
-      const promise = query.submit(new query.BatchRequest(requests, taking.length === 0), scope, options);
-      return taking.reduce((last, receiver) => stream().untilTaken(receiver, last), promise);
+      const { requests, given } = query.batched(queries, scope.pipeline.decoding, target => stream().receiverFor(target));
+      const promise = query.submit(new query.BatchRequest(requests, given.length === 0), scope, options);
+      return given.reduce((last, receiver) => stream().untilTaken(receiver, last), promise);
     });
   }
 
@@ -133,22 +131,15 @@ class Session extends EventEmitter {
       if (typeof work !== 'function') throw new TypeError('transaction takes a function');
       checkNames(options, NAMES.transaction);
       const depth = this.#depth === undefined ? 0 : this.#depth + 1;
-      const make = inner => {
-        const session = new Session(inner, depth);
-        return { session, finish: error => session.#finish(error) };
-      };
-      return query.transaction(scope, depth, make, work, options);
+      return query.transaction(scope, depth, inner => new Session(inner, depth), work, options);
     });
   }
 
-  /** The function of the transaction is over: what it left open is closed. */
-  #finish(error) {
+  /** @private Ends what is fetched or copied step by step and, in a transaction, the streams of COPY that are open. */
+  abandonSteps(error) {
     this.#steps.abandon(error.message);
     for (const each of this.#streams) each.abandon(error);
   }
-
-  /** @private Ends what is fetched or copied step by step. */
-  abandonSteps(reason) { this.#steps.abandon(reason); }
 
   /**
    * The rows of a query, fetched some at a time. Outside a transaction the connection is the cursor's until it
@@ -163,7 +154,7 @@ class Session extends EventEmitter {
     const { batchSize = 1000, decode, signal } = options;
     const open = this.#portalFor(text, values, options, NAMES.cursor);
     checkCount(batchSize, 'batchSize', 1);
-    const decoding = decode === undefined ? this[SCOPE].pipeline.decoding : { decode };
+    const decoding = decode === undefined ? this.#scope.pipeline.decoding : { decode };
     return new query.Cursor(open, { batchSize, decoding, signal });
   }
 
@@ -171,8 +162,8 @@ class Session extends EventEmitter {
   #portalFor(text, values, options, names) {
     checkOptions(options, names);
     const kept = query.Portal.check(text, values);
-    return () => new query.Portal(this[SCOPE], text, kept, options,
-      this.#depth === undefined ? '' : `c${this.#depth}_${++this.#portals}`);
+    const name = this.#depth === undefined ? '' : `c${this.#depth}_${++this.#portals}`;
+    return () => new query.Portal(this.#scope, text, kept, options, name);
   }
 
   /**
@@ -299,7 +290,7 @@ class Session extends EventEmitter {
 
   #open(options, names, make) {
     checkNames(options, names);
-    const opened = make(this[SCOPE]);
+    const opened = make(this.#scope);
     if (this.#depth === undefined) return opened;
     this.#streams.add(opened);
     return opened.once('close', () => this.#streams.delete(opened));

@@ -1,7 +1,7 @@
 'use strict';
 
 const { Buffer, process } = require('#platform');
-const { SCOPE, SyncRequest, callerOf, checkCount } = require('./query');
+const { SyncRequest, callerOf, checkCount } = require('./query');
 const { UsageError, kindOf } = require('./protocol');
 const { RowReader } = require('./rows');
 
@@ -20,13 +20,16 @@ class Steps {
   #draining = false; // 'drain' is to come
   #inBlock;
   #portal = null;
+  #scope;
   #session;
 
   /**
+   * @param {Scope} scope
    * @param {Session} session
    * @param {boolean} inBlock whether the session is of a transaction
    */
-  constructor(session, inBlock) {
+  constructor(scope, session, inBlock) {
+    this.#scope = scope;
     this.#session = session;
     this.#inBlock = inBlock;
   }
@@ -41,30 +44,26 @@ class Steps {
   fetch(maxCount, target) {
     checkCount(maxCount, 'maxCount', 0);
     if (this.#portal === null) this.#throwClosed('no query is open: startQuery begins one', '34000');
-    const { decoding } = this.#session[SCOPE].pipeline;
-    const receiver = target === undefined ? new RowReader(decoding) : stream().receiverFor(target);
+    const receiver = target === undefined ? new RowReader(this.#scope.pipeline.decoding) : stream().receiverFor(target);
     const promise = this.#portal.fetch(maxCount, receiver, callerOf(this.#session.getResults));
     return target === undefined ? promise : stream().untilTaken(receiver, promise);
   }
 
   sync() {
-    const scope = this.#session[SCOPE];
-    return this.inQuery ? this.#portal.close() : scope.pipeline.submit(new SyncRequest(), scope);
+    return this.inQuery ? this.#portal.close() : this.#scope.pipeline.submit(new SyncRequest(), this.#scope);
   }
 
   /** Begins a COPY FROM STDIN; resolves when the server takes data. */
   copyIn(text, values, receiver, options) {
-    const request = new (copy().CopyInRequest)(this.#session[SCOPE], text, values, receiver, callerOf(this.#session.query));
+    const request = new (copy().CopyInRequest)(this.#scope, text, values, receiver, callerOf(this.#session.query));
     return request.begin(options).then(result => {
       this.#copy = request;
-      // Nobody can end it any more.
-      const { refused } = this.#session[SCOPE];
-      if (refused !== null) this.abandon(refused.message);
+      if (this.#scope.refused !== null) this.abandon(this.#scope.refused.message); // nobody can end it any more
       return result;
     });
   }
 
-  #throwClosed(message, code) { throw this.#session[SCOPE].refused ?? new UsageError(message, code); }
+  #throwClosed(message, code) { throw this.#scope.refused ?? new UsageError(message, code); }
 
   #taken() {
     if (this.#copy === null) this.#throwClosed("no COPY is open: query('COPY … FROM STDIN') begins one", '55000');
@@ -76,19 +75,15 @@ class Steps {
     if (typeof data === 'string') data = Buffer.from(data);
     if (!(data instanceof Uint8Array)) throw new TypeError(`copyData takes a Buffer, Uint8Array or string, not ${kindOf(data)}`);
     request.data(data);
-    const { pipeline } = this.#session[SCOPE];
+    const { pipeline } = this.#scope;
     if (pipeline.bufferedBytes < COPY_BUFFER) return true;
-    if (this.#inBlock && !this.#draining) this.#emitDrain(pipeline); // a client always does
-    return false;
-  }
-
-  #emitDrain({ socket }) {
-    if (socket === null) return;
+    if (!this.#inBlock || this.#draining || pipeline.socket === null) return false; // a client always emits 'drain'
     this.#draining = true;
-    socket.whenDrained(() => {
+    pipeline.socket.whenDrained(() => {
       this.#draining = false;
       process.nextTick(() => this.#session.emit('drain')); // what a listener throws is not thrown in our code
     });
+    return false;
   }
 
   copyDone(reader) {

@@ -76,8 +76,7 @@ class CopyInRequest extends QueryRequest {
     this.settle();
   }
 
-  complete(pipeline) {
-    super.complete(pipeline);
+  complete() {
     this.#sync();
   }
 

@@ -12,26 +12,16 @@ const { protocolError } = require('./errors');
 /** What the answer to a request has come to. */
 const State = {
   Waiting: 0, // nothing was sent
-  Parsing: 1, // before ParseComplete
-  Parsed: 2,
-  Describing: 3, // before RowDescription or NoData
-  BoundEarly: 4, // some servers send BindComplete before the description
-  DescribingBound: 5,
-  Binding: 6, // before BindComplete
-  Rows: 7, // of a query with columns
-  PortalRows: 8, // the same, of an Execute with a limit
-  Command: 9, // of a query without columns
-  PortalCommand: 10,
-  CopyOut: 11,
-  CopyIn: 12,
-  CopyDone: 13, // before CommandComplete
+  // Of a query: before ParseComplete, ParameterDescription, RowDescription or NoData, BindComplete. BoundEarly and
+  // DescribingBound are for servers that send BindComplete before the description.
+  Parsing: 1, Parsed: 2, Describing: 3, BoundEarly: 4, DescribingBound: 5, Binding: 6,
+  // What follows the description: with columns or without; of a portal an Execute may have a limit.
+  Rows: 7, PortalRows: 8, Command: 9, PortalCommand: 10,
+  CopyOut: 11, CopyIn: 12, CopyDone: 13,
   Closing: 14, // before CloseComplete
   Suspended: 15, // a portal has given its rows; no ReadyForQuery follows unless Sync was sent
-  Simple: 16, // the simple query protocol, before the first result
-  SimpleRows: 17,
-  SimpleCopyOut: 18,
-  SimpleCopyDone: 19,
-  SimpleNext: 20, // after a result
+  // The simple query protocol: before the first result, in one, after one.
+  Simple: 16, SimpleRows: 17, SimpleCopyOut: 18, SimpleCopyDone: 19, SimpleNext: 20,
   Done: 21, // only ReadyForQuery is missing
   Failed: 22, // after an ErrorResponse the server says nothing but ReadyForQuery
   Over: 23

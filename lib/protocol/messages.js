@@ -9,6 +9,8 @@ const { ConnectionError, FIELDS, protocolError } = require('./errors');
  * the message. https://www.postgresql.org/docs/current/protocol-message-formats.html
  */
 
+const wrongLength = what => protocolError(`${what} of a wrong length`);
+
 /**
  * Finds the end of a null-terminated string inside a message.
  * @returns {number} offset of the terminator
@@ -17,6 +19,18 @@ function stringEnd(buf, start, end, what) {
   const at = start < end ? buf.indexOf(0, start) : -1;
   if (at < 0 || at >= end) throw protocolError(`${what} with an unterminated string`);
   return at;
+}
+
+/** The null-terminated strings from `off` to the end of a message, which are to be `count`. */
+function stringsOf(buf, off, end, what, count) {
+  const strings = [];
+  while (strings.length < count) {
+    const stop = stringEnd(buf, off, end, what);
+    strings.push(buf.toString('utf8', off, stop));
+    off = stop + 1;
+  }
+  if (off !== end) throw wrongLength(what);
+  return strings;
 }
 
 /**
@@ -42,11 +56,7 @@ function decodeFields(buf, start, end) {
  * @returns {[string, string]} name and value
  */
 function decodeParameterStatus(buf, start, end) {
-  const nameEnd = stringEnd(buf, start + 5, end, 'ParameterStatus');
-  const valueEnd = stringEnd(buf, nameEnd + 1, end, 'ParameterStatus');
-  if (valueEnd !== end - 1) throw protocolError('ParameterStatus of a wrong length');
-  const name = buf.toString('utf8', start + 5, nameEnd);
-  const value = buf.toString('utf8', nameEnd + 1, valueEnd);
+  const [name, value] = stringsOf(buf, start + 5, end, 'ParameterStatus', 2);
   if (name === 'client_encoding' && !/^utf-?8$/i.test(value)) {
     throw new ConnectionError(`client_encoding is ${JSON.stringify(value)} now: all text here is UTF8`);
   }
@@ -58,38 +68,18 @@ function decodeParameterStatus(buf, start, end) {
  * @returns {{processId: number, channel: string, payload: string}}
  */
 function decodeNotification(buf, start, end) {
-  if (end - start < 11) throw protocolError('NotificationResponse of a wrong length');
-  const channelEnd = stringEnd(buf, start + 9, end, 'NotificationResponse');
-  const payloadEnd = stringEnd(buf, channelEnd + 1, end, 'NotificationResponse');
-  if (payloadEnd !== end - 1) throw protocolError('NotificationResponse of a wrong length');
-  return {
-    processId: buf.readInt32BE(start + 5),
-    channel: buf.toString('utf8', start + 9, channelEnd),
-    payload: buf.toString('utf8', channelEnd + 1, payloadEnd)
-  };
+  const [channel, payload] = stringsOf(buf, start + 9, end, 'NotificationResponse', 2);
+  return { processId: buf.readInt32BE(start + 5), channel, payload };
 }
-
-// The command tag that came last, with its terminator: mostly the next one is the same.
-let lastTag = Buffer.from('\0');
-let lastCommand = { cmd: '', oid: undefined, rowCount: 0 };
 
 /**
  * Decodes CommandComplete, whose tag is `SELECT 5`, `INSERT 0 1`, `CREATE TABLE`, ….
- * @returns {{cmd: string, oid: string|undefined, rowCount: number}} `cmd` is the tag without its numbers; not to
- *   be changed
+ * @returns {{cmd: string, oid: string|undefined, rowCount: number}} `cmd` is the tag without its numbers
  */
 function decodeCommandComplete(buf, start, end) {
-  const length = end - start - 5;
-  let same = length === lastTag.length;
-  for (let i = 0; same && i < length; i++) same = buf[start + 5 + i] === lastTag[i];
-  if (same) return lastCommand;
-  const stop = stringEnd(buf, start + 5, end, 'CommandComplete');
-  if (stop !== end - 1) throw protocolError('CommandComplete of a wrong length');
-  const tag = buf.toString('latin1', start + 5, stop);
+  const [tag] = stringsOf(buf, start + 5, end, 'CommandComplete', 1);
   const [, cmd, oid, rowCount = 0] = /^(.*?)(?: (\d+)(?= \d+$))?(?: (\d+))?$/s.exec(tag);
-  lastTag = Buffer.from(buf.subarray(start + 5, end));
-  lastCommand = { cmd, oid, rowCount: Number(rowCount) };
-  return lastCommand;
+  return { cmd, oid, rowCount: Number(rowCount) };
 }
 
 /**
@@ -97,11 +87,9 @@ function decodeCommandComplete(buf, start, end) {
  * @returns {{format: number, columnCount: number, columnFormats: number[]}} formats: 0 text, 1 binary
  */
 function decodeCopyResponse(buf, start, end) {
-  if (end - start < 8) throw protocolError('CopyResponse of a wrong length');
-  const columnCount = buf.readUInt16BE(start + 6);
-  if (end - start !== 8 + 2 * columnCount) throw protocolError('CopyResponse of a wrong length');
-  const columnFormats = [];
-  for (let i = 0; i < columnCount; i++) columnFormats.push(buf.readUInt16BE(start + 8 + 2 * i));
+  const columnCount = end - start < 8 ? 0 : buf.readUInt16BE(start + 6);
+  if (end - start !== 8 + 2 * columnCount) throw wrongLength('CopyResponse');
+  const columnFormats = Array.from({ length: columnCount }, (_, i) => buf.readUInt16BE(start + 8 + 2 * i));
   return { format: buf[start + 5], columnCount, columnFormats };
 }
 
@@ -120,7 +108,7 @@ function decodeReadyForQuery(buf, start, end) {
  * @returns {{code: number, data: Buffer}} what is asked for, and what follows the code, in the memory of `buf`
  */
 function decodeAuthentication(buf, start, end) {
-  if (end - start < 9) throw protocolError('Authentication of a wrong length');
+  if (end - start < 9) throw wrongLength('Authentication');
   return { code: buf.readUInt32BE(start + 5), data: buf.subarray(start + 9, end) };
 }
 
@@ -129,7 +117,7 @@ function decodeAuthentication(buf, start, end) {
  * @returns {Buffer} a copy of both, as a CancelRequest has them
  */
 function decodeBackendKeyData(buf, start, end) {
-  if (end - start < 13 || end - start > 265) throw protocolError('BackendKeyData of a wrong length');
+  if (end - start < 13 || end - start > 265) throw wrongLength('BackendKeyData');
   return Buffer.from(buf.subarray(start + 5, end));
 }
 
@@ -139,16 +127,9 @@ function decodeBackendKeyData(buf, start, end) {
  *   the options that it does not know
  */
 function decodeNegotiateProtocolVersion(buf, start, end) {
-  if (end - start < 13) throw protocolError('NegotiateProtocolVersion of a wrong length');
+  if (end - start < 13) throw wrongLength('NegotiateProtocolVersion');
   const newest = buf.readUInt32BE(start + 5);
-  const options = [];
-  let off = start + 13;
-  for (let count = buf.readUInt32BE(start + 9); count > 0; count--) {
-    const stop = stringEnd(buf, off, end, 'NegotiateProtocolVersion');
-    options.push(buf.toString('latin1', off, stop));
-    off = stop + 1;
-  }
-  if (off !== end) throw protocolError('NegotiateProtocolVersion of a wrong length');
+  const options = stringsOf(buf, start + 13, end, 'NegotiateProtocolVersion', buf.readUInt32BE(start + 9));
   // The documentation says "minor version", PostgreSQL sends both numbers; take either.
   return { version: newest < 0x10000 ? 0x30000 + newest : newest, options };
 }

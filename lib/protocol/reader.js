@@ -18,7 +18,7 @@ const PARTS = 131072;
  * https://www.postgresql.org/docs/current/protocol-overview.html#PROTOCOL-MESSAGE-CONCEPTS
  *
  * A handler has `message(type, buf, start, end, count)`: one whole message in buf[start … end), or, for DataRow
- * and CopyData, `count` of them one after another. The memory is the reader's and only lent for the call,
+ * and CopyData, `count` of them one after another. The memory is used again after the call,
  * unless `reader.owned` is true: then it holds nothing else and the handler may keep it.
  *
  * A handler may also have `takesParts(type)`: where it returns true for the DataRow or CopyData that comes next,
@@ -26,24 +26,26 @@ const PARTS = 131072;
  * `part(type, buf, start, end, left)`; `left` bytes of it are to follow.
  */
 class FrameReader {
+  #held = null; // the beginning of a message whose end has not arrived
+  #heldLength = 0;
+  #scratch = null;
+  #left = 0; // bytes to come of a message that is delivered in parts
+  #type = 0; // of that message
+
   /** @param {{message: function}} handler may be replaced at any time, also inside a call */
   constructor(handler) {
     this.handler = handler;
     /** Longest message accepted, in bytes, as its length word counts them; PostgreSQL's own limit is 1 GiB. */
     this.maxLength = 0x40000000;
+    /** Whether the handler may keep the memory that it is given. */
     this.owned = false;
     this.stopped = false;
-    this._held = null; // the beginning of a message whose end has not arrived
-    this._heldLength = 0;
-    this._scratch = null;
-    this._left = 0; // bytes to come of a message that is delivered in parts
-    this._type = 0; // of that message
   }
 
   /** No message is delivered any more, also not from the chunk that is being read. */
   stop() {
     this.stopped = true;
-    this._held = null;
+    this.#held = null;
   }
 
   /**
@@ -54,19 +56,19 @@ class FrameReader {
    */
   push(chunk, length = chunk.length) {
     let pos = 0;
-    if (this._left > 0) pos = this._part(chunk, 0, length);
-    else if (this._held !== null) pos = this._complete(chunk, length);
+    if (this.#left > 0) pos = this.#part(chunk, 0, length);
+    else if (this.#held !== null) pos = this.#complete(chunk, length);
     while (length - pos >= 5 && !this.stopped) {
-      // What `_length` does, for every message.
+      // What `#length` does, for every message.
       const size = (chunk[pos + 1] << 24) | (chunk[pos + 2] << 16) | (chunk[pos + 3] << 8) | chunk[pos + 4];
-      let end = pos + 1 + (size >= 4 && size <= this.maxLength ? size : this._length(chunk, pos));
+      let end = pos + 1 + (size >= 4 && size <= this.maxLength ? size : this.#length(chunk, pos));
       if (end > length) break;
       const type = chunk[pos];
       let count = 1;
       if (type === DATA_ROW || type === COPY_DATA) {
         // The run is what makes a large result cheap: one call for all the rows of a chunk.
         while (length - end >= 5 && chunk[end] === type) {
-          const next = end + 1 + this._length(chunk, end);
+          const next = end + 1 + this.#length(chunk, end);
           if (next > length) break;
           end = next;
           count++;
@@ -77,16 +79,14 @@ class FrameReader {
       this.handler.message(type, chunk, start, end, count);
     }
     if (pos >= length || this.stopped) return;
-    if (length - pos >= 5 && this._inParts(chunk, pos)) this._part(chunk, pos, length);
-    else {
-      if (length - pos > SCRATCH) this._held = Buffer.allocUnsafeSlow(length - pos);
-      else this._held = this._scratch || (this._scratch = Buffer.allocUnsafeSlow(SCRATCH));
-      this._heldLength = chunk.copy(this._held, 0, pos, length);
-    }
+    if (length - pos >= 5 && this.#inParts(chunk, pos)) return void this.#part(chunk, pos, length);
+    this.#held = length - pos > SCRATCH ? Buffer.allocUnsafeSlow(length - pos)
+      : (this.#scratch ??= Buffer.allocUnsafeSlow(SCRATCH));
+    this.#heldLength = chunk.copy(this.#held, 0, pos, length);
   }
 
   /** The length word of the message at pos, checked. */
-  _length(buf, pos) {
+  #length(buf, pos) {
     const length = ((buf[pos + 1] << 24) | (buf[pos + 2] << 16) | (buf[pos + 3] << 8) | buf[pos + 4]) >>> 0;
     if (length < 4 || length > this.maxLength) {
       throw protocolError(`a message of type 0x${buf[pos].toString(16).padStart(2, '0')} announces ${length} bytes`);
@@ -98,42 +98,45 @@ class FrameReader {
    * Goes on with the held message; when its last byte is there, delivers it.
    * @returns {number} how many bytes of the chunk it took
    */
-  _complete(chunk, length) {
-    let pos = 0;
-    if (this._heldLength < 5) {
-      pos = Math.min(5 - this._heldLength, length);
-      this._heldLength += chunk.copy(this._held, this._heldLength, 0, pos);
-      if (this._heldLength < 5) return pos;
-      if (this._inParts(this._held, 0)) {
-        const held = this._held;
-        this._held = null;
-        this._part(held, 0, 5);
-        return this._part(chunk, pos, length);
-      }
+  #complete(chunk, length) {
+    const held = this.#held;
+    const had = this.#heldLength;
+    if (had < 5) { // its length is not known yet
+      const more = Math.min(5 - had, length);
+      this.#held = null;
+      this.push(Buffer.concat([held.subarray(0, had), chunk.subarray(0, more)]));
+      if (more < length) this.push(chunk.subarray(more, length));
+      return length;
     }
-    const total = 1 + this._length(this._held, 0);
-    const take = Math.min(total - this._heldLength, length - pos);
-    this._reserve(this._heldLength + take, total);
-    this._heldLength += chunk.copy(this._held, this._heldLength, pos, pos + take);
-    if (this._heldLength === total) {
-      const held = this._held;
-      this._held = null;
-      this.owned = held.length === total && held !== this._scratch;
-      this.handler.message(held[0], held, 0, total, 1);
-      this.owned = false;
+    const total = 1 + this.#length(held, 0);
+    const taken = Math.min(total - had, length);
+    this.#heldLength += taken;
+    if (this.#heldLength > held.length) {
+      // Doubling keeps the copying linear, and memory within twice what has been received.
+      this.#held = Buffer.allocUnsafeSlow(Math.min(total, Math.max(this.#heldLength, 2 * held.length)));
+      held.copy(this.#held, 0, 0, had);
     }
-    return pos + take;
+    chunk.copy(this.#held, had, 0, taken);
+    if (this.#heldLength === total) this.#deliver(this.#held, total);
+    return taken;
+  }
+
+  #deliver(message, length) {
+    this.#held = null;
+    this.owned = message.length === length && message !== this.#scratch;
+    this.handler.message(message[0], message, 0, length, 1);
+    this.owned = false;
   }
 
   /** Whether the message that begins at pos, and is not all there, is delivered in parts from now on. */
-  _inParts(buf, pos) {
+  #inParts(buf, pos) {
     const { handler } = this;
     const type = buf[pos];
     if ((type !== DATA_ROW && type !== COPY_DATA) || handler.takesParts === undefined) return false;
-    const length = this._length(buf, pos);
+    const length = this.#length(buf, pos);
     if (length < PARTS || !handler.takesParts(type)) return false;
-    this._left = 1 + length;
-    this._type = type;
+    this.#left = 1 + length;
+    this.#type = type;
     return true;
   }
 
@@ -141,19 +144,11 @@ class FrameReader {
    * Delivers what there is of the message.
    * @returns {number} offset after it
    */
-  _part(buf, pos, length) {
-    const end = Math.min(length, pos + this._left);
-    this._left -= end - pos;
-    if (end > pos && !this.stopped) this.handler.part(this._type, buf, pos, end, this._left);
+  #part(buf, pos, length) {
+    const end = Math.min(length, pos + this.#left);
+    this.#left -= end - pos;
+    if (end > pos && !this.stopped) this.handler.part(this.#type, buf, pos, end, this.#left);
     return end;
-  }
-
-  /** Doubling keeps the copying linear, and memory within twice what has been received. */
-  _reserve(needed, total) {
-    if (needed <= this._held.length) return;
-    const larger = Buffer.allocUnsafeSlow(Math.min(total, Math.max(needed, 2 * this._held.length)));
-    this._held.copy(larger, 0, 0, this._heldLength);
-    this._held = larger;
   }
 }
 

@@ -5,11 +5,18 @@ const { frontend } = require('./codes');
 const { checkText, textOf } = require('./values');
 
 const INITIAL = 65536;
-/** A value of more bytes is a large one. */
-const LARGE = 65536;
 const LIMIT = 0x3fffffff; // PostgreSQL refuses messages of 1 GiB and more
+/** The length word of NULL. */
+const NULL = Buffer.alloc(4, 0xff);
+/** In Bind: one format code, for all values or columns. */
+const ONE_FORMAT = 0x10000;
+const NOTHING = Buffer.alloc(0);
 /** Execute of the unnamed portal, and Sync. */
 const EXECUTE_SYNC = Buffer.from([frontend.Execute, 0, 0, 0, 9, 0, 0, 0, 0, 0, frontend.Sync, 0, 0, 0, 4]);
+
+function checkLength(length) {
+  if (length > LIMIT) throw new RangeError(`a message of ${length} bytes: PostgreSQL takes less than 1 GiB`);
+}
 
 /**
  * Encodes frontend messages into one growing buffer, which is taken off with `take`.
@@ -24,7 +31,7 @@ class MessageWriter {
     this.length = 0;
   }
 
-  /** @returns {Buffer} what was written; if `reuse()` is not called, the memory is the caller's */
+  /** @returns {Buffer} what was written; its memory is used again when `reuse()` is called */
   take() {
     const bytes = this.buffer.subarray(0, this.length);
     this.#spare = this.buffer.length <= 4 * INITIAL ? this.buffer : null;
@@ -48,45 +55,24 @@ class MessageWriter {
     }
   }
 
-  #int16(value) { this.length = this.buffer.writeUInt16BE(value, this.length); }
-  #int32(value) { this.length = this.buffer.writeInt32BE(value, this.length); }
-
-  /** A string with its terminator. */
-  #string(text) {
-    this.length += this.buffer.utf8Write(text, this.length, this.buffer.length - this.length);
-    this.buffer[this.length++] = 0;
-  }
-
-  /** Begins a message whose body takes at most `room` bytes. */
-  #begin(type, room) {
-    this.#reserve(room + 5);
-    this.buffer[this.length] = type;
-    this.length += 5;
-    return this.length - 5;
-  }
-
-  /** Ends the message begun at `start`: its length is known now. */
-  #end(start) {
-    const length = this.length - start - 1;
-    if (length > LIMIT) {
-      this.length = start;
-      throw new RangeError(`a message of ${length} bytes: PostgreSQL takes less than 1 GiB`);
-    }
-    this.buffer.writeInt32BE(length, start + 1);
-  }
-
-  /** Whole messages. */
-  raw(bytes) {
+  #bytes(bytes) {
     this.#reserve(bytes.length);
     this.buffer.set(bytes, this.length);
     this.length += bytes.length;
   }
 
-  /** Any message whose body is a list of bytes. */
+  /**
+   * Any message whose body is a list of bytes.
+   * @param {number} type
+   * @param {Uint8Array} body
+   * @throws {RangeError}
+   */
   message(type, body) {
-    const start = this.#begin(type, body.length);
-    this.raw(body);
-    this.#end(start);
+    checkLength(body.length + 4);
+    this.#reserve(body.length + 5);
+    this.buffer[this.length] = type;
+    this.length = this.buffer.writeInt32BE(body.length + 4, this.length + 1);
+    this.#bytes(body);
   }
 
   /**
@@ -96,24 +82,15 @@ class MessageWriter {
    * @param {number[]} paramTypes OIDs, may be fewer than there are parameters
    */
   parse(name, text, paramTypes) {
-    const start = this.#begin(frontend.Parse, Buffer.byteLength(text) + name.length + 4 + 4 * paramTypes.length);
-    this.#string(name);
-    this.#string(text);
-    this.#int16(paramTypes.length);
-    for (const oid of paramTypes) this.#int32(oid | 0);
-    this.#end(start);
+    const types = Buffer.alloc(2 + 4 * paramTypes.length);
+    types.writeUInt16BE(paramTypes.length);
+    paramTypes.forEach((oid, i) => types.writeUInt32BE(oid, 2 + 4 * i));
+    this.message(frontend.Parse, Buffer.concat([Buffer.from(`${name}\0${text}\0`), types]));
   }
 
   /** Describe, Close: `target` is 'S' for a statement, 'P' for a portal. */
-  describe(target, name) { this.#named(frontend.Describe, target, name); }
-  close(target, name) { this.#named(frontend.Close, target, name); }
-
-  #named(type, target, name) {
-    const start = this.#begin(type, 3 * name.length + 2);
-    this.buffer[this.length++] = target.charCodeAt(0);
-    this.#string(name);
-    this.#end(start);
-  }
+  describe(target, name) { this.message(frontend.Describe, Buffer.from(`${target}${name}\0`)); }
+  close(target, name) { this.message(frontend.Close, Buffer.from(`${target}${name}\0`)); }
 
   /**
    * Bind. What every query goes through is written out here.
@@ -127,71 +104,37 @@ class MessageWriter {
     const row = values.rowBuffer;
     const count = row === undefined ? values.length : 0;
     let binary = false;
-    let room = row === undefined ? 6 * count : row.length;
-    for (let i = 0; i < count; i++) {
-      const value = values[i];
-      // Room is made for large values at once: to grow means to copy.
-      if (typeof value === 'object') {
-        if (!(value instanceof Uint8Array)) continue;
-        binary = true;
-        if (value.length > LARGE) room += value.length + LARGE;
-      } else if (typeof value === 'string' && value.length > LARGE) room += Buffer.byteLength(value) + LARGE;
-    }
-    this.#reserve(names.length + 15 + room);
-    const start = this.length;
-    let { buffer } = this;
+    for (let i = 0; i < count && !binary; i++) binary = typeof values[i] === 'object' && values[i] instanceof Uint8Array;
+    this.#reserve(names.length + 9 + 2 * count);
+    const { buffer, length: start } = this;
     buffer[start] = frontend.Bind;
     let off = start + 5;
     for (let i = 0; i < names.length; i++) buffer[off++] = names[i];
-    this.length = off;
-    if (row !== undefined) this.#bindRow(row, values.dataFormat);
-    else {
-      buffer[off] = binary ? count >>> 8 : 0;
-      buffer[off + 1] = binary ? count : 0;
-      off += 2;
-      if (binary) {
-        for (let i = 0; i < count; i++, off += 2) {
-          buffer[off] = 0;
-          buffer[off + 1] = values[i] instanceof Uint8Array ? 1 : 0;
-        }
-      }
-      buffer[off] = count >>> 8;
-      buffer[off + 1] = count;
-      this.length = off + 2;
+    if (row !== undefined) {
+      this.length = buffer.writeUInt32BE(ONE_FORMAT | values.dataFormat, off);
+      // A DataRow's body is laid out as Bind wants its values: count, then length and bytes of each.
+      this.#bytes(row.subarray(5));
+    } else {
+      off = buffer.writeUInt16BE(binary ? count : 0, off);
+      for (let i = 0; binary && i < count; i++) off = buffer.writeUInt16BE(values[i] instanceof Uint8Array ? 1 : 0, off);
+      this.length = buffer.writeUInt16BE(count, off);
       for (let i = 0; i < count; i++) this.#value(values[i], i);
     }
     this.#reserve(4);
-    ({ buffer } = this);
-    off = this.length;
-    buffer[off] = 0;
-    buffer[off + 1] = 1;
-    buffer[off + 2] = 0;
-    buffer[off + 3] = format;
-    this.length = off + 4;
-    const length = off + 3 - start;
-    if (length > LIMIT) this.#end(start);
-    buffer[start + 1] = length >>> 24;
-    buffer[start + 2] = length >>> 16;
-    buffer[start + 3] = length >>> 8;
-    buffer[start + 4] = length;
+    this.length = this.buffer.writeUInt32BE(ONE_FORMAT | format, this.length);
+    const length = this.length - start - 1;
+    if (length > LIMIT) checkLength(length);
+    this.buffer.writeInt32BE(length, start + 1);
     return binary;
-  }
-
-  /** A DataRow's body is laid out as Bind wants its values: count, then length and bytes of each. */
-  #bindRow(row, format) {
-    this.#int16(1);
-    this.#int16(format);
-    this.raw(row.subarray(5));
   }
 
   #value(value, index) {
     if (typeof value === 'string') return this.#text(value, index);
-    if (value !== null && value !== undefined && !(value instanceof Uint8Array)) {
-      return this.#text(textOf(value, `values[${index}]`), index);
-    }
-    this.#reserve(4);
-    this.#int32(value ? value.length : -1);
-    if (value) this.raw(value);
+    if (value === null || value === undefined) return this.#bytes(NULL);
+    if (!(value instanceof Uint8Array)) return this.#text(textOf(value, `values[${index}]`), index);
+    this.#reserve(4 + value.length);
+    this.length = this.buffer.writeInt32BE(value.length, this.length);
+    this.#bytes(value);
   }
 
   #text(text, index) {
@@ -211,7 +154,7 @@ class MessageWriter {
       if (text.includes('\0')) checkText(text, `values[${index}]`);
       off = start + buffer.utf8Write(text, start, buffer.length - start);
     }
-    this.#int32(off - start);
+    buffer.writeInt32BE(off - start, start - 4);
     this.length = off;
   }
 
@@ -230,32 +173,22 @@ class MessageWriter {
 
   /** Execute: at most `maxRows` rows, 0 for all. */
   execute(portal, maxRows) {
-    const start = this.#begin(frontend.Execute, portal.length + 5);
-    this.#string(portal);
-    this.#int32(maxRows);
-    this.#end(start);
+    const body = Buffer.from(`${portal}\0\0\0\0\0`);
+    body.writeInt32BE(maxRows, body.length - 4);
+    this.message(frontend.Execute, body);
   }
 
   /** Query: the simple query protocol. */
-  query(text) {
-    const start = this.#begin(frontend.Query, Buffer.byteLength(text) + 1);
-    this.#string(text);
-    this.#end(start);
-  }
-
-  /** Messages without a body. */
-  #bare(type) { this.#end(this.#begin(type, 0)); }
-  sync() { this.#bare(frontend.Sync); }
-  flush() { this.#bare(frontend.Flush); }
-  copyDone() { this.#bare(frontend.CopyDone); }
-  terminate() { this.#bare(frontend.Terminate); }
+  query(text) { this.message(frontend.Query, Buffer.from(`${text}\0`)); }
 
   /** CopyFail; `reason` is shown in the server's error. */
-  copyFail(reason) {
-    const start = this.#begin(frontend.CopyFail, Buffer.byteLength(reason) + 1);
-    this.#string(reason);
-    this.#end(start);
-  }
+  copyFail(reason) { this.message(frontend.CopyFail, Buffer.from(`${reason}\0`)); }
+
+  /** Messages without a body. */
+  sync() { this.message(frontend.Sync, NOTHING); }
+  flush() { this.message(frontend.Flush, NOTHING); }
+  copyDone() { this.message(frontend.CopyDone, NOTHING); }
+  terminate() { this.message(frontend.Terminate, NOTHING); }
 }
 
 module.exports = { MessageWriter };

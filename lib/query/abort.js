@@ -20,16 +20,14 @@ function abort(request, error) {
   const { pipeline } = request.scope;
   if (!request.abort(error, pipeline) || !pipeline.setBarrier(request)) return;
   let pause = PAUSE;
-  const cancel = () => {
+  const cancel = async () => {
     if (pipeline.head !== request) return;
     pipeline.hold();
-    const taken = () => {
-      pipeline.release();
-      if (pipeline.head !== request) return;
-      setTimeout(cancel, pause).unref?.();
-      pause = Math.min(2 * pause, LONGEST);
-    };
-    pipeline.cancel().then(taken, taken);
+    await pipeline.cancel().catch(() => {});
+    pipeline.release();
+    if (pipeline.head !== request) return;
+    setTimeout(cancel, pause).unref?.();
+    pause = Math.min(2 * pause, LONGEST);
   };
   if (pipeline.head === request) cancel();
   else request.cancelAtHead = cancel;

@@ -9,6 +9,24 @@ const { copyDirection } = require('./sql');
 /** Command tags of what an error takes back: a batch of these may be sent again. */
 const UNDONE = new Set(['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'MERGE', 'SHOW', 'EMPTY']);
 
+/** An error of one query of a batch. */
+const atIndex = (error, index) => Object.assign(error, { index, message: `queries[${index}]: ${error.message}` });
+
+function mapQueries(queries, work) {
+  return queries.map((query, index) => {
+    try {
+      return work(query);
+    } catch (error) {
+      throw atIndex(error, index);
+    }
+  });
+}
+
+/** The server has not parsed what these were to prepare. */
+function forgetParsed(queries, statements) {
+  for (const { parses, statement } of queries) if (parses) statements.forget(statement);
+}
+
 /**
  * Several queries that share one Sync: the server runs them as one implicit transaction, and ignores what is
  * left of them after an error.
@@ -21,6 +39,7 @@ class BatchRequest extends Request {
   constructor(queries, ownReaders) {
     super();
     this.queries = queries;
+    this.result = queries.map(({ result }) => result);
     this.ownReaders = ownReaders;
     /** The query whose answer is coming. */
     this.index = 0;
@@ -30,37 +49,24 @@ class BatchRequest extends Request {
   /** The queries' texts, for tracers. */
   get text() { return this.queries.map(({ text }) => text).join('; '); }
 
-  snapshot() { this.#each(query => query.snapshot()); }
+  snapshot() { mapQueries(this.queries, query => query.snapshot()); }
 
   encode(writer, statements) {
-    let encoded = 0;
+    const { queries } = this;
+    let index = 0;
     try {
-      this.#each(query => {
-        query.bind(writer, statements, '', this);
+      for (; index < queries.length; index++) {
+        queries[index].bind(writer, statements, '', this);
         writer.executeAll(false);
-        this.disturbs += query.disturbs;
-        encoded++;
-      });
+        this.disturbs += queries[index].disturbs;
+      }
     } catch (error) {
-      for (const { parses, statement } of this.queries.slice(0, encoded)) if (parses) statements.forget(statement);
+      forgetParsed(queries.slice(0, index), statements);
       statements.disturbing -= this.disturbs;
-      throw error;
+      throw atIndex(error, index);
     }
     writer.sync();
-    this.state = this.queries.length === 0 ? State.Done : State.Binding;
-  }
-
-  /** Calls back for each query; an error gets the index of its query. */
-  #each(callback) {
-    this.queries.forEach((query, index) => {
-      try {
-        callback(query);
-      } catch (error) {
-        error.index = index;
-        error.message = `queries[${index}]: ${error.message}`;
-        throw error;
-      }
-    });
+    this.state = queries.length === 0 ? State.Done : State.Binding;
   }
 
   get reads() { return this.queries.every(query => query.reads); }
@@ -75,24 +81,17 @@ class BatchRequest extends Request {
     if (query.state === State.Done && ++this.index === this.queries.length) this.state = State.Done;
   }
 
-  takesParts(type) {
-    const query = this.queries[this.index];
-    return query !== undefined && query.takesParts(type);
-  }
-
+  takesParts(type) { return this.queries[this.index]?.takesParts(type) === true; }
   part(pipeline, type, buf, start, end, left) { this.queries[this.index].part(pipeline, type, buf, start, end, left); }
 
   fail(error, pipeline) {
     const { index, queries } = this;
-    if (index < queries.length) {
-      queries[index].fail(error, pipeline);
-      error = queries[index].error;
-    }
-    // An error after the last query's end is one of the commit: of none in particular.
-    error.index = index < queries.length ? index : undefined;
-    super.fail(error);
+    const query = queries[index]; // none where the commit has failed
+    query?.fail(error, pipeline);
+    super.fail(query?.error ?? error);
+    this.error.index = query && index;
     // The server ignores what comes after the error: these have not been parsed.
-    for (const { parses, statement } of queries.slice(index + 1)) if (parses) pipeline.statements.forget(statement);
+    forgetParsed(queries.slice(index + 1), pipeline.statements);
   }
 
   canRepeat() {
@@ -113,15 +112,13 @@ class BatchRequest extends Request {
   }
 
   ready() {
-    this.queries.forEach(({ receiver }, place) => {
-      if (receiver.error === undefined || this.error !== undefined) return;
-      this.error = receiver.error;
+    const place = this.queries.findIndex(({ receiver }) => receiver.error !== undefined);
+    if (place >= 0 && this.error === undefined) {
+      this.error = this.queries[place].receiver.error;
       Reflect.set(Object(this.error), 'index', place); // it is the caller's, and may be anything
-    });
+    }
     this.settle();
   }
-
-  result() { return this.queries.map(query => query.result()); }
 }
 
 /**
@@ -129,26 +126,25 @@ class BatchRequest extends Request {
  * @param {Array<string|[string, Array, object]>} queries see Session.batch
  * @param {object|undefined} decoding `{ decode }` for the readers of those that say nothing of it
  * @param {function(object): object} receiverFor what takes the result for a target of the caller's
- * @returns {QueryRequest[]}
+ * @returns {{requests: QueryRequest[], given: object[]}} and the receivers for targets of the caller's
  * @throws {TypeError} with the `index` of the query
  */
 function batched(queries, decoding, receiverFor) {
   if (!Array.isArray(queries)) throw new TypeError(`batch takes an array of [text, values, options], not ${kindOf(queries)}`);
-  return Array.from(queries, (each, index) => {
-    try {
-      if (typeof each === 'string') each = [each];
-      else if (!Array.isArray(each)) throw new TypeError('a query of a batch is a text or [text, values, options]');
-      const [text, values = NO_VALUES, options = NO_OPTIONS] = each;
-      if (options !== NO_OPTIONS) checkOptions(options, NAMES.batched);
-      const { format = 0, cache = true, stream, paramTypes, decode } = options;
-      checkText(text, 'text');
-      if (copyDirection(text) === 'in') throw new TypeError('COPY FROM STDIN cannot be part of a batch');
-      const receiver = stream === undefined ? new RowReader(decode === undefined ? decoding : options) : receiverFor(stream);
-      return new QueryRequest(text, values, format, cache, paramTypes, receiver);
-    } catch (error) {
-      throw Object.assign(error, { index, message: `queries[${index}]: ${error.message}` });
-    }
+  const given = [];
+  const requests = mapQueries(Array.from(queries), each => {
+    if (typeof each === 'string') each = [each];
+    else if (!Array.isArray(each)) throw new TypeError('a query of a batch is a text or [text, values, options]');
+    const [text, values = NO_VALUES, options = NO_OPTIONS] = each;
+    if (options !== NO_OPTIONS) checkOptions(options, NAMES.batched);
+    const { format = 0, cache = true, stream, paramTypes, decode } = options;
+    checkText(text, 'text');
+    if (copyDirection(text) === 'in') throw new TypeError('COPY FROM STDIN cannot be part of a batch');
+    const receiver = stream === undefined ? new RowReader(decode === undefined ? decoding : options) : receiverFor(stream);
+    if (stream !== undefined) given.push(receiver);
+    return new QueryRequest(text, values, format, cache, paramTypes, receiver);
   });
+  return { requests, given };
 }
 
 module.exports = { BatchRequest, batched };

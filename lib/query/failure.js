@@ -2,7 +2,7 @@
 
 // What an error of a request says, and whose stack it shows.
 
-const { AbortError, ConnectionError, PostgresError } = require('../protocol');
+const { ConnectionError, PostgresError } = require('../protocol');
 
 /**
  * Where a call comes from, for what passes promises through callbacks of its own: these hide who awaits.
@@ -24,12 +24,6 @@ function callerOf(hide) {
 function showCaller(error, caller) {
   if (caller?.stack !== undefined) error.stack = caller.stack.replace(/^.*/, () => `${error.name}: ${error.message}`);
   return error;
-}
-
-/** Whether an error was made while an answer was read, so that its stack shows nothing of the caller. */
-function isOfAnswer(error) {
-  return error instanceof PostgresError || error instanceof AbortError || error instanceof ConnectionError ||
-    error.code === '57014' || error.code === '25P01';
 }
 
 /**
@@ -60,13 +54,13 @@ function isStale(error) {
  * Whether a request whose statement was stale is sent again at once, outside a transaction block: it must not come
  * later than anything that it could affect, or that could affect it.
  * @param {Request} request whose answer is complete
- * @param {Scope} owner of the connection
+ * @param {Scope} sending the one that sends
  */
-function mayRepeat(request, owner) {
-  if (!request.pending || request.scope !== owner || !request.canRepeat()) return false;
-  if (request.next === null) return true;
-  for (let each = request; each !== null; each = each.next) if (!each.reads || each.barrier) return false;
-  return true;
+function mayRepeat(request, sending) {
+  if (!request.pending || request.scope !== sending || !request.canRepeat()) return false;
+  let each = request.next === null ? null : request;
+  while (each !== null && each.reads && !each.barrier) each = each.next;
+  return each === null;
 }
 
 /** What a request is rejected with when its connection is lost. */
@@ -82,4 +76,4 @@ function* lossErrors(message, code, cause) {
   for (;;) yield last;
 }
 
-module.exports = { callerOf, isOfAnswer, isStale, lossError, lossErrors, mayRepeat, reasonOf, showCaller };
+module.exports = { callerOf, isStale, lossError, lossErrors, mayRepeat, reasonOf, showCaller };

@@ -162,9 +162,7 @@ class Pipeline {
     else this.#tail.next = request;
     this.#tail = request;
     if (statements.closing.length > 0 && request.endsWithSync && this.#held === 0) this.#closeStatements();
-    if (this.socket === null) return;
-    if (writer.length >= FLUSH_BYTES) this.socket.flush(writer);
-    else this.socket.flushSoon(writer);
+    this.flush();
   }
 
   /** Closes the statements on the server that nobody uses any more. */
@@ -225,35 +223,24 @@ class Pipeline {
         'to commit, throw to roll back', '25P01');
       this.scopes.leaveBlock(request.scope, request.error);
     }
-    if (request.error !== undefined && status === 'I' && mayRepeat(request, this.scopes.owner)) this.#repeat(request);
+    if (request.error !== undefined && status === 'I' && mayRepeat(request, this.scopes.owner)) this.finishHead(true);
     else this.finishHead();
   }
 
-  #repeat(request) {
-    this.#shift();
-    request.reset();
-    try {
-      this.send(request);
-    } catch (error) {
-      this.#settle(request, error);
-    }
-  }
-
-  /** Takes the head out: it has been answered. */
-  #shift() {
+  /** The answer to the head is complete: settles the request, or sends it once more, and goes on. */
+  finishHead(repeat = false) {
     const request = this.head;
     this.head = request.next;
     request.next = null;
     this.statements.disturbing -= request.disturbs;
     if (request.barrier) this.#held--;
-    return request;
-  }
-
-  /** The answer to the head is complete: settles it and goes on. */
-  finishHead() {
-    const request = this.#shift();
-    this.pending--;
-    request.ready(this);
+    if (repeat) {
+      request.reset();
+      this.#sendWaiting(request);
+    } else {
+      this.pending--;
+      request.ready(this);
+    }
     this.head?.cancelAtHead?.();
     const { owner, waiting } = this.scopes;
     if (owner.first !== null || waiting.length > 0) this.pump();

@@ -37,7 +37,7 @@ class PortalStep extends QueryRequest {
   encode(writer, statements) {
     const { portal } = this;
     if (this.first) {
-      this.bind(writer, statements, portal.name, null);
+      this.bind(writer, statements, portal.name);
       portal.statement = this.statement;
     } else {
       this.statement = portal.statement;
@@ -57,17 +57,12 @@ class PortalStep extends QueryRequest {
   message(pipeline, type, buf, start, end, count) {
     if (!this.first && !this.started && type !== backend.ErrorResponse) this.start(pipeline);
     super.message(pipeline, type, buf, start, end, count);
-    if (this.state !== State.Suspended) return;
-    if (!this.portal.open) this.#sync(pipeline); // it was given up
-    else if (!this.portal.inBlock) pipeline.finishHead();
+    const given = this.state === State.Suspended; // all rows that were asked for
+    if (this.state === State.Done || (given && !this.portal.open)) this.#sync(pipeline);
+    else if (given && !this.portal.inBlock) pipeline.finishHead();
   }
 
   takesParts() { return this.started && this.receiver.inParts === true && this.state === State.PortalRows; }
-
-  complete(pipeline) {
-    super.complete(pipeline);
-    this.#sync(pipeline);
-  }
 
   fail(error, pipeline) {
     this.#sync(pipeline);
@@ -178,8 +173,8 @@ class Portal {
     if (this.#last !== null) return this.#last.then(() => this.fetch(maxRows, receiver, caller, limits));
     if (!this.open) return Promise.reject(this.scope.refused || closed());
     const promise = this.submit(new PortalStep(this, maxRows, receiver, caller), limits);
-    const over = () => { if (this.#last === last) this.#last = null; };
-    const last = this.#last = promise.then(over, over);
+    const over = () => { this.#last = null; };
+    this.#last = promise.then(over, over);
     return promise;
   }
 
@@ -187,9 +182,7 @@ class Portal {
    * Ends the portal before its rows are exhausted, when the step that is at work is over.
    * @returns {Promise}
    */
-  close() {
-    return this.#last === null ? this.giveUp() : this.#last.then(() => this.close());
-  }
+  close() { return this.#last === null ? this.giveUp() : this.#last.then(() => this.close()); }
 
   /**
    * The same, for a portal that no step is at work for.

@@ -2,9 +2,10 @@
 
 const { Buffer } = require('#platform');
 const {
-  BARE, NEXT, PostgresError, State, backend, checkText, checkValues, decodeFields, nextState, snapshot, unexpected
+  AbortError, BARE, ConnectionError, NEXT, PostgresError, State, UsageError, backend, checkText, checkValues, decodeFields,
+  nextState, snapshot, unexpected
 } = require('../protocol');
-const { isOfAnswer, isStale, reasonOf, showCaller } = require('./failure');
+const { isStale, reasonOf, showCaller } = require('./failure');
 
 const {
   BindComplete, CommandComplete, CopyData, CopyInResponse, DataRow, EmptyQueryResponse, ErrorResponse, NoData, RowDescription
@@ -16,15 +17,17 @@ const KEPT_BYTES = 8192;
 /** Takes the answer to a request that nobody waits for any more. */
 const DROPPED = { inParts: true, start() {}, receiveData() {}, receivePart() {}, receive() {} };
 
+/** Errors that are made while an answer is read: their stacks show nothing of the caller. */
+const OF_ANSWERS = [PostgresError, ConnectionError, UsageError, AbortError];
+
 /**
  * The last link of a request's promise. Inside it the engine knows who awaits the promise; so the error shows its
  * caller, and a query that succeeds pays nothing for it.
  */
-function outcome(request) {
-  const { error, caller } = request;
-  if (error === undefined) return request.result();
+function outcome({ error, caller, result }) {
+  if (error === undefined) return result;
   if (caller !== undefined) throw showCaller(error, caller);
-  if (error instanceof Error && isOfAnswer(error)) {
+  if (OF_ANSWERS.some(each => error instanceof each)) {
     const { stack } = error;
     Error.captureStackTrace?.(error, outcome); // of V8 and others, not of all
     if (!error.stack.includes('\n')) error.stack = stack; // nobody awaits
@@ -46,6 +49,7 @@ class Request {
     this.promise = null; // of its outcome, once it was submitted
     this.state = State.Waiting; // what the answer has come to
     this.error = undefined; // what the promise is to reject with
+    this.result = undefined; // what it is to resolve to
     this.resolve = null; // settles the promise; null before it was submitted and after it was settled
   }
 
@@ -67,9 +71,6 @@ class Request {
     this.resolve(this);
     this.resolve = null;
   }
-
-  /** What the promise resolves to. */
-  result() { return undefined; }
 
   /**
    * Writes the request's messages, and says by `state` what the answer begins with.
@@ -103,7 +104,7 @@ class Request {
 
   /** The server reports an error; it ignores all messages up to the next Sync. */
   fail(error) {
-    if (this.error === undefined) this.error = error;
+    this.error ??= error;
     this.state = State.Failed;
   }
 
@@ -147,6 +148,8 @@ Object.assign(Request.prototype, {
   endsWithSync: true, // so that others may follow
   over: undefined, // a promise of what goes on when its own has settled: until it is over
   reads: false, // and nothing else, as far as the first word of its text tells
+  repeated: false, // it was sent again because its statement was stale
+  stale: false, // it has failed because its statement was
   statement: undefined,
   text: undefined,
   traced: false // tracers are told of it
@@ -173,6 +176,7 @@ class QueryRequest extends Request {
     this.cache = cache;
     this.paramTypes = paramTypes;
     this.receiver = receiver;
+    this.result = receiver.target || receiver;
     this.statement = undefined;
     /** Whether it carries its statement's Parse. */
     this.parses = false;
@@ -185,17 +189,17 @@ class QueryRequest extends Request {
   }
 
   encode(writer, statements) {
-    this.bind(writer, statements, '', null);
+    this.bind(writer, statements);
     writer.executeAll(true);
   }
 
   /** Writes [Parse Describe] Bind. */
-  bind(writer, statements, portal, batch) {
+  bind(writer, statements, portal = '', batch = null) {
     const { text, values } = this;
     if (typeof text !== 'string') checkText(text, 'text');
     if (!Array.isArray(values) || values.length > 65535) checkValues(values);
-    const statement = statements.get(text, this.paramTypes, this.cache, batch);
-    const parses = !statement.sent;
+    const statement = this.statement = statements.get(text, this.paramTypes, this.cache, batch);
+    const parses = this.parses = !statement.sent;
     let binary;
     try {
       if (parses) {
@@ -209,14 +213,12 @@ class QueryRequest extends Request {
       if (parses) statements.forget(statement);
       throw error;
     }
-    this.statement = statement;
-    this.parses = parses;
-    this.state = parses ? State.Parsing : State.Binding;
     if (parses) {
       statement.sent = true;
       statement.batch = batch;
       statements.run = statement;
     }
+    this.state = parses ? State.Parsing : State.Binding;
     if (statement.disturbs) {
       this.disturbs = 1;
       statements.disturbing++;
@@ -243,7 +245,8 @@ class QueryRequest extends Request {
         return;
       case CommandComplete: case EmptyQueryResponse:
         this.receiver.receive(type, buf, start, end);
-        this.complete(pipeline);
+        if (this.disturbs > 0) pipeline.statements.afterCommand(this.receiver.cmd);
+        if (!this.endsWithSync) this.complete(pipeline);
         return;
       case CopyInResponse:
         return this.takeData(pipeline, buf, start, end);
@@ -261,10 +264,8 @@ class QueryRequest extends Request {
   /** The server waits for the data of a COPY FROM STDIN. */
   takeData() { throw unexpected(State.Command, CopyInResponse); }
 
-  /** The command is complete. */
-  complete(pipeline) {
-    if (this.disturbs > 0 && /^(?:DISCARD|DEALLOCATE) ALL$/.test(this.receiver.cmd)) pipeline.statements.clear();
-  }
+  /** The command of a request without Sync is complete. */
+  complete() {}
 
   takesParts() { return this.receiver.inParts === true && (this.state === State.Rows || this.state === State.CopyOut); }
   part(pipeline, type, buf, start, end, left) { this.receiver.receivePart(type, buf, start, end, left); }
@@ -299,19 +300,14 @@ class QueryRequest extends Request {
   }
 
   discard() {
-    if (this.receiver.stop !== undefined) this.receiver.stop();
+    this.receiver.stop?.();
     this.receiver = DROPPED;
   }
 
   ready() {
-    if (this.error === undefined) this.error = this.receiver.error;
+    this.error ??= this.receiver.error;
     this.settle();
   }
-
-  result() { return this.receiver.target || this.receiver; }
 }
-
-/** Whether it failed because its statement was stale; whether it was sent again for that reason. */
-Object.assign(QueryRequest.prototype, { stale: false, repeated: false });
 
 module.exports = { Request, QueryRequest };

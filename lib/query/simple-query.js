@@ -23,7 +23,7 @@ class SimpleQueryRequest extends Request {
     checkText(text, 'text');
     this.text = text;
     this.decoding = decoding;
-    this.readers = [];
+    this.result = []; // the readers
     this.reader = null; // of the statement whose answer is coming
     // The server ignores everything behind a COPY FROM STDIN but its data.
     this.barrier = /\bcopy\b/i.test(text) && /\bstd(?:in|out)\b/i.test(text);
@@ -44,17 +44,15 @@ class SimpleQueryRequest extends Request {
       return pipeline.flush();
     }
     if (!this.pending) return; // it was given up
-    if (this.reader === null && FIRST.has(type)) this.readers.push(this.reader = new RowReader(this.decoding));
+    if (this.reader === null && FIRST.has(type)) this.result.push(this.reader = new RowReader(this.decoding));
     const { reader } = this;
     if (type === RowDescription) reader.start(RowParser.of(buf.subarray(start, end)), 0, pipeline);
     else if (type === DataRow || type === CopyData) reader.receiveData(buf, start, end, count, pipeline.reader.owned);
     else reader.receive(type, buf, start, end);
     if (type !== CommandComplete && type !== EmptyQueryResponse) return;
-    if (/^(?:DISCARD|DEALLOCATE) ALL$/.test(reader.cmd)) pipeline.statements.clear();
+    pipeline.statements.afterCommand(reader.cmd);
     this.reader = null;
   }
-
-  result() { return this.readers; }
 }
 
 module.exports = { SimpleQueryRequest };

@@ -131,8 +131,9 @@ class Statements {
     this.closing.push(statement.name);
   }
 
-  /** The server has forgotten all statements: DISCARD ALL or DEALLOCATE ALL was carried out. */
-  clear() {
+  /** A command is complete, perhaps one by which the server forgets all statements. */
+  afterCommand(tag) {
+    if (tag !== 'DISCARD ALL' && tag !== 'DEALLOCATE ALL') return;
     this.#byKey.clear();
     this.closing = [];
   }

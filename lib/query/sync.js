@@ -8,7 +8,7 @@ class SyncRequest extends Request {
   /** @param {*} [value] what to resolve to */
   constructor(value) {
     super();
-    this.value = value;
+    this.result = value;
     this.reads = true;
   }
 
@@ -16,8 +16,6 @@ class SyncRequest extends Request {
     writer.sync();
     this.state = State.Done;
   }
-
-  result() { return this.value; }
 }
 
 /** Close of named statements or of a portal. */

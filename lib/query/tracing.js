@@ -7,46 +7,15 @@
 const channel = require('#platform').diagnostics_channel.tracingChannel?.('quickgres:query') ?? { hasSubscribers: false };
 const { start, end, asyncStart, asyncEnd, error } = channel;
 
-/**
- * What subscribers are given: one object for all messages of a query. It has no parameter values and no rows.
- * Where the connection is not there yet when the query is asked, what is known of it comes later.
- */
-class Operation {
-  #pipeline;
-
-  /**
-   * @param {Request} request
-   * @param {Pipeline} pipeline
-   */
-  constructor(request, pipeline) {
-    this.#pipeline = pipeline;
-    /** SQL; of a batch, the texts with `; ` between them. */
-    this.text = request.text;
-    /** @type {number|undefined} queries in a batch; undefined for anything else */
-    this.batchSize = request.queries && request.queries.length;
-    /** @type {{cmd: string|undefined, rowCount: number}|undefined} once it has succeeded; `cmd` of one command */
-    this.result = undefined;
-    /** @type {Error|undefined} once it has failed */
-    this.error = undefined;
-  }
-
-  /** @type {string|undefined} host name, address or path of the socket */
-  get host() { return this.#session.host; }
-  /** @type {number|undefined} none for the path of a socket */
-  get port() { return this.#session.port; }
-  /** @type {string|undefined} */
-  get database() { return this.#session.config?.database; }
-  /** @type {string|undefined} */
-  get user() { return this.#session.config?.user; }
-  /** @type {number|undefined} of the server process */
-  get processId() { return this.#session.processId; }
-
-  get #session() { return this.#pipeline.session || {}; }
+/** Which connection a request goes to, as far as that is known yet. */
+function endpointOf({ session = {} }) {
+  const { host, port, processId, config } = session;
+  return { host, port, processId, database: config?.database, user: config?.user };
 }
 
 /** What a request has brought, as counts. */
-function resultOf({ receiver, readers, queries }) {
-  const results = readers || (queries ? queries.map(query => query.receiver) : [receiver]);
+function resultOf({ receiver, result, queries }) {
+  const results = queries ? queries.map(query => query.receiver) : receiver ? [receiver] : result;
   return {
     cmd: results.length === 1 ? results[0].cmd : undefined,
     rowCount: results.reduce((sum, { rowCount = 0 }) => sum + rowCount, 0)
@@ -63,11 +32,17 @@ function resultOf({ receiver, readers, queries }) {
  */
 function trace(request, pipeline, scope) {
   request.traced = true;
-  const operation = new Operation(request, pipeline);
+  // One object for all messages of a query, with no parameter values and no rows.
+  const operation = {
+    text: request.text, // of a batch, the texts with `; ` between them
+    batchSize: request.queries?.length,
+    result: undefined, // once it has succeeded: `{ cmd, rowCount }`; `cmd` of one command
+    error: undefined, // once it has failed
+    ...endpointOf(pipeline)
+  };
   const settled = failure => {
-    operation.error = failure;
-    if (failure === undefined) operation.result = resultOf(request);
-    else error.publish(operation);
+    Object.assign(operation, endpointOf(pipeline), failure === undefined ? { result: resultOf(request) } : { error: failure });
+    if (failure !== undefined) error.publish(operation);
     asyncStart.publish(operation);
     asyncEnd.publish(operation);
   };

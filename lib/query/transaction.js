@@ -60,32 +60,24 @@ async function whenLost(lost) {
 }
 
 /** Runs the function once the scope has been entered. */
-async function run(scope, { begin, commit, undo }, { session, finish }, work, entered, lost) {
+async function run(scope, { begin, commit, undo }, session, work, entered, lost) {
   const { pipeline } = scope;
   const control = async text => pipeline.submit(new ControlRequest(text), scope);
-  // Where that fails too, the first error tells more.
-  const rollBack = () => pipeline.status === 'I' ? undefined : Promise.allSettled(undo.map(control));
-  const end = () => {
-    scope.refused ??= new UsageError('the transaction is over', '25P01');
-    finish(scope.refused);
-  };
   try {
     await Promise.race([lost, entered]);
     await control(begin);
-    let result;
+    let result, cmd;
     try {
-      result = await Promise.race([whenLost(lost), runInside(scope, async () => work(session))]);
-    } catch (error) {
-      end();
-      await rollBack();
-      throw error;
-    }
-    end();
-    let cmd;
-    try {
+      try {
+        result = await Promise.race([whenLost(lost), runInside(scope, async () => work(session))]);
+      } finally {
+        scope.refused ??= new UsageError('the transaction is over', '25P01');
+        session.abandonSteps(scope.refused);
+      }
       ({ cmd } = await control(commit));
     } catch (error) {
-      await rollBack();
+      // Where that fails too, the first error tells more.
+      if (pipeline.status !== 'I') await Promise.allSettled(undo.map(control));
       throw error;
     }
     if (cmd === 'ROLLBACK') {
@@ -103,8 +95,7 @@ async function run(scope, { begin, commit, undo }, { session, finish }, work, en
  * when it throws. Meanwhile the connection is the function's.
  * @param {Scope} parent
  * @param {number} depth 0 for a transaction block, above for savepoints
- * @param {function(Scope): {session: object, finish: function()}} make what the function is given, and what is
- *   called when it has returned or thrown
+ * @param {function(Scope): Session} make what the function is given
  * @param {function(object): *} work
  * @param {object} [options]
  * @param {string} [options.isolation] 'serializable', 'repeatable read', 'read committed', 'read uncommitted'

@@ -119,6 +119,7 @@ describe('batch', () => {
     await client.query('ALTER TABLE t ADD b int');
     const [{ rowParser }] = await client.batch(['SELECT * FROM t', 'SET application_name = a', 'SELECT 1']);
     assert.deepEqual(rowParser.columnNames, ['a', 'b']);
+    await client.sync(); // the stale statement is closed
     const { pipeline } = client[SCOPE];
     assert.deepEqual([pipeline.statements.disturbing, pipeline.pending], [0, 0]);
   });

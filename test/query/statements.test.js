@@ -126,7 +126,7 @@ describe('Statements', () => {
     statements.close(again);
     assert.deepEqual(statements.closing, [again.name]);
     const last = parsed(statements, 'SELECT a');
-    statements.clear();
+    statements.afterCommand('DISCARD ALL');
     assert.deepEqual(statements.closing, []);
     assert.notEqual(statements.get('SELECT a'), last);
   });
