@@ -11,7 +11,7 @@ const { CommandComplete, EmptyQueryResponse, PortalSuspended } = backend;
 const PIECE = 65536;
 
 /** Behind others, so many bytes are not made to wait for more: a socket mostly gives 8 kB at a time. */
-const READY = 4096;
+const READY = 16384;
 
 /** Bytes that may wait in the target when it has asked to wait: to stop the socket and to start it again costs more. */
 const AHEAD = 131072;

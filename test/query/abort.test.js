@@ -294,8 +294,10 @@ describe('statement_timeout', () => {
 describe('cancel()', () => {
   it('cancels what the server is running, whatever that is', async () => {
     const client = await connected();
+    const other = await connected();
     const slow = client.query('SELECT pg_sleep(60)');
-    await sleep(50);
+    const running = () => other.query("SELECT FROM pg_stat_activity WHERE pid = $1 AND wait_event = 'PgSleep'", [client.processId]);
+    while ((await running()).rowCount === 0) await sleep(10);
     await client.cancel();
     await assert.rejects(slow, { name: 'PostgresError', code: '57014' });
     await client.cancel();
