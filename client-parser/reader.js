@@ -76,9 +76,8 @@ export class FrameReader {
     const chunks = this.#chunks;
     if (chunks[0].length - this.#pos >= length) return;
     const joined = new Uint8Array(length);
-    let filled = 0;
     let i = 0;
-    for (; filled < length; i++) {
+    for (let filled = 0; filled < length; i++) {
       const part = chunks[i].subarray(this.#pos, this.#pos + length - filled);
       joined.set(part, filled);
       filled += part.length;
