@@ -121,8 +121,7 @@ export const arrayAt = (chunk, offset) => read(chunk, offset, 0, []);
 export function objectAt(chunk, offset) {
   const { Shape, hasProto, names } = chunk.type;
   if (!hasProto) return read(chunk, offset, 0, new Shape(), names);
-  const values = arrayAt(chunk, offset);
-  return Object.fromEntries(names.map((name, i) => [name, values[i]]));
+  return Object.fromEntries(arrayAt(chunk, offset).map((value, i) => [names[i], value]));
 }
 
 /** What every row has, whatever its columns; a column of the same name is reached by index and by get(). */

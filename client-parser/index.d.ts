@@ -120,9 +120,9 @@ export class RowReader<T extends object = Record<string, any>> {
   constructor(options?: ReaderOptions & { binary?: 0 | 1 | boolean });
   /** Rows so far; of a COPY, the Uint8Array of each CopyData message. To set them forgets what came before. */
   rows: Row<T>[];
-  /** The rows so far as plain objects, made at once: own properties, in the order of the columns. */
+  /** The rows so far as plain objects, made at each reading: own properties, in the order of the columns. */
   readonly objects: T[];
-  /** The rows so far as arrays of their values, made at once. */
+  /** The rows so far as arrays of their values, made at each reading. */
   readonly arrays: Array<T[keyof T]>[];
   /** The command tag without its numbers; EMPTY, SUSPENDED or COPY. */
   cmd: string | undefined;

@@ -4,8 +4,7 @@ import { int32 } from './datarow.js';
 import { text } from './text.js';
 import { hex, valid } from './scalars.js';
 
-/** Arrays have at most this many dimensions: the server's MAXDIM. */
-const DIMENSIONS = 6;
+const DIMENSIONS = 6; // at most, as in the server
 
 /**
  * An array in text: `{1,NULL,"a,b"}`, before it its bounds where they do not begin with 1.
@@ -104,7 +103,7 @@ function readArray(bytes, start, end, decode) {
  * @param {[Decoder, Decoder]} element of text and of binary values
  * @returns {[Decoder, Decoder]}
  */
-export const arrayOf = ([decodeText, decode]) => [arrayText(decodeText), (...place) => readArray(...place, decode).values];
+export const arrayOf = ([asText, decode]) => [arrayText(asText), (...place) => readArray(...place, decode).values];
 
 /** Puts a string in quotes where the server does. */
 const quote = (string, special, escaped) => special.test(string) ? `"${string.replace(/["\\]/g, escaped)}"` : string;

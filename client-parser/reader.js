@@ -44,8 +44,7 @@ export class FrameReader {
         const start = this.#pos;
         this.#pos += length;
         this.#left -= length;
-        const [chunk] = this.#chunks;
-        this.receiver.message(chunk[start], chunk, start, this.#pos);
+        this.receiver.message(this.#chunks[0][start], this.#chunks[0], start, this.#pos);
       }
     } catch (error) {
       if (!(error instanceof PostgresError)) this.#broken = error;
@@ -74,11 +73,11 @@ export class FrameReader {
   /** Makes the first chunk hold the next bytes, so many; what lies across chunks is copied. */
   #join(length) {
     const chunks = this.#chunks;
+    for (; chunks[0].length === this.#pos; this.#pos = 0) chunks.shift();
     if (chunks[0].length - this.#pos >= length) return;
     const joined = new Uint8Array(length);
-    let filled = 0;
     let i = 0;
-    for (; filled < length; i++) {
+    for (let filled = 0; filled < length; i++) {
       const part = chunks[i].subarray(this.#pos, this.#pos + length - filled);
       joined.set(part, filled);
       filled += part.length;

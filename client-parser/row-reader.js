@@ -11,7 +11,7 @@ const NONE = {};
 export class RowReader {
   #decode;
   #type; // of the rows to come; null of a COPY
-  #chunk; // that the last one lies in
+  #run; // the Chunk that the last one lies in
 
   /**
    * @param {object} [options]
@@ -54,22 +54,16 @@ export class RowReader {
         return this.#dataRow(bytes, start);
       case 'd': // CopyData
         check(this.#type === null, 'a CopyData without a CopyResponse');
-        this.rows.push(bytes.subarray(start + 5, end));
-        return;
+        return void this.rows.push(bytes.subarray(start + 5, end));
       case 'T': // RowDescription
-        this.#finish(this.cmd, false);
         this.rowParser = RowParser.of(bytes, start);
-        this.#type = this.rowParser.type(this.binary, this.#decode);
-        return;
+        return this.#finish(this.cmd, false, this.rowParser.type(this.binary, this.#decode));
       case 'G': case 'H': case 'W': // CopyInResponse, CopyOutResponse, CopyBothResponse
         return this.#copyResponse(bytes, start + 5, end);
       case 'c': return this.#finish('COPY', false); // CopyDone
       case 'C': return this.#commandComplete(bytes, start + 5, end);
       case 'I': return this.#finish('EMPTY', true); // EmptyQueryResponse
-      case 's': // PortalSuspended: more rows of the same description may follow
-        this.cmd = 'SUSPENDED';
-        this.complete = true;
-        return;
+      case 's': return this.#finish('SUSPENDED', true, this.#type); // PortalSuspended: more rows may follow
       case 'E': // ErrorResponse
         this.#finish(this.cmd, true);
         throw decodeError(bytes, start + 5, end);
@@ -82,25 +76,24 @@ export class RowReader {
    */
   write(bytes) { this.message(bytes[0], bytes, 0, bytes.length); }
 
-  #finish(cmd, complete) {
+  #finish(cmd, complete, type) {
     this.cmd = cmd;
     this.complete = complete;
-    this.#type = undefined;
+    this.#type = type;
   }
 
   #dataRow(bytes, start) {
     const type = this.#type;
     check(type, 'a DataRow without a RowDescription');
     checkRow(bytes, start, type);
-    if (this.#chunk?.bytes !== bytes || this.#chunk.type !== type) this.#chunk = new Chunk(bytes, 0, bytes.length, type);
-    this.rows.push(new type.Row(bytes, start, this.#chunk));
+    if (this.#run?.bytes !== bytes || this.#run.type !== type) this.#run = new Chunk(bytes, 0, bytes.length, type);
+    this.rows.push(new type.Row(bytes, start, this.#run));
   }
 
   #copyResponse(bytes, start, end) {
     const count = uint16(bytes, start + 1);
     check(end - start === 3 + 2 * count, 'a CopyResponse of a wrong length');
-    this.#finish(this.cmd, false);
-    this.#type = null;
+    this.#finish(this.cmd, false, null);
     this.format = bytes[start];
     this.columnCount = count;
     this.columnFormats = Array.from({ length: count }, (_, i) => uint16(bytes, start + 3 + 2 * i));

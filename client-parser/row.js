@@ -52,7 +52,7 @@ export class RowDescription {
     this.columnNames = this.columns.map(column => column.name);
   }
 
-  /** @returns {RowDescription} of the message at `start`: of the same bytes the same one, as long as it is remembered */
+  /** @returns {RowDescription} of the message at `start`: of the same bytes the same, as long as it is remembered */
   static of(bytes, start = 0) {
     const message = bytes.subarray(start, start + 1 + int32(bytes, start + 1));
     const key = this.platform.characters(message, 0, message.length);

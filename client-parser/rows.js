@@ -118,7 +118,11 @@ class Rows {
       while (!answer?.done && (answer = await this.#wait(chunks?.next()))) {
         stream.rows = [];
         try {
-          this.#take(answer);
+          if (answer.done) this.#client.end();
+          else {
+            this.bytes += answer.value?.byteLength ?? 0;
+            this.#client.onData(answer.value);
+          }
         } catch (error) {
           // Rows that came before it are given first.
           reason = error;
@@ -144,12 +148,6 @@ class Rows {
       if (this.#closed) resolve();
       Promise.resolve(promise).then(resolve, reject);
     });
-  }
-
-  #take({ value, done }) {
-    if (done) return this.#client.end();
-    this.bytes += value?.byteLength ?? 0;
-    this.#client.onData(value);
   }
 }
 

@@ -36,7 +36,8 @@ function define(map, typeOid, arrayOid, pair) {
   if (arrayOid) map[arrayOid] = arrayOf(pair);
 }
 
-// OIDs as in pg_type.dat: type, array of it. These are text in both formats: name, text, xml, unknown, bpchar, varchar, void.
+// OIDs as in pg_type.dat: type, array of it. In both formats these are text: name, text, xml, unknown, bpchar, varchar,
+// void.
 [[19, 1003], [25, 1009], [142, 143], [705], [1042, 1014], [1043, 1015], [2278]].forEach(([typeOid, arrayOid]) =>
   define(decoders, typeOid, arrayOid, [text, text]));
 

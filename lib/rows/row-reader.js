@@ -6,8 +6,6 @@ const { Chunk, arrayAt, int32, objectAt } = require('../../client-parser/datarow
 const { checkDecode, types } = require('./decode');
 const { RowParser } = require('./row-parser');
 
-const inspect = Symbol.for('nodejs.util.inspect.custom');
-
 /** Small results share slabs of this size. Small, so that one result that is kept for long holds little else. */
 const SLAB = 4096;
 
@@ -46,8 +44,7 @@ class Memory {
       this.#used = 0;
     }
     const at = this.#used;
-    buf.copy(this.#slab, at, start, end);
-    this.#used = at + length;
+    this.#used += buf.copy(this.#slab, at, start, end);
     return new Chunk(this.#slab, at, this.#used, type);
   }
 }
@@ -138,13 +135,9 @@ class RowReader {
   start(rowParser, format, connection) {
     this.binary = format;
     this._memory = connection?.memory;
-    if (rowParser === null) {
-      this.rowParser = undefined;
-      this._type = null;
-    } else {
-      this.rowParser = format === 0 ? rowParser : rowParser.forFormat(format);
-      this._type = this.rowParser.type(format, this._decode === true ? types().decoders : this._decode || undefined);
-    }
+    this.rowParser = format === 0 || rowParser === null ? rowParser ?? undefined : rowParser.forFormat(format);
+    const decode = this._decode === true ? types().decoders : this._decode || undefined;
+    this._type = rowParser === null ? null : this.rowParser.type(format, decode);
   }
 
   /**
@@ -165,13 +158,9 @@ class RowReader {
   /** Takes any other message of a result; its bytes are not kept. */
   receive(type, buf, start, end) {
     switch (type) {
-      case backend.CommandComplete: {
-        const { cmd, oid, rowCount } = decodeCommandComplete(buf, start, end);
-        this.cmd = cmd;
-        this.oid = oid;
-        this.rowCount = rowCount;
+      case backend.CommandComplete:
+        ({ cmd: this.cmd, oid: this.oid, rowCount: this.rowCount } = decodeCommandComplete(buf, start, end));
         break;
-      }
       case backend.EmptyQueryResponse: this.cmd = 'EMPTY'; break;
       case backend.PortalSuspended: this.cmd = 'SUSPENDED'; break;
       case backend.CopyInResponse: case backend.CopyOutResponse: case backend.CopyBothResponse:
@@ -199,9 +188,8 @@ class RowReader {
 
   toJSON() { return { cmd: this.cmd, oid: this.oid, rowCount: this.rowCount, rows: this.rows }; }
 
-  [inspect](depth, options, inspector) {
-    const { cmd, oid, rowCount, rows } = this;
-    return `RowReader ${inspector({ cmd, oid, rowCount, rows }, options)}`;
+  [Symbol.for('nodejs.util.inspect.custom')](depth, options, inspect) {
+    return `RowReader ${inspect(this.toJSON(), options)}`;
   }
 }
 

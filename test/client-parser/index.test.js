@@ -114,6 +114,9 @@ describe('client-parser, Client', () => {
     const put = read(bytes.subarray(0, cut), bytes.subarray(cut)).stream.rows[0].rowBuffer;
     assert.notEqual(put.buffer, bytes.buffer);
     assert.deepEqual(Buffer.from(put), dataRow('x'));
+    const two = Uint8Array.from(Buffer.concat([description, dataRow('1'), dataRow('2'), dataRow('3')]));
+    const { rows } = read(two.subarray(0, cut), two.subarray(cut)).stream;
+    assert.deepEqual(rows.map(row => row.rowBuffer.buffer === two.buffer), [false, true, true]);
   });
 
   it('reads command tags', () => {

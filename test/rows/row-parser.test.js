@@ -394,8 +394,19 @@ describe('Rows that a caller makes of a Buffer of his own', () => {
       fill(buffer, salt);
       for (const look of looks) {
         rows.forEach((row, i) => assert.equal(look(row), `text ${salt} of ${i}`.padEnd(30, '.')));
+        for (let times = 0; times < 100; times++) look(rows[7]);
       }
     }
+  });
+
+  it('show the new bytes of a packet that was written to a reader', () => {
+    const reader = new RowReader();
+    const packet = dataRow('a'.repeat(30), 'b'.repeat(3000));
+    reader.write(rowDescription('a', 'b'));
+    reader.write(packet);
+    for (let times = 0; times < 100; times++) assert.equal(reader.rows[0].a, 'a'.repeat(30));
+    dataRow('c'.repeat(30), 'd'.repeat(3000)).copy(packet);
+    assert.equal(reader.rows[0].a, 'c'.repeat(30));
   });
 
   it('show the new bytes where these have other lengths, and many columns', () => {
