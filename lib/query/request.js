@@ -7,9 +7,7 @@ const {
 } = require('../protocol');
 const { isStale, reasonOf, showCaller } = require('./failure');
 
-const {
-  BindComplete, CommandComplete, CopyData, CopyInResponse, DataRow, EmptyQueryResponse, ErrorResponse, NoData, RowDescription
-} = backend;
+const { BindComplete, CopyData, CopyInResponse, DataRow, ErrorResponse, NoData, RowDescription } = backend;
 
 /** A query with more bytes of Buffers among its values is not sent again: they are not kept. */
 const KEPT_BYTES = 8192;
@@ -236,22 +234,21 @@ class QueryRequest extends Request {
     switch (type) {
       case DataRow: case CopyData:
         return this.receiver.receiveData(buf, start, end, count, pipeline.reader.owned);
-      case BindComplete:
-        if (this.state === State.Rows) this.start(pipeline);
-        return;
       case RowDescription: case NoData:
         this.statement.describe(type === RowDescription ? buf : null, start, end);
-        if (this.state !== State.Binding) this.start(pipeline);
+        if (next !== State.Binding) this.start(pipeline);
         return;
-      case CommandComplete: case EmptyQueryResponse:
-        this.receiver.receive(type, buf, start, end);
-        if (this.disturbs > 0) pipeline.statements.afterCommand(this.receiver.cmd);
-        if (!this.endsWithSync) this.complete(pipeline);
+      case BindComplete:
+        if (next === State.Rows) this.start(pipeline);
         return;
       case CopyInResponse:
         return this.takeData(pipeline, buf, start, end);
     }
-    if (this.state >= State.Rows) this.receiver.receive(type, buf, start, end);
+    if (next < State.Rows) return;
+    this.receiver.receive(type, buf, start, end);
+    if (next !== State.Done) return;
+    if (this.disturbs > 0) pipeline.statements.afterCommand(this.receiver.cmd);
+    if (!this.endsWithSync) this.complete(pipeline);
   }
 
   /** Rows, or the command's completion, are what comes next. */

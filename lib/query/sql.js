@@ -6,6 +6,8 @@
  */
 
 const WORD = /[A-Za-z]+/y;
+/** What most texts begin with, and COPY does not. */
+const OTHER_WORD = /^[d-z]/i;
 const COPY_TOKEN = /\s+|--[^\n]*|[Ee]'(?:[^'\\]|\\[^]|'')*'|'(?:[^']|'')*'|"(?:[^"]|"")*"|[A-Za-z_][\w$]*|[^]/y;
 const COMMENT_MARK = /\/\*|\*\//g;
 const DOLLAR_QUOTE = /\$(?:[A-Za-z_]\w*)?\$/y;
@@ -73,7 +75,7 @@ function* copyWords(text) {
  *   also for a COPY of a file of the server
  */
 function copyDirection(text) {
-  if (firstWord(text) !== 'copy') return undefined;
+  if (OTHER_WORD.test(text) || firstWord(text) !== 'copy') return undefined;
   let last;
   for (const word of copyWords(text)) {
     // STDIN and STDOUT mean the same to the server.
