@@ -95,7 +95,7 @@ class Pipeline {
     if (channel.hasSubscribers && !request.traced && request.text !== undefined) return trace(request, this, scope);
     const { scopes } = this;
     const promise = request.open(scope);
-    if (scope === scopes.owner && scope.first === null && scope.refused === null && this.#held === 0 &&
+    if (scope === scopes.active && scope.first === null && scope.refused === null && this.#held === 0 &&
         this.socket !== null && scopes.waiting.length === 0) this.send(request);
     else {
       scopes.check(scope, request);
@@ -112,7 +112,7 @@ class Pipeline {
     this.pump();
   }
 
-  /** Queues a scope to become the owner of the connection when its turn comes; throws as `submit`. */
+  /** Queues a scope to be entered when its turn comes; throws as `submit`. */
   enter(scope) {
     this.scopes.check(scope.parent);
     this.#queue(scope, scope.parent);
@@ -223,7 +223,7 @@ class Pipeline {
         'to commit, throw to roll back', '25P01');
       this.scopes.leaveBlock(request.scope, request.error);
     }
-    this.finishHead(request.error !== undefined && status === 'I' && mayRepeat(request, this.scopes.owner));
+    this.finishHead(request.error !== undefined && status === 'I' && mayRepeat(request, this.scopes.active));
   }
 
   /** The answer to the head is complete: settles the request, or sends it once more, and goes on. */
@@ -241,8 +241,8 @@ class Pipeline {
       request.ready(this);
     }
     this.head?.cancelAtHead?.();
-    const { owner, waiting } = this.scopes;
-    if (owner.first !== null || waiting.length > 0) this.pump();
+    const { active, waiting } = this.scopes;
+    if (active.first !== null || waiting.length > 0) this.pump();
   }
 
   /** From now on nothing is sent behind a request that was sent. @returns {boolean} false where something was before */
