@@ -39,19 +39,17 @@ class Steps {
     this.#portal = open();
   }
 
-  get inQuery() { return this.#portal !== null && this.#portal.open; }
+  get inQuery() { return this.#portal?.open === true; }
 
   fetch(maxCount, target) {
     checkCount(maxCount, 'maxCount', 0);
-    if (this.#portal === null) this.#throwClosed('no query is open: startQuery begins one', '34000');
+    if (this.#portal === null) throw this.#closed('no query is open: startQuery begins one', '34000');
     const receiver = target === undefined ? new RowReader(this.#scope.pipeline.decoding) : stream().receiverFor(target);
     const promise = this.#portal.fetch(maxCount, receiver, callerOf(this.#session.getResults));
     return target === undefined ? promise : stream().untilTaken(receiver, promise);
   }
 
-  sync() {
-    return this.inQuery ? this.#portal.close() : this.#scope.pipeline.submit(new SyncRequest(), this.#scope);
-  }
+  sync() { return this.inQuery ? this.#portal.close() : this.#scope.pipeline.submit(new SyncRequest(), this.#scope); }
 
   /** Begins a COPY FROM STDIN; resolves when the server takes data. */
   copyIn(text, values, receiver, options) {
@@ -63,10 +61,10 @@ class Steps {
     });
   }
 
-  #throwClosed(message, code) { throw this.#scope.refused ?? new UsageError(message, code); }
+  #closed(message, code) { return this.#scope.refused ?? new UsageError(message, code); }
 
   #taken() {
-    if (this.#copy === null) this.#throwClosed("no COPY is open: query('COPY … FROM STDIN') begins one", '55000');
+    if (this.#copy === null) throw this.#closed("no COPY is open: query('COPY … FROM STDIN') begins one", '55000');
     return this.#copy;
   }
 

@@ -44,14 +44,13 @@ ConnectionError.prototype.name = 'ConnectionError';
 
 /** What a request rejects with when its signal aborted; `cause` is the signal's reason. */
 class AbortError extends Error {
+  code = 'ABORT_ERR';
+
   /**
    * @param {string} message
    * @param {*} [cause]
    */
-  constructor(message, cause) {
-    super(message, cause === undefined ? undefined : { cause });
-    this.code = 'ABORT_ERR';
-  }
+  constructor(message, cause) { super(message, cause === undefined ? undefined : { cause }); }
 }
 AbortError.prototype.name = 'AbortError';
 

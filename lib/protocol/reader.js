@@ -117,15 +117,13 @@ class FrameReader {
       held.copy(this.#held, 0, 0, had);
     }
     chunk.copy(this.#held, had, 0, taken);
-    if (this.#heldLength === total) this.#deliver(this.#held, total);
-    return taken;
-  }
-
-  #deliver(message, length) {
+    if (this.#heldLength < total) return taken;
+    const message = this.#held;
     this.#held = null;
-    this.owned = message.length === length && message !== this.#scratch;
-    this.handler.message(message[0], message, 0, length, 1);
+    this.owned = message.length === total && message !== this.#scratch;
+    this.handler.message(message[0], message, 0, total, 1);
     this.owned = false;
+    return taken;
   }
 
   /** Whether the message that begins at pos, and is not all there, is delivered in parts from now on. */

@@ -117,7 +117,9 @@ class MessageWriter {
     } else {
       off = buffer.writeUInt16BE(binary ? count : 0, off);
       for (let i = 0; binary && i < count; i++) off = buffer.writeUInt16BE(values[i] instanceof Uint8Array ? 1 : 0, off);
-      this.length = buffer.writeUInt16BE(count, off);
+      buffer[off] = count >>> 8;
+      buffer[off + 1] = count;
+      this.length = off + 2;
       for (let i = 0; i < count; i++) this.#value(values[i], i);
     }
     this.#reserve(4);
@@ -130,6 +132,7 @@ class MessageWriter {
 
   #value(value, index) {
     if (typeof value === 'string') return this.#text(value, index);
+    if (typeof value === 'number') return this.#text(`${value}`, index);
     if (value === null || value === undefined) return this.#bytes(NULL);
     if (!(value instanceof Uint8Array)) return this.#text(textOf(value, `values[${index}]`), index);
     this.#reserve(4 + value.length);

@@ -10,13 +10,8 @@ const LONGEST = 63;
 /** @type {WeakMap<Client, Set<Listener>>} a client has one 'notification' listener for all of them */
 const listenersOf = new WeakMap();
 
-function listeners(client) {
-  if (!listenersOf.has(client)) listenersOf.set(client, new Set());
-  return listenersOf.get(client);
-}
-
 function deliver(notification) {
-  for (const listener of listeners(this)) if (listener.channel === notification.channel) listener.give(notification);
+  for (const listener of listenersOf.get(this)) if (listener.channel === notification.channel) listener.give(notification);
 }
 
 /** The notifications of one channel, as an async iterable. What comes while nobody takes it is kept. */
@@ -44,7 +39,8 @@ class Listener {
     this.channel = channel;
     this.#client = client;
     this.#name = `"${channel.replace(/"/g, '""')}"`;
-    const all = listeners(client);
+    if (!listenersOf.has(client)) listenersOf.set(client, new Set());
+    const all = listenersOf.get(client);
     if (all.size === 0) client.on('notification', deliver);
     all.add(this);
     client.closed.then(error => this.end(error));
@@ -107,7 +103,7 @@ class Listener {
     this.#unwatch();
     this.#wake();
     const client = this.#client;
-    const all = listeners(client);
+    const all = listenersOf.get(client);
     all.delete(this);
     if (all.size === 0) client.removeListener('notification', deliver);
     if (client.state !== 'open' || [...all].some(({ channel }) => channel === this.channel)) return;

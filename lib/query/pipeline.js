@@ -95,25 +95,27 @@ class Pipeline {
     if (channel.hasSubscribers && !request.traced && request.text !== undefined) return trace(request, this, scope);
     const { scopes } = this;
     const promise = request.open(scope);
-    if (scope === scopes.owner && scope.first === null && scope.refused === null && this.#held === 0 &&
+    if (scope === scopes.active && scope.first === null && scope.refused === null && this.#held === 0 &&
         this.socket !== null && scopes.waiting.length === 0) this.send(request);
     else {
       scopes.check(scope, request);
       request.snapshot();
-      scope.push(request);
-      this.events.queued();
-      this.pump();
+      this.#queue(request, scope);
     }
     this.pending++;
     return promise;
   }
 
-  /** Queues a scope to become the owner of the connection when its turn comes; throws as `submit`. */
-  enter(scope) {
-    this.scopes.check(scope.parent);
-    scope.parent.push(scope);
+  #queue(entry, scope) {
+    scope.push(entry);
     this.events.queued();
     this.pump();
+  }
+
+  /** Queues a scope to be entered when its turn comes; throws as `submit`. */
+  enter(scope) {
+    this.scopes.check(scope.parent);
+    this.#queue(scope, scope.parent);
   }
 
   /** A scope is over, whether it was entered or not: its parent goes on. */
@@ -181,22 +183,21 @@ class Pipeline {
 
   /** What was written leaves at the end of the tick; at once, where it is much. */
   flush() {
-    if (this.socket === null) return;
-    if (this.writer.length >= FLUSH_BYTES) this.socket.flush(this.writer);
-    else this.socket.flushSoon(this.writer);
+    if (this.writer.length >= FLUSH_BYTES) this.socket?.flush(this.writer);
+    else this.socket?.flushSoon(this.writer);
   }
 
   /** Bytes written that the system has not taken. */
-  get bufferedBytes() { return this.writer.length + (this.socket === null ? 0 : this.socket.bufferedBytes); }
+  get bufferedBytes() { return this.writer.length + (this.socket?.bufferedBytes ?? 0); }
 
   /** Asks the server to cancel what it is doing; resolves when it has taken the request. */
-  cancel() {
-    return this.socket === null ? Promise.reject(new ConnectionError('not connected', { code: '08003' }))
-      : this.session.cancel();
+  async cancel() {
+    if (this.socket === null) throw new ConnectionError('not connected', { code: '08003' });
+    await this.session.cancel();
   }
 
   /** Whether the answer that comes next is taken in parts, see FrameReader. */
-  takesParts(type) { return this.head !== null && this.head.takesParts(type); }
+  takesParts(type) { return this.head?.takesParts(type) === true; }
   part(type, buf, start, end, left) { this.head.part(this, type, buf, start, end, left); }
 
   /** FrameReader's handler. */
@@ -207,7 +208,6 @@ class Pipeline {
     else if (type === NotificationResponse) events.notification(decodeNotification(buf, start, end), buf, start, end);
     else if (type === ParameterStatus) events.parameter(...decodeParameterStatus(buf, start, end));
     else if (this.head !== null) this.head.message(this, type, buf, start, end, count);
-    // The server is about to close the connection, and says why.
     else if (type === ErrorResponse) events.lost(new PostgresError(decodeFields(buf, start, end)));
     else throw protocolError(`${nameOf(type)} that nobody asked for`);
   }
@@ -223,8 +223,7 @@ class Pipeline {
         'to commit, throw to roll back', '25P01');
       this.scopes.leaveBlock(request.scope, request.error);
     }
-    if (request.error !== undefined && status === 'I' && mayRepeat(request, this.scopes.owner)) this.finishHead(true);
-    else this.finishHead();
+    this.finishHead(request.error !== undefined && status === 'I' && mayRepeat(request, this.scopes.active));
   }
 
   /** The answer to the head is complete: settles the request, or sends it once more, and goes on. */
@@ -242,8 +241,8 @@ class Pipeline {
       request.ready(this);
     }
     this.head?.cancelAtHead?.();
-    const { owner, waiting } = this.scopes;
-    if (owner.first !== null || waiting.length > 0) this.pump();
+    const { active, waiting } = this.scopes;
+    if (active.first !== null || waiting.length > 0) this.pump();
   }
 
   /** From now on nothing is sent behind a request that was sent. @returns {boolean} false where something was before */

@@ -21,7 +21,7 @@ class PortalStep extends QueryRequest {
    * @param {{stack: string}} [caller] see callerOf
    */
   constructor(portal, maxRows, receiver, caller) {
-    super(portal.text, portal.values, portal.format, portal.cache, portal.paramTypes, receiver);
+    super(...portal.query, receiver);
     this.portal = portal;
     this.maxRows = maxRows;
     this.caller = caller;
@@ -105,8 +105,6 @@ class PortalStep extends QueryRequest {
   }
 }
 
-const closed = () => new UsageError('the query is over: there are no more rows', '34000');
-
 /**
  * A query whose rows are fetched some at a time. Outside a transaction block it owns the connection.
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-EXT-QUERY
@@ -134,11 +132,7 @@ class Portal {
    * @throws {TypeError|UsageError}
    */
   constructor(scope, text, values, { format = 0, cache = true, paramTypes }, name = '') {
-    this.text = text;
-    this.values = values;
-    this.format = format;
-    this.cache = cache;
-    this.paramTypes = paramTypes;
+    this.query = [text, values, format, cache, paramTypes];
     this.name = name;
     this.inBlock = name !== '';
     /** @type {Statement|undefined} once Bind has been written */
@@ -171,7 +165,7 @@ class Portal {
    */
   fetch(maxRows, receiver, caller, limits) {
     if (this.#last !== null) return this.#last.then(() => this.fetch(maxRows, receiver, caller, limits));
-    if (!this.open) return Promise.reject(this.scope.refused || closed());
+    if (!this.open) return Promise.reject(this.scope.refused || this.#closed());
     const promise = this.submit(new PortalStep(this, maxRows, receiver, caller), limits);
     const over = () => { this.#last = null; };
     this.#last = promise.then(over, over);
@@ -200,7 +194,9 @@ class Portal {
   }
 
   /** The connection is free for others. */
-  release() { if (!this.inBlock) this.scope.pipeline.leave(this.scope, closed()); }
+  release() { if (!this.inBlock) this.scope.pipeline.leave(this.scope, this.#closed()); }
+
+  #closed() { return new UsageError('the query is over: there are no more rows', '34000'); }
 }
 
 module.exports = { Portal };

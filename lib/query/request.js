@@ -7,9 +7,7 @@ const {
 } = require('../protocol');
 const { isStale, reasonOf, showCaller } = require('./failure');
 
-const {
-  BindComplete, CommandComplete, CopyData, CopyInResponse, DataRow, EmptyQueryResponse, ErrorResponse, NoData, RowDescription
-} = backend;
+const { BindComplete, CopyData, CopyInResponse, DataRow, ErrorResponse, NoData, RowDescription } = backend;
 
 /** A query with more bytes of Buffers among its values is not sent again: they are not kept. */
 const KEPT_BYTES = 8192;
@@ -20,10 +18,7 @@ const DROPPED = { inParts: true, start() {}, receiveData() {}, receivePart() {},
 /** Errors that are made while an answer is read: their stacks show nothing of the caller. */
 const OF_ANSWERS = [PostgresError, ConnectionError, UsageError, AbortError];
 
-/**
- * The last link of a request's promise. Inside it the engine knows who awaits the promise; so the error shows its
- * caller, and a query that succeeds pays nothing for it.
- */
+/** The last link of a request's promise: in it the engine knows who awaits that, so the error can show its caller. */
 function outcome({ error, caller, result }) {
   if (error === undefined) return result;
   if (caller !== undefined) throw showCaller(error, caller);
@@ -34,9 +29,6 @@ function outcome({ error, caller, result }) {
   }
   throw error;
 }
-
-let resolveNew;
-const capture = resolve => { resolveNew = resolve; };
 
 /**
  * Something asked of the server, from the call to the ReadyForQuery that ends it: an entry of the pipeline.
@@ -56,9 +48,7 @@ class Request {
   /** @returns {Promise} of the outcome */
   open(scope) {
     this.scope = scope;
-    this.promise = new Promise(capture).then(outcome);
-    this.resolve = resolveNew;
-    return this.promise;
+    return (this.promise = new Promise(resolve => { this.resolve = resolve; }).then(outcome));
   }
 
   /** Whether the promise is still to be settled. */
@@ -150,8 +140,6 @@ Object.assign(Request.prototype, {
   reads: false, // and nothing else, as far as the first word of its text tells
   repeated: false, // it was sent again because its statement was stale
   stale: false, // it has failed because its statement was
-  statement: undefined,
-  text: undefined,
   traced: false // tracers are told of it
 });
 
@@ -236,22 +224,21 @@ class QueryRequest extends Request {
     switch (type) {
       case DataRow: case CopyData:
         return this.receiver.receiveData(buf, start, end, count, pipeline.reader.owned);
-      case BindComplete:
-        if (this.state === State.Rows) this.start(pipeline);
-        return;
       case RowDescription: case NoData:
         this.statement.describe(type === RowDescription ? buf : null, start, end);
-        if (this.state !== State.Binding) this.start(pipeline);
+        if (next !== State.Binding) this.start(pipeline);
         return;
-      case CommandComplete: case EmptyQueryResponse:
-        this.receiver.receive(type, buf, start, end);
-        if (this.disturbs > 0) pipeline.statements.afterCommand(this.receiver.cmd);
-        if (!this.endsWithSync) this.complete(pipeline);
+      case BindComplete:
+        if (next === State.Rows) this.start(pipeline);
         return;
       case CopyInResponse:
         return this.takeData(pipeline, buf, start, end);
     }
-    if (this.state >= State.Rows) this.receiver.receive(type, buf, start, end);
+    if (next < State.Rows) return;
+    this.receiver.receive(type, buf, start, end);
+    if (next !== State.Done) return;
+    if (this.disturbs > 0) pipeline.statements.afterCommand(this.receiver.cmd);
+    if (!this.endsWithSync) this.complete(pipeline);
   }
 
   /** Rows, or the command's completion, are what comes next. */
@@ -271,10 +258,9 @@ class QueryRequest extends Request {
   part(pipeline, type, buf, start, end, left) { this.receiver.receivePart(type, buf, start, end, left); }
 
   /*
-   * A named statement that another request has parsed may be out of date: the server says so at Bind, or by an
-   * error of class 42 or XX. It is forgotten, so the next call parses anew. Errors of the data (23505, 22012)
-   * come after BindComplete, and one in the request that carries the Parse has another reason; so a loop of
-   * inserts that fail does not parse each time.
+   * A named statement that another request has parsed may be out of date: the server says so at Bind, or by an error of
+   * class 42 or XX. It is forgotten, so the next call parses anew. Errors of the data (23505, 22012) come after
+   * BindComplete: a loop of inserts that fail does not parse each time.
    */
   fail(error, { statements, status }) {
     const { statement, parses } = this;

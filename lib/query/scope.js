@@ -66,7 +66,7 @@ class Scopes {
   constructor(pipeline, settle) {
     this.root = new Scope(pipeline, null, 'the connection');
     /** The innermost scope that was entered. */
-    this.owner = this.root;
+    this.active = this.root;
     /** Transactions that wait for the end of a block which a query has begun. */
     this.waiting = [];
     this.#settle = settle;
@@ -80,45 +80,45 @@ class Scopes {
    */
   check(scope, request) {
     if (scope.refused !== null && (scope.left || !request?.controls)) throw scope.refused;
-    if (scope === this.owner || !waitsForItself(scope)) return;
+    if (scope === this.active || !waitsForItself(scope)) return;
     throw new UsageError('inside the function of transaction(), ask the object that it is given ("tx"): ' +
       'the client would wait for the transaction, and the transaction for the client', '25001');
   }
 
   /**
-   * Takes the entry out of its queue that goes next, and makes it the owner if it is a scope.
+   * Takes the entry out of its queue that goes next, and enters it if it is a scope.
    * @param {boolean} answered whether all that was sent has been answered
    * @param {string} status of the transaction
    * @returns {Request|Scope|null}
    */
   next(answered, status) {
     for (;;) {
-      const { owner } = this;
+      const { active } = this;
       let entry;
-      if (owner === this.root && this.waiting.length > 0 && status === 'I') {
+      if (active === this.root && this.waiting.length > 0 && status === 'I') {
         if (!answered) return null;
         entry = this.waiting.shift();
       } else {
-        entry = owner.first;
+        entry = active.first;
         if (entry === null || (entry instanceof Scope && !entry.left && entry.alone && !answered)) return null;
-        owner.shift();
+        active.shift();
       }
       if (!(entry instanceof Scope)) return entry;
       if (entry.left) continue;
-      if (entry.block && owner === this.root && status !== 'I') this.waiting.push(entry);
-      else return (this.owner = entry);
+      if (entry.block && active === this.root && status !== 'I') this.waiting.push(entry);
+      else return (this.active = entry);
     }
   }
 
   /**
    * A scope is over, whether it was entered or not.
-   * @returns {boolean} whether it was the owner, so that others may go on
+   * @returns {boolean} whether it was the active one, so that others may go on
    */
   leave(scope, error) {
     if (scope.left) return false;
     this.#close(scope, error);
-    if (this.owner !== scope) return false;
-    while (this.owner.left) this.owner = this.owner.parent;
+    if (this.active !== scope) return false;
+    while (this.active.left) this.active = this.active.parent;
     return true;
   }
 
@@ -148,7 +148,7 @@ class Scopes {
   /** The connection is gone. */
   abandon(error) {
     for (const scope of this.waiting.splice(0)) this.#lose(scope, error);
-    for (let scope = this.owner; scope !== null; scope = scope.parent) this.#lose(scope, error);
+    for (let scope = this.active; scope !== null; scope = scope.parent) this.#lose(scope, error);
   }
 }
 

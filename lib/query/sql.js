@@ -6,7 +6,10 @@
  */
 
 const WORD = /[A-Za-z]+/y;
+/** What most texts begin with, and COPY does not. */
+const OTHER_WORD = /^[d-z]/i;
 const COPY_TOKEN = /\s+|--[^\n]*|[Ee]'(?:[^'\\]|\\[^]|'')*'|'(?:[^']|'')*'|"(?:[^"]|"")*"|[A-Za-z_][\w$]*|[^]/y;
+const BLANK = /[\s;(]+|--[^\n]*/y;
 const COMMENT_MARK = /\/\*|\*\//g;
 const DOLLAR_QUOTE = /\$(?:[A-Za-z_]\w*)?\$/y;
 
@@ -24,17 +27,12 @@ function afterComment(text, off) {
 
 /** @returns {number} offset of the first word: behind white space, comments, semicolons and parentheses */
 function start(text) {
-  let off = 0;
-  while (off < text.length) {
-    const char = text[off];
-    if (char === '/' && text[off + 1] === '*') off = afterComment(text, off);
-    else if (char === '-' && text[off + 1] === '-') {
-      const line = text.indexOf('\n', off);
-      off = line < 0 ? text.length : line;
-    } else if (/[\s;(]/.test(char)) off++;
-    else break;
+  for (let off = 0; ;) {
+    BLANK.lastIndex = off;
+    if (BLANK.test(text)) off = BLANK.lastIndex;
+    else if (text.startsWith('/*', off)) off = afterComment(text, off);
+    else return off;
   }
-  return off;
 }
 
 /**
@@ -73,7 +71,7 @@ function* copyWords(text) {
  *   also for a COPY of a file of the server
  */
 function copyDirection(text) {
-  if (firstWord(text) !== 'copy') return undefined;
+  if (OTHER_WORD.test(text) || firstWord(text) !== 'copy') return undefined;
   let last;
   for (const word of copyWords(text)) {
     // STDIN and STDOUT mean the same to the server.

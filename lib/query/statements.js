@@ -92,20 +92,20 @@ class Statements {
   get(text, paramTypes = NO_TYPES, cache = true, batch = null) {
     if (!cache || this.limit === 0 || this.disturbing > 0) return this.#unnamed(text, paramTypes);
     const key = paramTypes.length === 0 ? text : `${paramTypes.join()}\0${text}`;
-    let statement = this.#byKey.get(key);
-    if (statement === undefined) {
-      const word = firstWord(text);
-      if (!PLANNED.has(word) || this.closing.length >= this.limit) return this.#unnamed(text, paramTypes, word);
-      statement = new Statement(`s${++this.#named}${this.tag}`, text, paramTypes, key, word);
-      this.#byKey.set(key, statement);
-      statement.used = ++this.#uses;
-      if (this.#byKey.size > this.limit) this.#evict();
-      return statement;
-    }
+    const statement = this.#byKey.get(key) ?? this.#add(text, paramTypes, key);
     statement.used = ++this.#uses;
-    if (statement.rowParser === undefined && statement !== this.run && (batch === null || statement.batch !== batch)) {
-      return this.#unnamed(text, paramTypes);
-    }
+    const answered = !statement.sent || statement.rowParser !== undefined;
+    return answered || statement === this.run || (batch !== null && statement.batch === batch) ? statement
+      : this.#unnamed(text, paramTypes);
+  }
+
+  /** A new named statement, where the text is worth it and there is a place. */
+  #add(text, paramTypes, key) {
+    const word = firstWord(text);
+    if (!PLANNED.has(word) || this.closing.length >= this.limit) return this.#unnamed(text, paramTypes, word);
+    if (this.#byKey.size === this.limit) this.#evict();
+    const statement = new Statement(`s${++this.#named}${this.tag}`, text, paramTypes, key, word);
+    this.#byKey.set(key, statement);
     return statement;
   }
 
@@ -119,17 +119,11 @@ class Statements {
     this.close(oldest);
   }
 
-  /** Forgets a statement that the server does not have; the next use of its text parses anew. */
-  forget(statement) {
-    if (this.#byKey.get(statement.key) === statement) this.#byKey.delete(statement.key);
-  }
+  /** Forgets a statement that the server does not have; the next use of its text parses anew. @returns {boolean} known */
+  forget(statement) { return this.#byKey.get(statement.key) === statement && this.#byKey.delete(statement.key); }
 
   /** Forgets a statement that the server has. */
-  close(statement) {
-    if (this.#byKey.get(statement.key) !== statement) return;
-    this.#byKey.delete(statement.key);
-    this.closing.push(statement.name);
-  }
+  close(statement) { if (this.forget(statement)) this.closing.push(statement.name); }
 
   /** A command is complete, perhaps one by which the server forgets all statements. */
   afterCommand(tag) {

@@ -76,7 +76,7 @@ describe('The connection', () => {
     await client.query('CREATE TEMP TABLE t (i int)');
     const abort = new AbortController();
     const { signal } = abort;
-    const fence = client.query('SELECT pg_sleep(0.05)', [], { signal: new AbortController().signal });
+    const barrier = client.query('SELECT pg_sleep(0.05)', [], { signal: new AbortController().signal });
     const given = [
       client.query('COPY t FROM STDIN', [], { signal }),
       client.cursor('SELECT 1', [], { signal }).next(),
@@ -89,7 +89,7 @@ describe('The connection', () => {
     abort.abort();
     for (const promise of given) await assert.rejects(promise, AbortError);
     for (const promise of wrong) await assert.rejects(promise, TypeError);
-    await fence;
+    await barrier;
     assert.equal((await after).rows[0].two, '2');
     assert.equal(client.pending, 0);
   });

@@ -42,7 +42,7 @@ describe('The scopes of a connection', () => {
     owner.push(entry('inside'));
     assert.equal(scopes.next(false, 'I').name, 'a');
     assert.equal(scopes.next(false, 'I'), owner);
-    assert.equal(scopes.owner, owner);
+    assert.equal(scopes.active, owner);
     assert.equal(scopes.next(false, 'I').name, 'inside');
     assert.equal(scopes.next(true, 'I'), null, 'what waits outside waits');
     assert.equal(scopes.leave(owner, new Error('over')), true);
@@ -114,7 +114,7 @@ describe('The scopes of a connection', () => {
     scopes.next(true, 'T');
     scopes.leaveBlock(savepoint, new Error('ended'));
     assert.deepEqual([block.left, savepoint.left, root.left], [true, true, false]);
-    assert.equal(scopes.owner, root);
+    assert.equal(scopes.active, root);
   });
 
   it('are all lost with the connection', () => {
