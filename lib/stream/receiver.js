@@ -10,8 +10,8 @@ const { CommandComplete, EmptyQueryResponse, PortalSuspended } = backend;
 /** Bytes go to a target in pieces of about this size. */
 const PIECE = 65536;
 
-/** Behind others, so many bytes are not made to wait for more: a socket mostly gives 8 kB at a time. */
-const READY = 16384;
+/** The first piece of a result is mostly the last, too: it needs less memory. */
+const FIRST = 4096;
 
 /** Bytes that may wait in the target when it has asked to wait: to stop the socket and to start it again costs more. */
 const AHEAD = 131072;
@@ -87,6 +87,7 @@ class PacketReceiver {
 class StreamReceiver {
   #block = NO_BLOCK; // that is written to
   #encoder;
+  #flush = () => this.flush();
   #flushing;
   #free = []; // blocks that the sink has given back
   #over = false;
@@ -165,7 +166,7 @@ class StreamReceiver {
       this.flush();
       if (this.#block.writing === 0) this.#giveBack(this.#block);
       const block = length <= PIECE ? this.#free.pop() : undefined;
-      this.#block = block ?? new Block(Math.max(length, this.bytes === 0 ? READY : PIECE));
+      this.#block = block ?? new Block(Math.max(length, this.bytes === 0 ? FIRST : PIECE));
     }
     return this.#block;
   }
@@ -176,11 +177,8 @@ class StreamReceiver {
     block.used += buf.copy(block.bytes, block.used, start, end);
   }
 
-  /** Rows that come slowly must not wait until there are many. */
-  #written() {
-    if (this.bytes > 0 && this.#block.used - this.#block.sent >= READY) this.flush();
-    else this.#flushing ??= setImmediate(() => this.flush());
-  }
+  /** What has come is written when a block is full, or when nothing more comes for now. */
+  #written() { this.#flushing ??= setImmediate(this.#flush); }
 
   /** @returns {Buffer|undefined} what was not written to the sink yet */
   take() {
