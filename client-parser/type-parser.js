@@ -30,5 +30,5 @@ function serialize(value) {
  */
 export const TypeParser = { serialize };
 
-/** What `decode: true` stands for: set by index.js, so that who imports a single room need not load it. */
+/** What `decode: true` stands for: set by index.js, so that who imports single files need not load it. */
 export const defaults = { decoders: undefined };
