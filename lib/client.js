@@ -119,10 +119,8 @@ class Client extends Session {
    * @see https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-START-UP
    */
   async connect(port, host, ssl) {
-    if (this.state === 'connecting' || this.state === 'open' || this.state === 'ending') {
-      throw new UsageError(`connect() while the client is ${this.state}`, '08002');
-    }
     if (this.state === 'closed') this.#reset();
+    if (this.state !== 'new') throw new UsageError(`connect() while the client is ${this.state}`, '08002');
     this.state = 'connecting';
     const aborting = this.#connecting = new AbortController();
     const pipeline = this.#pipeline;

@@ -36,10 +36,6 @@ const after = (states, transitions) => {
   }
 };
 
-const ofSimple = {
-  RowDescription: 'SimpleRows', CommandComplete: 'SimpleNext', EmptyQueryResponse: 'SimpleNext',
-  CopyOutResponse: 'SimpleCopyOut', CopyInResponse: 'CopyIn'
-};
 after(['Parsing'], { ParseComplete: 'Parsed' });
 after(['Parsed'], { ParameterDescription: 'Describing', BindComplete: 'BoundEarly' });
 after(['Describing'], { RowDescription: 'Binding', NoData: 'Binding' });
@@ -55,7 +51,10 @@ after(['Command', 'PortalCommand'], {
 after(['CopyOut'], { CopyData: 'CopyOut', CopyDone: 'CopyDone' });
 after(['CopyIn', 'CopyDone'], { CommandComplete: 'Done' });
 after(['Closing'], { CloseComplete: 'Done' });
-after(['Simple', 'SimpleNext'], ofSimple);
+after(['Simple', 'SimpleNext'], {
+  RowDescription: 'SimpleRows', CommandComplete: 'SimpleNext', EmptyQueryResponse: 'SimpleNext',
+  CopyOutResponse: 'SimpleCopyOut', CopyInResponse: 'CopyIn'
+});
 after(['SimpleRows'], { DataRow: 'SimpleRows', CommandComplete: 'SimpleNext' });
 after(['SimpleCopyOut'], { CopyData: 'SimpleCopyOut', CopyDone: 'SimpleCopyDone' });
 after(['SimpleCopyDone'], { CommandComplete: 'SimpleNext' });

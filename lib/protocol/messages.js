@@ -77,9 +77,13 @@ function decodeNotification(buf, start, end) {
  * @returns {{cmd: string, oid: string|undefined, rowCount: number}} `cmd` is the tag without its numbers
  */
 function decodeCommandComplete(buf, start, end) {
-  const [tag] = stringsOf(buf, start + 5, end, 'CommandComplete', 1);
-  const [, cmd, oid, rowCount = 0] = /^(.*?)(?: (\d+)(?= \d+$))?(?: (\d+))?$/s.exec(tag);
-  return { cmd, oid, rowCount: Number(rowCount) };
+  if (buf.indexOf(0, start + 5) !== end - 1) stringsOf(buf, start + 5, end, 'CommandComplete', 1); // says what is wrong
+  const tag = buf.latin1Slice(start + 5, end - 1);
+  const at = tag.lastIndexOf(' ');
+  const rowCount = at < 0 ? NaN : Number(tag.slice(at + 1));
+  if (!Number.isInteger(rowCount)) return { cmd: tag, oid: undefined, rowCount: 0 };
+  if (tag.startsWith('INSERT ')) return { cmd: 'INSERT', oid: tag.slice(7, at) || undefined, rowCount };
+  return { cmd: tag.slice(0, at), oid: undefined, rowCount };
 }
 
 /**

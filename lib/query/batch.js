@@ -43,7 +43,6 @@ class BatchRequest extends Request {
     this.ownReaders = ownReaders;
     /** The query whose answer is coming. */
     this.index = 0;
-    this.repeated = false;
   }
 
   /** The queries' texts, for tracers. */

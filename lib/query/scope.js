@@ -52,7 +52,7 @@ class Scope {
   }
 
   /** Whether it lies inside another scope. */
-  isInside(scope) { return this.parent === scope || (this.parent !== null && this.parent.isInside(scope)); }
+  isInside(scope) { return this.parent === scope || this.parent?.isInside(scope) === true; }
 }
 
 /** The scopes of a connection: which one owns it, and what comes next. */

@@ -106,12 +106,11 @@ async function run(scope, { begin, commit, undo }, session, work, entered, lost)
  */
 function transaction(parent, depth, make, work, options) {
   const controls = controlsOf(depth, options);
-  let enter, lose;
-  const entered = new Promise(resolve => { enter = resolve; });
-  const lost = new Promise((resolve, reject) => { lose = reject; });
+  const kind = { alone: depth === 0, block: true };
+  const entered = new Promise(resolve => { kind.entered = resolve; });
+  const lost = new Promise((resolve, reject) => { kind.lost = reject; });
   lost.catch(() => {}); // it may be that nobody waits any more
-  const name = depth === 0 ? 'the transaction' : 'the savepoint';
-  const scope = new Scope(parent.pipeline, parent, name, { alone: depth === 0, block: true, entered: enter, lost: lose });
+  const scope = new Scope(parent.pipeline, parent, depth === 0 ? 'the transaction' : 'the savepoint', kind);
   parent.pipeline.enter(scope);
   return run(scope, controls, make(scope), work, entered, lost);
 }
