@@ -6,7 +6,7 @@ const { UsageError, checkText } = require('./protocol');
 const { RowReader } = require('./rows');
 const { Steps } = require('./steps');
 
-const { NAMES, NO_OPTIONS, NO_VALUES, QueryRequest, SCOPE, callerOf, checkCount, checkNames, checkOptions, copyDirection } = query;
+const { NAMES, NO_OPTIONS, NO_VALUES, QueryRequest, SCOPE, checkCount, checkNames, checkOptions, copyDirection } = query;
 // What a plain query does not need is loaded when it is needed.
 const copy = () => require('./copy');
 const stream = () => require('./stream');
@@ -62,7 +62,6 @@ class Session extends EventEmitter {
    * @param {RowReader|Writable|{write: function}} [target] what takes the result
    * @returns {Promise<RowReader>} of the target; rejects with a PostgresError, ConnectionError or AbortError, or for
    *   bad input, before anything is sent, with a TypeError or RangeError
-   * @see https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-EXT-QUERY
    */
   query(text, values = NO_VALUES, format = 0, cache = true, target) {
     try {
@@ -77,7 +76,9 @@ class Session extends EventEmitter {
       const receiver = target === undefined ? new RowReader(decoding) : stream().receiverFor(target);
       const letter = typeof text === 'string' ? text.charCodeAt(0) | 32 : 100;
       // From d to z is what most texts begin with.
-      if ((letter < 100 || letter > 122) && copyDirection(text) === 'in') return this.#steps.copyIn(text, values, receiver, options);
+      if ((letter < 100 || letter > 122) && copyDirection(text) === 'in') {
+        return this.#steps.copyIn(text, values, receiver, options);
+      }
       const request = new QueryRequest(text, values, format, cache, paramTypes, receiver);
       if (options === undefined && target === undefined) return pipeline.submit(request, this.#scope);
       const promise = query.submit(request, this.#scope, options);
@@ -88,8 +89,7 @@ class Session extends EventEmitter {
   }
 
   /**
-   * Sends several statements as one text, without parameters. They are one transaction unless they contain
-   * BEGIN and COMMIT themselves.
+   * Sends several statements as one text, without parameters: one transaction, unless it has BEGIN and COMMIT in it.
    * @param {string} text
    * @param {object} [options] `{ decode, signal, statement_timeout }`
    * @returns {Promise<RowReader[]>} a reader a statement; rejects with the first error
@@ -103,8 +103,7 @@ class Session extends EventEmitter {
   }
 
   /**
-   * Sends several queries that share one Sync: they succeed or fail as one, in one implicit transaction, and
-   * cost a fraction of as many `query` calls.
+   * Sends several queries that share one Sync: they succeed or fail as one, in one implicit transaction.
    * @param {Array<string|[string, Array, object]>} queries text, values and `{ format, cache, stream, decode,
    *   paramTypes }` of each
    * @param {object} [options] `{ signal, statement_timeout }` for all of them
@@ -113,7 +112,8 @@ class Session extends EventEmitter {
   batch(queries, options = NO_OPTIONS) {
     return this.#try(scope => {
       checkNames(options, NAMES.batch);
-      const { requests, given } = query.batched(queries, scope.pipeline.decoding, target => stream().receiverFor(target));
+      const { decoding } = scope.pipeline;
+      const { requests, given } = query.batched(queries, decoding, target => stream().receiverFor(target));
       const promise = query.submit(new query.BatchRequest(requests, given.length === 0), scope, options);
       return given.reduce((last, receiver) => stream().untilTaken(receiver, last), promise);
     });
@@ -262,7 +262,7 @@ class Session extends EventEmitter {
    * @returns {Readable} the bytes that COPY gives; `rowCount` when it has ended, `bytes`, `format`
    * @throws {TypeError} for any other text
    */
-  copyTo(text, options = NO_OPTIONS) { return this.#open(options, NAMES.copyTo, scope => new (copy().CopyTo)(scope, text, options)); }
+  copyTo(text, options = NO_OPTIONS) { return this.#open('CopyTo', text, options, NAMES.copyTo); }
 
   /**
    * Copies into a table: a stream that takes text, CSV or binary as COPY does; rows may be split anywhere. To destroy
@@ -272,7 +272,7 @@ class Session extends EventEmitter {
    * @returns {Writable} 'finish' says that the server has taken the rows; `rowCount` then, `bytes`
    * @throws {TypeError} for any other text
    */
-  copyFrom(text, options = NO_OPTIONS) { return this.#open(options, NAMES.copyFrom, scope => new (copy().CopyFrom)(scope, text, options)); }
+  copyFrom(text, options = NO_OPTIONS) { return this.#open('CopyFrom', text, options, NAMES.copyFrom); }
 
   /**
    * Listens to a channel, until the loop over it is left. What comes while nobody takes it is kept.
@@ -288,9 +288,9 @@ class Session extends EventEmitter {
     throw new UsageError("listen is the client's: in a transaction it would begin with the commit", '25001');
   }
 
-  #open(options, names, make) {
+  #open(name, text, options, names) {
     checkNames(options, names);
-    const opened = make(this.#scope);
+    const opened = new (copy()[name])(this.#scope, text, options);
     if (this.#depth === undefined) return opened;
     this.#streams.add(opened);
     return opened.once('close', () => this.#streams.delete(opened));

@@ -104,7 +104,9 @@ class MessageWriter {
     const row = values.rowBuffer;
     const count = row === undefined ? values.length : 0;
     let binary = false;
-    for (let i = 0; i < count && !binary; i++) binary = typeof values[i] === 'object' && values[i] instanceof Uint8Array;
+    for (let i = 0; i < count && !binary; i++) {
+      binary = typeof values[i] === 'object' && values[i] instanceof Uint8Array;
+    }
     this.#reserve(names.length + 9 + 2 * count);
     const { buffer, length: start } = this;
     buffer[start] = frontend.Bind;
@@ -116,7 +118,7 @@ class MessageWriter {
       this.#bytes(row.subarray(5));
     } else {
       off = buffer.writeUInt16BE(binary ? count : 0, off);
-      for (let i = 0; binary && i < count; i++) off = buffer.writeUInt16BE(values[i] instanceof Uint8Array ? 1 : 0, off);
+      for (let i = 0; binary && i < count; i++) off = buffer.writeUInt16BE(+(values[i] instanceof Uint8Array), off);
       buffer[off] = count >>> 8;
       buffer[off + 1] = count;
       this.length = off + 2;

@@ -139,7 +139,8 @@ function batched(queries, decoding, receiverFor) {
     const { format = 0, cache = true, stream, paramTypes, decode } = options;
     checkText(text, 'text');
     if (copyDirection(text) === 'in') throw new TypeError('COPY FROM STDIN cannot be part of a batch');
-    const receiver = stream === undefined ? new RowReader(decode === undefined ? decoding : options) : receiverFor(stream);
+    const receiver = stream === undefined ? new RowReader(decode === undefined ? decoding : options)
+      : receiverFor(stream);
     if (stream !== undefined) given.push(receiver);
     return new QueryRequest(text, values, format, cache, paramTypes, receiver);
   });

@@ -2,8 +2,8 @@
 
 const { Buffer } = require('#platform');
 const {
-  AbortError, BARE, ConnectionError, NEXT, PostgresError, State, UsageError, backend, checkText, checkValues, decodeFields,
-  nextState, snapshot, unexpected
+  AbortError, BARE, ConnectionError, NEXT, PostgresError, State, UsageError, backend, checkText, checkValues,
+  decodeFields, nextState, snapshot, unexpected
 } = require('../protocol');
 const { isStale, reasonOf, showCaller } = require('./failure');
 
@@ -212,7 +212,8 @@ class QueryRequest extends Request {
       statements.disturbing++;
     }
     // If it has to be sent again, the values must be what they were.
-    if (statement.name !== '' && Array.isArray(values)) this.values = binary ? snapshot(values, KEPT_BYTES) : values.slice();
+    if (statement.name === '' || !Array.isArray(values)) return;
+    this.values = binary ? snapshot(values, KEPT_BYTES) : values.slice();
   }
 
   message(pipeline, type, buf, start, end, count) {

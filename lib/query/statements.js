@@ -119,7 +119,7 @@ class Statements {
     this.close(oldest);
   }
 
-  /** Forgets a statement that the server does not have; the next use of its text parses anew. @returns {boolean} known */
+  /** Forgets a statement that the server does not have. @returns {boolean} whether it was known */
   forget(statement) { return this.#byKey.get(statement.key) === statement && this.#byKey.delete(statement.key); }
 
   /** Forgets a statement that the server has. */

@@ -41,8 +41,9 @@ function trace(request, pipeline, scope) {
     ...endpointOf(pipeline)
   };
   const settled = failure => {
-    Object.assign(operation, endpointOf(pipeline), failure === undefined ? { result: resultOf(request) } : { error: failure });
-    if (failure !== undefined) error.publish(operation);
+    Object.assign(operation, endpointOf(pipeline), { error: failure });
+    if (failure === undefined) operation.result = resultOf(request);
+    else error.publish(operation);
     asyncStart.publish(operation);
     asyncEnd.publish(operation);
   };
