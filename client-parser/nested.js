@@ -1,8 +1,8 @@
-// Decoders of values made of values: arrays, ranges and multiranges, records.
+// Decoders of values made of values: arrays, ranges and multiranges.
 
 import { int32 } from './datarow.js';
 import { text } from './text.js';
-import { hex, valid } from './scalars.js';
+import { valid } from './scalars.js';
 
 const DIMENSIONS = 6; // at most, as in the server
 
@@ -81,12 +81,9 @@ function readArray(bytes, start, end, decode) {
   items.number();
   const typeOid = items.number() >>> 0;
   const lengths = [];
-  let bounds = '';
   while (lengths.length < dimensions) {
-    const length = items.number();
-    const lower = items.number();
-    lengths.push(length);
-    bounds += `[${lower}:${lower + length - 1}]`;
+    lengths.push(items.number());
+    items.number(); // its lower bound
   }
   const array = ([length, ...inner]) => {
     // An empty dimension is never sent, and a longer one than the bytes can hold would only cost memory.
@@ -95,7 +92,7 @@ function readArray(bytes, start, end, decode) {
   };
   const values = dimensions > 0 ? array(lengths) : [];
   valid(items.left() === 0);
-  return { values, bounds };
+  return values;
 }
 
 /**
@@ -103,10 +100,10 @@ function readArray(bytes, start, end, decode) {
  * @param {[Decoder, Decoder]} element of text and of binary values
  * @returns {[Decoder, Decoder]}
  */
-export const arrayOf = ([asText, decode]) => [arrayText(asText), (...place) => readArray(...place, decode).values];
+export const arrayOf = ([asText, decode]) => [arrayText(asText), (...place) => readArray(...place, decode)];
 
-/** Puts a string in quotes where the server does. */
-const quote = (string, special, escaped) => special.test(string) ? `"${string.replace(/["\\]/g, escaped)}"` : string;
+/** Puts a bound in quotes where the server does. */
+const quote = string => /^$|[ \t-\r"\\,()[\]]/.test(string) ? `"${string.replace(/["\\]/g, '$&$&')}"` : string;
 
 /**
  * A range in binary: flags, and its bounds.
@@ -117,8 +114,7 @@ export const range = decode => (bytes, start, end) => {
   valid(start < end);
   const flags = bytes[start]; // 1 empty, 2 and 4 lower and upper included, 8 and 16 lower and upper infinite
   const items = itemsOf(bytes, start + 1, end);
-  const bound = infinite => flags & (infinite | 1) ? ''
-    : quote(String(items.value(decode)), /^$|[ \t-\r"\\,()[\]]/, '$&$&');
+  const bound = infinite => flags & (infinite | 1) ? '' : quote(String(items.value(decode)));
   const string = `${flags & 2 ? '[' : '('}${bound(8)},${bound(16)}${flags & 4 ? ']' : ')'}`;
   valid(items.left() === 0);
   return flags & 1 ? 'empty' : string;
@@ -133,51 +129,3 @@ export const multirange = decode => (...place) => {
   const { list, value } = itemsOf(...place);
   return `{${list(() => value(decode))}}`;
 };
-
-/** A number as the server prints a float4 (up to 6 digits before the point) or float8 (15). */
-function floatString(value, digits) {
-  if (!Number.isFinite(value)) return String(value);
-  const [mantissa, exponent] = value.toExponential().split('e');
-  if (exponent >= -4 && exponent < digits) return Object.is(value, -0) ? '-0' : String(value);
-  return `${mantissa}e${exponent[0]}${exponent.slice(1).padStart(2, '0')}`;
-}
-
-const UNKNOWN = {};
-
-/**
- * The decoder of anonymous records, `ROW(1, 'a')`, in binary: the number of fields; for each its type, length
- * and value.
- * @param {Object<number, [Decoder, Decoder]>} decoders of the fields' types
- * @returns {Decoder} of the text form, as `(1,"a b",)`; of the bytes, if a field is of an unknown type
- */
-export function record(decoders) {
-  const element = (...place) => quote(print(...place), /^(null)?$|[ \t-\r"\\{},]/i, '\\$&');
-  const field = (...place) => quote(print(...place), /^$|[ \t-\r"\\(),]/, '$&$&');
-  const printRecord = (...place) => {
-    const { list, number, value } = itemsOf(...place);
-    return `(${list(() => value(field, number() >>> 0))})`;
-  };
-  const printList = value => value === null ? 'NULL' : Array.isArray(value) ? `{${value.map(printList)}}` : value;
-  const print = (bytes, start, end, typeOid) => {
-    if (typeOid === 2249) return printRecord(bytes, start, end);
-    // json as it is; jsonb has a version before it
-    if (typeOid === 114 || typeOid === 3802) return text(bytes, start + (typeOid === 3802), end);
-    if (decoders[typeOid] === undefined) throw UNKNOWN;
-    const value = decoders[typeOid][1](bytes, start, end);
-    if (Array.isArray(value)) {
-      const { values, bounds } = readArray(bytes, start, end, element);
-      return (/\[(?!1:)/.test(bounds) ? `${bounds}=` : '') + printList(values);
-    }
-    if (value instanceof Uint8Array) return `\\x${hex(value, 0, value.length)}`;
-    if (typeof value === 'boolean') return value ? 't' : 'f';
-    return typeof value === 'number' ? floatString(value, typeOid === 700 ? 6 : 15) : String(value);
-  };
-  return (bytes, start, end) => {
-    try {
-      return printRecord(bytes, start, end);
-    } catch (error) {
-      if (error !== UNKNOWN) throw error;
-      return bytes.subarray(start, end);
-    }
-  };
-}

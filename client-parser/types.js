@@ -3,7 +3,7 @@
 
 import { text } from './text.js';
 import * as at from './datetime.js';
-import { arrayOf, multirange, range, record } from './nested.js';
+import { arrayOf, multirange, range } from './nested.js';
 import * as is from './scalars.js';
 
 export { arrayOf, text };
@@ -65,7 +65,7 @@ function define(map, typeOid, arrayOid, pair) {
   [1186, 1187, at.interval],
   [1266, 1270, at.timetz],
   [1700, 1231, is.numeric],
-  [2249, 2287, record(decoders)],
+  [2249, 2287, is.bytea], // record: from binary its bytes, as of a named composite type
   [2950, 2951, is.uuid],
   [3802, 3807, is.jsonb, is.json]
 ].forEach(([typeOid, arrayOid, binary, string = text]) =>

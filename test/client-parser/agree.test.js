@@ -87,7 +87,7 @@ describe('The type table', () => {
   });
 
   it('is the same from text and from binary', () => {
-    TEXTS.forEach((text, i) => {
+    TEXTS.slice(0, -RECORDS.length).forEach((text, i) => { // a record is bytes from binary
       assert.ok(decoded[0][i].length > 0);
       assert.deepEqual(show(decoded[1][i]), show(decoded[0][i]), text.slice(0, 200));
     });
@@ -109,7 +109,7 @@ describe('The type table', () => {
       assert.deepEqual(plain[i].rows.map(row => row[0]), results[i], text.slice(0, 200));
       const made = results[i].map(value => [makers[i](value)]);
       const index = i < COLUMNS.length ? i : i + ARRAYS.length;
-      for (const format of [0, 1]) assert.deepEqual(show(decoded[format][index]), show(made), text.slice(0, 200));
+      for (const format of i < COLUMNS.length ? [0, 1] : [0]) assert.deepEqual(show(decoded[format][index]), show(made), text.slice(0, 200));
     });
   });
 

@@ -63,9 +63,10 @@ describe('client-parser, decoders', () => {
       table.forEach(([type, pairs], i) => assert.deepEqual(columns[i], pairs.map(pair => pair[1]), type));
     });
 
-    it(`give from ${name} records as the server's text`, async () => {
-      const selects = RECORDS.map(text => `SELECT ${text}`);
-      assert.deepEqual(await fetchColumns(selects, format, true), await fetchColumns(selects, 0, false));
+    it(`give from ${name} records as the server's text, or as bytes`, async () => {
+      const [values] = await fetchColumns(["SELECT ROW(1, 'a b', NULL)"], format, true);
+      if (format === 0) assert.deepEqual(values, ['(1,"a b",)']);
+      else assert.deepEqual(Buffer.from(values[0]).readInt32BE(0), 3, 'the number of fields');
     });
 
     it(`give from ${name} Dates when asked to`, async () => {
@@ -111,11 +112,6 @@ describe('client-parser, decoders', () => {
   it('read int8 of the least value an interval can have', () => {
     const bytes = hex('80 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00');
     assert.equal(parser.decoders[1186][1](bytes, 0, 16), '-2562047788:00:54.775808');
-  });
-
-  it('leave a record whose fields are of unknown types as bytes', () => {
-    const bytes = hex('00000001 0000ffff 00000001 61');
-    assert.deepEqual(parser.decoders[2249][1](bytes, 0, bytes.length), bytes);
   });
 
   it('make arrays of any other type', () => {
@@ -171,7 +167,7 @@ describe('client-parser, decoders', () => {
 
     it('throw a ProtocolError for a wrong length', () => {
       for (const typeOid of [16, 18, 20, 21, 23, 26, 700, 701, 869, 829, 1082, 1083, 1114, 1184, 1186, 1266,
-        1700, 2950, 3802, 1007, 3904, 4451, 2249]) {
+        1700, 2950, 3802, 1007, 3904, 4451]) {
         const decode = parser.decoders[typeOid][1];
         assert.throws(() => decode(Buffer.alloc(100), 10, 13), { name: 'ProtocolError', code: '08P01' });
       }
