@@ -24,6 +24,8 @@ function makeShape() {
  */
 class RowParser extends RowDescription {
   static known = new Map();
+  /** What rows in text format without decoders have in common, once there were some. */
+  textType = undefined;
   static platform = {
     text: (buf, start, end) => buf.utf8Slice(start, end),
     characters: (buf, start, end) => buf.latin1Slice(start, end),

@@ -19,6 +19,9 @@ const LARGE = 65536;
 class Memory {
   #slab = Buffer.alloc(0);
   #used = 0;
+  /** The command tag that came last, with its terminator, and what it says: mostly the next one is the same. */
+  tag = Buffer.alloc(0);
+  command = undefined;
 
   /**
    * Copies messages to where they may be kept.
@@ -88,13 +91,13 @@ class RowReader {
     this.binary = 0;
     /** @type {RowParser|undefined} */
     this.rowParser = undefined;
-    this._decode = options === undefined ? undefined : checkDecode(options.decode);
+    if (options !== undefined) this._decode = checkDecode(options.decode);
     this._type = null; // of the rows
     this._memory = undefined;
     this._bytes = 0;
     this._first = this._last = null; // the chunks
     this._next = null; // of which no rows have been made yet
-    this._rows = this._objects = this._arrays = undefined;
+    this._rows = undefined;
   }
 
   /** @type {Array} the rows so far; of a COPY, the data of each CopyData message */
@@ -136,8 +139,9 @@ class RowReader {
     this.binary = format;
     this._memory = connection?.memory;
     this.rowParser = format === 0 || rowParser === null ? rowParser ?? undefined : rowParser.forFormat(format);
-    const decode = this._decode === true ? types().decoders : this._decode || undefined;
-    this._type = rowParser === null ? null : this.rowParser.type(format, decode);
+    if (rowParser === null) this._type = null;
+    else if (format === 0 && this._decode === undefined) this._type = rowParser.textType ??= rowParser.type(0);
+    else this._type = this.rowParser.type(format, this._decode === true ? types().decoders : this._decode || undefined);
   }
 
   /**
@@ -152,15 +156,24 @@ class RowReader {
     else this._last.next = chunk;
     this._last = chunk;
     this._next ??= chunk;
-    this._objects = this._arrays = undefined;
+    if (this._objects !== undefined || this._arrays !== undefined) this._objects = this._arrays = undefined;
   }
 
   /** Takes any other message of a result; its bytes are not kept. */
   receive(type, buf, start, end) {
     switch (type) {
-      case backend.CommandComplete:
-        ({ cmd: this.cmd, oid: this.oid, rowCount: this.rowCount } = decodeCommandComplete(buf, start, end));
+      case backend.CommandComplete: {
+        const memory = (this._memory ??= new Memory());
+        const { length } = memory.tag;
+        let same = end - start === length + 5 && length > 0;
+        for (let i = 0; same && i < length; i++) same = buf[start + 5 + i] === memory.tag[i];
+        if (!same) {
+          memory.command = decodeCommandComplete(buf, start, end);
+          memory.tag = Buffer.from(buf.subarray(start + 5, end));
+        }
+        ({ cmd: this.cmd, oid: this.oid, rowCount: this.rowCount } = memory.command);
         break;
+      }
       case backend.EmptyQueryResponse: this.cmd = 'EMPTY'; break;
       case backend.PortalSuspended: this.cmd = 'SUSPENDED'; break;
       case backend.CopyInResponse: case backend.CopyOutResponse: case backend.CopyBothResponse:
@@ -192,5 +205,8 @@ class RowReader {
     return `RowReader ${inspect(this.toJSON(), options)}`;
   }
 }
+
+// What few results have is not set in each of them.
+Object.assign(RowReader.prototype, { _decode: undefined, _objects: undefined, _arrays: undefined });
 
 module.exports = { Memory, RowReader };
