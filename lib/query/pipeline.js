@@ -172,12 +172,12 @@ class Pipeline {
     const request = new CloseRequest('S', this.statements.closing);
     this.statements.closing = [];
     request.open(this.scopes.root).catch(() => {});
-    this.pending++;
+    request.internal = true;
     this.send(request);
   }
 
   #settle(request, error) {
-    this.pending--;
+    if (!request.internal) this.pending--;
     request.settle(error);
   }
 
@@ -237,7 +237,7 @@ class Pipeline {
       request.reset();
       this.#sendWaiting(request);
     } else {
-      this.pending--;
+      if (!request.internal) this.pending--;
       request.ready(this);
     }
     this.head?.cancelAtHead?.();

@@ -100,7 +100,7 @@ class PortalStep extends QueryRequest {
     const { pending, portal } = this;
     super.settle(error);
     if (!pending || error === undefined) return;
-    if (this.state === State.Waiting) portal.giveUp().catch(() => {});
+    if (this.state === State.Waiting) portal.abandon().catch(() => {});
     else portal.open = false;
   }
 }
@@ -150,7 +150,7 @@ class Portal {
     try {
       return submit(request, this.scope, limits);
     } catch (error) {
-      this.giveUp().catch(() => {});
+      this.abandon().catch(() => {});
       return Promise.reject(error);
     }
   }
@@ -176,13 +176,13 @@ class Portal {
    * Ends the portal before its rows are exhausted, when the step that is at work is over.
    * @returns {Promise}
    */
-  close() { return this.#last === null ? this.giveUp() : this.#last.then(() => this.close()); }
+  close() { return this.#last === null ? this.abandon() : this.#last.then(() => this.close()); }
 
   /**
    * The same, for a portal that no step is at work for.
    * @returns {Promise}
    */
-  async giveUp() {
+  async abandon() {
     if (!this.open) return;
     this.open = false;
     if (this.statement === undefined) return void this.release();

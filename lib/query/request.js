@@ -128,14 +128,14 @@ class Request {
   ready() { this.settle(); }
 }
 
-// What few requests have is not in each of them: there may be a million.
-Object.assign(Request.prototype, {
+Object.assign(Request.prototype, { // what few have is not in each of them: there may be a million
   barrier: false, // nothing may be sent behind it until it is over, so that it can be cancelled
   caller: undefined, // see callerOf
   cancelAtHead: undefined, // called when its answer is the next one to come
   controls: false, // it begins or ends the block of a transaction that its scope is of
   disturbs: 0, // how many of its statements may drop prepared statements
   endsWithSync: true, // so that others may follow
+  internal: false, // not asked for, so not counted as pending
   over: undefined, // a promise of what goes on when its own has settled: until it is over
   reads: false, // and nothing else, as far as the first word of its text tells
   repeated: false, // it was sent again because its statement was stale
