@@ -4,6 +4,7 @@ const { Buffer, process, setImmediate } = require('#platform');
 const { setMaxListeners } = require('#platform').events;
 const { ConnectionError, PostgresError, UsageError } = require('./protocol');
 const { Pipeline, SCOPE, Scope } = require('./query');
+const { checkDecode } = require('./rows');
 const { Session } = require('./session');
 
 /** How long the server has to close the connection after Terminate, in milliseconds. */
@@ -76,7 +77,7 @@ class Client extends Session {
       lost: error => { if (this.#pipeline === pipeline && this.state !== 'closed') this.#lose(error); },
       drained: () => this.#emit('drain'),
       queued: () => { if (this.state === 'new') this.#expectConnect(); }
-    }, this.#config?.decode);
+    }, this.#config?.decode ?? undefined);
     this.setScope(pipeline.scopes.root);
     /** @type {Promise<Error|undefined>} resolves when the connection is over: with the error, if there was one */
     this.closed = new Promise(resolve => { this.#resolveClosed = resolve; });
@@ -125,6 +126,7 @@ class Client extends Session {
     const aborting = this.#connecting = new AbortController();
     const pipeline = this.#pipeline;
     try {
+      checkDecode(this.#config?.decode ?? undefined);
       const config = require('./config').resolve(this.#config, port === undefined ? undefined : { port, host, ssl });
       pipeline.statements.limit = config.statement_cache;
       await require('./connection').connect(config, {

@@ -341,6 +341,13 @@ describe('Client', () => {
     await assert.rejects(new Client().cancel(), { name: 'ConnectionError', code: '08003' });
   });
 
+  it('refuses a decode that is none when it connects, and nothing is sent', async () => {
+    for (const decode of ['x', 5, { 23: 'int' }]) {
+      const client = new Client({ host: '127.0.0.1', port: 1, user: 'me', decode });
+      await assert.rejects(client.connect(), { name: 'TypeError', message: /decode/ }, String(decode));
+    }
+  });
+
   it('cancels what the server is running for it', async () => {
     const client = await connected();
     const sleeping = assert.rejects(client.query('SELECT pg_sleep(60)'), { code: '57014' });
