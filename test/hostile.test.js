@@ -84,7 +84,7 @@ const NO_ANSWERS = [
   ['an empty ErrorResponse', /ErrorResponse without its terminator/, message('E')],
   ['a NoticeResponse cut short', /with an unterminated string/, message('N', 'M')],
   ['a ParameterStatus cut short', /ParameterStatus with an unterminated string/, message('S', 'name\0value')],
-  ['a NotificationResponse cut short', /NotificationResponse of a wrong length/, message('A', 'x')],
+  ['a NotificationResponse cut short', /NotificationResponse with an unterminated string/, message('A', 'x')],
   ['a CopyData in answer to a SELECT', /unexpected CopyData \(state /, DESCRIBED, message('d', Buffer.from('x'))],
   ['no ParseComplete', /unexpected ParameterDescription \(state /, ANSWER.described('a').subarray(5)],
   ['two ErrorResponses', /unexpected ErrorResponse \(state Failed\)/, ANSWER.error('22012', 'x'), ANSWER.error('22012', 'x')],

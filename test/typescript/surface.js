@@ -80,7 +80,7 @@ function publicName({ name }) {
 
 function membersOfClass(declaration) {
   const members = new Map();
-  let call = { required: 0, most: 0 };
+  let call; // of its own constructor
   const addAssigned = node => {
     // this.name = …, with a comment: a field for everybody.
     if (ts.isExpressionStatement(node) && ts.isBinaryExpression(node.expression)) {
@@ -146,9 +146,11 @@ function written(folder, base = new Map()) {
     const chain = new Set([name, 'EventEmitter']);
     for (let parent = parents.get(name); parent && !chain.has(parent); parent = parents.get(parent)) {
       chain.add(parent);
+      entry.call ??= result.get(parent)?.call;
       entry.members = new Map([...result.get(parent)?.members ?? [], ...entry.members]);
     }
   }
+  for (const entry of result.values()) entry.call ??= { required: 0, most: 0 };
   return result;
 }
 
