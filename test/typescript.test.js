@@ -25,6 +25,7 @@ const ENTRIES = Object.fromEntries(Object.entries(require('../package.json').exp
 
 /** Public by their names, and still nobody's business but of the other folders. */
 const INTERNAL = {
+  Client: ['maxLength', 'push', 'receiver'],
   RowParser: ['decoderOf', 'forFormat', 'known', 'of', 'platform', 'textType', 'type'], RowReader: ['message', 'receive', 'receiveData', 'start'],
   CopyTo: ['abandon', 'pipe'], CopyFrom: ['abandon'], Listener: ['give'], PgOutput: ['relation', 'xid']
 };
