@@ -16,7 +16,7 @@ const { ErrorResponse, NoticeResponse, NotificationResponse, ParameterStatus, Re
 /** From this many bytes on, what was written leaves at once instead of at the end of the tick. */
 const FLUSH_BYTES = 65536;
 
-/** The transaction status by its byte. */
+/** The transaction status by its byte: as decodeReadyForQuery has it, without a call for every query. */
 const STATUS = { 73: 'I', 84: 'T', 69: 'E' };
 
 /**

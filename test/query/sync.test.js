@@ -1,35 +1,10 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { PostgresError, MessageWriter, State } = require('../../lib/protocol');
+const { State } = require('../../lib/protocol');
 const { SyncRequest, CloseRequest } = require('../../lib/query/sync');
-const { Statements } = require('../../lib/query/statements');
 const { hex, ANSWER, message } = require('../support');
-
-/** As much of a pipeline as a request needs. */
-function pipeline() {
-  const errors = [];
-  return { cancelling: new Set(), events: { lost: error => errors.push(error) }, errors };
-}
-
-/** What a request writes. */
-function encoded(request) {
-  const writer = new MessageWriter();
-  request.encode(writer, new Statements(10));
-  return writer.take().toString('hex');
-}
-
-/** Gives a request one message of its answer. */
-function give(request, bytes, target = pipeline()) {
-  request.message(target, bytes[0], bytes, 0, bytes.length, 1);
-  return target;
-}
-
-/** A request that was submitted. */
-function open(request) {
-  request.open(null);
-  return request;
-}
+const { encoded, give, open } = require('./submitted');
 
 describe('SyncRequest', () => {
   it('writes Sync and resolves to its value', async () => {
