@@ -148,8 +148,8 @@ describe('A Node stream', () => {
       const stream = await client.query(text, [], format, true, new Collector());
       await client.query(text, [], format); // what would overwrite memory that was only lent
       assert.equal(Buffer.compare(stream.bytes, Buffer.concat(packets)), 0);
-      const average = stream.bytes.length / stream.pieces.length;
-      assert.ok(average > 8_000, `pieces of ${average} bytes`);
+      // The server sends 8 kB at a time, and how many of these one read takes is the system's choice.
+      assert.ok(stream.pieces.length < 50_000 / 10, `${stream.pieces.length} pieces of 50,000 rows`);
     }
   });
 
