@@ -40,13 +40,14 @@ async function sendCancel(config, target, encrypted, backendKey, signal) {
   try {
     await dial(config, target, attempt, encrypted ? 'must' : 'no');
     attempt.doing = 'waiting for the server to take it';
+    const { closed } = attempt.listener;
     await attempt.wait(resolve => {
-      const closed = error => {
+      const over = error => {
         if (!error) resolve();
         else if (error.code === 'ECONNRESET' || error.code === 'EPIPE') setTimeout(resolve, ON_ITS_WAY);
-        else attempt.fail(error);
+        else closed(error);
       };
-      attempt.socket.handOver({ chunk() {}, closed });
+      attempt.socket.handOver({ chunk() {}, closed: over });
       attempt.socket.write(frame(null, CANCEL_REQUEST, backendKey));
     });
   } catch (error) {

@@ -62,13 +62,13 @@ class Scram {
   /**
    * @param {string} password
    * @param {object} [options]
-   * @param {Buffer} [options.binding] tls-server-end-point data: makes it SCRAM-SHA-256-PLUS
+   * @param {Buffer|null} [options.binding=null] tls-server-end-point data: makes it SCRAM-SHA-256-PLUS
    * @param {boolean} [options.able=false] we could have bound, but the server did not offer it: if it did
    *   offer it and somebody took that out on the way, the server will now notice ("y" in the header)
    * @param {string} [options.nonce] for tests
    * @param {string} [options.user=''] for tests
    */
-  constructor(password, { binding, able = false, nonce, user = '' } = {}) {
+  constructor(password, { binding = null, able = false, nonce, user = '' } = {}) {
     this.#password = password;
     this.#nonce = nonce ?? crypto.randomBytes(18).toString('base64');
     this.#binding = binding ?? Buffer.alloc(0);

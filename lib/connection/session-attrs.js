@@ -1,7 +1,5 @@
 'use strict';
 
-const { failed } = require('./attempt');
-
 /*
  * target_session_attrs: what kind of session is wanted. PostgreSQL 14 and later report what tells, others and
  * poolers are asked.
@@ -20,22 +18,15 @@ const KINDS = {
 
 /**
  * Whether a session is what is wanted.
- * @param {string} wanted any, read-write, read-only, primary or standby
+ * @param {string} wanted read-write, read-only, primary or standby
  * @param {Object<string, string>} parameters 'on' or 'off', as the server has reported or answered them
  * @returns {boolean|undefined} undefined when it has to be asked
  */
 function fits(wanted, { in_hot_standby: standby, default_transaction_read_only: readOnly }) {
-  if (wanted === 'any') return true;
   if (standby === undefined) return undefined;
   if (wanted === 'primary' || wanted === 'standby') return (standby === 'on') === (wanted === 'standby');
   if (readOnly === undefined) return undefined;
   return (standby === 'on' || readOnly === 'on') === (wanted === 'read-only');
 }
 
-/** @returns {string} the query that asks what kind of session it is */
-const question = wanted => KINDS[wanted].question;
-
-/** @returns {import('../protocol').ConnectionError} why a session that is not what is wanted is not used */
-const unfit = wanted => failed(`${KINDS[wanted].fault} (target_session_attrs=${wanted})`);
-
-module.exports = { fits, question, unfit };
+module.exports = { fits, KINDS };
