@@ -71,8 +71,6 @@ class Attempt {
     this.socket = null;
     /** @type {import('stream').Duplex|null} what carries the bytes, below TLS if there is any */
     this.stream = null;
-    /** @type {import('tls').TLSSocket|null} */
-    this.tls = null;
     /** Bytes that were received and not read. */
     this.unread = Buffer.alloc(0);
     /** Whether requests of the client's have been sent along. */

@@ -107,7 +107,7 @@ async function connectTo(config, { target, wanted, password }, hooks, signal) {
 }
 
 /** @returns {object|null} how to try the same server again, after what has become of an attempt */
-function otherPlan(config, { sslmode }, plan, { doing, tls, unbound }, error) {
+function otherPlan(config, { sslmode }, plan, { doing, socket, stream, unbound }, error) {
   if (unbound) return { ...plan, early: false };
   const old = error instanceof PostgresError ? NO_SUCH_PROTOCOL.includes(error.code) : HUNG_UP.includes(error.code);
   if (doing === STEP.START && old && plan.version > VERSION_3_0 && config.min_protocol_version === VERSION_3_0) {
@@ -116,7 +116,7 @@ function otherPlan(config, { sslmode }, plan, { doing, tls, unbound }, error) {
   if (sslmode === 'allow' && plan.encrypt === 'no' && error.code === '28000') return { ...plan, encrypt: 'must' };
   if (sslmode !== 'prefer' || plan.encrypt === 'no') return null;
   // A password that was given away under TLS does not go again without.
-  const refused = tls !== null && doing === STEP.START && error.code === '28000' &&
+  const refused = socket?.stream !== stream && doing === STEP.START && error.code === '28000' &&
     config.require_auth.single !== 'password';
   return refused || doing === STEP.TLS ? { ...plan, encrypt: 'no' } : null;
 }
@@ -125,32 +125,29 @@ function otherPlan(config, { sslmode }, plan, { doing, tls, unbound }, error) {
 async function open(config, target, password, plan, attempt, hooks) {
   // The password may take a while, and the other steps need not wait for it.
   const [given] = await Promise.all([attempt.wait(password()), dial(config, target, attempt, plan.encrypt)]);
-  const { socket, stream, tls } = attempt;
-  const encrypted = tls !== null;
+  const { socket, stream } = attempt;
+  const encrypted = socket.stream !== stream;
   const login = {
     ...config,
     password: given,
     // What the caller's own stream says of itself counts, too.
     encrypted: encrypted || stream.encrypted === true,
     local: target.local || stream.local === true,
-    binding: encrypted && config.channel_binding !== 'disable' ? require('./tls').endPoint(tls) : null
+    binding: encrypted && config.channel_binding !== 'disable' ? require('./tls').endPoint(socket.stream) : null
   };
-  const { backendKey, parameters, version } = await start(config, plan, attempt, login, hooks);
+  const session = await start(config, plan, attempt, login, hooks);
   attempt.release();
   const path = target.address?.path;
   hooks.ready({
+    ...session,
     socket,
     reader: new FrameReader(),
-    parameters,
     where: target.where,
     host: path ?? target.host ?? target.hostaddr,
     port: path === undefined ? target.port : undefined,
-    backendKey,
-    processId: backendKey?.readInt32BE(0),
-    protocolVersion: version,
     transactionStatus: 'I',
     encrypted,
-    cancel: signal => require('./cancel').sendCancel(config, target, encrypted, backendKey, signal)
+    cancel: signal => require('./cancel').sendCancel(config, target, encrypted, session.backendKey, signal)
   });
   socket.deliver(attempt.unread);
 }

@@ -16,7 +16,7 @@ const MAX_PAUSE = 50;
 
 /**
  * Opens a stream to a server: TCP, a Unix socket or the caller's own; then TLS on it, if wanted. The attempt has
- * the Socket then, and in `tls` what carries it if that is TLS.
+ * the Socket then; what carries its bytes is another stream than the attempt's own if that is TLS.
  *
  * @param {object} config resolved
  * @param {object} target one of `targets()`
@@ -43,7 +43,6 @@ async function dial(config, target, attempt, encrypt) {
   if (direct && secure.alpnProtocol !== options.ALPNProtocols[0]) {
     throw protocolError('the server did not agree on the protocol "postgresql" (ALPN)');
   }
-  attempt.tls = secure;
 }
 
 /** Connects to the target, again and again while the backlog of its Unix socket is full. */

@@ -14,6 +14,10 @@ const VERSION_3_0 = 0x30000;
 /** Most parameters that a server may report; PostgreSQL has some 400 in all. */
 const MAX_PARAMETERS = 1000;
 
+/** What may come before the session is ready, and what more when it was asked of what kind it is. */
+const REPORTS = [backend.ParameterStatus, backend.NoticeResponse, backend.ReadyForQuery];
+const ANSWER = [backend.RowDescription, backend.DataRow, backend.CommandComplete];
+
 /**
  * From the StartupMessage to the first ReadyForQuery of a session that is what the config wants.
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-START-UP
@@ -24,11 +28,11 @@ const MAX_PARAMETERS = 1000;
  * @param {import('./attempt').Attempt} attempt with its socket open
  * @param {object} login what `authenticate` wants to know
  * @param {{earlyRequests: function(): Buffer, notice: function(object, Buffer, number, number): void}} hooks
- * @returns {Promise<{version: number, parameters: Object<string, string>, backendKey: Buffer|null}>}
+ * @returns {Promise<object>} `{ parameters, backendKey, processId, protocolVersion }`
  * @throws {PostgresError|ConnectionError}
  */
 async function start(config, plan, attempt, login, hooks) {
-  const session = { version: plan.version, parameters: Object.create(null), backendKey: null };
+  const session = { parameters: Object.create(null), backendKey: null, protocolVersion: plan.version };
 
   /** Sends bytes; the last that the server needs to let us in take the requests with them that wait for it. */
   const send = (last, ...parts) => {
@@ -44,7 +48,7 @@ async function start(config, plan, attempt, login, hooks) {
   const request = async () => {
     let message = await attempt.next();
     while (attempt.doing === STEP.START && message[0] === backend.NegotiateProtocolVersion) {
-      session.version = negotiate(message, plan.version, config.min_protocol_version);
+      session.protocolVersion = negotiate(message, plan.version, config.min_protocol_version);
       message = await attempt.next();
     }
     if (message[0] !== backend.AuthenticationRequest) throw unexpected(message);
@@ -83,38 +87,29 @@ function negotiate(message, asked, oldest) {
  */
 async function untilReady(attempt, session, { notice }) {
   const asked = attempt.doing === STEP.ASK;
+  const expected = [...REPORTS, ...asked ? ANSWER : [backend.BackendKeyData]];
   let reported = 0;
   let value;
   for (;;) {
     const message = await attempt.next();
+    const [type] = message;
     const { length } = message;
-    switch (message[0]) {
-      case backend.ReadyForQuery:
-        if (decodeReadyForQuery(message, 0, length) !== 'I') throw protocolError('ReadyForQuery of a wrong kind');
-        return value;
-      case backend.ParameterStatus: {
-        const [name, setting] = decodeParameterStatus(message, 0, length);
-        session.parameters[name] = setting;
-        if (++reported > MAX_PARAMETERS) throw protocolError(`more than ${MAX_PARAMETERS} parameters`);
-        break;
-      }
-      case backend.NoticeResponse:
-        notice(decodeFields(message, 0, length), message, 0, length);
-        break;
-      case backend.BackendKeyData:
-        if (asked) throw unexpected(message);
-        session.backendKey = decodeBackendKeyData(message, 0, length);
-        break;
-      case backend.DataRow:
-        if (!asked) throw unexpected(message);
-        if (length < 11) throw protocolError('DataRow of a wrong length');
-        value = message.toString('latin1', 11);
-        break;
-      case backend.RowDescription:
-      case backend.CommandComplete:
-        if (asked) break;
-      // falls through
-      default: throw unexpected(message);
+    if (!expected.includes(type)) throw unexpected(message);
+    if (type === backend.ReadyForQuery) {
+      if (decodeReadyForQuery(message, 0, length) !== 'I') throw protocolError('ReadyForQuery of a wrong kind');
+      return value;
+    } else if (type === backend.ParameterStatus) {
+      const [name, setting] = decodeParameterStatus(message, 0, length);
+      session.parameters[name] = setting;
+      if (++reported > MAX_PARAMETERS) throw protocolError(`more than ${MAX_PARAMETERS} parameters`);
+    } else if (type === backend.NoticeResponse) {
+      notice(decodeFields(message, 0, length), message, 0, length);
+    } else if (type === backend.BackendKeyData) {
+      session.backendKey = decodeBackendKeyData(message, 0, length);
+      session.processId = session.backendKey.readInt32BE(0);
+    } else if (type === backend.DataRow) {
+      if (length < 11) throw protocolError('DataRow of a wrong length');
+      value = message.toString('latin1', 11);
     }
   }
 }

@@ -6,9 +6,6 @@ const { protocolError } = require('./errors');
 const DATA_ROW = 68; // D
 const COPY_DATA = 100; // d
 
-/** A message that comes in two chunks is put together in memory that is used again, if it is not longer. */
-const SCRATCH = 4096;
-
 /** A longer DataRow or CopyData can be delivered in parts; a shorter one is put together at little cost. */
 const PARTS = 131072;
 
@@ -46,7 +43,6 @@ function lengthAt(buf, pos, max = MAX_LENGTH) {
 class FrameReader {
   #held = null; // the beginning of a message whose end has not arrived
   #heldLength = 0;
-  #scratch = null;
   #left = 0; // bytes to come of a message that is delivered in parts
   #type = 0; // of that message
 
@@ -96,8 +92,7 @@ class FrameReader {
     }
     if (pos >= length || this.stopped) return;
     if (length - pos >= 5 && this.#inParts(chunk, pos)) return void this.#part(chunk, pos, length);
-    this.#held = length - pos > SCRATCH ? Buffer.allocUnsafeSlow(length - pos)
-      : (this.#scratch ??= Buffer.allocUnsafeSlow(SCRATCH));
+    this.#held = Buffer.allocUnsafeSlow(length - pos);
     this.#heldLength = chunk.copy(this.#held, 0, pos, length);
   }
 
@@ -127,7 +122,7 @@ class FrameReader {
     if (this.#heldLength < total) return taken;
     const message = this.#held;
     this.#held = null;
-    this.owned = message.length === total && message !== this.#scratch;
+    this.owned = message.length === total;
     this.handler.message(message[0], message, 0, total, 1);
     this.owned = false;
     return taken;
