@@ -142,6 +142,7 @@ class Attempt {
    */
   fail(error) {
     this.release();
+    this.#reject(error); // what is under way beside what has failed
     this.socket?.destroy();
     this.stream?.destroy();
     if (this.#signal?.aborted) {

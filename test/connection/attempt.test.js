@@ -54,12 +54,14 @@ describe('An attempt to connect', () => {
     }
   });
 
-  it('closes what it has opened when it fails', () => {
+  it('closes what it has opened when it fails, and ends what waits', async () => {
     const attempt = new Attempt('here');
     attempt.socket = fakeSocket();
     attempt.stream = fakeSocket();
+    const waiting = attempt.wait(never);
     attempt.fail(new Error('no'));
     assert.ok(attempt.socket.destroyed && attempt.stream.destroyed && attempt.over);
+    await assert.rejects(waiting, /^Error: no$/);
   });
 
   it('leaves what it has opened alone once it is released', async () => {
