@@ -2,8 +2,7 @@
 
 const platform = require('#platform'); // whose crypto is not loaded before it is needed
 const { unexpected, STEP } = require('./attempt');
-const { frame } = require('./frame');
-const { backend, ConnectionError, frontend, protocolError } = require('../protocol');
+const { backend, ConnectionError, frame, frontend, protocolError } = require('../protocol');
 
 /** Codes of the Authentication messages. */
 const OK = 0;
@@ -55,7 +54,7 @@ async function authenticate(login, { attempt, startupMessage, early, send, reque
   const { single } = login.require_auth;
   const sent = early && single !== 'md5' ? single : null;
   if (sent !== null) checkAllowed(login, sent);
-  let scram = sent === SCRAM ? startScram(login, true) : null;
+  let scram = sent === SCRAM ? scramFor(login, true) : null;
   const first = sent === 'password' ? [cleartext(login)] : scram ? [initialResponse(scram)] : [];
   send(sent !== null && scram === null, startupMessage, ...first);
 
@@ -76,7 +75,7 @@ async function authenticate(login, { attempt, startupMessage, early, send, reque
   } else if (code === SASL) {
     const plus = chooseMechanism(login, data, scram, attempt);
     if (scram === null) {
-      scram = startScram(login, plus);
+      scram = scramFor(login, plus);
       send(false, initialResponse(scram));
     }
     const challenge = await expect(SASL_CONTINUE);
@@ -146,8 +145,8 @@ function chooseMechanism(login, list, scram, attempt) {
   throw refuse(`the server offers ${names || 'nothing'} and not ${mechanism}`);
 }
 
-/** @returns {import('./scram').Scram} `plus`: bound to the channel if it can be */
-function startScram(login, plus) {
+/** @returns {object} what `startScram` gives; `plus`: bound to the channel if it can be */
+function scramFor(login, plus) {
   const binding = plus ? login.binding : null;
   if (binding === null && login.channel_binding === 'require') {
     const why = !login.encrypted ? 'the connection has no TLS'
@@ -155,14 +154,11 @@ function startScram(login, plus) {
         : 'the server\'s certificate is signed with an algorithm that has none';
     throw refuse(`channel binding is required, but ${why}`);
   }
-  const { Scram } = require('./scram');
-  return new Scram(passwordOf(login, SCRAM), { binding, able: login.binding !== null });
+  const { startScram } = require('./scram');
+  return startScram(passwordOf(login, SCRAM), { binding, able: login.binding !== null });
 }
 
-/** @returns {Buffer} */
-function initialResponse(scram) {
-  const first = scram.first();
-  return answer(scram.mechanism, '\0', first.length, first);
-}
+/** @returns {Buffer} SASLInitialResponse */
+const initialResponse = ({ mechanism, first }) => answer(mechanism, '\0', first.length, first);
 
 module.exports = { authenticate };

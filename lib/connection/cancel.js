@@ -2,7 +2,7 @@
 
 const { Attempt, failed } = require('./attempt');
 const { dial } = require('./dial');
-const { frame } = require('./frame');
+const { frame } = require('../protocol');
 
 const CANCEL_REQUEST = 80877102;
 

@@ -2,8 +2,7 @@
 
 const platform = require('#platform'); // whose tls is not loaded before it is needed
 const { failed, STEP } = require('./attempt');
-const { frame } = require('./frame');
-const { ConnectionError, kindOf, protocolError } = require('../protocol');
+const { ConnectionError, frame, kindOf, protocolError } = require('../protocol');
 const { Socket } = require('./socket');
 
 const SSL_REQUEST = 80877103;

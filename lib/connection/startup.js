@@ -3,10 +3,9 @@
 const { Buffer } = require('#platform');
 const { failed, unexpected, STEP } = require('./attempt');
 const { authenticate } = require('./auth');
-const { frame } = require('./frame');
 const {
   backend, frontend, decodeAuthentication, decodeBackendKeyData, decodeFields, decodeNegotiateProtocolVersion,
-  decodeParameterStatus, decodeReadyForQuery, protocolError
+  decodeParameterStatus, decodeReadyForQuery, frame, protocolError
 } = require('../protocol');
 
 const VERSION_3_0 = 0x30000;
@@ -17,6 +16,33 @@ const MAX_PARAMETERS = 1000;
 /** What may come before the session is ready, and what more when it was asked of what kind it is. */
 const REPORTS = [backend.ParameterStatus, backend.NoticeResponse, backend.ReadyForQuery];
 const ANSWER = [backend.RowDescription, backend.DataRow, backend.CommandComplete];
+
+/*
+ * target_session_attrs: PostgreSQL 14 and later report what tells, others and poolers are asked.
+ */
+const RECOVERY = 'SELECT pg_catalog.pg_is_in_recovery()';
+const READ_ONLY = 'SHOW transaction_read_only';
+
+/** What asks for each kind, and why a session is not of it. */
+const KINDS = {
+  'read-write': { question: READ_ONLY, fault: 'the session is read-only' },
+  'read-only': { question: READ_ONLY, fault: 'the session is not read-only' },
+  primary: { question: RECOVERY, fault: 'the server is in hot standby mode' },
+  standby: { question: RECOVERY, fault: 'the server is not in hot standby mode' }
+};
+
+/**
+ * Whether a session is what is wanted.
+ * @param {string} wanted read-write, read-only, primary or standby
+ * @param {Object<string, string>} parameters 'on' or 'off', as the server has reported or answered them
+ * @returns {boolean|undefined} undefined when it has to be asked
+ */
+function fits(wanted, { in_hot_standby: standby, default_transaction_read_only: readOnly }) {
+  if (standby === undefined) return undefined;
+  if (wanted === 'primary' || wanted === 'standby') return (standby === 'on') === (wanted === 'standby');
+  if (readOnly === undefined) return undefined;
+  return (standby === 'on' || readOnly === 'on') === (wanted === 'read-only');
+}
 
 /**
  * From the StartupMessage to the first ReadyForQuery of a session that is what the config wants.
@@ -116,7 +142,6 @@ async function untilReady(attempt, session, { notice }) {
 
 /** Makes sure that the session is what target_session_attrs wants: the server has reported it, or is asked. */
 async function checkKind(wanted, attempt, session, hooks) {
-  const { fits, KINDS } = require('./session-attrs');
   const { question, fault } = KINDS[wanted];
   let isFit = fits(wanted, session.parameters);
   if (isFit === undefined) {
@@ -130,4 +155,4 @@ async function checkKind(wanted, attempt, session, hooks) {
   if (!isFit) throw failed(`${fault} (target_session_attrs=${wanted})`);
 }
 
-module.exports = { start };
+module.exports = { start, fits };

@@ -8,6 +8,6 @@ const errors = require('./errors');
 const messages = require('./messages');
 const { FrameReader, lengthAt } = require('./reader');
 const values = require('./values');
-const { MessageWriter } = require('./writer');
+const writer = require('./writer');
 
-module.exports = { backend, frontend, FrameReader, lengthAt, MessageWriter, ...answer, ...errors, ...messages, ...values };
+module.exports = { backend, frontend, FrameReader, lengthAt, ...answer, ...errors, ...messages, ...values, ...writer };
