@@ -48,11 +48,10 @@ async function dial(config, target, attempt, encrypt) {
 async function openStream({ keepalives, keepalives_idle: idle }, { address }, attempt, inPlace) {
   const connect = () => attempt.wait(resolve => {
     const { chunk, closed } = attempt.listener;
-    const full = error => error?.code === 'EAGAIN' ? resolve(false) : closed(error);
-    const socket = attempt.socket = new Socket({ chunk, closed: full });
-    const onread = inPlace ? socket.onread : undefined;
+    attempt.socket = new Socket({ chunk, closed: error => error?.code === 'EAGAIN' ? resolve(false) : closed(error) });
+    const onread = inPlace ? attempt.socket.onread : undefined;
     const options = { ...address, keepAlive: keepalives, keepAliveInitialDelay: idle * 1000, onread };
-    socket.attach(attempt.stream = platform.net.connect(options));
+    attempt.socket.attach(attempt.stream = platform.net.connect(options));
     attempt.stream.once('connect', () => resolve(true));
   });
   for (let pause = 1; !await connect(); pause = Math.min(2 * pause, MAX_PAUSE)) {
