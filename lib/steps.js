@@ -1,7 +1,7 @@
 'use strict';
 
 const { Buffer, process } = require('#platform');
-const { SyncRequest, callerOf, checkCount } = require('./query');
+const { SyncRequest, callerOf, checkCount, submit } = require('./query');
 const { UsageError, kindOf } = require('./protocol');
 const { RowReader } = require('./rows');
 
@@ -53,12 +53,11 @@ class Steps {
 
   /** Begins a COPY FROM STDIN; resolves when the server takes data. */
   copyIn(text, values, receiver, options) {
-    const request = new (copy().CopyInRequest)(this.#scope, text, values, receiver, callerOf(this.#session.query));
-    return request.begin(options).then(result => {
-      this.#copy = request;
+    const request = new (copy().CopyInRequest)(text, values, receiver, begun => {
+      this.#copy = begun;
       if (this.#scope.refused !== null) this.abandon(this.#scope.refused.message); // nobody can end it any more
-      return result;
     });
+    return submit(request, this.#scope, options);
   }
 
   #closed(message, code) { return this.#scope.refused ?? new UsageError(message, code); }
@@ -89,7 +88,7 @@ class Steps {
     return this.#endCopy(reader);
   }
 
-  copyFail(reason) { return this.#endCopy(new RowReader(), Buffer.from(reason).toString().replace(/\0/g, '')); }
+  copyFail(reason) { return this.#endCopy(new RowReader(), Buffer.from(reason).toString()); }
 
   #endCopy(reader, reason) {
     const request = this.#taken();
