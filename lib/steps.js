@@ -1,7 +1,7 @@
 'use strict';
 
 const { Buffer, process } = require('#platform');
-const { SyncRequest, callerOf, checkCount, submit } = require('./query');
+const { CloseRequest, checkCount, submit } = require('./query');
 const { UsageError, kindOf } = require('./protocol');
 const { RowReader } = require('./rows');
 
@@ -45,11 +45,11 @@ class Steps {
     checkCount(maxCount, 'maxCount', 0);
     if (this.#portal === null) throw this.#closed('no query is open: startQuery begins one', '34000');
     const receiver = target === undefined ? new RowReader(this.#scope.pipeline.decoding) : stream().receiverFor(target);
-    const promise = this.#portal.fetch(maxCount, receiver, callerOf(this.#session.getResults));
+    const promise = this.#portal.fetch(maxCount, receiver);
     return target === undefined ? promise : stream().untilTaken(receiver, promise);
   }
 
-  sync() { return this.inQuery ? this.#portal.close() : this.#scope.pipeline.submit(new SyncRequest(), this.#scope); }
+  sync() { return this.inQuery ? this.#portal.close() : this.#scope.pipeline.submit(new CloseRequest('P', []), this.#scope); }
 
   /** Begins a COPY FROM STDIN; resolves when the server takes data. */
   copyIn(text, values, receiver, options) {

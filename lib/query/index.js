@@ -8,7 +8,7 @@
 const { Pipeline } = require('./pipeline');
 const { callerOf, showCaller } = require('./failure');
 const { QueryRequest, Request, outcome } = require('./request');
-const { CloseRequest, SyncRequest } = require('./sync');
+const { CloseRequest } = require('./sync');
 const { Scope } = require('./scope');
 const { copyDirection } = require('./sql');
 const options = require('./options');
@@ -17,7 +17,7 @@ const options = require('./options');
 const SCOPE = Symbol('scope');
 
 module.exports = {
-  Pipeline, QueryRequest, Request, CloseRequest, SyncRequest, Scope, SCOPE, callerOf, outcome, showCaller, copyDirection, ...options,
+  Pipeline, QueryRequest, Request, CloseRequest, Scope, SCOPE, callerOf, outcome, showCaller, copyDirection, ...options,
   get BatchRequest() { return require('./batch').BatchRequest; },
   get batched() { return require('./batch').batched; },
   get Cursor() { return require('./cursor').Cursor; },

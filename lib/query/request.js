@@ -12,6 +12,9 @@ const { BindComplete, CopyData, CopyInResponse, DataRow, ErrorResponse, NoData, 
 /** A query with more bytes of Buffers among its values is not sent again: they are not kept. */
 const KEPT_BYTES = 8192;
 
+/** While these come, a long message may come in parts. */
+const TAKEN_IN_PARTS = [State.Rows, State.PortalRows, State.CopyOut];
+
 /** Takes the answer to a request that nobody waits for any more. */
 const DROPPED = { inParts: true, start() {}, receiveData() {}, receivePart() {}, receive() {} };
 
@@ -260,7 +263,8 @@ class QueryRequest extends Request {
   /** The server waits for the data of a COPY FROM STDIN. */
   takeData() { throw unexpected(State.Command, CopyInResponse); }
 
-  takesParts() { return this.receiver.inParts === true && (this.state === State.Rows || this.state === State.CopyOut); }
+  takesParts() { return this.receiver.inParts === true && TAKEN_IN_PARTS.includes(this.state); }
+
   part(pipeline, type, buf, start, end, left) { this.receiver.receivePart(type, buf, start, end, left); }
 
   /*
