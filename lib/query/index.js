@@ -10,14 +10,15 @@ const { callerOf, showCaller } = require('./failure');
 const { QueryRequest, Request } = require('./request');
 const { CloseRequest, SyncRequest } = require('./sync');
 const { Scope } = require('./scope');
-const { copyDirection } = require('./sql');
+const { copyDirection, firstWord } = require('./sql');
 const options = require('./options');
 
 /** The property of a session that holds its scope, for the capabilities that make requests of their own. */
 const SCOPE = Symbol('scope');
 
 module.exports = {
-  Pipeline, QueryRequest, Request, CloseRequest, SyncRequest, Scope, SCOPE, callerOf, showCaller, copyDirection, ...options,
+  Pipeline, QueryRequest, Request, CloseRequest, SyncRequest, Scope, SCOPE, callerOf, showCaller, copyDirection, firstWord,
+  ...options,
   get BatchRequest() { return require('./batch').BatchRequest; },
   get batched() { return require('./batch').batched; },
   get Cursor() { return require('./cursor').Cursor; },
