@@ -82,7 +82,7 @@ describe('respond', () => {
       assert.equal(headers['content-type'], 'application/x-postgresql');
       assert.equal(headers['content-length'], String(expected.length));
       assert.equal(headers['content-encoding'], undefined);
-      assert.equal(headers.vary, 'Accept-Encoding');
+      assert.equal(headers.vary, 'Accept, Accept-Encoding');
     });
   });
 
@@ -114,7 +114,7 @@ describe('respond', () => {
     const client = await connected();
     const expected = await direct(client, LARGE);
     const cases = [
-      [{ 'cache-control': 'no-transform', vary: 'Origin' }, {}, { vary: 'Origin, Accept-Encoding' }],
+      [{ 'cache-control': 'no-transform', vary: 'Origin' }, {}, { vary: 'Origin, Accept, Accept-Encoding' }],
       [{ 'content-encoding': 'identity', vary: '*' }, {}, { vary: '*', 'content-encoding': 'identity' }],
       [{ 'content-type': 'text/plain' }, { compress: false }, { 'content-type': 'text/plain', vary: undefined }]
     ];
