@@ -4,6 +4,7 @@ const { Buffer } = require('#platform');
 const { PostgresError, UsageError } = require('../protocol');
 const { QueryRequest, abort, checkLimits, copyDirection, submit, watchSignal } = require('../query');
 const { StreamReceiver, messages } = require('./receiver');
+const { Csv } = require('./csv');
 const { Target } = require('./target');
 const { Values } = require('./values');
 
@@ -96,7 +97,7 @@ function finish(target, { end = true, signal }, piece, rowCount) {
 /** The query has failed. Where nothing was written, the target is as it was; else its reader is told. */
 async function finishFailed(target, receiver, options, error) {
   if (receiver.bytes === 0 || target.gone) return;
-  if (options.as === 'values' || receiver.inRow) return target.destroy(error);
+  if (options.as !== undefined && options.as !== 'protocol' || receiver.inRow) return target.destroy(error);
   const rest = receiver.take();
   const last = errorResponse(error);
   const told = finish(target, options, rest === undefined ? last : Buffer.concat([rest, last]));
@@ -106,7 +107,9 @@ async function finishFailed(target, receiver, options, error) {
 }
 
 /** @throws {TypeError} */
-function encoderOf({ as = 'protocol', separator = '' }) {
+function encoderOf({ as = 'protocol', separator = '', format = 0 }) {
+  if (as === 'csv' && format !== 0) throw new TypeError("as: 'csv' is made of text: format must be Client.STRING (0)");
+  if (as === 'csv') return new Csv();
   if (as !== 'protocol' && as !== 'values') throw new TypeError("as must be 'protocol' or 'values'");
   if (typeof separator !== 'string' && !(separator instanceof Uint8Array)) {
     throw new TypeError('separator must be a string or a Buffer');
