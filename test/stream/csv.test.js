@@ -79,7 +79,7 @@ describe('CSV', () => {
   it('is made of text, not of binary', async () => {
     const client = await connected();
     const target = new PassThrough();
-    await assert.rejects(client.queryTo(target, 'SELECT 1', [], { as: 'csv', format: 1 }), { name: 'TypeError', message: /format must be Client.STRING/ });
+    await assert.rejects(client.queryTo(target, 'SELECT 1', [], { as: 'csv', format: 1 }), { name: 'TypeError', message: /^as: 'csv' is made of columns in text format/ });
     assert.equal(target.destroyed, false);
     assert.equal((await client.query('SELECT 1 AS n')).rows[0].n, '1');
   });
