@@ -3,6 +3,7 @@
 const { pipeline } = require('#platform').stream;
 const { checkLimits, watchSignal } = require('../query');
 const { Target } = require('../stream');
+const { Csv } = require('./csv');
 const { COMPRESSORS, TYPES, encodingFor, representationFor } = require('./negotiate');
 const { validate } = require('./validators');
 const { WebResponse } = require('./web-response');
@@ -111,7 +112,7 @@ async function answer(session, request, response, text, values = [], options = {
   const encoding = compress ? encodingFor(headers['accept-encoding']) : undefined;
   const stallTimeout = plain.stall_timeout;
   const target = new ResponseTarget(request, response, { type, status, emptyStatus, encoding, stallTimeout });
-  return session.queryTo(target, text, values, { ...plain, as: chosen });
+  return session.queryTo(target, text, values, { ...plain, as: chosen === 'csv' ? new Csv() : chosen });
 }
 
 /** Answers a WHATWG Request. */

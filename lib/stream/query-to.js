@@ -3,7 +3,6 @@
 const { Buffer } = require('#platform');
 const { PostgresError, UsageError, checkText } = require('../protocol');
 const { QueryRequest, abort, checkLimits, copyDirection, submit, watchSignal } = require('../query');
-const { Csv } = require('./csv');
 const { Json } = require('./json');
 const { StreamReceiver, messages } = require('./receiver');
 const { Target } = require('./target');
@@ -109,11 +108,14 @@ async function finishFailed(target, receiver, options, error) {
 
 /** What options can be, the default first. */
 const CHOICES = {
-  as: ['protocol', 'values', 'json', 'ndjson', 'csv'],
+  as: ['protocol', 'values', 'json', 'ndjson'],
   int8: ['number', 'string'],
   numeric: ['string', 'number'],
   bytea: ['hex', 'base64']
 };
+
+/** Whether a capability gives what makes its form of the rows, in place of the name of one. */
+const isEncoder = as => typeof as?.messages === 'function';
 
 /** @throws {TypeError} */
 function encoderOf(options, text) {
@@ -121,7 +123,8 @@ function encoderOf(options, text) {
   for (const name in CHOICES) {
     const [first] = CHOICES[name];
     chosen[name] = options[name] ?? first;
-    if (!CHOICES[name].includes(chosen[name])) throw new TypeError(`${name} must be '${CHOICES[name].join("' or '")}'`);
+    if (CHOICES[name].includes(chosen[name]) || isEncoder(chosen[name])) continue;
+    throw new TypeError(`${name} must be '${CHOICES[name].join("' or '")}'`);
   }
   const { separator = '', format = 0 } = options;
   if (typeof separator !== 'string' && !(separator instanceof Uint8Array)) {
@@ -131,7 +134,7 @@ function encoderOf(options, text) {
   if (chosen.as === 'values') return new Values(Buffer.from(separator));
   if (format !== 0) throw new TypeError(`as: '${chosen.as}' is made of columns in text format: leave out format`);
   if (copyDirection(text) === 'out') throw new TypeError(`COPY has no columns to be written as '${chosen.as}'`);
-  return chosen.as === 'csv' ? new Csv() : new Json(chosen);
+  return isEncoder(chosen.as) ? chosen.as : new Json(chosen);
 }
 
 /** Runs the query when it is the target's turn, and waits until that has taken the result. */

@@ -101,6 +101,10 @@ describe('respond to a WHATWG Request', () => {
     assert.match(first.headers.get('cache-control'), /^private, max-age=/);
     const again = await respond(cache, requestOf({ 'if-none-match': etag }), ROWS, [3], { as: 'csv' });
     assert.deepEqual([again.status, again.body, again.headers.get('etag')], [304, null, etag]);
+    assert.deepEqual([cache.hits, cache.misses, cache.size], [1, 1, 1]);
+    for (const [as, body] of [['ndjson', '{"n":1}\n'], ['csv', 'n\n1\n'], ['json', '[{"n":1}]']]) {
+      assert.equal(await (await respond(cache, requestOf(), 'SELECT 1 AS n', [], { as })).text(), body);
+    }
   });
 
   it('rejects where the query fails before the first row', async () => {

@@ -3,7 +3,7 @@
 const assert = require('node:assert/strict');
 const { text: textOf } = require('node:stream/consumers');
 const { PassThrough } = require('node:stream');
-const { Csv } = require('../../lib/stream/csv');
+const { Csv } = require('../../lib/http/csv');
 const { connected, dataRow, message, int16 } = require('../support');
 
 /** What an encoder writes to, as StreamReceiver is. */
@@ -26,7 +26,7 @@ function csvOf(names, ...rows) {
 /** What queryTo writes. */
 async function written(client, text, values) {
   const target = new PassThrough();
-  const [body, result] = await Promise.all([textOf(target), client.queryTo(target, text, values, { as: 'csv' })]);
+  const [body, result] = await Promise.all([textOf(target), client.queryTo(target, text, values, { as: new Csv() })]);
   assert.equal(result.bytes, Buffer.byteLength(body));
   return body;
 }
@@ -76,10 +76,16 @@ describe('CSV', () => {
     assert.equal(await written(await connected(), 'SET TimeZone = UTC'), '');
   });
 
+  it('is made of rows, not of what COPY gives', async () => {
+    const client = await connected();
+    await assert.rejects(client.queryTo(new PassThrough(), 'COPY users TO STDOUT', [], { as: new Csv() }),
+      { name: 'TypeError', message: "COPY has no columns to be written as 'csv'" });
+  });
+
   it('is made of text, not of binary', async () => {
     const client = await connected();
     const target = new PassThrough();
-    await assert.rejects(client.queryTo(target, 'SELECT 1', [], { as: 'csv', format: 1 }), { name: 'TypeError', message: /^as: 'csv' is made of columns in text format/ });
+    await assert.rejects(client.queryTo(target, 'SELECT 1', [], { as: new Csv(), format: 1 }), { name: 'TypeError', message: /^as: 'csv' is made of columns in text format/ });
     assert.equal(target.destroyed, false);
     assert.equal((await client.query('SELECT 1 AS n')).rows[0].n, '1');
   });

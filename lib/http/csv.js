@@ -34,9 +34,12 @@ function writeValue(out, off, bytes, start, end, alone) {
   return at;
 }
 
-/** Rows as COPY … TO STDOUT (FORMAT csv, HEADER) gives them, see RFC 4180. */
+/** An encoder for queryTo: rows as COPY … TO STDOUT (FORMAT csv, HEADER) gives them. RFC 4180 describes the same. */
 class Csv {
   #columns = 0;
+
+  toString() { return 'csv'; }
+  toJSON() { return 'csv'; } // in the key of a ResponseCache
 
   start(out, rowParser) {
     if (rowParser === null) return false;
