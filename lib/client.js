@@ -27,7 +27,7 @@ function call(work) {
  *
  * Events: 'notification' `{ processId, channel, payload }`, 'notice' (fields of the NoticeResponse), 'parameter'
  * `(name, value)`, 'drain', 'error' (the connection was lost; without a listener it is not an event that ends the
- * program), 'end' (the connection is over, for whatever reason).
+ * program), 'end' (the connection, which had been open, is over, for whatever reason).
  */
 class Client extends Session {
   #cancelling = null; // AbortController of the CancelRequests under way
@@ -39,6 +39,7 @@ class Client extends Session {
   #referenced = true;
   #resolveClosed;
   #session = null;
+  #told; // connect() has failed, and those are told who have waited for it: it need not be handled, too
 
   /**
    * @param {object|string} [config] libpq's parameters by their names, as an object, a URL or a list of
@@ -119,13 +120,21 @@ class Client extends Session {
    *   server's PostgresError; afterwards connect() may be called again
    * @see https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-START-UP
    */
-  async connect(port, host, ssl) {
+  connect(port, host, ssl) {
+    const promise = this.#connect(port, host, ssl, () => promise.catch(() => {}));
+    return promise;
+  }
+
+  async #connect(port, host, ssl, told) {
     if (this.state === 'closed') this.#reset();
     if (this.state !== 'new') throw new UsageError(`connect() while the client is ${this.state}`, '08002');
     this.state = 'connecting';
+    this.#told = told;
     const aborting = this.#connecting = new AbortController();
     const pipeline = this.#pipeline;
     try {
+      await undefined; // so that what is asked in this tick shares its fate
+      if (this.#connecting !== aborting) throw aborting.signal.reason;
       checkDecode(this.#config?.decode ?? undefined);
       const config = require('./config').resolve(this.#config, port === undefined ? undefined : { port, host, ssl });
       pipeline.statements.limit = config.statement_cache;
@@ -176,6 +185,7 @@ class Client extends Session {
     const session = this.#session;
     this.state = 'closed';
     this.#session = this.#connecting = null;
+    if (session === null && this.#ended === null && this.#pipeline.waited) this.#told?.();
     if (session !== null) {
       this.#cancelling.abort(new ConnectionError(message, { code, cause: error }));
       session.reader.stop();
@@ -184,7 +194,7 @@ class Client extends Session {
     this.#pipeline.abandon(message, error, code);
     this.#resolveClosed(error);
     if (error !== undefined && session !== null && this.listenerCount('error') > 0) this.#emit('error', error);
-    this.#emit('end');
+    if (session !== null) this.#emit('end');
   }
 
   /**

@@ -1,7 +1,7 @@
 'use strict';
 
 const { Buffer, process } = require('#platform');
-const { SyncRequest, callerOf, checkCount } = require('./query');
+const { SyncRequest, again, callerOf, checkCount } = require('./query');
 const { UsageError, kindOf } = require('./protocol');
 const { RowReader } = require('./rows');
 
@@ -61,7 +61,7 @@ class Steps {
     });
   }
 
-  #closed(message, code) { return this.#scope.refused ?? new UsageError(message, code); }
+  #closed(message, code) { return again(this.#scope.refused ?? new UsageError(message, code)); }
 
   #taken() {
     if (this.#copy === null) throw this.#closed("no COPY is open: query('COPY … FROM STDIN') begins one", '55000');

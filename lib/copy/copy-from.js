@@ -2,7 +2,7 @@
 
 const { setImmediate } = require('#platform');
 const { Writable, addAbortSignal } = require('#platform').stream;
-const { AbortError, State, UsageError } = require('../protocol');
+const { AbortError, ConnectionError, State, UsageError } = require('../protocol');
 const { abort, callerOf, checkLimits, copyDirection, showCaller } = require('../query');
 const { RowReader } = require('../rows');
 const { CopyInRequest } = require('./copy-in');
@@ -35,7 +35,7 @@ class StreamedCopy extends CopyInRequest {
 
   settle(error = this.error) {
     super.settle(error);
-    if (error !== undefined) this.#failed(error);
+    if (error !== undefined) this.#failed(error instanceof ConnectionError ? showCaller(error, this.caller) : error);
   }
 }
 

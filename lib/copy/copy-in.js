@@ -2,7 +2,7 @@
 
 const { Buffer } = require('#platform');
 const { State, checkText, checkValues, frontend } = require('../protocol');
-const { QueryRequest, NO_OPTIONS, Scope, checkLimits, watchLimits } = require('../query');
+const { QueryRequest, NO_OPTIONS, Scope, checkLimits, rethrow, watchLimits } = require('../query');
 
 /** Longest reason of a CopyFail, in characters: it goes into the server's log. */
 const REASON = 500;
@@ -137,7 +137,7 @@ class CopyInRequest extends QueryRequest {
       else writer.copyDone();
       this.#sync();
     } else if (this.#over) this.#finish(this.error);
-    return promise;
+    return promise.catch(error => rethrow(error));
   }
 
   #finish(error) {

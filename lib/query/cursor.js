@@ -2,7 +2,7 @@
 
 const { RowReader } = require('../rows');
 const { checkLimits } = require('./abort');
-const { callerOf } = require('./failure');
+const { callerOf, showCaller } = require('./failure');
 const { checkStallTimeout, stalled } = require('./options');
 
 /** The rows of a query, some at a time: an async iterable that holds one batch in memory. */
@@ -27,7 +27,12 @@ class Cursor {
 
   async * #fetch(open, batchSize, decoding, limits) {
     checkLimits(limits);
-    const portal = open();
+    let portal;
+    try {
+      portal = open();
+    } catch (error) {
+      throw showCaller(error, this.#caller);
+    }
     try {
       let reader;
       do {

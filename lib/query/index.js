@@ -6,7 +6,7 @@
  */
 
 const { Pipeline } = require('./pipeline');
-const { callerOf, showCaller } = require('./failure');
+const { again, callerOf, rethrow, showCaller } = require('./failure');
 const { QueryRequest, Request } = require('./request');
 const { CloseRequest, SyncRequest } = require('./sync');
 const { Scope } = require('./scope');
@@ -17,7 +17,8 @@ const options = require('./options');
 const SCOPE = Symbol('scope');
 
 module.exports = {
-  Pipeline, QueryRequest, Request, CloseRequest, SyncRequest, Scope, SCOPE, callerOf, showCaller, copyDirection, ...options,
+  Pipeline, QueryRequest, Request, CloseRequest, SyncRequest, Scope, SCOPE, again, callerOf, rethrow, showCaller, copyDirection,
+  ...options,
   get BatchRequest() { return require('./batch').BatchRequest; },
   get batched() { return require('./batch').batched; },
   get Cursor() { return require('./cursor').Cursor; },

@@ -3,6 +3,7 @@
 const { State, UsageError, backend, checkText, checkValues, snapshot } = require('../protocol');
 const { RowReader } = require('../rows');
 const { submit } = require('./abort');
+const { again } = require('./failure');
 const { QueryRequest } = require('./request');
 const { CloseRequest, SyncRequest } = require('./sync');
 const { Scope } = require('./scope');
@@ -165,7 +166,7 @@ class Portal {
    */
   fetch(maxRows, receiver, caller, limits) {
     if (this.#last !== null) return this.#last.then(() => this.fetch(maxRows, receiver, caller, limits));
-    if (!this.open) return Promise.reject(this.scope.refused || this.#closed());
+    if (!this.open) return Promise.reject(again(this.scope.refused || this.#closed()));
     const promise = this.submit(new PortalStep(this, maxRows, receiver, caller), limits);
     const over = () => { this.#last = null; };
     this.#last = promise.then(over, over);

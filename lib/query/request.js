@@ -2,10 +2,9 @@
 
 const { Buffer } = require('#platform');
 const {
-  AbortError, BARE, ConnectionError, NEXT, PostgresError, State, UsageError, backend, checkText, checkValues,
-  decodeFields, nextState, snapshot, unexpected
+  BARE, NEXT, PostgresError, State, backend, checkText, checkValues, decodeFields, nextState, snapshot, unexpected
 } = require('../protocol');
-const { isStale, reasonOf, showCaller } = require('./failure');
+const { isStale, reasonOf, rethrow, showCaller } = require('./failure');
 
 const { BindComplete, CopyData, CopyInResponse, DataRow, ErrorResponse, NoData, RowDescription } = backend;
 
@@ -15,19 +14,11 @@ const KEPT_BYTES = 8192;
 /** Takes the answer to a request that nobody waits for any more. */
 const DROPPED = { inParts: true, start() {}, receiveData() {}, receivePart() {}, receive() {} };
 
-/** Errors that are made while an answer is read: their stacks show nothing of the caller. */
-const OF_ANSWERS = [PostgresError, ConnectionError, UsageError, AbortError];
-
-/** The last link of a request's promise: in it the engine knows who awaits that, so the error can show its caller. */
+/** The last link of a request's promise. */
 function outcome({ error, caller, result }) {
   if (error === undefined) return result;
   if (caller !== undefined) throw showCaller(error, caller);
-  if (OF_ANSWERS.some(each => error instanceof each)) {
-    const { stack } = error;
-    Error.captureStackTrace?.(error, outcome); // of V8 and others, not of all
-    if (!error.stack.includes('\n')) error.stack = stack; // nobody awaits
-  }
-  throw error;
+  rethrow(error, outcome);
 }
 
 /**
@@ -258,11 +249,6 @@ class QueryRequest extends Request {
   takesParts() { return this.receiver.inParts === true && (this.state === State.Rows || this.state === State.CopyOut); }
   part(pipeline, type, buf, start, end, left) { this.receiver.receivePart(type, buf, start, end, left); }
 
-  /*
-   * A named statement that another request has parsed may be out of date: the server says so at Bind, or by an error of
-   * class 42 or XX. It is forgotten, so the next call parses anew. Errors of the data (23505, 22012) come after
-   * BindComplete: a loop of inserts that fail does not parse each time.
-   */
   fail(error, { statements, status }) {
     const { statement, parses } = this;
     const bound = this.state > State.Binding;

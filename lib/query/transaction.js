@@ -3,6 +3,7 @@
 const { setImmediate } = require('#platform');
 const { ConnectionError, UsageError, kindOf } = require('../protocol');
 const { RowReader } = require('../rows');
+const { rethrow } = require('./failure');
 const { runInside } = require('./inside');
 const { QueryRequest } = require('./request');
 const { Scope } = require('./scope');
@@ -64,7 +65,7 @@ async function run(scope, { begin, commit, undo }, session, work, entered, lost)
   const { pipeline } = scope;
   const control = async text => pipeline.submit(new ControlRequest(text), scope);
   try {
-    await Promise.race([lost, entered]);
+    await Promise.race([lost, entered]).catch(error => rethrow(error));
     await control(begin);
     let result, cmd;
     try {

@@ -1,8 +1,8 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { PostgresError } = require('../../lib/protocol');
-const { callerOf, lossError, lossErrors, showCaller } = require('../../lib/query/failure');
+const { AbortError, ConnectionError, PostgresError, UsageError } = require('../../lib/protocol');
+const { again, callerOf, lossErrors, rethrow, showCaller } = require('../../lib/query/failure');
 
 describe('showCaller', () => {
   it('gives an error the stack of a call, and keeps its name and message', () => {
@@ -19,14 +19,52 @@ describe('showCaller', () => {
   });
 });
 
+describe('rethrow', () => {
+  it('gives an error of ours the stack of who awaits', async () => {
+    async function waits(error) { await Promise.reject(error).catch(each => rethrow(each)); }
+    for (const error of [new PostgresError({}), new ConnectionError(''), new UsageError('', ''), new AbortError('')]) {
+      await assert.rejects(waits(error), { stack: /at async waits .*failure\.test\.js/ });
+    }
+  });
+
+  it('leaves what is not ours, and the stack that there is where nobody awaits', async () => {
+    for (const error of [new Error('no'), null, 5]) {
+      const stack = error?.stack;
+      await assert.rejects(Promise.reject(error).catch(rethrow), each => each === error && each?.stack === stack);
+    }
+    const error = new UsageError('no', '25P01');
+    await new Promise(resolve => Promise.reject(error).catch(each => rethrow(each)).catch(resolve));
+    assert.match(error.stack, /failure\.test\.js/);
+  });
+});
+
+describe('again', () => {
+  it('makes an error of the same class, message and fields, whose stack is that of the call', () => {
+    const cause = new Error('why');
+    const gone = new ConnectionError('gone', { code: '08003', cause, sent: false });
+    const over = new UsageError('over', '25P01');
+    function ask(error) { return again(error); }
+    for (const error of [gone, over]) {
+      const other = ask(error);
+      assert.notEqual(other, error);
+      assert.deepEqual([other.constructor, other.message, { ...other }], [error.constructor, error.message, { ...error }]);
+      assert.match(other.stack, /at ask /);
+    }
+    assert.equal(again(gone).cause, cause);
+    assert.equal('cause' in again(new ConnectionError('gone')), false);
+  });
+
+  it('leaves what is the caller\'s', () => assert.equal(again(5), 5));
+});
+
 describe('The errors of a loss', () => {
   it('are one for each of the first thousand requests, and one for all others', () => {
-    const errors = lossErrors('the connection was lost', '08006', undefined);
-    const first = Array.from({ length: 1000 }, () => errors.next().value);
+    const next = lossErrors('the connection was lost', '08006', undefined, true);
+    const first = Array.from({ length: 1000 }, next);
     assert.equal(new Set(first).size, 1000);
-    const [one, other] = [errors.next().value, errors.next().value];
+    const [one, other] = [next(), next()];
     assert.equal(one, other);
     assert.ok(!first.includes(one));
-    assert.deepEqual([one.code, one.sent, lossError('x', '08003', undefined, false).sent], ['08006', true, false]);
+    assert.deepEqual([one.code, one.sent, lossErrors('x', '08003', undefined, false)().sent], ['08006', true, false]);
   });
 });
