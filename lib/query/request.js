@@ -6,7 +6,7 @@ const {
 } = require('../protocol');
 const { isStale, reasonOf, rethrow, showCaller } = require('./failure');
 
-const { BindComplete, CopyData, CopyInResponse, DataRow, ErrorResponse, NoData, RowDescription } = backend;
+const { BindComplete, CopyData, CopyInResponse, DataRow, ErrorResponse, NoData, ParameterDescription, RowDescription } = backend;
 
 /** A query with more bytes of Buffers among its values is not sent again: they are not kept. */
 const KEPT_BYTES = 8192;
@@ -216,6 +216,8 @@ class QueryRequest extends Request {
     switch (type) {
       case DataRow: case CopyData:
         return this.receiver.receiveData(buf, start, end, count, pipeline.reader.owned);
+      case ParameterDescription:
+        return this.statement.describeParameters(buf, start, end);
       case RowDescription: case NoData:
         this.statement.describe(type === RowDescription ? buf : null, start, end);
         if (next !== State.Binding) this.start(pipeline);
@@ -255,7 +257,7 @@ class QueryRequest extends Request {
     if (parses && statement.rowParser === undefined) {
       statement.failure = error;
       statements.forget(statement);
-    } else if (!parses && (!bound || /^(?:42|XX)/.test(error.code))) statements.close(statement);
+    } else if (!parses) statements.doubt(statement, error.code, bound);
     if (error.code === '26000' && !bound) error = reasonOf(error, statement.failure, status);
     this.stale = !bound && isStale(error);
     this.receiver.letGo?.(); // however slow its reader is, nobody else has to wait for it
