@@ -116,8 +116,9 @@ class Client extends Session {
    * @param {number|string} [port] or as socketPath the path of a Unix socket; without it, the config says where to
    * @param {string} [host='localhost']
    * @param {object|boolean} [ssl] options of tls.connect
-   * @returns {Promise<void>} resolves when the server takes queries; rejects with a ConnectionError, or with the
-   *   server's PostgresError; afterwards connect() may be called again
+   * @returns {Promise<void>} resolves when the server takes queries; rejects with a ConnectionError, with the server's
+   *   PostgresError, or with a TypeError for a config that cannot be; afterwards connect() may be called again. Where
+   *   queries have waited for it, and so are rejected, it need not be handled, too
    * @see https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-START-UP
    */
   connect(port, host, ssl) {
