@@ -258,14 +258,15 @@ describe('Client', () => {
   });
 
   it('rejects what is asked beside connect() with the TypeError of a config that is wrong, before and behind it', async () => {
-    for (const config of [{ pasword: 'x' }, { decode: 'x' }, { port: 'x' }]) {
+    for (const config of [{ pasword: 'x' }, { max: 5 }, { port: 'x' }, 'pasword=x']) {
       const client = new Client(config);
       const all = [client.query('SELECT 1'), client.transaction(() => {}), client.connect(), client.batch(['SELECT 1']),
         client.simpleQuery('SELECT 1'), client.cursor('SELECT 1').next(), client.transaction(() => {})];
       const errors = await Promise.all(all.map(promise => promise.catch(error => error)));
-      for (const error of errors) assert.deepEqual([error.name, error.message], ['TypeError', errors[2].message]);
+      assert.equal(errors[0].name, 'TypeError');
+      for (const error of errors) assert.equal(error, errors[0]);
       const later = await client.query('SELECT 1').catch(error => error);
-      if (config.decode === undefined) assert.deepEqual([later.code, later.cause], ['08003', errors[2]]);
+      assert.deepEqual([later.code, later.cause], ['08003', errors[0]]);
     }
   });
 

@@ -20,26 +20,13 @@ const WHOLE = 'give the string as the whole config';
 
 /** What other clients call it, or have and this one does not; in lower case. */
 const ELSEWHERE = {
-  connectionstring: WHOLE,
+  connectionstring: WHOLE, uri: WHOLE, url: WHOLE,
+  idle_timeout: POOL, idletimeoutmillis: POOL, max: POOL, max_lifetime: POOL, maxuses: POOL, min: POOL,
+  db: 'database is', hostname: 'host is', pass: 'password is', passwd: 'password is', username: 'user is',
+  stream: 'socket is', tls: 'ssl is', types: 'decode is',
   connectiontimeoutmillis: 'connect_timeout is, in seconds',
-  db: 'database is',
-  hostname: 'host is',
-  idle_timeout: POOL,
-  idletimeoutmillis: POOL,
-  max: POOL,
-  max_lifetime: POOL,
-  maxuses: POOL,
-  min: POOL,
-  pass: 'password is',
-  passwd: 'password is',
   prepare: 'statement_cache is, 0 for none',
   query_timeout: 'statement_timeout is, for the server',
-  stream: 'socket is',
-  tls: 'ssl is',
-  types: 'decode is',
-  uri: WHOLE,
-  url: WHOLE,
-  username: 'user is',
   websocket: 'socket is, with what quickgres/websocket gives'
 };
 

@@ -2,10 +2,10 @@
 
 // What an error of a request says, and whose stack it shows.
 
-const { AbortError, ConnectionError, PostgresError, UsageError } = require('../protocol');
+const { ConnectionError, PostgresError, UsageError } = require('../protocol');
 
-/** Errors that are made while an answer is read: their stacks show nothing of the caller. */
-const OF_ANSWERS = [PostgresError, ConnectionError, UsageError, AbortError];
+/** When the connection is lost, so many requests have an error each, which shows their caller; others share one. */
+const OWN_ERRORS = 1000;
 
 /**
  * Where a call comes from, for what passes promises through callbacks of its own: these hide who awaits.
@@ -27,21 +27,6 @@ function callerOf(hide) {
 function showCaller(error, caller) {
   if (caller?.stack !== undefined) error.stack = caller.stack.replace(/^.*/, () => `${error.name}: ${error.message}`);
   return error;
-}
-
-/**
- * The last link of a promise that is rejected: in it the engine knows who awaits that, so the error can show its caller.
- * @param {*} error
- * @param {function} [hide] what the stack is not to show, with all that it calls
- * @throws {*} the same
- */
-function rethrow(error, hide = rethrow) {
-  if (OF_ANSWERS.some(each => error instanceof each)) {
-    const { stack } = error;
-    Error.captureStackTrace?.(error, hide); // of V8 and others, not of all
-    if (!error.stack.includes('\n')) error.stack = stack; // nobody awaits
-  }
-  throw error;
 }
 
 /** What many are rejected with, for one of them: its stack is that of the call. */
@@ -93,14 +78,11 @@ function lossError(message, code, cause, sent) {
   return new ConnectionError(`${message}; this request ${what}`, { code, cause, sent });
 }
 
-/**
- * The errors for requests that are lost: the first thousand have one each, which shows their caller.
- * @returns {function(): Error} the next one
- */
+/** @returns {function(): Error} what the next request is rejected with whose connection is lost */
 function lossErrors(message, code, cause, sent) {
-  let left = 1000;
+  let left = OWN_ERRORS;
   let error;
   return () => left-- < 0 ? error : (error = lossError(message, code, cause, sent));
 }
 
-module.exports = { again, callerOf, isStale, lossErrors, mayRepeat, reasonOf, rethrow, showCaller };
+module.exports = { again, callerOf, isStale, lossErrors, mayRepeat, reasonOf, showCaller };

@@ -2,8 +2,9 @@
 
 const { Buffer } = require('#platform');
 const { ConnectionError, checkText } = require('../protocol');
-const { checkLimits } = require('./abort');
-const { callerOf, rethrow, showCaller } = require('./failure');
+const { checkLimits, watchSignal } = require('./abort');
+const { callerOf, showCaller } = require('./failure');
+const { outcome } = require('./request');
 
 /** The server cuts off longer names, and with them what would come of it. */
 const LONGEST = 63;
@@ -54,23 +55,16 @@ class Listener {
     /** @type {Promise} resolves when the server has begun to notify */
     this.ready = client.query(`LISTEN ${this.#name}`, [], { cache: false });
     this.ready.catch(error => this.end(showCaller(error, caller)));
-    if (signal === undefined) return;
-    const abort = () => this.end(signal.reason);
-    signal.addEventListener('abort', abort);
-    this.#unwatch = () => signal.removeEventListener('abort', abort);
-    if (signal.aborted) abort();
+    if (signal?.aborted) this.end(signal.reason);
+    else if (signal !== undefined) this.#unwatch = watchSignal(signal, ({ cause }) => this.end(cause));
   }
 
   async * #generate() {
-    for (;;) {
-      const queue = this.#queue;
-      this.#queue = [];
-      yield* queue;
-      if (this.#queue.length > 0) continue;
-      if (this.#error !== undefined) throw this.#error;
-      if (this.#over) return;
-      await new Promise(resolve => { this.#wake = resolve; });
+    while (!this.#over || this.#queue.length > 0) {
+      yield* this.#queue.splice(0);
+      if (this.#queue.length === 0 && !this.#over) await new Promise(resolve => { this.#wake = resolve; });
     }
+    if (this.#error !== undefined) throw this.#error;
   }
 
   [Symbol.asyncIterator]() { return this; }
@@ -85,7 +79,7 @@ class Listener {
    * @returns {Promise<{value: object, done: boolean}>} the next notification `{ processId, channel, payload }`; rejects
    *   once with the error that ended it: of LISTEN, of the connection, the reason of the signal, or what `end` was given
    */
-  next() { return this.#notifications.next().catch(error => rethrow(error)); }
+  next() { return this.#notifications.next().catch(error => outcome({ error })); }
 
   /**
    * Stops listening: what `break` calls.

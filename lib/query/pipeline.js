@@ -74,6 +74,7 @@ class Pipeline {
   }
 
   closed(error = new ConnectionError('the server closed the connection')) { this.events.lost(error); }
+
   drained() { this.events.drained(); }
 
   /** @returns {Buffer|null} the messages of what waits, for the start-up to send before the connection is ready */

@@ -2,23 +2,35 @@
 
 const { Buffer } = require('#platform');
 const {
-  BARE, NEXT, PostgresError, State, backend, checkText, checkValues, decodeFields, nextState, snapshot, unexpected
+  AbortError, BARE, ConnectionError, NEXT, PostgresError, State, UsageError, backend, checkText, checkValues,
+  decodeFields, nextState, snapshot, unexpected
 } = require('../protocol');
-const { isStale, reasonOf, rethrow, showCaller } = require('./failure');
+const { isStale, reasonOf, showCaller } = require('./failure');
 
 const { BindComplete, CopyData, CopyInResponse, DataRow, ErrorResponse, NoData, ParameterDescription, RowDescription } = backend;
 
 /** A query with more bytes of Buffers among its values is not sent again: they are not kept. */
 const KEPT_BYTES = 8192;
 
+/** While these come, a long message may come in parts. */
+const TAKEN_IN_PARTS = [State.Rows, State.PortalRows, State.CopyOut];
+
 /** Takes the answer to a request that nobody waits for any more. */
 const DROPPED = { inParts: true, start() {}, receiveData() {}, receivePart() {}, receive() {} };
 
-/** The last link of a request's promise. */
+/** Errors that are made while an answer is read: their stacks show nothing of the caller. */
+const OF_ANSWERS = [PostgresError, ConnectionError, UsageError, AbortError];
+
+/** The last link of a request's promise: in it the engine knows who awaits that, so the error can show its caller. */
 function outcome({ error, caller, result }) {
   if (error === undefined) return result;
   if (caller !== undefined) throw showCaller(error, caller);
-  rethrow(error, outcome);
+  if (OF_ANSWERS.some(each => error instanceof each)) {
+    const { stack } = error;
+    Error.captureStackTrace?.(error, outcome); // of V8 and others, not of all
+    if (!error.stack.includes('\n')) error.stack = stack; // nobody awaits
+  }
+  throw error;
 }
 
 /**
@@ -125,7 +137,7 @@ Object.assign(Request.prototype, { // what few have is not in each of them: ther
   cancelAtHead: undefined, // called when its answer is the next one to come
   controls: false, // it begins or ends the block of a transaction that its scope is of
   disturbs: 0, // how many of its statements may drop prepared statements
-  endsWithSync: true, // so that others may follow
+  endsWithSync: true, // its Sync was written, or is with the rest
   internal: false, // not asked for, so not counted as pending
   over: undefined, // a promise of what goes on when its own has settled: until it is over
   reads: false, // and nothing else, as far as the first word of its text tells
@@ -232,7 +244,15 @@ class QueryRequest extends Request {
     this.receiver.receive(type, buf, start, end);
     if (next !== State.Done) return;
     if (this.disturbs > 0) pipeline.statements.afterCommand(this.receiver.cmd);
-    if (!this.endsWithSync) this.complete(pipeline);
+    this.sync(pipeline);
+  }
+
+  /** Writes the Sync that was not sent with the rest. */
+  sync(pipeline) {
+    if (this.endsWithSync) return;
+    this.endsWithSync = true;
+    pipeline.writer.sync();
+    pipeline.flush();
   }
 
   /** Rows, or the command's completion, are what comes next. */
@@ -245,14 +265,14 @@ class QueryRequest extends Request {
   /** The server waits for the data of a COPY FROM STDIN. */
   takeData() { throw unexpected(State.Command, CopyInResponse); }
 
-  /** The command of a request without Sync is complete. */
-  complete() {}
+  takesParts() { return this.receiver.inParts === true && TAKEN_IN_PARTS.includes(this.state); }
 
-  takesParts() { return this.receiver.inParts === true && (this.state === State.Rows || this.state === State.CopyOut); }
   part(pipeline, type, buf, start, end, left) { this.receiver.receivePart(type, buf, start, end, left); }
 
-  fail(error, { statements, status }) {
+  fail(error, pipeline) {
+    const { statements, status } = pipeline;
     const { statement, parses } = this;
+    this.sync(pipeline);
     const bound = this.state > State.Binding;
     if (parses && statement.rowParser === undefined) {
       statement.failure = error;
@@ -285,4 +305,4 @@ class QueryRequest extends Request {
   }
 }
 
-module.exports = { Request, QueryRequest };
+module.exports = { Request, QueryRequest, outcome };

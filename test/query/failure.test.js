@@ -1,8 +1,8 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { AbortError, ConnectionError, PostgresError, UsageError } = require('../../lib/protocol');
-const { again, callerOf, lossErrors, rethrow, showCaller } = require('../../lib/query/failure');
+const { ConnectionError, PostgresError, UsageError } = require('../../lib/protocol');
+const { again, callerOf, lossErrors, showCaller } = require('../../lib/query/failure');
 
 describe('showCaller', () => {
   it('gives an error the stack of a call, and keeps its name and message', () => {
@@ -16,25 +16,6 @@ describe('showCaller', () => {
     const error = new Error('no');
     const { stack } = error;
     assert.equal(showCaller(error, undefined).stack, stack);
-  });
-});
-
-describe('rethrow', () => {
-  it('gives an error of ours the stack of who awaits', async () => {
-    async function waits(error) { await Promise.reject(error).catch(each => rethrow(each)); }
-    for (const error of [new PostgresError({}), new ConnectionError(''), new UsageError('', ''), new AbortError('')]) {
-      await assert.rejects(waits(error), { stack: /at async waits .*failure\.test\.js/ });
-    }
-  });
-
-  it('leaves what is not ours, and the stack that there is where nobody awaits', async () => {
-    for (const error of [new Error('no'), null, 5]) {
-      const stack = error?.stack;
-      await assert.rejects(Promise.reject(error).catch(rethrow), each => each === error && each?.stack === stack);
-    }
-    const error = new UsageError('no', '25P01');
-    await new Promise(resolve => Promise.reject(error).catch(each => rethrow(each)).catch(resolve));
-    assert.match(error.stack, /failure\.test\.js/);
   });
 });
 
