@@ -10,7 +10,7 @@ const { again, callerOf, showCaller } = require('./failure');
 const { QueryRequest, Request, outcome } = require('./request');
 const { CloseRequest } = require('./sync');
 const { Scope } = require('./scope');
-const { copyDirection } = require('./sql');
+const { copyDirection, firstWord } = require('./sql');
 const abort = require('./abort');
 const options = require('./options');
 
@@ -19,7 +19,7 @@ const SCOPE = Symbol('scope');
 
 module.exports = {
   Pipeline, QueryRequest, Request, CloseRequest, Scope, SCOPE, again, callerOf, outcome, showCaller, copyDirection,
-  ...abort, ...options,
+  firstWord, ...abort, ...options,
   get BatchRequest() { return require('./batch').BatchRequest; },
   get batched() { return require('./batch').batched; },
   get Cursor() { return require('./cursor').Cursor; },

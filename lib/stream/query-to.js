@@ -3,8 +3,8 @@
 const { Buffer } = require('#platform');
 const { PostgresError, UsageError, checkText } = require('../protocol');
 const { QueryRequest, abort, checkLimits, copyDirection, submit, watchSignal } = require('../query');
-const { StreamReceiver, messages } = require('./receiver');
 const { Json } = require('./json');
+const { StreamReceiver, messages } = require('./receiver');
 const { Target } = require('./target');
 const { Values } = require('./values');
 
@@ -114,13 +114,17 @@ const CHOICES = {
   bytea: ['hex', 'base64']
 };
 
+/** Whether a capability gives what makes its form of the rows, in place of the name of one. */
+const isEncoder = as => typeof as?.messages === 'function';
+
 /** @throws {TypeError} */
 function encoderOf(options, text) {
   const chosen = {};
   for (const name in CHOICES) {
     const [first] = CHOICES[name];
     chosen[name] = options[name] ?? first;
-    if (!CHOICES[name].includes(chosen[name])) throw new TypeError(`${name} must be '${CHOICES[name].join("' or '")}'`);
+    if (CHOICES[name].includes(chosen[name]) || isEncoder(chosen[name])) continue;
+    throw new TypeError(`${name} must be '${CHOICES[name].join("' or '")}'`);
   }
   const { separator = '', format = 0 } = options;
   if (typeof separator !== 'string' && !(separator instanceof Uint8Array)) {
@@ -130,7 +134,7 @@ function encoderOf(options, text) {
   if (chosen.as === 'values') return new Values(Buffer.from(separator));
   if (format !== 0) throw new TypeError(`as: '${chosen.as}' is made of columns in text format: leave out format`);
   if (copyDirection(text) === 'out') throw new TypeError(`COPY has no columns to be written as '${chosen.as}'`);
-  return new Json(chosen);
+  return isEncoder(chosen.as) ? chosen.as : new Json(chosen);
 }
 
 /** Runs the query when it is the target's turn, and waits until that has taken the result. */
