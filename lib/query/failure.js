@@ -82,7 +82,7 @@ function lossError(message, code, cause, sent) {
 function lossErrors(message, code, cause, sent) {
   let left = OWN_ERRORS;
   let error;
-  return () => left-- < 0 ? error : (error = lossError(message, code, cause, sent));
+  return () => left-- > 0 ? (error = lossError(message, code, cause, sent)) : error;
 }
 
 module.exports = { again, callerOf, isStale, lossErrors, mayRepeat, reasonOf, showCaller };
