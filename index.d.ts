@@ -155,7 +155,10 @@ export class RowParser {
 export class RowReader<T extends object = AnyColumns> {
   /** @param options decode: how columns become values; default: strings and Buffers */
   constructor(options?: { decode?: Decode | undefined });
-  /** The rows, which read a column when it is asked for; for COPY … TO STDOUT, Buffers: see CopyReader. */
+  /**
+   * The rows: structs that read a column when it is asked for, and have none as an own property, so that `{ ...row }` is
+   * empty. For COPY … TO STDOUT, Buffers: see CopyReader.
+   */
   rows: Row<T>[];
   /** The rows as plain objects with own properties in column order; of columns with one name the last. */
   readonly objects: T[];
