@@ -134,10 +134,8 @@ class Client extends Session {
     const aborting = this.#connecting = new AbortController();
     const pipeline = this.#pipeline;
     try {
-      await undefined; // so that what is asked in this tick shares its fate
+      const config = await this.#resolve(port, host, ssl); // what is asked in this tick shares its fate
       if (this.#connecting !== aborting) throw aborting.signal.reason;
-      checkDecode(this.#config?.decode ?? undefined);
-      const config = require('./config').resolve(this.#config, port === undefined ? undefined : { port, host, ssl });
       pipeline.statements.limit = config.statement_cache;
       await require('./connection').connect(config, {
         earlyRequests: () => pipeline.earlyRequests(),
@@ -154,6 +152,11 @@ class Client extends Session {
       if (this.#connecting === aborting) this.#close(error, error.message, error.code);
       throw error;
     }
+  }
+
+  async #resolve(port, host, ssl) {
+    checkDecode(this.#config?.decode ?? undefined);
+    return require('./config').resolve(this.#config, port === undefined ? undefined : { port, host, ssl });
   }
 
   #open(session, config) {
