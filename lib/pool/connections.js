@@ -60,8 +60,10 @@ class Connections {
     return { size, connected: open.length, idle: open.filter(isIdle).length, owned: this.#count('owned'), pending, waiting };
   }
 
-  /** Whether nothing can be asked here for now. */
-  get isDown() { return this.#failures > 0 && this.#all.every(({ client }) => client.state === 'connecting'); }
+  /** Whether nothing can be asked here for now; after each pause somebody has to try. */
+  get isDown() {
+    return this.#failures > 0 && (this.#pause !== undefined || this.#all.length > 0) && !this.#all.some(isOpen);
+  }
 
   #count(state) { return this.#all.reduce((count, each) => count + (each.state === state), 0); }
 
@@ -159,18 +161,19 @@ class Connections {
    */
   async release(connection, settings = false) {
     const { client } = connection;
+    const isOwner = connection.state === 'owned';
     connection.users--;
     connection.since = performance.now();
     connection.proved ||= client.state === 'open';
     try {
       // A request that was given up may be under way; and who has owned the connection may have left it in any state.
       if (client.pending > connection.users) await client.sync();
-      if (connection.state === 'owned' && client.transactionStatus !== 'I') await client.query('ROLLBACK');
+      if (isOwner && client.transactionStatus !== 'I') await client.query('ROLLBACK');
       if (settings) await client.query('DISCARD ALL', [], 0, false);
     } catch {
       client.destroy();
     }
-    if (connection.state === 'owned') connection.state = 'shared';
+    if (isOwner) connection.state = 'shared';
     if (this.#owning.size + this.#sharing.size > 0) this.#serve();
   }
 
