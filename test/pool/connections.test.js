@@ -243,7 +243,7 @@ describe('The connections of a pool', () => {
     it('are passed over when they are farther behind than max_lag', async () => {
       const pool = new Pool(config, { replicas, max_lag: 100 });
       const asked = () => isReplica(pool.query(RECOVERY, [], { readOnly: true }));
-      assert.equal(await asked(), true);
+      await until(asked);
       await standby.sql('SELECT pg_wal_replay_pause()');
       await primary.sql('INSERT INTO seen VALUES (1)');
       await until(async () => !await asked());
