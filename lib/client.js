@@ -156,7 +156,6 @@ class Client extends Session {
     this.serverParameters = Object.assign(Object.create(null), session.parameters);
     this.backendKey = session.backendKey;
     this.processId = session.processId;
-    session.reader.maxLength = 0x40000000;
     if (!this.#referenced) session.socket.unref();
     this.#pipeline.open({ ...session, config, cancel: () => session.cancel(signal) });
   }

@@ -20,18 +20,11 @@ const WHOLE = 'give the string as the whole config';
 
 /** What other clients call it, or have and this one does not. */
 const ELSEWHERE = {
-  connectionString: WHOLE,
+  connectionString: WHOLE, uri: WHOLE, url: WHOLE,
+  idle_timeout: POOL, max: POOL, min: POOL,
+  db: 'database is', hostname: 'host is', pass: 'password is', username: 'user is',
   connectionTimeoutMillis: 'connect_timeout is, in seconds',
-  db: 'database is',
-  hostname: 'host is',
-  idle_timeout: POOL,
-  max: POOL,
-  min: POOL,
-  pass: 'password is',
   prepare: 'statement_cache is, 0 for none',
-  uri: WHOLE,
-  url: WHOLE,
-  username: 'user is',
   websocket: 'socket is, with what quickgres/websocket gives'
 };
 

@@ -111,7 +111,7 @@ function submit(request, scope, limits) {
   request.caller ??= callerOf(submit); // two who await its promise hide each other
   const promise = scope.pipeline.submit(request, scope);
   const over = watchLimits(request, limits);
-  promise.then(over, over);
+  (request.over ?? promise).then(over, over);
   return promise;
 }
 

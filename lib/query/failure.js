@@ -69,11 +69,4 @@ function lossError(message, code, cause, sent) {
   return new ConnectionError(`${message}; this request ${what}`, { code, cause, sent });
 }
 
-/** The errors for requests that were sent: the first thousand have one each, which shows their caller. */
-function* lossErrors(message, code, cause) {
-  for (let i = 0; i < 1000; i++) yield lossError(message, code, cause, true);
-  const last = lossError(message, code, cause, true);
-  for (;;) yield last;
-}
-
-module.exports = { callerOf, isStale, lossError, lossErrors, mayRepeat, reasonOf, showCaller };
+module.exports = { callerOf, isStale, lossError, mayRepeat, reasonOf, showCaller };

@@ -2,7 +2,7 @@
 
 const { Buffer } = require('#platform');
 const { checkText } = require('../protocol');
-const { checkLimits } = require('./abort');
+const { checkLimits, watchSignal } = require('./abort');
 
 /** The server cuts off longer names, and with them what would come of it. */
 const LONGEST = 63;
@@ -47,23 +47,16 @@ class Listener {
     /** @type {Promise} resolves when the server has begun to notify */
     this.ready = client.query(`LISTEN ${this.#name}`, [], { cache: false });
     this.ready.catch(error => this.end(error));
-    if (signal === undefined) return;
-    const abort = () => this.end(signal.reason);
-    signal.addEventListener('abort', abort);
-    this.#unwatch = () => signal.removeEventListener('abort', abort);
-    if (signal.aborted) abort();
+    if (signal?.aborted) this.end(signal.reason);
+    else if (signal !== undefined) this.#unwatch = watchSignal(signal, ({ cause }) => this.end(cause));
   }
 
   async * #generate() {
-    for (;;) {
-      const queue = this.#queue;
-      this.#queue = [];
-      yield* queue;
-      if (this.#queue.length > 0) continue;
-      if (this.#error !== undefined) throw this.#error;
-      if (this.#over) return;
-      await new Promise(resolve => { this.#wake = resolve; });
+    while (!this.#over || this.#queue.length > 0) {
+      yield* this.#queue.splice(0);
+      if (this.#queue.length === 0 && !this.#over) await new Promise(resolve => { this.#wake = resolve; });
     }
+    if (this.#error !== undefined) throw this.#error;
   }
 
   [Symbol.asyncIterator]() { return this; }

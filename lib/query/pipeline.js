@@ -5,7 +5,7 @@ const {
   decodeParameterStatus, nameOf, nextState, protocolError
 } = require('../protocol');
 const { Memory } = require('../rows');
-const { lossError, lossErrors, mayRepeat } = require('./failure');
+const { lossError, mayRepeat } = require('./failure');
 const { CloseRequest } = require('./sync');
 const { Scope, Scopes } = require('./scope');
 const { Statements } = require('./statements');
@@ -15,6 +15,9 @@ const { ErrorResponse, NoticeResponse, NotificationResponse, ParameterStatus, Re
 
 /** From this many bytes on, what was written leaves at once instead of at the end of the tick. */
 const FLUSH_BYTES = 65536;
+
+/** When the connection is lost, so many requests have an error each, which shows their caller; others share one. */
+const OWN_ERRORS = 1000;
 
 /** The transaction status by its byte: as decodeReadyForQuery has it, without a call for every query. */
 const STATUS = { 73: 'I', 84: 'T', 69: 'E' };
@@ -74,6 +77,7 @@ class Pipeline {
   }
 
   closed(error = new ConnectionError('the server closed the connection')) { this.events.lost(error); }
+
   drained() { this.events.drained(); }
 
   /** @returns {Buffer|null} the messages of what waits, for the start-up to send before the connection is ready */
@@ -269,10 +273,12 @@ class Pipeline {
    * @param {string} [code]
    */
   abandon(message, cause, code) {
-    const errors = lossErrors(message, code, cause);
     this.socket = null;
+    let error;
+    let count = 0;
     for (let request = this.head; request !== null; request = request.next) {
-      this.#settle(request, errors.next().value);
+      if (count++ < OWN_ERRORS) error = lossError(message, code, cause, true);
+      this.#settle(request, error);
       request.discard();
     }
     this.head = null;

@@ -12,6 +12,9 @@ const { BindComplete, CopyData, CopyInResponse, DataRow, ErrorResponse, NoData, 
 /** A query with more bytes of Buffers among its values is not sent again: they are not kept. */
 const KEPT_BYTES = 8192;
 
+/** While these come, a long message may come in parts. */
+const TAKEN_IN_PARTS = [State.Rows, State.PortalRows, State.CopyOut];
+
 /** Takes the answer to a request that nobody waits for any more. */
 const DROPPED = { inParts: true, start() {}, receiveData() {}, receivePart() {}, receive() {} };
 
@@ -134,7 +137,7 @@ Object.assign(Request.prototype, { // what few have is not in each of them: ther
   cancelAtHead: undefined, // called when its answer is the next one to come
   controls: false, // it begins or ends the block of a transaction that its scope is of
   disturbs: 0, // how many of its statements may drop prepared statements
-  endsWithSync: true, // so that others may follow
+  endsWithSync: true, // its Sync was written, or is with the rest
   internal: false, // not asked for, so not counted as pending
   over: undefined, // a promise of what goes on when its own has settled: until it is over
   reads: false, // and nothing else, as far as the first word of its text tells
@@ -239,7 +242,15 @@ class QueryRequest extends Request {
     this.receiver.receive(type, buf, start, end);
     if (next !== State.Done) return;
     if (this.disturbs > 0) pipeline.statements.afterCommand(this.receiver.cmd);
-    if (!this.endsWithSync) this.complete(pipeline);
+    this.sync(pipeline);
+  }
+
+  /** Writes the Sync that was not sent with the rest. */
+  sync(pipeline) {
+    if (this.endsWithSync) return;
+    this.endsWithSync = true;
+    pipeline.writer.sync();
+    pipeline.flush();
   }
 
   /** Rows, or the command's completion, are what comes next. */
@@ -252,10 +263,8 @@ class QueryRequest extends Request {
   /** The server waits for the data of a COPY FROM STDIN. */
   takeData() { throw unexpected(State.Command, CopyInResponse); }
 
-  /** The command of a request without Sync is complete. */
-  complete() {}
+  takesParts() { return this.receiver.inParts === true && TAKEN_IN_PARTS.includes(this.state); }
 
-  takesParts() { return this.receiver.inParts === true && (this.state === State.Rows || this.state === State.CopyOut); }
   part(pipeline, type, buf, start, end, left) { this.receiver.receivePart(type, buf, start, end, left); }
 
   /*
@@ -263,8 +272,10 @@ class QueryRequest extends Request {
    * class 42 or XX. It is forgotten, so the next call parses anew. Errors of the data (23505, 22012) come after
    * BindComplete: a loop of inserts that fail does not parse each time.
    */
-  fail(error, { statements, status }) {
+  fail(error, pipeline) {
+    const { statements, status } = pipeline;
     const { statement, parses } = this;
+    this.sync(pipeline);
     const bound = this.state > State.Binding;
     if (parses && statement.rowParser === undefined) {
       statement.failure = error;
@@ -297,4 +308,4 @@ class QueryRequest extends Request {
   }
 }
 
-module.exports = { Request, QueryRequest };
+module.exports = { Request, QueryRequest, outcome };
