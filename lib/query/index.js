@@ -20,7 +20,6 @@ const SCOPE = Symbol('scope');
 module.exports = {
   Pipeline, QueryRequest, Request, CloseRequest, Scope, SCOPE, callerOf, outcome, showCaller, copyDirection, ...abort, ...options,
   get BatchRequest() { return require('./batch').BatchRequest; },
-  get batched() { return require('./batch').batched; },
   get Cursor() { return require('./cursor').Cursor; },
   get Portal() { return require('./portal').Portal; },
   get SimpleQueryRequest() { return require('./simple-query').SimpleQueryRequest; },

@@ -235,7 +235,7 @@ class Pipeline {
     const request = this.head;
     this.head = request.next;
     request.next = null;
-    this.statements.disturbing -= request.disturbs;
+    if (this.statements.disturbing === request) this.statements.disturbing = undefined;
     if (request.barrier) this.#held--;
     if (repeat) {
       request.reset();
