@@ -90,11 +90,11 @@ class BatchRequest extends Request {
     const query = this.queries[this.index];
     if (query === undefined) throw protocolError(`unexpected ${nameOf(type)} after a batch`);
     query.message(pipeline, type, buf, start, end, count);
-    if (query.state === State.Done && ++this.index === this.queries.length) this.state = State.Done;
+    if (query.state === State.Done) this.index++;
+    this.state = this.queries[this.index]?.state ?? State.Done;
   }
 
-  takesParts(type) { return this.queries[this.index]?.takesParts(type) === true; }
-  part(pipeline, type, buf, start, end, left) { this.queries[this.index].part(pipeline, type, buf, start, end, left); }
+  get receiver() { return this.queries[this.index]?.receiver; }
 
   fail(error, pipeline) {
     const { index, queries } = this;

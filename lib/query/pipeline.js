@@ -19,6 +19,9 @@ const FLUSH_BYTES = 65536;
 /** When the connection is lost, so many requests have an error each, which shows their caller; others share one. */
 const OWN_ERRORS = 1000;
 
+/** While the rows or the data come, long ones may come in parts. */
+const IN_PARTS = [State.Rows, State.PortalRows, State.CopyOut];
+
 /** The transaction status by its byte: as decodeReadyForQuery has it, without a call for every query. */
 const STATUS = { 73: 'I', 84: 'T', 69: 'E' };
 
@@ -201,8 +204,8 @@ class Pipeline {
   }
 
   /** Whether the answer that comes next is taken in parts, see FrameReader. */
-  takesParts(type) { return this.head?.takesParts(type) === true; }
-  part(type, buf, start, end, left) { this.head.part(this, type, buf, start, end, left); }
+  takesParts() { return this.head?.receiver?.inParts === true && IN_PARTS.includes(this.head.state); }
+  part(type, buf, start, end, left) { this.head.receiver.receivePart(type, buf, start, end, left); }
 
   /** FrameReader's handler. */
   message(type, buf, start, end, count) {

@@ -12,9 +12,6 @@ const { BindComplete, CopyData, CopyInResponse, DataRow, ErrorResponse, NoData, 
 /** A query with more bytes of Buffers among its values is not sent again: they are not kept. */
 const KEPT_BYTES = 8192;
 
-/** While these come, a long message may come in parts. */
-const TAKEN_IN_PARTS = [State.Rows, State.PortalRows, State.CopyOut];
-
 /** Takes the answer to a request that nobody waits for any more. */
 const DROPPED = { inParts: true, start() {}, receiveData() {}, receivePart() {}, receive() {} };
 
@@ -91,9 +88,6 @@ class Request {
     if (error.severity === 'FATAL' || error.severity === 'PANIC') return pipeline.events.lost(error);
     this.fail(error, pipeline);
   }
-
-  /** Whether a long DataRow or CopyData is taken in parts, see FrameReader. */
-  takesParts() { return false; }
 
   /** The server reports an error; it ignores all messages up to the next Sync. */
   fail(error) {
@@ -257,10 +251,6 @@ class QueryRequest extends Request {
 
   /** The server waits for the data of a COPY FROM STDIN. */
   takeData() { throw unexpected(State.Command, CopyInResponse); }
-
-  takesParts() { return this.receiver.inParts === true && TAKEN_IN_PARTS.includes(this.state); }
-
-  part(pipeline, type, buf, start, end, left) { this.receiver.receivePart(type, buf, start, end, left); }
 
   /*
    * A named statement that another request has parsed may be out of date: the server says so at Bind, or by an error of
