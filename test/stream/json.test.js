@@ -5,7 +5,8 @@ const { Writable } = require('node:stream');
 const { decoders, jsonDecoders, arrayOf } = require('../../lib/rows');
 const { Json } = require('../../lib/stream/json');
 const { STRINGS, NUMBERS, OTHERS, RECORDS, random } = require('../client-parser/values');
-const { ANSWER, answering, commandComplete, connected, dataRow, hex, message, proxied } = require('../support');
+const { FLAT, GIGABYTES, watchAlone } = require('../slow-reader');
+const { ANSWER, answering, commandComplete, connected, dataRow, hex, message, proxied, sharedServer } = require('../support');
 
 /** A target that gathers text. */
 class Collector extends Writable {
@@ -264,6 +265,13 @@ describe('JSON of a result', () => {
     }
     assert.equal(proxy.stats.bytes.toServer, before);
     assert.deepEqual([target.writableEnded, target.destroyed], [false, false]);
+  });
+
+  it('needs no more memory for a slow reader, however much there is: with GIGABYTES=5 as many', async function () {
+    this.timeout(60000 * GIGABYTES);
+    const { length, most } = await watchAlone((await sharedServer()).url, 'json', 2);
+    assert.ok(length > GIGABYTES * 1e9, `${length} bytes were read`);
+    assert.ok(most < FLAT, `${most} MB`);
   });
 
   it('shows nothing of what lies behind a row that claims to be longer than it is', async () => {
