@@ -70,6 +70,20 @@ describe('JSON of a result', () => {
         '1 2'::int2vector, '1 2'::oidvector, txid_current_snapshot(), jsonpath '$.a', xid8 '7', cid '7', tid '(1,2)'`);
     });
 
+    it('with so many rows that every place in a piece is the end of one', async () => {
+      for (const bytea_output of ['hex', 'escape']) {
+        const client = await connected({ TimeZone: 'UTC', bytea_output });
+        for (const [type, values] of TYPES) {
+          if (bytea_output === 'escape' && !type.startsWith('bytea')) continue;
+          const short = values.filter(value => value.length < 100);
+          const array = type.endsWith('[]') ? 'NULL' : `ARRAY[x::${type}, NULL, x::${type}]`;
+          await agrees(client, `SELECT repeat('x', n % 7) AS pad, x::${type} AS a, ${array} AS b, NULL AS c
+            FROM generate_series(1, ${Math.ceil(3000 / short.length)}) n, unnest(ARRAY[${short.map(quoted)}]::text[]) x`);
+        }
+        await agrees(client, "SELECT decode(repeat('61', n % 90), 'hex') AS a, ARRAY[bytea 'a', 'b'] AS b FROM generate_series(1, 5000) n");
+      }
+    });
+
     it('with random values in random columns', async () => {
       const client = await connected({ TimeZone: 'UTC' });
       const next = random(18);
