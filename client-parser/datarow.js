@@ -1,5 +1,7 @@
 // DataRow messages: numbers and values in their bytes, and the classes of rows.
 
+import { READS, textAt } from './strings.js';
+
 /** @returns {number} the signed 32-bit integer at `off`, most significant byte first */
 export function int32(bytes, off) {
   return bytes[off] << 24 | bytes[off + 1] << 16 | bytes[off + 2] << 8 | bytes[off + 3];
@@ -15,15 +17,6 @@ export const int16 = (bytes, off) => uint16(bytes, off) << 16 >> 16;
 
 const CHUNK = Symbol('chunk');
 const OFFSET = Symbol('offset');
-
-/** A string of fewer bytes is put together here: it costs less than a call into the runtime. */
-const SHORT = 13;
-/** A longer value is not looked at byte by byte to see whether it is ASCII. */
-const LONG = 64;
-/** When so many others have been read, a chunk of a size between these becomes a string: parts of it cost little. */
-const READS = 64;
-const SMALLEST = 2048;
-const LARGEST = 1 << 20;
 
 /** DataRow or CopyData messages that follow one another in memory; rows point to it. */
 export class Chunk {
@@ -45,27 +38,6 @@ export class Chunk {
     /** @type {Chunk|null} the next one of the result */
     this.next = null;
   }
-}
-
-/** @returns {string} the value in text format at [start, end) */
-function textAt(chunk, start, end) {
-  const { bytes, type: { platform } } = chunk;
-  const length = end - start;
-  if (length >= LONG) return platform.text(bytes, start, end);
-  if (length >= SHORT && chunk.text === null && --chunk.left === 0) {
-    const size = chunk.end - chunk.start;
-    if (size >= SMALLEST && size <= LARGEST) chunk.text = platform.characters(bytes, chunk.start, chunk.end);
-  }
-  const { text } = chunk;
-  let bits = 0;
-  for (let i = start; i < end; i++) bits |= bytes[i];
-  if (bits > 127 || (text === null && length >= SHORT)) return platform.text(bytes, start, end);
-  if (text !== null) return text.substring(start - chunk.start, end - chunk.start);
-  let string = '';
-  let i = start;
-  for (; i < end - 3; i += 4) string += String.fromCharCode(bytes[i], bytes[i + 1], bytes[i + 2], bytes[i + 3]);
-  for (; i < end; i++) string += String.fromCharCode(bytes[i]);
-  return string;
 }
 
 /** The length of the column whose length word is at `off`; never past the end of its message. */
@@ -93,9 +65,10 @@ export function checkRow(bytes, off, { count, platform }) {
  * @param {number} first of the columns to be read
  * @param {Array|object|null} target to put the values into; null: the first is all that is wanted
  * @param {string[]} [names] of the values in the target
+ * @param {Known[]} [known] strings of the columns, for who keeps the values
  * @returns {*} the target, or the value
  */
-function read(chunk, offset, first, target, names) {
+function read(chunk, offset, first, target, names, known) {
   const { bytes, type: { count, decoders, platform } } = chunk;
   const end = offset + 1 + int32(bytes, offset + 1);
   let off = offset + 7;
@@ -106,7 +79,8 @@ function read(chunk, offset, first, target, names) {
     if (length < -1 || off > end) columnLength(bytes, start - 4, end, platform); // throws
     if (i < first) continue;
     const decoder = decoders[i];
-    const value = length < 0 ? null : decoder === undefined ? textAt(chunk, start, off) : decoder(bytes, start, off);
+    const value = length < 0 ? null : decoder !== undefined ? decoder(bytes, start, off)
+    : textAt(chunk, start, off, known?.[i]);
     if (target === null) return value;
     if (names === undefined) target.push(value);
     else target[names[i]] = value;
@@ -115,13 +89,13 @@ function read(chunk, offset, first, target, names) {
 }
 
 /** @returns {Array} of the values of the row at `offset` */
-export const arrayAt = (chunk, offset) => read(chunk, offset, 0, []);
+export const arrayAt = (chunk, offset, known) => read(chunk, offset, 0, [], undefined, known);
 
 /** @returns {object} of the columns of the row at `offset`: of several with one name the last counts */
-export function objectAt(chunk, offset) {
+export function objectAt(chunk, offset, known) {
   const { Shape, hasProto, names } = chunk.type;
-  if (!hasProto) return read(chunk, offset, 0, new Shape(), names);
-  return Object.fromEntries(arrayAt(chunk, offset).map((value, i) => [names[i], value]));
+  if (!hasProto) return read(chunk, offset, 0, new Shape(), names, known);
+  return Object.fromEntries(arrayAt(chunk, offset, known).map((value, i) => [names[i], value]));
 }
 
 /** What every row has, whatever its columns; a column of the same name is reached by index and by get(). */

@@ -27,7 +27,7 @@ function call(work) {
  *
  * Events: 'notification' `{ processId, channel, payload }`, 'notice' (fields of the NoticeResponse), 'parameter'
  * `(name, value)`, 'drain', 'error' (the connection was lost; without a listener it is not an event that ends the
- * program), 'end' (the connection is over, for whatever reason).
+ * program), 'end' (the connection, which had been open, is over, for whatever reason).
  */
 class Client extends Session {
   #aborting; // AbortController of connect(), then of the CancelRequests under way
@@ -37,6 +37,7 @@ class Client extends Session {
   #referenced = true;
   #resolveClosed;
   #session = null;
+  #told; // connect() has failed, and those are told who have waited for it: it need not be handled, too
 
   /**
    * @param {object|string} [config] libpq's parameters by their names, as an object, a URL or a list of
@@ -108,19 +109,26 @@ class Client extends Session {
    * @param {number|string} [port] or as socketPath the path of a Unix socket; without it, the config says where to
    * @param {string} [host='localhost']
    * @param {object|boolean} [ssl] options of tls.connect
-   * @returns {Promise<void>} resolves when the server takes queries; rejects with a ConnectionError, or with the
-   *   server's PostgresError; afterwards connect() may be called again
+   * @returns {Promise<void>} resolves when the server takes queries; rejects with a ConnectionError, with the server's
+   *   PostgresError, or with a TypeError for a config that cannot be; afterwards connect() may be called again. Where
+   *   queries have waited for it, and so are rejected, it need not be handled, too
    * @see https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-START-UP
    */
-  async connect(port, host, ssl) {
+  connect(port, host, ssl) {
+    const promise = this.#connect(port, host, ssl, () => promise.catch(() => {}));
+    return promise;
+  }
+
+  async #connect(port, host, ssl, told) {
     if (this.state === 'closed') this.#reset();
     if (this.state !== 'new') throw new UsageError(`connect() while the client is ${this.state}`, '08002');
     this.state = 'connecting';
+    this.#told = told;
     const pipeline = this.#pipeline;
     const { signal } = this.#aborting;
     try {
-      checkDecode(this.#config?.decode ?? undefined);
-      const config = require('./config').resolve(this.#config, port === undefined ? undefined : { port, host, ssl });
+      const config = await this.#resolve(port, host, ssl); // what is asked in this tick shares its fate
+      if (signal.aborted) throw signal.reason;
       pipeline.statements.limit = config.statement_cache;
       await require('./connection').connect(config, {
         earlyRequests: () => pipeline.earlyRequests(),
@@ -139,6 +147,11 @@ class Client extends Session {
     }
   }
 
+  async #resolve(port, host, ssl) {
+    checkDecode(this.#config?.decode ?? undefined);
+    return require('./config').resolve(this.#config, port === undefined ? undefined : { port, host, ssl });
+  }
+
   #open(session, config) {
     const { signal } = this.#aborting;
     this.#session = session;
@@ -146,7 +159,6 @@ class Client extends Session {
     this.serverParameters = Object.assign(Object.create(null), session.parameters);
     this.backendKey = session.backendKey;
     this.processId = session.processId;
-    session.reader.maxLength = 0x40000000;
     if (!this.#referenced) session.socket.unref();
     this.#pipeline.open({ ...session, config, cancel: () => session.cancel(signal) });
   }
@@ -166,6 +178,7 @@ class Client extends Session {
     const session = this.#session;
     this.state = 'closed';
     this.#session = null;
+    if (session === null && this.#ending === undefined && this.#pipeline.waited) this.#told?.();
     this.#aborting.abort(new ConnectionError(message, { code, cause: error }));
     if (session !== null) {
       session.reader.stop();
@@ -174,7 +187,7 @@ class Client extends Session {
     this.#pipeline.abandon(message, error, code);
     this.#resolveClosed(error);
     if (error !== undefined && session !== null && this.listenerCount('error') > 0) this.#emit('error', error);
-    this.#emit('end');
+    if (session !== null) this.#emit('end');
   }
 
   /**

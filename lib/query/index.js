@@ -6,11 +6,11 @@
  */
 
 const { Pipeline } = require('./pipeline');
-const { callerOf, showCaller } = require('./failure');
+const { again, callerOf, showCaller } = require('./failure');
 const { QueryRequest, Request, outcome } = require('./request');
 const { CloseRequest } = require('./sync');
 const { Scope } = require('./scope');
-const { copyDirection } = require('./sql');
+const { copyDirection, firstWord } = require('./sql');
 const abort = require('./abort');
 const options = require('./options');
 
@@ -18,7 +18,8 @@ const options = require('./options');
 const SCOPE = Symbol('scope');
 
 module.exports = {
-  Pipeline, QueryRequest, Request, CloseRequest, Scope, SCOPE, callerOf, outcome, showCaller, copyDirection, ...abort, ...options,
+  Pipeline, QueryRequest, Request, CloseRequest, Scope, SCOPE, again, callerOf, outcome, showCaller, copyDirection,
+  firstWord, ...abort, ...options,
   get BatchRequest() { return require('./batch').BatchRequest; },
   get Cursor() { return require('./cursor').Cursor; },
   get Portal() { return require('./portal').Portal; },

@@ -21,7 +21,7 @@ const NAMES = {
   cursor: new Set([...STATEMENT, 'batchSize', 'decode', 'signal']),
   listen: new Set(['signal']),
   query: new Set([...STATEMENT, 'decode', 'stream', ...LIMITS]),
-  queryTo: new Set(['as', 'separator', 'end', 'stall_timeout', ...STATEMENT, ...LIMITS]),
+  queryTo: new Set(['as', 'int8', 'numeric', 'bytea', 'separator', 'end', 'stall_timeout', ...STATEMENT, ...LIMITS]),
   simpleQuery: new Set(['decode', ...LIMITS]),
   transaction: new Set(['isolation', 'readOnly', 'deferrable'])
 };

@@ -7,7 +7,7 @@ const {
 } = require('../protocol');
 const { isStale, reasonOf, showCaller } = require('./failure');
 
-const { BindComplete, CopyData, CopyInResponse, DataRow, ErrorResponse, NoData, RowDescription } = backend;
+const { BindComplete, CopyData, CopyInResponse, DataRow, ErrorResponse, NoData, ParameterDescription, RowDescription } = backend;
 
 /** A query with more bytes of Buffers among its values is not sent again: they are not kept. */
 const KEPT_BYTES = 8192;
@@ -217,6 +217,8 @@ class QueryRequest extends Request {
     switch (type) {
       case DataRow: case CopyData:
         return this.receiver.receiveData(buf, start, end, count, pipeline.reader.owned);
+      case ParameterDescription:
+        return this.statement.describeParameters(buf, start, end);
       case RowDescription: case NoData:
         this.statement.describe(type === RowDescription ? buf : null, start, end);
         if (next !== State.Binding) this.start(pipeline);
@@ -231,7 +233,7 @@ class QueryRequest extends Request {
     this.receiver.receive(type, buf, start, end);
     if (next !== State.Done) return;
     if (this.statement.disturbs) pipeline.statements.afterCommand(this.receiver.cmd);
-    this.sync(pipeline);
+    if (!this.endsWithSync) this.sync(pipeline);
   }
 
   /** Writes the Sync that was not sent with the rest. */
@@ -252,11 +254,6 @@ class QueryRequest extends Request {
   /** The server waits for the data of a COPY FROM STDIN. */
   takeData() { throw unexpected(State.Command, CopyInResponse); }
 
-  /*
-   * A named statement that another request has parsed may be out of date: the server says so at Bind, or by an error of
-   * class 42 or XX. It is forgotten, so the next call parses anew. Errors of the data (23505, 22012) come after
-   * BindComplete: a loop of inserts that fail does not parse each time.
-   */
   fail(error, pipeline) {
     const { statements, status } = pipeline;
     const { statement, parses } = this;
@@ -265,7 +262,7 @@ class QueryRequest extends Request {
     if (parses && statement.rowParser === undefined) {
       statement.failure = error;
       statements.forget(statement);
-    } else if (!parses && (!bound || /^(?:42|XX)/.test(error.code))) statements.close(statement);
+    } else if (!parses) statements.doubt(statement, error.code, bound);
     if (error.code === '26000' && !bound) error = reasonOf(error, statement.failure, status);
     this.stale = !bound && isStale(error);
     this.receiver.letGo?.(); // however slow its reader is, nobody else has to wait for it
