@@ -72,17 +72,15 @@ function mayRepeat(request, sending) {
   return each === null;
 }
 
-/** What a request is rejected with when its connection is lost. */
-function lossError(message, code, cause, sent) {
-  const what = sent ? 'had been sent, the server may have carried it out' : 'had not been sent';
-  return new ConnectionError(`${message}; this request ${what}`, { code, cause, sent });
-}
-
 /** @returns {function(): Error} what the next request is rejected with whose connection is lost */
 function lossErrors(message, code, cause, sent) {
+  const what = sent ? 'had been sent, the server may have carried it out' : 'had not been sent';
   let left = OWN_ERRORS;
   let error;
-  return () => left-- > 0 ? (error = lossError(message, code, cause, sent)) : error;
+  return () => {
+    if (left-- > 0) error = new ConnectionError(`${message}; this request ${what}`, { code, cause, sent });
+    return error;
+  };
 }
 
 module.exports = { again, callerOf, isStale, lossErrors, mayRepeat, reasonOf, showCaller };

@@ -41,7 +41,7 @@ class Pipeline {
     this.memory = new Memory();
     this.writer = new MessageWriter();
     this.statements = new Statements(0, `_${Math.random().toString(36).slice(2, 8)}`);
-    this.scopes = new Scopes(this, (request, error) => this.#settle(request, error));
+    this.scopes = new Scopes(this);
     /** @type {Request|null} whose answer comes next */
     this.head = null;
     /** Requests that are not over. */
@@ -146,7 +146,7 @@ class Pipeline {
     try {
       this.send(request);
     } catch (error) {
-      this.#settle(request, error);
+      this.reject(request, error);
     }
   }
 
@@ -183,7 +183,8 @@ class Pipeline {
     this.send(request);
   }
 
-  #settle(request, error) {
+  /** Rejects a request that is not over. */
+  reject(request, error) {
     if (!request.internal) this.pending--;
     request.settle(error);
   }
@@ -281,7 +282,7 @@ class Pipeline {
     const lost = errors(true);
     this.socket = null;
     for (let request = this.head; request !== null; request = request.next) {
-      this.#settle(request, lost());
+      this.reject(request, lost());
       request.discard();
     }
     this.head = null;
