@@ -21,7 +21,6 @@ module.exports = {
   Pipeline, QueryRequest, Request, CloseRequest, Scope, SCOPE, again, callerOf, outcome, showCaller, copyDirection,
   firstWord, ...abort, ...options,
   get BatchRequest() { return require('./batch').BatchRequest; },
-  get batched() { return require('./batch').batched; },
   get Cursor() { return require('./cursor').Cursor; },
   get Portal() { return require('./portal').Portal; },
   get SimpleQueryRequest() { return require('./simple-query').SimpleQueryRequest; },

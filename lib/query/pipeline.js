@@ -16,6 +16,9 @@ const { ErrorResponse, NoticeResponse, NotificationResponse, ParameterStatus, Re
 /** From this many bytes on, what was written leaves at once instead of at the end of the tick. */
 const FLUSH_BYTES = 65536;
 
+/** While the rows or the data come, long ones may come in parts. */
+const IN_PARTS = [State.Rows, State.PortalRows, State.CopyOut];
+
 /** The transaction status by its byte: as decodeReadyForQuery has it, without a call for every query. */
 const STATUS = { 73: 'I', 84: 'T', 69: 'E' };
 
@@ -203,8 +206,8 @@ class Pipeline {
   }
 
   /** Whether the answer that comes next is taken in parts, see FrameReader. */
-  takesParts(type) { return this.head?.takesParts(type) === true; }
-  part(type, buf, start, end, left) { this.head.part(this, type, buf, start, end, left); }
+  takesParts() { return this.head?.receiver?.inParts === true && IN_PARTS.includes(this.head.state); }
+  part(type, buf, start, end, left) { this.head.receiver.receivePart(type, buf, start, end, left); }
 
   /** FrameReader's handler. */
   message(type, buf, start, end, count) {
@@ -237,7 +240,7 @@ class Pipeline {
     const request = this.head;
     this.head = request.next;
     request.next = null;
-    this.statements.disturbing -= request.disturbs;
+    if (this.statements.disturbing === request) this.statements.disturbing = undefined;
     if (request.barrier) this.#held--;
     if (repeat) {
       request.reset();

@@ -93,8 +93,8 @@ class Statements {
     this.tag = tag;
     /** Names of statements that the server has and nobody uses any more. */
     this.closing = [];
-    /** Sent requests that are not over and may drop statements: what is sent meanwhile carries its own Parse. */
-    this.disturbing = 0;
+    /** @type {Request|undefined} the last sent that may drop statements: until it is over, others carry their own Parse */
+    this.disturbing = undefined;
     /** @type {Statement|undefined} whose Parse was sent last, while nothing but uses of it were sent since */
     this.run = undefined;
   }
@@ -110,7 +110,7 @@ class Statements {
    * @returns {Statement} to be parsed where it is not `sent`
    */
   get(text, paramTypes = NO_TYPES, cache = true, batch = null) {
-    if (!cache || this.limit === 0 || this.disturbing > 0) return this.#unnamed(text, paramTypes);
+    if (!cache || this.limit === 0 || this.disturbing !== undefined) return this.#unnamed(text, paramTypes);
     const key = paramTypes.length === 0 ? text : `${paramTypes.join()}\0${text}`;
     const statement = this.#byKey.get(key) ?? this.#add(text, paramTypes, key);
     statement.used = ++this.#uses;

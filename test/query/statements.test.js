@@ -88,9 +88,9 @@ describe('Statements', () => {
   it('give the unnamed statement while something is under way that may drop statements', () => {
     const statements = new Statements(10);
     const statement = parsed(statements, 'SELECT 1');
-    statements.disturbing = 1;
+    statements.disturbing = {};
     assert.equal(statements.get('SELECT 1').name, '');
-    statements.disturbing = 0;
+    statements.disturbing = undefined;
     assert.equal(statements.get('SELECT 1'), statement);
   });
 
