@@ -29,10 +29,18 @@ function showCaller(error, caller) {
   return error;
 }
 
-/** What many are rejected with, for one of them: its stack is that of the call. */
-function again(error) {
-  if (error instanceof ConnectionError) return new ConnectionError(error.message, error);
-  return error instanceof UsageError ? new UsageError(error.message, error.code) : error;
+/**
+ * What many are rejected with, for one of them: its stack is that of the call.
+ * @param {Error} error
+ * @param {function} [hide] what the stack is not to show, with all that it calls
+ * @returns {Error} one like it; of an error that is not ours, the same
+ */
+function again(error, hide = again) {
+  if (!(error instanceof ConnectionError || error instanceof UsageError)) return error;
+  const other = error instanceof UsageError ? new UsageError(error.message, error.code)
+    : new ConnectionError(error.message, error);
+  Error.captureStackTrace?.(other, hide); // it has ten lines: without our own ones it reaches the caller
+  return other;
 }
 
 /**

@@ -200,7 +200,9 @@ class Pipeline {
 
   /** Asks the server to cancel what it is doing; resolves when it has taken the request. */
   async cancel() {
-    if (this.socket === null) throw again(this.scopes.root.refused ?? new ConnectionError('not connected', { code: '08003' }));
+    const { refused } = this.scopes.root;
+    if (this.socket === null && refused !== null) throw again(refused);
+    if (this.socket === null) throw new ConnectionError('not connected: await connect() first', { code: '08003' });
     await this.session.cancel();
   }
 

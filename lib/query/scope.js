@@ -74,7 +74,7 @@ class Scopes {
    *   would wait for
    */
   check(scope, request) {
-    if (scope.refused !== null && (scope.left || !request?.controls)) throw again(scope.refused);
+    if (scope.refused !== null && (scope.left || !request?.controls)) throw again(scope.refused, this.check);
     if (scope === this.active || !waitsForItself(scope)) return;
     throw new UsageError('inside the function of transaction(), ask the object that it is given ("tx"): ' +
       'the client would wait for the transaction, and the transaction for the client', '25001');
