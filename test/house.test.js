@@ -35,7 +35,6 @@ describe('The house', () => {
     const { core, all } = measure(files);
     // What it has come to; whoever makes it smaller makes these smaller.
     assert.ok(core <= 5820, `${core} lines in the core`);
-    assert.ok(core <= 5820, `${core} lines in the core`);
     assert.ok(all <= 8120, `${all} lines in all`);
   });
 
