@@ -5,22 +5,22 @@ const { ConnectionError } = require('../..');
 
 /** What a Listener takes for its client: channels on a connection that is replaced when it is lost. */
 class Channels extends EventEmitter {
-  #connections;
+  #ask;
   #names = new Map(); // by what SQL calls them
   #resolveClosed;
 
-  /** @param {function(Channels): Connections} connect makes connections of which this is the emitter */
-  constructor(connect) {
+  /** @param {function(function(Client): Promise): Promise} ask calls a function with a connected client */
+  constructor(ask) {
     super();
+    this.#ask = ask;
     /** 'open' or 'closed' */
     this.state = 'open';
     /** @type {Promise<Error|undefined>} resolves when nobody hears anything any more */
     this.closed = new Promise(resolve => { this.#resolveClosed = resolve; });
     this.on('connect', client => {
       client.on('notification', notification => this.emit('notification', notification));
-      client.closed.then(() => this.#again());
+      client.once('end', () => { if (client.processId !== undefined) this.#again(); });
     });
-    this.#connections = connect(this);
   }
 
   /** @param {string} text LISTEN or UNLISTEN */
@@ -29,18 +29,16 @@ class Channels extends EventEmitter {
     if (word === 'LISTEN') this.#names.set(name, name.slice(1, -1).replaceAll('""', '"'));
     else this.#names.delete(name);
     if (this.#names.size === 0) return this.close();
-    const { client } = await this.#connections.take(false);
-    return client.query(text, [], 0, false);
+    return this.#ask(client => client.query(text, [], 0, false));
   }
 
   /** Listens on the next connection, and tells that something may have been missed. */
   async #again() {
     while (this.state === 'open') {
       try {
-        const { client } = await this.#connections.take(false);
-        await client.simpleQuery([...this.#names.keys()].map(name => `LISTEN ${name}`).join('; '));
+        await this.#ask(client => client.simpleQuery([...this.#names.keys()].map(name => `LISTEN ${name}`).join('; ')));
         for (const channel of this.#names.values()) {
-          this.emit('notification', { processId: client.processId, channel, payload: '', missed: true });
+          this.emit('notification', { processId: 0, channel, payload: '', missed: true });
         }
         return;
       } catch (error) {
@@ -49,12 +47,12 @@ class Channels extends EventEmitter {
     }
   }
 
-  /** @param {Error} [error] that the loops are to throw */
+  /** Event 'close'. @param {Error} [error] that the loops are to throw */
   close(error) {
     if (this.state === 'closed') return;
     this.state = 'closed';
-    this.#connections.destroy(error ?? new ConnectionError('nobody listens', { code: '08003', sent: false }));
     this.#resolveClosed(error);
+    this.emit('close');
   }
 }
 

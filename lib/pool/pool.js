@@ -2,15 +2,12 @@
 
 const { EventEmitter } = require('#platform').events;
 const { Client, ConnectionError, UsageError } = require('../..');
-const { checkValues, kindOf, snapshot } = require('../protocol');
+const { checkValues, snapshot } = require('../protocol');
 const { Listener, NAMES, NO_OPTIONS, NO_VALUES, checkCount, checkNames, copyDirection, firstWord } = require('../query');
 const { Channels } = require('./channels');
 const { Connections } = require('./connections');
 const { isFresh } = require('./lag');
 const { PooledCopy, PooledCursor } = require('./streams');
-
-/** How often a request is repeated when connections are lost under it. */
-const REPEATS = 10;
 
 /** First words of statements that concern a session: here it would be that of whichever connection is free. */
 const OF_SESSIONS = /^(?:begin|start|set|reset|discard|listen|unlisten|prepare|deallocate|declare)$/;
@@ -18,13 +15,10 @@ const OF_SESSIONS = /^(?:begin|start|set|reset|discard|listen|unlisten|prepare|d
 const DEFAULTS = { size: 4, acquire_timeout: 30000, idle_timeout: 30000, max_lifetime: 1800000 };
 const OPTIONS = new Set([...Object.keys(DEFAULTS), 'replicas', 'max_lag']);
 
-/** The options of a request: its own in `rest`, and those of the pool; throws a TypeError. */
+/** The options of a request: its own in `rest`, and those of the pool. */
 function split(options) {
   if (typeof options !== 'object' || options === null) return { rest: options };
   const { readOnly, retry, ...rest } = options;
-  for (const [name, value] of Object.entries({ readOnly, retry })) {
-    if (value !== undefined && typeof value !== 'boolean') throw new TypeError(`${name} must be a boolean, not ${kindOf(value)}`);
-  }
   return { readOnly, retry, signal: rest.signal, rest };
 }
 
@@ -40,7 +34,7 @@ function checkPlain(text) {
 }
 
 /** @returns {Array|object} a copy that later changes by the caller cannot reach; throws a TypeError */
-function keep(values) {
+function kept(values) {
   checkValues(values);
   return snapshot(values);
 }
@@ -54,13 +48,14 @@ function keep(values) {
 class Pool extends EventEmitter {
   #channels;
   #config;
+  #idle = () => {}; // called when nothing is pending
   #lag;
   #options;
-  #over = () => {};
   #pending = 0;
   #primary;
-  #refused = null;
+  #refused = null; // what new requests are rejected with
   #replicas;
+  #state = 'open'; // 'ended', 'destroyed'
   #template;
 
   /**
@@ -83,61 +78,58 @@ class Pool extends EventEmitter {
     this.#config = config;
     this.#template = new Client(config);
     this.#primary = new Connections(config, all, this);
-    if (options.replicas !== undefined) this.#replicas = new Connections(options.replicas, { ...all, optional: true }, this);
+    if (options.replicas !== undefined) this.#replicas = new Connections(options.replicas, all, this);
   }
 
   /** How many connections there are, and who has or waits for them; `replicas`: the same of these. */
   get stats() { return { ...this.#primary.stats, ...(this.#replicas && { replicas: this.#replicas.stats }) }; }
 
-  /** Takes a connection: of a replica where one will do, and is there. */
-  async #take(owner, readOnly, signal) {
-    if (readOnly && this.#replicas !== undefined) {
-      try {
-        const connection = await this.#replicas.take(owner, signal);
-        if (this.#lag === undefined || await isFresh(connection.client, this.#lag).catch(() => false)) return connection;
-        this.#replicas.release(connection);
-      } catch (error) {
-        if (error.name === 'AbortError') throw error;
-      }
-    }
-    return this.#primary.take(owner, signal);
-  }
-
   /**
    * Asks on a connection; on another one, where that is lost and nothing was sent.
-   * @param {object} request `{ ask(client), owner, settings, readOnly, retry, signal }`; `keep()`: it has to wait, so
-   *   later changes of its input are not to matter; `mayRepeat(error)` when the connection was lost
+   * @param {object} options of the request
+   * @param {function(Client, object): Promise} ask gets the request's own options
+   * @param {object} [how] `owner`, `settings`: see Connections; `keep()`: later changes of the input are not to matter;
+   *   `again(error)`: whether to repeat what was lost; `home`: Connections to ask
    */
-  async #run({ ask, owner, settings, readOnly, retry, signal, keep, mayRepeat = ({ sent }) => retry || sent === false }) {
-    if (this.#refused !== null) throw this.#refused;
+  async #run(options, ask, { owner = false, settings, keep, again, home } = NO_OPTIONS) {
+    if (this.#state !== 'open') throw this.#refused;
+    const { readOnly, retry, signal, rest } = split(options);
+    const { acquire_timeout: time } = this.#options;
+    let until;
     this.#pending++;
     try {
-      if (retry) keep?.();
-      for (let repeats = REPEATS; ; repeats--) {
-        let connection = owner || readOnly ? undefined : this.#primary.share();
-        if (connection === undefined) {
-          keep?.();
-          connection = await this.#take(owner, readOnly, signal);
-        }
+      for (;;) {
+        const isReplica = home === undefined && readOnly && until === undefined && this.#replicas?.isDown === false;
+        const connections = home ?? (isReplica ? this.#replicas : this.#primary);
+        let connection = connections.take(owner);
+        if (retry || connection?.client.state !== 'open') keep?.();
+        connection ??= await connections.wait(owner, signal);
+        const { client, opened } = connection;
         try {
-          return await ask(connection.client);
+          if (owner) await opened;
+          const isFit = !isReplica || this.#lag === undefined || await isFresh(client, this.#lag).catch(() => false);
+          if (isFit) return await ask(client, rest);
+          until = Infinity;
         } catch (error) {
-          const isLost = error instanceof ConnectionError && connection.client.state === 'closed';
-          if (!isLost || repeats === 0 || !mayRepeat(error)) throw error;
+          if (client.state !== 'closed') throw error;
+          const refusal = await opened.catch(reason => reason);
+          if (refusal !== undefined ? !isReplica && connections.isOver(refusal)
+            : !(error instanceof ConnectionError && (again?.(error) ?? (retry || error.sent === false)))) throw refusal ?? error;
+          until ??= time > 0 ? performance.now() + time : Infinity;
+          if (performance.now() > until || this.#state === 'destroyed') throw error;
         } finally {
-          connection.home.release(connection, settings);
+          connections.release(connection, settings);
         }
       }
     } finally {
-      if (--this.#pending === 0) this.#over();
+      if (--this.#pending === 0) this.#idle();
     }
   }
 
   /** @returns {Promise<{client: Client, release: function()}>} a connection of one's own until `release` is called */
   #hold(options) {
     return new Promise((resolve, reject) => {
-      const ask = client => new Promise(release => { resolve({ client, release }); });
-      this.#run({ ...options, ask, owner: true }).catch(reject);
+      this.#run(options, client => new Promise(release => { resolve({ client, release }); }), { owner: true }).catch(reject);
     });
   }
 
@@ -147,52 +139,46 @@ class Pool extends EventEmitter {
    * @returns {Promise<RowReader>} rejects with a UsageError for BEGIN, SET, LISTEN and what else concerns a session
    */
   async query(text, values = NO_VALUES, format, cache, stream) {
-    const { rest, ...options } = split(format);
     checkPlain(text);
-    if ((rest?.stream ?? stream) !== undefined) options.retry = false; // it may have a part of the result already
-    return this.#run({
-      ...options, keep() { values = keep(values); }, ask: client => client.query(text, values, rest, cache, stream)
-    });
+    // A stream may have a part of the result already.
+    const again = (format?.stream ?? stream) === undefined ? undefined : error => error.sent === false;
+    const keep = () => { values = kept(values); };
+    return this.#run(format, (client, rest) => client.query(text, values, rest, cache, stream), { keep, again });
   }
 
-  /** As `query`; the options `readOnly` and `retry` are for all. */
-  async batch(queries, given = NO_OPTIONS) {
-    const { rest, ...options } = split(given);
+  /** As `query`; the options are for all. */
+  async batch(queries, options) {
     if (Array.isArray(queries)) for (const each of queries) checkPlain(Array.isArray(each) ? each[0] : each);
-    return this.#run({ ...options, ask: client => client.batch(queries, rest) });
+    return this.#run(options, (client, rest) => client.batch(queries, rest));
   }
 
   /**
    * Has a connection to itself, whose settings are reset after it.
    * @returns {Promise<RowReader[]>} rejects with a UsageError where it leaves a transaction block open
    */
-  async simpleQuery(text, given = NO_OPTIONS) {
-    const { rest, ...options } = split(given);
-    const ask = async client => {
+  async simpleQuery(text, options) {
+    return this.#run(options, async (client, rest) => {
       const results = await client.simpleQuery(text, rest);
       if (client.transactionStatus === 'I') return results;
       throw new UsageError('simpleQuery left a transaction block open, which is rolled back: use transaction()', '25001');
-    };
-    return this.#run({ ...options, owner: true, settings: true, ask });
+    }, { owner: true, settings: true });
   }
 
   /**
    * Has a connection to itself. Options beside Client's: `readOnly` goes to a replica; `retry`: the function may be
    * called again when the connection is lost, also where that may have been after the commit; `signal` ends the waiting.
    */
-  async transaction(work, given = NO_OPTIONS) {
+  async transaction(work, options = NO_OPTIONS) {
     if (typeof work !== 'function') throw new TypeError('transaction takes a function');
-    const { signal, retry, readOnly, rest } = split(given);
-    const { signal: ignored, ...plain } = { ...rest, readOnly };
-    checkNames(plain, NAMES.transaction);
+    const { signal, retry, ...rest } = options;
+    checkNames(rest, NAMES.transaction);
     let begun = false;
     const begin = tx => {
       begun = true;
       return work(tx);
     };
-    return this.#run({
-      owner: true, readOnly, signal, mayRepeat: () => retry || !begun, ask: client => client.transaction(begin, plain)
-    });
+    const again = () => retry || !begun;
+    return this.#run({ ...rest, signal }, client => client.transaction(begin, rest), { owner: true, again });
   }
 
   /**
@@ -202,27 +188,25 @@ class Pool extends EventEmitter {
    * @param {object} [options] `readOnly`: a replica will do; `signal` ends the waiting
    * @returns {Promise} of what the function returned
    */
-  async connection(work, given = NO_OPTIONS) {
+  async connection(work, options = NO_OPTIONS) {
     if (typeof work !== 'function') throw new TypeError('connection takes a function');
-    const { readOnly, signal, rest } = split(given);
+    const { readOnly, ...rest } = options;
     checkNames(rest, NAMES.listen);
-    return this.#run({
-      owner: true, settings: true, readOnly, signal, mayRepeat: () => false, ask: async client => work(client)
-    });
+    return this.#run(options, async client => work(client), { owner: true, settings: true, again: () => false });
   }
 
   /** Has a connection to itself while the target takes the result. */
-  async queryTo(target, text, values = NO_VALUES, given = NO_OPTIONS) {
-    const { rest, readOnly, signal } = split(given);
-    const ask = client => client.queryTo(target, text, values, rest);
-    return this.#run({ owner: true, readOnly, signal, keep() { values = keep(values); }, ask });
+  async queryTo(target, text, values = NO_VALUES, options) {
+    values = kept(values);
+    const again = error => error.sent === false;
+    return this.#run(options, (client, rest) => client.queryTo(target, text, values, rest), { owner: true, again });
   }
 
   /** Has a connection to itself from the first row to the last. */
-  cursor(text, values = NO_VALUES, given = NO_OPTIONS) {
-    const { rest, readOnly, signal } = split(given);
+  cursor(text, values = NO_VALUES, options) {
+    const { rest } = split(options);
     this.#template.cursor(text, values, rest); // throws for bad input
-    return new PooledCursor(this.#rows({ readOnly, signal }, text, keep(values), rest));
+    return new PooledCursor(this.#rows(options, text, kept(values), rest));
   }
 
   async * #rows(options, text, values, rest) {
@@ -235,18 +219,16 @@ class Pool extends EventEmitter {
   }
 
   /** Has a connection to itself. */
-  copyTo(text, options = NO_OPTIONS) { return this.#copy('copyTo', 'out', text, options); }
+  copyTo(text, options) { return this.#copy('copyTo', 'TO STDOUT', 'out', text, options); }
 
   /** Has a connection to itself. */
-  copyFrom(text, options = NO_OPTIONS) { return this.#copy('copyFrom', 'in', text, options); }
+  copyFrom(text, options) { return this.#copy('copyFrom', 'FROM STDIN', 'in', text, options); }
 
-  #copy(method, direction, text, given) {
-    const { rest, readOnly, signal } = split(given);
+  #copy(method, what, direction, text, options = NO_OPTIONS) {
+    const { rest } = split(options);
     checkNames(rest, NAMES[method]);
-    if (typeof text !== 'string' || copyDirection(text) !== direction) {
-      throw new TypeError(`${method} takes COPY … ${direction === 'in' ? 'FROM STDIN' : 'TO STDOUT'}`);
-    }
-    return new PooledCopy(method, this.#hold({ readOnly, signal }), text, rest);
+    if (typeof text !== 'string' || copyDirection(text) !== direction) throw new TypeError(`${method} takes COPY … ${what}`);
+    return new PooledCopy(method, this.#hold(options), text, rest);
   }
 
   /**
@@ -255,10 +237,11 @@ class Pool extends EventEmitter {
    */
   listen(channel, options = NO_OPTIONS) {
     checkNames(options, NAMES.listen);
-    if (this.#refused !== null) throw this.#refused;
+    if (this.#state !== 'open') throw this.#refused;
     if (this.#channels?.state !== 'open') {
-      const one = { ...this.#options, size: 1, idle_timeout: 0, max_lifetime: 0 };
-      this.#channels = new Channels(emitter => new Connections(this.#config, one, emitter));
+      const channels = this.#channels = new Channels(ask => this.#run({ retry: true }, ask, { home }));
+      const home = new Connections(this.#config, { ...this.#options, size: 1, idle_timeout: 0, max_lifetime: 0 }, channels);
+      channels.once('close', () => home.destroy(undefined, new ConnectionError('nobody listens any more', { code: '08003' })));
     }
     return new Listener(this.#channels, channel, options.signal);
   }
@@ -268,18 +251,22 @@ class Pool extends EventEmitter {
    * @returns {Promise<void>}
    */
   async end() {
-    this.#refused ??= new ConnectionError('the pool was ended', { code: '08003', sent: false });
-    this.#channels?.close();
-    const before = this.#over;
-    if (this.#pending > 0) await new Promise(resolve => { this.#over = () => resolve(before()); });
+    if (this.#state === 'open') this.#close('ended');
+    const before = this.#idle;
+    if (this.#pending > 0) await new Promise(resolve => { this.#idle = () => resolve(before()); });
     await Promise.all([this.#primary.end(), this.#replicas?.end()]);
   }
 
-  /** Closes the connections now; all that is pending rejects. @param {Error} [error] to reject with */
-  destroy(error = new ConnectionError('the pool was destroyed', { code: '08003', sent: false })) {
-    this.#refused = error;
-    for (const each of [this.#primary, this.#replicas]) each?.destroy(error);
+  #close(state, error) {
+    this.#state = state;
+    this.#refused = new ConnectionError(`the pool was ${state}`, { code: '08003', cause: error, sent: false });
     this.#channels?.close(error);
+  }
+
+  /** Closes the connections now; all that is pending rejects. @param {Error} [error] to reject with */
+  destroy(error) {
+    this.#close('destroyed', error);
+    for (const each of [this.#primary, this.#replicas]) each?.destroy(error, this.#refused);
   }
 }
 

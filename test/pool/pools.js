@@ -26,4 +26,9 @@ async function opened(options, config) {
   return pool;
 }
 
-module.exports = { opened };
+/** Waits until a condition holds. */
+async function until(condition) {
+  while (!await condition()) await new Promise(resolve => setTimeout(resolve, 10));
+}
+
+module.exports = { opened, until };
