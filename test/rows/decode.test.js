@@ -140,6 +140,17 @@ describe('Rows of a BINARY CURSOR', () => {
 });
 
 describe('jsonDecoders', () => {
+  it('give bytea as the hexadecimal digits that the server prints', async () => {
+    for (const bytea_output of ['hex', 'escape']) {
+      const client = await connected({ bytea_output });
+      for (const format of [Client.STRING, Client.BINARY]) {
+        const { objects } = await client.query("SELECT bytea '\\x00ff41' AS a, ARRAY[NULL, bytea '', '\\x5c'] AS b", [],
+          { format, decode: jsonDecoders });
+        assert.deepEqual(objects, [{ a: '\\x00ff41', b: [null, '\\x', '\\x5c'] }]);
+      }
+    }
+  });
+
   it('give int8 as a number where it is exact, else as a string', async () => {
     const client = await connected();
     for (const format of [Client.STRING, Client.BINARY]) {
