@@ -84,10 +84,10 @@ function vary(response, fields) {
 }
 
 /** Answers without asking the database. */
-function answerAlone(response, method, status, type, body) {
+function answerAlone(response, status, type, body) {
   response.statusCode = status;
   if (type !== undefined) response.setHeader('content-type', type);
-  response.end(method === 'HEAD' ? undefined : body);
+  response.end(body);
   return { cmd: undefined, rowCount: 0, bytes: 0 };
 }
 
@@ -107,9 +107,9 @@ async function answer(session, request, response, text, values = [], options = {
   const type = TYPES[chosen];
   if (chosen === undefined) {
     const list = offered.map(name => `${TYPES[name]}\n`).join('');
-    return answerAlone(response, method, 406, 'text/plain; charset=utf-8', list);
+    return answerAlone(response, 406, 'text/plain; charset=utf-8', list);
   }
-  if (method === 'HEAD') return answerAlone(response, method, status, typed ? undefined : type);
+  if (method === 'HEAD') return answerAlone(response, status, typed ? undefined : type);
   const encoding = compress ? encodingFor(headers['accept-encoding']) : undefined;
   const stallTimeout = plain.stall_timeout;
   const target = new ResponseTarget(request, response, { type, status, emptyStatus, encoding, stallTimeout });

@@ -59,7 +59,7 @@ class WebResponse extends Writable {
   }
 
   _destroy(error, callback) {
-    if (!this.writableFinished) this.#controller?.error(error ?? new TypeError('the Response was cut off'));
+    if (error) this.#controller?.error(error);
     callback(error);
   }
 }

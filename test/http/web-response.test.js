@@ -2,7 +2,7 @@
 
 const assert = require('node:assert/strict');
 const zlib = require('node:zlib');
-const { once } = require('node:events');
+const { getEventListeners, once } = require('node:events');
 const { ResponseCache } = require('../../lib/cache');
 const { respond } = require('../../lib/http');
 const { WebResponse } = require('../../lib/http/web-response');
@@ -102,6 +102,10 @@ describe('respond to a WHATWG Request', () => {
     const again = await respond(cache, requestOf({ 'if-none-match': etag }), ROWS, [3], { as: 'csv' });
     assert.deepEqual([again.status, again.body, again.headers.get('etag')], [304, null, etag]);
     assert.deepEqual([cache.hits, cache.misses, cache.size], [1, 1, 1]);
+    cache.invalidate(cache.keyOf(ROWS, [3], { as: 'csv' }));
+    await (await respond(cache, requestOf(), 'SELECT 1')).text();
+    cache.invalidate(cache.keyOf('SELECT 1'));
+    assert.equal(cache.size, 0);
     for (const [as, body] of [['ndjson', '{"n":1}\n'], ['csv', 'n\n1\n'], ['json', '[{"n":1}]']]) {
       assert.equal(await (await respond(cache, requestOf(), 'SELECT 1 AS n', [], { as })).text(), body);
     }
@@ -154,6 +158,12 @@ describe('respond to a WHATWG Request', () => {
     const response = await respond(client, requestOf({}, { signal: later.signal }), GIGABYTE);
     later.abort();
     await assert.rejects(response.text());
+
+    const request = requestOf();
+    const body = await respond(client, request, ROWS, [20000]);
+    assert.equal(getEventListeners(request.signal, 'abort').length, 1);
+    await body.text();
+    await until(() => getEventListeners(request.signal, 'abort').length === 0);
     assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, '7');
   });
 
@@ -185,13 +195,14 @@ describe('respond to a WHATWG Request', () => {
 
   it('gives its reader memory that it may give away', async () => {
     const client = await connected();
-    const response = await respond(client, requestOf(), ROWS, [20000], { as: 'csv' });
-    let length = 0;
+    const plain = await (await respond(client, requestOf(), ROWS, [20000], { as: 'csv' })).text();
+    const response = await respond(client, requestOf({ 'accept-encoding': 'gzip' }), ROWS, [20000], { as: 'csv' });
+    const chunks = [];
     for await (const chunk of response.body) {
-      length += chunk.length;
+      chunks.push(Buffer.from(chunk));
       structuredClone(chunk.buffer, { transfer: [chunk.buffer] });
     }
-    assert.equal(length, (await (await respond(client, requestOf(), ROWS, [20000], { as: 'csv' })).text()).length);
+    assert.ok(String(zlib.gunzipSync(Buffer.concat(chunks))) === plain);
   });
 
   it('fails the body where nobody reads it for stall_timeout', async () => {
