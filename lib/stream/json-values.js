@@ -148,7 +148,8 @@ function writeValue(out, kind, from, pos, stop) {
   if (kind !== Kind.VERBATIM) put(out, 34);
   for (let end; pos < stop; pos = end) {
     end = Math.min(pos + PART, stop);
-    const block = out.reserve(MOST * (end - pos));
+    // Digits that bytea was converted to are more than came: not to ask for more room than its row has.
+    const block = out.reserve((isBytea ? 2 : MOST) * (end - pos));
     block.used = write(from, pos, end, block.view, block.used);
   }
   if (kind !== Kind.VERBATIM) put(out, 34);
