@@ -137,6 +137,12 @@ describe('The ecosystem', () => {
       const web = http.createServer(require('./ecosystem/express')(client)).listen(0, '127.0.0.1');
       await once(web, 'listening');
       return { port: web.address().port, close: () => close(web) };
+    },
+    async Hono(client) {
+      const { fetch } = require('./ecosystem/hono')(client);
+      const web = require('./ecosystem/node_modules/@hono/node-server').createAdaptorServer({ fetch }).listen(0, '127.0.0.1');
+      await once(web, 'listening');
+      return { port: web.address().port, close: () => close(web) };
     }
   })) {
     describe(name, () => {
@@ -176,6 +182,22 @@ describe('The ecosystem', () => {
         await assert.rejects(reader.read().then(() => reader.read()), { name: 'AbortError' });
         await until(() => client.pending === 0);
         assert.equal((await fetch(url('/users'))).status, 200);
+      });
+
+      it('answers as the reader asks to be', async () => {
+        const signal = AbortSignal.timeout(10000);
+        const read = async accept => {
+          const response = await fetch(url('/rows'), { headers: { accept }, signal });
+          if (response.status !== 200) return [response.status];
+          const reader = response.body.getReader();
+          const { value } = await reader.read();
+          await reader.cancel();
+          return [200, response.headers.get('content-type'), String.fromCharCode(...value.subarray(0, 9))];
+        };
+        assert.deepEqual(await read('application/x-ndjson'), [200, 'application/x-ndjson', '{"n":1,"f']);
+        assert.deepEqual(await read('text/csv'), [200, 'text/csv; charset=utf-8', 'n,filler\n']);
+        assert.deepEqual(await read('text/html'), [406]);
+        await until(() => client.pending === 0);
       });
 
       it('answers many at once over one connection', async () => {
