@@ -129,8 +129,8 @@ class Connections {
       entry.reject(error);
       this.#serve(); // nobody has to make room for it any more
     };
-    const late = new ConnectionError(`no connection was free for ${time} ms (acquire_timeout)`, { code: '53300', sent: false });
-    const timer = time > 0 && setTimeout(() => giveUp(late), time);
+    const late = `no connection was free for ${time} ms (acquire_timeout)`;
+    const timer = time > 0 && setTimeout(() => giveUp(new ConnectionError(late, { code: '53300', sent: false })), time);
     const unwatch = signal && watchSignal(signal, giveUp);
     queue.add(entry);
     try {

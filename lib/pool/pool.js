@@ -136,9 +136,14 @@ class Pool extends EventEmitter {
   /**
    * Goes to the connection on which it is likely to wait least. Beside Client's there are the options `readOnly`: it may
    * be asked of a replica; `retry`: it may be repeated when the connection is lost (without a `stream`).
+   * @param {string} text
+   * @param {Array|Row} [values=[]]
+   * @param {number|object} [format=Client.STRING] or all options
+   * @param {boolean} [cache=true]
+   * @param {RowReader|Writable|{write: function}} [stream]
    * @returns {Promise<RowReader>} rejects with a UsageError for BEGIN, SET, LISTEN and what else concerns a session
    */
-  async query(text, values = NO_VALUES, format, cache, stream) {
+  async query(text, values = NO_VALUES, format = 0, cache = true, stream) {
     checkPlain(text);
     // A stream may have a part of the result already.
     const again = (format?.stream ?? stream) === undefined ? undefined : error => error.sent === false;
@@ -147,7 +152,7 @@ class Pool extends EventEmitter {
   }
 
   /** As `query`; the options are for all. */
-  async batch(queries, options) {
+  async batch(queries, options = NO_OPTIONS) {
     if (Array.isArray(queries)) for (const each of queries) checkPlain(Array.isArray(each) ? each[0] : each);
     return this.#run(options, (client, rest) => client.batch(queries, rest));
   }
@@ -156,7 +161,7 @@ class Pool extends EventEmitter {
    * Has a connection to itself, whose settings are reset after it.
    * @returns {Promise<RowReader[]>} rejects with a UsageError where it leaves a transaction block open
    */
-  async simpleQuery(text, options) {
+  async simpleQuery(text, options = NO_OPTIONS) {
     return this.#run(options, async (client, rest) => {
       const results = await client.simpleQuery(text, rest);
       if (client.transactionStatus === 'I') return results;
@@ -196,14 +201,14 @@ class Pool extends EventEmitter {
   }
 
   /** Has a connection to itself while the target takes the result. */
-  async queryTo(target, text, values = NO_VALUES, options) {
+  async queryTo(target, text, values = NO_VALUES, options = NO_OPTIONS) {
     values = kept(values);
     const again = error => error.sent === false;
     return this.#run(options, (client, rest) => client.queryTo(target, text, values, rest), { owner: true, again });
   }
 
   /** Has a connection to itself from the first row to the last. */
-  cursor(text, values = NO_VALUES, options) {
+  cursor(text, values = NO_VALUES, options = NO_OPTIONS) {
     const { rest } = split(options);
     this.#template.cursor(text, values, rest); // throws for bad input
     return new PooledCursor(this.#rows(options, text, kept(values), rest));
@@ -219,12 +224,12 @@ class Pool extends EventEmitter {
   }
 
   /** Has a connection to itself. */
-  copyTo(text, options) { return this.#copy('copyTo', 'TO STDOUT', 'out', text, options); }
+  copyTo(text, options = NO_OPTIONS) { return this.#copy('copyTo', 'TO STDOUT', 'out', text, options); }
 
   /** Has a connection to itself. */
-  copyFrom(text, options) { return this.#copy('copyFrom', 'FROM STDIN', 'in', text, options); }
+  copyFrom(text, options = NO_OPTIONS) { return this.#copy('copyFrom', 'FROM STDIN', 'in', text, options); }
 
-  #copy(method, what, direction, text, options = NO_OPTIONS) {
+  #copy(method, what, direction, text, options) {
     const { rest } = split(options);
     checkNames(rest, NAMES[method]);
     if (typeof text !== 'string' || copyDirection(text) !== direction) throw new TypeError(`${method} takes COPY … ${what}`);
