@@ -1,6 +1,6 @@
 'use strict';
 
-const { Client, ConnectionError, PostgresError } = require('../..');
+const { Client, ConnectionError } = require('../..');
 const { resolve } = require('../config');
 const { checkLimits, watchSignal } = require('../query');
 
@@ -25,8 +25,7 @@ const isUnused = ({ client, users }) => users === 0 && client.pending === 0;
 const isIdle = each => isUnused(each) && isOpen(each) && each.state !== 'owned';
 
 /** Errors of connecting that no other attempt will change: the server says no, or the config makes no sense. */
-const isFinal = error => !(error instanceof ConnectionError || error instanceof PostgresError) ||
-  /^(?:0A|22|28|3D|42)/.test(error.code);
+const isFinal = error => error instanceof TypeError || /^(?:0A|22|28|3D|42)/.test(error.code);
 
 /** Connections to one place: who gets which, and when others are opened. */
 class Connections {
@@ -209,7 +208,9 @@ class Connections {
         this.#pause = undefined;
         this.#serve();
       }, pause);
-      if (!this.#all.some(isOpen) && this.isOver(error)) this.#refuse(error);
+      if (!this.#all.some(isOpen) && this.isOver(error)) {
+        this.#refuse(new ConnectionError(`no connection: ${error.message}`, { code: error.code, cause: error, sent: false }));
+      }
     }
     this.#serve();
     if (error !== undefined && this.#emitter.listenerCount('error') > 0) this.#emitter.emit('error', error);
