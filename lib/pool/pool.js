@@ -42,8 +42,8 @@ function kept(values) {
 /**
  * Pipelined connections side by side, with a session's methods: see Client for arguments and results.
  *
- * Events: 'connect' `(client)`, before anything is asked of a new connection; 'error' `(error)`: a connection was lost,
- * or could not be made (nobody has to listen).
+ * Events: 'connect' `(client)`: a connection is being made, of which nothing has been asked; 'error' `(error)`: one was
+ * lost, or could not be made (nobody has to listen).
  */
 class Pool extends EventEmitter {
   #channels;
@@ -101,11 +101,10 @@ class Pool extends EventEmitter {
       for (;;) {
         const isReplica = home === undefined && readOnly && until === undefined && this.#replicas?.isDown === false;
         const connections = home ?? (isReplica ? this.#replicas : this.#primary);
-        let connection = connections.take(owner);
-        if (retry || connection?.client.state !== 'open') keep?.();
-        connection ??= await connections.wait(owner, signal);
+        const connection = connections.take(owner) ?? (keep?.(), await connections.wait(owner, signal));
         const { client, opened } = connection;
         try {
+          if (retry || client.state !== 'open') keep?.();
           if (owner) await opened;
           const isFit = !isReplica || this.#lag === undefined || await isFresh(client, this.#lag).catch(() => false);
           if (isFit) return await ask(client, rest);
@@ -135,7 +134,7 @@ class Pool extends EventEmitter {
 
   /**
    * Goes to the connection on which it is likely to wait least. Beside Client's there are the options `readOnly`: it may
-   * be asked of a replica; `retry`: it may be repeated when the connection is lost (without a `stream`).
+   * be asked of a replica; `retry`: it may be repeated when the connection is lost (not with a `stream`).
    * @param {string} text
    * @param {Array|Row} [values=[]]
    * @param {number|object} [format=Client.STRING] or all options

@@ -123,7 +123,9 @@ describe('A Pool', () => {
     await assert.rejects(pool.connection(), { message: 'connection takes a function' });
     await assert.rejects(pool.connection(() => {}, { readonly: true }), { name: 'TypeError', message: /no option readonly/ });
     await assert.rejects(pool.queryTo({}, 'SELECT 1'), TypeError);
-    assert.equal(pool.stats.waiting, 0);
+    await assert.rejects(pool.query('SELECT $1', [{}], { retry: true }), /values\[0\] is an object/);
+    await Promise.all([1, 2, 3, 4].map(() => pool.query('SELECT pg_sleep(0.01)')));
+    assert.deepEqual(pool.stats, { size: 4, connected: 4, idle: 4, owned: 0, pending: 0, waiting: 0 });
   });
 
   it('sends the values that it was given, whatever becomes of the array', async () => {
