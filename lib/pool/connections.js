@@ -177,7 +177,7 @@ class Connections {
   }
 
   #open() {
-    const { max_lifetime: most, idle_timeout: idle } = this.#options;
+    const { acquire_timeout: time, max_lifetime: most, idle_timeout: idle } = this.#options;
     const client = new Client(this.#config);
     const since = performance.now();
     // Not all at once, where all were opened at once.
@@ -186,11 +186,13 @@ class Connections {
     this.#all.push(connection);
     client.closed.then(error => this.#closed(connection, error));
     connection.opened = client.connect();
+    const late = new ConnectionError(`no connection was made in ${time} ms (acquire_timeout)`, { code: '08001' });
+    const timer = time > 0 && setTimeout(() => client.destroy(late), time);
     connection.opened.then(() => {
       this.#failures = 0;
       this.#failing = undefined;
       this.#serve();
-    }, () => {});
+    }, () => {}).finally(() => clearTimeout(timer));
     this.#sweeping ??= setInterval(() => this.#sweep(), Math.min(1000, (most || 2000) / 2, (idle || 2000) / 2));
     this.#sweeping.unref?.();
     this.#emitter.emit('connect', client);

@@ -1,13 +1,16 @@
 'use strict';
 
 const { EventEmitter } = require('#platform').events;
-const { Client, ConnectionError, UsageError } = require('../..');
+const { Client, ConnectionError, PostgresError, UsageError } = require('../..');
 const { checkValues, snapshot } = require('../protocol');
 const { Listener, NAMES, NO_OPTIONS, NO_VALUES, checkCount, checkNames, copyDirection, firstWord } = require('../query');
 const { Channels } = require('./channels');
 const { Connections } = require('./connections');
 const { isFresh } = require('./lag');
 const { PooledCopy, PooledCursor } = require('./streams');
+
+/** How many connections may be lost under one request. */
+const LOSSES = 5;
 
 /** First words of statements that concern a session: here it would be that of whichever connection is free. */
 const OF_SESSIONS = /^(?:begin|start|set|reset|discard|listen|unlisten|prepare|deallocate|declare)$/;
@@ -95,30 +98,34 @@ class Pool extends EventEmitter {
     if (this.#state !== 'open') throw this.#refused;
     const { readOnly, retry, signal, rest } = split(options);
     const { acquire_timeout: time } = this.#options;
-    let until;
+    const deadline = () => time > 0 ? performance.now() + time : Infinity;
+    let until = deadline();
+    let replicas = home === undefined && readOnly ? this.#replicas : undefined; // until they cannot answer
     this.#pending++;
     try {
-      for (;;) {
-        const isReplica = home === undefined && readOnly && until === undefined && this.#replicas?.isDown === false;
-        const connections = home ?? (isReplica ? this.#replicas : this.#primary);
+      for (let losses = 0; ;) {
+        if (replicas?.isDown) replicas = undefined;
+        const connections = replicas ?? home ?? this.#primary;
         const connection = connections.take(owner) ?? (keep?.(), await connections.wait(owner, signal));
         const { client, opened } = connection;
         try {
           if (retry || client.state !== 'open') keep?.();
           if (owner) await opened;
-          const isFit = !isReplica || this.#lag === undefined || await isFresh(client, this.#lag).catch(() => false);
+          const isFit = replicas === undefined || this.#lag === undefined || await isFresh(client, this.#lag).catch(() => false);
           if (isFit) return await ask(client, rest);
-          until = Infinity;
         } catch (error) {
           if (client.state !== 'closed') throw error;
           const refusal = await opened.catch(reason => reason);
-          if (refusal !== undefined ? !isReplica && connections.isOver(refusal)
-            : !(error instanceof ConnectionError && (again?.(error) ?? (retry || error.sent === false)))) throw refusal ?? error;
-          until ??= time > 0 ? performance.now() + time : Infinity;
-          if (performance.now() > until || this.#state === 'destroyed') throw error;
+          if (refusal !== undefined && replicas === undefined && connections.isOver(refusal)) throw refusal;
+          const isAsked = error !== refusal && !(refusal instanceof PostgresError); // one that says no has done nothing
+          if (isAsked && !(error instanceof ConnectionError && (again?.(error) ?? (retry || error.sent === false)))) throw error;
+          if (refusal === undefined && ++losses < LOSSES) until = deadline();
+          if (performance.now() > until || losses === LOSSES || this.#state === 'destroyed') throw error;
         } finally {
           connections.release(connection, settings);
         }
+        if (replicas !== undefined) until = deadline();
+        replicas = undefined;
       }
     } finally {
       if (--this.#pending === 0) this.#idle();
@@ -152,8 +159,12 @@ class Pool extends EventEmitter {
 
   /** As `query`; the options are for all. */
   async batch(queries, options = NO_OPTIONS) {
-    if (Array.isArray(queries)) for (const each of queries) checkPlain(Array.isArray(each) ? each[0] : each);
-    return this.#run(options, (client, rest) => client.batch(queries, rest));
+    const each = Array.isArray(queries) ? queries : [];
+    for (const query of each) checkPlain(Array.isArray(query) ? query[0] : query);
+    const keep = () => {
+      queries = each.map(query => Array.isArray(query) ? [query[0], kept(query[1] ?? NO_VALUES), query[2]] : query);
+    };
+    return this.#run(options, (client, rest) => client.batch(queries, rest), { keep: each === queries ? keep : undefined });
   }
 
   /**
