@@ -2,9 +2,9 @@
 
 const { Buffer } = require('#platform');
 const { backend, decodeCommandComplete, decodeCopyResponse, protocolError } = require('../protocol');
-const { Chunk, arrayAt, int32, objectAt } = require('../../client-parser/datarow.js');
-const { Known, makeText } = require('../../client-parser/strings.js');
+const { Chunk, arrayAt, int32, makeText, objectAt } = require('../../client-parser/datarow.js');
 const { checkDecode, types } = require('./decode');
+const { Known } = require('./known');
 const { RowParser } = require('./row-parser');
 
 /** Small results share slabs of this size. Small, so that one result that is kept for long holds little else. */
@@ -58,13 +58,10 @@ class Memory {
   }
 }
 
-/** Offset behind the message at `off`. */
-const behind = ({ bytes }, off) => off + 1 + int32(bytes, off + 1);
-
 /** The row at `off` of a chunk, or what `make` makes of it; of CopyData the data. */
 function rowAt(chunk, off, make, known) {
   const { bytes, type } = chunk;
-  if (type === null) return bytes.subarray(off + 5, behind(chunk, off));
+  if (type === null) return bytes.subarray(off + 5, off + 1 + int32(bytes, off + 1));
   if ((bytes[off + 5] << 8 | bytes[off + 6]) !== type.count) {
     throw protocolError('DataRow whose column count is not as described');
   }
@@ -73,7 +70,8 @@ function rowAt(chunk, off, make, known) {
 
 /** Adds to a list the rows of a chunk, or what `make` makes of each. */
 function addRows(list, chunk, make, known) {
-  for (let off = chunk.start; off < chunk.end; off = behind(chunk, off)) list.push(rowAt(chunk, off, make, known));
+  const { bytes, end } = chunk;
+  for (let off = chunk.start; off < end; off += 1 + int32(bytes, off + 1)) list.push(rowAt(chunk, off, make, known));
 }
 
 /**
@@ -119,7 +117,7 @@ class RowReader {
   *[Symbol.iterator]() {
     if (this._rows !== undefined) yield* this._rows;
     for (let chunk = this._next; chunk !== null; chunk = chunk.next) {
-      for (let off = chunk.start; off < chunk.end; off = behind(chunk, off)) yield rowAt(chunk, off);
+      for (let off = chunk.start; off < chunk.end; off += 1 + int32(chunk.bytes, off + 1)) yield rowAt(chunk, off);
     }
   }
 
