@@ -26,7 +26,8 @@ export const decoders = {};
 export const dates = {};
 
 /**
- * `decoders`, but int8 and arrays of it are numbers where these are exact, else strings: JSON.stringify takes all.
+ * `decoders`, but with what JSON.stringify takes: int8 and arrays of it are numbers where these are exact, else
+ * strings; bytea and arrays of it are strings as the server prints them, `\x00ff`.
  * @type {Object<number, [Decoder, Decoder]>}
  */
 export const jsonDecoders = {};
@@ -95,5 +96,9 @@ const jsonInt8 = decode => (bytes, start, end) => {
   return Number.isSafeInteger(number) ? number : String(value);
 };
 
+/** A decoder of bytea to hexadecimal digits. */
+const jsonBytea = decode => (...place) => `\\x${is.hex(decode(...place))}`;
+
 Object.assign(jsonDecoders, decoders);
+define(jsonDecoders, 17, 1001, decoders[17].map(jsonBytea));
 define(jsonDecoders, 20, 1016, decoders[20].map(jsonInt8));

@@ -53,7 +53,13 @@ class Socket {
   }
 
   /** @param {SocketListener} listener who is told from now on */
-  handOver(listener) { this.#listener = listener; }
+  handOver(listener) {
+    this.#listener = listener;
+    if (this.#closed) setImmediate(() => listener.closed(this.#error));
+  }
+
+  /** @param {Buffer} bytes what the listener of before has left */
+  deliver(bytes) { this.#listener.chunk(bytes, bytes.length); }
 
   /** @param {import('stream').Duplex} stream connected or connecting */
   attach(stream) {

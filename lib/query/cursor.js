@@ -7,12 +7,9 @@ const { checkStallTimeout, stalled } = require('./options');
 
 /** The rows of a query, some at a time: an async iterable that holds one batch in memory. */
 class Cursor {
-  #batches;
-  #caller;
-  #index = 0;
-  #rows = [];
-  #turn = Promise.resolve();
-  #waiting = 0; // calls that wait for their turn
+  #fetching = true; // or nothing was asked for yet
+  #given = 0; // rows
+  #rows;
 
   /**
    * @param {function(): Portal} open makes the portal; called for the first row
@@ -21,19 +18,22 @@ class Cursor {
    * @param {object} [options.decoding] `{ decode }` for the readers
    * @param {AbortSignal} [options.signal]
    */
-  constructor(open, { batchSize, decoding, signal }) {
-    this.#batches = this.#fetch(open, batchSize, decoding, { signal });
-  }
+  constructor(open, options) { this.#rows = this.#fetch(open, options); }
 
-  async * #fetch(open, batchSize, decoding, limits) {
-    checkLimits(limits);
+  async * #fetch(open, { batchSize, decoding, signal }) {
+    checkLimits({ signal });
     const portal = open();
     try {
       let reader;
       do {
         reader = new RowReader(decoding);
-        await portal.fetch(batchSize, reader, this.#caller, limits);
-        yield reader.rows;
+        this.#fetching = true;
+        await portal.fetch(batchSize, reader, { signal }, callerOf(this.next));
+        this.#fetching = false;
+        for (const row of reader.rows) {
+          this.#given++;
+          yield row;
+        }
       } while (reader.cmd === 'SUSPENDED');
     } finally {
       await portal.close();
@@ -46,42 +46,14 @@ class Cursor {
    * @returns {Promise<{done: boolean, value: object}>} the next row; rejects once with the error of the query, of the
    *   connection or of the signal, after the rows that came before it
    */
-  next() {
-    if (this.#waiting === 0 && this.#index < this.#rows.length) {
-      return Promise.resolve({ done: false, value: this.#rows[this.#index++] });
-    }
-    this.#caller = callerOf(this.next);
-    return this.#inTurn(async () => {
-      while (this.#index >= this.#rows.length) {
-        const { done, value } = await this.#batches.next();
-        if (done) return { done, value };
-        this.#rows = value;
-        this.#index = 0;
-      }
-      return { done: false, value: this.#rows[this.#index++] };
-    });
-  }
-
-  /** Calls that do not wait for each other are answered in their order. */
-  #inTurn(work) {
-    // At once, if it can be: the cursor has its place among the client's requests.
-    const begun = this.#waiting++ === 0 ? work() : this.#turn.then(work);
-    const turn = begun.finally(() => { this.#waiting--; });
-    this.#turn = turn.catch(() => {});
-    return turn;
-  }
+  next() { return this.#rows.next(); }
 
   /**
    * Closes the portal, when the rows that are being fetched have come; what `break` in a loop calls.
    * @param {*} [value] to be given back
    * @returns {Promise<{done: true}>} rejects with a ConnectionError where the connection is lost meanwhile
    */
-  return(value) {
-    return this.#inTurn(() => {
-      this.#rows = [];
-      return this.#batches.return(value);
-    });
-  }
+  return(value) { return this.#rows.return(value); }
 
   /**
    * The rows as a Node stream in object mode. To destroy it closes the cursor.
@@ -102,11 +74,10 @@ class Cursor {
 
   /** Destroys the stream when the cursor has rows, or more to fetch, and is not asked for any for too long. */
   #watchStall(stream, timeout) {
-    let rows, index;
+    let before;
     const timer = setInterval(() => {
-      if (this.#waiting === 0 && rows === this.#rows && index === this.#index && index > 0) stream.destroy(stalled('reader', timeout));
-      rows = this.#rows;
-      index = this.#index;
+      if (!this.#fetching && before === this.#given) stream.destroy(stalled('reader', timeout));
+      before = this.#given;
     }, timeout);
     stream.once('close', () => clearInterval(timer));
   }

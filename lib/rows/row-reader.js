@@ -68,12 +68,6 @@ function rowAt(chunk, off, make, known) {
   return make === undefined ? new type.Row(bytes, off, chunk) : make(chunk, off, known);
 }
 
-/** Adds to a list the rows of a chunk, or what `make` makes of each. */
-function addRows(list, chunk, make, known) {
-  const { bytes, end } = chunk;
-  for (let off = chunk.start; off < end; off += 1 + int32(bytes, off + 1)) list.push(rowAt(chunk, off, make, known));
-}
-
 /**
  * The default receiver of a result: keeps the rows' bytes as they came, and makes rows, objects or arrays of them
  * when these are read first.
@@ -108,16 +102,19 @@ class RowReader {
 
   /** @type {Array} the rows so far; of a COPY, the data of each CopyData message */
   get rows() {
-    if (this._rows === undefined) this._rows = [];
-    for (; this._next !== null; this._next = this._next.next) addRows(this._rows, this._next);
-    return this._rows;
+    const rows = (this._rows ??= []);
+    for (let chunk = this._next; chunk !== null; this._next = chunk = chunk.next) {
+      const { bytes, end } = chunk;
+      for (let at = chunk.start; at < end; at += 1 + int32(bytes, at + 1)) rows.push(rowAt(chunk, at));
+    }
+    return rows;
   }
 
   /** The rows so far, made one at a time: no array of them. Of a COPY, the data of each CopyData message. */
   *[Symbol.iterator]() {
     if (this._rows !== undefined) yield* this._rows;
     for (let chunk = this._next; chunk !== null; chunk = chunk.next) {
-      for (let off = chunk.start; off < chunk.end; off += 1 + int32(chunk.bytes, off + 1)) yield rowAt(chunk, off);
+      for (let at = chunk.start; at < chunk.end; at += 1 + int32(chunk.bytes, at + 1)) yield rowAt(chunk, at);
     }
   }
 
@@ -145,7 +142,8 @@ class RowReader {
     for (let chunk = this._first; chunk !== null; chunk = chunk.next) {
       const whole = known !== undefined && chunk.type !== null && chunk.text === null;
       if (whole) makeText(chunk);
-      addRows(list, chunk, make, known);
+      const { bytes, end } = chunk;
+      for (let at = chunk.start; at < end; at += 1 + int32(bytes, at + 1)) list.push(rowAt(chunk, at, make, known));
       if (whole) chunk.text = null;
     }
     return list;

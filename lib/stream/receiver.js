@@ -21,6 +21,8 @@ const FREE = 8;
 
 /** Memory that a result is written to, and from there to a sink. */
 class Block {
+  #view;
+
   /** @param {number} length */
   constructor(length) {
     this.bytes = Buffer.allocUnsafeSlow(length);
@@ -30,6 +32,9 @@ class Block {
     /** Pieces of it that the sink has not written. */
     this.writing = 0;
   }
+
+  /** The same memory for an encoder that writes words. */
+  get view() { return (this.#view ??= new DataView(this.bytes.buffer)); }
 
   /** @returns {Buffer|undefined} what was not taken before */
   take() {
