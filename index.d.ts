@@ -155,7 +155,10 @@ export class RowParser {
 export class RowReader<T extends object = AnyColumns> {
   /** @param options decode: how columns become values; default: strings and Buffers */
   constructor(options?: { decode?: Decode | undefined });
-  /** The rows, which read a column when it is asked for; for COPY … TO STDOUT, Buffers: see CopyReader. */
+  /**
+   * The rows: structs that read a column when it is asked for, and have none as an own property, so that `{ ...row }` is
+   * empty. For COPY … TO STDOUT, Buffers: see CopyReader.
+   */
   rows: Row<T>[];
   /** The rows as plain objects with own properties in column order; of columns with one name the last. */
   readonly objects: T[];
@@ -489,7 +492,7 @@ export interface ClientEvents {
   drain: [];
   /** The connection was lost. Without a listener it does not end the program. */
   error: [error: Error];
-  /** The connection is over, for whatever reason. */
+  /** The connection, which had been open, is over, for whatever reason. */
   end: [];
 }
 
@@ -510,7 +513,8 @@ export class Client extends EventEmitter {
    * @param host in place of that of the config, 'localhost' by default
    * @param ssl true, or options of tls.connect
    * @returns resolves when the server takes queries; rejects with a ConnectionError, or with the server's
-   *   PostgresError; afterwards connect() may be called again
+   *   PostgresError, or with a TypeError for a config that cannot be; afterwards connect() may be called again. Where
+   *   queries have waited for it, and so are rejected, the promise need not be handled, too
    */
   connect(): Promise<void>;
   connect(port: number | string, host?: string, ssl?: ConnectionOptions | boolean): Promise<void>;

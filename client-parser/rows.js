@@ -1,4 +1,5 @@
 import { Client } from './client.js';
+import { LineReader } from './line-reader.js';
 import { isBytes } from './text.js';
 
 /** A response whose status says that it does not hold rows; its body is left to the caller to read. */
@@ -14,10 +15,13 @@ ResponseError.prototype.name = 'ResponseError';
 
 /**
  * Opens a source.
+ * @param {*} source
+ * @param {function()} onlines called where it says that it is newline-delimited JSON
  * @returns {Promise<Iterator|AsyncIterator>} of its chunks
  */
-async function open(source) {
+async function open(source, onlines) {
   source = await source;
+  if (/ndjson/.test(source?.headers?.get('content-type') ?? source?.type)) onlines();
   if (typeof source?.ok === 'boolean' && 'body' in source) {
     if (!source.ok) throw new ResponseError(source);
     source = source.body ?? [];
@@ -108,13 +112,13 @@ class Rows {
   }
 
   async *#read(source) {
-    const { stream } = this.#client;
     const abort = () => this.#waiting.reject(this.#signal.reason);
     this.#signal?.addEventListener('abort', abort);
-    const opening = open(source);
+    const opening = open(source, () => { this.#client = new LineReader(); });
     let chunks, answer, reason;
     try {
       chunks = await this.#wait(opening);
+      const { stream } = this.#client;
       while (!answer?.done && (answer = await this.#wait(chunks?.next()))) {
         stream.rows = [];
         try {

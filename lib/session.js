@@ -113,9 +113,9 @@ class Session extends EventEmitter {
     return this.#try(scope => {
       checkNames(options, NAMES.batch);
       const { decoding } = scope.pipeline;
-      const { requests, given } = query.batched(queries, decoding, target => stream().receiverFor(target));
-      const promise = query.submit(new query.BatchRequest(requests, given.length === 0), scope, options);
-      return given.reduce((last, receiver) => stream().untilTaken(receiver, last), promise);
+      const request = new query.BatchRequest(queries, decoding, target => stream().receiverFor(target));
+      const promise = query.submit(request, scope, options);
+      return request.given.reduce((last, receiver) => stream().untilTaken(receiver, last), promise);
     });
   }
 

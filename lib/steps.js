@@ -1,7 +1,7 @@
 'use strict';
 
 const { Buffer, process } = require('#platform');
-const { CloseRequest, checkCount, submit } = require('./query');
+const { CloseRequest, again, checkCount, submit } = require('./query');
 const { UsageError, kindOf } = require('./protocol');
 const { RowReader } = require('./rows');
 
@@ -60,7 +60,7 @@ class Steps {
     return submit(request, this.#scope, options);
   }
 
-  #closed(message, code) { return this.#scope.refused ?? new UsageError(message, code); }
+  #closed(message, code) { return again(this.#scope.refused ?? new UsageError(message, code)); }
 
   #taken() {
     if (this.#copy === null) throw this.#closed("no COPY is open: query('COPY … FROM STDIN') begins one", '55000');

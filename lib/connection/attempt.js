@@ -120,6 +120,7 @@ class Attempt {
    * @throws {PostgresError} when it is an ErrorResponse
    */
   async next() {
+    this.checkAborted();
     while (this.unread.length < 5 || this.unread.length <= lengthAt(this.unread, 0, MAX_LENGTH)) await this.more();
     const end = 1 + lengthAt(this.unread, 0, MAX_LENGTH);
     const message = this.unread.subarray(0, end);
@@ -127,6 +128,9 @@ class Attempt {
     if (message[0] === backend.ErrorResponse) throw new PostgresError(decodeFields(message, 0, end));
     return message;
   }
+
+  /** @throws where the signal is aborted, also by what was done about the last message */
+  checkAborted() { this.#signal?.throwIfAborted(); }
 
   /** The attempt is over; after a success what it has opened is no longer its own. */
   release() {

@@ -136,6 +136,7 @@ async function open(config, target, password, plan, attempt, hooks) {
     binding: encrypted && config.channel_binding !== 'disable' ? require('./tls').endPoint(socket.stream) : null
   };
   const session = await start(config, plan, attempt, login, hooks);
+  attempt.checkAborted();
   attempt.release();
   const path = target.address?.path;
   hooks.ready({

@@ -33,14 +33,14 @@ class CopyFrom extends Writable {
     this.rowCount = undefined;
     /** Bytes so far. */
     this.bytes = 0;
-    const caller = callerOf(CopyFrom);
     const reader = new RowReader();
     this.#begun = new Promise(resolve => { this.#request = new CopyInRequest(text, [], reader, resolve); });
+    this.#request.caller = callerOf(CopyFrom);
     if (signal !== undefined) addAbortSignal(signal, this);
     if (this.destroyed) return;
     submit(this.#request, scope).catch(() => {});
     this.#request.over.then(error => {
-      if (error !== undefined) this.destroy(showCaller(error, caller));
+      if (error !== undefined) this.destroy(showCaller(error, this.#request.caller));
       else if (reader.format === undefined) this.destroy(new UsageError('copyFrom takes COPY … FROM STDIN', '42601'));
     });
   }

@@ -97,7 +97,7 @@ class CopyInRequest extends QueryRequest {
     const failing = this.copying && reason !== undefined;
     if (this.copying) this.#finish(reason);
     const error = await this.over;
-    return outcome({ error: failing && error?.code === '57014' ? undefined : error, result: receiver });
+    return outcome({ error: failing && error?.code === '57014' ? undefined : error, caller: this.caller, result: receiver });
   }
 
   /** Writes CopyDone or CopyFail, and Sync. */

@@ -2,6 +2,7 @@
 
 const { RowReader } = require('../rows');
 const { checkLimits } = require('./abort');
+const { callerOf } = require('./failure');
 const { checkStallTimeout, stalled } = require('./options');
 
 /** The rows of a query, some at a time: an async iterable that holds one batch in memory. */
@@ -27,7 +28,7 @@ class Cursor {
       do {
         reader = new RowReader(decoding);
         this.#fetching = true;
-        await portal.fetch(batchSize, reader, { signal });
+        await portal.fetch(batchSize, reader, { signal }, callerOf(this.next));
         this.#fetching = false;
         for (const row of reader.rows) {
           this.#given++;

@@ -2,7 +2,10 @@
 
 // What an error of a request says, and whose stack it shows.
 
-const { ConnectionError, PostgresError } = require('../protocol');
+const { ConnectionError, PostgresError, UsageError } = require('../protocol');
+
+/** When the connection is lost, so many requests have an error each, which shows their caller; others share one. */
+const OWN_ERRORS = 1000;
 
 /**
  * Where a call comes from, for what passes promises through callbacks of its own: these hide who awaits.
@@ -24,6 +27,12 @@ function callerOf(hide) {
 function showCaller(error, caller) {
   if (caller?.stack !== undefined) error.stack = caller.stack.replace(/^.*/, () => `${error.name}: ${error.message}`);
   return error;
+}
+
+/** What many are rejected with, for one of them: its stack is that of the call. */
+function again(error) {
+  if (error instanceof ConnectionError) return new ConnectionError(error.message, error);
+  return error instanceof UsageError ? new UsageError(error.message, error.code) : error;
 }
 
 /**
@@ -69,4 +78,11 @@ function lossError(message, code, cause, sent) {
   return new ConnectionError(`${message}; this request ${what}`, { code, cause, sent });
 }
 
-module.exports = { callerOf, isStale, lossError, mayRepeat, reasonOf, showCaller };
+/** @returns {function(): Error} what the next request is rejected with whose connection is lost */
+function lossErrors(message, code, cause, sent) {
+  let left = OWN_ERRORS;
+  let error;
+  return () => left-- > 0 ? (error = lossError(message, code, cause, sent)) : error;
+}
+
+module.exports = { again, callerOf, isStale, lossErrors, mayRepeat, reasonOf, showCaller };

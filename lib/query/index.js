@@ -6,7 +6,7 @@
  */
 
 const { Pipeline } = require('./pipeline');
-const { callerOf, showCaller } = require('./failure');
+const { again, callerOf, showCaller } = require('./failure');
 const { QueryRequest, Request, outcome } = require('./request');
 const { CloseRequest } = require('./sync');
 const { Scope } = require('./scope');
@@ -18,10 +18,9 @@ const options = require('./options');
 const SCOPE = Symbol('scope');
 
 module.exports = {
-  Pipeline, QueryRequest, Request, CloseRequest, Scope, SCOPE, callerOf, outcome, showCaller, copyDirection, firstWord,
-  ...abort, ...options,
+  Pipeline, QueryRequest, Request, CloseRequest, Scope, SCOPE, again, callerOf, outcome, showCaller, copyDirection,
+  firstWord, ...abort, ...options,
   get BatchRequest() { return require('./batch').BatchRequest; },
-  get batched() { return require('./batch').batched; },
   get Cursor() { return require('./cursor').Cursor; },
   get Portal() { return require('./portal').Portal; },
   get SimpleQueryRequest() { return require('./simple-query').SimpleQueryRequest; },

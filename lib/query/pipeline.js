@@ -5,7 +5,7 @@ const {
   decodeParameterStatus, nameOf, nextState, protocolError
 } = require('../protocol');
 const { Memory } = require('../rows');
-const { lossError, mayRepeat } = require('./failure');
+const { again, lossErrors, mayRepeat } = require('./failure');
 const { CloseRequest } = require('./sync');
 const { Scope, Scopes } = require('./scope');
 const { Statements } = require('./statements');
@@ -16,8 +16,8 @@ const { ErrorResponse, NoticeResponse, NotificationResponse, ParameterStatus, Re
 /** From this many bytes on, what was written leaves at once instead of at the end of the tick. */
 const FLUSH_BYTES = 65536;
 
-/** When the connection is lost, so many requests have an error each, which shows their caller; others share one. */
-const OWN_ERRORS = 1000;
+/** While the rows or the data come, long ones may come in parts. */
+const IN_PARTS = [State.Rows, State.PortalRows, State.CopyOut];
 
 /** The transaction status by its byte: as decodeReadyForQuery has it, without a call for every query. */
 const STATUS = { 73: 'I', 84: 'T', 69: 'E' };
@@ -116,6 +116,9 @@ class Pipeline {
     this.pump();
   }
 
+  /** Whether requests or transactions are not over, or not begun. */
+  get waited() { return this.head !== null || this.scopes.root.first !== null; }
+
   /** Queues a scope to be entered when its turn comes; throws as `submit`. */
   enter(scope) {
     this.scopes.check(scope.parent);
@@ -196,13 +199,13 @@ class Pipeline {
 
   /** Asks the server to cancel what it is doing; resolves when it has taken the request. */
   async cancel() {
-    if (this.socket === null) throw new ConnectionError('not connected', { code: '08003' });
+    if (this.socket === null) throw again(this.scopes.root.refused ?? new ConnectionError('not connected', { code: '08003' }));
     await this.session.cancel();
   }
 
   /** Whether the answer that comes next is taken in parts, see FrameReader. */
-  takesParts(type) { return this.head?.takesParts(type) === true; }
-  part(type, buf, start, end, left) { this.head.part(this, type, buf, start, end, left); }
+  takesParts() { return this.head?.receiver?.inParts === true && IN_PARTS.includes(this.head.state); }
+  part(type, buf, start, end, left) { this.head.receiver.receivePart(type, buf, start, end, left); }
 
   /** FrameReader's handler. */
   message(type, buf, start, end, count) {
@@ -235,7 +238,7 @@ class Pipeline {
     const request = this.head;
     this.head = request.next;
     request.next = null;
-    this.statements.disturbing -= request.disturbs;
+    if (this.statements.disturbing === request) this.statements.disturbing = undefined;
     if (request.barrier) this.#held--;
     if (repeat) {
       request.reset();
@@ -269,22 +272,23 @@ class Pipeline {
   /**
    * The connection is gone, or there will be none: rejects everything, also what comes later.
    * @param {string} message
-   * @param {Error} [cause]
+   * @param {Error} [cause] a TypeError of connect(): its config cannot be right for them either
    * @param {string} [code]
    */
   abandon(message, cause, code) {
+    const bad = this.session === undefined && cause instanceof TypeError;
+    const errors = sent => bad ? () => cause : lossErrors(message, code, cause, sent);
+    const lost = errors(true);
     this.socket = null;
-    let error;
-    let count = 0;
     for (let request = this.head; request !== null; request = request.next) {
-      if (count++ < OWN_ERRORS) error = lossError(message, code, cause, true);
-      this.#settle(request, error);
+      this.#settle(request, lost());
       request.discard();
     }
     this.head = null;
-    this.scopes.root.refused = new ConnectionError(`not connected: ${message}; connect() connects again`,
+    this.scopes.root.refused = new ConnectionError(
+      `not connected since ${new Date().toISOString()}: ${message}; connect() connects again`,
       { code: '08003', cause, sent: false });
-    this.scopes.abandon(lossError(message, code, cause, false));
+    this.scopes.abandon(errors(false));
   }
 }
 

@@ -2,7 +2,7 @@
 
 const { State, UsageError, checkText, checkValues, snapshot } = require('../protocol');
 const { submit } = require('./abort');
-const { callerOf } = require('./failure');
+const { again, callerOf } = require('./failure');
 const { QueryRequest } = require('./request');
 const { CloseRequest } = require('./sync');
 const { Scope } = require('./scope');
@@ -123,7 +123,7 @@ class Portal {
    */
   fetch(maxRows, receiver, limits, caller = callerOf(this.fetch)) {
     if (this.#last !== null) return this.#last.then(() => this.fetch(maxRows, receiver, limits, caller));
-    if (!this.open) return Promise.reject(this.scope.refused || this.#closed());
+    if (!this.open) return Promise.reject(again(this.scope.refused || this.#closed()));
     const over = () => { this.#last = null; };
     const failed = () => {
       over();

@@ -1,6 +1,7 @@
 'use strict';
 
 const { UsageError } = require('../protocol');
+const { again } = require('./failure');
 const { waitsForItself } = require('./inside');
 
 /**
@@ -79,7 +80,7 @@ class Scopes {
    *   would wait for
    */
   check(scope, request) {
-    if (scope.refused !== null && (scope.left || !request?.controls)) throw scope.refused;
+    if (scope.refused !== null && (scope.left || !request?.controls)) throw again(scope.refused);
     if (scope === this.active || !waitsForItself(scope)) return;
     throw new UsageError('inside the function of transaction(), ask the object that it is given ("tx"): ' +
       'the client would wait for the transaction, and the transaction for the client', '25001');
@@ -116,7 +117,7 @@ class Scopes {
    */
   leave(scope, error) {
     if (scope.left) return false;
-    this.#close(scope, error);
+    this.#close(scope, () => again(error));
     if (this.active !== scope) return false;
     while (this.active.left) this.active = this.active.parent;
     return true;
@@ -128,27 +129,30 @@ class Scopes {
     this.leave(scope, error);
   }
 
-  /** Ends a scope, and rejects what waits in it. */
-  #close(scope, error) {
+  /** Ends a scope, and rejects what waits in it, each with an error of its own. */
+  #close(scope, next) {
     scope.left = true;
-    scope.refused ??= error;
+    scope.refused ??= next();
     while (scope.first !== null) {
       const entry = scope.shift();
-      if (entry instanceof Scope) this.#lose(entry, error);
-      else this.#settle(entry, error);
+      if (entry instanceof Scope) this.#lose(entry, next);
+      else this.#settle(entry, next());
     }
   }
 
   /** A scope is over that was not to be. */
-  #lose(scope, error) {
-    if (!scope.left) this.#close(scope, error);
-    scope.lost(error);
+  #lose(scope, next) {
+    if (!scope.left) this.#close(scope, next);
+    scope.lost(next());
   }
 
-  /** The connection is gone. */
-  abandon(error) {
-    for (const scope of this.waiting.splice(0)) this.#lose(scope, error);
-    for (let scope = this.active; scope !== null; scope = scope.parent) this.#lose(scope, error);
+  /**
+   * The connection is gone.
+   * @param {function(): Error} next the error for the next one who has waited
+   */
+  abandon(next) {
+    for (const scope of this.waiting.splice(0)) this.#lose(scope, next);
+    for (let scope = this.active; scope !== null; scope = scope.parent) this.#lose(scope, next);
   }
 }
 

@@ -4,7 +4,7 @@ const { setImmediate } = require('#platform');
 const { ConnectionError, UsageError, kindOf } = require('../protocol');
 const { RowReader } = require('../rows');
 const { runInside } = require('./inside');
-const { QueryRequest } = require('./request');
+const { QueryRequest, outcome } = require('./request');
 const { Scope } = require('./scope');
 
 const LEVELS = ['serializable', 'repeatable read', 'read committed', 'read uncommitted'];
@@ -60,7 +60,7 @@ async function run(scope, { begin, commit, undo }, session, work, entered, lost)
     return pipeline.submit(request, scope);
   };
   try {
-    await Promise.race([lost, entered]);
+    await Promise.race([lost, entered]).catch(error => outcome({ error }));
     await control(begin);
     const result = await Promise.race([whenLost(lost), runInside(scope, async () => work(session))]).finally(() => {
       scope.refused ??= new UsageError('the transaction is over', '25P01');

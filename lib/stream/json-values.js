@@ -12,20 +12,10 @@ const PART = 6144;
 /** A byte becomes at most so many: `\u0001`. */
 const MOST = 6;
 
-/** What a value is written as; with ARRAY added, an array of it. */
-const STRING = 0;
-const VERBATIM = 1;
-const NULL = 2;
-const TRUE = 3;
-const FALSE = 4;
-const ZERO = 5;
-// What these are depends on the value.
-const BOOL = 6;
-const FLOAT = 7;
-const INT8 = 8;
-const HEX = 9;
-const BASE64 = 10;
-const ARRAY = 16;
+/** What a value is written as: of BOOL to INT8 the value tells which of those before it is. With ARRAY added, an array. */
+const Kind = Object.freeze({
+  NULL: 0, TRUE: 1, FALSE: 2, ZERO: 3, STRING: 4, HEX: 5, BASE64: 6, VERBATIM: 7, BOOL: 8, FLOAT: 9, INT8: 10, ARRAY: 16
+});
 
 /** The text of NULL to ZERO: eight bytes in two words, and how many of them count. */
 const LITERALS = ['null', 'true', 'false', '0'].map(text => {
@@ -43,8 +33,10 @@ for (const [code, letter] of ['\b', '\t', '\n', '\f', '\r', '"', '\\'].entries()
 const hasControl = word => ((word - 0x20202020) & ~word & 0x80808080) !== 0;
 
 /** Whether one of four bytes has to be escaped. */
-const hasEscape = word =>
-  ((word - 0x20202020 | (word ^ 0x22222222) - 0x01010101 | (word ^ 0x5c5c5c5c) - 0x01010101) & ~word & 0x80808080) !== 0;
+const hasEscape = word => {
+  const found = word - 0x20202020 | (word ^ 0x22222222) - 0x01010101 | (word ^ 0x5c5c5c5c) - 0x01010101;
+  return (found & ~word & 0x80808080) !== 0;
+};
 
 /**
  * Writes text as that of a JSON string.
@@ -104,20 +96,23 @@ function lengthAt(from, pos, end) {
 
 /** @returns {number} what a value is written as, where that depends on the value */
 function resolve(kind, from, pos, stop) {
-  if (kind === STRING || kind > INT8) return kind;
+  if (kind < Kind.VERBATIM || kind >= Kind.ARRAY) return kind;
   if (pos === stop) throw protocolError('a value that its type does not allow');
-  if (kind === VERBATIM) return kind;
+  if (kind === Kind.VERBATIM) return kind;
   const code = from.getUint8(pos);
-  if (kind === BOOL) return code === 116 ? TRUE : FALSE; // t
-  if (kind === INT8) return stop - pos < 16 || Number.isSafeInteger(Number(textOf(from, pos, stop))) ? VERBATIM : STRING;
-  if (code !== 45) return code > 57 ? NULL : VERBATIM; // NaN, Infinity
+  if (kind === Kind.BOOL) return code === 116 ? Kind.TRUE : Kind.FALSE; // t
+  if (kind === Kind.INT8) {
+    const exact = stop - pos < 16 || Number.isSafeInteger(Number(textOf(from, pos, stop)));
+    return exact ? Kind.VERBATIM : Kind.STRING;
+  }
+  if (code !== 45) return code > 57 ? Kind.NULL : Kind.VERBATIM; // NaN, Infinity
   const second = stop - pos > 1 ? from.getUint8(pos + 1) : 0;
-  return second > 57 ? NULL : second === 48 && stop - pos === 2 ? ZERO : VERBATIM; // -Infinity, -0
+  return second > 57 ? Kind.NULL : second === 48 && stop - pos === 2 ? Kind.ZERO : Kind.VERBATIM; // -Infinity, -0
 }
 
 /** Writes null, true, false or 0. */
 function writeLiteral(kind, to, off) {
-  const [first, second, length] = LITERALS[kind - NULL];
+  const [first, second, length] = LITERALS[kind];
   to.setInt32(off, first);
   to.setInt32(off + 4, second);
   return off + length;
@@ -134,30 +129,31 @@ function put(out, code) {
 
 /** Writes a value of any length and kind. */
 function writeValue(out, kind, from, pos, stop) {
-  if (kind >= ARRAY) return writeArray(out, kind - ARRAY, from, pos, stop);
+  if (kind >= Kind.ARRAY) return writeArray(out, kind - Kind.ARRAY, from, pos, stop);
   kind = resolve(kind, from, pos, stop);
-  if (kind > VERBATIM && kind < BOOL) {
+  if (kind <= Kind.ZERO) {
     const block = out.reserve(8);
     block.used = writeLiteral(kind, block.view, block.used);
     return;
   }
-  if (kind >= HEX && (stop - pos < 2 || from.getInt16(pos) !== 0x5c78)) { // \x, unless bytea_output is escape
+  if ((kind === Kind.HEX || kind === Kind.BASE64) && (stop - pos < 2 || from.getInt16(pos) !== 0x5c78)) { // \x, unless bytea_output is escape
     const value = rows.decoders[17][0](new Uint8Array(from.buffer, from.byteOffset), pos, stop);
     const digits = Buffer.from(`\\x${Buffer.from(value).toString('hex')}`);
-    [from, pos, stop] = [new DataView(digits.buffer, digits.byteOffset), 0, digits.length];
+    from = new DataView(digits.buffer, digits.byteOffset);
+    [pos, stop] = [0, digits.length];
   }
-  if (kind === BASE64) pos += 2;
-  const write = kind === BASE64 ? writeBase64 : kind === VERBATIM ? writeVerbatim : writeString;
-  if (kind !== VERBATIM) put(out, 34);
+  if (kind === Kind.BASE64) pos += 2;
+  const write = kind === Kind.BASE64 ? writeBase64 : kind === Kind.VERBATIM ? writeVerbatim : writeString;
+  if (kind !== Kind.VERBATIM) put(out, 34);
   for (let end; pos < stop; pos = end) {
     end = Math.min(pos + PART, stop);
     const block = out.reserve(MOST * (end - pos));
     block.used = write(from, pos, end, block.view, block.used);
   }
-  if (kind !== VERBATIM) put(out, 34);
+  if (kind !== Kind.VERBATIM) put(out, 34);
 }
 
-/** Writes an array: its text is that of JSON but for other brackets, bounds, NULL, and which elements are in quotes. */
+/** Writes an array: its text is that of JSON but for brackets, bounds, NULL, and which elements are quoted. */
 function writeArray(out, kind, from, pos, stop) {
   if (from.getUint8(pos) === 91) while (from.getUint8(pos++) !== 61);
   while (pos < stop) {
@@ -176,8 +172,9 @@ function writeArray(out, kind, from, pos, stop) {
       if (code === 92) escapes++, pos++;
     }
     if (pos >= stop) throw protocolError('an array that does not end');
-    if (!quoted && pos - start === 4 && from.getInt32(start) === 0x4e554c4c) writeValue(out, NULL, from, start, pos);
-    else if (escapes === 0) writeValue(out, kind, from, start, pos);
+    if (!quoted && pos - start === 4 && from.getInt32(start) === 0x4e554c4c) { // NULL
+      writeValue(out, Kind.NULL, from, start, pos);
+    } else if (escapes === 0) writeValue(out, kind, from, start, pos);
     else {
       const plain = new DataView(new ArrayBuffer(pos - start - escapes));
       for (let off = start, i = 0; off < pos; off++) {
@@ -190,7 +187,4 @@ function writeArray(out, kind, from, pos, stop) {
   }
 }
 
-module.exports = {
-  PART, MOST, ARRAY, STRING, VERBATIM, NULL, BOOL, FLOAT, INT8, HEX, BASE64,
-  lengthAt, put, resolve, writeLiteral, writeString, writeValue, writeVerbatim
-};
+module.exports = { Kind, MOST, PART, lengthAt, put, resolve, writeLiteral, writeString, writeValue, writeVerbatim };

@@ -3,26 +3,38 @@
 const { Buffer } = require('#platform');
 const { backend, protocolError } = require('../protocol');
 const {
-  PART, MOST, ARRAY, STRING, VERBATIM, NULL, BOOL, FLOAT, INT8, HEX, BASE64,
-  lengthAt, put, resolve, writeLiteral, writeString, writeValue, writeVerbatim
+  Kind, MOST, PART, lengthAt, put, resolve, writeLiteral, writeString, writeValue, writeVerbatim
 } = require('./json-values');
 
 const { CommandComplete, EmptyQueryResponse } = backend;
 
-/** By type OID; all others are strings. */
-const KINDS = {
-  16: BOOL, 17: HEX, 20: INT8, 21: VERBATIM, 23: VERBATIM, 26: VERBATIM, 28: VERBATIM, 114: VERBATIM, 700: FLOAT,
-  701: FLOAT, 3802: VERBATIM
-};
+const { ARRAY, BASE64, BOOL, FLOAT, HEX, INT8, STRING, VERBATIM } = Kind;
 
-/** Types of arrays by those of their elements; and those of strings. What else is an array is a string. */
-const ARRAYS = {
-  16: 1000, 17: 1001, 20: 1016, 21: 1005, 23: 1007, 26: 1028, 28: 1011, 114: 199, 700: 1021, 701: 1022, 1700: 1231, 3802: 3807
-};
+/** OIDs of types, and of arrays of them; all others are strings, as are all arrays of others. */
+const TYPES = [
+  [16, 1000, BOOL], [17, 1001, HEX], [20, 1016, INT8], [21, 1005, VERBATIM], [23, 1007, VERBATIM], [26, 1028, VERBATIM],
+  [28, 1011, VERBATIM], [114, 199, VERBATIM], [700, 1021, FLOAT], [701, 1022, FLOAT], [1700, 1231, STRING],
+  [3802, 3807, VERBATIM]
+];
 const ARRAYS_OF_STRINGS = [
   143, 651, 775, 1002, 1003, 1009, 1014, 1015, 1040, 1041, 1115, 1182, 1183, 1185, 1187, 1270, 2287, 2951, 3905, 3907,
   3909, 3911, 3913, 3927, 6150, 6151, 6152, 6153, 6155, 6157
 ];
+
+/** @returns {Object<number, number>} the kind of each type's values */
+function kindsOf({ int8, numeric, bytea }) {
+  const kinds = {};
+  for (const typeOid of ARRAYS_OF_STRINGS) kinds[typeOid] = ARRAY + STRING;
+  for (const [typeOid, arrayOid, usual] of TYPES) {
+    let kind = usual;
+    if (typeOid === 17 && bytea === 'base64') kind = BASE64;
+    if (typeOid === 20 && int8 === 'string') kind = STRING;
+    if (typeOid === 1700 && numeric === 'number') kind = FLOAT;
+    kinds[typeOid] = kind;
+    kinds[arrayOid] = ARRAY + kind;
+  }
+  return kinds;
+}
 
 /** How rows of a description are written. */
 class Columns {
@@ -30,19 +42,16 @@ class Columns {
    * @param {RowParser} rowParser
    * @param {{as: string, int8: string, numeric: string, bytea: string}} options
    */
-  constructor({ columns, columnNames }, { as, int8, numeric, bytea }) {
-    const kinds = {
-      ...KINDS, 17: bytea === 'hex' ? HEX : BASE64, 20: int8 === 'string' ? STRING : INT8, 1700: numeric === 'string' ? STRING : FLOAT
-    };
-    for (const typeOid in ARRAYS) kinds[ARRAYS[typeOid]] = ARRAY + kinds[typeOid];
-    for (const typeOid of ARRAYS_OF_STRINGS) kinds[typeOid] = ARRAY + STRING;
+  constructor({ columns, columnNames }, options) {
+    const kinds = kindsOf(options);
     const names = [...new Set(columnNames)];
     this.count = columns.length;
     /** Which column is written at a place: of several with one name the last, where the first was, as in objects. */
     this.order = names.map(name => columnNames.lastIndexOf(name));
     this.kinds = this.order.map(index => kinds[columns[index].typeOid] ?? STRING);
     /** What is before each value, and after the last. */
-    const texts = [...names.map((name, i) => `${i > 0 ? ',' : ''}${JSON.stringify(name)}:`), as === 'json' ? '}' : '}\n'];
+    const last = options.as === 'json' ? '}' : '}\n';
+    const texts = [...names.map((name, i) => `${i > 0 ? ',' : ''}${JSON.stringify(name)}:`), last];
     texts[0] = `{${texts[0]}`;
     this.texts = texts.map(text => Buffer.from(text));
     /** Room for all of them, and for values that are NULL. */
@@ -50,22 +59,21 @@ class Columns {
     /** The same as words of four bytes: where those of each end, and its length in bytes. */
     this.words = [];
     this.ends = this.texts.map(text => {
-      for (let off = 0; off < text.length; off += 4) this.words.push(Buffer.concat([text, Buffer.alloc(4)]).readInt32BE(off));
+      const padded = Buffer.concat([text, Buffer.alloc(3)]);
+      for (let off = 0; off < text.length; off += 4) this.words.push(padded.readInt32BE(off));
       return this.words.length;
     });
     this.lengths = this.texts.map(text => text.length);
   }
 }
 
-/** @type {WeakMap<RowParser, Map<string, Columns>>} by the options */
+/** @type {WeakMap<RowParser, Object<string, Columns>>} by the options */
 const known = new WeakMap();
 
 function columnsOf(rowParser, options) {
   const key = Object.values(options).join();
-  if (!known.has(rowParser)) known.set(rowParser, new Map());
-  const columns = known.get(rowParser);
-  if (!columns.has(key)) columns.set(key, new Columns(rowParser, options));
-  return columns.get(key);
+  if (!known.has(rowParser)) known.set(rowParser, {});
+  return (known.get(rowParser)[key] ??= new Columns(rowParser, options));
 }
 
 /** Makes JSON of rows, from their bytes and without JavaScript values: an array of objects, or an object a line. */
@@ -126,13 +134,13 @@ class Json {
       const length = lengthAt(from, pos, end);
       pos += 4;
       const stop = length > 0 ? pos + length : pos;
-      const kind = length < 0 ? NULL : resolve(kinds[i], from, pos, stop);
-      if (kind === STRING) {
+      const kind = length < 0 ? Kind.NULL : resolve(kinds[i], from, pos, stop);
+      if (kind === Kind.STRING) {
         to.setUint8(off, 34);
         off = writeString(from, pos, stop, to, off + 1);
         to.setUint8(off++, 34);
-      } else if (kind === VERBATIM) off = writeVerbatim(from, pos, stop, to, off);
-      else if (kind < BOOL) off = writeLiteral(kind, to, off);
+      } else if (kind === Kind.VERBATIM) off = writeVerbatim(from, pos, stop, to, off);
+      else if (kind <= Kind.ZERO) off = writeLiteral(kind, to, off);
       else {
         block.used = off;
         writeValue(out, kind, from, pos, stop);
@@ -156,7 +164,7 @@ class Json {
     for (let i = 0; i <= order.length; i++) {
       out.append(texts[i], 0, texts[i].length);
       const index = order[i];
-      if (i < order.length) writeValue(out, stops[index] < 0 ? NULL : kinds[i], from, starts[index], stops[index]);
+      if (i < order.length) writeValue(out, stops[index] < 0 ? Kind.NULL : kinds[i], from, starts[index], stops[index]);
     }
   }
 }

@@ -98,6 +98,15 @@ describe('An attempt to connect', () => {
     }
   });
 
+  it('reads nothing more once it is aborted, also of what has come', async () => {
+    const controller = new AbortController();
+    const attempt = new Attempt('here', { signal: controller.signal });
+    push(attempt, Buffer.concat([SAY.ok, SAY.ready]));
+    await attempt.next();
+    controller.abort(new Error('enough'));
+    await assert.rejects(attempt.next(), /enough/);
+  });
+
   it('reads messages in whatever pieces they come, and those that came before the connection was lost', async () => {
     const attempt = new Attempt('here');
     const bytes = Buffer.concat([SAY.ok, SAY.key, SAY.ready]);

@@ -1,8 +1,8 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { PostgresError } = require('../../lib/protocol');
-const { callerOf, showCaller } = require('../../lib/query/failure');
+const { ConnectionError, PostgresError, UsageError } = require('../../lib/protocol');
+const { again, callerOf, lossErrors, showCaller } = require('../../lib/query/failure');
 
 describe('showCaller', () => {
   it('gives an error the stack of a call, and keeps its name and message', () => {
@@ -16,5 +16,36 @@ describe('showCaller', () => {
     const error = new Error('no');
     const { stack } = error;
     assert.equal(showCaller(error, undefined).stack, stack);
+  });
+});
+
+describe('again', () => {
+  it('makes an error of the same class, message and fields, whose stack is that of the call', () => {
+    const cause = new Error('why');
+    const gone = new ConnectionError('gone', { code: '08003', cause, sent: false });
+    const over = new UsageError('over', '25P01');
+    function ask(error) { return again(error); }
+    for (const error of [gone, over]) {
+      const other = ask(error);
+      assert.notEqual(other, error);
+      assert.deepEqual([other.constructor, other.message, { ...other }], [error.constructor, error.message, { ...error }]);
+      assert.match(other.stack, /at ask /);
+    }
+    assert.equal(again(gone).cause, cause);
+    assert.equal('cause' in again(new ConnectionError('gone')), false);
+  });
+
+  it('leaves what is the caller\'s', () => assert.equal(again(5), 5));
+});
+
+describe('lossErrors', () => {
+  it('tell whether the request had been sent', () => {
+    for (const [sent, message] of [[true, /the server may have carried it out$/], [false, /had not been sent$/]]) {
+      const next = lossErrors('gone', '08006', new Error('why'), sent);
+      const [one, other] = [next(), next()];
+      assert.notEqual(one, other);
+      assert.match(one.message, message);
+      assert.deepEqual([one.code, one.sent, one.cause.message], ['08006', sent, 'why']);
+    }
   });
 });

@@ -127,9 +127,11 @@ describe('The scopes of a connection', () => {
     entered.push(entry('inside'));
     root.push(block);
     root.push(entry('outside'));
-    scopes.abandon(new Error('gone'));
-    assert.deepEqual(settled, [['inside', 'gone'], ['outside', 'gone']]);
+    let count = 0;
+    scopes.abandon(() => new Error(`gone ${++count}`));
+    assert.deepEqual(settled.map(([name]) => name), ['inside', 'outside']);
+    assert.notEqual(settled[0][1], settled[1][1], 'each has an error of its own');
     assert.deepEqual(lost, ['entered', 'block']);
-    assert.throws(() => scopes.check(root), { message: 'gone' });
+    assert.throws(() => scopes.check(root), { message: /^gone \d$/ });
   });
 });

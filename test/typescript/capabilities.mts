@@ -9,7 +9,7 @@ import { pipeline } from 'node:stream/promises';
 import { Client, type Config, type StreamResult } from 'quickgres';
 import { ResponseCache } from 'quickgres/cache';
 import { CopyWriter } from 'quickgres/copy-writer';
-import { respond } from 'quickgres/http';
+import { respond, type Representation } from 'quickgres/http';
 import { PgOutput, formatLsn, parseLsn, replicate } from 'quickgres/replication';
 
 async function cached(config: Config): Promise<void> {
@@ -37,6 +37,11 @@ async function cached(config: Config): Promise<void> {
   const address = server.address();
   assert.ok(typeof address === 'object' && address);
   assert.equal(await (await fetch(`http://127.0.0.1:${address.port}/`)).text(), '1');
+  const request = new Request('http://localhost/', { headers: { accept: 'text/csv' } });
+  const forms: readonly Representation[] = ['json', 'csv'];
+  const response: Response = await respond(client, request, 'SELECT $1::int AS n', [1], { as: forms, compress: false });
+  assert.equal(await response.text(), 'n\n1\n');
+  assert.equal((await respond(cache, request, 'SELECT 1', [], { tags: ['one'] })).status, 200);
   server.close();
   await client.end();
 }
