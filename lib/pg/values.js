@@ -25,11 +25,16 @@ const pad = (number, digits = 2) => String(number).padStart(digits, '0');
 /** A date as PostgreSQL reads it for every type that has one: in local time with its offset, or in UTC. */
 function dateText(date) {
   if (Number.isNaN(date.getTime())) throw new TypeError('a value is an invalid Date: PostgreSQL has none');
-  const east = defaults.parseInputDatesAsUTC ? 0 : -date.getTimezoneOffset();
-  const [, sign = '', year, rest] = /^([+-]?)(\d+)(.*)Z$/.exec(new Date(date.getTime() + east * 60000).toISOString());
+  const local = new Date(date);
+  if (!defaults.parseInputDatesAsUTC) {
+    local.setUTCFullYear(date.getFullYear(), date.getMonth(), date.getDate());
+    local.setUTCHours(date.getHours(), date.getMinutes(), date.getSeconds(), date.getMilliseconds());
+  }
+  const [, sign, year, rest] = /^([+-]?)(\d+)(.*)Z$/.exec(local.toISOString());
   const isBC = sign === '-' || +year === 0;
-  const offset = `${east < 0 ? '-' : '+'}${pad(Math.floor(Math.abs(east) / 60))}:${pad(Math.abs(east) % 60)}`;
-  return `${pad(isBC ? +year + 1 : +year, 4)}${rest}${offset}${isBC ? ' BC' : ''}`;
+  const east = (local - date) / 1000;
+  const offset = [east / 3600, east / 60 % 60, east % 60].map(part => pad(Math.floor(Math.abs(part)))).join(':');
+  return `${pad(isBC ? +year + 1 : +year, 4)}${rest}${east < 0 ? '-' : '+'}${offset.replace(/:00$/, '')}${isBC ? ' BC' : ''}`;
 }
 
 const bytesOf = view => Buffer.from(view.buffer, view.byteOffset, view.byteLength);

@@ -3,8 +3,17 @@
 const assert = require('node:assert/strict');
 const { defaults, escapeIdentifier, escapeLiteral, prepareValue } = require('../../lib/pg/values');
 
-/** A Date whose local time is so many minutes behind UTC. */
-const at = (text, minutes) => Object.assign(new Date(text), { getTimezoneOffset: () => minutes });
+/** What is sent for a Date in a time zone. */
+function at(text, zone) {
+  const before = process.env.TZ;
+  process.env.TZ = zone;
+  try {
+    return prepareValue(new Date(text));
+  } finally {
+    if (before === undefined) delete process.env.TZ;
+    else process.env.TZ = before;
+  }
+}
 
 describe('Values of quickgres/pg', () => {
   afterEach(() => { defaults.parseInputDatesAsUTC = false; });
@@ -21,13 +30,14 @@ describe('Values of quickgres/pg', () => {
   });
 
   it('are dates in local time with their offset, or in UTC, before Christ, too', () => {
-    assert.equal(prepareValue(at('2020-02-29T12:34:56.789Z', 300)), '2020-02-29T07:34:56.789-05:00');
-    assert.equal(prepareValue(at('2020-02-29T20:00:00Z', -330)), '2020-03-01T01:30:00.000+05:30');
-    assert.equal(prepareValue(at('-000001-06-01T00:00:00Z', 0)), '0002-06-01T00:00:00.000+00:00 BC');
-    assert.equal(prepareValue(at('0000-06-01T00:00:00Z', 0)), '0001-06-01T00:00:00.000+00:00 BC');
-    assert.equal(prepareValue(at('+012345-06-01T00:00:00Z', 0)), '12345-06-01T00:00:00.000+00:00');
+    assert.equal(at('2020-02-29T12:34:56.789Z', 'America/Lima'), '2020-02-29T07:34:56.789-05:00');
+    assert.equal(at('2020-02-29T20:00:00Z', 'Asia/Kolkata'), '2020-03-01T01:30:00.000+05:30');
+    assert.equal(at('1800-02-28T20:00:00Z', 'Europe/Amsterdam'), '1800-02-28T20:17:30.000+00:17:30'.replace('17:30', '17:30'));
+    assert.equal(at('-000001-06-01T00:00:00Z', 'UTC'), '0002-06-01T00:00:00.000+00:00 BC');
+    assert.equal(at('0000-06-01T00:00:00Z', 'UTC'), '0001-06-01T00:00:00.000+00:00 BC');
+    assert.equal(at('+012345-06-01T00:00:00Z', 'UTC'), '12345-06-01T00:00:00.000+00:00');
     defaults.parseInputDatesAsUTC = true;
-    assert.equal(prepareValue(at('2020-02-29T12:34:56.789Z', 300)), '2020-02-29T12:34:56.789+00:00');
+    assert.equal(at('2020-02-29T12:34:56.789Z', 'America/Lima'), '2020-02-29T12:34:56.789+00:00');
     assert.throws(() => prepareValue(new Date(NaN)), { name: 'TypeError', message: /invalid Date/ });
   });
 
