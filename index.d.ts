@@ -167,6 +167,8 @@ export class RowReader<T extends object = AnyColumns> {
   readonly objects: T[];
   /** The rows as plain arrays. */
   readonly arrays: any[][];
+  /** The rows one at a time, made as the loop comes to them: `for (const row of result)` makes no array. */
+  [Symbol.iterator](): IterableIterator<Row<T>>;
   /** Rows returned or changed, as the server counted them. */
   rowCount: number;
   /** SELECT, INSERT, … ; EMPTY for an empty query, SUSPENDED when getResults may go on. */
@@ -190,9 +192,11 @@ export class RowReader<T extends object = AnyColumns> {
 }
 
 /** What a COPY that was given to `query` resolves to: of COPY … TO STDOUT the data, a Buffer for each message. */
-export interface CopyReader extends Omit<RowReader, 'rows' | 'objects' | 'arrays'> {
+export interface CopyReader extends Omit<RowReader, 'rows' | 'objects' | 'arrays' | typeof Symbol.iterator> {
   /** The data. */
   rows: Buffer[];
+  /** The data one at a time. */
+  [Symbol.iterator](): IterableIterator<Buffer>;
 }
 
 /** An object that takes the messages of a result one by one. */
