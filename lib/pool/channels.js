@@ -19,7 +19,7 @@ class Channels extends EventEmitter {
     this.closed = new Promise(resolve => { this.#resolveClosed = resolve; });
     this.on('connect', client => {
       client.on('notification', notification => this.emit('notification', notification));
-      client.once('end', () => { if (client.processId !== undefined) this.#again(); });
+      client.once('end', () => this.#again());
     });
   }
 

@@ -1,6 +1,6 @@
 'use strict';
 
-const { Client, ConnectionError, PostgresError } = require('../..');
+const { Client, ConnectionError } = require('../..');
 const { resolve } = require('../config');
 const { checkLimits, watchSignal } = require('../query');
 
@@ -25,8 +25,7 @@ const isUnused = ({ client, users }) => users === 0 && client.pending === 0;
 const isIdle = each => isUnused(each) && isOpen(each) && each.state !== 'owned';
 
 /** Errors of connecting that no other attempt will change: the server says no, or the config makes no sense. */
-const isFinal = error => !(error instanceof ConnectionError || error instanceof PostgresError) ||
-  /^(?:0A|22|28|3D|42)/.test(error.code);
+const isFinal = error => error instanceof TypeError || /^(?:0A|22|28|3D|42)/.test(error.code);
 
 /** Connections to one place: who gets which, and when others are opened. */
 class Connections {
@@ -90,9 +89,11 @@ class Connections {
     return (best === undefined || !isUnused(best)) && this.#mayOpen ? this.#open() : best;
   }
 
-  /** One is left for plain queries, unless there is no other. */
+  /** Some are left for plain queries, one where they wait, unless there is no other. */
   #own() {
-    const most = Math.max(1, (this.#failures === 0 ? this.#options.size : this.#all.length) - 1);
+    const { reserved, size } = this.#options;
+    const left = this.#sharing.size > 0 ? 1 : reserved;
+    const most = Math.max(1, (this.#failures === 0 ? size : this.#all.length) - left);
     if (this.#count('owned') >= most) return undefined;
     const connection = this.#all.find(isIdle) ?? (this.#mayOpen ? this.#open() : undefined);
     const best = this.#count('draining') === 0 ? this.#best() : undefined;
@@ -129,8 +130,8 @@ class Connections {
       entry.reject(error);
       this.#serve(); // nobody has to make room for it any more
     };
-    const late = new ConnectionError(`no connection was free for ${time} ms (acquire_timeout)`, { code: '53300', sent: false });
-    const timer = time > 0 && setTimeout(() => giveUp(late), time);
+    const late = `no connection was free for ${time} ms (acquire_timeout)`;
+    const timer = time > 0 && setTimeout(() => giveUp(new ConnectionError(late, { code: '53300', sent: false })), time);
     const unwatch = signal && watchSignal(signal, giveUp);
     queue.add(entry);
     try {
@@ -178,7 +179,7 @@ class Connections {
   }
 
   #open() {
-    const { max_lifetime: most, idle_timeout: idle } = this.#options;
+    const { acquire_timeout: time, max_lifetime: most, idle_timeout: idle } = this.#options;
     const client = new Client(this.#config);
     const since = performance.now();
     // Not all at once, where all were opened at once.
@@ -187,11 +188,13 @@ class Connections {
     this.#all.push(connection);
     client.closed.then(error => this.#closed(connection, error));
     connection.opened = client.connect();
+    const late = new ConnectionError(`no connection was made in ${time} ms (acquire_timeout)`, { code: '08001' });
+    const timer = time > 0 && setTimeout(() => client.destroy(late), time);
     connection.opened.then(() => {
       this.#failures = 0;
       this.#failing = undefined;
       this.#serve();
-    }, () => {});
+    }, () => {}).finally(() => clearTimeout(timer));
     this.#sweeping ??= setInterval(() => this.#sweep(), Math.min(1000, (most || 2000) / 2, (idle || 2000) / 2));
     this.#sweeping.unref?.();
     this.#emitter.emit('connect', client);
@@ -209,7 +212,9 @@ class Connections {
         this.#pause = undefined;
         this.#serve();
       }, pause);
-      if (!this.#all.some(isOpen) && this.isOver(error)) this.#refuse(error);
+      if (!this.#all.some(isOpen) && this.isOver(error)) {
+        this.#refuse(new ConnectionError(`no connection: ${error.message}`, { code: error.code, cause: error, sent: false }));
+      }
     }
     this.#serve();
     if (error !== undefined && this.#emitter.listenerCount('error') > 0) this.#emitter.emit('error', error);
@@ -217,7 +222,7 @@ class Connections {
 
   /** Whether no attempt helps after this error of connecting, or none has for as long as connect_timeout says. */
   isOver(error) {
-    if (isFinal(error)) return true;
+    if (isFinal(error) || !this.#options.patient) return true;
     const { connect_timeout: seconds } = resolve(this.#config);
     return seconds > 0 && performance.now() - this.#failing >= seconds * 1000;
   }

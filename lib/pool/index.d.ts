@@ -61,7 +61,7 @@ export interface PoolStats extends ConnectionCounts {
 
 /** The events of a pool, with their arguments. Nobody has to listen. */
 export interface PoolEvents {
-  /** A new connection, of which nothing has been asked yet. */
+  /** A connection is being made, of which nothing has been asked: what the listener asks comes first. */
   connect: [client: Client];
   /** A connection was lost, or could not be made. */
   error: [error: Error];

@@ -1,7 +1,7 @@
 'use strict';
 
 const { EventEmitter } = require('#platform').events;
-const { Client, ConnectionError, UsageError } = require('../..');
+const { Client, ConnectionError, PostgresError, UsageError } = require('../..');
 const { checkValues, snapshot } = require('../protocol');
 const { Listener, NAMES, NO_OPTIONS, NO_VALUES, checkCount, checkNames, copyDirection, firstWord } = require('../query');
 const { Channels } = require('./channels');
@@ -9,11 +9,14 @@ const { Connections } = require('./connections');
 const { isFresh } = require('./lag');
 const { PooledCopy, PooledCursor } = require('./streams');
 
+/** How many connections may be lost under one request. */
+const LOSSES = 5;
+
 /** First words of statements that concern a session: here it would be that of whichever connection is free. */
 const OF_SESSIONS = /^(?:begin|start|set|reset|discard|listen|unlisten|prepare|deallocate|declare)$/;
 
-const DEFAULTS = { size: 4, acquire_timeout: 30000, idle_timeout: 30000, max_lifetime: 1800000 };
-const OPTIONS = new Set([...Object.keys(DEFAULTS), 'replicas', 'max_lag']);
+const DEFAULTS = { size: 4, reserved: 1, acquire_timeout: 30000, idle_timeout: 30000, max_lifetime: 1800000 };
+const OPTIONS = new Set([...Object.keys(DEFAULTS), 'patient', 'replicas', 'max_lag']);
 
 /** The options of a request: its own in `rest`, and those of the pool. */
 function split(options) {
@@ -42,8 +45,8 @@ function kept(values) {
 /**
  * Pipelined connections side by side, with a session's methods: see Client for arguments and results.
  *
- * Events: 'connect' `(client)`, before anything is asked of a new connection; 'error' `(error)`: a connection was lost,
- * or could not be made (nobody has to listen).
+ * Events: 'connect' `(client)`: a connection is being made, of which nothing has been asked; 'error' `(error)`: one was
+ * lost, or could not be made (nobody has to listen).
  */
 class Pool extends EventEmitter {
   #channels;
@@ -62,6 +65,8 @@ class Pool extends EventEmitter {
    * @param {object|string|URL} [config] of the clients
    * @param {object} [options]
    * @param {number} [options.size=4] most connections; of the replicas as many again
+   * @param {number} [options.reserved=1] connections that are left to plain queries, if there are more
+   * @param {boolean} [options.patient=true] false: when an attempt to connect has failed, who waits gets its error
    * @param {number} [options.acquire_timeout=30000] milliseconds that a request waits for a connection; 0: for ever
    * @param {number} [options.idle_timeout=30000] milliseconds after which an unused connection is closed; 0: never
    * @param {number} [options.max_lifetime=1800000] milliseconds after which a connection is replaced; 0: never
@@ -77,6 +82,7 @@ class Pool extends EventEmitter {
     if (options.max_lag !== undefined) checkCount(this.#lag = options.max_lag, 'max_lag', 1);
     this.#config = config;
     this.#template = new Client(config);
+    all.patient = options.patient ?? true;
     this.#primary = new Connections(config, all, this);
     if (options.replicas !== undefined) this.#replicas = new Connections(options.replicas, all, this);
   }
@@ -95,31 +101,34 @@ class Pool extends EventEmitter {
     if (this.#state !== 'open') throw this.#refused;
     const { readOnly, retry, signal, rest } = split(options);
     const { acquire_timeout: time } = this.#options;
-    let until;
+    const deadline = () => time > 0 ? performance.now() + time : Infinity;
+    let until = deadline();
+    let replicas = home === undefined && readOnly ? this.#replicas : undefined; // until they cannot answer
     this.#pending++;
     try {
-      for (;;) {
-        const isReplica = home === undefined && readOnly && until === undefined && this.#replicas?.isDown === false;
-        const connections = home ?? (isReplica ? this.#replicas : this.#primary);
-        let connection = connections.take(owner);
-        if (retry || connection?.client.state !== 'open') keep?.();
-        connection ??= await connections.wait(owner, signal);
+      for (let losses = 0; ;) {
+        if (replicas?.isDown) replicas = undefined;
+        const connections = replicas ?? home ?? this.#primary;
+        const connection = connections.take(owner) ?? (keep?.(), await connections.wait(owner, signal));
         const { client, opened } = connection;
         try {
+          if (retry || client.state !== 'open') keep?.();
           if (owner) await opened;
-          const isFit = !isReplica || this.#lag === undefined || await isFresh(client, this.#lag).catch(() => false);
+          const isFit = replicas === undefined || this.#lag === undefined || await isFresh(client, this.#lag).catch(() => false);
           if (isFit) return await ask(client, rest);
-          until = Infinity;
         } catch (error) {
           if (client.state !== 'closed') throw error;
           const refusal = await opened.catch(reason => reason);
-          if (refusal !== undefined ? !isReplica && connections.isOver(refusal)
-            : !(error instanceof ConnectionError && (again?.(error) ?? (retry || error.sent === false)))) throw refusal ?? error;
-          until ??= time > 0 ? performance.now() + time : Infinity;
-          if (performance.now() > until || this.#state === 'destroyed') throw error;
+          if (refusal !== undefined && replicas === undefined && connections.isOver(refusal)) throw refusal;
+          const isAsked = error !== refusal && !(refusal instanceof PostgresError); // one that says no has done nothing
+          if (isAsked && !(error instanceof ConnectionError && (again?.(error) ?? (retry || error.sent === false)))) throw error;
+          if (refusal === undefined && ++losses < LOSSES) until = deadline();
+          if (performance.now() > until || losses === LOSSES || this.#state === 'destroyed') throw error;
         } finally {
           connections.release(connection, settings);
         }
+        if (replicas !== undefined) until = deadline();
+        replicas = undefined;
       }
     } finally {
       if (--this.#pending === 0) this.#idle();
@@ -135,10 +144,15 @@ class Pool extends EventEmitter {
 
   /**
    * Goes to the connection on which it is likely to wait least. Beside Client's there are the options `readOnly`: it may
-   * be asked of a replica; `retry`: it may be repeated when the connection is lost (without a `stream`).
+   * be asked of a replica; `retry`: it may be repeated when the connection is lost (not with a `stream`).
+   * @param {string} text
+   * @param {Array|Row} [values=[]]
+   * @param {number|object} [format=Client.STRING] or all options
+   * @param {boolean} [cache=true]
+   * @param {RowReader|Writable|{write: function}} [stream]
    * @returns {Promise<RowReader>} rejects with a UsageError for BEGIN, SET, LISTEN and what else concerns a session
    */
-  async query(text, values = NO_VALUES, format, cache, stream) {
+  async query(text, values = NO_VALUES, format = 0, cache = true, stream) {
     checkPlain(text);
     // A stream may have a part of the result already.
     const again = (format?.stream ?? stream) === undefined ? undefined : error => error.sent === false;
@@ -147,16 +161,20 @@ class Pool extends EventEmitter {
   }
 
   /** As `query`; the options are for all. */
-  async batch(queries, options) {
-    if (Array.isArray(queries)) for (const each of queries) checkPlain(Array.isArray(each) ? each[0] : each);
-    return this.#run(options, (client, rest) => client.batch(queries, rest));
+  async batch(queries, options = NO_OPTIONS) {
+    const each = Array.isArray(queries) ? queries : [];
+    for (const query of each) checkPlain(Array.isArray(query) ? query[0] : query);
+    const keep = () => {
+      queries = each.map(query => Array.isArray(query) ? [query[0], kept(query[1] ?? NO_VALUES), query[2]] : query);
+    };
+    return this.#run(options, (client, rest) => client.batch(queries, rest), { keep: each === queries ? keep : undefined });
   }
 
   /**
    * Has a connection to itself, whose settings are reset after it.
    * @returns {Promise<RowReader[]>} rejects with a UsageError where it leaves a transaction block open
    */
-  async simpleQuery(text, options) {
+  async simpleQuery(text, options = NO_OPTIONS) {
     return this.#run(options, async (client, rest) => {
       const results = await client.simpleQuery(text, rest);
       if (client.transactionStatus === 'I') return results;
@@ -185,25 +203,26 @@ class Pool extends EventEmitter {
    * Gives a function a client for itself. Afterwards an open transaction block is rolled back, and settings, temporary
    * tables, prepared statements and locks of the session are discarded.
    * @param {function(Client): Promise} work
-   * @param {object} [options] `readOnly`: a replica will do; `signal` ends the waiting
+   * @param {object} [options] `reset`: false leaves what is the session's, but rolls back; `readOnly`: a replica will do;
+   *   `signal` ends the waiting
    * @returns {Promise} of what the function returned
    */
-  async connection(work, options = NO_OPTIONS) {
+  async connection(work, { reset: settings = true, ...options } = NO_OPTIONS) {
     if (typeof work !== 'function') throw new TypeError('connection takes a function');
     const { readOnly, ...rest } = options;
     checkNames(rest, NAMES.listen);
-    return this.#run(options, async client => work(client), { owner: true, settings: true, again: () => false });
+    return this.#run(options, async client => work(client), { owner: true, settings, again: () => false });
   }
 
   /** Has a connection to itself while the target takes the result. */
-  async queryTo(target, text, values = NO_VALUES, options) {
+  async queryTo(target, text, values = NO_VALUES, options = NO_OPTIONS) {
     values = kept(values);
     const again = error => error.sent === false;
     return this.#run(options, (client, rest) => client.queryTo(target, text, values, rest), { owner: true, again });
   }
 
   /** Has a connection to itself from the first row to the last. */
-  cursor(text, values = NO_VALUES, options) {
+  cursor(text, values = NO_VALUES, options = NO_OPTIONS) {
     const { rest } = split(options);
     this.#template.cursor(text, values, rest); // throws for bad input
     return new PooledCursor(this.#rows(options, text, kept(values), rest));
@@ -219,12 +238,12 @@ class Pool extends EventEmitter {
   }
 
   /** Has a connection to itself. */
-  copyTo(text, options) { return this.#copy('copyTo', 'TO STDOUT', 'out', text, options); }
+  copyTo(text, options = NO_OPTIONS) { return this.#copy('copyTo', 'TO STDOUT', 'out', text, options); }
 
   /** Has a connection to itself. */
-  copyFrom(text, options) { return this.#copy('copyFrom', 'FROM STDIN', 'in', text, options); }
+  copyFrom(text, options = NO_OPTIONS) { return this.#copy('copyFrom', 'FROM STDIN', 'in', text, options); }
 
-  #copy(method, what, direction, text, options = NO_OPTIONS) {
+  #copy(method, what, direction, text, options) {
     const { rest } = split(options);
     checkNames(rest, NAMES[method]);
     if (typeof text !== 'string' || copyDirection(text) !== direction) throw new TypeError(`${method} takes COPY … ${what}`);

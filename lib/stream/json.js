@@ -54,8 +54,8 @@ class Columns {
     const texts = [...names.map((name, i) => `${i > 0 ? ',' : ''}${JSON.stringify(name)}:`), last];
     texts[0] = `{${texts[0]}`;
     this.texts = texts.map(text => Buffer.from(text));
-    /** Room for all of them, and for values that are NULL. */
-    this.room = this.texts.reduce((sum, { length }) => sum + length + 8, 16);
+    /** Room for all of them. */
+    this.room = this.texts.reduce((sum, { length }) => sum + length, 0);
     /** The same as words of four bytes: where those of each end, and its length in bytes. */
     this.words = [];
     this.ends = this.texts.map(text => {

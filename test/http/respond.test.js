@@ -559,6 +559,25 @@ describe('respond', () => {
         assert.deepEqual(await ask({ ':path': '/1' }), [200, '1', '5']);
         assert.deepEqual(await ask({ ':path': '/2' }), [204, undefined, '']);
         assert.deepEqual(await ask({ ':path': '/1', ':method': 'HEAD' }), [200, undefined, '']);
+        assert.deepEqual(await ask({ ':path': '/1', accept: 'text/html' }), [200, '1', '5'], 'as says what is sent');
+        session.close();
+      }, secure());
+    });
+
+    it('chooses by Accept, and says 406, also to HEAD', async () => {
+      const client = await connected();
+      await serving((request, response) => respond(client, request, response, 'SELECT 5 AS n'), async (port, errors) => {
+        const session = open(port);
+        const ask = async headers => {
+          const stream = session.request(headers);
+          const [answer] = await once(stream, 'response');
+          return [answer[':status'], answer['content-type'], Buffer.concat(await stream.toArray()).toString()];
+        };
+        assert.deepEqual(await ask({ accept: 'text/csv' }), [200, 'text/csv; charset=utf-8', 'n\n5\n']);
+        assert.deepEqual(await ask({ accept: 'application/json' }), [200, 'application/json; charset=utf-8', '[{"n":5}]']);
+        assert.equal((await ask({ accept: 'text/html' })).join().split('\n').length, 5);
+        assert.deepEqual(await ask({ accept: 'text/html', ':method': 'HEAD' }), [406, 'text/plain; charset=utf-8', '']);
+        assert.deepEqual(errors, []);
         session.close();
       }, secure());
     });
