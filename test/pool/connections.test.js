@@ -59,12 +59,27 @@ describe('The connections of a pool', () => {
     });
 
     it('are made room for, when plain queries never leave one idle', async () => {
-      const pool = await opened({ size: 2 });
+      const pool = await opened({ size: 1, acquire_timeout: 5000 });
       let over = false;
-      const traffic = Array.from({ length: 20 }, async () => { while (!over) await pool.query('SELECT pg_sleep(0.002)'); });
+      const traffic = Array.from({ length: 10 }, async () => {
+        // The next one is asked before the last one is answered.
+        for (let last = pool.query('SELECT 1'); last !== undefined;) {
+          const next = over ? undefined : pool.query('SELECT pg_sleep(0.002)');
+          await last;
+          last = next;
+        }
+      });
       for (let i = 0; i < 5; i++) await pool.transaction(tx => tx.query('SELECT 1'));
       over = true;
       await Promise.all(traffic);
+    });
+
+    it('are shared again when who has waited for them gives up', async () => {
+      const pool = await opened({ size: 1, acquire_timeout: 50 });
+      const slow = pool.query('SELECT pg_sleep(0.5)');
+      await assert.rejects(pool.transaction(() => {}), { code: '53300' });
+      assert.equal((await pool.query('SELECT 1 AS n')).rows[0].n, '1');
+      await slow;
     });
 
     it('of a pool of one are waited for by plain queries, too', async () => {
