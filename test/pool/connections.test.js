@@ -179,12 +179,14 @@ describe('The connections of a pool', () => {
       proxy.refuse();
       const pool = new Pool({ ...target.config, host: proxy.host, port: proxy.port });
       try {
-        const asked = [pool.query('SELECT 1 AS n'), pool.transaction(() => 2), pool.batch(['SELECT 1'])];
+        const values = [1];
+        const asked = [pool.query('SELECT $1::int AS n', values), pool.transaction(() => 2), pool.batch([['SELECT $1::int AS n', values]])];
         const [error] = await once(pool, 'error');
         assert.equal(error.code, 'ECONNREFUSED');
+        values[0] = 5; // it was 1 when it was given
         await proxy.accept();
-        const [query, transaction] = await Promise.all(asked);
-        assert.deepEqual([query.rows[0].n, transaction], ['1', 2]);
+        const [query, transaction, [batched]] = await Promise.all(asked);
+        assert.deepEqual([query.rows[0].n, transaction, batched.rows[0].n], ['1', 2, '1']);
         await target.restart();
         assert.equal((await pool.query('SELECT 1 AS n', [], { retry: true })).rows[0].n, '1');
       } finally {
