@@ -1,7 +1,5 @@
 // DataRow messages: numbers and values in their bytes, and the classes of rows.
 
-import { READS, textAt } from './strings.js';
-
 /** @returns {number} the signed 32-bit integer at `off`, most significant byte first */
 export function int32(bytes, off) {
   return bytes[off] << 24 | bytes[off + 1] << 16 | bytes[off + 2] << 8 | bytes[off + 3];
@@ -15,8 +13,16 @@ export function uint16(bytes, off) {
 /** @returns {number} the signed 16-bit integer at `off` */
 export const int16 = (bytes, off) => uint16(bytes, off) << 16 >> 16;
 
-const CHUNK = Symbol('chunk');
-const OFFSET = Symbol('offset');
+const CHUNK = Symbol();
+const OFFSET = Symbol();
+
+/** A string of fewer bytes is put together here: it costs less than a call into the runtime. */
+const SHORT = 13;
+/** A longer value is not looked at byte by byte to see whether it is ASCII. */
+const LONG = 64;
+/** When so many others have been read, a chunk of at most this size becomes a string: parts of it cost little. */
+const READS = 64;
+const LARGEST = 1e6;
 
 /** DataRow or CopyData messages that follow one another in memory; rows point to it. */
 export class Chunk {
@@ -40,6 +46,43 @@ export class Chunk {
   }
 }
 
+/** Makes the chunk's string, unless it is too long for that. */
+export function makeText(chunk) {
+  const { bytes, start, end, type: { platform } } = chunk;
+  if (end - start <= LARGEST) chunk.text = platform.characters(bytes, start, end);
+}
+
+/**
+ * @param {Chunk} chunk
+ * @param {number} start
+ * @param {number} end
+ * @param {{at: function(Chunk, number, number, number): string}} [known] gives the string instead where the chunk has
+ *   become one, by a hash of the value
+ * @returns {string} the value in text format at [start, end)
+ */
+function textAt(chunk, start, end, known) {
+  const { bytes, type: { platform } } = chunk;
+  const length = end - start;
+  if (length >= LONG) return platform.text(bytes, start, end);
+  if (length >= SHORT && chunk.text === null && --chunk.left === 0) makeText(chunk);
+  let bits = 0;
+  let hash = 0;
+  for (let i = start; i < end; i++) {
+    bits |= bytes[i];
+    hash = hash * 31 + bytes[i] | 0;
+  }
+  const { text } = chunk;
+  if (bits > 127 || (text === null && length >= SHORT)) return platform.text(bytes, start, end);
+  if (text !== null) {
+    return known ? known.at(chunk, start, end, hash) : text.substring(start - chunk.start, end - chunk.start);
+  }
+  let string = '';
+  let i = start;
+  for (; i < end - 3; i += 4) string += String.fromCharCode(bytes[i], bytes[i + 1], bytes[i + 2], bytes[i + 3]);
+  for (; i < end; i++) string += String.fromCharCode(bytes[i]);
+  return string;
+}
+
 /** The length of the column whose length word is at `off`; never past the end of its message. */
 export function columnLength(bytes, off, end, platform) {
   if (off + 4 > end) throw platform.error('DataRow with too few columns');
@@ -52,7 +95,7 @@ export function columnLength(bytes, off, end, platform) {
 export function checkRow(bytes, off, { count, platform }) {
   const end = off + 1 + int32(bytes, off + 1);
   if (end < off + 7 || end > bytes.length) throw platform.error('DataRow of a wrong length');
-  if (uint16(bytes, off + 5) !== count) throw platform.error('DataRow whose column count is not as described');
+  if (uint16(bytes, off + 5) !== count) throw platform.error('DataRow of a wrong column count');
   off += 7;
   for (let i = 0; i < count; i++) off += 4 + Math.max(0, columnLength(bytes, off, end, platform));
   if (off !== end) throw platform.error('DataRow of a wrong length');
@@ -64,11 +107,11 @@ export function checkRow(bytes, off, { count, platform }) {
  * @param {number} offset of the row
  * @param {number} first of the columns to be read
  * @param {Array|object|null} target to put the values into; null: the first is all that is wanted
- * @param {string[]} [names] of the values in the target
  * @param {Known[]} [known] strings of the columns, for who keeps the values
+ * @param {string[]} [names] of the values in the target
  * @returns {*} the target, or the value
  */
-function read(chunk, offset, first, target, names, known) {
+function read(chunk, offset, first, target, known, names) {
   const { bytes, type: { count, decoders, platform } } = chunk;
   const end = offset + 1 + int32(bytes, offset + 1);
   let off = offset + 7;
@@ -89,12 +132,12 @@ function read(chunk, offset, first, target, names, known) {
 }
 
 /** @returns {Array} of the values of the row at `offset` */
-export const arrayAt = (chunk, offset, known) => read(chunk, offset, 0, [], undefined, known);
+export const arrayAt = (chunk, offset, known) => read(chunk, offset, 0, [], known);
 
 /** @returns {object} of the columns of the row at `offset`: of several with one name the last counts */
 export function objectAt(chunk, offset, known) {
   const { Shape, hasProto, names } = chunk.type;
-  if (!hasProto) return read(chunk, offset, 0, new Shape(), names, known);
+  if (!hasProto) return read(chunk, offset, 0, new Shape(), known, names);
   return Object.fromEntries(arrayAt(chunk, offset, known).map((value, i) => [names[i], value]));
 }
 

@@ -15,6 +15,9 @@ export const sized = (length, decode) => (bytes, start, end) => {
   return decode(bytes, start, end);
 };
 
+/** @returns {string} with zeros before it, so that it has at least so many digits */
+export const pad = (number, digits = 2) => String(number).padStart(digits, '0');
+
 // A DataView for each value would cost more than the value.
 const scratch = new DataView(new ArrayBuffer(8));
 
@@ -33,22 +36,38 @@ export const oid = sized(4, (bytes, start) => int32(bytes, start) >>> 0);
 /** @returns {bigint} */
 export const int8 = eight('getBigInt64');
 export const float8 = eight('getFloat64');
-export const floatText = (bytes, start, end) => Number(text(bytes, start, end));
+
+/**
+ * A number of at most 15 characters and a sign: digits and power of ten are exact, so their quotient is the nearest.
+ * @param {number} [mark] what may come once among the digits: -2, a point
+ * @returns {number|undefined} undefined for anything else
+ */
+function decimal(bytes, start, end, mark) {
+  const first = bytes[start] === 45 ? start + 1 : start;
+  let value = 0;
+  let power = 0;
+  if (first === end || end > first + 15) return;
+  for (let off = first; off < end; off++) {
+    const digit = bytes[off] - 48;
+    if (digit === mark && !power) power = 1;
+    else if (digit < 0 || digit > 9) return;
+    else {
+      value = value * 10 + digit;
+      power *= 10;
+    }
+  }
+  return (first > start ? -value : value) / (power || 1);
+}
+
+export const floatText = (bytes, start, end) => decimal(bytes, start, end, -2) ?? Number(text(bytes, start, end));
 
 /** An integer of at most 15 digits. */
-export function intText(bytes, start, end) {
-  const negative = bytes[start] === 45;
-  let off = start + negative;
-  valid(off < end && end - off < 16);
-  let value = 0;
-  for (; off < end; off++) value = value * 10 + digit(bytes, off, end, 10);
-  return negative ? -value : value;
-}
+export const intText = (bytes, start, end) => decimal(bytes, start, end) ?? valid(false);
 
 /** @returns {bigint} */
 export function int8Text(bytes, start, end) {
   valid(end > start && end - start < 21);
-  return BigInt(text(bytes, start, end));
+  return BigInt(decimal(bytes, start, end) ?? text(bytes, start, end));
 }
 
 /** The number with the fewest digits that is this float4, as the server prints it: 0.1, not 0.10000000149. */
@@ -56,7 +75,7 @@ export const float4 = sized(4, (bytes, start) => {
   const bits = int32(bytes, start);
   scratch.setInt32(0, bits);
   const value = scratch.getFloat32(0);
-  if (!Number.isFinite(value) || (Number.isInteger(value) && Math.abs(value) < 0x1000000)) return value;
+  if (!Number.isFinite(value) || (Number.isInteger(value) && Math.abs(value) < 2 ** 24)) return value;
   // Below a power of two the neighbour is nearer than above: the middle of what rounds to it is another.
   const middles = bits & 0x7fffff ? [value] : [value, value * (1 + 2 ** -26)];
   for (let digits = Math.abs(value) < 1.2e-38 ? 1 : 6; digits < 9; digits++) {
@@ -82,7 +101,7 @@ export function numeric(bytes, start, end) {
   const scale = uint16(bytes, start + 6) & 0x3fff;
   if (sign & 0x8000) return sign === 0xc000 ? 'NaN' : sign === 0xd000 ? 'Infinity' : '-Infinity';
   // Each digit is one of base 10,000; the one at `weight` is the last before the point.
-  const four = i => String(i < 0 || i >= count ? 0 : uint16(bytes, start + 8 + 2 * i)).padStart(4, '0');
+  const four = i => pad(i < 0 || i >= count ? 0 : uint16(bytes, start + 8 + 2 * i), 4);
   let whole = '';
   for (let i = 0; i <= weight; i++) whole += four(i);
   let fraction = scale > 0 ? '.' : '';
@@ -98,7 +117,7 @@ export const char = sized(1, (bytes, start) => {
 
 /** @returns {string} two hexadecimal digits a byte */
 export const hex = (bytes, start, end, separator = '') =>
-  Array.from(bytes.subarray(start, end), byte => byte.toString(16).padStart(2, '0')).join(separator);
+  Array.from(bytes.subarray(start, end), byte => pad(byte.toString(16))).join(separator);
 
 export const uuid = sized(16, (...place) => hex(...place).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-'));
 

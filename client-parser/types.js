@@ -25,13 +25,6 @@ export const decoders = {};
  */
 export const dates = {};
 
-/**
- * `decoders`, but with what JSON.stringify takes: int8 and arrays of it are numbers where these are exact, else
- * strings; bytea and arrays of it are strings as the server prints them, `\x00ff`.
- * @type {Object<number, [Decoder, Decoder]>}
- */
-export const jsonDecoders = {};
-
 function define(map, typeOid, arrayOid, pair) {
   map[typeOid] = pair;
   if (arrayOid) map[arrayOid] = arrayOf(pair);
@@ -88,17 +81,3 @@ function define(map, typeOid, arrayOid, pair) {
 
 [[1082, 1182], [1114, 1115], [1184, 1185]].forEach(([typeOid, arrayOid]) =>
   define(dates, typeOid, arrayOid, decoders[typeOid].map(at.toDate)));
-
-/** A decoder of int8 whose values JSON.stringify takes. */
-const jsonInt8 = decode => (bytes, start, end) => {
-  const value = decode(bytes, start, end);
-  const number = Number(value);
-  return Number.isSafeInteger(number) ? number : String(value);
-};
-
-/** A decoder of bytea to hexadecimal digits. */
-const jsonBytea = decode => (...place) => `\\x${is.hex(decode(...place))}`;
-
-Object.assign(jsonDecoders, decoders);
-define(jsonDecoders, 17, 1001, decoders[17].map(jsonBytea));
-define(jsonDecoders, 20, 1016, decoders[20].map(jsonInt8));

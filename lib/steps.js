@@ -49,7 +49,12 @@ class Steps {
     return target === undefined ? promise : stream().untilTaken(receiver, promise);
   }
 
-  sync() { return this.inQuery ? this.#portal.close() : this.#scope.pipeline.submit(new CloseRequest('P', []), this.#scope); }
+  async sync() {
+    const { pipeline } = this.#scope;
+    if (!this.inQuery) return pipeline.submit(new CloseRequest('P', []), this.#scope);
+    await this.#portal.close();
+    if (pipeline.socket === null) throw again(pipeline.scopes.root.refused); // lost before it was closed
+  }
 
   /** Begins a COPY FROM STDIN; resolves when the server takes data. */
   copyIn(text, values, receiver, options) {

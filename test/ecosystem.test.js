@@ -142,6 +142,12 @@ describe('The ecosystem', () => {
       const web = http.createServer(require('./ecosystem/express')(pool)).listen(0, '127.0.0.1');
       await once(web, 'listening');
       return { port: web.address().port, close: () => close(web) };
+    },
+    async Hono(pool) {
+      const { fetch } = require('./ecosystem/hono')(pool);
+      const web = require('./ecosystem/node_modules/@hono/node-server').createAdaptorServer({ fetch }).listen(0, '127.0.0.1');
+      await once(web, 'listening');
+      return { port: web.address().port, close: () => close(web) };
     }
   })) {
     describe(name, () => {
@@ -184,6 +190,22 @@ describe('The ecosystem', () => {
         await assert.rejects(reader.read().then(() => reader.read()), { name: 'AbortError' });
         await until(() => pool.stats.idle === pool.stats.connected);
         assert.equal((await fetch(url('/users'))).status, 200);
+      });
+
+      it('answers as the reader asks to be', async () => {
+        const signal = AbortSignal.timeout(10000);
+        const read = async accept => {
+          const response = await fetch(url('/rows'), { headers: { accept }, signal });
+          if (response.status !== 200) return [response.status];
+          const reader = response.body.getReader();
+          const { value } = await reader.read();
+          await reader.cancel();
+          return [200, response.headers.get('content-type'), String.fromCharCode(...value.subarray(0, 9))];
+        };
+        assert.deepEqual(await read('application/x-ndjson'), [200, 'application/x-ndjson', '{"n":1,"f']);
+        assert.deepEqual(await read('text/csv'), [200, 'text/csv; charset=utf-8', 'n,filler\n']);
+        assert.deepEqual(await read('text/html'), [406]);
+        await until(() => pool.stats.pending === 0);
       });
 
       it('answers many at once', async () => {

@@ -62,7 +62,8 @@ function answer(response, status, text) {
 
 /** By the library, in one of its forms; not compressed, so that the ways can be compared. */
 function respondAs(as, text) {
-  return (client, limit, request, response) => respond(client, request, response, text, [limit], { as, compress: false });
+  return (client, limit, request, response) =>
+    respond(client, request, response, text, [limit], { as, compress: false });
 }
 
 /** The rows as JSON text, some at a time. */

@@ -70,7 +70,7 @@ async function start(config, plan, attempt, login, hooks) {
     attempt.socket.write(Buffer.concat(parts));
   };
 
-  /** Reads the next Authentication message. The version is negotiated before the first; PgBouncer 1.24 says it twice. */
+  /** Reads the next Authentication message. Before the first the version is negotiated, by PgBouncer 1.24 twice. */
   const request = async () => {
     let message = await attempt.next();
     while (attempt.doing === STEP.START && message[0] === backend.NegotiateProtocolVersion) {

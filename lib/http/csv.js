@@ -28,7 +28,9 @@ function writeValue(out, off, bytes, start, end, alone) {
   let at = off;
   for (let i = start; i < end; i++) {
     const byte = bytes[i];
-    if (byte === COMMA || byte === QUOTE || byte === NEWLINE || byte === RETURN) return writeQuoted(out, off, bytes, start, end);
+    if (byte === COMMA || byte === QUOTE || byte === NEWLINE || byte === RETURN) {
+      return writeQuoted(out, off, bytes, start, end);
+    }
     out[at++] = byte;
   }
   return at;

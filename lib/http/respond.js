@@ -8,7 +8,7 @@ const { COMPRESSORS, TYPES, encodingFor, representationFor } = require('./negoti
 const { validate } = require('./validators');
 const { WebResponse } = require('./web-response');
 
-/** What there is for Accept to choose from, the best first: `fetch` takes anything, and client-parser reads the first. */
+/** What Accept chooses from, the best first: `fetch` takes anything, and client-parser reads the first. */
 const REPRESENTATIONS = ['protocol', 'json', 'ndjson', 'csv'];
 
 /** A smaller body, where it is known from the start, is not worth compressing. */
@@ -84,10 +84,10 @@ function vary(response, fields) {
 }
 
 /** Answers without asking the database. */
-function answerAlone(response, method, status, type, body) {
+function answerAlone(response, status, type, body) {
   response.statusCode = status;
   if (type !== undefined) response.setHeader('content-type', type);
-  response.end(method === 'HEAD' ? undefined : body);
+  response.end(body);
   return { cmd: undefined, rowCount: 0, bytes: 0 };
 }
 
@@ -106,9 +106,10 @@ async function answer(session, request, response, text, values = [], options = {
   const chosen = Array.isArray(as) ? representationFor(headers.accept, as) : as;
   const type = TYPES[chosen];
   if (chosen === undefined) {
-    return answerAlone(response, method, 406, 'text/plain; charset=utf-8', offered.map(name => `${TYPES[name]}\n`).join(''));
+    const list = offered.map(name => `${TYPES[name]}\n`).join('');
+    return answerAlone(response, 406, 'text/plain; charset=utf-8', list);
   }
-  if (method === 'HEAD') return answerAlone(response, method, status, typed ? undefined : type);
+  if (method === 'HEAD') return answerAlone(response, status, typed ? undefined : type);
   const encoding = compress ? encodingFor(headers['accept-encoding']) : undefined;
   const stallTimeout = plain.stall_timeout;
   const target = new ResponseTarget(request, response, { type, status, emptyStatus, encoding, stallTimeout });
@@ -117,7 +118,9 @@ async function answer(session, request, response, text, values = [], options = {
 
 /** Answers a WHATWG Request. */
 async function answerWeb(session, request, ...query) {
-  if (typeof request?.headers?.get !== 'function') throw new TypeError('without a response of Node.js, request must be a Request');
+  if (typeof request?.headers?.get !== 'function') {
+    throw new TypeError('without a response of Node.js, request must be a Request');
+  }
   const { method, headers, signal } = request;
   checkLimits({ signal });
   const response = new WebResponse();
@@ -142,13 +145,13 @@ async function answerWeb(session, request, ...query) {
  * @param {Array|Row} [values=[]]
  * @param {object} [options] those of `queryTo` but `end`, and:
  * @param {string|string[]} [options.as=['protocol', 'json', 'ndjson', 'csv']] one to be sent whatever Accept says,
- *   'values' among them; or those that Accept chooses from, the first where it does not care. Where the handler has set a
- *   content type, or with binary `format`, the default is 'protocol'
+ *   'values' among them; or those that Accept chooses from, the first where it does not care. Where the handler has
+ *   set a content type, or with binary `format`, the default is 'protocol'
  * @param {number} [options.status=response.statusCode]
  * @param {number} [options.emptyStatus=options.status] where the command reports no rows, such as 404
  * @param {boolean} [options.compress=true]
- * @returns {Promise<{cmd: string, rowCount: number, bytes: number}|Response>} as of `queryTo`, bytes before compression;
- *   for a Request, when its first byte is there, the Response, whose body fails if the query does
+ * @returns {Promise<{cmd: string, rowCount: number, bytes: number}|Response>} as of `queryTo`, bytes before
+ *   compression; for a Request, when its first byte is there, the Response, whose body fails if the query does
  */
 async function respond(session, request, response, ...query) {
   if (typeof session?.queryTo !== 'function') throw new TypeError('session must have a method queryTo');

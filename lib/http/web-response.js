@@ -1,11 +1,16 @@
 'use strict';
 
-const { PassThrough, Readable } = require('#platform').stream;
+const { Writable } = require('#platform').stream;
+
+/** Bytes that may wait in a body for its reader. */
+const AHEAD = 65536;
 
 /** What a result is written to where a WHATWG Response is wanted: as much of a ServerResponse as `respond` uses. */
-class WebResponse extends PassThrough {
+class WebResponse extends Writable {
   #begin;
+  #controller; // of the body
   #headers = new Headers();
+  #taken; // the callback of a write that the reader has not asked for yet
 
   constructor() {
     super();
@@ -18,22 +23,45 @@ class WebResponse extends PassThrough {
   getHeader(name) { return this.#headers.get(name) ?? undefined; }
   setHeader(name, value) { this.#headers.set(name, value); }
 
-  /** Makes the Response, once. @returns {boolean} whether it is made of this body */
   #respond(body) {
-    const begin = this.#begin;
-    this.#begin = undefined;
     // Workers compress what has a content encoding, unless they are told that it is done.
-    begin?.(new Response(body(), { status: this.statusCode, headers: this.#headers, encodeBody: 'manual' }));
-    return begin !== undefined;
+    this.#begin(new Response(body, { status: this.statusCode, headers: this.#headers, encodeBody: 'manual' }));
   }
 
-  write(...args) {
-    this.#respond(() => Readable.toWeb(this));
-    return super.write(...args);
+  #stream() {
+    return new ReadableStream({
+      start: controller => { this.#controller = controller; },
+      pull: () => this.#taken?.(),
+      cancel: () => { this.destroy(); }
+    }, new ByteLengthQueuingStrategy({ highWaterMark: AHEAD }));
+  }
+
+  _write(chunk, encoding, callback) {
+    if (this.#controller === undefined) this.#respond(this.#stream());
+    this.#controller.enqueue(new Uint8Array(chunk)); // a copy: the reader may give its memory away
+    if (this.#controller.desiredSize > 0) return void callback();
+    this.#taken = () => {
+      this.#taken = undefined;
+      callback();
+    };
   }
 
   /** A body that is whole needs no stream. */
-  end(piece) { return super.end(this.#respond(() => piece) ? undefined : piece); }
+  end(piece) {
+    if (this.#controller !== undefined) return super.end(piece);
+    this.#respond(piece);
+    return super.end();
+  }
+
+  _final(callback) {
+    this.#controller?.close();
+    callback();
+  }
+
+  _destroy(error, callback) {
+    if (error) this.#controller?.error(error);
+    callback(error);
+  }
 }
 
 module.exports = { WebResponse };

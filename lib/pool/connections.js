@@ -89,9 +89,11 @@ class Connections {
     return (best === undefined || !isUnused(best)) && this.#mayOpen ? this.#open() : best;
   }
 
-  /** One is left for plain queries, unless there is no other. */
+  /** Some are left for plain queries, one where they wait, unless there is no other. */
   #own() {
-    const most = Math.max(1, (this.#failures === 0 ? this.#options.size : this.#all.length) - 1);
+    const { reserved, size } = this.#options;
+    const left = this.#sharing.size > 0 ? 1 : reserved;
+    const most = Math.max(1, (this.#failures === 0 ? size : this.#all.length) - left);
     if (this.#count('owned') >= most) return undefined;
     const connection = this.#all.find(isIdle) ?? (this.#mayOpen ? this.#open() : undefined);
     const best = this.#count('draining') === 0 ? this.#best() : undefined;
@@ -220,7 +222,7 @@ class Connections {
 
   /** Whether no attempt helps after this error of connecting, or none has for as long as connect_timeout says. */
   isOver(error) {
-    if (isFinal(error)) return true;
+    if (isFinal(error) || !this.#options.patient) return true;
     const { connect_timeout: seconds } = resolve(this.#config);
     return seconds > 0 && performance.now() - this.#failing >= seconds * 1000;
   }

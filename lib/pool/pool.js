@@ -15,8 +15,8 @@ const LOSSES = 5;
 /** First words of statements that concern a session: here it would be that of whichever connection is free. */
 const OF_SESSIONS = /^(?:begin|start|set|reset|discard|listen|unlisten|prepare|deallocate|declare)$/;
 
-const DEFAULTS = { size: 4, acquire_timeout: 30000, idle_timeout: 30000, max_lifetime: 1800000 };
-const OPTIONS = new Set([...Object.keys(DEFAULTS), 'replicas', 'max_lag']);
+const DEFAULTS = { size: 4, reserved: 1, acquire_timeout: 30000, idle_timeout: 30000, max_lifetime: 1800000 };
+const OPTIONS = new Set([...Object.keys(DEFAULTS), 'patient', 'replicas', 'max_lag']);
 
 /** The options of a request: its own in `rest`, and those of the pool. */
 function split(options) {
@@ -65,6 +65,8 @@ class Pool extends EventEmitter {
    * @param {object|string|URL} [config] of the clients
    * @param {object} [options]
    * @param {number} [options.size=4] most connections; of the replicas as many again
+   * @param {number} [options.reserved=1] connections that are left to plain queries, if there are more
+   * @param {boolean} [options.patient=true] false: when an attempt to connect has failed, who waits gets its error
    * @param {number} [options.acquire_timeout=30000] milliseconds that a request waits for a connection; 0: for ever
    * @param {number} [options.idle_timeout=30000] milliseconds after which an unused connection is closed; 0: never
    * @param {number} [options.max_lifetime=1800000] milliseconds after which a connection is replaced; 0: never
@@ -80,6 +82,7 @@ class Pool extends EventEmitter {
     if (options.max_lag !== undefined) checkCount(this.#lag = options.max_lag, 'max_lag', 1);
     this.#config = config;
     this.#template = new Client(config);
+    all.patient = options.patient ?? true;
     this.#primary = new Connections(config, all, this);
     if (options.replicas !== undefined) this.#replicas = new Connections(options.replicas, all, this);
   }
@@ -199,14 +202,15 @@ class Pool extends EventEmitter {
    * Gives a function a client for itself. Afterwards an open transaction block is rolled back, and settings, temporary
    * tables, prepared statements and locks of the session are discarded.
    * @param {function(Client): Promise} work
-   * @param {object} [options] `readOnly`: a replica will do; `signal` ends the waiting
+   * @param {object} [options] `reset`: false leaves what is the session's, but rolls back; `readOnly`: a replica will do;
+   *   `signal` ends the waiting
    * @returns {Promise} of what the function returned
    */
-  async connection(work, options = NO_OPTIONS) {
+  async connection(work, { reset: settings = true, ...options } = NO_OPTIONS) {
     if (typeof work !== 'function') throw new TypeError('connection takes a function');
     const { readOnly, ...rest } = options;
     checkNames(rest, NAMES.listen);
-    return this.#run(options, async client => work(client), { owner: true, settings: true, again: () => false });
+    return this.#run(options, async client => work(client), { owner: true, settings, again: () => false });
   }
 
   /** Has a connection to itself while the target takes the result. */

@@ -7,9 +7,10 @@ const { checkStallTimeout, stalled } = require('./options');
 
 /** The rows of a query, some at a time: an async iterable that holds one batch in memory. */
 class Cursor {
-  #fetching = true; // or nothing was asked for yet
-  #given = 0; // rows
-  #rows;
+  #asked = 0; // rows that the generator is to give
+  #index = 0; // of the next row
+  #generator;
+  #rows = []; // of the last batch
 
   /**
    * @param {function(): Portal} open makes the portal; called for the first row
@@ -18,24 +19,22 @@ class Cursor {
    * @param {object} [options.decoding] `{ decode }` for the readers
    * @param {AbortSignal} [options.signal]
    */
-  constructor(open, options) { this.#rows = this.#fetch(open, options); }
+  constructor(open, options) { this.#generator = this.#generate(open, options); }
 
-  async * #fetch(open, { batchSize, decoding, signal }) {
+  async * #generate(open, { batchSize, decoding, signal }) {
     checkLimits({ signal });
     const portal = open();
     try {
       let reader;
       do {
         reader = new RowReader(decoding);
-        this.#fetching = true;
         await portal.fetch(batchSize, reader, { signal }, callerOf(this.next));
-        this.#fetching = false;
-        for (const row of reader.rows) {
-          this.#given++;
-          yield row;
-        }
+        this.#rows = reader.rows;
+        this.#index = 0;
+        while (this.#index < this.#rows.length) yield this.#rows[this.#index++];
       } while (reader.cmd === 'SUSPENDED');
     } finally {
+      this.#rows = [];
       await portal.close();
     }
   }
@@ -46,14 +45,20 @@ class Cursor {
    * @returns {Promise<{done: boolean, value: object}>} the next row; rejects once with the error of the query, of the
    *   connection or of the signal, after the rows that came before it
    */
-  next() { return this.#rows.next(); }
+  next() {
+    if (this.#asked === 0 && this.#index < this.#rows.length) {
+      return Promise.resolve({ done: false, value: this.#rows[this.#index++] });
+    }
+    this.#asked++;
+    return this.#generator.next().finally(() => { this.#asked--; });
+  }
 
   /**
    * Closes the portal, when the rows that are being fetched have come; what `break` in a loop calls.
    * @param {*} [value] to be given back
    * @returns {Promise<{done: true}>} rejects with a ConnectionError where the connection is lost meanwhile
    */
-  return(value) { return this.#rows.return(value); }
+  return(value) { return this.#generator.return(value); }
 
   /**
    * The rows as a Node stream in object mode. To destroy it closes the cursor.
@@ -74,10 +79,11 @@ class Cursor {
 
   /** Destroys the stream when the cursor has rows, or more to fetch, and is not asked for any for too long. */
   #watchStall(stream, timeout) {
-    let before;
+    let rows, index;
     const timer = setInterval(() => {
-      if (!this.#fetching && before === this.#given) stream.destroy(stalled('reader', timeout));
-      before = this.#given;
+      if (this.#asked === 0 && rows === this.#rows && index === this.#index && index > 0) stream.destroy(stalled('reader', timeout));
+      rows = this.#rows;
+      index = this.#index;
     }, timeout);
     stream.once('close', () => clearInterval(timer));
   }

@@ -29,10 +29,18 @@ function showCaller(error, caller) {
   return error;
 }
 
-/** What many are rejected with, for one of them: its stack is that of the call. */
-function again(error) {
-  if (error instanceof ConnectionError) return new ConnectionError(error.message, error);
-  return error instanceof UsageError ? new UsageError(error.message, error.code) : error;
+/**
+ * What many are rejected with, for one of them: its stack is that of the call.
+ * @param {Error} error
+ * @param {function} [hide] what the stack is not to show, with all that it calls
+ * @returns {Error} one like it; of an error that is not ours, the same
+ */
+function again(error, hide = again) {
+  if (!(error instanceof ConnectionError || error instanceof UsageError)) return error;
+  const other = error instanceof UsageError ? new UsageError(error.message, error.code)
+    : new ConnectionError(error.message, error);
+  Error.captureStackTrace?.(other, hide); // it has ten lines: without our own ones it reaches the caller
+  return other;
 }
 
 /**
@@ -72,17 +80,15 @@ function mayRepeat(request, sending) {
   return each === null;
 }
 
-/** What a request is rejected with when its connection is lost. */
-function lossError(message, code, cause, sent) {
-  const what = sent ? 'had been sent, the server may have carried it out' : 'had not been sent';
-  return new ConnectionError(`${message}; this request ${what}`, { code, cause, sent });
-}
-
 /** @returns {function(): Error} what the next request is rejected with whose connection is lost */
 function lossErrors(message, code, cause, sent) {
+  const what = sent ? 'had been sent, the server may have carried it out' : 'had not been sent';
   let left = OWN_ERRORS;
   let error;
-  return () => left-- > 0 ? (error = lossError(message, code, cause, sent)) : error;
+  return () => {
+    if (left-- > 0) error = new ConnectionError(`${message}; this request ${what}`, { code, cause, sent });
+    return error;
+  };
 }
 
 module.exports = { again, callerOf, isStale, lossErrors, mayRepeat, reasonOf, showCaller };

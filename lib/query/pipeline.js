@@ -41,7 +41,7 @@ class Pipeline {
     this.memory = new Memory();
     this.writer = new MessageWriter();
     this.statements = new Statements(0, `_${Math.random().toString(36).slice(2, 8)}`);
-    this.scopes = new Scopes(this, (request, error) => this.#settle(request, error));
+    this.scopes = new Scopes(this);
     /** @type {Request|null} whose answer comes next */
     this.head = null;
     /** Requests that are not over. */
@@ -146,7 +146,7 @@ class Pipeline {
     try {
       this.send(request);
     } catch (error) {
-      this.#settle(request, error);
+      this.reject(request, error);
     }
   }
 
@@ -183,7 +183,8 @@ class Pipeline {
     this.send(request);
   }
 
-  #settle(request, error) {
+  /** Rejects a request that is not over. */
+  reject(request, error) {
     if (!request.internal) this.pending--;
     request.settle(error);
   }
@@ -199,7 +200,9 @@ class Pipeline {
 
   /** Asks the server to cancel what it is doing; resolves when it has taken the request. */
   async cancel() {
-    if (this.socket === null) throw again(this.scopes.root.refused ?? new ConnectionError('not connected', { code: '08003' }));
+    const { refused } = this.scopes.root;
+    if (this.socket === null && refused !== null) throw again(refused);
+    if (this.socket === null) throw new ConnectionError('not connected: await connect() first', { code: '08003' });
     await this.session.cancel();
   }
 
@@ -281,7 +284,7 @@ class Pipeline {
     const lost = errors(true);
     this.socket = null;
     for (let request = this.head; request !== null; request = request.next) {
-      this.#settle(request, lost());
+      this.reject(request, lost());
       request.discard();
     }
     this.head = null;

@@ -233,7 +233,7 @@ class QueryRequest extends Request {
     this.receiver.receive(type, buf, start, end);
     if (next !== State.Done) return;
     if (this.statement.disturbs) pipeline.statements.afterCommand(this.receiver.cmd);
-    this.sync(pipeline);
+    if (!this.endsWithSync) this.sync(pipeline);
   }
 
   /** Writes the Sync that was not sent with the rest. */

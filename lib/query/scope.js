@@ -58,19 +58,13 @@ class Scope {
 
 /** The scopes of a connection: which one owns it, and what comes next. */
 class Scopes {
-  #settle;
-
-  /**
-   * @param {Pipeline} pipeline
-   * @param {function(Request, Error)} settle rejects a request that waited in a scope
-   */
-  constructor(pipeline, settle) {
+  /** @param {Pipeline} pipeline */
+  constructor(pipeline) {
     this.root = new Scope(pipeline, null, 'the connection');
     /** The innermost scope that was entered. */
     this.active = this.root;
     /** Transactions that wait for the end of a block which a query has begun. */
     this.waiting = [];
-    this.#settle = settle;
   }
 
   /**
@@ -80,7 +74,7 @@ class Scopes {
    *   would wait for
    */
   check(scope, request) {
-    if (scope.refused !== null && (scope.left || !request?.controls)) throw again(scope.refused);
+    if (scope.refused !== null && (scope.left || !request?.controls)) throw again(scope.refused, this.check);
     if (scope === this.active || !waitsForItself(scope)) return;
     throw new UsageError('inside the function of transaction(), ask the object that it is given ("tx"): ' +
       'the client would wait for the transaction, and the transaction for the client', '25001');
@@ -136,7 +130,7 @@ class Scopes {
     while (scope.first !== null) {
       const entry = scope.shift();
       if (entry instanceof Scope) this.#lose(entry, next);
-      else this.#settle(entry, next());
+      else scope.pipeline.reject(entry, next());
     }
   }
 

@@ -2,8 +2,7 @@
 
 const { Buffer } = require('#platform');
 const { backend, decodeCommandComplete, decodeCopyResponse, protocolError } = require('../protocol');
-const { Chunk, arrayAt, int32, objectAt } = require('../../client-parser/datarow.js');
-const { Known, makeText } = require('../../client-parser/strings.js');
+const { Chunk, arrayAt, int32, makeText, objectAt } = require('../../client-parser/datarow.js');
 const { checkDecode, types } = require('./decode');
 const { RowParser } = require('./row-parser');
 
@@ -58,22 +57,14 @@ class Memory {
   }
 }
 
-/** Offset behind the message at `off`. */
-const behind = ({ bytes }, off) => off + 1 + int32(bytes, off + 1);
-
 /** The row at `off` of a chunk, or what `make` makes of it; of CopyData the data. */
 function rowAt(chunk, off, make, known) {
   const { bytes, type } = chunk;
-  if (type === null) return bytes.subarray(off + 5, behind(chunk, off));
+  if (type === null) return bytes.subarray(off + 5, off + 1 + int32(bytes, off + 1));
   if ((bytes[off + 5] << 8 | bytes[off + 6]) !== type.count) {
     throw protocolError('DataRow whose column count is not as described');
   }
   return make === undefined ? new type.Row(bytes, off, chunk) : make(chunk, off, known);
-}
-
-/** Adds to a list the rows of a chunk, or what `make` makes of each. */
-function addRows(list, chunk, make, known) {
-  for (let off = chunk.start; off < chunk.end; off = behind(chunk, off)) list.push(rowAt(chunk, off, make, known));
 }
 
 /**
@@ -110,16 +101,19 @@ class RowReader {
 
   /** @type {Array} the rows so far; of a COPY, the data of each CopyData message */
   get rows() {
-    if (this._rows === undefined) this._rows = [];
-    for (; this._next !== null; this._next = this._next.next) addRows(this._rows, this._next);
-    return this._rows;
+    const rows = (this._rows ??= []);
+    for (let chunk = this._next; chunk !== null; this._next = chunk = chunk.next) {
+      const { bytes, end } = chunk;
+      for (let at = chunk.start; at < end; at += 1 + int32(bytes, at + 1)) rows.push(rowAt(chunk, at));
+    }
+    return rows;
   }
 
   /** The rows so far, made one at a time: no array of them. Of a COPY, the data of each CopyData message. */
   *[Symbol.iterator]() {
     if (this._rows !== undefined) yield* this._rows;
     for (let chunk = this._next; chunk !== null; chunk = chunk.next) {
-      for (let off = chunk.start; off < chunk.end; off = behind(chunk, off)) yield rowAt(chunk, off);
+      for (let at = chunk.start; at < chunk.end; at += 1 + int32(chunk.bytes, at + 1)) yield rowAt(chunk, at);
     }
   }
 
@@ -141,13 +135,16 @@ class RowReader {
 
   _make(make) {
     const list = [];
-    // A large result: equal strings are made once, and of the string of a whole chunk.
-    const known = this._bytes < LARGE || !this._type ? undefined
-    : this._type.decoders.map(decoder => decoder ? undefined : new Known());
+    let known; // for a large result: equal strings are kept once, and made of the string of a whole chunk
+    if (this._bytes >= LARGE && this._type !== null) {
+      const { Known } = require('./known');
+      known = this._type.decoders.map(decoder => decoder === undefined ? new Known() : undefined);
+    }
     for (let chunk = this._first; chunk !== null; chunk = chunk.next) {
       const whole = known !== undefined && chunk.type !== null && chunk.text === null;
       if (whole) makeText(chunk);
-      addRows(list, chunk, make, known);
+      const { bytes, end } = chunk;
+      for (let at = chunk.start; at < end; at += 1 + int32(bytes, at + 1)) list.push(rowAt(chunk, at, make, known));
       if (whole) chunk.text = null;
     }
     return list;

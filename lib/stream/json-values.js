@@ -12,7 +12,7 @@ const PART = 6144;
 /** A byte becomes at most so many: `\u0001`. */
 const MOST = 6;
 
-/** What a value is written as: of BOOL to INT8 the value tells which of those before it is. With ARRAY added, an array. */
+/** What a value is written as. Of BOOL to INT8 the value tells which of the others; with ARRAY added, an array. */
 const Kind = Object.freeze({
   NULL: 0, TRUE: 1, FALSE: 2, ZERO: 3, STRING: 4, HEX: 5, BASE64: 6, VERBATIM: 7, BOOL: 8, FLOAT: 9, INT8: 10, ARRAY: 16
 });
@@ -136,7 +136,8 @@ function writeValue(out, kind, from, pos, stop) {
     block.used = writeLiteral(kind, block.view, block.used);
     return;
   }
-  if ((kind === Kind.HEX || kind === Kind.BASE64) && (stop - pos < 2 || from.getInt16(pos) !== 0x5c78)) { // \x, unless bytea_output is escape
+  const isBytea = kind === Kind.HEX || kind === Kind.BASE64;
+  if (isBytea && (stop - pos < 2 || from.getInt16(pos) !== 0x5c78)) { // \x, unless bytea_output is escape
     const value = rows.decoders[17][0](new Uint8Array(from.buffer, from.byteOffset), pos, stop);
     const digits = Buffer.from(`\\x${Buffer.from(value).toString('hex')}`);
     from = new DataView(digits.buffer, digits.byteOffset);
@@ -147,7 +148,8 @@ function writeValue(out, kind, from, pos, stop) {
   if (kind !== Kind.VERBATIM) put(out, 34);
   for (let end; pos < stop; pos = end) {
     end = Math.min(pos + PART, stop);
-    const block = out.reserve(MOST * (end - pos));
+    // Digits that bytea was converted to are more than came: not to ask for more room than its row has.
+    const block = out.reserve((isBytea ? 2 : MOST) * (end - pos));
     block.used = write(from, pos, end, block.view, block.used);
   }
   if (kind !== Kind.VERBATIM) put(out, 34);

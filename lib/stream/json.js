@@ -54,8 +54,8 @@ class Columns {
     const texts = [...names.map((name, i) => `${i > 0 ? ',' : ''}${JSON.stringify(name)}:`), last];
     texts[0] = `{${texts[0]}`;
     this.texts = texts.map(text => Buffer.from(text));
-    /** Room for all of them, and for values that are NULL. */
-    this.room = this.texts.reduce((sum, { length }) => sum + length + 8, 16);
+    /** Room for all of them. */
+    this.room = this.texts.reduce((sum, { length }) => sum + length, 0);
     /** The same as words of four bytes: where those of each end, and its length in bytes. */
     this.words = [];
     this.ends = this.texts.map(text => {
@@ -104,6 +104,7 @@ class Json {
    * @throws {ConnectionError} 08P01 for a row that is malformed
    */
   messages(out, buf, start, end) {
+    if (this.#columns === null) throw protocolError('data of a COPY where rows were asked for');
     const from = new DataView(buf.buffer, buf.byteOffset, buf.length);
     const { count, order, room } = this.#columns;
     for (let pos = start; pos < end;) {
@@ -122,7 +123,7 @@ class Json {
     }
   }
 
-  /** Writes a row for which the block has room. */
+  /** Writes a row for which the block has room: six bytes for each, also of the length words, hold NULL and quotes too. */
   #row(out, block, from, pos, end) {
     const { count, kinds, words, ends, lengths } = this.#columns;
     const to = block.view;

@@ -82,11 +82,13 @@ describe('An attempt to connect', () => {
     assert.equal(attempt.expired, true);
   });
 
-  it('that is aborted rejects with the reason if that is our error, else with one that has it as its cause', async () => {
+  it('that is aborted rejects with the reason if that is our error, else with one whose cause that is', async () => {
     const reason = new ConnectionError('the client was destroyed', { code: '08003' });
     for (const [given, check] of [
       [reason, error => assert.equal(error, reason)],
-      ['enough', ({ name, code, cause }) => assert.deepEqual([name, code, cause], ['ConnectionError', '08006', 'enough'])]
+      ['enough', ({ name, code, cause }) => {
+        assert.deepEqual([name, code, cause], ['ConnectionError', '08006', 'enough']);
+      }]
     ]) {
       const controller = new AbortController();
       const attempt = new Attempt('here', { signal: controller.signal });

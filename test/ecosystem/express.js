@@ -12,10 +12,8 @@ module.exports = function app(pool) {
   server.get('/users/:id', (request, response) =>
     respond(pool, request, response, 'SELECT row_to_json(u) FROM users u WHERE id = $1', [request.params.id],
       { as: 'values', emptyStatus: 404 }));
-  server.get('/rows', async (request, response) => {
-    response.setHeader('content-type', 'application/x-postgresql');
-    await pool.queryTo(response, 'SELECT n, repeat($1, 1000) AS filler FROM generate_series(1, 1000000) n', ['x']);
-  });
+  server.get('/rows', (request, response) =>
+    respond(pool, request, response, 'SELECT n, repeat($1, 1000) AS filler FROM generate_series(1, 1000000) n', ['x']));
   server.use((error, request, response, next) => { // the fourth parameter makes it a handler of errors
     if (response.headersSent || response.destroyed) return; // the reader has been told, or is gone
     response.status(500).json({ error: 'the database said no' });

@@ -53,7 +53,7 @@ describe('CSV', () => {
   });
 
   it('does not take a row that is malformed', () => {
-    for (const row of [dataRow('1'), dataRow('1', '2', '3'), message('D', int16(2), 5), message('D', int16(2), -2, -1)]) {
+    for (const row of [message('D'), dataRow('1'), dataRow('1', '2', '3'), message('D', int16(2), 5), message('D', int16(2), -2, -1)]) {
       assert.throws(() => csvOf(['a', 'b'], row), { name: 'ConnectionError', code: '08P01' });
     }
   });

@@ -15,6 +15,7 @@ const { launchBrowser, makeCertificates, skipUnless } = require('pg-test-fixture
 const { Client } = require('../..');
 const { ResponseCache } = require('../../lib/cache');
 const { respond } = require('../../lib/http');
+const { Pool } = require('../../lib/pool');
 const { FLAT, GIGABYTE, watchAlone } = require('../slow-reader');
 const { connected, sharedServer } = require('../support');
 
@@ -84,6 +85,21 @@ describe('respond', () => {
       assert.equal(headers['content-encoding'], undefined);
       assert.equal(headers.vary, 'Accept, Accept-Encoding');
     });
+  });
+
+  it('answers from a pool', async () => {
+    const pool = new Pool((await sharedServer()).config);
+    try {
+      await serving((request, response) => respond(pool, request, response, SMALL), async port => {
+        for (const [accept, body] of [['application/json', '[{"a":1}]'], ['text/csv', 'a\n1\n'], ['application/x-ndjson', '{"a":1}\n']]) {
+          assert.equal(String((await get(port, { accept })).body), body);
+        }
+      });
+      const request = new Request('http://localhost/', { headers: { accept: 'text/csv' } });
+      assert.equal(await (await respond(pool, request, SMALL)).text(), 'a\n1\n');
+    } finally {
+      await pool.end();
+    }
   });
 
   it('answers with JSON that the server has made', async () => {
@@ -559,6 +575,25 @@ describe('respond', () => {
         assert.deepEqual(await ask({ ':path': '/1' }), [200, '1', '5']);
         assert.deepEqual(await ask({ ':path': '/2' }), [204, undefined, '']);
         assert.deepEqual(await ask({ ':path': '/1', ':method': 'HEAD' }), [200, undefined, '']);
+        assert.deepEqual(await ask({ ':path': '/1', accept: 'text/html' }), [200, '1', '5'], 'as says what is sent');
+        session.close();
+      }, secure());
+    });
+
+    it('chooses by Accept, and says 406, also to HEAD', async () => {
+      const client = await connected();
+      await serving((request, response) => respond(client, request, response, 'SELECT 5 AS n'), async (port, errors) => {
+        const session = open(port);
+        const ask = async headers => {
+          const stream = session.request(headers);
+          const [answer] = await once(stream, 'response');
+          return [answer[':status'], answer['content-type'], Buffer.concat(await stream.toArray()).toString()];
+        };
+        assert.deepEqual(await ask({ accept: 'text/csv' }), [200, 'text/csv; charset=utf-8', 'n\n5\n']);
+        assert.deepEqual(await ask({ accept: 'application/json' }), [200, 'application/json; charset=utf-8', '[{"n":5}]']);
+        assert.equal((await ask({ accept: 'text/html' })).join().split('\n').length, 5);
+        assert.deepEqual(await ask({ accept: 'text/html', ':method': 'HEAD' }), [406, 'text/plain; charset=utf-8', '']);
+        assert.deepEqual(errors, []);
         session.close();
       }, secure());
     });

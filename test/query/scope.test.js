@@ -8,8 +8,9 @@ const entry = name => ({ name, next: null });
 /** The scopes of a connection, and what they have settled. */
 function make() {
   const settled = [];
-  const scopes = new Scopes(null, (request, error) => settled.push([request.name, error.message]));
-  const scope = (name, options, parent = scopes.root) => new Scope(null, parent, name, options);
+  const pipeline = { reject: (request, error) => settled.push([request.name, error.message]) };
+  const scopes = new Scopes(pipeline);
+  const scope = (name, options, parent = scopes.root) => new Scope(pipeline, parent, name, options);
   return { scopes, settled, scope, root: scopes.root };
 }
 

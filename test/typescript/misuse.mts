@@ -72,7 +72,7 @@ client.cursor('SELECT 1', [], { stream: new RowReader() });
 // @ts-expect-error a result goes to a stream
 client.queryTo({}, 'SELECT 1');
 // @ts-expect-error as is one of two
-client.queryTo(process.stdout, 'SELECT 1', [], { as: 'json' });
+client.queryTo(process.stdout, 'SELECT 1', [], { as: 'rows' });
 // @ts-expect-error decoded values are not bytes
 client.queryTo(process.stdout, 'SELECT 1', [], { decode: true });
 // @ts-expect-error a response is always ended
