@@ -32,6 +32,26 @@ describe('The connections of a pool', () => {
       await release();
     });
 
+    it('may be all, where none is reserved for plain queries', async () => {
+      const pool = await opened({ size: 2, reserved: 0 });
+      const release = await occupy(pool, 2);
+      assert.equal(pool.stats.owned, 2);
+      const asked = pool.query('SELECT 1 AS n');
+      assert.equal(pool.stats.waiting, 1);
+      await release();
+      assert.equal((await asked).rows[0].n, '1');
+    });
+
+    it('are left as they are, where it is to be so', async () => {
+      const pool = await opened({ size: 1 });
+      await pool.connection(async client => {
+        await client.query('SET search_path TO kept');
+        await client.query('BEGIN; SELECT 1 / 0', []).catch(() => client.query('BEGIN'));
+      }, { reset: false });
+      assert.equal((await pool.query('SHOW search_path')).rows[0].search_path, 'kept');
+      assert.equal(await pool.connection(client => client.transactionStatus), 'I');
+    });
+
     it('are waited for in order', async () => {
       const pool = await opened({ size: 2 });
       const release = await occupy(pool, 1);
@@ -211,6 +231,12 @@ describe('The connections of a pool', () => {
     it('are not tried for longer than connect_timeout says', async () => {
       const pool = await opened({ acquire_timeout: 0 }, { port: 1, connect_timeout: 0.2 });
       await assert.rejects(pool.query('SELECT 1'), error => error instanceof ConnectionError && error.code === 'ECONNREFUSED');
+      await assert.rejects(pool.transaction(() => {}), { code: 'ECONNREFUSED' });
+    });
+
+    it('are tried once, where nobody is patient', async () => {
+      const pool = await opened({ patient: false }, { port: 1 });
+      await assert.rejects(pool.query('SELECT 1'), { name: 'ConnectionError', code: 'ECONNREFUSED' });
       await assert.rejects(pool.transaction(() => {}), { code: 'ECONNREFUSED' });
     });
 

@@ -4,6 +4,7 @@ const assert = require('node:assert/strict');
 const { once } = require('node:events');
 const { PassThrough, Writable } = require('node:stream');
 const { pipeline } = require('node:stream/promises');
+const { setTimeout: sleep } = require('node:timers/promises');
 const { sharedServer } = require('../support');
 const { opened, until } = require('./pools');
 
@@ -77,6 +78,8 @@ describe('COPY of a pool', () => {
     const pool = await opened({ size: 2 });
     const copy = pool.copyTo("COPY (SELECT repeat('x', 1000) FROM generate_series(1, 100000)) TO STDOUT");
     await once(copy, 'readable');
+    await sleep(200); // in which 100 MB could come
+    assert.ok(copy.readableLength < 1e6, `${copy.readableLength} bytes`);
     copy.destroy();
     await once(copy, 'close');
     await idle(pool);
