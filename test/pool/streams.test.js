@@ -115,6 +115,22 @@ describe('COPY of a pool', () => {
     }
   });
 
+  it('gives the connection back where that has just been lost', async () => {
+    const pool = await opened({ size: 2 });
+    let lost;
+    pool.on('connect', client => { lost = client; });
+    await pool.query('SELECT 1');
+    const after = async turns => { while (turns-- > 0) await undefined; };
+    for (let turns = 0; turns < 20; turns++) {
+      const copy = pool.copyTo('COPY (SELECT 1) TO STDOUT').on('error', () => {}).resume();
+      after(turns).then(() => lost.destroy());
+      await new Promise(resolve => { copy.once('close', resolve); });
+      await idle(pool);
+      await pool.query('SELECT 1');
+    }
+    await pool.end();
+  });
+
   it('ends with its signal, also while it waits for a connection, and takes only COPY', async () => {
     const pool = await opened({ size: 1 });
     await pool.connection(async () => {
