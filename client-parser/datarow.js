@@ -95,7 +95,7 @@ export function columnLength(bytes, off, end, platform) {
 export function checkRow(bytes, off, { count, platform }) {
   const end = off + 1 + int32(bytes, off + 1);
   if (end < off + 7 || end > bytes.length) throw platform.error('DataRow of a wrong length');
-  if (uint16(bytes, off + 5) !== count) throw platform.error('DataRow whose column count is not as described');
+  if (uint16(bytes, off + 5) !== count) throw platform.error('DataRow of a wrong column count');
   off += 7;
   for (let i = 0; i < count; i++) off += 4 + Math.max(0, columnLength(bytes, off, end, platform));
   if (off !== end) throw platform.error('DataRow of a wrong length');

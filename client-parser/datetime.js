@@ -3,16 +3,15 @@
 // 294276.
 
 import { int32 } from './datarow.js';
-import { int8, sized } from './scalars.js';
+import { int8, pad, sized } from './scalars.js';
 
 const { abs, floor, trunc } = Math;
-const pad = (number, digits = 2) => String(number).padStart(digits, '0');
 
 const DAY = 86400000000n; // in microseconds
 const EPOCH = 946684800000; // 2000-01-01, in a Date's milliseconds
 
 // The greatest numbers; they stand for infinity, and the least ones for -infinity.
-const LAST_DAY = 0x7fffffff;
+const LAST_DAY = 2 ** 31 - 1;
 const LAST = 2n ** 63n - 1n;
 const infinity = (value, last) => value === last ? 'infinity' : ~value === last ? '-infinity' : undefined;
 

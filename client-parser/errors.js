@@ -76,6 +76,6 @@ export function decodeError(bytes, start, end) {
     if (name !== undefined) fields[name] = text(bytes, start + 1, stop);
     start = stop + 1;
   }
-  check(start === end - 1, 'an ErrorResponse of a wrong length');
+  check(start === end - 1, 'a message of a wrong length');
   return new PostgresError(fields);
 }

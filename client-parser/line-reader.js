@@ -1,20 +1,19 @@
 import { Client } from './client.js';
 import { check } from './errors.js';
-import { view } from './text.js';
 
 /** A Client that takes newline-delimited JSON: a row is the object of a line. */
 export class LineReader extends Client {
   #decoder = new TextDecoder();
-  #parts = []; // of the line whose end has not come
+  #line = ''; // whose end has not come
 
   /**
    * Takes the next bytes, cut anywhere.
    * @throws {ProtocolError} for a line that is no JSON
    */
   onData(data) {
-    this.#decoder.decode(view(data), { stream: true }).split('\n').forEach((part, i) => {
+    this.#decoder.decode(data, { stream: true }).split('\n').forEach((part, i) => {
       if (i > 0) this.end();
-      this.#parts.push(part);
+      this.#line += part;
     });
   }
 
@@ -23,11 +22,12 @@ export class LineReader extends Client {
    * @throws {ProtocolError} in the middle of a line
    */
   end() {
-    const line = this.#parts.splice(0).join('');
+    const line = this.#line;
+    this.#line = '';
     try {
       if (line.trim()) this.stream.rows.push(JSON.parse(line));
     } catch {
-      check(0, 'a line that is no JSON');
+      check(0, 'no JSON line');
     }
   }
 }

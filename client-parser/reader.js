@@ -22,7 +22,7 @@ export class FrameReader {
   constructor(receiver) {
     this.receiver = receiver;
     /** Longest message accepted, as its length word counts; 1 GiB, PostgreSQL's own limit. */
-    this.maxLength = 0x40000000;
+    this.maxLength = 2 ** 30;
   }
 
   /**

@@ -92,7 +92,7 @@ export class RowReader {
 
   #copyResponse(bytes, start, end) {
     const count = uint16(bytes, start + 1);
-    check(end - start === 3 + 2 * count, 'a CopyResponse of a wrong length');
+    check(end - start === 3 + 2 * count, 'a message of a wrong length');
     this.#finish(this.cmd, false, null);
     this.format = bytes[start];
     this.columnCount = count;
@@ -100,7 +100,7 @@ export class RowReader {
   }
 
   #commandComplete(bytes, start, end) {
-    check(stringEnd(bytes, start, end) === end - 1, 'a CommandComplete of a wrong length');
+    check(stringEnd(bytes, start, end) === end - 1, 'a message of a wrong length');
     const [, cmd, oid, rowCount] = /^(.*?)(?: (\d+))??(?: (\d+))?$/s.exec(text(bytes, start, end - 1));
     this.#finish(cmd, true);
     this.oid = oid;

@@ -12,7 +12,7 @@ const MOST = 100;
  */
 function makeShape() {
   function Shape(never) {
-    if (never) this.a = this.b = this.c = this.d = this.e = 0;
+    if (never) this.a = this.b = this.c = this.d = 0;
   }
   Shape.prototype = Object.prototype;
   return Shape;

@@ -15,6 +15,9 @@ export const sized = (length, decode) => (bytes, start, end) => {
   return decode(bytes, start, end);
 };
 
+/** @returns {string} with zeros before it, so that it has at least so many digits */
+export const pad = (number, digits = 2) => String(number).padStart(digits, '0');
+
 // A DataView for each value would cost more than the value.
 const scratch = new DataView(new ArrayBuffer(8));
 
@@ -64,7 +67,7 @@ export const intText = (bytes, start, end) => decimal(bytes, start, end) ?? vali
 /** @returns {bigint} */
 export function int8Text(bytes, start, end) {
   valid(end > start && end - start < 21);
-  return BigInt((end - start < 16 ? intText : text)(bytes, start, end));
+  return BigInt(decimal(bytes, start, end) ?? text(bytes, start, end));
 }
 
 /** The number with the fewest digits that is this float4, as the server prints it: 0.1, not 0.10000000149. */
@@ -72,7 +75,7 @@ export const float4 = sized(4, (bytes, start) => {
   const bits = int32(bytes, start);
   scratch.setInt32(0, bits);
   const value = scratch.getFloat32(0);
-  if (!Number.isFinite(value) || (Number.isInteger(value) && Math.abs(value) < 0x1000000)) return value;
+  if (!Number.isFinite(value) || (Number.isInteger(value) && Math.abs(value) < 2 ** 24)) return value;
   // Below a power of two the neighbour is nearer than above: the middle of what rounds to it is another.
   const middles = bits & 0x7fffff ? [value] : [value, value * (1 + 2 ** -26)];
   for (let digits = Math.abs(value) < 1.2e-38 ? 1 : 6; digits < 9; digits++) {
@@ -98,7 +101,7 @@ export function numeric(bytes, start, end) {
   const scale = uint16(bytes, start + 6) & 0x3fff;
   if (sign & 0x8000) return sign === 0xc000 ? 'NaN' : sign === 0xd000 ? 'Infinity' : '-Infinity';
   // Each digit is one of base 10,000; the one at `weight` is the last before the point.
-  const four = i => String(i < 0 || i >= count ? 0 : uint16(bytes, start + 8 + 2 * i)).padStart(4, '0');
+  const four = i => pad(i < 0 || i >= count ? 0 : uint16(bytes, start + 8 + 2 * i), 4);
   let whole = '';
   for (let i = 0; i <= weight; i++) whole += four(i);
   let fraction = scale > 0 ? '.' : '';
@@ -114,7 +117,7 @@ export const char = sized(1, (bytes, start) => {
 
 /** @returns {string} two hexadecimal digits a byte */
 export const hex = (bytes, start, end, separator = '') =>
-  Array.from(bytes.subarray(start, end), byte => byte.toString(16).padStart(2, '0')).join(separator);
+  Array.from(bytes.subarray(start, end), byte => pad(byte.toString(16))).join(separator);
 
 export const uuid = sized(16, (...place) => hex(...place).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-'));
 

@@ -30,5 +30,5 @@ export const isBytes = data => data?.byteLength >= 0;
  */
 export function view(data) {
   if (!isBytes(data)) throw new TypeError('expected bytes');
-  return data.buffer ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength) : new Uint8Array(data);
+  return new Uint8Array(data.buffer ?? data, data.byteOffset, data.byteLength);
 }

@@ -26,6 +26,11 @@ class QuickgresSession {
     if (as === 'objects' || as === 'typed' || as === 'decoded') {
       return result.objects ?? result.rows.map(row => row.toObject());
     }
+    if (as === 'iterated') {
+      let count = 0;
+      for (const row of result[Symbol.iterator] ? result : result.rows) count += row.length === 0 ? 0 : 1;
+      return count;
+    }
     if (as === 'arrays') return result.arrays ?? result.rows.map(row => row.toArray());
     return result.rows;
   }

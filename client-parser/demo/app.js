@@ -1,6 +1,6 @@
 // Reads the same rows in four ways, one after the other, and shows what each has cost.
 
-import { PostgresError, ResponseError, jsonDecoders, rows } from '/client-parser/index.js';
+import { PostgresError, ResponseError, rows } from '/client-parser/index.js';
 import { VirtualList } from '/list.js';
 
 /** Types shown to the right: numbers and money. */
@@ -150,7 +150,7 @@ async function explain(error) {
 
 /** Reads protocol bytes; every batch can be used as soon as its chunk is there. */
 async function readRows(run, signal) {
-  const result = rows(run.chunks(signal), { signal, decode: jsonDecoders });
+  const result = rows(run.chunks(signal), { signal, decode: true });
   const showColumns = () => list.reset(
     result.columns.map(({ name, typeOid }) => ({ name, number: NUMBERS.has(typeOid) })),
     index => table[index].toArray());

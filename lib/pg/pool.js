@@ -9,9 +9,11 @@ const { ask, errorOf, queryOf } = require('./query');
 const { TypeOverrides } = require('./types');
 const { defaults } = require('./values');
 
-/** Whether a text cannot be asked where connections are shared: one of several statements, or SET, BEGIN, COPY, … */
-const needsOwn = error => error instanceof UsageError ? error.code === '0A000'
-  : error.code === '42601' && error.routine === 'exec_parse_message';
+/** Routines of the server that refuse several statements in one text, and a prepared one whose columns have changed. */
+const REFUSING = ['exec_parse_message', 'RevalidateCachedQuery'];
+
+/** Whether a text that was refused needs a connection of its own: so do SET, BEGIN, COPY, … */
+const needsOwn = error => error instanceof UsageError ? error.code === '0A000' : REFUSING.includes(error.routine);
 
 /**
  * Connections as node-postgres' pool has them. What `query` asks is pipelined on connections that are shared; what

@@ -103,7 +103,7 @@ function named(name, text, texts) {
  * @param {Client|Pool} session of this library
  * @param {object} query as `queryOf` gives it
  * @param {object} settings `{ binary, query_timeout, statement_cache, types }`; `texts` of prepared statements by name;
- *   `shared`: several statements in a text are refused
+ *   `shared`: statements are prepared, several of them in a text are refused
  * @returns {Promise<Result|Result[]>} an array where the text has several statements
  */
 async function ask(session, { text, values, name, rowMode, types, binary, queryMode, rows, query_timeout }, settings) {
@@ -121,7 +121,7 @@ async function ask(session, { text, values, name, rowMode, types, binary, queryM
       return results.length === 1 ? results[0] : results;
     }
     if (!isSimple && (binary || settings.binary)) options.format = 1;
-    options.cache = Boolean(name || settings.statement_cache);
+    options.cache = Boolean(shared || name || settings.statement_cache);
     const reader = await session.query(text, values ? values.map(value => prepareValue(value)) : [], options);
     if (reader.cmd === undefined) {
       await session.copyFail();

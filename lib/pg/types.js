@@ -64,6 +64,20 @@ function toLocal(date) {
   return local;
 }
 
+const parseTimestamptz = dates[1184][0];
+
+/** A timestamptz by its digits, as `2020-02-29 12:34:56.789012+00` has them: by a pattern it would take five times as long. */
+function timestamptz(bytes, start, end) {
+  const two = off => bytes[off] * 10 + bytes[off + 1] - 528;
+  const zone = end - 3;
+  const [century, sign] = [two(start), 44 - bytes[zone]]; // + is 43, - is 45
+  if (zone < start + 19 || bytes[start + 4] !== 45 || century < 1 || Math.abs(sign) !== 1) return parseTimestamptz(bytes, start, end);
+  let milliseconds = 0;
+  for (let off = start + 20, worth = 100; off < zone && worth >= 1; off++, worth /= 10) milliseconds += (bytes[off] - 48) * worth;
+  return new Date(Date.UTC(century * 100 + two(start + 2), two(start + 5) - 1, two(start + 8),
+    two(start + 11) - sign * two(zone + 1), two(start + 14), two(start + 17), milliseconds));
+}
+
 /** Of `(1,2)` and `<(1,2),3>`. */
 function toPoint(text) {
   const [x, y] = text.slice(1, -1).split(',').map(parseFloat);
@@ -94,7 +108,8 @@ define('text', [16, 21, 23, 26, 114, 199, 700, 701, 1000, 1005, 1007, 1021, 1022
 define('text', [651, 791, 1008, 1009, 1014, 1015, 1016, 1040, 1041, 1183, 1270, 2951, 3907], undefined, TEXTS);
 define('text', [1231], undefined, { as: 1022 }); // numeric[] are numbers, though numeric is a string
 define('text', [17, 1001], toBuffer);
-define('text', [1184, 1185], undefined, { from: dates });
+define('text', [1184], undefined, { from: { 1184: [timestamptz] } });
+define('text', [1185], undefined, { from: dates });
 define('text', [1082, 1114, 1115, 1182], toLocal, { from: dates });
 define('text', [600], toPoint, TEXT);
 define('text', [718], toCircle, TEXT);

@@ -168,7 +168,7 @@ class Connections {
     connection.proved ||= client.state === 'open';
     try {
       // A request that was given up may be under way; and who has owned the connection may have left it in any state.
-      if (client.pending > connection.users) await client.sync();
+      if (connection.users === 0 && client.pending > 0) await client.sync();
       if (isOwner && client.transactionStatus !== 'I') await client.query('ROLLBACK');
       if (settings) await client.query('DISCARD ALL', [], 0, false);
     } catch {

@@ -4,7 +4,6 @@ const { Buffer } = require('#platform');
 const { backend, decodeCommandComplete, decodeCopyResponse, protocolError } = require('../protocol');
 const { Chunk, arrayAt, int32, makeText, objectAt } = require('../../client-parser/datarow.js');
 const { checkDecode, types } = require('./decode');
-const { Known } = require('./known');
 const { RowParser } = require('./row-parser');
 
 /** Small results share slabs of this size. Small, so that one result that is kept for long holds little else. */
@@ -136,9 +135,11 @@ class RowReader {
 
   _make(make) {
     const list = [];
-    // A large result: equal strings are made once, and of the string of a whole chunk.
-    const known = this._bytes < LARGE || !this._type ? undefined
-    : this._type.decoders.map(decoder => decoder ? undefined : new Known());
+    let known; // for a large result: equal strings are kept once, and made of the string of a whole chunk
+    if (this._bytes >= LARGE && this._type !== null) {
+      const { Known } = require('./known');
+      known = this._type.decoders.map(decoder => decoder === undefined ? new Known() : undefined);
+    }
     for (let chunk = this._first; chunk !== null; chunk = chunk.next) {
       const whole = known !== undefined && chunk.type !== null && chunk.text === null;
       if (whole) makeText(chunk);

@@ -104,6 +104,7 @@ class Json {
    * @throws {ConnectionError} 08P01 for a row that is malformed
    */
   messages(out, buf, start, end) {
+    if (this.#columns === null) throw protocolError('data of a COPY where rows were asked for');
     const from = new DataView(buf.buffer, buf.byteOffset, buf.length);
     const { count, order, room } = this.#columns;
     for (let pos = start; pos < end;) {
@@ -122,7 +123,7 @@ class Json {
     }
   }
 
-  /** Writes a row for which the block has room. */
+  /** Writes a row for which the block has room: six bytes for each, also of the length words, hold NULL and quotes too. */
   #row(out, block, from, pos, end) {
     const { count, kinds, words, ends, lengths } = this.#columns;
     const to = block.view;

@@ -61,7 +61,7 @@ describe('client-parser, rows() of newline-delimited JSON', () => {
     for (const bytes of [Buffer.concat([LINES, Buffer.from('{"a":\n{}\n')]), Buffer.concat([LINES, LINES.subarray(0, 9)])]) {
       const list = [];
       await assert.rejects(async () => { for await (const row of rows(answer([bytes]))) list.push(row); },
-        { name: 'ProtocolError', message: 'a line that is no JSON', code: '08P01' });
+        { name: 'ProtocolError', message: 'no JSON line', code: '08P01' });
       assert.deepEqual(list, ROWS);
     }
   });

@@ -15,6 +15,7 @@ const { launchBrowser, makeCertificates, skipUnless } = require('pg-test-fixture
 const { Client } = require('../..');
 const { ResponseCache } = require('../../lib/cache');
 const { respond } = require('../../lib/http');
+const { Pool } = require('../../lib/pool');
 const { FLAT, GIGABYTE, watchAlone } = require('../slow-reader');
 const { connected, sharedServer } = require('../support');
 
@@ -84,6 +85,21 @@ describe('respond', () => {
       assert.equal(headers['content-encoding'], undefined);
       assert.equal(headers.vary, 'Accept, Accept-Encoding');
     });
+  });
+
+  it('answers from a pool', async () => {
+    const pool = new Pool((await sharedServer()).config);
+    try {
+      await serving((request, response) => respond(pool, request, response, SMALL), async port => {
+        for (const [accept, body] of [['application/json', '[{"a":1}]'], ['text/csv', 'a\n1\n'], ['application/x-ndjson', '{"a":1}\n']]) {
+          assert.equal(String((await get(port, { accept })).body), body);
+        }
+      });
+      const request = new Request('http://localhost/', { headers: { accept: 'text/csv' } });
+      assert.equal(await (await respond(pool, request, SMALL)).text(), 'a\n1\n');
+    } finally {
+      await pool.end();
+    }
   });
 
   it('answers with JSON that the server has made', async () => {

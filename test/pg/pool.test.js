@@ -34,6 +34,20 @@ describe('A pool of quickgres/pg', () => {
     assert.equal((await pool.query("SELECT FROM pg_stat_activity WHERE state = 'idle in transaction'")).rowCount, 0);
   });
 
+  it('is not hindered by columns that change', async () => {
+    await pool.query('CREATE TABLE altered (a int)');
+    try {
+      const ask = () => Promise.all([pool.query('SELECT * FROM altered WHERE $1', [true]), pool.query('INSERT INTO altered VALUES ($1) RETURNING *', [1])]);
+      await ask();
+      await pool.query('ALTER TABLE altered ADD b int');
+      const results = await ask();
+      assert.deepEqual(results.map(({ fields }) => fields.length), [2, 2]);
+      assert.equal((await pool.query('SELECT * FROM altered')).rowCount, 2);
+    } finally {
+      await pool.query('DROP TABLE altered');
+    }
+  });
+
   it('asks many at once on at most `max` connections', async () => {
     pool = new pg.Pool({ ...server.config, max: 3 });
     const results = await Promise.all(Array.from({ length: 100 }, (_, i) =>

@@ -27,6 +27,12 @@ describe('Types of quickgres/pg', () => {
 
   it('are Dates: in local time where there is no time zone', () => {
     assert.deepEqual(text(1184, '2020-02-29 12:00:00.123456+05:30'), new Date('2020-02-29T06:30:00.123Z'));
+    for (const each of ['2020-02-29 12:00:00+00', '2020-02-29 07:00:00-05', '2020-02-29 12:00:00.0009+00', '2020-02-29 17:30:00+05:30']) {
+      assert.deepEqual(text(1184, each), new Date('2020-02-29T12:00:00Z'), each);
+    }
+    assert.deepEqual(text(1184, '9999-12-31 23:59:59.999999-11'), new Date('+010000-01-01T10:59:59.999Z'));
+    assert.deepEqual(text(1184, '0099-01-02 03:04:05+00'), new Date('0099-01-02T03:04:05Z'));
+    assert.deepEqual(text(1184, '12345-01-02 03:04:05.5+00'), new Date('+012345-01-02T03:04:05.500Z'));
     assert.deepEqual(text(1184, '0044-03-15 12:00:00+00 BC'), new Date('-000043-03-15T12:00:00Z'));
     assert.deepEqual(text(1114, '2020-02-29 12:00:00.5'), new Date(2020, 1, 29, 12, 0, 0, 500));
     assert.deepEqual(text(1082, '2020-02-29'), new Date(2020, 1, 29));

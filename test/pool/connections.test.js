@@ -61,7 +61,7 @@ describe('The connections of a pool', () => {
     it('are made room for, when plain queries never leave one idle', async () => {
       const pool = await opened({ size: 2 });
       let over = false;
-      const traffic = Array.from({ length: 20 }, async () => { while (!over) await pool.query('SELECT 1'); });
+      const traffic = Array.from({ length: 20 }, async () => { while (!over) await pool.query('SELECT pg_sleep(0.002)'); });
       for (let i = 0; i < 5; i++) await pool.transaction(tx => tx.query('SELECT 1'));
       over = true;
       await Promise.all(traffic);

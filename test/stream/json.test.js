@@ -288,6 +288,14 @@ describe('JSON of a result', () => {
     assert.ok(most < FLAT, `${most} MB`);
   });
 
+  it('is refused where the server answers with the data of a COPY', async () => {
+    const client = await answering(ANSWER.parseComplete, ANSWER.noParameters, message('n'), ANSWER.bindComplete,
+      message('H', hex('00 0001 0000')), message('d', '1\n'), message('c'), commandComplete('COPY 1'), ANSWER.ready);
+    const target = new Collector();
+    await assert.rejects(client.queryTo(target, 'EXPORT a', [], { as: 'json' }), { code: '08P01' });
+    assert.deepEqual([target.chunks.length, target.destroyed, client.state], [0, false, 'closed']);
+  });
+
   it('shows nothing of what lies behind a row that claims to be longer than it is', async () => {
     for (const row of ["0001 00000005 'abcd'", "0001 fffffffe 'abcd'", '0002 00000000', '0001', '0001 00 00', '', "0001 7fffffff 'a'"]) {
       const client = await answering(ANSWER.described('a'), message('D', hex(row)), commandComplete('SELECT 1'), ANSWER.ready);
