@@ -35,6 +35,7 @@ describe('The house', () => {
     const { core, all } = measure(files);
     // What it has come to; whoever makes it smaller makes these smaller.
     assert.ok(core <= 5595, `${core} lines in the core`);
+    assert.ok(core <= 5595, `${core} lines in the core`);
     assert.ok(all <= 8790, `${all} lines in all`);
   });
 

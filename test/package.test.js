@@ -46,7 +46,7 @@ const TYPED = { 'types.mts': IMPORT + QUERIES + ROWS, 'import.cts': IMPORT + QUE
 
 describe('The package', function () {
   this.timeout(120_000);
-  let config, folder, archive, names;
+  let config, folder, archive, names, size;
 
   before(async () => {
     ({ config } = await sharedServer());
@@ -55,12 +55,15 @@ describe('The package', function () {
     const [packed] = JSON.parse(stdout);
     archive = path.join(folder, packed.filename);
     names = packed.files.map(file => file.path);
+    size = packed.unpackedSize;
   });
   after(() => fs.rmSync(folder, { recursive: true, force: true }));
 
   it('has what its users need, and nothing else', () => {
     const NEEDED = ['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'SECURITY.md',
-      'index.js', 'index.mjs', 'index.d.ts', 'index.d.mts', 'client-parser/index.js', 'client-parser/index.d.ts', 'client-parser/package.json'];
+      'index.js', 'index.mjs', 'index.d.ts', 'index.d.mts', 'client-parser/index.js', 'client-parser/index.d.ts', 'client-parser/package.json',
+      'bench/results/results.svg',
+      ...['express', 'fastify', 'hono', 'kysely', 'opentelemetry'].map(name => `test/ecosystem/${name}.js`)];
     for (const name of NEEDED) assert.ok(names.includes(name), `${name} is missing`);
     const sources = folder => fs.readdirSync(path.join(root, folder), { recursive: true })
       .filter(name => /\.(js|d\.ts)$|README\.md$/.test(name) && !name.startsWith('demo'))
@@ -69,6 +72,40 @@ describe('The package', function () {
     assert.deepEqual(names.filter(name => !EXPECTED.includes(name)), []);
     for (const name of EXPECTED) assert.ok(names.includes(name) || !fs.existsSync(path.join(root, name)), `${name} is missing`);
   });
+
+  it('does not grow', () => {
+    // What it has come to, sources with their comments; 400 kB is what its design wants.
+    assert.ok(size <= 830_000, `${size} bytes`);
+  });
+
+  it('has what its documents link to', () => {
+    const documents = names.filter(name => name.endsWith('.md'));
+    const broken = documents.flatMap(document => {
+      const text = fs.readFileSync(path.join(root, document), 'utf8').replace(/^```[^]*?^```$/gm, '');
+      return [...text.matchAll(/\]\((?!https?:|#)([^)#]+)/g)]
+        .map(([, target]) => path.posix.join(path.posix.dirname(document), target))
+        .filter(target => !names.some(name => name === target || name.startsWith(`${target}/`)))
+        .map(target => `${document}: ${target}`);
+    });
+    assert.ok(documents.length > 15);
+    assert.deepEqual(broken, []);
+  });
+
+  const CHECKS = {
+    publint: ['publint/src/cli.js', '--strict'],
+    // Who requires the browser's part gets ES modules, which every supported Node.js can require.
+    arethetypeswrong: [
+      '@arethetypeswrong/cli/dist/index.js', '--profile', 'node16', '--ignore-rules', 'cjs-resolves-to-esm'
+    ]
+  };
+  for (const [name, [program, ...args]] of Object.entries(CHECKS)) {
+    it(`passes ${name}`, async function () {
+      const modules = path.join(installed(this, 'published'), 'node_modules');
+      const { stdout, code = 0 } = await run(process.execPath, [path.join(modules, program), archive, ...args])
+        .catch(error => error);
+      assert.equal(code, 0, stdout);
+    });
+  }
 
   it('has no dependency, runs nothing when it is installed, and is ready to be published with its provenance', () => {
     for (const kind of ['dependencies', 'peerDependencies', 'optionalDependencies', 'bundleDependencies']) {
