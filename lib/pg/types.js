@@ -7,18 +7,19 @@ const { dates, decoders } = require('../..');
 
 /** OIDs of PostgreSQL's basic types by their names in capitals. */
 const builtins = {
-  BOOL: 16, BYTEA: 17, CHAR: 18, INT8: 20, INT2: 21, INT4: 23, REGPROC: 24, TEXT: 25, OID: 26, TID: 27, XID: 28,
-  CID: 29, JSON: 114, XML: 142, PG_NODE_TREE: 194, SMGR: 210, PATH: 602, POLYGON: 604, CIDR: 650, FLOAT4: 700, FLOAT8: 701,
+  BOOL: 16, BYTEA: 17, CHAR: 18, INT8: 20, INT2: 21, INT4: 23, REGPROC: 24, TEXT: 25, OID: 26, TID: 27, XID: 28, CID:
+  29, JSON: 114, XML: 142, PG_NODE_TREE: 194, SMGR: 210, PATH: 602, POLYGON: 604, CIDR: 650, FLOAT4: 700, FLOAT8: 701,
   ABSTIME: 702, RELTIME: 703, TINTERVAL: 704, CIRCLE: 718, MACADDR8: 774, MONEY: 790, MACADDR: 829, INET: 869,
-  ACLITEM: 1033, BPCHAR: 1042, VARCHAR: 1043, DATE: 1082, TIME: 1083, TIMESTAMP: 1114, TIMESTAMPTZ: 1184,
-  INTERVAL: 1186, TIMETZ: 1266, BIT: 1560, VARBIT: 1562, NUMERIC: 1700, REFCURSOR: 1790, REGPROCEDURE: 2202, REGOPER: 2203,
+  ACLITEM: 1033, BPCHAR: 1042, VARCHAR: 1043, DATE: 1082, TIME: 1083, TIMESTAMP: 1114, TIMESTAMPTZ: 1184, INTERVAL:
+  1186, TIMETZ: 1266, BIT: 1560, VARBIT: 1562, NUMERIC: 1700, REFCURSOR: 1790, REGPROCEDURE: 2202, REGOPER: 2203,
   REGOPERATOR: 2204, REGCLASS: 2205, REGTYPE: 2206, UUID: 2950, TXID_SNAPSHOT: 2970, PG_LSN: 3220, PG_NDISTINCT: 3361,
-  PG_DEPENDENCIES: 3402, TSVECTOR: 3614, TSQUERY: 3615, GTSVECTOR: 3642, REGCONFIG: 3734, REGDICTIONARY: 3769,
-  JSONB: 3802, REGNAMESPACE: 4089, REGROLE: 4096
+  PG_DEPENDENCIES: 3402, TSVECTOR: 3614, TSQUERY: 3615, GTSVECTOR: 3642, REGCONFIG: 3734, REGDICTIONARY: 3769, JSONB:
+  3802, REGNAMESPACE: 4089, REGROLE: 4096
 };
 
 const INTERVAL = new RegExp('^(?:(?<years>[+-]?\\d+) years?)? ?(?:(?<months>[+-]?\\d+) mons?)? ?' +
-  '(?:(?<days>[+-]?\\d+) days?)? ?(?:(?<sign>[+-])?(?<hours>\\d+):(?<minutes>\\d\\d):(?<seconds>\\d\\d)(?<milliseconds>\\.\\d+)?)?$');
+  '(?:(?<days>[+-]?\\d+) days?)? ?(?:(?<sign>[+-])?(?<hours>\\d+):(?<minutes>\\d\\d):' +
+  '(?<seconds>\\d\\d)(?<milliseconds>\\.\\d+)?)?$');
 
 /** An interval by its parts, of which those that are 0 are left out: `{ hours: 1, minutes: 30 }`. */
 class PostgresInterval {
@@ -162,20 +163,17 @@ class TypeOverrides {
   get decode() {
     const { version } = this;
     if (this.#decode?.version !== version) {
-      this.#decode = Object.assign(new Map(), { version, get: oid => [this.#text(oid), this.#binary(oid)] });
+      const get = oid => ['text', 'binary'].map(format => this.#decoder(oid, format));
+      this.#decode = Object.assign(new Map(), { version, get });
     }
     return this.#decode;
   }
 
-  #text(oid) {
-    const parse = this.getTypeParser(oid, 'text');
-    if (parse === String) return undefined;
+  #decoder(oid, format) {
+    const parse = this.getTypeParser(oid, format);
+    if (format === 'binary') return decoderOf.get(parse) ?? ((bytes, start, end) => parse(bytes.subarray(start, end)));
+    if (parse === String) return undefined; // as it is
     return decoderOf.get(parse) ?? ((bytes, start, end) => parse(bytes.toString('utf8', start, end)));
-  }
-
-  #binary(oid) {
-    const parse = this.getTypeParser(oid, 'binary');
-    return decoderOf.get(parse) ?? ((bytes, start, end) => parse(bytes.subarray(start, end)));
   }
 }
 
