@@ -127,6 +127,7 @@ describe('TypeScript', () => {
     it('the members of every class, and how many arguments they take', () => {
       let compared = 0;
       for (const [entry, { exports }] of entries) {
+        if (entry === 'quickgres/pg') continue; // its classes have the names of others
         for (const [name, { value, call, members }] of exports) {
           const source = (entry === 'quickgres/client-parser' ? browserSources : sources).get(name);
           if (source === undefined || name === 'PacketReceiver') continue; // in lib/ that is what writes to one

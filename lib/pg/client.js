@@ -108,8 +108,7 @@ class Client extends EventEmitter {
    * @throws {TypeError} without a query, or for a callback that is no function
    */
   query(config, values, callback) {
-    if (config === null || config === undefined) throw new TypeError('Client was passed a null or undefined query');
-    if (typeof config.submit === 'function') return this.#submit(config, typeof values === 'function' ? values : callback);
+    if (typeof config?.submit === 'function') return this.#submit(config, typeof values === 'function' ? values : callback);
     const query = queryOf(config, values, callback);
     if (query.callback && typeof query.callback !== 'function') throw new TypeError('callback is not a function');
     const promise = this.#run(query);

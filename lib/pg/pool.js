@@ -104,7 +104,7 @@ class Pool extends EventEmitter {
   }
 
   async #query(config, values) {
-    if (typeof config.submit !== 'function' && !this.ending) {
+    if (typeof config?.submit !== 'function' && !this.ending) {
       try {
         return await ask(this.#pool, queryOf(config, values), this.#settings);
       } catch (error) {

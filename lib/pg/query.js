@@ -78,9 +78,11 @@ class Result {
  * @param {string|object} config
  * @param {Array|function} [values]
  * @param {function} [callback]
+ * @throws {TypeError} without a config
  */
 function queryOf(config, values, callback) {
   if (typeof values === 'function') [values, callback] = [undefined, values];
+  if (config === null || config === undefined) throw new TypeError('Client was passed a null or undefined query');
   if (typeof config === 'string') return { text: config, values, callback };
   const { text, name, rowMode, types, binary, queryMode, rows, query_timeout } = config;
   return {

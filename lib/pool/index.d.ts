@@ -13,6 +13,10 @@ import {
 export interface PoolOptions {
   /** Most connections, 4 by default; of the replicas as many again. One is left for plain queries. */
   size?: number | undefined;
+  /** Connections that are left to plain queries, where there are more; 1 by default. 0: one is, while plain queries wait. */
+  reserved?: number | undefined;
+  /** false: when an attempt to connect has failed, who waits for it gets its error. Default true. */
+  patient?: boolean | undefined;
   /** How long a request waits for a connection; 30000 by default, 0: for ever. */
   acquire_timeout?: number | undefined;
   /** After which an unused connection is closed; 30000 by default, 0: never. */
@@ -29,6 +33,14 @@ export interface PoolOptions {
 export interface ReadOnly {
   /** true: a replica will do. Default false. */
   readOnly?: boolean | undefined;
+}
+
+/** Options of `connection`. */
+export interface ConnectionOptions extends ReadOnly {
+  /** false: settings, temporary tables and prepared statements of the session stay. Default true. */
+  reset?: boolean | undefined;
+  /** Ends the waiting for a connection. Default: none. */
+  signal?: AbortSignal | undefined;
 }
 
 /** What may be done with a request whose connection was lost. */
@@ -148,10 +160,11 @@ export class Pool extends EventEmitter {
    * Gives a function a client for itself. Afterwards an open transaction block is rolled back, and settings, temporary
    * tables, prepared statements and locks of the session are discarded.
    * @param work gets the client
-   * @param options readOnly: one of a replica will do; signal: ends the waiting for a connection
+   * @param options reset: false leaves what is the session's, but rolls back; readOnly: one of a replica will do; signal:
+   *   ends the waiting for a connection
    * @returns what the function returned
    */
-  connection<R>(work: (client: Client) => R | Promise<R>, options?: ReadOnly & { signal?: AbortSignal | undefined }): Promise<R>;
+  connection<R>(work: (client: Client) => R | Promise<R>, options?: ConnectionOptions): Promise<R>;
   /**
    * As `Client.queryTo`, on a connection of its own.
    * @param target an HTTP response, a file, any Writable, or a WHATWG WritableStream

@@ -162,12 +162,11 @@ class Pool extends EventEmitter {
 
   /** As `query`; the options are for all. */
   async batch(queries, options = NO_OPTIONS) {
-    const each = Array.isArray(queries) ? queries : [];
-    for (const query of each) checkPlain(Array.isArray(query) ? query[0] : query);
-    const keep = () => {
-      queries = each.map(query => Array.isArray(query) ? [query[0], kept(query[1] ?? NO_VALUES), query[2]] : query);
-    };
-    return this.#run(options, (client, rest) => client.batch(queries, rest), { keep: each === queries ? keep : undefined });
+    const isList = Array.isArray(queries);
+    if (isList) for (const each of queries) checkPlain(Array.isArray(each) ? each[0] : each);
+    const copy = each => Array.isArray(each) ? [each[0], kept(each[1] ?? NO_VALUES), each[2]] : each;
+    const keep = () => { if (isList) queries = queries.map(copy); };
+    return this.#run(options, (client, rest) => client.batch(queries, rest), { keep });
   }
 
   /**

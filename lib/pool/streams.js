@@ -58,8 +58,13 @@ class PooledCopy extends Duplex {
     super({ readable: isOut, writable: !isOut, highWaterMark: options.highWaterMark ?? 65536 });
     if (signal !== undefined) addAbortSignal(signal, this);
     this.#begun = held.then(({ client, release }) => {
-      if (this.destroyed) return release();
-      const inner = this.#inner = client[method](text, options);
+      let inner;
+      try {
+        if (!this.destroyed) inner = this.#inner = client[method](text, options);
+      } finally {
+        if (inner === undefined) release(); // also where the connection has just been lost
+      }
+      if (inner === undefined) return undefined;
       inner.on('error', error => this.destroy(error)).once('close', release);
       if (isOut) inner.on('data', chunk => this.push(chunk) || inner.pause()).on('end', () => this.push(null));
       return inner;

@@ -32,6 +32,26 @@ describe('The connections of a pool', () => {
       await release();
     });
 
+    it('may be all, where none is reserved for plain queries', async () => {
+      const pool = await opened({ size: 2, reserved: 0 });
+      const release = await occupy(pool, 2);
+      assert.equal(pool.stats.owned, 2);
+      const asked = pool.query('SELECT 1 AS n');
+      assert.equal(pool.stats.waiting, 1);
+      await release();
+      assert.equal((await asked).rows[0].n, '1');
+    });
+
+    it('are left as they are, where it is to be so', async () => {
+      const pool = await opened({ size: 1 });
+      await pool.connection(async client => {
+        await client.query('SET search_path TO kept');
+        await client.query('BEGIN; SELECT 1 / 0', []).catch(() => client.query('BEGIN'));
+      }, { reset: false });
+      assert.equal((await pool.query('SHOW search_path')).rows[0].search_path, 'kept');
+      assert.equal(await pool.connection(client => client.transactionStatus), 'I');
+    });
+
     it('are waited for in order', async () => {
       const pool = await opened({ size: 2 });
       const release = await occupy(pool, 1);
@@ -59,12 +79,27 @@ describe('The connections of a pool', () => {
     });
 
     it('are made room for, when plain queries never leave one idle', async () => {
-      const pool = await opened({ size: 2 });
+      const pool = await opened({ size: 1, acquire_timeout: 5000 });
       let over = false;
-      const traffic = Array.from({ length: 20 }, async () => { while (!over) await pool.query('SELECT pg_sleep(0.002)'); });
+      const traffic = Array.from({ length: 10 }, async () => {
+        // The next one is asked before the last one is answered.
+        for (let last = pool.query('SELECT 1'); last !== undefined;) {
+          const next = over ? undefined : pool.query('SELECT pg_sleep(0.002)');
+          await last;
+          last = next;
+        }
+      });
       for (let i = 0; i < 5; i++) await pool.transaction(tx => tx.query('SELECT 1'));
       over = true;
       await Promise.all(traffic);
+    });
+
+    it('are shared again when who has waited for them gives up', async () => {
+      const pool = await opened({ size: 1, acquire_timeout: 50 });
+      const slow = pool.query('SELECT pg_sleep(0.5)');
+      await assert.rejects(pool.transaction(() => {}), { code: '53300' });
+      assert.equal((await pool.query('SELECT 1 AS n')).rows[0].n, '1');
+      await slow;
     });
 
     it('of a pool of one are waited for by plain queries, too', async () => {
@@ -164,12 +199,14 @@ describe('The connections of a pool', () => {
       proxy.refuse();
       const pool = new Pool({ ...target.config, host: proxy.host, port: proxy.port });
       try {
-        const asked = [pool.query('SELECT 1 AS n'), pool.transaction(() => 2), pool.batch(['SELECT 1'])];
+        const values = [1];
+        const asked = [pool.query('SELECT $1::int AS n', values), pool.transaction(() => 2), pool.batch([['SELECT $1::int AS n', values]])];
         const [error] = await once(pool, 'error');
         assert.equal(error.code, 'ECONNREFUSED');
+        values[0] = 5; // it was 1 when it was given
         await proxy.accept();
-        const [query, transaction] = await Promise.all(asked);
-        assert.deepEqual([query.rows[0].n, transaction], ['1', 2]);
+        const [query, transaction, [batched]] = await Promise.all(asked);
+        assert.deepEqual([query.rows[0].n, transaction, batched.rows[0].n], ['1', 2, '1']);
         await target.restart();
         assert.equal((await pool.query('SELECT 1 AS n', [], { retry: true })).rows[0].n, '1');
       } finally {
@@ -194,6 +231,12 @@ describe('The connections of a pool', () => {
     it('are not tried for longer than connect_timeout says', async () => {
       const pool = await opened({ acquire_timeout: 0 }, { port: 1, connect_timeout: 0.2 });
       await assert.rejects(pool.query('SELECT 1'), error => error instanceof ConnectionError && error.code === 'ECONNREFUSED');
+      await assert.rejects(pool.transaction(() => {}), { code: 'ECONNREFUSED' });
+    });
+
+    it('are tried once, where nobody is patient', async () => {
+      const pool = await opened({ patient: false }, { port: 1 });
+      await assert.rejects(pool.query('SELECT 1'), { name: 'ConnectionError', code: 'ECONNREFUSED' });
       await assert.rejects(pool.transaction(() => {}), { code: 'ECONNREFUSED' });
     });
 

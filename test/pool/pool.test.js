@@ -39,6 +39,16 @@ describe('A Pool', () => {
     assert.equal(others.includes((await slow).rows[0].id), false);
   });
 
+  it('sends nothing behind a query that has been running for long, where others answer', async () => {
+    const pool = await opened({ size: 2 });
+    const slow = pool.query('SELECT pg_backend_pid() AS id, pg_sleep(1)');
+    await pool.query('SELECT 1');
+    await sleep(100);
+    const others = await Promise.all(Array.from({ length: 10 }, () => pool.query('SELECT pg_backend_pid() AS id')));
+    const { id } = (await slow).rows[0];
+    assert.ok(others.every(({ rows: [row] }) => row.id !== id));
+  });
+
   it('refuses statements that concern a session, before anything is sent', async () => {
     const pool = await opened({}, { port: 1 });
     for (const each of ['BEGIN', ' /* x */ start transaction', 'SET a.b = 1', 'LISTEN x', '-- y\nDISCARD ALL', 'PREPARE p AS SELECT 1']) {

@@ -4,6 +4,7 @@ const assert = require('node:assert/strict');
 const { once } = require('node:events');
 const { PassThrough, Writable } = require('node:stream');
 const { pipeline } = require('node:stream/promises');
+const { setTimeout: sleep } = require('node:timers/promises');
 const { sharedServer } = require('../support');
 const { opened, until } = require('./pools');
 
@@ -77,6 +78,8 @@ describe('COPY of a pool', () => {
     const pool = await opened({ size: 2 });
     const copy = pool.copyTo("COPY (SELECT repeat('x', 1000) FROM generate_series(1, 100000)) TO STDOUT");
     await once(copy, 'readable');
+    await sleep(200); // in which 100 MB could come
+    assert.ok(copy.readableLength < 1e6, `${copy.readableLength} bytes`);
     copy.destroy();
     await once(copy, 'close');
     await idle(pool);
@@ -110,6 +113,22 @@ describe('COPY of a pool', () => {
     } finally {
       await (await sharedServer()).sql('DROP TABLE copied');
     }
+  });
+
+  it('gives the connection back where that has just been lost', async () => {
+    const pool = await opened({ size: 2 });
+    let lost;
+    pool.on('connect', client => { lost = client; });
+    await pool.query('SELECT 1');
+    const after = async turns => { while (turns-- > 0) await undefined; };
+    for (let turns = 0; turns < 20; turns++) {
+      const copy = pool.copyTo('COPY (SELECT 1) TO STDOUT').on('error', () => {}).resume();
+      after(turns).then(() => lost.destroy());
+      await new Promise(resolve => { copy.once('close', resolve); });
+      await idle(pool);
+      await pool.query('SELECT 1');
+    }
+    await pool.end();
   });
 
   it('ends with its signal, also while it waits for a connection, and takes only COPY', async () => {

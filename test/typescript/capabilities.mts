@@ -10,6 +10,7 @@ import { Client, type Config, type StreamResult } from 'quickgres';
 import { ResponseCache } from 'quickgres/cache';
 import { CopyWriter } from 'quickgres/copy-writer';
 import { respond, type Representation } from 'quickgres/http';
+import pg, { DatabaseError, Query, type PoolClient, type QueryResult } from 'quickgres/pg';
 import { Pool, type PoolOptions, type PoolStats } from 'quickgres/pool';
 import { PgOutput, formatLsn, parseLsn, replicate } from 'quickgres/replication';
 
@@ -56,6 +57,29 @@ async function copies(config: Config): Promise<void> {
   await pipeline([[1, 'a'], [2n, null]], writer, copyFrom);
   assert.deepEqual([copyFrom.rowCount, writer.rowCount], [2, 2]);
   await client.end();
+}
+
+async function asPg({ host, port, user, database }: Config): Promise<void> {
+  const pool = new pg.Pool({ host: String(host), port: Number(port), user: String(user), database: String(database), max: 2 });
+  pool.on('error', (error: Error, client: PoolClient) => assert.fail(`${error} ${client.processID}`));
+  const result: QueryResult<{ n: number }> = await pool.query<{ n: number }>('SELECT $1::int AS n', [1]);
+  assert.equal(result.rows[0]?.n, 1);
+  const { rows } = await pool.query<[number]>({ text: 'SELECT 2', rowMode: 'array' });
+  assert.deepEqual(rows, [[2]]);
+  const client: PoolClient = await pool.connect();
+  client.setTypeParser(pg.types.builtins['INT4'] ?? 23, (text: string) => `<${text}>`);
+  const query = client.query(new Query<{ n: string }>('SELECT 3 AS n'));
+  query.on('row', (row: { n: string }) => assert.equal(row.n, '<3>'));
+  await once(query, 'end');
+  const error: unknown = await client.query('SELECT nothing').catch((each: unknown) => each);
+  assert.ok(error instanceof DatabaseError && error instanceof Error);
+  const position: string | undefined = error.position;
+  assert.equal(position, '8');
+  client.query('SELECT 4', (failure: Error | null, { rowCount }: QueryResult) => assert.deepEqual([failure, rowCount], [null, 1]));
+  client.release();
+  const counts: number = pool.totalCount + pool.idleCount + pool.waitingCount;
+  assert.ok(counts > 0);
+  await pool.end();
 }
 
 async function pooled(config: Config): Promise<void> {
@@ -118,5 +142,5 @@ async function replication(config: Config): Promise<void> {
 }
 
 export default async function use(config: Config & { host: string; port: number }): Promise<void> {
-  for (const part of [cached, copies, pooled, replication]) await part(config);
+  for (const part of [asPg, cached, copies, pooled, replication]) await part(config);
 }

@@ -110,7 +110,7 @@ function parentOf({ heritageClauses }) {
 }
 
 /**
- * Reads the sources of a folder and of those in it.
+ * Reads the sources of a folder and of those in it, but for those of lib/pg, whose classes have the names of others.
  * @param {string} folder
  * @param {Map<string, object>} [base] of a folder whose classes these may extend
  * @returns {Map<string, object>} by the name of a class or function `{ call, members }`, as `declared` does; members
@@ -119,7 +119,7 @@ function parentOf({ heritageClauses }) {
 function written(folder, base = new Map()) {
   const result = new Map(base);
   const parents = new Map();
-  const names = fs.readdirSync(folder, { recursive: true }).filter(each => /^(?!demo).*\.js$/.test(each));
+  const names = fs.readdirSync(folder, { recursive: true }).filter(each => /^(?!demo|pg[\\/]).*\.js$/.test(each));
   for (const name of names) {
     const file = ts.createSourceFile(name, fs.readFileSync(path.join(folder, name), 'utf8'), ts.ScriptTarget.Latest, true,
       ts.ScriptKind.JS);
