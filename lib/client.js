@@ -205,7 +205,8 @@ class Client extends Session {
     if (this.#ending === undefined) {
       const pipeline = this.#pipeline;
       const { root } = pipeline.scopes;
-      const refused = new ConnectionError('the client is ending: it takes no more', { code: '08003', sent: false });
+      const refused = new ConnectionError('the client is ending: it takes no more requests',
+        { code: '08003', sent: false });
       pipeline.scopes.check(root);
       this.#ending = 'asked';
       this.abandonSteps(refused);
