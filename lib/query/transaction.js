@@ -63,7 +63,7 @@ async function run(scope, { begin, commit, undo }, session, work, entered, lost)
     await Promise.race([lost, entered]).catch(error => outcome({ error }));
     await control(begin);
     const result = await Promise.race([whenLost(lost), runInside(scope, async () => work(session))]).finally(() => {
-      scope.refused ??= new UsageError('the transaction is over', '25P01');
+      scope.refused ??= new UsageError('the transaction is over: await in its function what you ask of it', '25P01');
       session.abandonSteps(scope.refused);
     });
     if ((await control(commit)).cmd !== 'ROLLBACK') return result;
