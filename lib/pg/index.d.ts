@@ -19,18 +19,25 @@ export interface CustomTypesConfig {
 
 /** A column of a result. */
 export interface FieldDef {
+  /** Its name. */
   name: string;
+  /** OID of its table; 0 where it is none of a table. */
   tableID: number;
+  /** Its number in the table; 0 where it is none of a table. */
   columnID: number;
   /** OID of its type. */
   dataTypeID: number;
+  /** Bytes of its type; negative where they vary. */
   dataTypeSize: number;
+  /** Of the type, such as the length of a varchar; -1 for none. */
   dataTypeModifier: number;
   /** 'text' or 'binary'. */
   format: string;
 }
 
+/** A row, by the names of its columns. */
 export interface QueryResultRow {
+  /** The value of a column. */
   [column: string]: any;
 }
 
@@ -40,22 +47,27 @@ export interface QueryResultBase {
   command: string;
   /** Rows returned or changed; null of a command that counts none. */
   rowCount: number | null;
+  /** OID of an inserted row, as servers before 12 tell it; else 0 or null. */
   oid: number;
+  /** Its columns. */
   fields: FieldDef[];
 }
 
 /** A result whose rows are objects. */
 export interface QueryResult<R extends QueryResultRow = any> extends QueryResultBase {
+  /** The rows, in order. */
   rows: R[];
 }
 
 /** A result whose rows are arrays. */
 export interface QueryArrayResult<R extends any[] = any[]> extends QueryResultBase {
+  /** The rows, in order. */
   rows: R[];
 }
 
 /** A query: its text, and what else there is to say. */
 export interface QueryConfig<I = any[]> {
+  /** SQL, with $1, $2, … for parameters. */
   text: string;
   /** Of the parameters. */
   values?: I | undefined;
@@ -73,11 +85,13 @@ export interface QueryConfig<I = any[]> {
 
 /** A query whose rows are to be arrays. */
 export interface QueryArrayConfig<I = any[]> extends QueryConfig<I> {
+  /** Rows are arrays. */
   rowMode: 'array';
 }
 
 /** What speaks the extended protocol itself, as a cursor of pg-cursor. */
 export interface Submittable {
+  /** Called when its turn comes. @param connection which it writes to */
   submit(connection: any): void;
 }
 
@@ -91,7 +105,8 @@ export interface Queryable {
    * @param query what is submitted; or text, or a config
    * @param values of the parameters
    * @param callback in place of a promise
-   * @returns the result; what was submitted; nothing with a callback
+   * @returns the result, or rejects with a DatabaseError, or with an Error of the connection; what was submitted;
+   *   nothing with a callback
    */
   query<T extends Submittable>(query: T): T;
   query<R extends any[] = any[], I = any[]>(query: QueryArrayConfig<I>, values?: I): Promise<QueryArrayResult<R>>;
@@ -105,10 +120,13 @@ export interface Queryable {
 
 /** Where to connect to and how; what is left out says the environment, or `defaults`. */
 export interface ClientConfig {
+  /** Default: PGUSER, then the name of the system's user. */
   user?: string | undefined;
+  /** Default: PGDATABASE, then `user`. */
   database?: string | undefined;
   /** A function is called at each connection. */
   password?: string | (() => string | Promise<string>) | undefined;
+  /** Default: PGPORT, then 5432. */
   port?: number | undefined;
   /** Name, address, or directory of a socket. */
   host?: string | undefined;
@@ -116,23 +134,33 @@ export interface ClientConfig {
   connectionString?: string | undefined;
   /** Options of tls.connect, or true: the certificate is verified. */
   ssl?: boolean | string | ConnectionOptions | undefined;
+  /** 'direct': TLS at once, from PostgreSQL 17 on. */
   sslnegotiation?: 'postgres' | 'direct' | undefined;
+  /** Whether TCP keepalives are sent. */
   keepAlive?: boolean | undefined;
+  /** Milliseconds of silence before the first of them. */
   keepAliveInitialDelayMillis?: number | undefined;
   /** What connects in place of a socket. */
   stream?: Duplex | (() => Duplex) | undefined;
   /** Milliseconds; 0 or false: the server's setting. */
   statement_timeout?: number | false | undefined;
+  /** Milliseconds; 0 or false: the server's setting. */
   lock_timeout?: number | false | undefined;
+  /** Milliseconds; 0: the server's setting. */
   idle_in_transaction_session_timeout?: number | undefined;
   /** Milliseconds after which a query is cancelled. */
   query_timeout?: number | undefined;
   /** Milliseconds; of a pool, how long one waits for a client. */
   connectionTimeoutMillis?: number | undefined;
+  /** What pg_stat_activity shows. */
   application_name?: string | undefined;
+  /** The same where nothing else says it. */
   fallback_application_name?: string | undefined;
+  /** Only UTF8 is taken. */
   client_encoding?: string | undefined;
+  /** Options of the server process, such as `-c geqo=off`. */
   options?: string | undefined;
+  /** 'database' or true: a connection for replication. */
   replication?: string | boolean | undefined;
   /** How values are read. */
   types?: CustomTypesConfig | undefined;
@@ -146,21 +174,31 @@ export interface ClientConfig {
 
 /** What NOTIFY sent. */
 export interface Notification {
+  /** Of the server process that sent it. */
   processId: number;
+  /** Its channel. */
   channel: string;
+  /** Empty where NOTIFY gave none. */
   payload?: string | undefined;
 }
 
 /** A connection. */
 export class Client extends EventEmitter implements Queryable {
+  /** The class of queries that tell by events. */
   static Query: typeof Query;
   /** @param config where to connect to and how, or a connection string */
   constructor(config?: string | ClientConfig);
+  /** As `connectionParameters` says. */
   readonly user?: string;
+  /** As `connectionParameters` says. */
   readonly database?: string;
+  /** As `connectionParameters` says. */
   readonly port: number;
+  /** As `connectionParameters` says. */
   readonly host: string;
+  /** As given; neither inspecting nor serializing shows it. */
   readonly password?: any;
+  /** As given; neither inspecting nor serializing shows it. */
   readonly ssl?: any;
   /** What the config has come to. */
   readonly connectionParameters: any;
@@ -169,11 +207,20 @@ export class Client extends EventEmitter implements Queryable {
   /** Of the server process; null without a connection. */
   readonly processID: number | null;
 
-  /** Connects, once. @param callback in place of a promise @returns this client; nothing with a callback */
+  /**
+   * Connects, once.
+   * @param callback in place of a promise
+   * @returns this client, or rejects with an Error of the connection or a DatabaseError; nothing with a callback
+   */
   connect(): Promise<this>;
   connect(callback: (error: Error) => void): void;
+  /** As of Queryable. Queries are sent in the order in which they are asked. */
   query: Queryable['query'];
-  /** Closes the connection, at once where a query is under way. @param callback in place of a promise @returns when it is closed */
+  /**
+   * Closes the connection, at once where a query is under way.
+   * @param callback in place of a promise
+   * @returns when it is closed; never rejects
+   */
   end(): Promise<void>;
   end(callback: (error: Error) => void): void;
   /** @param text COPY … TO STDOUT @param options signal, highWaterMark, stall_timeout @returns a Readable */
@@ -234,12 +281,21 @@ export class Pool extends EventEmitter implements Queryable {
   /** Who waits for one. */
   readonly waitingCount: number;
 
-  /** Takes a client until it is released. @param callback in place of a promise @returns the client; nothing with a callback */
+  /**
+   * Takes a client until it is released.
+   * @param callback in place of a promise
+   * @returns the client, or rejects when none can be connected, or is free in time; nothing with a callback
+   */
   connect(): Promise<PoolClient>;
   connect(callback: (
     error: Error | undefined, client: PoolClient | undefined, done: (release?: any) => void) => void): void;
+  /** As of Queryable, on a connection that others may share. */
   query: Queryable['query'];
-  /** Closes the connections, when they have been released. @param callback in place of a promise @returns when they are closed */
+  /**
+   * Closes the connections, when they have been released.
+   * @param callback in place of a promise
+   * @returns when they are closed; rejects when it was called before
+   */
   end(): Promise<void>;
   end(callback: () => void): void;
 
@@ -266,10 +322,15 @@ export class Query<R extends QueryResultRow = any> extends EventEmitter implemen
 export class Result<R extends QueryResultRow = any> implements QueryResult<R> {
   /** @param reader of the statement @param rowMode 'array': rows are arrays */
   constructor(reader: any, rowMode?: string);
+  /** As of QueryResultBase. */
   command: string;
+  /** As of QueryResultBase. */
   rowCount: number | null;
+  /** As of QueryResultBase. */
   oid: number;
+  /** Its columns. */
   fields: FieldDef[];
+  /** The rows, in order. */
   rows: R[];
   /** Whether the rows are arrays. */
   rowAsArray: boolean;
@@ -283,10 +344,15 @@ declare const ServerError: new (fields: ServerFields) => Omit<PostgresError, Tex
 export class DatabaseError extends ServerError {
   /** @param message what happened @param length of the message of the protocol @param name 'error' by default */
   constructor(message: string, length?: number, name?: string);
+  /** 'error'. */
   name: string;
+  /** Of the message of the protocol, in bytes. */
   length: number | undefined;
+  /** Where in the text, a decimal number from 1. */
   position?: string;
+  /** Where in `internalQuery`. */
   internalPosition?: string;
+  /** Of the server's source. */
   line?: string;
 }
 

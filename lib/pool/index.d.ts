@@ -134,7 +134,7 @@ export class Pool extends EventEmitter {
    * As `Client.batch`, on a connection as for `query`.
    * @param queries texts, or `[text, values, options]`
    * @param options signal, statement_timeout, readOnly, retry
-   * @returns the results
+   * @returns the results, or rejects as that of a Client, and with a ConnectionError (53300) where no connection is free
    */
   batch(queries: readonly BatchQuery[], options?: Abortable & ReadOnly & Retry): Promise<RowReader[]>;
   batch<R extends readonly object[]>(
@@ -152,7 +152,7 @@ export class Pool extends EventEmitter {
    * @param work gets the session to ask
    * @param options those of Client; readOnly: on a replica; retry: the function may be called again when the connection is
    *   lost, also where that may have been after the commit; signal: ends the waiting for a connection
-   * @returns what the function returned
+   * @returns what the function returned, or rejects with what it threw
    */
   transaction<R>(
     work: (tx: Session) => R | Promise<R>, options?: TransactionOptions & Retry & { signal?: AbortSignal | undefined }): Promise<R>;
@@ -162,7 +162,7 @@ export class Pool extends EventEmitter {
    * @param work gets the client
    * @param options reset: false leaves what is the session's, but rolls back; readOnly: one of a replica will do; signal:
    *   ends the waiting for a connection
-   * @returns what the function returned
+   * @returns what the function returned, or rejects with what it threw
    */
   connection<R>(work: (client: Client) => R | Promise<R>, options?: ConnectionOptions): Promise<R>;
   /**
@@ -171,7 +171,7 @@ export class Pool extends EventEmitter {
    * @param text SQL
    * @param values of its parameters
    * @param options those of Client, readOnly
-   * @returns what was written
+   * @returns what was written, or rejects as that of a Client
    */
   queryTo(target: Writable | WritableStream, text: string, values?: Values, options?: QueryToOptions & ReadOnly):
     Promise<StreamResult>;
@@ -207,7 +207,7 @@ export class Pool extends EventEmitter {
    * @throws {TypeError|RangeError} for what is no name; a ConnectionError after `end()`
    */
   listen(channel: string, options?: { signal?: AbortSignal | undefined }): PoolListener;
-  /** Lets all that was asked finish, then closes the connections. @returns when they are closed */
+  /** Lets all that was asked finish, then closes the connections. @returns when they are closed; never rejects */
   end(): Promise<void>;
   /** Closes the connections now. @param error that everything pending rejects with */
   destroy(error?: Error): void;
