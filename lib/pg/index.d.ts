@@ -111,7 +111,8 @@ export interface Queryable {
   query<T extends Submittable>(query: T): T;
   query<R extends any[] = any[], I = any[]>(query: QueryArrayConfig<I>, values?: I): Promise<QueryArrayResult<R>>;
   query<R extends QueryResultRow = any, I = any[]>(query: string | QueryConfig<I>, values?: I): Promise<QueryResult<R>>;
-  query<R extends any[] = any[], I = any[]>(query: QueryArrayConfig<I>, callback: QueryCallback<QueryArrayResult<R>>): void;
+  query<R extends any[] = any[], I = any[]>(
+    query: QueryArrayConfig<I>, callback: QueryCallback<QueryArrayResult<R>>): void;
   query<R extends QueryResultRow = any, I = any[]>(
     query: string | QueryConfig<I>, callback: QueryCallback<QueryResult<R>>): void;
   query<R extends QueryResultRow = any, I = any[]>(
