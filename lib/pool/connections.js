@@ -53,7 +53,7 @@ class Connections {
 
   get stats() {
     const open = this.#all.filter(isOpen);
-    const pending = open.reduce((sum, { client }) => sum + client.pending, 0);
+    const pending = this.#all.reduce((sum, { client }) => sum + client.pending, 0);
     const waiting = this.#owning.size + this.#sharing.size;
     const { size } = this.#options;
     return { size, connected: open.length, idle: open.filter(isIdle).length, owned: this.#count('owned'), pending, waiting };
