@@ -93,7 +93,7 @@ describe('A lying server', () => {
       for (const byte of ['X', '\0', 'R', 's']) {
         await lie(answer(byte), config('require'), {
           code: '08P01',
-          message: new RegExp(`the answer begins with ${byte.charCodeAt()}: is it PostgreSQL`)
+          message: new RegExp(`the answer begins with byte ${byte.charCodeAt()}: does PostgreSQL listen there`)
         });
       }
     });
