@@ -279,7 +279,7 @@ export class Pool extends EventEmitter implements Queryable {
   readonly totalCount: number;
   /** Those that nobody uses. */
   readonly idleCount: number;
-  /** Who waits for one. */
+  /** Calls of connect() and queries that wait for one. */
   readonly waitingCount: number;
 
   /**

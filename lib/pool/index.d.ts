@@ -15,7 +15,7 @@ export interface PoolOptions {
   size?: number | undefined;
   /** Connections that are left to plain queries, where there are more; 1 by default. 0: one is, while plain queries wait. */
   reserved?: number | undefined;
-  /** false: when an attempt to connect has failed, who waits for it gets its error. Default true. */
+  /** false: when an attempt to connect has failed, requests that wait for it get its error. Default true. */
   patient?: boolean | undefined;
   /** How long a request waits for a connection; 30000 by default, 0: for ever. */
   acquire_timeout?: number | undefined;
@@ -108,7 +108,7 @@ export class Pool extends EventEmitter {
    * @throws {TypeError} for wrong options
    */
   constructor(config?: Config | string | URL, options?: PoolOptions);
-  /** How many connections there are, who has them and who waits for them. */
+  /** How many connections there are, how many are taken, and how many requests wait. */
   readonly stats: PoolStats;
   /**
    * Goes to the connection on which it is likely to wait least.
