@@ -68,7 +68,9 @@ class Client extends EventEmitter {
     });
   }
 
-  #parameter(parameterName, parameterValue) { this.connection.emit('parameterStatus', { parameterName, parameterValue }); }
+  #parameter(parameterName, parameterValue) {
+    this.connection.emit('parameterStatus', { parameterName, parameterValue });
+  }
 
   /** @type {number|null} of the server process */
   get processID() { return this.#client.processId ?? null; }
@@ -108,7 +110,8 @@ class Client extends EventEmitter {
    * @throws {TypeError} without a query, or for a callback that is no function
    */
   query(config, values, callback) {
-    if (typeof config?.submit === 'function') return this.#submit(config, typeof values === 'function' ? values : callback);
+    if (typeof values === 'function') [values, callback] = [undefined, values];
+    if (typeof config?.submit === 'function') return this.#submit(config, callback);
     const query = queryOf(config, values, callback);
     if (query.callback && typeof query.callback !== 'function') throw new TypeError('callback is not a function');
     const promise = this.#run(query);
@@ -169,7 +172,7 @@ class Client extends EventEmitter {
   copyTo(text, options) { return this.#client.copyTo(text, options); }
   copyFrom(text, options) { return this.#client.copyFrom(text, options); }
 
-  /** @returns {'I'|'T'|'E'|null} outside a transaction block, in one, in one that has failed; null without a connection */
+  /** @returns {'I'|'T'|'E'|null} outside a transaction block, in one, in a failed one; null without a connection */
   getTransactionStatus() { return this.#client.transactionStatus ?? null; }
 
   /** How values of a type are read by this client, or by all of its pool; see `types`. */

@@ -96,7 +96,8 @@ export interface Queryable {
   query<T extends Submittable>(query: T): T;
   query<R extends any[] = any[], I = any[]>(query: QueryArrayConfig<I>, values?: I): Promise<QueryArrayResult<R>>;
   query<R extends QueryResultRow = any, I = any[]>(query: string | QueryConfig<I>, values?: I): Promise<QueryResult<R>>;
-  query<R extends any[] = any[], I = any[]>(query: QueryArrayConfig<I>, callback: QueryCallback<QueryArrayResult<R>>): void;
+  query<R extends any[] = any[], I = any[]>(
+    query: QueryArrayConfig<I>, callback: QueryCallback<QueryArrayResult<R>>): void;
   query<R extends QueryResultRow = any, I = any[]>(
     query: string | QueryConfig<I>, callback: QueryCallback<QueryResult<R>>): void;
   query<R extends QueryResultRow = any, I = any[]>(
@@ -173,7 +174,11 @@ export class Client extends EventEmitter implements Queryable {
   connect(): Promise<this>;
   connect(callback: (error: Error) => void): void;
   query: Queryable['query'];
-  /** Closes the connection, at once where a query is under way. @param callback in place of a promise @returns when it is closed */
+  /**
+   * Closes the connection, at once where a query is under way.
+   * @param callback in place of a promise
+   * @returns resolves when it is closed
+   */
   end(): Promise<void>;
   end(callback: (error: Error) => void): void;
   /** @param text COPY … TO STDOUT @param options signal, highWaterMark, stall_timeout @returns a Readable */
@@ -234,12 +239,20 @@ export class Pool extends EventEmitter implements Queryable {
   /** Who waits for one. */
   readonly waitingCount: number;
 
-  /** Takes a client until it is released. @param callback in place of a promise @returns the client; nothing with a callback */
+  /**
+   * Takes a client until it is released.
+   * @param callback in place of a promise
+   * @returns the client; nothing with a callback
+   */
   connect(): Promise<PoolClient>;
   connect(callback: (
     error: Error | undefined, client: PoolClient | undefined, done: (release?: any) => void) => void): void;
   query: Queryable['query'];
-  /** Closes the connections, when they have been released. @param callback in place of a promise @returns when they are closed */
+  /**
+   * Closes the connections, when they have been released.
+   * @param callback in place of a promise
+   * @returns resolves when they are closed
+   */
   end(): Promise<void>;
   end(callback: () => void): void;
 

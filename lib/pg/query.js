@@ -113,7 +113,9 @@ async function ask(session, { text, values, name, rowMode, types, binary, queryM
   if (values && !Array.isArray(values)) throw new Error('Query values must be an array');
   const isNew = name && !texts.has(name);
   if (name) texts.set(name, text = named(name, text, texts));
-  if (typeof text !== 'string') throw new Error('A query must have either text or a name. Supplying neither is unsupported.');
+  if (typeof text !== 'string') {
+    throw new Error('A query must have either text or a name. Supplying neither is unsupported.');
+  }
   const { decode } = types instanceof TypeOverrides ? types : types ? new TypeOverrides(types) : usual;
   const isSimple = !name && !rows && queryMode !== 'extended' && !values?.length;
   const options = { decode, statement_timeout: query_timeout || settings.query_timeout || undefined };

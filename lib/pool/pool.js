@@ -277,7 +277,7 @@ class Pool extends EventEmitter {
 
   #close(state, error) {
     this.#state = state;
-    this.#refused = new ConnectionError(`the pool was ${state}`, { code: '08003', cause: error, sent: false });
+    this.#refused = new ConnectionError(`the pool was ${state}: it takes no more requests`, { code: '08003', cause: error, sent: false });
     this.#channels?.close(error);
   }
 

@@ -8,7 +8,7 @@ const { Scope } = require('./scope');
 const { SimpleQueryRequest } = require('./simple-query');
 
 /** What is asked once the function has returned rejects with one like it. */
-const OVER = new UsageError('the transaction is over', '25P01');
+const OVER = new UsageError('the transaction is over: await in its function what you ask of it', '25P01');
 
 const LEVELS = ['serializable', 'repeatable read', 'read committed', 'read uncommitted'];
 
@@ -60,14 +60,8 @@ async function run(scope, { begin, commit, undo }, session, entered, work) {
   try {
     await entered;
     await control(begin);
-    let result;
-    try {
-      result = await work();
-    } finally {
-      session.abandonSteps(scope.refused ??= OVER);
-    }
-    const [{ cmd }] = await control(commit);
-    if (cmd !== 'ROLLBACK') return result;
+    const result = await work().finally(() => session.abandonSteps(scope.refused ??= OVER));
+    if ((await control(commit))[0].cmd !== 'ROLLBACK') return result;
     throw new UsageError('the transaction was rolled back, because a query in it had failed; ' +
       'the function given to transaction() did not throw', '25P02');
   } catch (error) {
