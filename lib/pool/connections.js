@@ -16,8 +16,9 @@ const STUCK = 10000;
 
 /*
  * A connection is `{ client, opened, state, users, since, expires, proved }`. Its state is 'shared' by plain queries;
- * 'draining': it gets no more of them, as somebody waits to own it; or 'owned' by one. `opened`: promise of the client's
- * connect(); `users`: requests that it was given to; `since`: when the last of them was over; `proved`: it has served one.
+ * 'draining': it gets no more of them, as somebody waits to own it; or 'owned' by one. `opened`: promise of the
+ * client's connect(); `users`: requests that it was given to; `since`: when the last of them was over; `proved`: it
+ * has served one.
  */
 const isOpen = ({ client }) => client.state === 'open';
 const isUnused = ({ client, users }) => users === 0 && client.pending === 0;
@@ -32,10 +33,8 @@ class Connections {
   #all = [];
   #config;
   #emitter;
-  #failing; // since when no attempt has succeeded
-  #failures = 0;
   #options;
-  #pause; // the timer of the next attempt
+  #outage; // while no attempt has succeeded: `{ since, failures, pause }`, the timer of the next one
   #queues = { owned: new Set(), shared: new Set() }; // who waits to own a connection, and plain queries
   #sweeping;
 
@@ -64,13 +63,14 @@ class Connections {
 
   /** Whether nothing can be asked here for now; after each pause somebody has to try. */
   get isDown() {
-    return this.#failures > 0 && (this.#pause !== undefined || this.#all.length > 0) && !this.#all.some(isOpen);
+    const isPaused = this.#outage?.pause !== undefined;
+    return (isPaused || (this.#outage !== undefined && this.#all.length > 0)) && !this.#all.some(isOpen);
   }
 
   /** While no connection can be made, one attempt at a time is. */
   get #mayOpen() {
     return this.#all.length < this.#options.size &&
-      (this.#failures === 0 || (this.#pause === undefined && !this.#all.some(isConnecting)));
+      (this.#outage === undefined || (this.#outage.pause === undefined && !this.#all.some(isConnecting)));
   }
 
   /** Where a plain query is likely to wait least: as long again as the one before it has, and for others. */
@@ -78,7 +78,7 @@ class Connections {
     const now = performance.now();
     let best, least = Infinity;
     for (const each of this.#all) {
-      const isUsable = isOpen(each) || (isConnecting(each) && this.#failures === 0);
+      const isUsable = isOpen(each) || (isConnecting(each) && this.#outage === undefined);
       if (each.state !== 'shared' || !isUsable) continue;
       const cost = isUnused(each) ? -1 : now - each.since + each.users;
       if (cost < least) [best, least] = [each, cost];
@@ -97,7 +97,7 @@ class Connections {
   #own() {
     const { reserved, size } = this.#options;
     const { owned, shared } = this.#queues;
-    const most = (this.#failures === 0 ? size : this.#all.length) - (shared.size > 0 ? 1 : reserved);
+    const most = (this.#outage === undefined ? size : this.#all.length) - (shared.size > 0 ? 1 : reserved);
     if (this.#owned >= Math.max(1, most)) return undefined;
     const idle = this.#all.find(isIdle);
     const best = idle ?? this.#best();
@@ -196,8 +196,8 @@ class Connections {
     const late = new ConnectionError(`no connection was made in ${time} ms (acquire_timeout)`, { code: '08001' });
     const timer = time > 0 && setTimeout(() => client.destroy(late), time);
     connection.opened.then(() => {
-      this.#failures = 0;
-      this.#failing = undefined;
+      clearTimeout(this.#outage?.pause);
+      this.#outage = undefined;
       this.#serve();
       // Who listens to 'connect' may have asked something.
       if (client.pending > 0 && this.#queues.owned.size > 0) return client.sync().then(() => this.#serve());
@@ -205,20 +205,17 @@ class Connections {
     this.#sweeping ??= setInterval(() => this.#sweep(), Math.min(1000, (most || 2000) / 2, (idle || 2000) / 2));
     this.#sweeping.unref?.();
     this.#emitter.emit('connect', client);
-    return connection;
   }
 
   /** One that has served is replaced at once, others after a pause. */
   #closed(connection, error) {
     this.#all.splice(this.#all.indexOf(connection), 1);
     if (error !== undefined && !connection.proved) {
-      this.#failing ??= connection.since;
-      const pause = Math.min(PAUSE * 2 ** this.#failures, LONGEST) * (0.5 + Math.random() / 2);
-      if (this.#pause === undefined) this.#failures++;
-      this.#pause ??= setTimeout(() => {
-        this.#pause = undefined;
+      const outage = this.#outage ??= { since: connection.since, failures: 0, pause: undefined };
+      outage.pause ??= setTimeout(() => {
+        outage.pause = undefined;
         this.#serve();
-      }, pause);
+      }, Math.min(PAUSE * 2 ** outage.failures++, LONGEST) * (0.5 + Math.random() / 2));
       if (!this.#all.some(isOpen) && this.isOver(error)) {
         const more = { code: error.code, cause: error, sent: false };
         this.#refuse(isFinal(error) ? error : new ConnectionError(`no connection: ${error.message}`, more));
@@ -232,7 +229,7 @@ class Connections {
   isOver(error) {
     if (isFinal(error) || !this.#options.patient) return true;
     const { connect_timeout: seconds } = resolve(this.#config);
-    return seconds > 0 && performance.now() - this.#failing >= seconds * 1000;
+    return seconds > 0 && performance.now() - this.#outage?.since >= seconds * 1000;
   }
 
   #refuse(error) {
@@ -258,7 +255,7 @@ class Connections {
   /** Closes all connections, when what they were asked is over. */
   async end() {
     clearInterval(this.#sweeping);
-    clearTimeout(this.#pause);
+    clearTimeout(this.#outage?.pause);
     await Promise.all(this.#all.map(({ client }) => client.end()));
   }
 

@@ -133,8 +133,8 @@ class Pool extends EventEmitter {
   }
 
   /**
-   * Goes to the connection on which it is likely to wait least. Beside Client's there are the options `readOnly`: it may
-   * be asked of a replica; `retry`: it may be repeated when the connection is lost (not with a `stream`).
+   * Goes to the connection on which it is likely to wait least. Beside Client's there are the options `readOnly`: it
+   * may be asked of a replica; `retry`: it may be repeated when the connection is lost (not with a `stream`).
    * @param {string} text
    * @param {Array|Row} [values=[]]
    * @param {number|object} [format=Client.STRING] or all options
@@ -174,13 +174,15 @@ class Pool extends EventEmitter {
     return this.#run(options, async (client, rest) => {
       const results = await client.simpleQuery(text, rest);
       if (client.transactionStatus === 'I') return results;
-      throw new UsageError('simpleQuery left a transaction block open, which is rolled back: use transaction()', '25001');
+      const left = 'simpleQuery left a transaction block open, which is rolled back: use transaction()';
+      throw new UsageError(left, '25001');
     }, { kind: 'owned', settings: true });
   }
 
   /**
    * Has a connection to itself. Options beside Client's: `readOnly` goes to a replica; `retry`: the function may be
-   * called again when the connection is lost, also where that may have been after the commit; `signal` ends the waiting.
+   * called again when the connection is lost, also where that may have been after the commit; `signal` ends the
+   * waiting.
    */
   async transaction(work, options = NO_OPTIONS) {
     if (typeof work !== 'function') throw new TypeError('transaction takes a function');
@@ -199,8 +201,8 @@ class Pool extends EventEmitter {
    * Gives a function a client for itself. Afterwards an open transaction block is rolled back, and settings, temporary
    * tables, prepared statements and locks of the session are discarded.
    * @param {function(Client): Promise} work
-   * @param {object} [options] `reset`: false leaves what is the session's, but rolls back; `readOnly`: a replica will do;
-   *   `signal` ends the waiting
+   * @param {object} [options] `reset`: false leaves what is the session's, but rolls back; `readOnly`: a replica will
+   *   do; `signal` ends the waiting
    * @returns {Promise} of what the function returned
    */
   async connection(work, { reset: settings = true, ...options } = NO_OPTIONS) {
@@ -236,15 +238,16 @@ class Pool extends EventEmitter {
 
   #copy(method, what, direction, text, { readOnly, ...options }) {
     checkNames(options, NAMES[method]);
-    if (typeof text !== 'string' || copyDirection(text) !== direction) throw new TypeError(`${method} takes COPY … ${what}`);
+    const isCopy = typeof text === 'string' && copyDirection(text) === direction;
+    if (!isCopy) throw new TypeError(`${method} takes COPY … ${what}`);
     const { signal, ...rest } = options;
     const isOut = direction === 'out';
     return new PooledCopy(this.#holder(readOnly, signal), client => client[method](text, rest), { ...options, isOut });
   }
 
   /**
-   * All listening is done on one connection more. When that was lost, and there is another, the loop gets a notification
-   * with `missed: true`: others may have been missed.
+   * All listening is done on one connection more. When that was lost, and there is another, the loop gets a
+   * notification with `missed: true`: others may have been missed.
    */
   listen(channel, options = NO_OPTIONS) {
     checkNames(options, NAMES.listen);
