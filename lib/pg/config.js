@@ -106,10 +106,10 @@ function libpqConfig(parameters) {
   return {
     ...config,
     ssl,
+    statement_cache: given.statement_cache ?? config.statement_cache, // 0 is none
     sslmode: ssl === undefined ? sslmode : ssl ? 'require' : 'disable',
     password: typeof password === 'function' ? () => password(given) : password,
     socket: stream && socketOf(stream),
-    statement_cache: given.statement_cache ?? config.statement_cache, // 0 is none
     keepalives: keepAlive,
     keepalives_idle: delay && Math.floor(delay / 1000)
   };
