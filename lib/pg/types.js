@@ -17,38 +17,33 @@ const builtins = {
   3802, REGNAMESPACE: 4089, REGROLE: 4096
 };
 
-const INTERVAL = new RegExp('^(?:(?<years>[+-]?\\d+) years?)? ?(?:(?<months>[+-]?\\d+) mons?)? ?' +
-  '(?:(?<days>[+-]?\\d+) days?)? ?(?:(?<sign>[+-])?(?<hours>\\d+):(?<minutes>\\d\\d):' +
-  '(?<seconds>\\d\\d)(?<milliseconds>\\.\\d+)?)?$');
+const INTERVAL =
+  /^(?:([+-]?\d+) years? ?)?(?:([+-]?\d+) mons? ?)?(?:([+-]?\d+) days? ?)?(?:([+-])?(\d+):(\d\d):(\d\d)(\.\d+)?)?$/;
+
+const secondsOf = ({ seconds = 0, milliseconds = 0 }) => Number((seconds + milliseconds / 1000).toFixed(6));
 
 /** An interval by its parts, of which those that are 0 are left out: `{ hours: 1, minutes: 30 }`. */
 class PostgresInterval {
   /** @param {string} text an interval with IntervalStyle postgres */
   constructor(text) {
-    const { sign, ...parts } = INTERVAL.exec(text)?.groups ?? {};
-    parts.milliseconds = Math.round(parts.milliseconds * 1e6) / 1000; // of a second, so far
-    for (const name in parts) {
-      const value = sign === '-' && !/^(?:years|months|days)$/.test(name) ? -parts[name] : +parts[name];
-      if (value) this[name] = value;
-    }
-  }
-
-  #seconds() {
-    const { seconds = 0, milliseconds = 0 } = this;
-    return +(seconds + milliseconds / 1000).toFixed(6);
+    const [, years, months, days, sign = '', hours, minutes, seconds, fraction] = INTERVAL.exec(text) ?? [];
+    const time = { hours, minutes, seconds, milliseconds: Math.round(fraction * 1e6) / 1000 };
+    for (const name in time) time[name] = sign + time[name];
+    const parts = { years, months, days, ...time };
+    for (const name in parts) if (+parts[name]) this[name] = +parts[name];
   }
 
   /** @returns {string} as PostgreSQL reads it */
   toPostgres() {
-    const parts = ['minutes', 'hours', 'days', 'months', 'years'].map(name => [this[name], name]);
-    const given = [[this.#seconds(), 'seconds'], ...parts].filter(([value]) => value);
-    return given.map(part => part.join(' ')).join(' ') || '0';
+    const { years, months, days, hours, minutes } = this;
+    const parts = { seconds: secondsOf(this), minutes, hours, days, months, years };
+    return Object.keys(parts).filter(name => parts[name]).map(name => `${parts[name]} ${name}`).join(' ') || '0';
   }
 
   /** @returns {string} of ISO 8601 */
   toISOString() {
     const { years = 0, months = 0, days = 0, hours = 0, minutes = 0 } = this;
-    return `P${years}Y${months}M${days}DT${hours}H${minutes}M${this.#seconds()}S`;
+    return `P${years}Y${months}M${days}DT${hours}H${minutes}M${secondsOf(this)}S`;
   }
 
   /** The same as toISOString. */
@@ -97,8 +92,8 @@ const mapAll = (value, convert) => Array.isArray(value) ? value.map(each => mapA
 
 /** Parsers of each format by OID; what is in neither is a string. */
 const parsers = { text: new Map(), binary: new Map() };
-/** The decoders of bytes that parsers of ours are made of. */
-const decoderOf = new Map();
+/** By this a parser of ours has the decoder of bytes that it is made of. */
+const DECODE = Symbol('decode');
 
 /** Parsers of types by those of this library, and what makes node-postgres' values of theirs. */
 function define(format, oids, convert, { from = decoders, as } = {}) {
@@ -106,8 +101,7 @@ function define(format, oids, convert, { from = decoders, as } = {}) {
     const read = from[as ?? oid][format === 'text' ? 0 : 1];
     const decode = convert === undefined ? read : (...place) => mapAll(read(...place), convert);
     const parse = value => decode(Buffer.from(value), 0, Buffer.byteLength(value));
-    decoderOf.set(parse, decode);
-    parsers[format].set(oid, parse);
+    parsers[format].set(oid, Object.assign(parse, { [DECODE]: decode }));
   }
 }
 const [TEXT, TEXTS] = [{ as: 25 }, { as: 1009 }];
@@ -171,9 +165,9 @@ class TypeOverrides {
 
   #decoder(oid, format) {
     const parse = this.getTypeParser(oid, format);
-    if (format === 'binary') return decoderOf.get(parse) ?? ((bytes, start, end) => parse(bytes.subarray(start, end)));
-    if (parse === String) return undefined; // as it is
-    return decoderOf.get(parse) ?? ((bytes, start, end) => parse(bytes.toString('utf8', start, end)));
+    if (parse[DECODE] !== undefined) return parse[DECODE];
+    if (format === 'binary') return (bytes, start, end) => parse(bytes.subarray(start, end));
+    return parse === String ? undefined : (bytes, start, end) => parse(bytes.toString('utf8', start, end));
   }
 }
 
