@@ -3,8 +3,7 @@
 const { events: { EventEmitter, once }, process, setImmediate } = require('#platform');
 const { Client: Connection, ConnectionError } = require('../..');
 const { hide, libpqConfig, parametersOf } = require('./config');
-const { Query, ask, errorOf, queryOf } = require('./query');
-const { Submission } = require('./submission');
+const { Query, Submission, ask, errorOf, queryOf } = require('./query');
 const { TypeOverrides } = require('./types');
 const { escapeIdentifier, escapeLiteral } = require('./values');
 
@@ -86,13 +85,8 @@ class Client extends EventEmitter {
     if (client.state !== 'new') throw new Error('Client has already been connected. You cannot reuse a client.');
     const late = new ConnectionError('timeout expired', { code: 'ETIMEDOUT' });
     const timer = time > 0 && setTimeout(() => client.destroy(late), time);
-    try {
-      await client.connect();
-    } catch (error) {
-      throw errorOf(error.cause === late ? late : error);
-    } finally {
-      clearTimeout(timer);
-    }
+    const connected = client.connect().finally(() => clearTimeout(timer));
+    await connected.catch(error => { throw errorOf(error.cause === late ? late : error); });
     for (const name in client.serverParameters) this.#parameter(name, client.serverParameters[name]);
     this.emit('connect');
     return this;

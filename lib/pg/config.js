@@ -7,8 +7,8 @@ const { defaults } = require('./values');
 
 /** What has the same name in this library, with the variable of the environment that may say it. */
 const SAME = {
-  options: 'PGOPTIONS', application_name: 'PGAPPNAME', fallback_application_name: '',
-  client_encoding: 'PGCLIENTENCODING', replication: 'PGREPLICATION', sslnegotiation: 'PGSSLNEGOTIATION', sslcert: '', sslkey: '', sslrootcert: '',
+  options: 'PGOPTIONS', application_name: 'PGAPPNAME', fallback_application_name: '', replication: 'PGREPLICATION',
+  client_encoding: 'PGCLIENTENCODING', sslnegotiation: 'PGSSLNEGOTIATION', sslcert: '', sslkey: '', sslrootcert: '',
   statement_cache: ''
 };
 /** Settings of the server, in milliseconds; 0 and false leave what it has. */
@@ -29,19 +29,16 @@ function parse(text) {
   // A URL with a user must have a host, which a socket has not.
   const valid = [encoded, encoded.replace('@/', '@none/')].find(each => URL.canParse(each, 'postgres://base'));
   if (valid === undefined) throw new TypeError('Invalid URL: the connection string is none');
-  const url = new URL(valid, 'postgres://base');
-  const config = Object.fromEntries(url.searchParams);
-  config.user ||= decodeURIComponent(url.username);
-  config.password ||= decodeURIComponent(url.password);
-  if (url.protocol === 'socket:') {
-    return { ...config, host: decodeURI(url.pathname), database: config.db, client_encoding: config.encoding };
+  const { searchParams, protocol, username, password, hostname, port, pathname } = new URL(valid, 'postgres://base');
+  const { db, encoding, ...query } = Object.fromEntries(searchParams);
+  const user = { user: decodeURIComponent(username), password: decodeURIComponent(password) };
+  if (protocol === 'socket:') {
+    return { ...user, ...query, host: decodeURI(pathname), database: db, client_encoding: encoding };
   }
-  const hostname = valid === encoded ? url.hostname : '';
-  const path = config.host && /^%2f/i.test(hostname) ? hostname + url.pathname : url.pathname.slice(1);
-  config.host ||= decodeURIComponent(hostname);
-  config.port ||= url.port;
-  config.database = path === '' ? null : decodeURI(path);
-  return config;
+  const host = valid === encoded ? hostname : '';
+  // Where the query says the host, a directory in the place of the host is the beginning of the database's name.
+  const path = query.host && /^%2f/i.test(host) ? host + pathname : pathname.slice(1);
+  return { ...user, host: decodeURIComponent(host), port, ...query, database: decodeURI(path) };
 }
 
 /**
