@@ -37,7 +37,7 @@ const median = values => values.sort((a, b) => a - b)[values.length >> 1];
 async function main(seconds) {
   const server = await startServer({ sample: 1000 });
   const pools = [new pg.Pool(server.config), new ours.Pool(server.config)];
-  // pg's end() does not wait until its connections have closed, and it tells of those that the server closes as it stops.
+  // pg's end() does not wait until its connections have closed, and tells of those that the server closes as it stops.
   pools[0].on('error', () => {});
   for (const [name, [queries, program]] of Object.entries(PROGRAMS)) {
     const results = [[], []];

@@ -5,14 +5,15 @@
 const { process } = require('#platform');
 const { defaults } = require('./values');
 
-/** What has the same name in this library, with the variable of the environment that may say it. */
-const SAME = {
-  options: 'PGOPTIONS', application_name: 'PGAPPNAME', fallback_application_name: '', replication: 'PGREPLICATION',
-  client_encoding: 'PGCLIENTENCODING', sslnegotiation: 'PGSSLNEGOTIATION', sslcert: '', sslkey: '', sslrootcert: '',
-  statement_cache: ''
-};
 /** Settings of the server, in milliseconds; 0 and false leave what it has. */
 const TIMEOUTS = ['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout'];
+/** What has the same name in this library, with the variable of the environment that may say it. */
+const SAME = {
+  host: 'PGHOST', port: 'PGPORT', user: 'PGUSER', database: 'PGDATABASE', application_name: 'PGAPPNAME',
+  options: 'PGOPTIONS', client_encoding: 'PGCLIENTENCODING', replication: 'PGREPLICATION',
+  sslnegotiation: 'PGSSLNEGOTIATION', sslcert: '', sslkey: '', sslrootcert: '', fallback_application_name: '',
+  statement_cache: ''
+};
 
 /**
  * Reads a connection string as pg-connection-string does.
@@ -71,26 +72,14 @@ function parametersOf(config) {
     : { ...config, password: config?.password, ssl: config?.ssl }; // which a config may hide, too
   if (given.connectionString) Object.assign(given, parse(given.connectionString));
   const value = (name, variable) => given[name] || process.env[variable] || defaults[name];
-  const parameters = {
-    host: value('host', 'PGHOST'),
-    port: parseInt(value('port', 'PGPORT'), 10),
-    user: value('user', 'PGUSER'),
-    database: value('database', 'PGDATABASE') || value('user', 'PGUSER'),
-    query_timeout: value('query_timeout'),
-    binary: value('binary')
-  };
+  const parameters = { query_timeout: value('query_timeout'), binary: value('binary') };
   for (const name in SAME) parameters[name] = value(name, SAME[name]);
   for (const name of TIMEOUTS) parameters[name] = parseInt(value(name), 10) || undefined;
+  parameters.port = parseInt(parameters.port, 10);
+  parameters.database ||= parameters.user;
   const ssl = given.uselibpqcompat === 'true' ? undefined : sslOf(given);
   return hide(parameters, { password: value('password', 'PGPASSWORD'), ssl, given });
 }
-
-/** What connects in place of a socket of ours: a stream, or a function that gives one, which is told where to go. */
-const socketOf = stream => server => {
-  const socket = typeof stream === 'function' ? stream() : stream;
-  socket.connect?.(server.port, server.host);
-  return socket;
-};
 
 /**
  * @param {object} parameters as `parametersOf` gives them
@@ -100,12 +89,18 @@ function libpqConfig(parameters) {
   const { query_timeout: timeout, binary, ...config } = parameters;
   const { password, ssl, given } = parameters;
   const { stream, sslmode, keepAlive, keepAliveInitialDelayMillis: delay } = given;
+  // What connects in place of a socket of ours is a stream, or a function that gives one, and is told where to go.
+  const connect = server => {
+    const socket = typeof stream === 'function' ? stream() : stream;
+    socket.connect?.(server.port, server.host);
+    return socket;
+  };
   return {
     ...config,
     ssl,
     sslmode: ssl === undefined ? sslmode : ssl ? 'require' : 'disable',
     password: typeof password === 'function' ? () => password(given) : password,
-    socket: stream && socketOf(stream),
+    socket: stream && connect,
     keepalives: keepAlive,
     keepalives_idle: delay && Math.floor(delay / 1000)
   };
