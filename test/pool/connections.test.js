@@ -32,6 +32,26 @@ describe('The connections of a pool', () => {
       await release();
     });
 
+    it('may have been asked something by who listens to "connect"', async () => {
+      const pool = await opened({ size: 1, acquire_timeout: 5000 });
+      pool.on('connect', client => client.query("SELECT pg_sleep(0.1), set_config('a.b', 'set', false)"));
+      const { rows: [row] } = await pool.transaction(tx => tx.query("SELECT current_setting('a.b') AS it"));
+      assert.equal(row.it, 'set');
+    });
+
+    it('are waited for until the signal aborts, also while they are being opened', async () => {
+      const proxy = await startProxy({ target: await sharedServer() });
+      const pool = await opened({}, { host: proxy.host, port: proxy.port });
+      const controller = new AbortController();
+      proxy.stall();
+      pool.once('connect', () => setTimeout(() => controller.abort(), 20));
+      await assert.rejects(pool.transaction(() => {}, { signal: controller.signal }), { name: 'AbortError' });
+      await assert.rejects(pool.connection(() => {}, { signal: controller.signal }), { name: 'AbortError' });
+      proxy.resume();
+      await pool.end();
+      await proxy.stop();
+    });
+
     it('may be all, where none is reserved for plain queries', async () => {
       const pool = await opened({ size: 2, reserved: 0 });
       const release = await occupy(pool, 2);
@@ -95,7 +115,8 @@ describe('The connections of a pool', () => {
     });
 
     it('are shared again when who has waited for them gives up', async () => {
-      const pool = await opened({ size: 1, acquire_timeout: 50 });
+      const pool = await opened({ size: 1, acquire_timeout: 200 });
+      await pool.query('SELECT 1');
       const slow = pool.query('SELECT pg_sleep(0.5)');
       await assert.rejects(pool.transaction(() => {}), { code: '53300' });
       assert.equal((await pool.query('SELECT 1 AS n')).rows[0].n, '1');
@@ -303,7 +324,7 @@ describe('The connections of a pool', () => {
     channel.subscribe(subscriber);
     const pool = await opened({ size: 2 });
     const release = await occupy(pool, 1);
-    assert.deepEqual(told, []);
+    assert.deepEqual(told.splice(0), [{ owner: true, waiting: 1 }, 'over']); // until it was opened
     const waiting = pool.transaction(() => {});
     assert.deepEqual(told, [{ owner: true, waiting: 1 }]);
     await release();
