@@ -3,8 +3,7 @@
 const { events: { EventEmitter, once }, process, setImmediate } = require('#platform');
 const { Client: Connection, ConnectionError } = require('../..');
 const { hide, libpqConfig, parametersOf } = require('./config');
-const { Query, ask, errorOf, queryOf } = require('./query');
-const { Submission } = require('./submission');
+const { Query, Submission, ask, errorOf, queryOf } = require('./query');
 const { TypeOverrides } = require('./types');
 const { escapeIdentifier, escapeLiteral } = require('./values');
 
@@ -86,13 +85,8 @@ class Client extends EventEmitter {
     if (client.state !== 'new') throw new Error('Client has already been connected. You cannot reuse a client.');
     const late = new ConnectionError('timeout expired', { code: 'ETIMEDOUT' });
     const timer = time > 0 && setTimeout(() => client.destroy(late), time);
-    try {
-      await client.connect();
-    } catch (error) {
-      throw errorOf(error.cause === late ? late : error);
-    } finally {
-      clearTimeout(timer);
-    }
+    const connected = client.connect().finally(() => clearTimeout(timer));
+    await connected.catch(error => { throw errorOf(error.cause === late ? late : error); });
     for (const name in client.serverParameters) this.#parameter(name, client.serverParameters[name]);
     this.emit('connect');
     return this;
@@ -108,8 +102,7 @@ class Client extends EventEmitter {
    * @throws {TypeError} without a query, or for a callback that is no function
    */
   query(config, values, callback) {
-    if (typeof values === 'function') [values, callback] = [undefined, values];
-    if (typeof config?.submit === 'function') return this.#submit(config, callback);
+    if (typeof config?.submit === 'function') return this.#submit(config, values, callback);
     const query = queryOf(config, values, callback);
     if (query.callback && typeof query.callback !== 'function') throw new TypeError('callback is not a function');
     const promise = this.#ask(query);
@@ -142,12 +135,11 @@ class Client extends EventEmitter {
   /** Whether it can be asked, as far as is known. */
   get _queryable() { return this.#client.state !== 'closed'; }
 
-  #submit(query, callback) {
-    query.callback ??= callback;
+  #submit(query, values, callback) {
+    query.callback ??= typeof values === 'function' ? values : callback;
     if (query instanceof Query) settle(this.#ask(query), (error, results) => query.finish(error, results));
     else {
-      const owner = this.#run(() => once(new Submission(this.#client, query), 'readyForQuery'));
-      this.#owner = owner;
+      const owner = this.#owner = this.#run(() => once(new Submission(this.#client, query), 'readyForQuery'));
       owner.then(() => { if (this.#owner === owner) this.#owner = undefined; });
     }
     return query;

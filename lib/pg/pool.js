@@ -24,7 +24,7 @@ const needsOwn = error => error instanceof UsageError ? error.code === '0A000' :
  */
 class Pool extends EventEmitter {
   #clients = new WeakMap(); // by those of this library
-  #held = new Set(); // clients that were taken
+  #held = new Map(); // clients that were taken, and how they are released
   #pool;
   #settings;
 
@@ -77,16 +77,16 @@ class Pool extends EventEmitter {
       this.#pool.connection(hold, { reset: false }).catch(error => reject(errorOf(error)));
     });
     const client = this.#clients.get(connection);
-    let released = false;
-    client.release = destroy => {
-      if (released) throw new Error('Release called on client which has already been released to the pool.');
-      released = true;
+    const release = client.release = destroy => {
+      if (this.#held.get(client) !== release) {
+        throw new Error('Release called on client which has already been released to the pool.');
+      }
       this.#held.delete(client);
       this.emit('release', destroy, client);
       if (destroy) connection.destroy();
       giveBack();
     };
-    this.#held.add(client);
+    this.#held.set(client, release);
     this.emit('acquire', client);
     return client;
   }
