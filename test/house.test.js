@@ -36,7 +36,7 @@ describe('The house', () => {
     // What it has come to; whoever makes it smaller makes these smaller.
     assert.ok(core <= 5595, `${core} lines in the core`);
     assert.ok(core <= 5595, `${core} lines in the core`);
-    assert.ok(all <= 8780, `${all} lines in all`);
+    assert.ok(all <= 8763, `${all} lines in all`);
   });
 
   it('answers a warm query in at most 45 functions of at most 9 files', () => {

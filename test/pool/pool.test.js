@@ -127,6 +127,7 @@ describe('A Pool', () => {
     await assert.rejects(pool.query('SELECT $1', [{}]), { name: 'TypeError', message: /values\[0\] is an object/ });
     await assert.rejects(pool.query('SELECT 1', [], { retyr: true }), { name: 'TypeError', message: /there is no option retyr/ });
     await assert.rejects(pool.batch(5), TypeError);
+    await assert.rejects(pool.batch(['SELECT 1', ['SELECT $1', [{}]]]), { name: 'TypeError', message: /values\[0\]/, index: 1 });
     await assert.rejects(pool.transaction(5), { message: 'transaction takes a function' });
     await assert.rejects(pool.transaction(() => {}, { isolation: 'none' }), { name: 'TypeError', message: /isolation must be/ });
     await assert.rejects(pool.transaction(() => {}, { isolatoin: 'none' }), { name: 'TypeError', message: /no option isolatoin/ });
