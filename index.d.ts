@@ -700,7 +700,7 @@ export interface PasswordRequest {
   host: string;
   /** Its port. */
   port: number;
-  /** Who connects. */
+  /** The user that connects. */
   user: string;
   /** What to. */
   database: string;
@@ -893,7 +893,7 @@ export class UsageError extends Error {
  *
  * - `tracing:quickgres:query:start` and `…:end` around the call; `result` and `error` are undefined then, as a rule.
  * - `tracing:quickgres:query:error` when it has failed: `error` is set. Then, as without an error:
- * - `tracing:quickgres:query:asyncStart` and `…:asyncEnd` when it is over for its caller, who does not know it yet:
+ * - `tracing:quickgres:query:asyncStart` and `…:asyncEnd` right before its promise settles:
  *   `result` or `error` is set.
  */
 export interface TracedQuery {
@@ -911,7 +911,7 @@ export interface TracedQuery {
   readonly port: number | undefined;
   /** The name of the database. */
   readonly database: string | undefined;
-  /** Who asks. */
+  /** The user that asks. */
   readonly user: string | undefined;
   /** Of the server process. */
   readonly processId: number | undefined;

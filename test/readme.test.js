@@ -74,6 +74,22 @@ describe('The documents', () => {
     });
   }
 
+  for (const document of DOCUMENTS) {
+    for (const { code, line } of examples(document, 'sql')) {
+      it(`have SQL at ${document}:${line} that the server takes`, () => client.simpleQuery(`BEGIN; ${code} ROLLBACK`));
+    }
+  }
+
+  it('have no code that nothing looks at, but commands and what only a Worker runs', () => {
+    const fences = DOCUMENTS.flatMap(document => {
+      const text = fs.readFileSync(path.join(__dirname, '..', document), 'utf8');
+      return [...text.matchAll(/^```(.*)\n[^]*?^```$/gm)].map(([code, language]) => ({ code, language }));
+    });
+    const unseen = fences.filter(({ language }) => !['js', 'ts', 'jsx', 'sql'].includes(language))
+      .map(({ code }) => code).filter(code => !/npm (?:ci|install)|nodejs_compat|env\.HYPERDRIVE/.test(code));
+    assert.deepEqual(unseen, []);
+  });
+
   it('have links to what is there', () => {
     const root = path.join(__dirname, '..');
     const read = name => fs.readFileSync(path.join(root, name), 'utf8').replace(/^```[^]*?^```$/gm, '');

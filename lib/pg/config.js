@@ -7,8 +7,8 @@ const { defaults } = require('./values');
 
 /** What has the same name in this library, with the variable of the environment that may say it. */
 const SAME = {
-  options: 'PGOPTIONS', application_name: 'PGAPPNAME', fallback_application_name: '', client_encoding: 'PGCLIENTENCODING',
-  replication: 'PGREPLICATION', sslnegotiation: 'PGSSLNEGOTIATION', sslcert: '', sslkey: '', sslrootcert: '',
+  options: 'PGOPTIONS', application_name: 'PGAPPNAME', fallback_application_name: '',
+  client_encoding: 'PGCLIENTENCODING', replication: 'PGREPLICATION', sslnegotiation: 'PGSSLNEGOTIATION', sslcert: '', sslkey: '', sslrootcert: '',
   statement_cache: ''
 };
 /** Settings of the server, in milliseconds; 0 and false leave what it has. */
@@ -101,7 +101,8 @@ const socketOf = stream => server => {
  */
 function libpqConfig(parameters) {
   const { query_timeout: timeout, binary, ...config } = parameters;
-  const { password, ssl, given: { stream, sslmode, keepAlive, keepAliveInitialDelayMillis: delay, ...given } } = parameters;
+  const { password, ssl, given } = parameters;
+  const { stream, sslmode, keepAlive, keepAliveInitialDelayMillis: delay } = given;
   return {
     ...config,
     ssl,

@@ -1,6 +1,6 @@
 'use strict';
 
-const { events: { EventEmitter }, process } = require('#platform');
+const { events: { EventEmitter }, process, util } = require('#platform');
 const { UsageError } = require('../..');
 const { Pool: Connections } = require('../pool');
 const { Client, settle } = require('./client');
@@ -72,8 +72,8 @@ class Pool extends EventEmitter {
 
   async #take() {
     if (this.ending) throw new Error('Cannot use a pool after calling end on the pool');
-    const { connection, giveBack } = await new Promise((resolve, reject) => {
-      const hold = connection => new Promise(giveBack => { resolve({ connection, giveBack }); });
+    const [connection, giveBack] = await new Promise((resolve, reject) => {
+      const hold = connection => new Promise(giveBack => { resolve([connection, giveBack]); });
       this.#pool.connection(hold, { reset: false }).catch(error => reject(errorOf(error)));
     });
     const client = this.#clients.get(connection);
@@ -112,13 +112,11 @@ class Pool extends EventEmitter {
       }
     }
     const client = await this.#take();
-    return new Promise((resolve, reject) => {
-      client.query(config, values, (error, result) => {
-        client.release();
-        if (error) reject(error);
-        else resolve(result);
-      });
-    });
+    try {
+      return await util.promisify(client.query).call(client, config, values);
+    } finally {
+      client.release();
+    }
   }
 
   /**

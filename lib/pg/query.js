@@ -35,11 +35,13 @@ function errorOf(error) {
   if (error instanceof UsageError && error.code === '57014') return new Error('Query read timeout', { cause: error });
   const isLost = error instanceof ConnectionError;
   const cause = isLost ? error.cause : error;
+  if (cause instanceof PostgresError) {
+    const told = Object.assign(new DatabaseError(cause.message), cause);
+    for (const name of ['position', 'internalPosition', 'line']) if (name in told) told[name] = String(told[name]);
+    return told;
+  }
   if (isLost && error.sent !== undefined) error.message = MESSAGES[error.code] ?? error.message;
-  if (!(cause instanceof PostgresError)) return error;
-  const told = Object.assign(new DatabaseError(cause.message), cause);
-  for (const name of ['position', 'internalPosition', 'line']) if (name in told) told[name] = String(told[name]);
-  return told;
+  return error;
 }
 
 /** Commands whose tag counts rows. */
@@ -91,15 +93,6 @@ function queryOf(config, values, callback) {
   };
 }
 
-/** The text of a prepared statement, which may be left out when it was given once. */
-function named(name, text, texts) {
-  const known = texts.get(name);
-  if (known !== undefined && text && text !== known) {
-    throw new Error(`Prepared statements must be unique - '${name}' was used for a different statement`);
-  }
-  return text || known || '';
-}
-
 /**
  * Asks what holds a connection, or many.
  * @param {Client|Pool} session of this library
@@ -111,27 +104,31 @@ function named(name, text, texts) {
 async function ask(session, { text, values, name, rowMode, types, binary, queryMode, rows, query_timeout }, settings) {
   const { shared, texts, types: usual } = settings;
   if (values && !Array.isArray(values)) throw new Error('Query values must be an array');
-  const isNew = name && !texts.has(name);
-  if (name) texts.set(name, text = named(name, text, texts));
-  if (typeof text !== 'string') throw new Error('A query must have either text or a name. Supplying neither is unsupported.');
-  const { decode } = types instanceof TypeOverrides ? types : types ? new TypeOverrides(types) : usual;
+  const known = texts.get(name);
+  if (name) {
+    if (known !== undefined && text && text !== known) {
+      throw new Error(`Prepared statements must be unique - '${name}' was used for a different statement`);
+    }
+    texts.set(name, text ||= known ?? ''); // which may be left out when it was given once
+  } else if (typeof text !== 'string') {
+    throw new Error('A query must have either text or a name. Supplying neither is unsupported.');
+  }
   const isSimple = !name && !rows && queryMode !== 'extended' && !values?.length;
+  const { decode } = types instanceof TypeOverrides ? types : types ? new TypeOverrides(types) : usual;
   const options = { decode, statement_timeout: query_timeout || settings.query_timeout || undefined };
   try {
     if (isSimple && !shared) {
       const results = (await session.simpleQuery(text, options)).map(reader => new Result(reader, rowMode));
       return results.length === 1 ? results[0] : results;
     }
-    if (!isSimple && (binary || settings.binary)) options.format = 1;
+    options.format = !isSimple && (binary || settings.binary) ? 1 : 0;
     options.cache = Boolean(shared || name || settings.statement_cache);
     const reader = await session.query(text, values ? values.map(value => prepareValue(value)) : [], options);
-    if (reader.cmd === undefined) {
-      await session.copyFail();
-      throw new Error('COPY FROM STDIN: No source stream defined; use copyFrom of the client');
-    }
-    return new Result(reader, rowMode);
+    if (reader.cmd !== undefined) return new Result(reader, rowMode);
+    await session.copyFail();
+    throw new Error('COPY FROM STDIN: No source stream defined; use copyFrom of the client');
   } catch (error) {
-    if (isNew) texts.delete(name);
+    if (known === undefined) texts.delete(name);
     throw errorOf(error);
   }
 }

@@ -10,28 +10,23 @@ const { prepareValue } = require('./values');
  * a portal of the client's; its first row is fetched with the description.
  */
 class Submission extends EventEmitter {
-  #begun; // promise
   #client;
   #first = null; // the reader of the first row, until rows are asked for
   #query;
-  #release;
   #state = 'open'; // 'failed', 'over'
+  #work; // promise of what was begun last
 
   /**
    * @param {Client} client of this library
-   * @param {object} query that was submitted
-   * @param {function} release called when the connection is free for others
+   * @param {object} query that was submitted; 'readyForQuery' is emitted when the connection is free for others
    */
-  constructor(client, query, release) {
+  constructor(client, query) {
     super();
     this.#client = client;
     this.#query = query;
-    this.#release = release;
     client.closed.then(error => this.#fail(error ?? new Error('Connection terminated')));
-    this.#begun = this.#attempt(() => this.#begin());
+    this.#work = this.#begin().catch(error => this.#fail(error));
   }
-
-  #attempt(work) { return work().catch(error => this.#fail(error)); }
 
   async #begin() {
     this.#query.submit(this);
@@ -56,21 +51,20 @@ class Submission extends EventEmitter {
   close() {}
 
   /** Asks for so many rows; 0 for all. */
-  execute({ rows }) {
-    this.#attempt(async () => {
-      await this.#begun;
-      if (this.#state !== 'open') return;
-      let reader = this.#first;
-      this.#first = null;
-      if (reader !== null) this.#give(reader);
-      if (reader === null || (reader.cmd === 'SUSPENDED' && rows !== 1)) {
-        this.#give(reader = await this.#client.getResults(rows && reader ? rows - 1 : rows));
-      }
-      const { cmd, oid = '', rowCount } = reader;
-      if (cmd === 'SUSPENDED') this.#query.handlePortalSuspended(this);
-      else if (cmd === 'EMPTY') this.#query.handleEmptyQuery(this);
-      else this.#query.handleCommandComplete({ text: `${cmd} ${oid} ${rowCount}` }, this);
-    });
+  execute({ rows }) { this.#work = this.#work.then(() => this.#execute(rows)).catch(error => this.#fail(error)); }
+
+  async #execute(rows) {
+    if (this.#state !== 'open') return;
+    let reader = this.#first;
+    this.#first = null;
+    if (reader !== null) this.#give(reader);
+    if (reader === null || (reader.cmd === 'SUSPENDED' && rows !== 1)) {
+      this.#give(reader = await this.#client.getResults(rows && reader ? rows - 1 : rows));
+    }
+    const { cmd, oid = '', rowCount } = reader;
+    if (cmd === 'SUSPENDED') this.#query.handlePortalSuspended(this);
+    else if (cmd === 'EMPTY') this.#query.handleEmptyQuery(this);
+    else this.#query.handleCommandComplete({ text: `${cmd} ${oid} ${rowCount}` }, this);
   }
 
   #give({ rows }) { for (const row of rows) this.#query.handleDataRow({ fields: row.toArray() }); }
@@ -81,7 +75,6 @@ class Submission extends EventEmitter {
     if (state === 'over') return;
     this.#state = 'over';
     const error = await this.#client.sync().then(() => undefined, reason => reason);
-    this.#release();
     if (state === 'open' && error !== undefined) this.#query.handleError(errorOf(error), this);
     else if (state === 'open') this.#query.handleReadyForQuery(this);
     this.emit('readyForQuery');

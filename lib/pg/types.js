@@ -7,45 +7,43 @@ const { dates, decoders } = require('../..');
 
 /** OIDs of PostgreSQL's basic types by their names in capitals. */
 const builtins = {
-  BOOL: 16, BYTEA: 17, CHAR: 18, INT8: 20, INT2: 21, INT4: 23, REGPROC: 24, TEXT: 25, OID: 26, TID: 27, XID: 28, CID: 29,
-  JSON: 114, XML: 142, PG_NODE_TREE: 194, SMGR: 210, PATH: 602, POLYGON: 604, CIDR: 650, FLOAT4: 700, FLOAT8: 701,
+  BOOL: 16, BYTEA: 17, CHAR: 18, INT8: 20, INT2: 21, INT4: 23, REGPROC: 24, TEXT: 25, OID: 26, TID: 27, XID: 28, CID:
+  29, JSON: 114, XML: 142, PG_NODE_TREE: 194, SMGR: 210, PATH: 602, POLYGON: 604, CIDR: 650, FLOAT4: 700, FLOAT8: 701,
   ABSTIME: 702, RELTIME: 703, TINTERVAL: 704, CIRCLE: 718, MACADDR8: 774, MONEY: 790, MACADDR: 829, INET: 869,
-  ACLITEM: 1033, BPCHAR: 1042, VARCHAR: 1043, DATE: 1082, TIME: 1083, TIMESTAMP: 1114, TIMESTAMPTZ: 1184, INTERVAL: 1186,
-  TIMETZ: 1266, BIT: 1560, VARBIT: 1562, NUMERIC: 1700, REFCURSOR: 1790, REGPROCEDURE: 2202, REGOPER: 2203,
+  ACLITEM: 1033, BPCHAR: 1042, VARCHAR: 1043, DATE: 1082, TIME: 1083, TIMESTAMP: 1114, TIMESTAMPTZ: 1184, INTERVAL:
+  1186, TIMETZ: 1266, BIT: 1560, VARBIT: 1562, NUMERIC: 1700, REFCURSOR: 1790, REGPROCEDURE: 2202, REGOPER: 2203,
   REGOPERATOR: 2204, REGCLASS: 2205, REGTYPE: 2206, UUID: 2950, TXID_SNAPSHOT: 2970, PG_LSN: 3220, PG_NDISTINCT: 3361,
-  PG_DEPENDENCIES: 3402, TSVECTOR: 3614, TSQUERY: 3615, GTSVECTOR: 3642, REGCONFIG: 3734, REGDICTIONARY: 3769,
-  JSONB: 3802, REGNAMESPACE: 4089, REGROLE: 4096
+  PG_DEPENDENCIES: 3402, TSVECTOR: 3614, TSQUERY: 3615, GTSVECTOR: 3642, REGCONFIG: 3734, REGDICTIONARY: 3769, JSONB:
+  3802, REGNAMESPACE: 4089, REGROLE: 4096
 };
 
-const INTERVAL = new RegExp('^(?:([+-]?\\d+) years?)? ?(?:([+-]?\\d+) mons?)? ?(?:([+-]?\\d+) days?)? ?' +
-  '(?:([+-])?(\\d+):(\\d\\d):(\\d\\d)(\\.\\d+)?)?$');
+const INTERVAL =
+  /^(?:([+-]?\d+) years? ?)?(?:([+-]?\d+) mons? ?)?(?:([+-]?\d+) days? ?)?(?:([+-])?(\d+):(\d\d):(\d\d)(\.\d+)?)?$/;
+
+const secondsOf = ({ seconds = 0, milliseconds = 0 }) => Number((seconds + milliseconds / 1000).toFixed(6));
 
 /** An interval by its parts, of which those that are 0 are left out: `{ hours: 1, minutes: 30 }`. */
 class PostgresInterval {
   /** @param {string} text an interval with IntervalStyle postgres */
   constructor(text) {
-    const [, years, months, days, sign, hours, minutes, seconds, fraction] = INTERVAL.exec(text) ?? [];
+    const [, years, months, days, sign = '', hours, minutes, seconds, fraction] = INTERVAL.exec(text) ?? [];
     const time = { hours, minutes, seconds, milliseconds: Math.round(fraction * 1e6) / 1000 };
-    if (sign === '-') for (const name in time) time[name] *= -1;
+    for (const name in time) time[name] = sign + time[name];
     const parts = { years, months, days, ...time };
     for (const name in parts) if (+parts[name]) this[name] = +parts[name];
   }
 
-  #seconds() {
-    const { seconds = 0, milliseconds = 0 } = this;
-    return +(seconds + milliseconds / 1000).toFixed(6);
-  }
-
   /** @returns {string} as PostgreSQL reads it */
   toPostgres() {
-    const parts = ['minutes', 'hours', 'days', 'months', 'years'].map(name => [this[name], name]);
-    return [[this.#seconds(), 'seconds'], ...parts].filter(([value]) => value).map(part => part.join(' ')).join(' ') || '0';
+    const { years, months, days, hours, minutes } = this;
+    const parts = { seconds: secondsOf(this), minutes, hours, days, months, years };
+    return Object.keys(parts).filter(name => parts[name]).map(name => `${parts[name]} ${name}`).join(' ') || '0';
   }
 
   /** @returns {string} of ISO 8601 */
   toISOString() {
     const { years = 0, months = 0, days = 0, hours = 0, minutes = 0 } = this;
-    return `P${years}Y${months}M${days}DT${hours}H${minutes}M${this.#seconds()}S`;
+    return `P${years}Y${months}M${days}DT${hours}H${minutes}M${secondsOf(this)}S`;
   }
 
   /** The same as toISOString. */
@@ -66,14 +64,18 @@ function toLocal(date) {
 
 const parseTimestamptz = dates[1184][0];
 
-/** A timestamptz by its digits, as `2020-02-29 12:34:56.789012+00` has them: by a pattern it would take five times as long. */
+/** A timestamptz by its digits, as `2020-02-29 12:34:56.789012+00` has them: a pattern takes five times as long. */
 function timestamptz(bytes, start, end) {
   const two = off => bytes[off] * 10 + bytes[off + 1] - 528;
   const zone = end - 3;
   const [century, sign] = [two(start), 44 - bytes[zone]]; // + is 43, - is 45
-  if (zone < start + 19 || bytes[start + 4] !== 45 || century < 1 || Math.abs(sign) !== 1) return parseTimestamptz(bytes, start, end);
+  if (zone < start + 19 || bytes[start + 4] !== 45 || century < 1 || Math.abs(sign) !== 1) {
+    return parseTimestamptz(bytes, start, end);
+  }
   let milliseconds = 0;
-  for (let off = start + 20, worth = 100; off < zone && worth >= 1; off++, worth /= 10) milliseconds += (bytes[off] - 48) * worth;
+  for (let off = start + 20, worth = 100; off < zone && worth >= 1; off++, worth /= 10) {
+    milliseconds += (bytes[off] - 48) * worth;
+  }
   return new Date(Date.UTC(century * 100 + two(start + 2), two(start + 5) - 1, two(start + 8),
     two(start + 11) - sign * two(zone + 1), two(start + 14), two(start + 17), milliseconds));
 }
@@ -90,8 +92,8 @@ const mapAll = (value, convert) => Array.isArray(value) ? value.map(each => mapA
 
 /** Parsers of each format by OID; what is in neither is a string. */
 const parsers = { text: new Map(), binary: new Map() };
-/** The decoders of bytes that parsers of ours are made of. */
-const decoderOf = new Map();
+/** By this a parser of ours has the decoder of bytes that it is made of. */
+const DECODE = Symbol('decode');
 
 /** Parsers of types by those of this library, and what makes node-postgres' values of theirs. */
 function define(format, oids, convert, { from = decoders, as } = {}) {
@@ -99,8 +101,7 @@ function define(format, oids, convert, { from = decoders, as } = {}) {
     const read = from[as ?? oid][format === 'text' ? 0 : 1];
     const decode = convert === undefined ? read : (...place) => mapAll(read(...place), convert);
     const parse = value => decode(Buffer.from(value), 0, Buffer.byteLength(value));
-    decoderOf.set(parse, decode);
-    parsers[format].set(oid, parse);
+    parsers[format].set(oid, Object.assign(parse, { [DECODE]: decode }));
   }
 }
 const [TEXT, TEXTS] = [{ as: 25 }, { as: 1009 }];
@@ -156,20 +157,17 @@ class TypeOverrides {
   get decode() {
     const { version } = this;
     if (this.#decode?.version !== version) {
-      this.#decode = Object.assign(new Map(), { version, get: oid => [this.#text(oid), this.#binary(oid)] });
+      const get = oid => ['text', 'binary'].map(format => this.#decoder(oid, format));
+      this.#decode = Object.assign(new Map(), { version, get });
     }
     return this.#decode;
   }
 
-  #text(oid) {
-    const parse = this.getTypeParser(oid, 'text');
-    if (parse === String) return undefined;
-    return decoderOf.get(parse) ?? ((bytes, start, end) => parse(bytes.toString('utf8', start, end)));
-  }
-
-  #binary(oid) {
-    const parse = this.getTypeParser(oid, 'binary');
-    return decoderOf.get(parse) ?? ((bytes, start, end) => parse(bytes.subarray(start, end)));
+  #decoder(oid, format) {
+    const parse = this.getTypeParser(oid, format);
+    if (parse[DECODE] !== undefined) return parse[DECODE];
+    if (format === 'binary') return (bytes, start, end) => parse(bytes.subarray(start, end));
+    return parse === String ? undefined : (bytes, start, end) => parse(bytes.toString('utf8', start, end));
   }
 }
 
@@ -177,6 +175,7 @@ class TypeOverrides {
 const types = new TypeOverrides({ getTypeParser: (oid, format) => parsers[format]?.get(oid) ?? String });
 for (const name of ['getTypeParser', 'setTypeParser']) types[name] = types[name].bind(types);
 types.builtins = builtins;
-types.arrayParser = { create: (text, parse = String) => ({ parse: () => mapAll(types.getTypeParser(1009)(text), parse) }) };
+const parseStrings = types.getTypeParser(1009);
+types.arrayParser = { create: (text, parse = String) => ({ parse: () => mapAll(parseStrings(text), parse) }) };
 
 module.exports = { TypeOverrides, types };

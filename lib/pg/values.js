@@ -34,7 +34,8 @@ function dateText(date) {
   const isBC = sign === '-' || +year === 0;
   const east = (local - date) / 1000;
   const offset = [east / 3600, east / 60 % 60, east % 60].map(part => pad(Math.floor(Math.abs(part)))).join(':');
-  return `${pad(isBC ? +year + 1 : +year, 4)}${rest}${east < 0 ? '-' : '+'}${offset.replace(/:00$/, '')}${isBC ? ' BC' : ''}`;
+  const zone = `${east < 0 ? '-' : '+'}${offset.replace(/:00$/, '')}`;
+  return `${pad(isBC ? +year + 1 : +year, 4)}${rest}${zone}${isBC ? ' BC' : ''}`;
 }
 
 const bytesOf = view => Buffer.from(view.buffer, view.byteOffset, view.byteLength);

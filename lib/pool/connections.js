@@ -51,7 +51,7 @@ class Connections {
 
   get stats() {
     const open = this.#all.filter(isOpen);
-    const pending = open.reduce((sum, { client }) => sum + client.pending, 0);
+    const pending = this.#all.reduce((sum, { client }) => sum + client.pending, 0);
     const { size } = this.#options;
     const idle = open.filter(isIdle).length;
     return { size, connected: open.length, idle, owned: this.#owned, pending, waiting: this.#waiting };

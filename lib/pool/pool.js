@@ -275,7 +275,8 @@ class Pool extends EventEmitter {
 
   #close(state, error) {
     this.#state = state;
-    this.#refused = new ConnectionError(`the pool was ${state}`, { code: '08003', cause: error, sent: false });
+    const message = `the pool was ${state}: it takes no more requests`;
+    this.#refused = new ConnectionError(message, { code: '08003', cause: error, sent: false });
     this.#channels?.close(error);
   }
 
