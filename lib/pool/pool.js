@@ -38,6 +38,7 @@ function checkPlain(text) {
 
 /** @returns {Array|object} a copy that later changes by the caller cannot reach; throws a TypeError */
 function kept(values) {
+  if (Array.isArray(values) && !values.some(value => typeof value === 'object')) return [...values];
   checkValues(values);
   return snapshot(values);
 }

@@ -150,6 +150,12 @@ describe('A Pool', () => {
     assert.deepEqual(await answers([1, 2, 3].map(ask)), [1, 2, 3]); // not connected yet
     await pool.connection(async () => { values.answers = answers([4, 5].map(ask)); }); // while it waits
     assert.deepEqual(await values.answers, [4, 5]);
+    const bytes = Buffer.from('6');
+    await pool.connection(async () => {
+      values.answers = answers([pool.query('SELECT $1::text AS i', [bytes], { paramTypes: [25] })]);
+      bytes[0]++;
+    });
+    assert.deepEqual(await values.answers, [6]);
   });
 
   it('cancels by a signal or a time limit one query, and no other', async () => {
