@@ -38,6 +38,7 @@ function checkPlain(text) {
 
 /** @returns {Array|object} a copy that later changes by the caller cannot reach; throws a TypeError */
 function kept(values) {
+  if (Array.isArray(values) && !values.some(value => typeof value === 'object')) return [...values];
   checkValues(values);
   return snapshot(values);
 }
@@ -275,7 +276,8 @@ class Pool extends EventEmitter {
 
   #close(state, error) {
     this.#state = state;
-    this.#refused = new ConnectionError(`the pool was ${state}: it takes no more requests`, { code: '08003', cause: error, sent: false });
+    const message = `the pool was ${state}: it takes no more requests`;
+    this.#refused = new ConnectionError(message, { code: '08003', cause: error, sent: false });
     this.#channels?.close(error);
   }
 
