@@ -4,6 +4,7 @@ const { EventEmitter } = require('#platform').events;
 const { Client, ConnectionError, PostgresError, UsageError } = require('../..');
 const { checkValues, snapshot } = require('../protocol');
 const { Listener, NAMES, NO_OPTIONS, NO_VALUES, checkCount, checkNames, copyDirection, firstWord } = require('../query');
+const { Target, turnOf } = require('../stream');
 const { Channels } = require('./channels');
 const { Connections } = require('./connections');
 const { isFresh } = require('./lag');
@@ -95,17 +96,19 @@ class Pool extends EventEmitter {
    * @param {object} options of the request
    * @param {function(Client, object): Promise} ask gets the request's own options
    * @param {object} [how] `owner`, `settings`: see Connections; `keep()`: later changes of the input are not to matter;
-   *   `again(error)`: whether to repeat what was lost; `home`: Connections to ask
+   *   `again(error)`: whether to repeat what was lost; `home`: Connections to ask; `before()`: what to wait for first
    */
-  async #run(options, ask, { owner = false, settings, keep, again, home } = NO_OPTIONS) {
+  async #run(options, ask, { owner = false, settings, keep, again, home, before } = NO_OPTIONS) {
     if (this.#state !== 'open') throw this.#refused;
     const { readOnly, retry, signal, rest } = split(options);
     const { acquire_timeout: time } = this.#options;
     const deadline = () => time > 0 ? performance.now() + time : Infinity;
-    let until = deadline();
     let replicas = home === undefined && readOnly ? this.#replicas : undefined; // until they cannot answer
     this.#pending++;
     try {
+      if (before !== undefined) await before();
+      if (this.#state === 'destroyed') throw this.#refused;
+      let until = deadline();
       for (let losses = 0; ;) {
         if (replicas?.isDown) replicas = undefined;
         const connections = replicas ?? home ?? this.#primary;
@@ -213,11 +216,15 @@ class Pool extends EventEmitter {
     return this.#run(options, async client => work(client), { owner: true, settings, again: () => false });
   }
 
-  /** Has a connection to itself while the target takes the result. */
+  /** Has a connection to itself while the target takes the result; a response that waits for its turn has none. */
   async queryTo(target, text, values = NO_VALUES, options = NO_OPTIONS) {
     values = kept(values);
+    // A WritableStream has no turn, and no event that could end the program; who writes to it locks it.
+    const own = target instanceof Target || typeof target?.getWriter === 'function' ? target
+      : new Target(target, options?.stall_timeout);
+    const before = own instanceof Target ? () => turnOf(own, { signal: options?.signal }) : undefined;
     const again = error => error.sent === false;
-    return this.#run(options, (client, rest) => client.queryTo(target, text, values, rest), { owner: true, again });
+    return this.#run(options, (client, rest) => client.queryTo(target, text, values, rest), { owner: true, again, before });
   }
 
   /** Has a connection to itself from the first row to the last. */
