@@ -1,6 +1,7 @@
 'use strict';
 
 const { Duplex, addAbortSignal } = require('#platform').stream;
+const { AbortError } = require('../protocol');
 const { Cursor, checkStallTimeout, stalled } = require('../query');
 
 /** A Cursor on a connection that is taken for the first row, and released behind the last. */
@@ -64,7 +65,7 @@ class PooledCopy extends Duplex {
       } finally {
         if (inner === undefined) release(); // also where the connection has just been lost
       }
-      if (inner === undefined) return undefined;
+      if (inner === undefined) throw new AbortError('the stream was destroyed');
       inner.on('error', error => this.destroy(error)).once('close', release);
       if (isOut) inner.on('data', chunk => this.push(chunk) || inner.pause()).on('end', () => this.push(null));
       return inner;
