@@ -106,7 +106,7 @@ class Pool extends EventEmitter {
     let replicas = readOnly ? this.#replicas : undefined; // until they cannot answer
     this.#pending++;
     try {
-      await before?.();
+      if (before !== undefined) await before();
       if (this.#state === 'destroyed') throw this.#refused;
       for (let left = ATTEMPTS; ; left--) {
         checkLimits(rest);
