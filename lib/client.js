@@ -205,7 +205,7 @@ class Client extends Session {
     if (this.#ending === undefined) {
       const pipeline = this.#pipeline;
       const { root } = pipeline.scopes;
-      const refused = new ConnectionError('the client is ending: it takes no more requests',
+      const refused = new ConnectionError('the client was ended: it takes no more requests',
         { code: '08003', sent: false });
       pipeline.scopes.check(root);
       this.#ending = 'asked';

@@ -15,7 +15,7 @@ const COMMENT = /\/\*\*(?:[^*]|\*(?!\/))*\*\//.source;
 
 /** What needs no words of ours: an EventEmitter's, an iterator's, and the fields of a server's message. */
 const KNOWN = /^(?:on|once|off|addListener|prependListener|prependOnceListener|removeListener|\[Symbol\.\w+\])$/;
-const FIELDS = /^(?:Config|ServerFields)$/;
+const FIELDS = /^ServerFields$/;
 
 /**
  * The exports of a declaration file.

@@ -98,6 +98,7 @@ function libpqConfig(parameters) {
   return {
     ...config,
     ssl,
+    statement_cache: given.statement_cache ?? config.statement_cache, // 0 is none
     sslmode: ssl === undefined ? sslmode : ssl ? 'require' : 'disable',
     password: typeof password === 'function' ? () => password(given) : password,
     socket: stream && connect,

@@ -244,14 +244,19 @@ export class Client extends EventEmitter implements Queryable {
   copyFrom(text: string, options?: CopyStreamOptions): CopyFrom;
   /** @returns outside a transaction block, in one, in one that has failed; null without a connection */
   getTransactionStatus(): 'I' | 'T' | 'E' | null;
-  /** @param oid of the type @param parse a text @param format 'text' by default */
+  /**
+   * Says how values of a type are read from now on.
+   * @param oid of the type
+   * @param format 'text' by default
+   * @param parse makes the value of a text, or of the bytes in binary format; never called for NULL
+   */
   setTypeParser(oid: number, parse: TypeParser): void;
   setTypeParser(oid: number, format: TypeFormat, parse: TypeParser): void;
   /** @param oid of the type @param format 'text' by default @returns how its values are read */
   getTypeParser(oid: number, format?: TypeFormat): TypeParser;
   /** @param name of a table, column, … @returns it in double quotes */
   escapeIdentifier(name: string): string;
-  /** @param text any @returns it in single quotes */
+  /** @param text any @returns it in single quotes; ` E'…'` where a backslash is in it */
   escapeLiteral(text: string): string;
   /** The connection keeps the program running (the default). */
   ref(): void;
@@ -387,7 +392,12 @@ export class DatabaseError extends ServerError {
 export class TypeOverrides implements CustomTypesConfig {
   /** @param types asked for what is not set here; default: `types` */
   constructor(types?: CustomTypesConfig);
-  /** @param oid of the type @param parse a text @param format 'text' by default */
+  /**
+   * Says how values of a type are read from now on.
+   * @param oid of the type
+   * @param format 'text' by default
+   * @param parse makes the value of a text, or of the bytes in binary format; never called for NULL
+   */
   setTypeParser(oid: number, parse: TypeParser): void;
   setTypeParser(oid: number, format: TypeFormat, parse: TypeParser): void;
   /** @param oid of the type @param format 'text' by default @returns how its values are read */
@@ -406,24 +416,33 @@ export const types: TypeOverrides & {
   readonly arrayParser: { create(text: string, parse?: TypeParser): { parse(): any[] } };
 };
 
-/** What counts where neither a config nor the environment says something. */
+/** What counts where neither a config nor the environment says something; a program may change it. */
 export const defaults: ClientConfig & PoolConfig & {
-  /** Whether a Date is sent in UTC. */
+  /** Whether a Date is sent in UTC, not in local time with its offset; false by default. */
   parseInputDatesAsUTC?: boolean;
-  /** Whether an int8 is read as a number. */
+  /** To be set: whether an int8 is read as a number, which may lose digits. It is a string by default. */
   parseInt8?: boolean;
   [name: string]: any;
 };
 
 /** @param name of a table, column, … @returns it in double quotes */
 export function escapeIdentifier(name: string): string;
-/** @param text any @returns it in single quotes */
+/** @param text any @returns it in single quotes; ` E'…'` where a backslash is in it */
 export function escapeLiteral(text: string): string;
 
 /** What is sent for values, and quoting. */
 export const utils: {
+  /**
+   * Bytes stay; a Date is its text, an array its literal; what has `toPostgres` is what that gives, other objects JSON.
+   * @param value of a parameter
+   * @returns what is sent; null for NULL
+   * @throws {TypeError|Error} for an invalid Date, and where `toPostgres` leads in a circle
+   */
   prepareValue(value: any): string | Buffer | null;
+  /** The same as escapeIdentifier above. */
   escapeIdentifier(name: string): string;
+  /** The same as escapeLiteral above. */
   escapeLiteral(text: string): string;
+  /** The same as defaults above. */
   defaults: typeof defaults;
 };

@@ -185,6 +185,7 @@ export class Pool extends EventEmitter {
    * @param values of its parameters
    * @param options those of Client, readOnly
    * @returns an async iterable of rows
+   * @throws {TypeError|RangeError} for bad input
    */
   cursor<T extends object = AnyColumns>(text: string, values?: Values, options?: CursorOptions & ReadOnly): Cursor<T>;
   /**

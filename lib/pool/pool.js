@@ -6,6 +6,7 @@ const { checkValues, snapshot } = require('../protocol');
 const {
   Cursor, Listener, NAMES, NO_OPTIONS, NO_VALUES, checkCount, checkLimits, checkNames, copyDirection, firstWord
 } = require('../query');
+const { Target, turnOf } = require('../stream');
 const { Channels } = require('./channels');
 const { Connections } = require('./connections');
 const { isFresh } = require('./lag');
@@ -38,6 +39,7 @@ function checkPlain(text) {
 
 /** @returns {Array|object} a copy that later changes by the caller cannot reach; throws a TypeError */
 function kept(values) {
+  if (Array.isArray(values) && !values.some(value => typeof value === 'object')) return [...values];
   checkValues(values);
   return snapshot(values);
 }
@@ -96,14 +98,16 @@ class Pool extends EventEmitter {
    * @param {object} options of the request
    * @param {function(Client, object): Promise} ask gets the request's own options
    * @param {object} [how] `kind`, `settings`: see Connections; `repeats(error, retry)`: whether to repeat what was
-   *   lost; `home`: Connections to ask
+   *   lost; `home`: Connections to ask; `before()`: what to wait for first
    */
-  async #run(options, ask, { kind = 'shared', settings, repeats, home = this.#primary } = NO_OPTIONS) {
+  async #run(options, ask, { kind = 'shared', settings, repeats, home = this.#primary, before } = NO_OPTIONS) {
     if (this.#state !== 'open') throw this.#refused;
     const { readOnly, retry, ...rest } = options;
     let replicas = readOnly ? this.#replicas : undefined; // until they cannot answer
     this.#pending++;
     try {
+      await before?.();
+      if (this.#state === 'destroyed') throw this.#refused;
       for (let left = ATTEMPTS; ; left--) {
         checkLimits(rest);
         if (replicas?.isDown) replicas = undefined;
@@ -211,11 +215,15 @@ class Pool extends EventEmitter {
     return this.#run(options, async client => work(client), { kind: 'owned', settings, repeats: () => false });
   }
 
-  /** Has a connection to itself while the target takes the result. */
+  /** Has a connection to itself while the target takes the result; a response that waits for its turn has none. */
   async queryTo(target, text, values = NO_VALUES, options = NO_OPTIONS) {
     values = kept(values);
+    // A WritableStream has no turn, and no event that could end the program; who writes to it locks it.
+    const own = target instanceof Target || typeof target?.getWriter === 'function' ? target
+      : new Target(target, options?.stall_timeout);
+    const before = own instanceof Target ? () => turnOf(own, { signal: options?.signal }) : undefined;
     const ask = (client, rest) => client.queryTo(target, text, values, rest);
-    return this.#run(options, ask, { kind: 'owned', repeats: isUnsent });
+    return this.#run(options, ask, { kind: 'owned', repeats: isUnsent, before });
   }
 
   /** Has a connection to itself from the first row to the last. */
@@ -275,7 +283,8 @@ class Pool extends EventEmitter {
 
   #close(state, error) {
     this.#state = state;
-    this.#refused = new ConnectionError(`the pool was ${state}: it takes no more requests`, { code: '08003', cause: error, sent: false });
+    const message = `the pool was ${state}: it takes no more requests`;
+    this.#refused = new ConnectionError(message, { code: '08003', cause: error, sent: false });
     this.#channels?.close(error);
   }
 

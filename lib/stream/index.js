@@ -8,5 +8,6 @@ const { Values } = require('./values');
 
 module.exports = {
   receiverFor, untilTaken, StreamReceiver, Target, Values,
-  get queryTo() { return require('./query-to').queryTo; }
+  get queryTo() { return require('./query-to').queryTo; },
+  get turnOf() { return require('./query-to').turnOf; }
 };

@@ -88,6 +88,17 @@ function waitFor(target, promise, signal) {
   return promise.finally(watchSignal(signal, error => target.leave(error)));
 }
 
+/**
+ * Waits until it is the turn of a target, see Target.turn.
+ * @returns {Promise<void>|undefined}
+ * @throws {TypeError|AbortError} for options that there are not; when the signal has aborted
+ */
+function turnOf(target, options) {
+  checkLimits(options);
+  const turn = target.turn();
+  return turn && waitFor(target, turn, options.signal);
+}
+
 /** Writes the last bytes of a result, and waits until the target has taken them. */
 function finish(target, { end = true, signal }, piece, rowCount) {
   if (!end && piece !== undefined) target.write(piece);
@@ -142,13 +153,12 @@ async function run(scope, target, request, options) {
   const { receiver } = request;
   const { signal } = options;
   try {
-    checkLimits(options);
     if (target.gone) throw target.error;
     target.watch(error => { if (request.scope !== null) abort(request, error); });
-    const turn = target.turn();
+    const turn = turnOf(target, options);
     if (turn !== undefined) {
       request.snapshot();
-      await waitFor(target, turn, signal);
+      await turn;
     }
     await submit(request, scope, options);
     checkLimits({ signal });
@@ -178,4 +188,4 @@ function queryTo(scope, given, text, parameters, options) {
   return run(scope, target, new ResultRequest(target, encoder, { ...options, text, parameters }), options);
 }
 
-module.exports = { queryTo };
+module.exports = { queryTo, turnOf };

@@ -86,7 +86,7 @@ class Target {
   #begun = false;
   #ended = false;
   #lost; // why the target takes no more
-  #ongone = () => {};
+  #ongone = error => this.leave(error);
   #settle; // resolve and reject of the promise that is waited for
   #stall;
   #stallTimeout;
@@ -111,6 +111,7 @@ class Target {
       // An Http2ServerResponse says 'finish' also when it was cut off; the stream behind it knows better.
       this.stream = given.stream;
     }
+    guard(this.stream);
   }
 
   get isHttp2() { return typeof this.given.createPushResponse === 'function' && this.given.stream !== undefined; }
@@ -125,7 +126,8 @@ class Target {
   /**
    * Waits until an HTTP/1.1 response is the one that is being sent. While responses to earlier requests of the same
    * connection are not over, nothing that is written to it moves; the database must not wait for that.
-   * @returns {Promise<void>|undefined} rejects when the connection is closed before; undefined where it is its turn
+   * @returns {Promise<void>|undefined} rejects when the connection is closed before, or takes nothing for stall_timeout;
+   *   undefined where it is its turn
    */
   turn() {
     const { given } = this;
@@ -136,7 +138,9 @@ class Target {
     return this.#until(() => {
       given.once('socket', begin);
       unwatch = watch(socket, () => this.leave(closedBefore())); // Node emits no 'close' of a response that waits
+      this.#watchStall(() => socket.writableLength - socket.bytesWritten);
     }).finally(() => {
+      clearTimeout(this.#stall);
       given.removeListener('socket', begin);
       unwatch();
     });
@@ -193,13 +197,13 @@ class Target {
     this.#watchStall();
   }
 
-  /** Gives the target up when what it has not taken does not get less for too long. */
-  #watchStall(before = Infinity) {
+  /** Gives the target up when what is left to be taken does not get less for too long. */
+  #watchStall(left = () => this.stream.writableLength, before = Infinity) {
     clearTimeout(this.#stall);
     if (this.#stallTimeout === 0) return;
-    const queued = this.stream.writableLength;
-    if (queued < before) {
-      this.#stall = setTimeout(() => this.#watchStall(queued), this.#stallTimeout);
+    const now = left();
+    if (now < before) {
+      this.#stall = setTimeout(() => this.#watchStall(left, now), this.#stallTimeout);
     } else {
       const error = stalled('target', this.#stallTimeout);
       this.#ongone(error);
@@ -212,7 +216,6 @@ class Target {
    * @param {function(Error)} ongone called once, with the target's error, or with an AbortError if it was just closed
    */
   watch(ongone) {
-    guard(this.stream);
     this.#ongone = error => {
       if (this.#lost !== undefined) return;
       this.leave(error === undefined || error.code === 'ERR_STREAM_PREMATURE_CLOSE' ? this.error : error);

@@ -94,8 +94,10 @@ describe('The connections of a pool', () => {
       controller.abort(new Error('not any more'));
       await assert.rejects(asked, error => error.name === 'AbortError' && error.cause.message === 'not any more');
       await assert.rejects(pool.transaction(() => {}, { signal: AbortSignal.abort() }), { name: 'AbortError' });
+      await assert.rejects(pool.transaction(() => {}, { signal: 5 }), { name: 'TypeError', message: /signal must be/ });
       assert.equal(pool.stats.waiting, 0);
       await release();
+      await assert.rejects(pool.transaction(() => assert.fail(), { signal: AbortSignal.abort() }), { name: 'AbortError' });
     });
 
     it('are made room for, when plain queries never leave one idle', async () => {
@@ -121,6 +123,17 @@ describe('The connections of a pool', () => {
       await assert.rejects(pool.transaction(() => {}), { code: '53300' });
       assert.equal((await pool.query('SELECT 1 AS n')).rows[0].n, '1');
       await slow;
+    });
+
+    it('leave the other to plain queries, though somebody waits for one more', async () => {
+      const pool = await opened({ size: 2, acquire_timeout: 5000 });
+      await Promise.all([1, 2].map(() => pool.query('SELECT pg_sleep(0.05)')));
+      const slow = ['0.1', '0.3'].map(time => pool.query('SELECT pg_sleep($1::float8)', [time]));
+      const answers = [];
+      const first = pool.transaction(async () => { answers.push((await pool.query('SELECT 1 AS n')).rows[0].n); });
+      const second = pool.transaction(() => answers.push('second'));
+      await Promise.all([...slow, first, second]);
+      assert.deepEqual(answers, ['1', 'second']);
     });
 
     it('of a pool of one are waited for by plain queries, too', async () => {
@@ -259,6 +272,15 @@ describe('The connections of a pool', () => {
       const pool = await opened({ patient: false }, { port: 1 });
       await assert.rejects(pool.query('SELECT 1'), { name: 'ConnectionError', code: 'ECONNREFUSED' });
       await assert.rejects(pool.transaction(() => {}), { code: 'ECONNREFUSED' });
+    });
+
+    it('are not waited for where they are replicas: the primary answers', async () => {
+      const replicas = { ...(await sharedServer()).config, port: 1 };
+      for (const ask of [pool => pool.transaction(() => 1, { readOnly: true }), pool => pool.query('SELECT 1', [], { readOnly: true })]) {
+        const pool = await opened({ replicas });
+        await ask(pool);
+        assert.equal(pool.stats.connected, 1);
+      }
     });
 
     it('are not tried again where the server says no, or the config makes no sense', async () => {

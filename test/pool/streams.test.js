@@ -2,6 +2,8 @@
 
 const assert = require('node:assert/strict');
 const { once } = require('node:events');
+const http = require('node:http');
+const net = require('node:net');
 const { PassThrough, Writable } = require('node:stream');
 const { pipeline } = require('node:stream/promises');
 const { setTimeout: sleep } = require('node:timers/promises');
@@ -131,6 +133,20 @@ describe('COPY of a pool', () => {
     await pool.end();
   });
 
+  it('ends no program when it is destroyed before it has a connection, with what was written to it', async () => {
+    const pool = await opened({ size: 1 });
+    const errors = [];
+    for (const begin of [copy => copy.write('a', error => errors.push(error)), copy => copy.end()]) {
+      const copy = pool.copyFrom('COPY users FROM STDIN').on('error', () => {});
+      begin(copy);
+      await new Promise(setImmediate);
+      copy.destroy();
+      await once(copy, 'close');
+      await idle(pool);
+    }
+    assert.deepEqual(errors.map(({ name, message }) => [name, message]), [['AbortError', 'the stream was destroyed']]);
+  });
+
   it('ends with its signal, also while it waits for a connection, and takes only COPY', async () => {
     const pool = await opened({ size: 1 });
     await pool.connection(async () => {
@@ -158,5 +174,57 @@ describe('queryTo of a pool', () => {
     assert.equal(pool.stats.owned, 1);
     target.resume();
     assert.equal((await written).rowCount, 10000);
+  });
+
+  it('takes no connection for a response whose turn it is not', async () => {
+    const pool = await opened({ size: 2, acquire_timeout: 2000 });
+    const results = [];
+    let first;
+    const server = http.createServer((request, response) => {
+      if (request.url === '/first') first = response;
+      else results.push(pool.queryTo(response, 'SELECT 7 AS a'));
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const socket = net.connect(server.address().port, '127.0.0.1').resume();
+    socket.write(['/first', '/2', '/3'].map(path => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`).join(''));
+    await until(() => results.length === 2);
+    assert.deepEqual([pool.stats.owned, pool.stats.waiting], [0, 0]);
+    assert.equal((await pool.queryTo(first, 'SELECT 7 AS a')).rowCount, 1);
+    for (const result of results) assert.equal((await result).rowCount, 1);
+    socket.destroy();
+    server.close();
+  });
+
+  it('is not asked, and waits for nothing, when the pool is destroyed or the signal aborts before its turn', async () => {
+    const pool = await opened({ size: 2 });
+    const controller = new AbortController();
+    const results = [];
+    let first;
+    const server = http.createServer((request, response) => {
+      const signal = request.url === '/3' ? controller.signal : undefined;
+      if (request.url === '/first') first = response;
+      else results.push(pool.queryTo(response, 'SELECT 7 AS a', [], { signal }));
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const socket = net.connect(server.address().port, '127.0.0.1').resume();
+    socket.write(['/first', '/2', '/3'].map(path => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`).join(''));
+    await until(() => results.length === 2);
+    controller.abort();
+    await assert.rejects(results[1], { name: 'AbortError' });
+    results[0].catch(() => {});
+    pool.destroy();
+    first.end();
+    await assert.rejects(results[0], { name: 'ConnectionError', message: 'the pool was destroyed' });
+    assert.equal(pool.stats.connected, 0);
+    socket.destroy();
+    server.close();
+  });
+
+  it('ends no program when its target fails before there is a connection', async () => {
+    const pool = await opened({ size: 1 });
+    const target = new PassThrough();
+    const written = pool.queryTo(target, 'SELECT 1');
+    target.destroy(new Error('disk full'));
+    await assert.rejects(written, error => error.name === 'AbortError' && error.cause.message === 'disk full');
   });
 });

@@ -828,6 +828,22 @@ describe('queryTo', () => {
       stop();
     });
 
+    it('waits no longer than its stall_timeout for the end of what waits for its own transaction', async () => {
+      const client = await connected();
+      const results = [];
+      const { open, stop } = await serving(async (request, response) => {
+        if (request.url === '/first') while (results.length === 0) await sleep(1);
+        const ask = session => session.queryTo(response, 'SELECT 7 AS a', [], { stall_timeout: 50 });
+        results.push(request.url === '/first' ? ask(client) : client.transaction(ask));
+      });
+      const socket = open('/first', '/second').resume();
+      while (results.length < 2) await sleep(1);
+      await assert.rejects(results[0], { name: 'AbortError', message: 'the target took nothing for 50 ms (stall_timeout)' });
+      assert.equal((await results[1]).rowCount, 1);
+      socket.destroy();
+      stop();
+    });
+
     it('gives up a reader that takes nothing for the stall_timeout, and goes on for others', async () => {
       const client = await connected();
       const results = [];
