@@ -74,6 +74,17 @@ describe('A pool of quickgres/pg', () => {
     }));
   });
 
+  it('leaves a client to whom has it: who had it before releases it no more', async () => {
+    pool = new pg.Pool({ ...server.config, max: 1 });
+    const { release } = await pool.connect();
+    release();
+    const client = await pool.connect();
+    assert.throws(() => release(), /already been released to the pool/);
+    assert.deepEqual([pool.totalCount, pool.idleCount], [1, 0]);
+    client.release();
+    assert.equal(pool.idleCount, 1);
+  });
+
   it('gives all `max` clients at once, and the settings of a session stay', async () => {
     pool = new pg.Pool({ ...server.config, max: 2 });
     const clients = await Promise.all([pool.connect(), pool.connect()]);

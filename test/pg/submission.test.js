@@ -96,6 +96,16 @@ describe('What is submitted to a client of quickgres/pg', () => {
     assert.deepEqual(order.sort(), [1, 2, 3]);
   });
 
+  it('is followed by what is asked behind it, and by nothing before', async () => {
+    const order = [];
+    const tell = name => order.push(name);
+    const over = [2, 0].map((count, i) =>
+      once(client.query(new Reader('SELECT n FROM generate_series(1, 5) n', [], count)), 'over').then(() => tell(`cursor ${i}`)));
+    const queries = ['a', 'b'].map(name => client.query('SELECT 1').then(() => tell(name)));
+    await Promise.all([...over, ...queries]);
+    assert.deepEqual(order, ['cursor 0', 'cursor 1', 'a', 'b']);
+  });
+
   it('is told when the connection is lost, or was', async () => {
     const idle = new Reader('SELECT n FROM generate_series(1, 99) n', [], 2);
     idle.handlePortalSuspended = () => server.sql(`SELECT pg_terminate_backend(${client.processID})`);
