@@ -193,7 +193,7 @@ class Session extends EventEmitter {
    * @returns {Promise<RowReader>} rejects with the error that ends the transaction of the query, such as that of a
    *   deferred constraint, or with a ConnectionError
    */
-  sync(reader = new RowReader()) { return this.#try(() => this.#steps.sync().then(() => reader)); }
+  sync(reader = new RowReader()) { return this.#try(() => this.#steps.sync(reader)); }
 
   /**
    * Closes a named statement or portal on the server.

@@ -49,9 +49,15 @@ class Steps {
     return target === undefined ? promise : stream().untilTaken(receiver, promise);
   }
 
-  async sync() {
+  sync(reader) {
+    if (this.inQuery) return this.#closePortal().then(() => reader);
+    const request = new CloseRequest('P', []);
+    request.result = reader;
+    return this.#scope.pipeline.submit(request, this.#scope);
+  }
+
+  async #closePortal() {
     const { pipeline } = this.#scope;
-    if (!this.inQuery) return pipeline.submit(new CloseRequest('P', []), this.#scope);
     await this.#portal.close();
     if (pipeline.socket === null) throw again(pipeline.scopes.root.refused); // lost before it was closed
   }
@@ -93,7 +99,11 @@ class Steps {
     return this.#endCopy(reader);
   }
 
-  copyFail(reason) { return this.#endCopy(new RowReader(), Buffer.from(reason).toString()); }
+  copyFail(reason) {
+    const isText = typeof reason === 'string' || reason instanceof Uint8Array; // of any other object Buffer.from takes the length
+    if (!isText) throw new TypeError(`copyFail takes a string or a Buffer, not ${kindOf(reason)}`);
+    return this.#endCopy(new RowReader(), Buffer.from(reason).toString());
+  }
 
   #endCopy(reader, reason) {
     const request = this.#taken();

@@ -33,6 +33,16 @@ describe('Step by step', () => {
     assert.equal((await client.query('SELECT sum(a) AS sum FROM numbers')).rows[0].sum, '1');
   });
 
+  it('takes no object for the reason of copyFail, whose length would be that of what is sent', async () => {
+    const client = await connected();
+    await client.query('CREATE TEMP TABLE numbers (a int)');
+    await client.query('COPY numbers FROM STDIN');
+    for (const [reason, kind] of [[{ length: 1073741000 }, 'an object'], [[1, 2], 'an array'], [5, 'a number'], [null, 'null']]) {
+      await assert.rejects(client.copyFail(reason), { name: 'TypeError', message: `copyFail takes a string or a Buffer, not ${kind}` });
+    }
+    await client.copyFail(Buffer.from('no'));
+  });
+
   it('ends what a transaction leaves open', async () => {
     const client = await connected();
     await client.query('CREATE TEMP TABLE numbers (a int)');

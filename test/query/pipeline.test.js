@@ -150,9 +150,10 @@ describe('Promises', () => {
       await Promise.all([
         client.query('SELECT 1/0').then(note('resolved'), note(1)), client.query('SELECT 1 AS one').then(note(2)),
         client.query('SELECT 2 AS two').then(note(3)), client.query('SELEC').catch(note(4)), client.batch(['SELECT 1', 'SELEC']).catch(note(5)),
-        client.simpleQuery('SELECT 1/0').catch(note(6)), client.query('SELECT 3').then(note(7)), client.query('SELECT 1/0').catch(note(8))
+        client.simpleQuery('SELECT 1/0').catch(note(6)), client.query('SELECT 3').then(note(7)), client.query('SELECT 1/0').catch(note(8)),
+        client.sync().then(note(9)), client.close('S', 'no').then(note(10)), client.query('SELECT 3').then(note(11))
       ]);
-      assert.deepEqual(order, [1, 2, 3, 4, 5, 6, 7, 8]);
+      assert.deepEqual(order, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
     }
   });
 
