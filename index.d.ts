@@ -222,7 +222,7 @@ export type Receiver = RowReader<any> | Writable | PacketReceiver;
 export interface Abortable {
   /** Rejects with an AbortError when it aborts. Default: none. */
   signal?: AbortSignal | undefined;
-  /** Milliseconds after which the request is cancelled: a UsageError 57014. Default: none. */
+  /** Milliseconds, above 0, after which the request is cancelled: a UsageError 57014. Default: none. */
   statement_timeout?: number | undefined;
 }
 
@@ -385,6 +385,7 @@ export interface Session extends EventEmitter {
    * @param values of the parameters
    * @param options batchSize, format, cache, paramTypes, decode, signal
    * @returns an async iterable of rows; `break` closes it
+   * @throws {TypeError|RangeError} for bad input
    */
   cursor<T extends object = AnyColumns>(text: string, values?: Values, options?: CursorOptions): Cursor<T>;
 
@@ -519,7 +520,10 @@ export class Client extends EventEmitter {
   /** Binary format of results: columns are Buffers. */
   static readonly BINARY: 1;
 
-  /** @param config libpq's parameters as an object, a URL, or a list of `key=value`; the environment says the rest */
+  /**
+   * @param config libpq's parameters as an object, a URL, or a list of `key=value`; the environment says the rest. One
+   *   that cannot be makes connect() reject
+   */
   constructor(config?: Config | string | URL);
 
   /**
@@ -700,7 +704,7 @@ export interface PasswordRequest {
   host: string;
   /** Its port. */
   port: number;
-  /** Who connects. */
+  /** The user that connects. */
   user: string;
   /** What to. */
   database: string;
@@ -718,63 +722,96 @@ export interface ServerAddress {
 export type ByteStream = Duplex | ((server: ServerAddress) => Duplex | Promise<Duplex>);
 
 /**
- * libpq's connection parameters and ours, with their defaults: lib/config/README.md. Other names in lower case go to
- * the server as startup parameters, such as search_path.
+ * libpq's connection parameters and ours: lib/config/README.md. What is left out says the service file, the environment
+ * (PGHOST, PGUSER, …), or else the default. Other names in lower case go to the server as startup parameters, such as
+ * search_path; a name that cannot be one makes connect() reject.
  * https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-PARAMKEYWORDS
  */
 export interface Config {
-  /** Name, address, or directory of a socket; several with commas. */
+  /** Name, address, or directory of a socket; several with commas. Default: this machine's, or 'localhost'. */
   host?: Choice<string>;
+  /** Address to connect to instead of looking `host` up. Default: none. */
   hostaddr?: Choice<string>;
+  /** 1 to 65535, one for all hosts or one for each, with commas; 5432 by default. */
   port?: Choice<number | string>;
+  /** Default: the system's user. */
   user?: Choice<string>;
+  /** Default: the name of the user. */
   database?: Choice<string>;
+  /** The same as `database`. */
   dbname?: Choice<string>;
-  /** A function is called at each connection. */
+  /** A function is called at each connection. Default: that of the `passfile`. */
   password?: Choice<string | ((to: PasswordRequest) => string | Promise<string>)>;
+  /** Password file, not used if others may read it; ~/.pgpass by default. */
   passfile?: Choice<string>;
+  /** Section of a service file. Default: none. */
   service?: Choice<string>;
+  /** Where it is looked up first; ~/.pg_service.conf by default. */
   servicefile?: Choice<string>;
+  /** What pg_stat_activity shows. Default: `fallback_application_name`. */
   application_name?: Choice<string>;
+  /** What counts without an application_name. Default: none. */
   fallback_application_name?: Choice<string>;
-  /** Options for the server process, such as -c geqo=off. */
+  /** Options for the server process, such as -c geqo=off. Default: none. */
   options?: Choice<string>;
+  /** 'database': for logical replication; true: for physical. Default: an ordinary connection. */
   replication?: Choice<'database' | 'true' | 'false' | boolean>;
+  /** UTF8, the default: no other is taken. */
   client_encoding?: Choice<string>;
-  /** Seconds for each address, 0 for no limit. */
+  /** Seconds for each address; 0, the default, for no limit. */
   connect_timeout?: Choice<number | string>;
+  /** Whether the system probes a silent connection; true by default. */
   keepalives?: Choice<boolean | number | string>;
-  /** Seconds, 0 for the system's. */
+  /** Seconds of silence before the first probe; 0, the default, for the system's. */
   keepalives_idle?: Choice<number | string>;
+  /** Taken, and changes nothing: Node.js cannot set it. */
   keepalives_interval?: Choice<number | string>;
+  /** Taken, and changes nothing: Node.js cannot set it. */
   keepalives_count?: Choice<number | string>;
+  /** Taken, and changes nothing: Node.js cannot set it. */
   tcp_user_timeout?: Choice<number | string>;
+  /** Default: 'prefer'; to localhost and loopback addresses 'disable'. */
   sslmode?: Choice<'disable' | 'allow' | 'prefer' | 'require' | 'verify-ca' | 'verify-full'>;
+  /** 'direct': TLS, without asking the server first; 'postgres' by default. */
   sslnegotiation?: Choice<'postgres' | 'direct'>;
+  /** File of the authorities, or 'system'; ~/.postgresql/root.crt by default. */
   sslrootcert?: Choice<string>;
+  /** File of the client's certificate; ~/.postgresql/postgresql.crt by default. */
   sslcert?: Choice<string>;
+  /** File of its key; ~/.postgresql/postgresql.key by default. */
   sslkey?: Choice<string>;
+  /** Password of that key. Default: none. */
   sslpassword?: Choice<string>;
+  /** 'disable': no client certificate is sent; 'allow' by default. */
   sslcertmode?: Choice<'allow' | 'disable'>;
+  /** Whether the server is told the host's name; true by default. */
   sslsni?: Choice<boolean | number | string>;
+  /** TLSv1.2 by default. */
   ssl_min_protocol_version?: Choice<'TLSv1' | 'TLSv1.1' | 'TLSv1.2' | 'TLSv1.3'>;
+  /** Default: the newest. */
   ssl_max_protocol_version?: Choice<'TLSv1' | 'TLSv1.1' | 'TLSv1.2' | 'TLSv1.3'>;
-  /** Options of tls.connect, or true: TLS as Node does it, the certificate verified; false: none. */
+  /** Options of tls.connect, or true: TLS, the certificate verified; false: none. Default: as `sslmode` says. */
   ssl?: ConnectionOptions | boolean | null | undefined;
-  /** Methods that are allowed, or with ! those that are not. */
+  /** Methods that are allowed, or with ! those that are not, with commas. Default: any. */
   require_auth?: Choice<string>;
+  /** Of SCRAM to TLS; 'prefer' by default. */
   channel_binding?: Choice<'disable' | 'prefer' | 'require'>;
+  /** Which of the hosts will do; 'any' by default. */
   target_session_attrs?: Choice<
     'any' | 'read-write' | 'read-only' | 'primary' | 'standby' | 'prefer-standby'>;
+  /** 'random': hosts and addresses are tried in random order; 'disable', the default: in theirs. */
   load_balance_hosts?: Choice<'disable' | 'random'>;
+  /** '3.0' by default. */
   min_protocol_version?: Choice<'3.0' | '3.2' | 'latest'>;
+  /** 'latest' by default, which is 3.2. */
   max_protocol_version?: Choice<'3.0' | '3.2' | 'latest'>;
+  /** Taken, and changes nothing. */
   gssencmode?: Choice<'disable' | 'prefer'>;
-  /** A byte stream in place of a socket, or better a function that gives one, also later. */
+  /** A byte stream in place of a socket, or better a function that gives one, also later. Default: a socket. */
   socket?: ByteStream | null | undefined;
   /** Most prepared statements kept, 256 by default; 0 for none, behind transaction poolers. */
   statement_cache?: Choice<number | string>;
-  /** How columns become values, for all queries of the client that do not say otherwise. */
+  /** How columns become values, where a query does not say otherwise. Default: strings and Buffers. */
   decode?: Decode | null | undefined;
   /** A startup parameter, such as search_path. */
   [parameter: string]: Setting | ConnectionOptions | ByteStream | Decode
@@ -855,7 +892,7 @@ export class ConnectionError extends Error {
   constructor(message: string, more?: { code?: string; cause?: unknown; sent?: boolean });
   /** The name of the class. */
   readonly name: 'ConnectionError';
-  /** The system's (ECONNREFUSED, …), or an SQLSTATE of class 08 or 28. */
+  /** The system's (ECONNREFUSED, …), or an SQLSTATE: of class 08 or 28; 53300 where a pool has no free connection. */
   code: string;
   /** The error behind it. */
   cause?: unknown;
@@ -893,7 +930,7 @@ export class UsageError extends Error {
  *
  * - `tracing:quickgres:query:start` and `…:end` around the call; `result` and `error` are undefined then, as a rule.
  * - `tracing:quickgres:query:error` when it has failed: `error` is set. Then, as without an error:
- * - `tracing:quickgres:query:asyncStart` and `…:asyncEnd` when it is over for its caller, who does not know it yet:
+ * - `tracing:quickgres:query:asyncStart` and `…:asyncEnd` right before its promise settles:
  *   `result` or `error` is set.
  */
 export interface TracedQuery {
@@ -911,7 +948,7 @@ export interface TracedQuery {
   readonly port: number | undefined;
   /** The name of the database. */
   readonly database: string | undefined;
-  /** Who asks. */
+  /** The user that asks. */
   readonly user: string | undefined;
   /** Of the server process. */
   readonly processId: number | undefined;

@@ -142,7 +142,12 @@ export class RowReader<T extends object = Record<string, any>> {
   columnCount?: number;
   /** Of a COPY: the format of each column, 0 text, 1 binary. */
   columnFormats?: number[];
-  /** Takes one whole message. @param bytes of the message, header and all */
+  /**
+   * Takes one whole message.
+   * @param bytes of the message, header and all; they are kept, not copied
+   * @throws {PostgresError} for an ErrorResponse
+   * @throws {ProtocolError} if it is malformed
+   */
   write(bytes: Uint8Array): void;
 }
 
@@ -287,7 +292,7 @@ export class ResponseError extends Error {
   readonly response: Response;
 }
 
-/** Decoders of binary values by type OID, which rows use when nothing else is said; yours may be added. */
+/** Decoders of binary values by type OID, which a Client and a RowReader use without `decode`; yours may be added. */
 export const TypeParser: {
   /**
    * A value in binary: boolean → bool, integer of 32 bits → int4, other number → float4, bigint → int8,

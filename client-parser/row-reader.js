@@ -20,7 +20,7 @@ export class RowReader {
    *   Uint8Arrays; when not given, binary values alone are decoded, by TypeParser
    */
   constructor({ binary = 0, decode } = {}) {
-    if (decode === true && !defaults.decoders) throw new TypeError('decode: true needs index.js');
+    if (decode === true && !defaults.decoders) throw new TypeError('decode: true needs decoders: import index.js');
     this.#decode = decode === true ? defaults.decoders : decode === false ? NONE : decode;
     this.binary = binary ? 1 : 0;
     /** @type {Array} the rows so far; of a COPY, the data of each CopyData message. May be replaced */

@@ -29,6 +29,6 @@ export const isBytes = data => data?.byteLength >= 0;
  * @throws {TypeError} if it is something else
  */
 export function view(data) {
-  if (!isBytes(data)) throw new TypeError('expected bytes');
+  if (!isBytes(data)) throw new TypeError('expected an ArrayBuffer or a view of one');
   return new Uint8Array(data.buffer ?? data, data.byteOffset, data.byteLength);
 }

@@ -121,7 +121,10 @@ class Client extends Session {
 
   async #connect(port, host, ssl, told) {
     if (this.state === 'closed') this.#reset();
-    if (this.state !== 'new') throw new UsageError(`connect() while the client is ${this.state}`, '08002');
+    if (this.state !== 'new') {
+      throw new UsageError(`connect() while the client is ${this.state}: it has one connection; for another, make ` +
+        'another Client, or await end() first', '08002');
+    }
     this.state = 'connecting';
     this.#told = told;
     const pipeline = this.#pipeline;
@@ -202,7 +205,8 @@ class Client extends Session {
     if (this.#ending === undefined) {
       const pipeline = this.#pipeline;
       const { root } = pipeline.scopes;
-      const refused = new ConnectionError('the client was ended', { code: '08003', sent: false });
+      const refused = new ConnectionError('the client was ended: it takes no more requests',
+        { code: '08003', sent: false });
       pipeline.scopes.check(root);
       this.#ending = 'asked';
       this.abandonSteps(refused);

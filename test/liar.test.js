@@ -91,10 +91,9 @@ describe('A lying server', () => {
 
     it('gets nowhere with another byte', async () => {
       for (const byte of ['X', '\0', 'R', 's']) {
-        const hex = Buffer.from(byte).toString('hex');
         await lie(answer(byte), config('require'), {
           code: '08P01',
-          message: new RegExp(`answers 0x${hex}`)
+          message: new RegExp(`the answer begins with byte ${byte.charCodeAt()}: does PostgreSQL listen there`)
         });
       }
     });

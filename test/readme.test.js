@@ -59,6 +59,13 @@ describe('The documents', () => {
     client.destroy();
   });
 
+  // Before the examples, which leave connections behind that may still be at work.
+  for (const document of DOCUMENTS) {
+    for (const { code, line } of examples(document, 'sql')) {
+      it(`have SQL at ${document}:${line} that the server takes`, () => client.simpleQuery(`BEGIN; ${code} ROLLBACK`));
+    }
+  }
+
   const quiet = { ...console, log() {}, table() {} };
   const all = DOCUMENTS.flatMap(document => examples(document).map(each => ({ ...each, document })));
   for (const { code, line, document } of all) {
@@ -73,6 +80,16 @@ describe('The documents', () => {
       await new AsyncFunction(...Object.keys(names), withoutImports(code))(...Object.values(names));
     });
   }
+
+  it('have no code that nothing looks at, but commands and what only a Worker runs', () => {
+    const fences = DOCUMENTS.flatMap(document => {
+      const text = fs.readFileSync(path.join(__dirname, '..', document), 'utf8');
+      return [...text.matchAll(/^```(.*)\n[^]*?^```$/gm)].map(([code, language]) => ({ code, language }));
+    });
+    const unseen = fences.filter(({ language }) => !['js', 'ts', 'jsx', 'sql'].includes(language))
+      .map(({ code }) => code).filter(code => !/npm (?:ci|install)|nodejs_compat|env\.HYPERDRIVE/.test(code));
+    assert.deepEqual(unseen, []);
+  });
 
   it('have links to what is there', () => {
     const root = path.join(__dirname, '..');

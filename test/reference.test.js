@@ -15,7 +15,7 @@ const COMMENT = /\/\*\*(?:[^*]|\*(?!\/))*\*\//.source;
 
 /** What needs no words of ours: an EventEmitter's, an iterator's, and the fields of a server's message. */
 const KNOWN = /^(?:on|once|off|addListener|prependListener|prependOnceListener|removeListener|\[Symbol\.\w+\])$/;
-const FIELDS = /^(?:Config|ServerFields)$/;
+const FIELDS = /^ServerFields$/;
 
 /**
  * The exports of a declaration file.
@@ -78,7 +78,7 @@ function examine(text) {
       if (type && !/^(?:void|this|unknown)$/.test(type) && !comment.includes('@returns')) silent.push(`${title}: returns`);
       if (/^Promise/.test(type) && !/reject|throw/i.test(comment)) silent.push(`${title}: how it fails`);
     }
-    if (isMemberOf(title, /Options$|^Abortable$/)) {
+    if (isMemberOf(title, /Options$|^(?:Abortable|ClientConfig|PoolConfig|ReadOnly|Retry)$/)) {
       counts.options++;
       if (!/default/i.test(comment)) silent.push(`${title}: what holds without it`);
     }

@@ -146,6 +146,24 @@ describe('TypeScript', () => {
       for (const name of types.exports.get('Client').statics.keys()) assert.ok(name in quickgres.Client, name);
     });
 
+    it('the members of the classes of quickgres/pg', async () => {
+      const pg = ENTRIES['quickgres/pg'].load();
+      const instances = [new pg.Client(), new pg.Pool(), new pg.Query('SELECT 1'), new pg.TypeOverrides(),
+        new pg.Result({ cmd: 'SELECT' }), new pg.DatabaseError('no', 2)];
+      for (const instance of instances) {
+        const { name, prototype } = instance.constructor;
+        const { members, statics } = entries.get('quickgres/pg').exports.get(name);
+        const server = name === 'DatabaseError' ? [...fields, 'index'] : []; // what a server's error may have
+        const missing = [...members.keys()].filter(each => !(each in instance) && !server.includes(each));
+        assert.deepEqual(missing, [], name);
+        const known = new Set(['constructor', 'finish', ...members.keys()]);
+        const undeclared = Object.getOwnPropertyNames(prototype).filter(each => !each.startsWith('_') && !known.has(each));
+        assert.deepEqual(undeclared, [], name);
+        for (const each of statics.keys()) assert.ok(each in instance.constructor, each);
+      }
+      await instances[1].end();
+    });
+
     it('the fields of errors', () => {
       const error = new quickgres.PostgresError(Object.fromEntries(fields.map(name => [name, '1'])));
       const declaredFields = [...types.exports.get('PostgresError').members.keys()];
@@ -158,7 +176,7 @@ describe('TypeScript', () => {
     });
 
     it('the events', () => {
-      const emitted = new Set([...read('lib', 'client.js').matchAll(/emit\('(\w+)'/g)].map(([, name]) => name));
+      const emitted = new Set([...read('lib', 'client.js').matchAll(/#(?:emit|message)\('(\w+)'/g)].map(([, name]) => name));
       assert.deepEqual(types.propertiesOf('ClientEvents').sort(), [...emitted].sort());
     });
 

@@ -6,6 +6,7 @@ import { WritableStream } from 'node:stream/web';
 import {
   Abortable, AnyColumns, Client, Decode, QueryToOptions, RowReader, StatementOptions, StreamResult, Values
 } from 'quickgres';
+import { Pool } from 'quickgres/pool';
 
 /** How an answer is kept. */
 export interface CacheOptions {
@@ -62,14 +63,14 @@ export interface ResponseCacheEvents {
   error: [error: Error, about: { key: string; tags: string[] }];
 }
 
-/** Answers queries from memory, and asks its own client for what it does not know. */
+/** Answers queries from memory, and asks its own client, or pool, for what it does not know. */
 export class ResponseCache extends EventEmitter {
   /**
-   * @param client that nobody else uses; the cache makes its session read-only
+   * @param client or pool that nobody else uses; the cache makes its sessions read-only
    * @param options max_bytes, max_answer_bytes, max_age, stale_while_revalidate, now
-   * @throws {TypeError} for what is no client, and for wrong options
+   * @throws {TypeError} for what is neither, and for wrong options
    */
-  constructor(client: Client, options?: ResponseCacheOptions);
+  constructor(client: Client | Pool, options?: ResponseCacheOptions);
   /** Most memory for all answers, in bytes. */
   readonly max_bytes: number;
   /** A longer answer is not kept. */

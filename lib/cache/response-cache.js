@@ -18,7 +18,7 @@ const LONGEST_NAME = 63;
 /** @throws {TypeError} where an option is not a number from 0 */
 function checkNumber(value, name) {
   if (typeof value === 'number' && value >= 0) return value;
-  throw new TypeError(`${name} must be a number from 0, not ${typeof value === 'number' ? value : typeof value}`);
+  throw new TypeError(`${name} must be a number, 0 or more, not ${typeof value === 'number' ? value : typeof value}`);
 }
 
 /**
@@ -276,7 +276,7 @@ class ResponseCache extends EventEmitter {
   async listen(channel) {
     checkText(channel, 'channel');
     if (channel === '' || Buffer.byteLength(channel) > LONGEST_NAME) {
-      throw new RangeError(`channel must be of 1 to ${LONGEST_NAME} bytes`);
+      throw new RangeError(`channel must have 1 to ${LONGEST_NAME} bytes, not ${Buffer.byteLength(channel)}`);
     }
     this.#channels.add(quote(channel));
     this.#renew();

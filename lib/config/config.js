@@ -54,7 +54,7 @@ function resolve(config, overrides = {}, env = process.env) {
   result.user ??= userName();
   result.database = values.get('dbname') || result.user;
   check(!/^postgres(ql)?:\/\//.test(result.database),
-    'database must be the name of one; a URL is the whole config, not a part of it');
+    'database must be the name of one; a URL is a whole config: new Client(url)');
   result.passfile ??= homeFile(env, '.pgpass', 'pgpass.conf');
   for (const name of ['socket', 'decode']) if (own[name] !== undefined) result[name] = own[name];
   result.sslmode = sslMode(result, own.ssl, given.get('sslmode'));

@@ -97,7 +97,8 @@ function readService(service, file, env) {
     const settings = parseService(readServiceFile(name), service, name);
     if (settings) return settings;
   }
-  throw new TypeError(`definition of service "${service}" not found`);
+  throw new TypeError(`service "${service}" is in no service file: add a section [${service}] to ` +
+    '~/.pg_service.conf, or name the file that has it by PGSERVICEFILE');
 }
 
 /** @returns {string} the text of a service file that must be there */
@@ -130,8 +131,8 @@ function parseService(text, service, file) {
     } else if (settings) {
       const [name] = line.split('=', 1);
       const place = `service file "${file}", line ${index + 1}`;
-      check(name !== 'service' && name !== 'servicefile', `${place}: nested service`);
-      check(name !== line && isOption(name), `${place}: not a known option and "="`);
+      check(name !== 'service' && name !== 'servicefile', `${place}: a service cannot name another one`);
+      check(name !== line && isOption(name), `${place}: write option=value, with an option that exists`);
       if (!settings.has(name)) settings.set(name, line.slice(name.length + 1));
     }
   }

@@ -26,16 +26,16 @@ function hostList(values, { sslmode, socket }, fallback) {
   const addresses = list('hostaddr');
   const ports = list('port') ?? [''];
   const { length } = addresses ?? hosts ?? [''];
-  check(!hosts || hosts.length === length, `host and hostaddr must match: ${hosts?.length} and ${length} are given`);
+  check(!hosts || hosts.length === length, `host and hostaddr must be as many, not ${hosts?.length} and ${length}`);
   check(ports.length === 1 || ports.length === length,
-    `port and host must match: ${ports.length} and ${length} are given`);
+    `port must list one, or as many as there are hosts: it lists ${ports.length} for ${length}`);
   const unnamed = hosts?.every(Boolean) ? undefined : fallback ?? defaultHost();
   return Array.from({ length }, (_, i) => {
     const hostaddr = addresses?.[i] || undefined;
     const host = hosts?.[i] || (hostaddr ? undefined : unnamed);
     check(!hostaddr || net.isIP(hostaddr), `hostaddr must be an IP address, not "${hostaddr}"`);
     check(!host?.includes('://') && (!host?.includes('@') || isSocket(host)),
-      'host must be the name of one; a URL is the whole config, not a part of it');
+      'host must be a host name; a URL is a whole config: new Client(url)');
     const text = ports[ports.length === 1 ? 0 : i] || DEFAULT_PORT;
     const port = integer(text, 'port');
     check(port >= 1 && port <= 65535, `port must be from 1 to 65535, not "${text}"`);

@@ -15,19 +15,20 @@ const ONLY_IN_OBJECTS = ['database', 'decode', 'socket', 'ssl'];
 /** PostgreSQL's parameters that have capital letters. */
 const CAPITALS = ['datestyle', 'intervalstyle', 'timezone'];
 
-const POOL = 'a client has one connection; a pool takes it';
+const POOL = 'a client has one connection; new Pool(config, options) of quickgres/pool takes options such as size';
 const WHOLE = 'give the string as the whole config';
 
 /** What other clients call it, or have and this one does not; in lower case. */
 const ELSEWHERE = {
   connectionstring: WHOLE, uri: WHOLE, url: WHOLE,
-  idle_timeout: POOL, idletimeoutmillis: POOL, max: POOL, max_lifetime: POOL, maxuses: POOL, min: POOL,
-  db: 'database is', hostname: 'host is', pass: 'password is', passwd: 'password is', username: 'user is',
-  stream: 'socket is', tls: 'ssl is', types: 'decode is',
-  connectiontimeoutmillis: 'connect_timeout is, in seconds',
-  prepare: 'statement_cache is, 0 for none',
-  query_timeout: 'statement_timeout is, for the server',
-  websocket: 'socket is, with what quickgres/websocket gives'
+  acquire_timeout: POOL, idle_timeout: POOL, idletimeoutmillis: POOL, max: POOL, max_lag: POOL, max_lifetime: POOL,
+  maxuses: POOL, min: POOL, replicas: POOL, size: POOL,
+  db: 'use database', hostname: 'use host', pass: 'use password', passwd: 'use password', username: 'use user',
+  stream: 'use socket', tls: 'use ssl', types: 'use decode',
+  connectiontimeoutmillis: 'use connect_timeout, in seconds',
+  prepare: 'use statement_cache, 0 for none',
+  query_timeout: 'use statement_timeout, for the server',
+  websocket: 'use socket, with what quickgres/websocket gives'
 };
 
 /**
@@ -44,7 +45,7 @@ function checkParameterName(name) {
   if (name.includes('.') || CAPITALS.includes(lower)) return;
   const letters = plain(name);
   const near = [...Object.keys(OPTIONS), ...ONLY_IN_OBJECTS].find(option => isSlip(letters, plain(option)));
-  check(near === undefined, `${name} is not an option: ${near} is`);
+  check(near === undefined, `${name} is not an option: did you mean ${near}?`);
   const snake = name.replace(/([a-z\d])([A-Z])/g, '$1_$2').toLowerCase();
   check(!/[A-Z]/.test(name), `${name} is neither an option nor a parameter for the server: those are like ${snake}`);
 }

@@ -33,6 +33,8 @@ const NAME_THE_SIGNER = 'name who has signed the certificate by sslrootcert or s
 
 /** What to do about some of the system's errors. */
 const HINTS = {
+  '08P01': 'does PostgreSQL listen there?',
+  ENOTFOUND: 'is the host name right?',
   ECONNREFUSED: 'does a server listen there?',
   ENOENT: 'does a server have its Unix socket there? To connect by TCP, name a host',
   DEPTH_ZERO_SELF_SIGNED_CERT: NAME_THE_SIGNER,

@@ -93,8 +93,8 @@ async function requestTls(attempt, encrypt) {
   const [answer] = unread;
   // No word of an error is passed on: nobody knows yet who sent it (CVE-2024-10977).
   if (answer === ERROR) throw protocolError('the server answers with an error instead of yes or no');
+  if (answer !== YES && answer !== NO) throw protocolError(`the answer begins with byte ${answer}`);
   if (unread.length > 1) throw protocolError('unencrypted bytes behind the answer, maybe an attack');
-  if (answer !== YES && answer !== NO) throw protocolError(`the server answers 0x${unread.toString('hex')}`);
   if (answer === NO && encrypt === 'must') throw failed('the server does not support TLS, and sslmode demands it');
   attempt.unread = unread.subarray(1);
   const { closed } = attempt.listener;

@@ -80,7 +80,7 @@ function bytea(writer, value) { expect(false, 'bytea', value); } // bytes are ta
 function untyped(writer, value) {
   if (typeof value === 'string') return writer.text(value);
   if (typeof value === 'boolean') return bool(writer, value);
-  throw new TypeError(`${kindOf(value)} needs the type of its column`);
+  throw new TypeError(`${kindOf(value)} needs the type of its column: give types`);
 }
 
 const { writeInt16BE, writeInt32BE, writeUInt32BE, writeBigInt64BE, writeFloatBE, writeDoubleBE } = Buffer.prototype;

@@ -4,6 +4,7 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import { QueryToOptions, Session, StreamResult, Values } from 'quickgres';
 import { CacheOptions, ResponseCache } from 'quickgres/cache';
+import { Pool, ReadOnly } from 'quickgres/pool';
 
 /**
  * A form of a result: messages of the protocol, a JSON array of objects, an object a line, CSV with a line of names; or the
@@ -39,12 +40,15 @@ export interface CachedRespondOptions extends RespondOptions, CacheOptions {}
  * @param response to it
  * @param text SQL
  * @param values of its parameters
- * @param options those of `queryTo` but `end`, and as, status, emptyStatus, compress
+ * @param options those of the session's `queryTo` but `end`, and as, status, emptyStatus, compress
  * @returns what was written, before compression; rejects as `queryTo`: before the first byte, the response is the
  *   handler's to answer with
  */
 export function respond(session: Pick<Session, 'queryTo'>, request: IncomingMessage | Http2ServerRequest,
   response: ServerResponse | Http2ServerResponse, text: string, values?: Values, options?: RespondOptions): Promise<StreamResult>;
+export function respond(session: Pool, request: IncomingMessage | Http2ServerRequest,
+  response: ServerResponse | Http2ServerResponse, text: string, values?: Values, options?: RespondOptions & ReadOnly):
+  Promise<StreamResult>;
 export function respond(session: ResponseCache, request: IncomingMessage | Http2ServerRequest,
   response: ServerResponse | Http2ServerResponse, text: string, values?: Values, options?: CachedRespondOptions):
   Promise<StreamResult>;
@@ -55,5 +59,7 @@ export function respond(session: ResponseCache, request: IncomingMessage | Http2
  */
 export function respond(session: Pick<Session, 'queryTo'>, request: Request, text: string, values?: Values, options?: RespondOptions):
   Promise<Response>;
+export function respond(session: Pool, request: Request, text: string, values?: Values,
+  options?: RespondOptions & ReadOnly): Promise<Response>;
 export function respond(session: ResponseCache, request: Request, text: string, values?: Values,
   options?: CachedRespondOptions): Promise<Response>;

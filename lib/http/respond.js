@@ -96,7 +96,7 @@ async function answer(session, request, response, text, values = [], options = {
   const typed = response.hasHeader('content-type');
   const { as = typed || options.format === 1 ? 'protocol' : REPRESENTATIONS, ...others } = options;
   const { status = response.statusCode, emptyStatus = status, compress = true, end, ...plain } = others;
-  if (end !== undefined) throw new TypeError('there is no option end here: a response is ended');
+  if (end !== undefined) throw new TypeError('respond has no option end: it always ends the response');
   const offered = [as].flat();
   if (offered.length === 0 || !offered.every(name => Object.hasOwn(TYPES, name))) {
     throw new TypeError(`as must be one of ${Object.keys(TYPES).join(', ')}, or an array of these`);
@@ -119,7 +119,7 @@ async function answer(session, request, response, text, values = [], options = {
 /** Answers a WHATWG Request. */
 async function answerWeb(session, request, ...query) {
   if (typeof request?.headers?.get !== 'function') {
-    throw new TypeError('without a response of Node.js, request must be a Request');
+    throw new TypeError('request must be a Request, or be followed by a response of node:http');
   }
   const { method, headers, signal } = request;
   checkLimits({ signal });
@@ -154,10 +154,12 @@ async function answerWeb(session, request, ...query) {
  *   compression; for a Request, when its first byte is there, the Response, whose body fails if the query does
  */
 async function respond(session, request, response, ...query) {
-  if (typeof session?.queryTo !== 'function') throw new TypeError('session must have a method queryTo');
+  if (typeof session?.queryTo !== 'function') {
+    throw new TypeError('session must be a Client, a Pool, a transaction or a ResponseCache');
+  }
   if (typeof response === 'string') return answerWeb(session, request, response, ...query);
   if (response === undefined) return answerWeb(session, request, ...query);
-  if (typeof response?.setHeader !== 'function') throw new TypeError('response must be one of an HTTP server');
+  if (typeof response?.setHeader !== 'function') throw new TypeError('response must be one of node:http or node:http2');
   return answer(session, request, response, ...query);
 }
 

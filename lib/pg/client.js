@@ -1,10 +1,9 @@
 'use strict';
 
-const { events: { EventEmitter }, process, setImmediate } = require('#platform');
+const { events: { EventEmitter, once }, process, setImmediate } = require('#platform');
 const { Client: Connection, ConnectionError } = require('../..');
 const { hide, libpqConfig, parametersOf } = require('./config');
-const { Query, ask, errorOf, queryOf } = require('./query');
-const { Submission } = require('./submission');
+const { Query, Submission, ask, errorOf, queryOf } = require('./query');
 const { TypeOverrides } = require('./types');
 const { escapeIdentifier, escapeLiteral } = require('./values');
 
@@ -43,8 +42,7 @@ class Client extends EventEmitter {
     super();
     const parameters = this.connectionParameters = parametersOf(config);
     const { host, port, user, database, password, ssl, given } = parameters;
-    Object.assign(this, { host, port, user, database });
-    hide(this, { password, ssl });
+    hide(Object.assign(this, { host, port, user, database }), { password, ssl });
     this.#settings = { ...parameters, types: new TypeOverrides(given.types), texts: new Map() };
     this.#client = client ?? new Connection(libpqConfig(parameters));
     /** Emits 'parameterStatus' and 'end'; `stream.destroy()` closes the connection. */
@@ -58,7 +56,7 @@ class Client extends EventEmitter {
     const client = this.#client;
     client.on('notification', message => this.emit('notification', { name: 'notification', ...message }));
     client.on('notice', fields => this.emit('notice', { name: 'notice', ...fields }));
-    client.on('parameter', (name, value) => this.#parameter(name, value));
+    client.on('parameter', this.#parameter);
     client.on('error', error => {
       if (!this._ending && this.listenerCount('error') > 0) this.emit('error', errorOf(error));
     });
@@ -68,7 +66,8 @@ class Client extends EventEmitter {
     });
   }
 
-  #parameter(parameterName, parameterValue) { this.connection.emit('parameterStatus', { parameterName, parameterValue }); }
+  #parameter = (parameterName, parameterValue) =>
+    this.connection.emit('parameterStatus', { parameterName, parameterValue });
 
   /** @type {number|null} of the server process */
   get processID() { return this.#client.processId ?? null; }
@@ -86,13 +85,8 @@ class Client extends EventEmitter {
     if (client.state !== 'new') throw new Error('Client has already been connected. You cannot reuse a client.');
     const late = new ConnectionError('timeout expired', { code: 'ETIMEDOUT' });
     const timer = time > 0 && setTimeout(() => client.destroy(late), time);
-    try {
-      await client.connect();
-    } catch (error) {
-      throw errorOf(error.cause === late ? late : error);
-    } finally {
-      clearTimeout(timer);
-    }
+    const connected = client.connect().finally(() => clearTimeout(timer));
+    await connected.catch(error => { throw errorOf(error.cause === late ? late : error); });
     for (const name in client.serverParameters) this.#parameter(name, client.serverParameters[name]);
     this.emit('connect');
     return this;
@@ -108,47 +102,45 @@ class Client extends EventEmitter {
    * @throws {TypeError} without a query, or for a callback that is no function
    */
   query(config, values, callback) {
-    if (typeof config?.submit === 'function') return this.#submit(config, typeof values === 'function' ? values : callback);
+    if (typeof config?.submit === 'function') return this.#submit(config, values, callback);
     const query = queryOf(config, values, callback);
     if (query.callback && typeof query.callback !== 'function') throw new TypeError('callback is not a function');
-    const promise = this.#run(query);
+    const promise = this.#ask(query);
     // If it cannot connect, who connects is told: a query that nobody waits for ends no program.
     if (this.#client.state === 'connecting') promise.catch(() => {});
     return settle(promise, query.callback);
   }
 
-  async #run(query) {
-    this.#pending++;
-    try {
-      while (this.#owner !== undefined) await this.#owner;
+  #ask(query) {
+    return this.#run(() => {
       if (this._ending) throw new Error('Client was closed and is not queryable');
       if (!this._queryable) throw new Error('Client has encountered a connection error and is not queryable');
-      return await ask(this.#client, query, this.#settings);
-    } finally {
-      this.#done();
-    }
+      return ask(this.#client, query, this.#settings);
+    });
   }
 
-  /** One of what is pending is over. */
-  #done() {
-    if (--this.#pending > 0 || this.listenerCount('drain') === 0) return;
-    setImmediate(() => { if (this.#pending === 0) this.emit('drain'); });
+  /** Does a piece of work, when what was submitted before is over. */
+  async #run(work) {
+    this.#pending++;
+    try {
+      if (this.#owner !== undefined) await this.#owner;
+      return await work();
+    } finally {
+      if (--this.#pending === 0 && this.listenerCount('drain') > 0) {
+        setImmediate(() => { if (this.#pending === 0) this.emit('drain'); });
+      }
+    }
   }
 
   /** Whether it can be asked, as far as is known. */
   get _queryable() { return this.#client.state !== 'closed'; }
 
-  #submit(query, callback) {
-    query.callback ??= callback;
-    if (query instanceof Query) settle(this.#run(query), (error, results) => query.finish(error, results));
+  #submit(query, values, callback) {
+    query.callback ??= typeof values === 'function' ? values : callback;
+    if (query instanceof Query) settle(this.#ask(query), (error, results) => query.finish(error, results));
     else {
-      const begin = () => new Promise(release => { new Submission(this.#client, query, release); });
-      const owner = this.#owner = this.#owner === undefined ? begin() : this.#owner.then(begin);
-      this.#pending++;
-      owner.then(() => {
-        if (this.#owner === owner) this.#owner = undefined;
-        this.#done();
-      });
+      const owner = this.#owner = this.#run(() => once(new Submission(this.#client, query), 'readyForQuery'));
+      owner.then(() => { if (this.#owner === owner) this.#owner = undefined; });
     }
     return query;
   }
@@ -169,7 +161,7 @@ class Client extends EventEmitter {
   copyTo(text, options) { return this.#client.copyTo(text, options); }
   copyFrom(text, options) { return this.#client.copyFrom(text, options); }
 
-  /** @returns {'I'|'T'|'E'|null} outside a transaction block, in one, in one that has failed; null without a connection */
+  /** @returns {'I'|'T'|'E'|null} outside a transaction block, in one, in a failed one; null without a connection */
   getTransactionStatus() { return this.#client.transactionStatus ?? null; }
 
   /** How values of a type are read by this client, or by all of its pool; see `types`. */

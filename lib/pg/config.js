@@ -5,14 +5,15 @@
 const { process } = require('#platform');
 const { defaults } = require('./values');
 
-/** What has the same name in this library, with the variable of the environment that may say it. */
-const SAME = {
-  options: 'PGOPTIONS', application_name: 'PGAPPNAME', fallback_application_name: '', client_encoding: 'PGCLIENTENCODING',
-  replication: 'PGREPLICATION', sslnegotiation: 'PGSSLNEGOTIATION', sslcert: '', sslkey: '', sslrootcert: '',
-  statement_cache: ''
-};
 /** Settings of the server, in milliseconds; 0 and false leave what it has. */
 const TIMEOUTS = ['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout'];
+/** What has the same name in this library, with the variable of the environment that may say it. */
+const SAME = {
+  host: 'PGHOST', port: 'PGPORT', user: 'PGUSER', database: 'PGDATABASE', application_name: 'PGAPPNAME',
+  options: 'PGOPTIONS', client_encoding: 'PGCLIENTENCODING', replication: 'PGREPLICATION',
+  sslnegotiation: 'PGSSLNEGOTIATION', sslcert: '', sslkey: '', sslrootcert: '', fallback_application_name: '',
+  statement_cache: ''
+};
 
 /**
  * Reads a connection string as pg-connection-string does.
@@ -29,19 +30,16 @@ function parse(text) {
   // A URL with a user must have a host, which a socket has not.
   const valid = [encoded, encoded.replace('@/', '@none/')].find(each => URL.canParse(each, 'postgres://base'));
   if (valid === undefined) throw new TypeError('Invalid URL: the connection string is none');
-  const url = new URL(valid, 'postgres://base');
-  const config = Object.fromEntries(url.searchParams);
-  config.user ||= decodeURIComponent(url.username);
-  config.password ||= decodeURIComponent(url.password);
-  if (url.protocol === 'socket:') {
-    return { ...config, host: decodeURI(url.pathname), database: config.db, client_encoding: config.encoding };
+  const { searchParams, protocol, username, password, hostname, port, pathname } = new URL(valid, 'postgres://base');
+  const { db, encoding, ...query } = Object.fromEntries(searchParams);
+  const user = { user: decodeURIComponent(username), password: decodeURIComponent(password) };
+  if (protocol === 'socket:') {
+    return { ...user, ...query, host: decodeURI(pathname), database: db, client_encoding: encoding };
   }
-  const hostname = valid === encoded ? url.hostname : '';
-  const path = config.host && /^%2f/i.test(hostname) ? hostname + url.pathname : url.pathname.slice(1);
-  config.host ||= decodeURIComponent(hostname);
-  config.port ||= url.port;
-  config.database = path === '' ? null : decodeURI(path);
-  return config;
+  const host = valid === encoded ? hostname : '';
+  // Where the query says the host, a directory in the place of the host is the beginning of the database's name.
+  const path = query.host && /^%2f/i.test(host) ? host + pathname : pathname.slice(1);
+  return { ...user, host: decodeURIComponent(host), port, ...query, database: decodeURI(path) };
 }
 
 /**
@@ -74,26 +72,14 @@ function parametersOf(config) {
     : { ...config, password: config?.password, ssl: config?.ssl }; // which a config may hide, too
   if (given.connectionString) Object.assign(given, parse(given.connectionString));
   const value = (name, variable) => given[name] || process.env[variable] || defaults[name];
-  const parameters = {
-    host: value('host', 'PGHOST'),
-    port: parseInt(value('port', 'PGPORT'), 10),
-    user: value('user', 'PGUSER'),
-    database: value('database', 'PGDATABASE') || value('user', 'PGUSER'),
-    query_timeout: value('query_timeout'),
-    binary: value('binary')
-  };
+  const parameters = { query_timeout: value('query_timeout'), binary: value('binary') };
   for (const name in SAME) parameters[name] = value(name, SAME[name]);
   for (const name of TIMEOUTS) parameters[name] = parseInt(value(name), 10) || undefined;
+  parameters.port = parseInt(parameters.port, 10);
+  parameters.database ||= parameters.user;
   const ssl = given.uselibpqcompat === 'true' ? undefined : sslOf(given);
   return hide(parameters, { password: value('password', 'PGPASSWORD'), ssl, given });
 }
-
-/** What connects in place of a socket of ours: a stream, or a function that gives one, which is told where to go. */
-const socketOf = stream => server => {
-  const socket = typeof stream === 'function' ? stream() : stream;
-  socket.connect?.(server.port, server.host);
-  return socket;
-};
 
 /**
  * @param {object} parameters as `parametersOf` gives them
@@ -101,13 +87,21 @@ const socketOf = stream => server => {
  */
 function libpqConfig(parameters) {
   const { query_timeout: timeout, binary, ...config } = parameters;
-  const { password, ssl, given: { stream, sslmode, keepAlive, keepAliveInitialDelayMillis: delay, ...given } } = parameters;
+  const { password, ssl, given } = parameters;
+  const { stream, sslmode, keepAlive, keepAliveInitialDelayMillis: delay } = given;
+  // What connects in place of a socket of ours is a stream, or a function that gives one, and is told where to go.
+  const connect = server => {
+    const socket = typeof stream === 'function' ? stream() : stream;
+    socket.connect?.(server.port, server.host);
+    return socket;
+  };
   return {
     ...config,
     ssl,
+    statement_cache: given.statement_cache ?? config.statement_cache, // 0 is none
     sslmode: ssl === undefined ? sslmode : ssl ? 'require' : 'disable',
     password: typeof password === 'function' ? () => password(given) : password,
-    socket: stream && socketOf(stream),
+    socket: stream && connect,
     keepalives: keepAlive,
     keepalives_idle: delay && Math.floor(delay / 1000)
   };

@@ -19,69 +19,83 @@ export interface CustomTypesConfig {
 
 /** A column of a result. */
 export interface FieldDef {
+  /** Not necessarily the only one of this name. */
   name: string;
+  /** OID of the table, 0 where the column is none of a table. */
   tableID: number;
+  /** Number of the column in its table, from 1, or 0. */
   columnID: number;
   /** OID of its type. */
   dataTypeID: number;
+  /** Size of the type in bytes, negative for variable sizes. */
   dataTypeSize: number;
+  /** As in pg_attribute.atttypmod. */
   dataTypeModifier: number;
-  /** 'text' or 'binary'. */
+  /** Of its values: 'text' or 'binary'. */
   format: string;
 }
 
+/** A row as an object. */
 export interface QueryResultRow {
+  /** Columns by name; of several with one name the last. */
   [column: string]: any;
 }
 
 /** What every result has. */
 export interface QueryResultBase {
-  /** First word of the command. */
+  /** First word of the command; null of an empty text. */
   command: string;
   /** Rows returned or changed; null of a command that counts none. */
   rowCount: number | null;
+  /** The OID in the tag of an INSERT, null of any other command. */
   oid: number;
+  /** The columns, none of a command that returns no rows. */
   fields: FieldDef[];
 }
 
 /** A result whose rows are objects. */
 export interface QueryResult<R extends QueryResultRow = any> extends QueryResultBase {
+  /** Columns by name, as the parsers of their types read them; null for NULL. */
   rows: R[];
 }
 
 /** A result whose rows are arrays. */
 export interface QueryArrayResult<R extends any[] = any[]> extends QueryResultBase {
+  /** The values in column order. */
   rows: R[];
 }
 
 /** A query: its text, and what else there is to say. */
 export interface QueryConfig<I = any[]> {
+  /** SQL, with parameters as $1, $2, … */
   text: string;
-  /** Of the parameters. */
+  /** Of the parameters, none by default. */
   values?: I | undefined;
-  /** Prepares it under this name; its text may be left out the next time. */
+  /** Prepares it under this name; its text may be left out the next time. Another text is an Error. Default: none. */
   name?: string | undefined;
-  /** How values are read. */
+  /** How values are read. Default: as the client or the pool does. */
   types?: CustomTypesConfig | undefined;
-  /** Whether values come in binary format. */
+  /** Whether values come in binary format. A query of text alone gives text. Default: that of the client. */
   binary?: boolean | undefined;
-  /** Milliseconds after which it is cancelled. */
+  /** Milliseconds after which it is cancelled, with the Error 'Query read timeout'. Default: that of the client. */
   query_timeout?: number | undefined;
-  /** 'extended': also without values, so one statement alone. */
+  /** 'extended': one statement, also without values. Default: a text without values may have several. */
   queryMode?: 'extended' | undefined;
 }
 
 /** A query whose rows are to be arrays. */
 export interface QueryArrayConfig<I = any[]> extends QueryConfig<I> {
+  /** Rows are arrays of the values in column order. */
   rowMode: 'array';
 }
 
 /** What speaks the extended protocol itself, as a cursor of pg-cursor. */
 export interface Submittable {
+  /** Called when the connection is its own. @param connection with the methods that a cursor of pg-cursor calls */
   submit(connection: any): void;
 }
 
-/** Called with an error, or null and the result. */
+/** Called with an error, or null (by a pool: undefined) and the result. What it throws is an uncaught exception. */
 export type QueryCallback<R> = (error: Error, result: R) => void;
 
 /** What can be asked, of a client or a pool. */
@@ -91,12 +105,17 @@ export interface Queryable {
    * @param query what is submitted; or text, or a config
    * @param values of the parameters
    * @param callback in place of a promise
-   * @returns the result; what was submitted; nothing with a callback
+   * @returns the result; what was submitted (a pool takes only a Query, and gives a promise); nothing with a callback.
+   *   Rejects with the DatabaseError that the server reported; with a ConnectionError of quickgres where there is no
+   *   connection (its `sent` tells whether the server may have carried it out); with the Error 'Query read timeout';
+   *   before anything is sent, with a TypeError or an Error for what cannot be asked
+   * @throws {TypeError} of a client, without a query or for a callback that is no function
    */
   query<T extends Submittable>(query: T): T;
   query<R extends any[] = any[], I = any[]>(query: QueryArrayConfig<I>, values?: I): Promise<QueryArrayResult<R>>;
   query<R extends QueryResultRow = any, I = any[]>(query: string | QueryConfig<I>, values?: I): Promise<QueryResult<R>>;
-  query<R extends any[] = any[], I = any[]>(query: QueryArrayConfig<I>, callback: QueryCallback<QueryArrayResult<R>>): void;
+  query<R extends any[] = any[], I = any[]>(
+    query: QueryArrayConfig<I>, callback: QueryCallback<QueryArrayResult<R>>): void;
   query<R extends QueryResultRow = any, I = any[]>(
     query: string | QueryConfig<I>, callback: QueryCallback<QueryResult<R>>): void;
   query<R extends QueryResultRow = any, I = any[]>(
@@ -105,62 +124,94 @@ export interface Queryable {
 
 /** Where to connect to and how; what is left out says the environment, or `defaults`. */
 export interface ClientConfig {
+  /** Default: PGUSER, else `defaults.user`, which is who runs the program. */
   user?: string | undefined;
+  /** Default: PGDATABASE, else the name of the user. */
   database?: string | undefined;
-  /** A function is called at each connection. */
+  /** A function is called at each connection. Default: PGPASSWORD, else the one in the password file. */
   password?: string | (() => string | Promise<string>) | undefined;
+  /** Default: PGPORT, else 5432. */
   port?: number | undefined;
-  /** Name, address, or directory of a socket. */
+  /** Name, address, or directory of a socket. Default: PGHOST, else 'localhost'. */
   host?: string | undefined;
-  /** Comes before the others: a URL, or a directory and the name of a database. */
+  /** Comes before the others: a URL, or a directory and the name of a database. Default: none. */
   connectionString?: string | undefined;
-  /** Options of tls.connect, or true: the certificate is verified. */
+  /**
+   * Options of tls.connect, or true: the certificate is verified; 'no-verify': it is not; false: no TLS. Default: as
+   * PGSSLMODE says, else false.
+   */
   ssl?: boolean | string | ConnectionOptions | undefined;
+  /** 'direct': TLS, without asking the server first. Default: PGSSLNEGOTIATION, else 'postgres'. */
   sslnegotiation?: 'postgres' | 'direct' | undefined;
+  /** Whether the system probes a silent connection; true by default. */
   keepAlive?: boolean | undefined;
+  /** Milliseconds of silence before the first probe, rounded down to seconds. Default: the system's. */
   keepAliveInitialDelayMillis?: number | undefined;
-  /** What connects in place of a socket. */
+  /** What connects in place of a socket. Default: a socket. */
   stream?: Duplex | (() => Duplex) | undefined;
-  /** Milliseconds; 0 or false: the server's setting. */
+  /** Of each statement on the server, in milliseconds. Default, and for 0 and false: the server's setting. */
   statement_timeout?: number | false | undefined;
+  /** For each wait for a lock, in milliseconds. Default, and for 0 and false: the server's setting. */
   lock_timeout?: number | false | undefined;
+  /** Milliseconds after which the server ends a session whose transaction is idle. Default: the server's setting. */
   idle_in_transaction_session_timeout?: number | undefined;
-  /** Milliseconds after which a query is cancelled. */
+  /** Milliseconds after which a query is cancelled, with the Error 'Query read timeout'. Default: never. */
   query_timeout?: number | undefined;
-  /** Milliseconds; of a pool, how long one waits for a client. */
+  /** Milliseconds to connect; of a pool, how long one waits for a client. 0, the default, for no limit. */
   connectionTimeoutMillis?: number | undefined;
+  /** What pg_stat_activity shows. Default: PGAPPNAME, else `fallback_application_name`. */
   application_name?: string | undefined;
+  /** What counts without an application_name. Default: none. */
   fallback_application_name?: string | undefined;
+  /** UTF8, the default, and no other: a TypeError. */
   client_encoding?: string | undefined;
+  /** Options for the server process, such as -c geqo=off. Default: PGOPTIONS. */
   options?: string | undefined;
+  /** true: a connection for physical replication; 'database': for logical replication. Default: an ordinary one. */
   replication?: string | boolean | undefined;
-  /** How values are read. */
+  /** How values are read. Default: `types`. */
   types?: CustomTypesConfig | undefined;
-  /** Whether values of queries with parameters come in binary format. */
+  /** Whether values of queries with parameters come in binary format; false by default. */
   binary?: boolean | undefined;
-  /** Whether end() waits for queries under way. */
+  /** true: end() waits for queries under way; false, the default: they reject. */
   pipeline?: boolean | undefined;
-  /** Most prepared statements kept for a connection; 0: none, for old transaction poolers. */
+  /** Most prepared statements kept for a connection, 256 by default; 0: none, for old transaction poolers. */
   statement_cache?: number | undefined;
 }
 
 /** What NOTIFY sent. */
 export interface Notification {
+  /** Of the server process of the notifying session. */
   processId: number;
+  /** The name of the channel. */
   channel: string;
+  /** What the notifying session said, '' where it said nothing. */
   payload?: string | undefined;
 }
 
-/** A connection. */
+/**
+ * A connection. Its events: 'connect'; 'notification'; 'notice'; 'drain', when nothing is pending any more; 'error',
+ * when the connection was lost, which without a listener does not end the program; 'end'.
+ */
 export class Client extends EventEmitter implements Queryable {
+  /** The class Query. */
   static Query: typeof Query;
-  /** @param config where to connect to and how, or a connection string */
+  /**
+   * @param config where to connect to and how, or a connection string
+   * @throws {TypeError|Error} for a connection string that cannot be read
+   */
   constructor(config?: string | ClientConfig);
+  /** Who connects. */
   readonly user?: string;
+  /** What to. */
   readonly database?: string;
+  /** Of the server. */
   readonly port: number;
+  /** Name, address, or directory of a socket. */
   readonly host: string;
+  /** The password, or what gives it; not enumerable, so that it is not logged. */
   readonly password?: any;
+  /** Options of tls.connect, or whether TLS is used; not enumerable, since a key may be in it. */
   readonly ssl?: any;
   /** What the config has come to. */
   readonly connectionParameters: any;
@@ -169,11 +220,22 @@ export class Client extends EventEmitter implements Queryable {
   /** Of the server process; null without a connection. */
   readonly processID: number | null;
 
-  /** Connects, once. @param callback in place of a promise @returns this client; nothing with a callback */
+  /**
+   * Connects, once.
+   * @param callback in place of a promise, called with an error, or null
+   * @returns this client; nothing with a callback. Rejects with the DatabaseError of a server that refuses; with a
+   *   ConnectionError of quickgres where no server answers (ETIMEDOUT after `connectionTimeoutMillis`); with a
+   *   TypeError for a config that cannot be; with an Error where it was called before
+   */
   connect(): Promise<this>;
   connect(callback: (error: Error) => void): void;
+  /** As of Queryable; requests are sent at once and answered in order. One before connect() was called rejects. */
   query: Queryable['query'];
-  /** Closes the connection, at once where a query is under way. @param callback in place of a promise @returns when it is closed */
+  /**
+   * Closes the connection: at once where a query is under way, which rejects then; with `pipeline`, after it.
+   * @param callback in place of a promise
+   * @returns resolves when it is closed, also when it is lost or was never there; never rejects
+   */
   end(): Promise<void>;
   end(callback: (error: Error) => void): void;
   /** @param text COPY … TO STDOUT @param options signal, highWaterMark, stall_timeout @returns a Readable */
@@ -182,14 +244,19 @@ export class Client extends EventEmitter implements Queryable {
   copyFrom(text: string, options?: CopyStreamOptions): CopyFrom;
   /** @returns outside a transaction block, in one, in one that has failed; null without a connection */
   getTransactionStatus(): 'I' | 'T' | 'E' | null;
-  /** @param oid of the type @param parse a text @param format 'text' by default */
+  /**
+   * Says how values of a type are read from now on.
+   * @param oid of the type
+   * @param format 'text' by default
+   * @param parse makes the value of a text, or of the bytes in binary format; never called for NULL
+   */
   setTypeParser(oid: number, parse: TypeParser): void;
   setTypeParser(oid: number, format: TypeFormat, parse: TypeParser): void;
   /** @param oid of the type @param format 'text' by default @returns how its values are read */
   getTypeParser(oid: number, format?: TypeFormat): TypeParser;
   /** @param name of a table, column, … @returns it in double quotes */
   escapeIdentifier(name: string): string;
-  /** @param text any @returns it in single quotes */
+  /** @param text any @returns it in single quotes; ` E'…'` where a backslash is in it */
   escapeLiteral(text: string): string;
   /** The connection keeps the program running (the default). */
   ref(): void;
@@ -205,7 +272,11 @@ export class Client extends EventEmitter implements Queryable {
 
 /** A client that was taken from a pool. */
 export interface PoolClient extends Client {
-  /** Gives it back. @param destroy true, or an error: the connection is closed */
+  /**
+   * Gives it back.
+   * @param destroy true, or an error: the connection is closed
+   * @throws {Error} where it has been given back already
+   */
   release(destroy?: Error | boolean): void;
 }
 
@@ -219,9 +290,16 @@ export interface PoolConfig extends ClientConfig {
   maxLifetimeSeconds?: number | undefined;
 }
 
-/** Connections of which one asks the next that is free, or takes one for a while. */
+/**
+ * Connections of which one asks the next that is free, or takes one for a while. Its events: 'connect', before anything
+ * is asked of a client; 'acquire' and 'release', of what `connect` gives; 'remove'; 'error': a connection was lost that
+ * nobody had taken, which without a listener does not end the program.
+ */
 export class Pool extends EventEmitter implements Queryable {
-  /** @param config of the clients and the pool, or a connection string */
+  /**
+   * @param config of the clients and the pool, or a connection string
+   * @throws {TypeError|Error} for a connection string that cannot be read, and for wrong options
+   */
   constructor(config?: string | PoolConfig);
   /** What was given, with the defaults. */
   readonly options: PoolConfig;
@@ -234,12 +312,22 @@ export class Pool extends EventEmitter implements Queryable {
   /** Who waits for one. */
   readonly waitingCount: number;
 
-  /** Takes a client until it is released. @param callback in place of a promise @returns the client; nothing with a callback */
+  /**
+   * Takes a client until it is released.
+   * @param callback in place of a promise, called with an error, or undefined, the client, and its release
+   * @returns the client; nothing with a callback. Rejects as `Client.connect`; with a ConnectionError (53300) of
+   *   quickgres after `connectionTimeoutMillis`; with an Error after end()
+   */
   connect(): Promise<PoolClient>;
   connect(callback: (
     error: Error | undefined, client: PoolClient | undefined, done: (release?: any) => void) => void): void;
+  /** As of Queryable, on a connection that may be shared; it prepares. Rejects, too, as `connect`. */
   query: Queryable['query'];
-  /** Closes the connections, when they have been released. @param callback in place of a promise @returns when they are closed */
+  /**
+   * Closes the connections, when they have been released.
+   * @param callback in place of a promise
+   * @returns resolves when they are closed; rejects with an Error where it was called before
+   */
   end(): Promise<void>;
   end(callback: () => void): void;
 
@@ -266,10 +354,15 @@ export class Query<R extends QueryResultRow = any> extends EventEmitter implemen
 export class Result<R extends QueryResultRow = any> implements QueryResult<R> {
   /** @param reader of the statement @param rowMode 'array': rows are arrays */
   constructor(reader: any, rowMode?: string);
+  /** First word of the command; null of an empty text. */
   command: string;
+  /** Rows returned or changed; null of a command that counts none. */
   rowCount: number | null;
+  /** The OID in the tag of an INSERT, null of any other command. */
   oid: number;
+  /** The columns, none of a command that returns no rows. */
   fields: FieldDef[];
+  /** Objects, or arrays. */
   rows: R[];
   /** Whether the rows are arrays. */
   rowAsArray: boolean;
@@ -279,14 +372,19 @@ export {};
 type Texts = 'position' | 'internalPosition' | 'line';
 declare const ServerError: new (fields: ServerFields) => Omit<PostgresError, Texts | 'name'>;
 
-/** An error that the server reported. */
+/** An error that the server reported: every field by the names of PostgresError, its numbers as strings. */
 export class DatabaseError extends ServerError {
   /** @param message what happened @param length of the message of the protocol @param name 'error' by default */
   constructor(message: string, length?: number, name?: string);
+  /** As the constructor was told. */
   name: string;
+  /** As the constructor was told; undefined of what the server reported. */
   length: number | undefined;
+  /** In characters of the query text, from 1. */
   position?: string;
+  /** In characters of internalQuery, from 1. */
   internalPosition?: string;
+  /** Line of the server's source. */
   line?: string;
 }
 
@@ -294,7 +392,12 @@ export class DatabaseError extends ServerError {
 export class TypeOverrides implements CustomTypesConfig {
   /** @param types asked for what is not set here; default: `types` */
   constructor(types?: CustomTypesConfig);
-  /** @param oid of the type @param parse a text @param format 'text' by default */
+  /**
+   * Says how values of a type are read from now on.
+   * @param oid of the type
+   * @param format 'text' by default
+   * @param parse makes the value of a text, or of the bytes in binary format; never called for NULL
+   */
   setTypeParser(oid: number, parse: TypeParser): void;
   setTypeParser(oid: number, format: TypeFormat, parse: TypeParser): void;
   /** @param oid of the type @param format 'text' by default @returns how its values are read */
@@ -313,24 +416,33 @@ export const types: TypeOverrides & {
   readonly arrayParser: { create(text: string, parse?: TypeParser): { parse(): any[] } };
 };
 
-/** What counts where neither a config nor the environment says something. */
+/** What counts where neither a config nor the environment says something; a program may change it. */
 export const defaults: ClientConfig & PoolConfig & {
-  /** Whether a Date is sent in UTC. */
+  /** Whether a Date is sent in UTC, not in local time with its offset; false by default. */
   parseInputDatesAsUTC?: boolean;
-  /** Whether an int8 is read as a number. */
+  /** To be set: whether an int8 is read as a number, which may lose digits. It is a string by default. */
   parseInt8?: boolean;
   [name: string]: any;
 };
 
 /** @param name of a table, column, … @returns it in double quotes */
 export function escapeIdentifier(name: string): string;
-/** @param text any @returns it in single quotes */
+/** @param text any @returns it in single quotes; ` E'…'` where a backslash is in it */
 export function escapeLiteral(text: string): string;
 
 /** What is sent for values, and quoting. */
 export const utils: {
+  /**
+   * Bytes stay; a Date is its text, an array its literal; what has `toPostgres` is what that gives, other objects JSON.
+   * @param value of a parameter
+   * @returns what is sent; null for NULL
+   * @throws {TypeError|Error} for an invalid Date, and where `toPostgres` leads in a circle
+   */
   prepareValue(value: any): string | Buffer | null;
+  /** The same as escapeIdentifier above. */
   escapeIdentifier(name: string): string;
+  /** The same as escapeLiteral above. */
   escapeLiteral(text: string): string;
+  /** The same as defaults above. */
   defaults: typeof defaults;
 };

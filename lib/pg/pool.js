@@ -1,6 +1,6 @@
 'use strict';
 
-const { events: { EventEmitter }, process } = require('#platform');
+const { events: { EventEmitter }, process, util } = require('#platform');
 const { UsageError } = require('../..');
 const { Pool: Connections } = require('../pool');
 const { Client, settle } = require('./client');
@@ -24,7 +24,7 @@ const needsOwn = error => error instanceof UsageError ? error.code === '0A000' :
  */
 class Pool extends EventEmitter {
   #clients = new WeakMap(); // by those of this library
-  #held = new Set(); // clients that were taken
+  #held = new Map(); // clients that were taken, and how they are released
   #pool;
   #settings;
 
@@ -72,21 +72,21 @@ class Pool extends EventEmitter {
 
   async #take() {
     if (this.ending) throw new Error('Cannot use a pool after calling end on the pool');
-    const { connection, giveBack } = await new Promise((resolve, reject) => {
-      const hold = connection => new Promise(giveBack => { resolve({ connection, giveBack }); });
+    const [connection, giveBack] = await new Promise((resolve, reject) => {
+      const hold = connection => new Promise(giveBack => { resolve([connection, giveBack]); });
       this.#pool.connection(hold, { reset: false }).catch(error => reject(errorOf(error)));
     });
     const client = this.#clients.get(connection);
-    let released = false;
-    client.release = destroy => {
-      if (released) throw new Error('Release called on client which has already been released to the pool.');
-      released = true;
+    const release = client.release = destroy => {
+      if (this.#held.get(client) !== release) {
+        throw new Error('Release called on client which has already been released to the pool.');
+      }
       this.#held.delete(client);
       this.emit('release', destroy, client);
       if (destroy) connection.destroy();
       giveBack();
     };
-    this.#held.add(client);
+    this.#held.set(client, release);
     this.emit('acquire', client);
     return client;
   }
@@ -112,13 +112,11 @@ class Pool extends EventEmitter {
       }
     }
     const client = await this.#take();
-    return new Promise((resolve, reject) => {
-      client.query(config, values, (error, result) => {
-        client.release();
-        if (error) reject(error);
-        else resolve(result);
-      });
-    });
+    try {
+      return await util.promisify(client.query).call(client, config, values);
+    } finally {
+      client.release();
+    }
   }
 
   /**

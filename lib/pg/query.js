@@ -35,11 +35,13 @@ function errorOf(error) {
   if (error instanceof UsageError && error.code === '57014') return new Error('Query read timeout', { cause: error });
   const isLost = error instanceof ConnectionError;
   const cause = isLost ? error.cause : error;
+  if (cause instanceof PostgresError) {
+    const told = Object.assign(new DatabaseError(cause.message), cause);
+    for (const name of ['position', 'internalPosition', 'line']) if (name in told) told[name] = String(told[name]);
+    return told;
+  }
   if (isLost && error.sent !== undefined) error.message = MESSAGES[error.code] ?? error.message;
-  if (!(cause instanceof PostgresError)) return error;
-  const told = Object.assign(new DatabaseError(cause.message), cause);
-  for (const name of ['position', 'internalPosition', 'line']) if (name in told) told[name] = String(told[name]);
-  return told;
+  return error;
 }
 
 /** Commands whose tag counts rows. */
@@ -91,15 +93,6 @@ function queryOf(config, values, callback) {
   };
 }
 
-/** The text of a prepared statement, which may be left out when it was given once. */
-function named(name, text, texts) {
-  const known = texts.get(name);
-  if (known !== undefined && text && text !== known) {
-    throw new Error(`Prepared statements must be unique - '${name}' was used for a different statement`);
-  }
-  return text || known || '';
-}
-
 /**
  * Asks what holds a connection, or many.
  * @param {Client|Pool} session of this library
@@ -111,27 +104,31 @@ function named(name, text, texts) {
 async function ask(session, { text, values, name, rowMode, types, binary, queryMode, rows, query_timeout }, settings) {
   const { shared, texts, types: usual } = settings;
   if (values && !Array.isArray(values)) throw new Error('Query values must be an array');
-  const isNew = name && !texts.has(name);
-  if (name) texts.set(name, text = named(name, text, texts));
-  if (typeof text !== 'string') throw new Error('A query must have either text or a name. Supplying neither is unsupported.');
-  const { decode } = types instanceof TypeOverrides ? types : types ? new TypeOverrides(types) : usual;
+  const known = texts.get(name);
+  if (name) {
+    if (known !== undefined && text && text !== known) {
+      throw new Error(`Prepared statements must be unique - '${name}' was used for a different statement`);
+    }
+    texts.set(name, text ||= known ?? ''); // which may be left out when it was given once
+  } else if (typeof text !== 'string') {
+    throw new Error('A query must have either text or a name. Supplying neither is unsupported.');
+  }
   const isSimple = !name && !rows && queryMode !== 'extended' && !values?.length;
+  const { decode } = types instanceof TypeOverrides ? types : types ? new TypeOverrides(types) : usual;
   const options = { decode, statement_timeout: query_timeout || settings.query_timeout || undefined };
   try {
     if (isSimple && !shared) {
       const results = (await session.simpleQuery(text, options)).map(reader => new Result(reader, rowMode));
       return results.length === 1 ? results[0] : results;
     }
-    if (!isSimple && (binary || settings.binary)) options.format = 1;
+    options.format = !isSimple && (binary || settings.binary) ? 1 : 0;
     options.cache = Boolean(shared || name || settings.statement_cache);
     const reader = await session.query(text, values ? values.map(value => prepareValue(value)) : [], options);
-    if (reader.cmd === undefined) {
-      await session.copyFail();
-      throw new Error('COPY FROM STDIN: No source stream defined; use copyFrom of the client');
-    }
-    return new Result(reader, rowMode);
+    if (reader.cmd !== undefined) return new Result(reader, rowMode);
+    await session.copyFail();
+    throw new Error('COPY FROM STDIN: No source stream defined; use copyFrom of the client');
   } catch (error) {
-    if (isNew) texts.delete(name);
+    if (known === undefined) texts.delete(name);
     throw errorOf(error);
   }
 }
@@ -165,4 +162,81 @@ class Query extends EventEmitter {
   }
 }
 
-module.exports = { DatabaseError, Query, Result, ask, errorOf, fieldOf, queryOf };
+/**
+ * The connection as an object sees it that was submitted and writes the messages of the extended protocol itself, and
+ * takes the answers by methods of its own: a cursor of pg-cursor, a stream of pg-query-stream. The rows come by way of
+ * a portal of the client's; its first row is fetched with the description.
+ */
+class Submission extends EventEmitter {
+  #client;
+  #first = null; // the reader of the first row, until rows are asked for
+  #query;
+  #state = 'open'; // 'failed', 'over'
+  #work; // promise of what was begun last
+
+  /**
+   * @param {Client} client of this library
+   * @param {object} query that was submitted; 'readyForQuery' is emitted when the connection is free for others
+   */
+  constructor(client, query) {
+    super();
+    this.#client = client;
+    this.#query = query;
+    client.closed.then(error => this.#fail(error ?? new Error('Connection terminated')));
+    this.#work = this.#begin().catch(error => this.#fail(error));
+  }
+
+  async #begin() {
+    this.#query.submit(this);
+    this.#client.startQuery(this.text, this.values, 0, false);
+    const { rowParser } = this.#first = await this.#client.getResults(1);
+    if (this.#state !== 'open') return;
+    if (rowParser !== undefined) this.#query.handleRowDescription({ fields: rowParser.columns.map(fieldOf) });
+    this.emit(rowParser === undefined ? 'noData' : 'rowDescription');
+  }
+
+  #fail(error) {
+    if (this.#state !== 'open') return;
+    this.#state = 'failed';
+    this.#query.handleError(errorOf(error), this);
+    this.sync();
+  }
+
+  parse({ text }) { this.text = text; }
+  bind({ values }) { this.values = (values ?? []).map(value => prepareValue(value)); }
+  describe() {}
+  flush() {}
+  close() {}
+
+  /** Asks for so many rows; 0 for all. */
+  execute({ rows }) { this.#work = this.#work.then(() => this.#execute(rows)).catch(error => this.#fail(error)); }
+
+  async #execute(rows) {
+    if (this.#state !== 'open') return;
+    let reader = this.#first;
+    this.#first = null;
+    if (reader !== null) this.#give(reader);
+    if (reader === null || (reader.cmd === 'SUSPENDED' && rows !== 1)) {
+      this.#give(reader = await this.#client.getResults(rows && reader ? rows - 1 : rows));
+    }
+    const { cmd, oid = '', rowCount } = reader;
+    if (cmd === 'SUSPENDED') this.#query.handlePortalSuspended(this);
+    else if (cmd === 'EMPTY') this.#query.handleEmptyQuery(this);
+    else this.#query.handleCommandComplete({ text: `${cmd} ${oid} ${rowCount}` }, this);
+  }
+
+  #give({ rows }) { for (const row of rows) this.#query.handleDataRow({ fields: row.toArray() }); }
+
+  /** Ends it: others may go on. */
+  async sync() {
+    const state = this.#state;
+    if (state === 'over') return;
+    this.#state = 'over';
+    const error = await this.#client.sync().then(() => undefined, reason => reason);
+    if (state === 'open' && error !== undefined) this.#query.handleError(errorOf(error), this);
+    else if (state === 'open') this.#query.handleReadyForQuery(this);
+    this.emit('readyForQuery');
+  }
+}
+
+module.exports = { DatabaseError, Query, Result, Submission, ask, errorOf, queryOf };

@@ -7,45 +7,43 @@ const { dates, decoders } = require('../..');
 
 /** OIDs of PostgreSQL's basic types by their names in capitals. */
 const builtins = {
-  BOOL: 16, BYTEA: 17, CHAR: 18, INT8: 20, INT2: 21, INT4: 23, REGPROC: 24, TEXT: 25, OID: 26, TID: 27, XID: 28, CID: 29,
-  JSON: 114, XML: 142, PG_NODE_TREE: 194, SMGR: 210, PATH: 602, POLYGON: 604, CIDR: 650, FLOAT4: 700, FLOAT8: 701,
+  BOOL: 16, BYTEA: 17, CHAR: 18, INT8: 20, INT2: 21, INT4: 23, REGPROC: 24, TEXT: 25, OID: 26, TID: 27, XID: 28, CID:
+  29, JSON: 114, XML: 142, PG_NODE_TREE: 194, SMGR: 210, PATH: 602, POLYGON: 604, CIDR: 650, FLOAT4: 700, FLOAT8: 701,
   ABSTIME: 702, RELTIME: 703, TINTERVAL: 704, CIRCLE: 718, MACADDR8: 774, MONEY: 790, MACADDR: 829, INET: 869,
-  ACLITEM: 1033, BPCHAR: 1042, VARCHAR: 1043, DATE: 1082, TIME: 1083, TIMESTAMP: 1114, TIMESTAMPTZ: 1184, INTERVAL: 1186,
-  TIMETZ: 1266, BIT: 1560, VARBIT: 1562, NUMERIC: 1700, REFCURSOR: 1790, REGPROCEDURE: 2202, REGOPER: 2203,
+  ACLITEM: 1033, BPCHAR: 1042, VARCHAR: 1043, DATE: 1082, TIME: 1083, TIMESTAMP: 1114, TIMESTAMPTZ: 1184, INTERVAL:
+  1186, TIMETZ: 1266, BIT: 1560, VARBIT: 1562, NUMERIC: 1700, REFCURSOR: 1790, REGPROCEDURE: 2202, REGOPER: 2203,
   REGOPERATOR: 2204, REGCLASS: 2205, REGTYPE: 2206, UUID: 2950, TXID_SNAPSHOT: 2970, PG_LSN: 3220, PG_NDISTINCT: 3361,
-  PG_DEPENDENCIES: 3402, TSVECTOR: 3614, TSQUERY: 3615, GTSVECTOR: 3642, REGCONFIG: 3734, REGDICTIONARY: 3769,
-  JSONB: 3802, REGNAMESPACE: 4089, REGROLE: 4096
+  PG_DEPENDENCIES: 3402, TSVECTOR: 3614, TSQUERY: 3615, GTSVECTOR: 3642, REGCONFIG: 3734, REGDICTIONARY: 3769, JSONB:
+  3802, REGNAMESPACE: 4089, REGROLE: 4096
 };
 
-const INTERVAL = new RegExp('^(?:([+-]?\\d+) years?)? ?(?:([+-]?\\d+) mons?)? ?(?:([+-]?\\d+) days?)? ?' +
-  '(?:([+-])?(\\d+):(\\d\\d):(\\d\\d)(\\.\\d+)?)?$');
+const INTERVAL =
+  /^(?:([+-]?\d+) years? ?)?(?:([+-]?\d+) mons? ?)?(?:([+-]?\d+) days? ?)?(?:([+-])?(\d+):(\d\d):(\d\d)(\.\d+)?)?$/;
+
+const secondsOf = ({ seconds = 0, milliseconds = 0 }) => Number((seconds + milliseconds / 1000).toFixed(6));
 
 /** An interval by its parts, of which those that are 0 are left out: `{ hours: 1, minutes: 30 }`. */
 class PostgresInterval {
   /** @param {string} text an interval with IntervalStyle postgres */
   constructor(text) {
-    const [, years, months, days, sign, hours, minutes, seconds, fraction] = INTERVAL.exec(text) ?? [];
+    const [, years, months, days, sign = '', hours, minutes, seconds, fraction] = INTERVAL.exec(text) ?? [];
     const time = { hours, minutes, seconds, milliseconds: Math.round(fraction * 1e6) / 1000 };
-    if (sign === '-') for (const name in time) time[name] *= -1;
+    for (const name in time) time[name] = sign + time[name];
     const parts = { years, months, days, ...time };
     for (const name in parts) if (+parts[name]) this[name] = +parts[name];
   }
 
-  #seconds() {
-    const { seconds = 0, milliseconds = 0 } = this;
-    return +(seconds + milliseconds / 1000).toFixed(6);
-  }
-
   /** @returns {string} as PostgreSQL reads it */
   toPostgres() {
-    const parts = ['minutes', 'hours', 'days', 'months', 'years'].map(name => [this[name], name]);
-    return [[this.#seconds(), 'seconds'], ...parts].filter(([value]) => value).map(part => part.join(' ')).join(' ') || '0';
+    const { years, months, days, hours, minutes } = this;
+    const parts = { seconds: secondsOf(this), minutes, hours, days, months, years };
+    return Object.keys(parts).filter(name => parts[name]).map(name => `${parts[name]} ${name}`).join(' ') || '0';
   }
 
   /** @returns {string} of ISO 8601 */
   toISOString() {
     const { years = 0, months = 0, days = 0, hours = 0, minutes = 0 } = this;
-    return `P${years}Y${months}M${days}DT${hours}H${minutes}M${this.#seconds()}S`;
+    return `P${years}Y${months}M${days}DT${hours}H${minutes}M${secondsOf(this)}S`;
   }
 
   /** The same as toISOString. */
@@ -66,14 +64,16 @@ function toLocal(date) {
 
 const parseTimestamptz = dates[1184][0];
 
-/** A timestamptz by its digits, as `2020-02-29 12:34:56.789012+00` has them: by a pattern it would take five times as long. */
+/** A timestamptz by its digits, as `2020-02-29 12:34:56.789012+00` has them: a pattern takes five times as long. */
 function timestamptz(bytes, start, end) {
   const two = off => bytes[off] * 10 + bytes[off + 1] - 528;
   const zone = end - 3;
   const [century, sign] = [two(start), 44 - bytes[zone]]; // + is 43, - is 45
-  if (zone < start + 19 || bytes[start + 4] !== 45 || century < 1 || Math.abs(sign) !== 1) return parseTimestamptz(bytes, start, end);
-  let milliseconds = 0;
-  for (let off = start + 20, worth = 100; off < zone && worth >= 1; off++, worth /= 10) milliseconds += (bytes[off] - 48) * worth;
+  if (zone < start + 19 || bytes[start + 4] !== 45 || century < 1 || Math.abs(sign) !== 1) {
+    return parseTimestamptz(bytes, start, end);
+  }
+  const digit = off => off < zone ? bytes[off] - 48 : 0;
+  const milliseconds = digit(start + 20) * 100 + digit(start + 21) * 10 + digit(start + 22);
   return new Date(Date.UTC(century * 100 + two(start + 2), two(start + 5) - 1, two(start + 8),
     two(start + 11) - sign * two(zone + 1), two(start + 14), two(start + 17), milliseconds));
 }
@@ -88,41 +88,8 @@ const toCircle = text => ({ ...toPoint(text.slice(1)), radius: parseFloat(text.s
 const mapAll = (value, convert) => Array.isArray(value) ? value.map(each => mapAll(each, convert))
   : value === null ? null : convert(value);
 
-/** Parsers of each format by OID; what is in neither is a string. */
-const parsers = { text: new Map(), binary: new Map() };
-/** The decoders of bytes that parsers of ours are made of. */
-const decoderOf = new Map();
-
-/** Parsers of types by those of this library, and what makes node-postgres' values of theirs. */
-function define(format, oids, convert, { from = decoders, as } = {}) {
-  for (const oid of oids) {
-    const read = from[as ?? oid][format === 'text' ? 0 : 1];
-    const decode = convert === undefined ? read : (...place) => mapAll(read(...place), convert);
-    const parse = value => decode(Buffer.from(value), 0, Buffer.byteLength(value));
-    decoderOf.set(parse, decode);
-    parsers[format].set(oid, parse);
-  }
-}
-const [TEXT, TEXTS] = [{ as: 25 }, { as: 1009 }];
-define('text', [16, 21, 23, 26, 114, 199, 700, 701, 1000, 1005, 1007, 1021, 1022, 1028, 3802, 3807]);
-define('text', [651, 791, 1008, 1009, 1014, 1015, 1016, 1040, 1041, 1183, 1270, 2951, 3907], undefined, TEXTS);
-define('text', [1231], undefined, { as: 1022 }); // numeric[] are numbers, though numeric is a string
-define('text', [17, 1001], toBuffer);
-define('text', [1184], undefined, { from: { 1184: [timestamptz] } });
-define('text', [1185], undefined, { from: dates });
-define('text', [1082, 1114, 1115, 1182], toLocal, { from: dates });
-define('text', [600], toPoint, TEXT);
-define('text', [718], toCircle, TEXT);
-define('text', [1186], toInterval, TEXT);
-define('text', [1017], toPoint, TEXTS);
-define('text', [1187], toInterval, TEXTS);
-define('binary', [16, 21, 23, 25, 26, 701, 1000, 1007, 1009]);
-define('binary', [1008], undefined, TEXTS);
-define('binary', [20], String);
-define('binary', [700], Math.fround);
-define('binary', [1016, 1700], Number);
-define('binary', [1184], undefined, { from: dates });
-define('binary', [1114], toLocal, { from: dates });
+/** By this a parser of ours has the decoder of bytes that it is made of. */
+const DECODE = Symbol('decode');
 
 /** Parsers by type OID and format, which come before those of other types: what each Client has of its own. */
 class TypeOverrides {
@@ -156,27 +123,57 @@ class TypeOverrides {
   get decode() {
     const { version } = this;
     if (this.#decode?.version !== version) {
-      this.#decode = Object.assign(new Map(), { version, get: oid => [this.#text(oid), this.#binary(oid)] });
+      const get = oid => ['text', 'binary'].map(format => this.#decoder(oid, format));
+      this.#decode = Object.assign(new Map(), { version, get });
     }
     return this.#decode;
   }
 
-  #text(oid) {
-    const parse = this.getTypeParser(oid, 'text');
-    if (parse === String) return undefined;
-    return decoderOf.get(parse) ?? ((bytes, start, end) => parse(bytes.toString('utf8', start, end)));
-  }
-
-  #binary(oid) {
-    const parse = this.getTypeParser(oid, 'binary');
-    return decoderOf.get(parse) ?? ((bytes, start, end) => parse(bytes.subarray(start, end)));
+  #decoder(oid, format) {
+    const parse = this.getTypeParser(oid, format);
+    if (parse[DECODE] !== undefined) return parse[DECODE];
+    if (format === 'binary') return (bytes, start, end) => parse(bytes.subarray(start, end));
+    return parse === String ? undefined : (bytes, start, end) => parse(bytes.toString('utf8', start, end));
   }
 }
 
 /** How the values of all clients are read that have no parser of their own for a type. */
-const types = new TypeOverrides({ getTypeParser: (oid, format) => parsers[format]?.get(oid) ?? String });
+const types = new TypeOverrides({ getTypeParser: () => String });
 for (const name of ['getTypeParser', 'setTypeParser']) types[name] = types[name].bind(types);
 types.builtins = builtins;
-types.arrayParser = { create: (text, parse = String) => ({ parse: () => mapAll(types.getTypeParser(1009)(text), parse) }) };
+/** Parsers of types by decoders of this library, and what makes node-postgres' values of theirs. */
+function define(format, oids, convert, from = decoders) {
+  for (const oid of oids) {
+    const read = from[oid][format === 'text' ? 0 : 1];
+    const decode = convert === undefined ? read : (...place) => mapAll(read(...place), convert);
+    const parse = value => decode(Buffer.from(value), 0, Buffer.byteLength(value));
+    types.setTypeParser(oid, format, Object.assign(parse, { [DECODE]: decode }));
+  }
+}
+const { 25: string, 1009: strings, 1022: floats } = decoders;
+/** Types of which this library has no decoder, or another one: numeric[] are numbers, though numeric is a string. */
+const others =
+  { 600: string, 718: string, 791: strings, 1008: strings, 1017: strings, 1184: [timestamptz], 1231: floats };
+
+define('text', [16, 21, 23, 26, 114, 199, 651, 700, 701, 1000, 1005, 1007, 1009, 1014, 1015, 1021, 1022, 1028, 1040,
+  1041, 1183, 1270, 2951, 3802, 3807, 3907]);
+define('text', [791, 1008, 1184, 1231], undefined, others);
+define('text', [1016], String);
+define('text', [17, 1001], toBuffer);
+define('text', [1185], undefined, dates);
+define('text', [1082, 1114, 1115, 1182], toLocal, dates);
+define('text', [600, 1017], toPoint, others);
+define('text', [718], toCircle, others);
+define('text', [1186, 1187], toInterval);
+define('binary', [16, 21, 23, 25, 26, 701, 1000, 1007, 1009]);
+define('binary', [1008], undefined, others);
+define('binary', [20], String);
+define('binary', [700], Math.fround);
+define('binary', [1016, 1700], Number);
+define('binary', [1184], undefined, dates);
+define('binary', [1114], toLocal, dates);
+
+const parseStrings = types.getTypeParser(1009);
+types.arrayParser = { create: (text, parse = String) => ({ parse: () => mapAll(parseStrings(text), parse) }) };
 
 module.exports = { TypeOverrides, types };

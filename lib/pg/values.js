@@ -30,11 +30,11 @@ function dateText(date) {
     local.setUTCFullYear(date.getFullYear(), date.getMonth(), date.getDate());
     local.setUTCHours(date.getHours(), date.getMinutes(), date.getSeconds(), date.getMilliseconds());
   }
-  const [, sign, year, rest] = /^([+-]?)(\d+)(.*)Z$/.exec(local.toISOString());
-  const isBC = sign === '-' || +year === 0;
+  const [, year, rest] = /^([+-]?\d+)(.*)Z$/.exec(local.toISOString());
   const east = (local - date) / 1000;
   const offset = [east / 3600, east / 60 % 60, east % 60].map(part => pad(Math.floor(Math.abs(part)))).join(':');
-  return `${pad(isBC ? +year + 1 : +year, 4)}${rest}${east < 0 ? '-' : '+'}${offset.replace(/:00$/, '')}${isBC ? ' BC' : ''}`;
+  const zone = `${east < 0 ? '-' : '+'}${offset.replace(/:00$/, '')}`;
+  return year > 0 ? `${pad(+year, 4)}${rest}${zone}` : `${pad(1 - year, 4)}${rest}${zone} BC`;
 }
 
 const bytesOf = view => Buffer.from(view.buffer, view.byteOffset, view.byteLength);

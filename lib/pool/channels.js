@@ -6,8 +6,8 @@ const { ConnectionError } = require('../..');
 /** What a Listener takes for its client: channels on a connection that is replaced when it is lost. */
 class Channels extends EventEmitter {
   #ask;
-  #names = new Map(); // by what SQL calls them
   #resolveClosed;
+  #texts = new Set(); // LISTEN of each channel
 
   /** @param {function(function(Client): Promise): Promise} ask calls a function with a connected client */
   constructor(ask) {
@@ -25,19 +25,18 @@ class Channels extends EventEmitter {
 
   /** @param {string} text LISTEN or UNLISTEN */
   async query(text) {
-    const [, word, name] = /^(\w+) (.*)$/s.exec(text);
-    if (word === 'LISTEN') this.#names.set(name, name.slice(1, -1).replaceAll('""', '"'));
-    else this.#names.delete(name);
-    if (this.#names.size === 0) return this.close();
-    return this.#ask(client => client.query(text, [], 0, false));
+    if (text.startsWith('LISTEN')) this.#texts.add(text);
+    else this.#texts.delete(text.replace('UN', ''));
+    return this.#texts.size === 0 ? this.close() : this.#ask(client => client.query(text, [], 0, false));
   }
 
   /** Listens on the next connection, and tells that something may have been missed. */
   async #again() {
     while (this.state === 'open') {
       try {
-        await this.#ask(client => client.simpleQuery([...this.#names.keys()].map(name => `LISTEN ${name}`).join('; ')));
-        for (const channel of this.#names.values()) {
+        await this.#ask(client => client.simpleQuery([...this.#texts].join('; ')));
+        for (const text of this.#texts) {
+          const channel = text.slice('LISTEN "'.length, -1).replaceAll('""', '"');
           this.emit('notification', { processId: 0, channel, payload: '', missed: true });
         }
         return;

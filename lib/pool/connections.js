@@ -2,7 +2,7 @@
 
 const { Client, ConnectionError } = require('../..');
 const { resolve } = require('../config');
-const { checkLimits, watchSignal } = require('../query');
+const { watchSignal } = require('../query');
 
 /** Tells tracers of who waits for a connection, and how long: `{ owner, waiting }`. */
 const channel = require('#platform').diagnostics_channel.tracingChannel?.('quickgres:pool');
@@ -15,14 +15,15 @@ const LONGEST = 2000;
 const STUCK = 10000;
 
 /*
- * A connection is `{ home, client, opened, state, users, since, expires, proved }`. Its state is 'shared' by plain queries;
- * 'draining': it gets no more of them, as somebody waits to own it; 'owned' by one; 'ending'. `opened`: promise of the
- * client's connect(); `users`: requests that it was given to; `since`: when the last of them was over; `proved`: it has
- * served one.
+ * A connection is `{ client, opened, state, users, since, expires, proved }`. Its state is 'shared' by plain queries;
+ * 'draining': it gets no more of them, as somebody waits to own it; or 'owned' by one. `opened`: promise of the
+ * client's connect(); `users`: requests that it was given to; `since`: when the last of them was over; `proved`: it
+ * has served one.
  */
-const isOpen = ({ client, state }) => client.state === 'open' && state !== 'ending';
+const isOpen = ({ client }) => client.state === 'open';
 const isUnused = ({ client, users }) => users === 0 && client.pending === 0;
 const isIdle = each => isUnused(each) && isOpen(each) && each.state !== 'owned';
+const isConnecting = ({ client }) => client.state === 'connecting';
 
 /** Errors of connecting that no other attempt will change: the server says no, or the config makes no sense. */
 const isFinal = error => error instanceof TypeError || /^(?:0A|22|28|3D|42)/.test(error.code);
@@ -32,17 +33,14 @@ class Connections {
   #all = [];
   #config;
   #emitter;
-  #failing; // since when no attempt has succeeded
-  #failures = 0;
   #options;
-  #owning = new Set(); // who waits to own a connection
-  #pause; // the timer of the next attempt
-  #sharing = new Set(); // plain queries that wait for one
+  #outage; // while no attempt has succeeded: `{ since, failures, pause }`, the timer of the next one
+  #queues = { owned: new Set(), shared: new Set() }; // who waits to own a connection, and plain queries
   #sweeping;
 
   /**
    * @param {object|string} config of the clients
-   * @param {object} options `{ size, acquire_timeout, idle_timeout, max_lifetime }`
+   * @param {object} options `{ size, reserved, patient, acquire_timeout, idle_timeout, max_lifetime }`
    * @param {EventEmitter} emitter 'connect', with a client of which nothing has been asked; 'error'
    */
   constructor(config, options, emitter) {
@@ -53,31 +51,35 @@ class Connections {
 
   get stats() {
     const open = this.#all.filter(isOpen);
-    const pending = open.reduce((sum, { client }) => sum + client.pending, 0);
-    const waiting = this.#owning.size + this.#sharing.size;
+    const pending = this.#all.reduce((sum, { client }) => sum + client.pending, 0);
     const { size } = this.#options;
-    return { size, connected: open.length, idle: open.filter(isIdle).length, owned: this.#count('owned'), pending, waiting };
+    const idle = open.filter(isIdle).length;
+    return { size, connected: open.length, idle, owned: this.#owned, pending, waiting: this.#waiting };
   }
+
+  get #owned() { return this.#all.reduce((count, { state }) => count + (state === 'owned'), 0); }
+
+  get #waiting() { return this.#queues.owned.size + this.#queues.shared.size; }
 
   /** Whether nothing can be asked here for now; after each pause somebody has to try. */
   get isDown() {
-    return this.#failures > 0 && (this.#pause !== undefined || this.#all.length > 0) && !this.#all.some(isOpen);
+    const isPaused = this.#outage?.pause !== undefined;
+    return (isPaused || (this.#outage !== undefined && this.#all.length > 0)) && !this.#all.some(isOpen);
   }
-
-  #count(state) { return this.#all.reduce((count, each) => count + (each.state === state), 0); }
 
   /** While no connection can be made, one attempt at a time is. */
   get #mayOpen() {
-    return this.#all.length < this.#options.size && (this.#failures === 0 ||
-      (this.#pause === undefined && this.#all.every(({ client }) => client.state !== 'connecting')));
+    return this.#all.length < this.#options.size &&
+      (this.#outage === undefined || (this.#outage.pause === undefined && !this.#all.some(isConnecting)));
   }
 
-  /** The connection on which a plain query is likely to wait least: as long again as the one before it, and for others. */
+  /** Where a plain query is likely to wait least: as long again as the one before it has, and for others. */
   #best() {
     const now = performance.now();
     let best, least = Infinity;
     for (const each of this.#all) {
-      if (each.state !== 'shared' || each.client.state === 'closed') continue;
+      const isUsable = isOpen(each) || (isConnecting(each) && this.#outage === undefined);
+      if (each.state !== 'shared' || !isUsable) continue;
       const cost = isUnused(each) ? -1 : now - each.since + each.users;
       if (cost < least) [best, least] = [each, cost];
     }
@@ -86,43 +88,46 @@ class Connections {
 
   #share() {
     const best = this.#best();
-    return (best === undefined || !isUnused(best)) && this.#mayOpen ? this.#open() : best;
+    if ((best !== undefined && isUnused(best)) || !this.#mayOpen) return best;
+    this.#open();
+    return this.#best();
   }
 
   /** Some are left for plain queries, one where they wait, unless there is no other. */
   #own() {
     const { reserved, size } = this.#options;
-    const left = this.#sharing.size > 0 ? 1 : reserved;
-    const most = Math.max(1, (this.#failures === 0 ? size : this.#all.length) - left);
-    if (this.#count('owned') >= most) return undefined;
-    const connection = this.#all.find(isIdle) ?? (this.#mayOpen ? this.#open() : undefined);
-    const best = this.#count('draining') === 0 ? this.#best() : undefined;
-    if (connection !== undefined) connection.state = 'owned';
-    else if (best !== undefined) best.state = 'draining';
-    return connection;
+    const { owned, shared } = this.#queues;
+    const most = (this.#outage === undefined ? size : this.#all.length) - (shared.size > 0 ? 1 : reserved);
+    if (this.#owned >= Math.max(1, most)) return undefined;
+    const idle = this.#all.find(isIdle);
+    const best = idle ?? this.#best();
+    if (idle !== undefined) idle.state = 'owned';
+    else if (!this.#mayOpen && best !== undefined) best.state = 'draining';
+    else if (this.#mayOpen && this.#all.filter(isConnecting).length < owned.size) this.#open();
+    return idle;
+  }
+
+  #find(kind) {
+    const found = kind === 'owned' ? this.#own() : this.#share();
+    if (found !== undefined && found.users++ === 0) found.since = performance.now();
+    return found;
   }
 
   /**
-   * @param {boolean} owner whether nobody else is to have it
+   * @param {string} kind 'owned', where nobody else is to have it, and it is to be open; or 'shared'
    * @returns {object|undefined} a connection, to be released; undefined where one has to wait
    */
-  take(owner) {
-    if ((owner ? this.#owning : this.#sharing).size > 0) return undefined;
-    const connection = owner ? this.#own() : this.#share();
-    if (connection !== undefined && connection.users++ === 0) connection.since = performance.now();
-    return connection;
-  }
+  take(kind) { return this.#queues[kind].size === 0 ? this.#find(kind) : undefined; }
 
   /**
-   * @param {boolean} owner
+   * @param {string} kind
    * @param {AbortSignal} [signal] ends the waiting
-   * @returns {Promise<object>} a connection, to be released; rejects with an error of connecting, a ConnectionError after
-   *   acquire_timeout, or an AbortError
+   * @returns {Promise<object>} a connection, to be released; rejects with an error of connecting, a ConnectionError
+   *   after acquire_timeout, or an AbortError
    */
-  async wait(owner, signal) {
-    checkLimits({ signal });
+  async wait(kind, signal) {
     const { acquire_timeout: time } = this.#options;
-    const queue = owner ? this.#owning : this.#sharing;
+    const queue = this.#queues[kind];
     const entry = {};
     const waiting = new Promise((resolve, reject) => Object.assign(entry, { resolve, reject }));
     const giveUp = error => {
@@ -134,8 +139,9 @@ class Connections {
     const timer = time > 0 && setTimeout(() => giveUp(new ConnectionError(late, { code: '53300', sent: false })), time);
     const unwatch = signal && watchSignal(signal, giveUp);
     queue.add(entry);
+    this.#serve();
     try {
-      return await (channel?.tracePromise(() => waiting, { owner, waiting: queue.size }) ?? waiting);
+      return await (channel?.tracePromise(() => waiting, { owner: kind === 'owned', waiting: queue.size }) ?? waiting);
     } finally {
       clearTimeout(timer);
       unwatch?.();
@@ -144,16 +150,15 @@ class Connections {
 
   /** Gives connections to who waits. */
   #serve() {
-    for (const [queue, find] of [[this.#owning, () => this.#own()], [this.#sharing, () => this.#share()]]) {
-      for (const entry of queue) {
-        const connection = find();
+    for (const each of this.#all) if (each.state === 'draining') each.state = 'shared';
+    for (const kind of ['owned', 'shared']) {
+      for (const entry of this.#queues[kind]) {
+        const connection = this.#find(kind);
         if (connection === undefined) break;
-        queue.delete(entry);
-        if (connection.users++ === 0) connection.since = performance.now();
+        this.#queues[kind].delete(entry);
         entry.resolve(connection);
       }
     }
-    for (const each of this.#all) if (each.state === 'draining' && this.#owning.size === 0) each.state = 'shared';
   }
 
   /**
@@ -175,7 +180,7 @@ class Connections {
       client.destroy();
     }
     if (isOwner) connection.state = 'shared';
-    if (this.#owning.size + this.#sharing.size > 0) this.#serve();
+    if (this.#waiting > 0) this.#serve();
   }
 
   #open() {
@@ -184,36 +189,36 @@ class Connections {
     const since = performance.now();
     // Not all at once, where all were opened at once.
     const expires = most > 0 ? since + most * (0.9 + Math.random() / 10) : Infinity;
-    const connection = { home: this, client, state: 'shared', users: 0, since, expires, proved: false };
+    const connection = { client, state: 'shared', users: 0, since, expires, proved: false };
     this.#all.push(connection);
     client.closed.then(error => this.#closed(connection, error));
     connection.opened = client.connect();
     const late = new ConnectionError(`no connection was made in ${time} ms (acquire_timeout)`, { code: '08001' });
     const timer = time > 0 && setTimeout(() => client.destroy(late), time);
     connection.opened.then(() => {
-      this.#failures = 0;
-      this.#failing = undefined;
+      clearTimeout(this.#outage?.pause);
+      this.#outage = undefined;
       this.#serve();
-    }, () => {}).finally(() => clearTimeout(timer));
+      // Who listens to 'connect' may have asked something.
+      if (client.pending > 0 && this.#queues.owned.size > 0) return client.sync().then(() => this.#serve());
+    }).catch(() => {}).finally(() => clearTimeout(timer));
     this.#sweeping ??= setInterval(() => this.#sweep(), Math.min(1000, (most || 2000) / 2, (idle || 2000) / 2));
     this.#sweeping.unref?.();
     this.#emitter.emit('connect', client);
-    return connection;
   }
 
   /** One that has served is replaced at once, others after a pause. */
   #closed(connection, error) {
     this.#all.splice(this.#all.indexOf(connection), 1);
     if (error !== undefined && !connection.proved) {
-      this.#failing ??= connection.since;
-      const pause = Math.min(PAUSE * 2 ** this.#failures, LONGEST) * (0.5 + Math.random() / 2);
-      if (this.#pause === undefined) this.#failures++;
-      this.#pause ??= setTimeout(() => {
-        this.#pause = undefined;
+      const outage = this.#outage ??= { since: connection.since, failures: 0, pause: undefined };
+      outage.pause ??= setTimeout(() => {
+        outage.pause = undefined;
         this.#serve();
-      }, pause);
+      }, Math.min(PAUSE * 2 ** outage.failures++, LONGEST) * (0.5 + Math.random() / 2));
       if (!this.#all.some(isOpen) && this.isOver(error)) {
-        this.#refuse(new ConnectionError(`no connection: ${error.message}`, { code: error.code, cause: error, sent: false }));
+        const more = { code: error.code, cause: error, sent: false };
+        this.#refuse(isFinal(error) ? error : new ConnectionError(`no connection: ${error.message}`, more));
       }
     }
     this.#serve();
@@ -224,11 +229,11 @@ class Connections {
   isOver(error) {
     if (isFinal(error) || !this.#options.patient) return true;
     const { connect_timeout: seconds } = resolve(this.#config);
-    return seconds > 0 && performance.now() - this.#failing >= seconds * 1000;
+    return seconds > 0 && performance.now() - this.#outage?.since >= seconds * 1000;
   }
 
   #refuse(error) {
-    for (const queue of [this.#owning, this.#sharing]) {
+    for (const queue of Object.values(this.#queues)) {
       for (const { reject } of queue) reject(error);
       queue.clear();
     }
@@ -240,22 +245,18 @@ class Connections {
     const { idle_timeout: most } = this.#options;
     for (const each of [...this.#all]) {
       const unused = now - each.since;
+      const isOld = now >= each.expires || (most > 0 && isIdle(each) && unused >= most);
       if (each.users === 0 && each.client.pending > 0 && unused > STUCK) {
         each.client.destroy(new ConnectionError(`the server was silent for ${STUCK} ms after a request was given up`));
-      } else if (each.state === 'shared' && (now >= each.expires || (most > 0 && isIdle(each) && unused >= most))) this.#end(each);
+      } else if (isOld && isOpen(each) && each.state === 'shared') each.client.end();
     }
-  }
-
-  #end(connection) {
-    connection.state = 'ending';
-    return connection.client.end();
   }
 
   /** Closes all connections, when what they were asked is over. */
   async end() {
     clearInterval(this.#sweeping);
-    clearTimeout(this.#pause);
-    await Promise.all(this.#all.map(each => this.#end(each)));
+    clearTimeout(this.#outage?.pause);
+    await Promise.all(this.#all.map(({ client }) => client.end()));
   }
 
   /**

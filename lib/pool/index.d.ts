@@ -117,7 +117,8 @@ export class Pool extends EventEmitter {
    * @param format as of `Client.query`; or, in its place, `options`: all options by name
    * @param cache as of `Client.query`
    * @param stream as of `Client.query`
-   * @returns as of `Client.query`; rejects with a UsageError for BEGIN, SET, LISTEN and what else concerns a session
+   * @returns as of `Client.query`; rejects, too, with a UsageError (0A000) for BEGIN, SET, LISTEN and what else concerns
+   *   a session, and with a ConnectionError: 53300 after `acquire_timeout`, 08003 after `end()`
    */
   query(text: `${'COPY' | 'copy'} ${string}`, values?: Values, format?: Format, cache?: boolean): Promise<CopyReader>;
   query<T extends object = AnyColumns>(
@@ -134,7 +135,8 @@ export class Pool extends EventEmitter {
    * As `Client.batch`, on a connection as for `query`.
    * @param queries texts, or `[text, values, options]`
    * @param options signal, statement_timeout, readOnly, retry
-   * @returns the results
+   * @returns the results; rejects as `Client.batch`, or with a UsageError for what concerns a session, or with a
+   *   ConnectionError (53300) after `acquire_timeout`
    */
   batch(queries: readonly BatchQuery[], options?: Abortable & ReadOnly & Retry): Promise<RowReader[]>;
   batch<R extends readonly object[]>(
@@ -152,7 +154,8 @@ export class Pool extends EventEmitter {
    * @param work gets the session to ask
    * @param options those of Client; readOnly: on a replica; retry: the function may be called again when the connection is
    *   lost, also where that may have been after the commit; signal: ends the waiting for a connection
-   * @returns what the function returned
+   * @returns what the function returned; rejects as `Client.transaction`, or with a ConnectionError (53300) after
+   *   `acquire_timeout`, as does one inside another while no connection is free
    */
   transaction<R>(
     work: (tx: Session) => R | Promise<R>, options?: TransactionOptions & Retry & { signal?: AbortSignal | undefined }): Promise<R>;
@@ -162,7 +165,8 @@ export class Pool extends EventEmitter {
    * @param work gets the client
    * @param options reset: false leaves what is the session's, but rolls back; readOnly: one of a replica will do; signal:
    *   ends the waiting for a connection
-   * @returns what the function returned
+   * @returns what the function returned; rejects with what it threw; with an AbortError; with a ConnectionError where no
+   *   connection could be made, or (53300) after `acquire_timeout`; with a TypeError for what is no function
    */
   connection<R>(work: (client: Client) => R | Promise<R>, options?: ConnectionOptions): Promise<R>;
   /**
@@ -171,7 +175,7 @@ export class Pool extends EventEmitter {
    * @param text SQL
    * @param values of its parameters
    * @param options those of Client, readOnly
-   * @returns what was written
+   * @returns what was written; rejects as `Client.queryTo`, or with a ConnectionError (53300) after `acquire_timeout`
    */
   queryTo(target: Writable | WritableStream, text: string, values?: Values, options?: QueryToOptions & ReadOnly):
     Promise<StreamResult>;
@@ -181,6 +185,7 @@ export class Pool extends EventEmitter {
    * @param values of its parameters
    * @param options those of Client, readOnly
    * @returns an async iterable of rows
+   * @throws {TypeError|RangeError} for bad input
    */
   cursor<T extends object = AnyColumns>(text: string, values?: Values, options?: CursorOptions & ReadOnly): Cursor<T>;
   /**
@@ -207,7 +212,10 @@ export class Pool extends EventEmitter {
    * @throws {TypeError|RangeError} for what is no name; a ConnectionError after `end()`
    */
   listen(channel: string, options?: { signal?: AbortSignal | undefined }): PoolListener;
-  /** Lets all that was asked finish, then closes the connections. @returns when they are closed */
+  /**
+   * Lets all that was asked finish, then closes the connections. Requests that come later reject.
+   * @returns resolves when they are closed; never rejects
+   */
   end(): Promise<void>;
   /** Closes the connections now. @param error that everything pending rejects with */
   destroy(error?: Error): void;

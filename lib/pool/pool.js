@@ -3,15 +3,17 @@
 const { EventEmitter } = require('#platform').events;
 const { Client, ConnectionError, PostgresError, UsageError } = require('../..');
 const { checkValues, snapshot } = require('../protocol');
-const { Listener, NAMES, NO_OPTIONS, NO_VALUES, checkCount, checkNames, copyDirection, firstWord } = require('../query');
+const {
+  Cursor, Listener, NAMES, NO_OPTIONS, NO_VALUES, checkCount, checkLimits, checkNames, copyDirection, firstWord
+} = require('../query');
 const { Target, turnOf } = require('../stream');
 const { Channels } = require('./channels');
 const { Connections } = require('./connections');
 const { isFresh } = require('./lag');
-const { PooledCopy, PooledCursor } = require('./streams');
+const { PooledCopy, PooledPortal } = require('./streams');
 
-/** How many connections may be lost under one request. */
-const LOSSES = 5;
+/** How many connections may be lost under one request, or found to be none. */
+const ATTEMPTS = 5;
 
 /** First words of statements that concern a session: here it would be that of whichever connection is free. */
 const OF_SESSIONS = /^(?:begin|start|set|reset|discard|listen|unlisten|prepare|deallocate|declare)$/;
@@ -19,12 +21,10 @@ const OF_SESSIONS = /^(?:begin|start|set|reset|discard|listen|unlisten|prepare|d
 const DEFAULTS = { size: 4, reserved: 1, acquire_timeout: 30000, idle_timeout: 30000, max_lifetime: 1800000 };
 const OPTIONS = new Set([...Object.keys(DEFAULTS), 'patient', 'replicas', 'max_lag']);
 
-/** The options of a request: its own in `rest`, and those of the pool. */
-function split(options) {
-  if (typeof options !== 'object' || options === null) return { rest: options };
-  const { readOnly, retry, ...rest } = options;
-  return { readOnly, retry, signal: rest.signal, rest };
-}
+const OF_CONNECTION = new Set(['readOnly', 'signal']);
+
+const isUnsent = error => error.sent === false;
+const isRepeated = (error, retry) => retry || isUnsent(error);
 
 /** @throws {UsageError} for a text that makes sense only on a connection that one knows */
 function checkPlain(text) {
@@ -39,6 +39,7 @@ function checkPlain(text) {
 
 /** @returns {Array|object} a copy that later changes by the caller cannot reach; throws a TypeError */
 function kept(values) {
+  if (Array.isArray(values) && !values.some(value => typeof value === 'object')) return [...values];
   checkValues(values);
   return snapshot(values);
 }
@@ -85,7 +86,8 @@ class Pool extends EventEmitter {
     this.#template = new Client(config);
     all.patient = options.patient ?? true;
     this.#primary = new Connections(config, all, this);
-    if (options.replicas !== undefined) this.#replicas = new Connections(options.replicas, all, this);
+    const { replicas } = options; // who finds none of them asks the primary at once
+    if (replicas !== undefined) this.#replicas = new Connections(replicas, { ...all, patient: false }, this);
   }
 
   /** How many connections there are, and who has or waits for them; `replicas`: the same of these. */
@@ -95,42 +97,38 @@ class Pool extends EventEmitter {
    * Asks on a connection; on another one, where that is lost and nothing was sent.
    * @param {object} options of the request
    * @param {function(Client, object): Promise} ask gets the request's own options
-   * @param {object} [how] `owner`, `settings`: see Connections; `keep()`: later changes of the input are not to matter;
-   *   `again(error)`: whether to repeat what was lost; `home`: Connections to ask; `before()`: what to wait for first
+   * @param {object} [how] `kind`, `settings`: see Connections; `repeats(error, retry)`: whether to repeat what was
+   *   lost; `home`: Connections to ask; `before()`: what to wait for first
    */
-  async #run(options, ask, { owner = false, settings, keep, again, home, before } = NO_OPTIONS) {
+  async #run(options, ask, { kind = 'shared', settings, repeats, home = this.#primary, before } = NO_OPTIONS) {
     if (this.#state !== 'open') throw this.#refused;
-    const { readOnly, retry, signal, rest } = split(options);
-    const { acquire_timeout: time } = this.#options;
-    const deadline = () => time > 0 ? performance.now() + time : Infinity;
-    let replicas = home === undefined && readOnly ? this.#replicas : undefined; // until they cannot answer
+    const { readOnly, retry, ...rest } = options;
+    let replicas = readOnly ? this.#replicas : undefined; // until they cannot answer
     this.#pending++;
     try {
-      if (before !== undefined) await before();
+      await before?.();
       if (this.#state === 'destroyed') throw this.#refused;
-      let until = deadline();
-      for (let losses = 0; ;) {
+      for (let left = ATTEMPTS; ; left--) {
+        checkLimits(rest);
         if (replicas?.isDown) replicas = undefined;
-        const connections = replicas ?? home ?? this.#primary;
-        const connection = connections.take(owner) ?? (keep?.(), await connections.wait(owner, signal));
-        const { client, opened } = connection;
+        const connections = replicas ?? home;
+        let connection;
         try {
-          if (retry || client.state !== 'open') keep?.();
-          if (owner) await opened;
-          const isFit = replicas === undefined || this.#lag === undefined || await isFresh(client, this.#lag).catch(() => false);
-          if (isFit) return await ask(client, rest);
+          connection = connections.take(kind) ?? await connections.wait(kind, rest.signal);
+          const { client } = connection;
+          const isLimited = replicas !== undefined && this.#lag !== undefined;
+          if (!isLimited || await isFresh(client, this.#lag).catch(() => false)) return await ask(client, rest);
         } catch (error) {
-          if (client.state !== 'closed') throw error;
-          const refusal = await opened.catch(reason => reason);
+          if (connection === undefined ? !replicas?.isDown : connection.client.state !== 'closed') throw error;
+          const refusal = await connection?.opened.catch(reason => reason);
           if (refusal !== undefined && replicas === undefined && connections.isOver(refusal)) throw refusal;
-          const isAsked = error !== refusal && !(refusal instanceof PostgresError); // one that says no has done nothing
-          if (isAsked && !(error instanceof ConnectionError && (again?.(error) ?? (retry || error.sent === false)))) throw error;
-          if (refusal === undefined && ++losses < LOSSES) until = deadline();
-          if (performance.now() > until || losses === LOSSES || this.#state === 'destroyed') throw error;
+          // A server that says no to a connection has done nothing of what was sent with it.
+          const isAsked = connection !== undefined && !(refusal instanceof PostgresError);
+          if (isAsked && !(error instanceof ConnectionError && (repeats ?? isRepeated)(error, retry))) throw error;
+          if (left === 1 || this.#state === 'destroyed') throw error;
         } finally {
-          connections.release(connection, settings);
+          if (connection !== undefined) connections.release(connection, settings);
         }
-        if (replicas !== undefined) until = deadline();
         replicas = undefined;
       }
     } finally {
@@ -138,16 +136,9 @@ class Pool extends EventEmitter {
     }
   }
 
-  /** @returns {Promise<{client: Client, release: function()}>} a connection of one's own until `release` is called */
-  #hold(options) {
-    return new Promise((resolve, reject) => {
-      this.#run(options, client => new Promise(release => { resolve({ client, release }); }), { owner: true }).catch(reject);
-    });
-  }
-
   /**
-   * Goes to the connection on which it is likely to wait least. Beside Client's there are the options `readOnly`: it may
-   * be asked of a replica; `retry`: it may be repeated when the connection is lost (not with a `stream`).
+   * Goes to the connection on which it is likely to wait least. Beside Client's there are the options `readOnly`: it
+   * may be asked of a replica; `retry`: it may be repeated when the connection is lost (not with a `stream`).
    * @param {string} text
    * @param {Array|Row} [values=[]]
    * @param {number|object} [format=Client.STRING] or all options
@@ -157,19 +148,26 @@ class Pool extends EventEmitter {
    */
   async query(text, values = NO_VALUES, format = 0, cache = true, stream) {
     checkPlain(text);
+    values = kept(values);
+    const isNamed = typeof format === 'object' && format !== null;
+    const ask = (client, rest) => client.query(text, values, isNamed ? rest : format, cache, stream);
     // A stream may have a part of the result already.
-    const again = (format?.stream ?? stream) === undefined ? undefined : error => error.sent === false;
-    const keep = () => { values = kept(values); };
-    return this.#run(format, (client, rest) => client.query(text, values, rest, cache, stream), { keep, again });
+    const repeats = (isNamed ? format.stream : stream) === undefined ? undefined : isUnsent;
+    return this.#run(isNamed ? format : NO_OPTIONS, ask, { repeats });
   }
 
   /** As `query`; the options are for all. */
   async batch(queries, options = NO_OPTIONS) {
-    const isList = Array.isArray(queries);
-    if (isList) for (const each of queries) checkPlain(Array.isArray(each) ? each[0] : each);
-    const copy = each => Array.isArray(each) ? [each[0], kept(each[1] ?? NO_VALUES), each[2]] : each;
-    const keep = () => { if (isList) queries = queries.map(copy); };
-    return this.#run(options, (client, rest) => client.batch(queries, rest), { keep });
+    if (Array.isArray(queries)) queries = queries.map((each, index) => {
+      const [text, values = NO_VALUES, own] = Array.isArray(each) ? each : [each];
+      try {
+        checkPlain(text);
+        return [text, kept(values), own];
+      } catch (error) {
+        throw Object.assign(error, { index });
+      }
+    });
+    return this.#run(options, (client, rest) => client.batch(queries, rest));
   }
 
   /**
@@ -180,13 +178,15 @@ class Pool extends EventEmitter {
     return this.#run(options, async (client, rest) => {
       const results = await client.simpleQuery(text, rest);
       if (client.transactionStatus === 'I') return results;
-      throw new UsageError('simpleQuery left a transaction block open, which is rolled back: use transaction()', '25001');
-    }, { owner: true, settings: true });
+      const left = 'simpleQuery left a transaction block open, which is rolled back: use transaction()';
+      throw new UsageError(left, '25001');
+    }, { kind: 'owned', settings: true });
   }
 
   /**
    * Has a connection to itself. Options beside Client's: `readOnly` goes to a replica; `retry`: the function may be
-   * called again when the connection is lost, also where that may have been after the commit; `signal` ends the waiting.
+   * called again when the connection is lost, also where that may have been after the commit; `signal` ends the
+   * waiting.
    */
   async transaction(work, options = NO_OPTIONS) {
     if (typeof work !== 'function') throw new TypeError('transaction takes a function');
@@ -197,23 +197,22 @@ class Pool extends EventEmitter {
       begun = true;
       return work(tx);
     };
-    const again = () => retry || !begun;
-    return this.#run({ ...rest, signal }, client => client.transaction(begin, rest), { owner: true, again });
+    const repeats = () => retry || !begun;
+    return this.#run(options, client => client.transaction(begin, rest), { kind: 'owned', repeats });
   }
 
   /**
    * Gives a function a client for itself. Afterwards an open transaction block is rolled back, and settings, temporary
    * tables, prepared statements and locks of the session are discarded.
    * @param {function(Client): Promise} work
-   * @param {object} [options] `reset`: false leaves what is the session's, but rolls back; `readOnly`: a replica will do;
-   *   `signal` ends the waiting
+   * @param {object} [options] `reset`: false leaves what is the session's, but rolls back; `readOnly`: a replica will
+   *   do; `signal` ends the waiting
    * @returns {Promise} of what the function returned
    */
   async connection(work, { reset: settings = true, ...options } = NO_OPTIONS) {
     if (typeof work !== 'function') throw new TypeError('connection takes a function');
-    const { readOnly, ...rest } = options;
-    checkNames(rest, NAMES.listen);
-    return this.#run(options, async client => work(client), { owner: true, settings, again: () => false });
+    checkNames(options, OF_CONNECTION);
+    return this.#run(options, async client => work(client), { kind: 'owned', settings, repeats: () => false });
   }
 
   /** Has a connection to itself while the target takes the result; a response that waits for its turn has none. */
@@ -223,25 +222,21 @@ class Pool extends EventEmitter {
     const own = target instanceof Target || typeof target?.getWriter === 'function' ? target
       : new Target(target, options?.stall_timeout);
     const before = own instanceof Target ? () => turnOf(own, { signal: options?.signal }) : undefined;
-    const again = error => error.sent === false;
-    return this.#run(options, (client, rest) => client.queryTo(target, text, values, rest), { owner: true, again, before });
+    const ask = (client, rest) => client.queryTo(target, text, values, rest);
+    return this.#run(options, ask, { kind: 'owned', repeats: isUnsent, before });
   }
 
   /** Has a connection to itself from the first row to the last. */
-  cursor(text, values = NO_VALUES, options = NO_OPTIONS) {
-    const { rest } = split(options);
-    this.#template.cursor(text, values, rest); // throws for bad input
-    return new PooledCursor(this.#rows(options, text, kept(values), rest));
+  cursor(text, values = NO_VALUES, { readOnly, ...options } = NO_OPTIONS) {
+    this.#template.cursor(text, values, options); // throws for bad input
+    values = kept(values);
+    const { batchSize = 1000, signal } = options;
+    const open = client => client.cursor(text, values, { ...options, batchSize });
+    return new Cursor(() => new PooledPortal(this.#holder(readOnly, signal), open), { batchSize, signal });
   }
 
-  async * #rows(options, text, values, rest) {
-    const { client, release } = await this.#hold(options);
-    try {
-      yield * client.cursor(text, values, rest);
-    } finally {
-      release();
-    }
-  }
+  /** @returns {function(function(Client): Promise): Promise} calls a function with a client of its own */
+  #holder(readOnly, signal) { return work => this.connection(work, { reset: false, readOnly, signal }); }
 
   /** Has a connection to itself. */
   copyTo(text, options = NO_OPTIONS) { return this.#copy('copyTo', 'TO STDOUT', 'out', text, options); }
@@ -249,24 +244,28 @@ class Pool extends EventEmitter {
   /** Has a connection to itself. */
   copyFrom(text, options = NO_OPTIONS) { return this.#copy('copyFrom', 'FROM STDIN', 'in', text, options); }
 
-  #copy(method, what, direction, text, options) {
-    const { rest } = split(options);
-    checkNames(rest, NAMES[method]);
-    if (typeof text !== 'string' || copyDirection(text) !== direction) throw new TypeError(`${method} takes COPY … ${what}`);
-    return new PooledCopy(method, this.#hold(options), text, rest);
+  #copy(method, what, direction, text, { readOnly, ...options }) {
+    checkNames(options, NAMES[method]);
+    const isCopy = typeof text === 'string' && copyDirection(text) === direction;
+    if (!isCopy) throw new TypeError(`${method} takes COPY … ${what}`);
+    const { signal, ...rest } = options;
+    const isOut = direction === 'out';
+    return new PooledCopy(this.#holder(readOnly, signal), client => client[method](text, rest), { ...options, isOut });
   }
 
   /**
-   * All listening is done on one connection more. When that was lost, and there is another, the loop gets a notification
-   * with `missed: true`: others may have been missed.
+   * All listening is done on one connection more. When that was lost, and there is another, the loop gets a
+   * notification with `missed: true`: others may have been missed.
    */
   listen(channel, options = NO_OPTIONS) {
     checkNames(options, NAMES.listen);
     if (this.#state !== 'open') throw this.#refused;
     if (this.#channels?.state !== 'open') {
       const channels = this.#channels = new Channels(ask => this.#run({ retry: true }, ask, { home }));
-      const home = new Connections(this.#config, { ...this.#options, size: 1, idle_timeout: 0, max_lifetime: 0 }, channels);
-      channels.once('close', () => home.destroy(undefined, new ConnectionError('nobody listens any more', { code: '08003' })));
+      const one = { ...this.#options, size: 1, idle_timeout: 0, max_lifetime: 0 };
+      const home = new Connections(this.#config, one, channels);
+      const over = new ConnectionError('nobody listens any more', { code: '08003' });
+      channels.once('close', () => home.destroy(undefined, over));
     }
     return new Listener(this.#channels, channel, options.signal);
   }
@@ -284,7 +283,8 @@ class Pool extends EventEmitter {
 
   #close(state, error) {
     this.#state = state;
-    this.#refused = new ConnectionError(`the pool was ${state}`, { code: '08003', cause: error, sent: false });
+    const message = `the pool was ${state}: it takes no more requests`;
+    this.#refused = new ConnectionError(message, { code: '08003', cause: error, sent: false });
     this.#channels?.close(error);
   }
 

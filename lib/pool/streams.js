@@ -1,46 +1,44 @@
 'use strict';
 
 const { Duplex, addAbortSignal } = require('#platform').stream;
-const { AbortError } = require('../protocol');
-const { Cursor, checkStallTimeout, stalled } = require('../query');
+const { AbortError } = require('../..');
 
-/** A Cursor on a connection that is taken for the first row, and released behind the last. */
-class PooledCursor {
-  #asked = 0;
+/** What a Cursor takes for its portal: the cursor of a client that is held until the last row. */
+class PooledPortal {
+  #release;
   #rows;
-  #waiting = 0;
 
-  /** @param {AsyncGenerator} rows */
-  constructor(rows) { this.#rows = rows; }
-
-  [Symbol.asyncIterator]() { return this; }
-
-  /** See Cursor. */
-  next() { return this.#ask(() => this.#rows.next()); }
-
-  /** See Cursor. */
-  return(value) { return this.#ask(() => this.#rows.return(value)); }
-
-  #ask(what) {
-    this.#asked++;
-    this.#waiting++;
-    return what().finally(() => { this.#waiting--; });
+  /**
+   * @param {function(function(Client): Promise): Promise} hold calls a function with a client of its own
+   * @param {function(Client): Cursor} open
+   */
+  constructor(hold, open) {
+    this.#rows = new Promise((resolve, reject) => {
+      hold(client => new Promise(release => {
+        this.#release = release;
+        resolve(open(client));
+      })).catch(reject);
+    });
   }
 
-  /** See Cursor. */
-  readable({ stall_timeout, ...options } = {}) {
-    const timeout = checkStallTimeout(stall_timeout);
-    const stream = Cursor.prototype.readable.call(this, { ...options, stall_timeout: 0 });
-    let asked = 0;
-    const timer = timeout > 0 && setInterval(() => {
-      if (this.#waiting === 0 && asked === this.#asked && asked > 0) stream.destroy(stalled('reader', timeout));
-      asked = this.#asked;
-    }, timeout);
-    return stream.once('close', () => clearInterval(timer));
+  /** Takes as many rows as the client's cursor fetches at a time. */
+  async fetch(count, reader) {
+    const cursor = await this.#rows;
+    for (const { rows } = reader; rows.length < count;) {
+      const { done, value } = await cursor.next();
+      if (done) return;
+      rows.push(value);
+    }
+    reader.cmd = 'SUSPENDED';
   }
 
-  /** See Cursor. */
-  readableStream() { return Cursor.prototype.readableStream.call(this); }
+  async close() {
+    try {
+      await (await this.#rows).return();
+    } finally {
+      this.#release?.();
+    }
+  }
 }
 
 /** A CopyTo or CopyFrom on a connection of its own. */
@@ -49,26 +47,21 @@ class PooledCopy extends Duplex {
   #inner;
 
   /**
-   * @param {string} method 'copyTo' or 'copyFrom'
-   * @param {Promise<{client: Client, release: function()}>} held
-   * @param {string} text
-   * @param {object} options of that method
+   * @param {function(function(Client): Promise): Promise} hold calls a function with a client of its own
+   * @param {function(Client): CopyTo|CopyFrom} open
+   * @param {object} options `{ isOut, signal, highWaterMark }`
    */
-  constructor(method, held, text, { signal, ...options }) {
-    const isOut = method === 'copyTo';
-    super({ readable: isOut, writable: !isOut, highWaterMark: options.highWaterMark ?? 65536 });
+  constructor(hold, open, { isOut, signal, highWaterMark = 65536 }) {
+    super({ readable: isOut, writable: !isOut, highWaterMark });
     if (signal !== undefined) addAbortSignal(signal, this);
-    this.#begun = held.then(({ client, release }) => {
-      let inner;
-      try {
-        if (!this.destroyed) inner = this.#inner = client[method](text, options);
-      } finally {
-        if (inner === undefined) release(); // also where the connection has just been lost
-      }
-      if (inner === undefined) throw new AbortError('the stream was destroyed');
-      inner.on('error', error => this.destroy(error)).once('close', release);
-      if (isOut) inner.on('data', chunk => this.push(chunk) || inner.pause()).on('end', () => this.push(null));
-      return inner;
+    this.#begun = new Promise((resolve, reject) => {
+      hold(client => {
+        if (this.destroyed) throw new AbortError('the stream was destroyed');
+        const inner = this.#inner = open(client).on('error', error => this.destroy(error));
+        if (isOut) inner.on('data', chunk => this.push(chunk) || inner.pause()).on('end', () => this.push(null));
+        resolve(inner);
+        return new Promise(release => { inner.once('close', release); });
+      }).catch(reject);
     });
     this.#begun.catch(error => this.destroy(error));
   }
@@ -81,16 +74,8 @@ class PooledCopy extends Duplex {
 
   _read() { this.#inner?.resume(); }
 
-  _write(chunk, encoding, callback) { this._writev([{ chunk }], callback); }
-
-  _writev(entries, callback) {
-    this.#begun.then(inner => {
-      inner.cork();
-      const last = entries.pop();
-      for (const { chunk } of entries) inner.write(chunk);
-      inner.write(last.chunk, callback);
-      inner.uncork();
-    }, callback);
+  _write(chunk, encoding, callback) {
+    this.#begun.then(inner => inner.write(chunk) ? callback() : inner.once('drain', callback), callback);
   }
 
   _final(callback) { this.#begun.then(inner => inner.once('finish', callback).end(), callback); }
@@ -101,4 +86,4 @@ class PooledCopy extends Duplex {
   }
 }
 
-module.exports = { PooledCopy, PooledCursor };
+module.exports = { PooledCopy, PooledPortal };

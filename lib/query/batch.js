@@ -49,7 +49,7 @@ class BatchRequest extends Request {
       if (options !== NO_OPTIONS) checkOptions(options, NAMES.batched);
       const { format = 0, cache = true, stream, paramTypes, decode } = options;
       checkText(text, 'text');
-      if (copyDirection(text) === 'in') throw new TypeError('COPY FROM STDIN cannot be part of a batch');
+      if (copyDirection(text) === 'in') throw new TypeError('COPY FROM STDIN cannot be part of a batch: use copyFrom');
       const receiver = stream === undefined ? new RowReader(decode === undefined ? decoding : options) : receiverFor(stream);
       if (stream !== undefined) this.given.push(receiver);
       return new QueryRequest(text, values, format, cache, paramTypes, receiver);

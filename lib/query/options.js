@@ -43,7 +43,9 @@ function checkNames(options, names) {
 function checkOptions(options, names) {
   checkNames(options, names);
   const { format = 0, cache = true, paramTypes, decode } = options;
-  if (format !== 0 && format !== 1) throw new TypeError('format must be Client.STRING (0) or Client.BINARY (1)');
+  if (format !== 0 && format !== 1) {
+    throw new TypeError(`format must be Client.STRING (0) or Client.BINARY (1), not ${kindOf(format)}`);
+  }
   if (typeof cache !== 'boolean') throw new TypeError(`cache must be a boolean, not ${kindOf(cache)}`);
   const isOid = oid => Number.isInteger(oid) && oid >= 0 && oid <= 0xffffffff;
   if (paramTypes !== undefined && !(Array.isArray(paramTypes) && paramTypes.length < 65536 && paramTypes.every(isOid))) {

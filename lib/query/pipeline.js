@@ -126,7 +126,7 @@ class Pipeline {
   }
 
   /** A scope is over, whether it was entered or not: its parent goes on. */
-  leave(scope, error = new UsageError(`${scope.name} is over`, '25P01')) {
+  leave(scope, error) {
     if (this.scopes.leave(scope, error)) this.pump();
   }
 

@@ -107,11 +107,13 @@ class Scopes {
 
   /**
    * A scope is over, whether it was entered or not.
+   * @param {Scope} scope
+   * @param {Error} [error] what is asked of it later is rejected with
    * @returns {boolean} whether it was the active one, so that others may go on
    */
   leave(scope, error) {
     if (scope.left) return false;
-    this.#close(scope, () => again(error));
+    this.#close(scope, () => error === undefined ? new UsageError(`${scope.name} is over`, '25P01') : again(error));
     if (this.active !== scope) return false;
     while (this.active.left) this.active = this.active.parent;
     return true;

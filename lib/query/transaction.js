@@ -2,10 +2,13 @@
 
 const { setImmediate } = require('#platform');
 const { ConnectionError, UsageError, kindOf } = require('../protocol');
-const { RowReader } = require('../rows');
 const { runInside } = require('./inside');
-const { QueryRequest, outcome } = require('./request');
+const { outcome } = require('./request');
 const { Scope } = require('./scope');
+const { SimpleQueryRequest } = require('./simple-query');
+
+/** What is asked once the function has returned rejects with one like it. */
+const OVER = new UsageError('the transaction is over: await in its function what you ask of it', '25P01');
 
 const LEVELS = ['serializable', 'repeatable read', 'read committed', 'read uncommitted'];
 
@@ -35,43 +38,35 @@ function controlsOf(depth, options) {
 }
 
 /**
- * Rejects when the connection is lost, whatever the function waits for. What it throws for that reason tells more:
- * it comes first, if it comes at once.
- * @param {Promise} lost
+ * Rejects for a function that is at work as the connection is lost. What it throws for that reason tells more: it
+ * comes first, if it comes at once.
  */
-async function whenLost(lost) {
-  try {
-    await lost;
-  } catch (error) {
-    await new Promise(setImmediate);
-    if (!(error instanceof ConnectionError)) throw error;
-    const { code, cause } = error;
-    throw new ConnectionError('the connection was lost while the function given to transaction() was at work: ' +
-      'nothing of the transaction stays', { code, cause, sent: false });
-  }
+async function whenLost(error) {
+  await new Promise(setImmediate);
+  if (!(error instanceof ConnectionError)) throw error;
+  const { code, cause } = error;
+  throw new ConnectionError('the connection was lost while the function given to transaction() was at work: ' +
+    'nothing of the transaction stays', { code, cause, sent: false });
 }
 
 /** Runs the function once the scope has been entered. */
-async function run(scope, { begin, commit, undo }, session, work, entered, lost) {
+async function run(scope, { begin, commit, undo }, session, entered, work) {
   const { pipeline } = scope;
-  const control = async text => {
-    const request = new QueryRequest(text, [], 0, false, undefined, new RowReader());
+  const control = text => {
+    const request = new SimpleQueryRequest(text);
     request.controls = true;
     return pipeline.submit(request, scope);
   };
   try {
-    await Promise.race([lost, entered]).catch(error => outcome({ error }));
+    await entered;
     await control(begin);
-    const result = await Promise.race([whenLost(lost), runInside(scope, async () => work(session))]).finally(() => {
-      scope.refused ??= new UsageError('the transaction is over', '25P01');
-      session.abandonSteps(scope.refused);
-    });
-    if ((await control(commit)).cmd !== 'ROLLBACK') return result;
+    const result = await work().finally(() => session.abandonSteps(scope.refused ??= OVER));
+    if ((await control(commit))[0].cmd !== 'ROLLBACK') return result;
     throw new UsageError('the transaction was rolled back, because a query in it had failed; ' +
       'the function given to transaction() did not throw', '25P02');
   } catch (error) {
     // Where that fails too, the first error tells more.
-    if (pipeline.status !== 'I') await Promise.allSettled(undo.map(control));
+    if (pipeline.status !== 'I') await Promise.allSettled(undo.map(async text => control(text)));
     throw error;
   } finally {
     pipeline.leave(scope);
@@ -94,13 +89,19 @@ async function run(scope, { begin, commit, undo }, session, work, entered, lost)
  */
 function transaction(parent, depth, make, work, options) {
   const controls = controlsOf(depth, options);
-  const kind = { alone: depth === 0, block: true };
-  const entered = new Promise(resolve => { kind.entered = resolve; });
-  const lost = new Promise((resolve, reject) => { kind.lost = reject; });
-  lost.catch(() => {}); // it may be that nobody waits any more
+  let lose; // rejects what is waited for, as the connection is lost
+  const kind = { alone: depth === 0, block: true, lost: error => lose(error) };
+  const entered = new Promise((resolve, reject) => {
+    kind.entered = resolve;
+    lose = reject;
+  });
   const scope = new Scope(parent.pipeline, parent, depth === 0 ? 'the transaction' : 'the savepoint', kind);
   parent.pipeline.enter(scope);
-  return run(scope, controls, make(scope), work, entered, lost);
+  const session = make(scope);
+  return run(scope, controls, session, entered.catch(error => outcome({ error })), () => new Promise((resolve, reject) => {
+    lose = error => whenLost(error).then(resolve, reject); // by catch(), its stack would not show who awaits
+    Promise.resolve(runInside(scope, () => work(session))).then(resolve, reject);
+  }));
 }
 
 module.exports = { transaction };

@@ -11,7 +11,7 @@ const EPOCH = Date.UTC(2000, 0, 1);
  */
 function parseLsn(text) {
   const match = typeof text === 'string' && /^([0-9a-f]{1,8})\/([0-9a-f]{1,8})$/i.exec(text);
-  if (!match) throw new TypeError(`${String(text)} is no log sequence number`);
+  if (!match) throw new TypeError(`${String(text)} is not a log sequence number, such as '16/B374D848'`);
   return (BigInt(`0x${match[1]}`) << 32n) | BigInt(`0x${match[2]}`);
 }
 

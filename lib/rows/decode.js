@@ -18,7 +18,7 @@ function checkDecode(decode) {
   if (checked.has(decode)) return decode;
   for (const [oid, decoder] of decode instanceof Map ? decode : Object.entries(decode)) {
     if (!isDecoder(decoder) && !(Array.isArray(decoder) && decoder.every(isDecoder))) {
-      throw new TypeError(`decode[${oid}] is neither a function nor a pair`);
+      throw new TypeError(`decode[${oid}] must be a function, or a pair of them`);
     }
   }
   checked.add(decode);

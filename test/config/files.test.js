@@ -171,8 +171,8 @@ describe('a service', () => {
       ['[x]\nhost = a', /line 2/],
       ['[x]\nhots=a', /line 2/],
       ['[x]\n=a', /line 2/],
-      ['[x]\nservice=y', /line 2: nested service/],
-      ['[x]\nservicefile=y', /line 2: nested/]
+      ['[x]\nservice=y', /line 2: a service cannot name another one/],
+      ['[x]\nservicefile=y', /line 2: a service cannot name another one/]
     ];
     for (const [lines, message] of wrong) assert.throws(() => parse(lines, 'x'), message);
     assert.throws(
@@ -227,8 +227,8 @@ describe('service files', () => {
   });
 
   it('must define the service', () => {
-    assert.throws(() => read('x'), /definition of service "x" not found/);
+    assert.throws(() => read('x'), /service "x" is in no service file: add a section \[x\]/);
     delete env.PGSYSCONFDIR;
-    assert.throws(() => read('no such service anywhere'), /not found/);
+    assert.throws(() => read('no such service anywhere'), /is in no service file/);
   });
 });

@@ -41,10 +41,10 @@ describe('a list of hosts', () => {
   it('has as many addresses as names, and one port or as many', () => {
     assert.throws(
       () => pair({ host: 'a', hostaddr: '10.0.0.1,10.0.0.2' }),
-      /host and hostaddr must match: 1 and 2/
+      /host and hostaddr must be as many, not 1 and 2/
     );
-    assert.throws(() => pair({ host: 'a,b,c', port: '1,2' }), /port and host must match: 2 and 3/);
-    assert.throws(() => pair({ port: '1,2' }), /port and host must match: 2 and 1/);
+    assert.throws(() => pair({ host: 'a,b,c', port: '1,2' }), /as many as there are hosts: it lists 2 for 3/);
+    assert.throws(() => pair({ port: '1,2' }), /as many as there are hosts: it lists 2 for 1/);
   });
 
   it('has ports from 1 to 65535', () => {
@@ -65,7 +65,7 @@ describe('a list of hosts', () => {
     for (const host of ['postgres://me:hunter2@host/db', 'me:hunter2@host']) {
       assert.throws(
         () => pair({ host }),
-        error => /host must be the name/.test(error.message) && !error.stack.includes('hunter2')
+        error => /host must be a host name/.test(error.message) && !error.stack.includes('hunter2')
       );
     }
   });

@@ -22,20 +22,21 @@ describe('A key of a config object', () => {
       ['conect_timeout', 'connect_timeout'], ['applicaton_name', 'application_name'],
       ['ssl_mode', 'sslmode'], ['statementCache', 'statement_cache'], ['applicationName', 'application_name'],
       ['Host', 'host'], ['PASSWORD', 'password'], ['connectTimeout', 'connect_timeout']
-    ]) refused(name, `${name} is not an option: ${option} is`);
+    ]) refused(name, `${name} is not an option: did you mean ${option}?`);
   });
 
   it('that other clients have is refused with what it is called here', () => {
+    const POOL = 'a client has one connection; new Pool(config, options) of quickgres/pool takes options such as size';
     for (const [name, here] of [
-      ['username', 'user is'], ['pass', 'password is'], ['hostname', 'host is'], ['db', 'database is'],
+      ['username', 'use user'], ['pass', 'use password'], ['hostname', 'use host'], ['db', 'use database'],
       ['connectionString', 'give the string as the whole config'],
-      ['connectionTimeoutMillis', 'connect_timeout is, in seconds'], ['userName', 'user is'], ['passwd', 'password is'],
-      ['types', 'decode is'], ['tls', 'ssl is'], ['stream', 'socket is'], ['query_timeout', 'statement_timeout is, for the server'],
-      ...['idleTimeoutMillis', 'maxUses', 'max_lifetime'].map(name => [name, 'a client has one connection; a pool takes it']),
-      ['max', 'a client has one connection; a pool takes it'],
-      ['idle_timeout', 'a client has one connection; a pool takes it'],
-      ['prepare', 'statement_cache is, 0 for none'],
-      ['websocket', 'socket is, with what quickgres/websocket gives']
+      ['connectionTimeoutMillis', 'use connect_timeout, in seconds'], ['userName', 'use user'], ['passwd', 'use password'],
+      ['types', 'use decode'], ['tls', 'use ssl'], ['stream', 'use socket'], ['query_timeout', 'use statement_timeout, for the server'],
+      ...['idleTimeoutMillis', 'maxUses', 'max_lifetime', 'size', 'replicas'].map(name => [name, POOL]),
+      ['max', POOL],
+      ['idle_timeout', POOL],
+      ['prepare', 'use statement_cache, 0 for none'],
+      ['websocket', 'use socket, with what quickgres/websocket gives']
     ]) refused(name, `${name} is not an option: ${here}`);
   });
 

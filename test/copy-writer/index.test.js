@@ -79,7 +79,7 @@ describe('CopyWriter', () => {
         [['uuid'], ['x'], 'row 0, column 0: a string cannot be sent as uuid'],
         [['timestamptz'], [new Date(NaN)], 'row 0, column 0: an object of class Date cannot be sent as timestamptz'],
         [['bytea'], ['x'], 'row 0, column 0: a string cannot be sent as bytea'],
-        [undefined, [5], 'row 0, column 0: a number needs the type of its column'],
+        [undefined, [5], 'row 0, column 0: a number needs the type of its column: give types'],
         [['text'], ['a', 'b'], 'row 0, column 0: 2 values for 1 types']
       ]) {
         await assert.rejects(write([row], { format: 'binary', types }), { message });

@@ -69,8 +69,8 @@ async function get(port, headers = {}, { method = 'GET', agent, url = '/' } = {}
 describe('respond', () => {
   it('is not for what is no response, no session, and options that there are not', async () => {
     const client = await connected();
-    await assert.rejects(respond({}, {}, {}, SMALL), { name: 'TypeError', message: 'session must have a method queryTo' });
-    await assert.rejects(respond(client, {}, {}, SMALL), { name: 'TypeError', message: 'response must be one of an HTTP server' });
+    await assert.rejects(respond({}, {}, {}, SMALL), { name: 'TypeError', message: 'session must be a Client, a Pool, a transaction or a ResponseCache' });
+    await assert.rejects(respond(client, {}, {}, SMALL), { name: 'TypeError', message: 'response must be one of node:http or node:http2' });
   });
 
   it('answers with a content type, and where it is known with a length', async () => {

@@ -115,8 +115,8 @@ describe('respond to a WHATWG Request', () => {
     const client = await connected();
     await assert.rejects(respond(client, requestOf({ 'accept-encoding': 'br' }), 'SELECT 1 / 0'), { code: '22012' });
     await assert.rejects(respond(client, requestOf(), 'SELECT $1', [{}]), { name: 'TypeError' });
-    await assert.rejects(respond(client, requestOf(), 5), { name: 'TypeError', message: 'response must be one of an HTTP server' });
-    await assert.rejects(respond(client, {}, 'SELECT 1'), { name: 'TypeError', message: 'without a response of Node.js, request must be a Request' });
+    await assert.rejects(respond(client, requestOf(), 5), { name: 'TypeError', message: 'response must be one of node:http or node:http2' });
+    await assert.rejects(respond(client, {}, 'SELECT 1'), { name: 'TypeError', message: 'request must be a Request, or be followed by a response of node:http' });
   });
 
   it('gives a body that fails where the query does after the first row, compressed or not', async () => {

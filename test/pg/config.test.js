@@ -80,6 +80,12 @@ describe('The config of quickgres/pg', () => {
       { statement_timeout: 3000, lock_timeout: 5, query_timeout: undefined });
   });
 
+  it('keeps no prepared statements where it is to keep 0', () => {
+    assert.deepEqual(of({ statement_cache: 0 }, 'statement_cache'), { statement_cache: 0 });
+    assert.deepEqual(of('postgres://there/db?statement_cache=0', 'statement_cache'), { statement_cache: '0' });
+    assert.deepEqual(of({}, 'statement_cache'), { statement_cache: undefined });
+  });
+
   it('shows no password and no key', () => {
     const parameters = parametersOf({ password: 'secret', ssl: { key: 'secret' }, connectionString: 'pg://a:secret@b/c' });
     assert.ok(!inspect(parameters, { depth: 9 }).includes('secret'));

@@ -32,6 +32,26 @@ describe('The connections of a pool', () => {
       await release();
     });
 
+    it('may have been asked something by who listens to "connect"', async () => {
+      const pool = await opened({ size: 1, acquire_timeout: 5000 });
+      pool.on('connect', client => client.query("SELECT pg_sleep(0.1), set_config('a.b', 'set', false)"));
+      const { rows: [row] } = await pool.transaction(tx => tx.query("SELECT current_setting('a.b') AS it"));
+      assert.equal(row.it, 'set');
+    });
+
+    it('are waited for until the signal aborts, also while they are being opened', async () => {
+      const proxy = await startProxy({ target: await sharedServer() });
+      const pool = await opened({}, { host: proxy.host, port: proxy.port });
+      const controller = new AbortController();
+      proxy.stall();
+      pool.once('connect', () => setTimeout(() => controller.abort(), 20));
+      await assert.rejects(pool.transaction(() => {}, { signal: controller.signal }), { name: 'AbortError' });
+      await assert.rejects(pool.connection(() => {}, { signal: controller.signal }), { name: 'AbortError' });
+      proxy.resume();
+      await pool.end();
+      await proxy.stop();
+    });
+
     it('may be all, where none is reserved for plain queries', async () => {
       const pool = await opened({ size: 2, reserved: 0 });
       const release = await occupy(pool, 2);
@@ -74,8 +94,10 @@ describe('The connections of a pool', () => {
       controller.abort(new Error('not any more'));
       await assert.rejects(asked, error => error.name === 'AbortError' && error.cause.message === 'not any more');
       await assert.rejects(pool.transaction(() => {}, { signal: AbortSignal.abort() }), { name: 'AbortError' });
+      await assert.rejects(pool.transaction(() => {}, { signal: 5 }), { name: 'TypeError', message: /signal must be/ });
       assert.equal(pool.stats.waiting, 0);
       await release();
+      await assert.rejects(pool.transaction(() => assert.fail(), { signal: AbortSignal.abort() }), { name: 'AbortError' });
     });
 
     it('are made room for, when plain queries never leave one idle', async () => {
@@ -95,11 +117,23 @@ describe('The connections of a pool', () => {
     });
 
     it('are shared again when who has waited for them gives up', async () => {
-      const pool = await opened({ size: 1, acquire_timeout: 50 });
+      const pool = await opened({ size: 1, acquire_timeout: 200 });
+      await pool.query('SELECT 1');
       const slow = pool.query('SELECT pg_sleep(0.5)');
       await assert.rejects(pool.transaction(() => {}), { code: '53300' });
       assert.equal((await pool.query('SELECT 1 AS n')).rows[0].n, '1');
       await slow;
+    });
+
+    it('leave the other to plain queries, though somebody waits for one more', async () => {
+      const pool = await opened({ size: 2, acquire_timeout: 5000 });
+      await Promise.all([1, 2].map(() => pool.query('SELECT pg_sleep(0.05)')));
+      const slow = ['0.1', '0.3'].map(time => pool.query('SELECT pg_sleep($1::float8)', [time]));
+      const answers = [];
+      const first = pool.transaction(async () => { answers.push((await pool.query('SELECT 1 AS n')).rows[0].n); });
+      const second = pool.transaction(() => answers.push('second'));
+      await Promise.all([...slow, first, second]);
+      assert.deepEqual(answers, ['1', 'second']);
     });
 
     it('of a pool of one are waited for by plain queries, too', async () => {
@@ -240,6 +274,15 @@ describe('The connections of a pool', () => {
       await assert.rejects(pool.transaction(() => {}), { code: 'ECONNREFUSED' });
     });
 
+    it('are not waited for where they are replicas: the primary answers', async () => {
+      const replicas = { ...(await sharedServer()).config, port: 1 };
+      for (const ask of [pool => pool.transaction(() => 1, { readOnly: true }), pool => pool.query('SELECT 1', [], { readOnly: true })]) {
+        const pool = await opened({ replicas });
+        await ask(pool);
+        assert.equal(pool.stats.connected, 1);
+      }
+    });
+
     it('are not tried again where the server says no, or the config makes no sense', async () => {
       await assert.rejects((await opened({}, { database: 'nowhere' })).query('SELECT 1'), { name: 'PostgresError', code: '3D000' });
       await assert.rejects((await opened({}, { database: 'nowhere' })).transaction(() => {}), { name: 'PostgresError', code: '3D000' });
@@ -303,7 +346,7 @@ describe('The connections of a pool', () => {
     channel.subscribe(subscriber);
     const pool = await opened({ size: 2 });
     const release = await occupy(pool, 1);
-    assert.deepEqual(told, []);
+    assert.deepEqual(told.splice(0), [{ owner: true, waiting: 1 }, 'over']); // until it was opened
     const waiting = pool.transaction(() => {});
     assert.deepEqual(told, [{ owner: true, waiting: 1 }]);
     await release();

@@ -127,6 +127,7 @@ describe('A Pool', () => {
     await assert.rejects(pool.query('SELECT $1', [{}]), { name: 'TypeError', message: /values\[0\] is an object/ });
     await assert.rejects(pool.query('SELECT 1', [], { retyr: true }), { name: 'TypeError', message: /there is no option retyr/ });
     await assert.rejects(pool.batch(5), TypeError);
+    await assert.rejects(pool.batch(['SELECT 1', ['SELECT $1', [{}]]]), { name: 'TypeError', message: /values\[0\]/, index: 1 });
     await assert.rejects(pool.transaction(5), { message: 'transaction takes a function' });
     await assert.rejects(pool.transaction(() => {}, { isolation: 'none' }), { name: 'TypeError', message: /isolation must be/ });
     await assert.rejects(pool.transaction(() => {}, { isolatoin: 'none' }), { name: 'TypeError', message: /no option isolatoin/ });
@@ -149,6 +150,12 @@ describe('A Pool', () => {
     assert.deepEqual(await answers([1, 2, 3].map(ask)), [1, 2, 3]); // not connected yet
     await pool.connection(async () => { values.answers = answers([4, 5].map(ask)); }); // while it waits
     assert.deepEqual(await values.answers, [4, 5]);
+    const bytes = Buffer.from('6');
+    await pool.connection(async () => {
+      values.answers = answers([pool.query('SELECT $1::text AS i', [bytes], { paramTypes: [25] })]);
+      bytes[0]++;
+    });
+    assert.deepEqual(await values.answers, [6]);
   });
 
   it('cancels by a signal or a time limit one query, and no other', async () => {

@@ -118,7 +118,7 @@ describe('A map of decoders', () => {
   it('that has something else for a type says so', async () => {
     const client = await connected();
     for (const decode of [{ 23: 'number' }, { 23: [5] }, new Map([[23, 5]])]) {
-      const error = { name: 'TypeError', message: 'decode[23] is neither a function nor a pair' };
+      const error = { name: 'TypeError', message: 'decode[23] must be a function, or a pair of them' };
       await assert.rejects(client.query('SELECT 1 AS a', [], { decode }), error);
       assert.throws(() => client.cursor('SELECT 1 AS a', [], { decode }), error);
       await assert.rejects(client.batch([['SELECT 1 AS a', [], { decode }]]), { name: 'TypeError', index: 0 });

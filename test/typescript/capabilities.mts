@@ -101,6 +101,13 @@ async function pooled(config: Config): Promise<void> {
   const target = new PassThrough();
   const [written] = await Promise.all([pool.queryTo(target, 'SELECT 5', [], { as: 'values' }), textOf(target)]);
   assert.equal(written.rowCount, 1);
+  const request = new Request('http://localhost/');
+  const response: Response = await respond(pool, request, 'SELECT 6 AS n', [], { readOnly: true, as: 'json' });
+  assert.deepEqual(await response.json(), [{ n: 6 }]);
+  const owned = new Pool(config);
+  const cache = new ResponseCache(owned);
+  assert.equal((await cache.query<{ n: string }>('SELECT 7 AS n')).rows[0]?.n, '7');
+  await owned.end();
   const news = pool.listen('news');
   await news.ready;
   await pool.query("NOTIFY news, 'six'");

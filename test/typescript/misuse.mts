@@ -121,6 +121,8 @@ parseLsn(12);
 cache.query('SELECT 1', [], { tags: 'users' });
 // @ts-expect-error seconds are a number
 new ResponseCache(client, { max_age: '60' });
+// @ts-expect-error a client has no replicas
+respond(client, new Request('http://localhost/'), 'SELECT 1', [], { readOnly: true });
 // @ts-expect-error a cache owns a client
 new ResponseCache({ max_age: 60 });
 // @ts-expect-error a string is no source of bytes

@@ -137,7 +137,9 @@ function written(folder, base = new Map()) {
         result.set(text, own);
       }
       else if (ts.isFunctionDeclaration(node)) {
-        result.set(node.name.text, { call: arity(node.parameters.map(isOptional)), members: new Map() });
+        const call = arity(node.parameters.map(isOptional));
+        if (node.parameters.at(-1)?.dotDotDotToken) call.most = Infinity; // the declaration says which
+        result.set(node.name.text, { call, members: new Map() });
       }
     }
   }
