@@ -214,7 +214,7 @@ describe('queryTo of a pool', () => {
     results[0].catch(() => {});
     pool.destroy();
     first.end();
-    await assert.rejects(results[0], { name: 'ConnectionError', message: 'the pool was destroyed' });
+    await assert.rejects(results[0], { name: 'ConnectionError', message: 'the pool was destroyed: it takes no more requests' });
     assert.equal(pool.stats.connected, 0);
     socket.destroy();
     server.close();
