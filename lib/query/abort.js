@@ -9,18 +9,19 @@ const PAUSE = 50;
 const LONGEST = 1000;
 
 /**
- * Gives up a request: it rejects at once, and where nothing was sent behind it, the server is asked to cancel it.
- * A CancelRequest names a connection, not a query. So it leaves only while the request is the one that is being
- * answered, and nothing is sent until the server has taken it. One that comes before the server has begun with the
- * query is lost, so it is repeated. Where something was sent behind the request, its answer is read and dropped.
+ * Gives up a request: it rejects at once, and where nothing that somebody waits for was sent behind it, the server is
+ * asked to cancel it. A CancelRequest names a connection, not a query. So it leaves only while the request is the one
+ * that is being answered, and nothing is sent until the server has taken it. One that comes before the server has begun
+ * with the query is lost, so it is repeated. Else the answer is read and dropped.
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-CANCELING-REQUESTS
  * @param {Request} request that was submitted
  * @param {Error} error to reject with
  */
 function abort(request, error) {
   const { pipeline } = request.scope;
-  if (!request.abort(error, pipeline) || !pipeline.setBarrier(request)) return;
+  if (!request.abort(error, pipeline)) return;
   let pause = PAUSE;
+  let asked = false;
   const cancel = async () => {
     if (pipeline.head !== request) return;
     pipeline.hold();
@@ -30,8 +31,13 @@ function abort(request, error) {
     setTimeout(cancel, pause).unref?.();
     pause = Math.min(2 * pause, LONGEST);
   };
-  if (pipeline.head === request) cancel();
-  else request.cancelAtHead = cancel;
+  request.cancelAtHead = () => {
+    if (asked || !pipeline.setBarrier(request)) return;
+    asked = true;
+    cancel();
+  };
+  pipeline.setBarrier(request);
+  pipeline.head.cancelAtHead?.(); // it may be that all behind it have now been given up, too
 }
 
 /** @type {WeakMap<AbortSignal, Set<function>>} who is told of a signal; it has one listener for all requests */

@@ -255,10 +255,10 @@ class Pipeline {
     if (active.first !== null || waiting.length > 0) this.pump();
   }
 
-  /** From now on nothing is sent behind a request that was sent. @returns {boolean} false where something was before */
+  /** From now on nothing is sent behind a request. @returns {boolean} false where something was that is not given up */
   setBarrier(request) {
     if (request.barrier) return true;
-    if (this.#held > 0 || this.head === null || this.#tail !== request) return false;
+    for (let behind = request.next; behind !== null; behind = behind.next) if (behind.pending) return false;
     request.barrier = true;
     this.#held++;
     return true;

@@ -875,6 +875,20 @@ describe('queryTo', () => {
     assert.deepEqual(await Promise.all(results), new Array(10).fill('AbortError'));
   });
 
+  it('cancels ten results of 50 MB that nobody takes one after the other, also where the statement was known for short ones', async () => {
+    const { client, wire } = await proxied();
+    const ask = (target, count) => client.queryTo(target, "SELECT repeat('x', 1000) FROM generate_series(1, $1::int) i", [count]);
+    await ask(new Collector(), 1);
+    const targets = Array.from({ length: 10 }, () => new Slow({ highWaterMark: 1 }));
+    const results = targets.map(target => ask(target, 50000).catch(error => error.name));
+    await targets[0].asked();
+    for (const target of targets) target.destroy();
+    const before = wire.stats.bytes.toClient;
+    assert.deepEqual(await Promise.all(results), new Array(10).fill('AbortError'));
+    assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, '7');
+    assert.ok(wire.stats.bytes.toClient - before < 250e6, `${wire.stats.bytes.toClient - before} bytes`);
+  });
+
   it('has a barrier behind it until its statement is known to give short results', async () => {
     const { client, wire } = await proxied();
     const ask = async () => {
