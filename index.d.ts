@@ -72,7 +72,10 @@ export type Decode = boolean | Readonly<Record<number, Decoder | DecoderPair>>
 /** What `decode: true` uses, by type OID: int8 becomes a bigint. `{ ...decoders, 20: Number }` is a map of your own. */
 export const decoders: Readonly<Record<number, DecoderPair>>;
 
-/** `decoders` for what goes through JSON.stringify: an int8 becomes a number where that is exact, else a string. */
+/**
+ * `decoders` for what goes through JSON.stringify: an int8 becomes a number where that is exact, else a string; a bytea
+ * the string that the server prints, `\x00ff`.
+ */
 export const jsonDecoders: Readonly<Record<number, DecoderPair>>;
 
 /** Decoders of date, timestamp, timestamptz and their arrays as Date: `{ ...decoders, ...dates }`. */
@@ -155,12 +158,17 @@ export class RowParser {
 export class RowReader<T extends object = AnyColumns> {
   /** @param options decode: how columns become values; default: strings and Buffers */
   constructor(options?: { decode?: Decode | undefined });
-  /** The rows, which read a column when it is asked for; for COPY … TO STDOUT, Buffers: see CopyReader. */
+  /**
+   * The rows: structs that read a column when it is asked for, and have none as an own property, so that `{ ...row }` is
+   * empty. For COPY … TO STDOUT, Buffers: see CopyReader.
+   */
   rows: Row<T>[];
   /** The rows as plain objects with own properties in column order; of columns with one name the last. */
   readonly objects: T[];
   /** The rows as plain arrays. */
   readonly arrays: any[][];
+  /** The rows one at a time, made as the loop comes to them: `for (const row of result)` makes no array. */
+  [Symbol.iterator](): IterableIterator<Row<T>>;
   /** Rows returned or changed, as the server counted them. */
   rowCount: number;
   /** SELECT, INSERT, … ; EMPTY for an empty query, SUSPENDED when getResults may go on. */
@@ -184,9 +192,11 @@ export class RowReader<T extends object = AnyColumns> {
 }
 
 /** What a COPY that was given to `query` resolves to: of COPY … TO STDOUT the data, a Buffer for each message. */
-export interface CopyReader extends Omit<RowReader, 'rows' | 'objects' | 'arrays'> {
+export interface CopyReader extends Omit<RowReader, 'rows' | 'objects' | 'arrays' | typeof Symbol.iterator> {
   /** The data. */
   rows: Buffer[];
+  /** The data one at a time. */
+  [Symbol.iterator](): IterableIterator<Buffer>;
 }
 
 /** An object that takes the messages of a result one by one. */
@@ -248,8 +258,17 @@ export type BatchQuery = string | readonly [text: string, values?: Values, optio
 
 /** Options of `queryTo`. */
 export interface QueryToOptions extends StatementOptions, Abortable {
-  /** 'protocol' (default): messages that need no earlier state to be parsed; 'values': the columns' bytes alone. */
-  as?: 'protocol' | 'values' | undefined;
+  /**
+   * 'protocol' (default): messages that need no earlier state to be parsed; 'values': the columns' bytes alone;
+   * 'json': an array of objects; 'ndjson': an object a line.
+   */
+  as?: 'protocol' | 'values' | 'json' | 'ndjson' | undefined;
+  /** With 'json' and 'ndjson': 'number' (default) where that is exact, else a string; 'string': always. */
+  int8?: 'number' | 'string' | undefined;
+  /** With 'json' and 'ndjson': 'string' (default), or 'number', where NaN and infinity are null. */
+  numeric?: 'string' | 'number' | undefined;
+  /** With 'json' and 'ndjson': 'hex' (default), as the server prints it: \\x00ff; or 'base64'. */
+  bytea?: 'hex' | 'base64' | undefined;
   /** With 'values': written between two rows. Default: none. */
   separator?: string | Uint8Array | undefined;
   /** Whether to end the target; true by default. */
@@ -377,10 +396,10 @@ export interface Session extends EventEmitter {
    * @param target an HTTP response, a file, any Writable, or a WHATWG WritableStream
    * @param text SQL
    * @param values of the parameters
-   * @param options as, separator, end, stall_timeout, and those of `query`
+   * @param options as, int8, numeric, bytea, separator, end, stall_timeout, and those of `query`
    * @returns resolves when the target has taken everything; rejects with the error of the query, with that of the
    *   target, or with an AbortError when the target was closed. If something had been written by then, the reader can
-   *   tell: with 'protocol' an ErrorResponse ends the stream, with 'values' the target is destroyed
+   *   tell: with 'protocol' an ErrorResponse ends the stream, else the target is destroyed
    */
   queryTo(target: Writable | WritableStream, text: string, values?: Values, options?: QueryToOptions):
     Promise<StreamResult>;
@@ -489,7 +508,7 @@ export interface ClientEvents {
   drain: [];
   /** The connection was lost. Without a listener it does not end the program. */
   error: [error: Error];
-  /** The connection is over, for whatever reason. */
+  /** The connection, which had been open, is over, for whatever reason. */
   end: [];
 }
 
@@ -510,7 +529,8 @@ export class Client extends EventEmitter {
    * @param host in place of that of the config, 'localhost' by default
    * @param ssl true, or options of tls.connect
    * @returns resolves when the server takes queries; rejects with a ConnectionError, or with the server's
-   *   PostgresError; afterwards connect() may be called again
+   *   PostgresError, or with a TypeError for a config that cannot be; afterwards connect() may be called again. Where
+   *   queries have waited for it, and so are rejected, the promise need not be handled, too
    */
   connect(): Promise<void>;
   connect(port: number | string, host?: string, ssl?: ConnectionOptions | boolean): Promise<void>;

@@ -13,17 +13,16 @@ export function uint16(bytes, off) {
 /** @returns {number} the signed 16-bit integer at `off` */
 export const int16 = (bytes, off) => uint16(bytes, off) << 16 >> 16;
 
-const CHUNK = Symbol('chunk');
-const OFFSET = Symbol('offset');
+const CHUNK = Symbol();
+const OFFSET = Symbol();
 
 /** A string of fewer bytes is put together here: it costs less than a call into the runtime. */
 const SHORT = 13;
 /** A longer value is not looked at byte by byte to see whether it is ASCII. */
 const LONG = 64;
-/** When so many others have been read, a chunk of a size between these becomes a string: parts of it cost little. */
+/** When so many others have been read, a chunk of at most this size becomes a string: parts of it cost little. */
 const READS = 64;
-const SMALLEST = 2048;
-const LARGEST = 1 << 20;
+const LARGEST = 1e6;
 
 /** DataRow or CopyData messages that follow one another in memory; rows point to it. */
 export class Chunk {
@@ -47,20 +46,36 @@ export class Chunk {
   }
 }
 
-/** @returns {string} the value in text format at [start, end) */
-function textAt(chunk, start, end) {
+/** Makes the chunk's string, unless it is too long for that. */
+export function makeText(chunk) {
+  const { bytes, start, end, type: { platform } } = chunk;
+  if (end - start <= LARGEST) chunk.text = platform.characters(bytes, start, end);
+}
+
+/**
+ * @param {Chunk} chunk
+ * @param {number} start
+ * @param {number} end
+ * @param {{at: function(Chunk, number, number, number): string}} [known] gives the string instead where the chunk has
+ *   become one, by a hash of the value
+ * @returns {string} the value in text format at [start, end)
+ */
+function textAt(chunk, start, end, known) {
   const { bytes, type: { platform } } = chunk;
   const length = end - start;
   if (length >= LONG) return platform.text(bytes, start, end);
-  if (length >= SHORT && chunk.text === null && --chunk.left === 0) {
-    const size = chunk.end - chunk.start;
-    if (size >= SMALLEST && size <= LARGEST) chunk.text = platform.characters(bytes, chunk.start, chunk.end);
+  if (length >= SHORT && chunk.text === null && --chunk.left === 0) makeText(chunk);
+  let bits = 0;
+  let hash = 0;
+  for (let i = start; i < end; i++) {
+    bits |= bytes[i];
+    hash = hash * 31 + bytes[i] | 0;
   }
   const { text } = chunk;
-  let bits = 0;
-  for (let i = start; i < end; i++) bits |= bytes[i];
   if (bits > 127 || (text === null && length >= SHORT)) return platform.text(bytes, start, end);
-  if (text !== null) return text.substring(start - chunk.start, end - chunk.start);
+  if (text !== null) {
+    return known ? known.at(chunk, start, end, hash) : text.substring(start - chunk.start, end - chunk.start);
+  }
   let string = '';
   let i = start;
   for (; i < end - 3; i += 4) string += String.fromCharCode(bytes[i], bytes[i + 1], bytes[i + 2], bytes[i + 3]);
@@ -92,10 +107,11 @@ export function checkRow(bytes, off, { count, platform }) {
  * @param {number} offset of the row
  * @param {number} first of the columns to be read
  * @param {Array|object|null} target to put the values into; null: the first is all that is wanted
+ * @param {Known[]} [known] strings of the columns, for who keeps the values
  * @param {string[]} [names] of the values in the target
  * @returns {*} the target, or the value
  */
-function read(chunk, offset, first, target, names) {
+function read(chunk, offset, first, target, known, names) {
   const { bytes, type: { count, decoders, platform } } = chunk;
   const end = offset + 1 + int32(bytes, offset + 1);
   let off = offset + 7;
@@ -106,7 +122,8 @@ function read(chunk, offset, first, target, names) {
     if (length < -1 || off > end) columnLength(bytes, start - 4, end, platform); // throws
     if (i < first) continue;
     const decoder = decoders[i];
-    const value = length < 0 ? null : decoder === undefined ? textAt(chunk, start, off) : decoder(bytes, start, off);
+    const value = length < 0 ? null : decoder !== undefined ? decoder(bytes, start, off)
+    : textAt(chunk, start, off, known?.[i]);
     if (target === null) return value;
     if (names === undefined) target.push(value);
     else target[names[i]] = value;
@@ -115,13 +132,13 @@ function read(chunk, offset, first, target, names) {
 }
 
 /** @returns {Array} of the values of the row at `offset` */
-export const arrayAt = (chunk, offset) => read(chunk, offset, 0, []);
+export const arrayAt = (chunk, offset, known) => read(chunk, offset, 0, [], known);
 
 /** @returns {object} of the columns of the row at `offset`: of several with one name the last counts */
-export function objectAt(chunk, offset) {
+export function objectAt(chunk, offset, known) {
   const { Shape, hasProto, names } = chunk.type;
-  if (!hasProto) return read(chunk, offset, 0, new Shape(), names);
-  return Object.fromEntries(arrayAt(chunk, offset).map((value, i) => [names[i], value]));
+  if (!hasProto) return read(chunk, offset, 0, new Shape(), known, names);
+  return Object.fromEntries(arrayAt(chunk, offset, known).map((value, i) => [names[i], value]));
 }
 
 /** What every row has, whatever its columns; a column of the same name is reached by index and by get(). */

@@ -209,7 +209,8 @@ export interface Rows<R> {
 }
 
 /**
- * Reads rows from wherever the bytes come from, as they come. After the rows that came before, it throws a
+ * Reads rows from wherever the bytes come from, as they come. Where a Response or Blob says by its type that it is
+ * newline-delimited JSON (application/x-ndjson), rows are plain objects. After the rows that came before, it throws a
  * PostgresError for an ErrorResponse, a ProtocolError for bytes that are malformed or end too early, a
  * ResponseError for a response that is not ok, the signal's reason, or what the source throws.
  *
@@ -302,12 +303,6 @@ export const TypeParser: {
 
 /** The built-in decoders by type OID. */
 export const decoders: Readonly<Record<number, DecoderPair<any>>>;
-
-/**
- * `decoders`, but int8 and arrays of it are numbers where these are exact, else strings: JSON.stringify takes all of
- * them, where it throws for a bigint.
- */
-export const jsonDecoders: Readonly<Record<number, DecoderPair<any>>>;
 
 /** Decoders of date, timestamp and timestamptz, and of arrays of them, to Date; infinity is ±Infinity. */
 export const dates: Readonly<Record<number, DecoderPair<any>>>;

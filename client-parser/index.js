@@ -8,7 +8,7 @@ export { PostgresError, ProtocolError } from './errors.js';
 export { RowParser } from './row-parser.js';
 export { RowReader } from './row-reader.js';
 export { ResponseError, rows } from './rows.js';
-export { arrayOf, dates, decoders, jsonDecoders, text } from './types.js';
+export { arrayOf, dates, decoders, text } from './types.js';
 export { TypeParser };
 
 defaults.decoders = decoders;

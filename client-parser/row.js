@@ -5,6 +5,19 @@ import { int16, int32, makeRowClass, uint16 } from './datarow.js';
 /** So many descriptions are remembered. */
 const MOST = 100;
 
+/**
+ * Makes the constructor of the objects of a description. The engine gives them room for eight properties more than
+ * it sees assignments here, and takes back what the first few leave unused; objects made by {} would get it in steps,
+ * which costs those that are kept for long.
+ */
+function makeShape() {
+  function Shape(never) {
+    if (never) this.a = this.b = this.c = this.d = this.e = 0;
+  }
+  Shape.prototype = Object.prototype;
+  return Shape;
+}
+
 const slice = (bytes, start, end) => bytes.subarray(start, end);
 
 /**
@@ -14,8 +27,8 @@ const slice = (bytes, start, end) => bytes.subarray(start, end);
  *
  * A class that extends it has `known`, a Map for `of`, and `platform`, what differs between Node and browsers:
  * `text(bytes, start, end)` decodes UTF-8, `characters(bytes, start, end)` makes each byte a character,
- * `error(message)` makes an error, `makeShape()` the constructor of the objects of a description, `binary(column)`
- * the decoder of a binary column where the caller has said nothing about decoding.
+ * `error(message)` makes an error, `binary(column)` the decoder of a binary column where the caller has said nothing
+ * about decoding.
  */
 export class RowDescription {
   #types = new WeakMap();
@@ -95,7 +108,7 @@ export class RowDescription {
       /** A function of (bytes, start, end) for each column, undefined for plain text. */
       decoders: columns.map(column => this.#decoderOf(column, binary || column.binary, decode)),
       hasProto: names.includes('__proto__'),
-      Shape: this.constructor.platform.makeShape?.() ?? Object,
+      Shape: makeShape(),
       Row: undefined
     };
     type.Row = makeRowClass(type);

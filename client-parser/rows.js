@@ -1,4 +1,5 @@
 import { Client } from './client.js';
+import { LineReader } from './line-reader.js';
 import { isBytes } from './text.js';
 
 /** A response whose status says that it does not hold rows; its body is left to the caller to read. */
@@ -11,25 +12,6 @@ export class ResponseError extends Error {
   }
 }
 ResponseError.prototype.name = 'ResponseError';
-
-/**
- * Opens a source.
- * @returns {Promise<Iterator|AsyncIterator>} of its chunks
- */
-async function open(source) {
-  source = await source;
-  if (typeof source?.ok === 'boolean' && 'body' in source) {
-    if (!source.ok) throw new ResponseError(source);
-    source = source.body ?? [];
-  }
-  if (typeof source?.stream === 'function') source = source.stream();
-  if (typeof source?.getReader === 'function') {
-    const reader = source.getReader();
-    return { next: () => reader.read(), return: reason => reader.cancel(reason) };
-  }
-  if (source?.[Symbol.asyncIterator]) return source[Symbol.asyncIterator]();
-  return (isBytes(source) || !source?.[Symbol.iterator] ? [source] : source)[Symbol.iterator]();
-}
 
 /** The rows of a source as an async iterator, and what is known of their result so far. */
 class Rows {
@@ -107,14 +89,32 @@ class Rows {
     }
   }
 
+  /**
+   * Opens a source; what it is tells its content type.
+   * @returns {Promise<Iterator|AsyncIterator>} of its chunks
+   */
+  async #open(source) {
+    source = await source;
+    if (/ndjson/i.test(source?.headers?.get('content-type') ?? source?.type)) this.#client = new LineReader();
+    if (source?.ok === false) throw new ResponseError(source);
+    if (source?.ok) source = source.body ?? [];
+    source = source?.stream?.() ?? source;
+    if (source?.getReader) {
+      const reader = source.getReader();
+      return { next: () => reader.read(), return: reason => reader.cancel(reason) };
+    }
+    if (source?.[Symbol.asyncIterator]) return source[Symbol.asyncIterator]();
+    return (isBytes(source) || !source?.[Symbol.iterator] ? [source] : source)[Symbol.iterator]();
+  }
+
   async *#read(source) {
-    const { stream } = this.#client;
     const abort = () => this.#waiting.reject(this.#signal.reason);
     this.#signal?.addEventListener('abort', abort);
-    const opening = open(source);
+    const opening = this.#open(source);
     let chunks, answer, reason;
     try {
       chunks = await this.#wait(opening);
+      const { stream } = this.#client;
       while (!answer?.done && (answer = await this.#wait(chunks?.next()))) {
         stream.rows = [];
         try {
@@ -153,7 +153,7 @@ class Rows {
 
 /**
  * Reads rows from wherever the bytes come from, as they come. Bytes are not copied; a row keeps the memory of
- * its chunk, `toObject()` does not.
+ * its chunk, `toObject()` does not. Of a source whose content type is newline-delimited JSON, rows are plain objects.
  * @param {Response|ReadableStream|Blob|ArrayBuffer|ArrayBufferView|Iterable|AsyncIterable|Promise} source
  *   or a promise of it, such as fetch gives; iterables are of ArrayBuffers or views of them
  * @param {object} [options]

@@ -33,22 +33,38 @@ export const oid = sized(4, (bytes, start) => int32(bytes, start) >>> 0);
 /** @returns {bigint} */
 export const int8 = eight('getBigInt64');
 export const float8 = eight('getFloat64');
-export const floatText = (bytes, start, end) => Number(text(bytes, start, end));
+
+/**
+ * A number of at most 15 characters and a sign: digits and power of ten are exact, so their quotient is the nearest.
+ * @param {number} [mark] what may come once among the digits: -2, a point
+ * @returns {number|undefined} undefined for anything else
+ */
+function decimal(bytes, start, end, mark) {
+  const first = bytes[start] === 45 ? start + 1 : start;
+  let value = 0;
+  let power = 0;
+  if (first === end || end > first + 15) return;
+  for (let off = first; off < end; off++) {
+    const digit = bytes[off] - 48;
+    if (digit === mark && !power) power = 1;
+    else if (digit < 0 || digit > 9) return;
+    else {
+      value = value * 10 + digit;
+      power *= 10;
+    }
+  }
+  return (first > start ? -value : value) / (power || 1);
+}
+
+export const floatText = (bytes, start, end) => decimal(bytes, start, end, -2) ?? Number(text(bytes, start, end));
 
 /** An integer of at most 15 digits. */
-export function intText(bytes, start, end) {
-  const negative = bytes[start] === 45;
-  let off = start + negative;
-  valid(off < end && end - off < 16);
-  let value = 0;
-  for (; off < end; off++) value = value * 10 + digit(bytes, off, end, 10);
-  return negative ? -value : value;
-}
+export const intText = (bytes, start, end) => decimal(bytes, start, end) ?? valid(false);
 
 /** @returns {bigint} */
 export function int8Text(bytes, start, end) {
   valid(end > start && end - start < 21);
-  return BigInt(text(bytes, start, end));
+  return BigInt((end - start < 16 ? intText : text)(bytes, start, end));
 }
 
 /** The number with the fewest digits that is this float4, as the server prints it: 0.1, not 0.10000000149. */

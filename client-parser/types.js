@@ -25,12 +25,6 @@ export const decoders = {};
  */
 export const dates = {};
 
-/**
- * `decoders`, but int8 and arrays of it are numbers where these are exact, else strings: JSON.stringify takes all.
- * @type {Object<number, [Decoder, Decoder]>}
- */
-export const jsonDecoders = {};
-
 function define(map, typeOid, arrayOid, pair) {
   map[typeOid] = pair;
   if (arrayOid) map[arrayOid] = arrayOf(pair);
@@ -87,13 +81,3 @@ function define(map, typeOid, arrayOid, pair) {
 
 [[1082, 1182], [1114, 1115], [1184, 1185]].forEach(([typeOid, arrayOid]) =>
   define(dates, typeOid, arrayOid, decoders[typeOid].map(at.toDate)));
-
-/** A decoder of int8 whose values JSON.stringify takes. */
-const jsonInt8 = decode => (bytes, start, end) => {
-  const value = decode(bytes, start, end);
-  const number = Number(value);
-  return Number.isSafeInteger(number) ? number : String(value);
-};
-
-Object.assign(jsonDecoders, decoders);
-define(jsonDecoders, 20, 1016, decoders[20].map(jsonInt8));

@@ -27,18 +27,17 @@ function call(work) {
  *
  * Events: 'notification' `{ processId, channel, payload }`, 'notice' (fields of the NoticeResponse), 'parameter'
  * `(name, value)`, 'drain', 'error' (the connection was lost; without a listener it is not an event that ends the
- * program), 'end' (the connection is over, for whatever reason).
+ * program), 'end' (the connection, which had been open, is over, for whatever reason).
  */
 class Client extends Session {
-  #cancelling = null; // AbortController of the CancelRequests under way
+  #aborting; // AbortController of connect(), then of the CancelRequests under way
   #config;
-  #connecting = null; // AbortController
-  #ended = null; // the promise of end()
-  #expecting = false;
+  #ending; // what end() has come to: nothing, 'asked', 'sent'
   #pipeline;
   #referenced = true;
   #resolveClosed;
   #session = null;
+  #told; // connect() has failed, and those are told who have waited for it: it need not be handled, too
 
   /**
    * @param {object|string} [config] libpq's parameters by their names, as an object, a URL or a list of
@@ -65,18 +64,17 @@ class Client extends Session {
   #reset() {
     /** 'new', 'connecting', 'open', 'ending' or 'closed' */
     this.state = 'new';
-    this.#ended = null;
+    this.#ending = undefined;
+    this.#aborting = new AbortController();
+    setMaxListeners(0, this.#aborting.signal);
     const pipeline = this.#pipeline = new Pipeline({
-      notice: (fields, buf, start, end) => this.#notice(fields, buf, start, end),
-      notification: (notification, buf, start, end) => {
-        if (this.onNotification) call(() => this.onNotification(Buffer.from(buf.subarray(start, end))));
-        this.#emit('notification', notification);
-      },
+      notice: (...message) => this.#message('notice', 'onNotice', ...message),
+      notification: (...message) => this.#message('notification', 'onNotification', ...message),
       parameter: (name, value) => this.#parameter(name, value),
       // Of a socket of before there is nothing to lose any more.
       lost: error => { if (this.#pipeline === pipeline && this.state !== 'closed') this.#lose(error); },
       drained: () => this.#emit('drain'),
-      queued: () => { if (this.state === 'new') this.#expectConnect(); }
+      queued: () => { if (this.state === 'new') setImmediate(() => this.#expectConnect(pipeline)); }
     }, this.#config?.decode ?? undefined);
     this.setScope(pipeline.scopes.root);
     /** @type {Promise<Error|undefined>} resolves when the connection is over: with the error, if there was one */
@@ -85,9 +83,10 @@ class Client extends Session {
 
   #emit(...event) { call(() => this.emit(...event)); }
 
-  #notice(fields, buf, start, end) {
-    if (this.onNotice && buf) call(() => this.onNotice(Buffer.from(buf.subarray(start, end))));
-    this.#emit('notice', fields);
+  /** Tells of a message: its bytes as Quickgres does, and as an event. */
+  #message(event, callback, decoded, buf, start, end) {
+    if (this[callback] && buf) call(() => this[callback](Buffer.from(buf.subarray(start, end))));
+    this.#emit(event, decoded);
   }
 
   #parameter(name, value) {
@@ -99,15 +98,10 @@ class Client extends Session {
   }
 
   /** A query before connect() waits for it; but not for a connect() that never comes. */
-  #expectConnect() {
-    if (this.#expecting) return;
-    this.#expecting = true;
-    setImmediate(() => {
-      this.#expecting = false;
-      if (this.state !== 'new') return;
-      this.#pipeline.abandon('not connected: connect() was not called', undefined, '08003');
-      this.#reset();
-    });
+  #expectConnect(pipeline) {
+    if (this.state !== 'new' || this.#pipeline !== pipeline) return;
+    pipeline.abandon('not connected: connect() was not called', undefined, '08003');
+    this.#reset();
   }
 
   /**
@@ -115,55 +109,63 @@ class Client extends Session {
    * @param {number|string} [port] or as socketPath the path of a Unix socket; without it, the config says where to
    * @param {string} [host='localhost']
    * @param {object|boolean} [ssl] options of tls.connect
-   * @returns {Promise<void>} resolves when the server takes queries; rejects with a ConnectionError, or with the
-   *   server's PostgresError; afterwards connect() may be called again
+   * @returns {Promise<void>} resolves when the server takes queries; rejects with a ConnectionError, with the server's
+   *   PostgresError, or with a TypeError for a config that cannot be; afterwards connect() may be called again. Where
+   *   queries have waited for it, and so are rejected, it need not be handled, too
    * @see https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-START-UP
    */
-  async connect(port, host, ssl) {
+  connect(port, host, ssl) {
+    const promise = this.#connect(port, host, ssl, () => promise.catch(() => {}));
+    return promise;
+  }
+
+  async #connect(port, host, ssl, told) {
     if (this.state === 'closed') this.#reset();
     if (this.state !== 'new') throw new UsageError(`connect() while the client is ${this.state}`, '08002');
     this.state = 'connecting';
-    const aborting = this.#connecting = new AbortController();
+    this.#told = told;
     const pipeline = this.#pipeline;
+    const { signal } = this.#aborting;
     try {
-      checkDecode(this.#config?.decode ?? undefined);
-      const config = require('./config').resolve(this.#config, port === undefined ? undefined : { port, host, ssl });
+      const config = await this.#resolve(port, host, ssl); // what is asked in this tick shares its fate
+      if (signal.aborted) throw signal.reason;
       pipeline.statements.limit = config.statement_cache;
       await require('./connection').connect(config, {
         earlyRequests: () => pipeline.earlyRequests(),
         ready: session => {
-          if (this.#connecting === aborting) return this.#open(session, config);
+          if (!signal.aborted) return this.#open(session, config);
           session.reader.stop(); // destroyed in a handler of a notice
           session.socket.destroy();
         },
-        notice: fields => this.#notice(fields)
-      }, aborting.signal);
+        notice: fields => this.#emit('notice', fields)
+      }, signal);
     } catch (error) {
       // Made by an event of a socket, it would not show who awaits.
       if (error instanceof ConnectionError || error instanceof PostgresError) Error.captureStackTrace?.(error);
-      if (this.#connecting === aborting) this.#close(error, error.message, error.code);
+      if (!signal.aborted) this.#close(error, error.message, error.code);
       throw error;
     }
   }
 
+  async #resolve(port, host, ssl) {
+    checkDecode(this.#config?.decode ?? undefined);
+    return require('./config').resolve(this.#config, port === undefined ? undefined : { port, host, ssl });
+  }
+
   #open(session, config) {
-    this.#connecting = null;
-    this.#cancelling = new AbortController();
-    const { signal } = this.#cancelling;
-    setMaxListeners(0, signal);
+    const { signal } = this.#aborting;
     this.#session = session;
-    this.state = this.#ended === null ? 'open' : 'ending';
+    this.state = this.#ending === undefined ? 'open' : 'ending';
     this.serverParameters = Object.assign(Object.create(null), session.parameters);
     this.backendKey = session.backendKey;
     this.processId = session.processId;
-    session.reader.maxLength = 0x40000000;
     if (!this.#referenced) session.socket.unref();
     this.#pipeline.open({ ...session, config, cancel: () => session.cancel(signal) });
   }
 
   /** The connection is over and was not to be, unless Terminate was sent. */
   #lose(error) {
-    if (this.#ended?.sent) this.#close(undefined, 'the client was ended', '08003');
+    if (this.#ending === 'sent') this.#close(undefined, 'the client was ended', '08003');
     else this.#close(error, `the connection was lost: ${error.message}`, error.code);
   }
 
@@ -175,16 +177,17 @@ class Client extends Session {
   #close(error, message, code) {
     const session = this.#session;
     this.state = 'closed';
-    this.#session = this.#connecting = null;
+    this.#session = null;
+    if (session === null && this.#ending === undefined && this.#pipeline.waited) this.#told?.();
+    this.#aborting.abort(new ConnectionError(message, { code, cause: error }));
     if (session !== null) {
-      this.#cancelling.abort(new ConnectionError(message, { code, cause: error }));
       session.reader.stop();
       session.socket.destroy();
     }
     this.#pipeline.abandon(message, error, code);
     this.#resolveClosed(error);
     if (error !== undefined && session !== null && this.listenerCount('error') > 0) this.#emit('error', error);
-    this.#emit('end');
+    if (session !== null) this.#emit('end');
   }
 
   /**
@@ -196,26 +199,23 @@ class Client extends Session {
   async end() {
     if (this.state === 'new') this.#close(undefined, 'the client was ended', '08003');
     if (this.state === 'closed') return;
-    if (this.#ended === null) this.#end();
+    if (this.#ending === undefined) {
+      const pipeline = this.#pipeline;
+      const { root } = pipeline.scopes;
+      const refused = new ConnectionError('the client was ended', { code: '08003', sent: false });
+      pipeline.scopes.check(root);
+      this.#ending = 'asked';
+      this.abandonSteps(refused);
+      if (this.state === 'open') this.state = 'ending';
+      pipeline.enter(new Scope(pipeline, root, 'end()', { alone: true, entered: () => this.#terminate() }));
+      root.refused = refused;
+    }
     await this.closed;
   }
 
-  #end() {
-    const pipeline = this.#pipeline;
-    const ended = { sent: false };
-    const { root } = pipeline.scopes;
-    const refused = new ConnectionError('the client was ended', { code: '08003', sent: false });
-    pipeline.scopes.check(root);
-    this.#ended = ended;
-    this.abandonSteps(refused);
-    if (this.state === 'open') this.state = 'ending';
-    pipeline.enter(new Scope(pipeline, root, 'end()', { alone: true, entered: () => this.#terminate(ended) }));
-    root.refused = refused;
-  }
-
-  #terminate(ended) {
+  #terminate() {
     const { socket } = this.#session;
-    ended.sent = true;
+    this.#ending = 'sent';
     this.#pipeline.writer.terminate();
     socket.flush(this.#pipeline.writer);
     socket.end();
@@ -230,7 +230,7 @@ class Client extends Session {
   destroy(error) {
     if (this.state === 'closed') return;
     const cause = error || new ConnectionError('the client was destroyed', { code: '08003' });
-    this.#connecting?.abort(cause);
+    if (this.#session === null) this.#aborting.abort(cause); // what connect() rejects with
     this.#close(error, cause.message, cause.code);
   }
 

@@ -113,9 +113,9 @@ class Session extends EventEmitter {
     return this.#try(scope => {
       checkNames(options, NAMES.batch);
       const { decoding } = scope.pipeline;
-      const { requests, given } = query.batched(queries, decoding, target => stream().receiverFor(target));
-      const promise = query.submit(new query.BatchRequest(requests, given.length === 0), scope, options);
-      return given.reduce((last, receiver) => stream().untilTaken(receiver, last), promise);
+      const request = new query.BatchRequest(queries, decoding, target => stream().receiverFor(target));
+      const promise = query.submit(request, scope, options);
+      return request.given.reduce((last, receiver) => stream().untilTaken(receiver, last), promise);
     });
   }
 
@@ -238,10 +238,10 @@ class Session extends EventEmitter {
    * @param {Writable|WritableStream} target an HTTP response, a file, …
    * @param {string} text
    * @param {Array|Row} [values=[]]
-   * @param {object} [options] `{ as, separator, end = true, stall_timeout = 60000, format, cache, paramTypes, signal,
-   *   statement_timeout }`;
-   *   as: 'protocol' (the default), messages that a reader can parse without earlier state; 'values', the bytes of the
-   *   columns' values or of COPY, with `separator` between two rows; end: whether to end the target;
+   * @param {object} [options] `{ as, int8, numeric, bytea, separator, end = true, stall_timeout = 60000, format, cache,
+   *   paramTypes, signal, statement_timeout }`; as: 'protocol' (the default), messages that a reader can parse without
+   *   earlier state; 'values', the bytes of the columns or of COPY, with `separator` between two rows; 'json', an array
+   *   of objects; 'ndjson', an object a line; in these int8, numeric: 'number' or 'string'; bytea: 'hex' or 'base64';
    *   stall_timeout: milliseconds after which a target that takes nothing is destroyed, 0 for never
    * @returns {Promise<{cmd: string, rowCount: number, bytes: number}>} resolves when the target has taken
    *   everything; rejects with the error of the query, of the target, or an AbortError when the target was closed. A

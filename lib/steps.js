@@ -1,7 +1,7 @@
 'use strict';
 
 const { Buffer, process } = require('#platform');
-const { SyncRequest, callerOf, checkCount } = require('./query');
+const { CloseRequest, again, checkCount, submit } = require('./query');
 const { UsageError, kindOf } = require('./protocol');
 const { RowReader } = require('./rows');
 
@@ -45,23 +45,27 @@ class Steps {
     checkCount(maxCount, 'maxCount', 0);
     if (this.#portal === null) throw this.#closed('no query is open: startQuery begins one', '34000');
     const receiver = target === undefined ? new RowReader(this.#scope.pipeline.decoding) : stream().receiverFor(target);
-    const promise = this.#portal.fetch(maxCount, receiver, callerOf(this.#session.getResults));
+    const promise = this.#portal.fetch(maxCount, receiver);
     return target === undefined ? promise : stream().untilTaken(receiver, promise);
   }
 
-  sync() { return this.inQuery ? this.#portal.close() : this.#scope.pipeline.submit(new SyncRequest(), this.#scope); }
+  async sync() {
+    const { pipeline } = this.#scope;
+    if (!this.inQuery) return pipeline.submit(new CloseRequest('P', []), this.#scope);
+    await this.#portal.close();
+    if (pipeline.socket === null) throw again(pipeline.scopes.root.refused); // lost before it was closed
+  }
 
   /** Begins a COPY FROM STDIN; resolves when the server takes data. */
   copyIn(text, values, receiver, options) {
-    const request = new (copy().CopyInRequest)(this.#scope, text, values, receiver, callerOf(this.#session.query));
-    return request.begin(options).then(result => {
-      this.#copy = request;
+    const request = new (copy().CopyInRequest)(text, values, receiver, begun => {
+      this.#copy = begun;
       if (this.#scope.refused !== null) this.abandon(this.#scope.refused.message); // nobody can end it any more
-      return result;
     });
+    return submit(request, this.#scope, options);
   }
 
-  #closed(message, code) { return this.#scope.refused ?? new UsageError(message, code); }
+  #closed(message, code) { return again(this.#scope.refused ?? new UsageError(message, code)); }
 
   #taken() {
     if (this.#copy === null) throw this.#closed("no COPY is open: query('COPY … FROM STDIN') begins one", '55000');
@@ -89,7 +93,7 @@ class Steps {
     return this.#endCopy(reader);
   }
 
-  copyFail(reason) { return this.#endCopy(new RowReader(), Buffer.from(reason).toString().replace(/\0/g, '')); }
+  copyFail(reason) { return this.#endCopy(new RowReader(), Buffer.from(reason).toString()); }
 
   #endCopy(reader, reason) {
     const request = this.#taken();

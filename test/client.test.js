@@ -257,6 +257,79 @@ describe('Client', () => {
     }
   });
 
+  it('rejects what is asked beside connect() with the TypeError of a config that is wrong, before and behind it', async () => {
+    for (const config of [{ pasword: 'x' }, { max: 5 }, { port: 'x' }, 'pasword=x']) {
+      const client = new Client(config);
+      const all = [client.query('SELECT 1'), client.transaction(() => {}), client.connect(), client.batch(['SELECT 1']),
+        client.simpleQuery('SELECT 1'), client.cursor('SELECT 1').next(), client.transaction(() => {})];
+      const errors = await Promise.all(all.map(promise => promise.catch(error => error)));
+      assert.equal(errors[0].name, 'TypeError');
+      for (const error of errors) assert.equal(error, errors[0]);
+      const later = await client.query('SELECT 1').catch(error => error);
+      assert.deepEqual([later.code, later.cause], ['08003', errors[0]]);
+    }
+  });
+
+  it('need not handle connect(), too, where those are told who have waited for it', async () => {
+    const { config } = await sharedServer();
+    const unhandled = [];
+    const listener = error => unhandled.push(error);
+    const listeners = process.listeners('unhandledRejection');
+    process.removeAllListeners('unhandledRejection').on('unhandledRejection', listener);
+    /** Resolves when rejections that nobody handles have been reported. */
+    const reported = () => new Promise(resolve => setImmediate(() => setImmediate(resolve)));
+    try {
+      for (const bad of [{ ...config, database: 'nowhere' }, { host: '/nowhere' }, { pasword: 'x' }]) {
+        for (const ask of [client => client.query('SELECT 1'), client => client.transaction(() => {}), client => client.cursor('SELECT 1').next()]) {
+          const client = new Client(bad);
+          client.connect();
+          await assert.rejects(ask(client));
+        }
+        await reported();
+        assert.deepEqual(unhandled, []);
+      }
+      const destroyed = new Client(config);
+      destroyed.connect();
+      const asked = destroyed.query('SELECT 1');
+      destroyed.destroy();
+      await assert.rejects(asked);
+      await reported();
+      assert.deepEqual(unhandled, []);
+      // Where nobody else is told, it has to be.
+      for (const use of [client => client.connect(), client => client.connect() && client.end()]) {
+        const client = new Client({ host: '/nowhere' });
+        use(client);
+        const error = await client.closed;
+        await reported();
+        assert.deepEqual(unhandled.splice(0), [error]);
+      }
+    } finally {
+      process.removeAllListeners('unhandledRejection');
+      for (const each of listeners) process.on('unhandledRejection', each);
+    }
+  });
+
+  it("emits 'end' only when it had been open: one that connects again then is no storm", async () => {
+    const { config } = await sharedServer();
+    let ends = 0;
+    const client = new Client({ host: '/nowhere' });
+    client.on('end', () => ends++);
+    await assert.rejects(client.connect());
+    await assert.rejects(client.connect());
+    const destroyed = client.connect();
+    client.destroy();
+    await assert.rejects(destroyed);
+    await client.end();
+    assert.equal(ends, 0);
+    const other = new Client(config);
+    other.on('end', () => ends++);
+    await other.end();
+    assert.equal(ends, 0);
+    await other.connect();
+    await other.end();
+    assert.equal(ends, 1);
+  });
+
   it('rejects everything when it is destroyed', async () => {
     const client = await connected();
     const events = [];

@@ -8,12 +8,28 @@ const os = require('node:os');
 const path = require('node:path');
 const { createInterface } = require('node:readline');
 const { setTimeout: sleep } = require('node:timers/promises');
-const { launchBrowser, skipUnless } = require('pg-test-fixtures');
+const { launchBrowser, skipUnless, startProxy, startServer } = require('pg-test-fixtures');
 const { Client } = require('..');
 
 const ROWS = 100000;
 const SERVER = path.join(__dirname, '../client-parser/demo/server.js');
 const ARTEFACTS = path.join(__dirname, 'artefacts');
+
+/** Starts the demo, and waits until it listens. */
+async function run(env, lines = []) {
+  const { DATABASE_URL, ...inherited } = process.env;
+  const started = spawn(process.execPath, [SERVER], {
+    env: { ...inherited, PORT: '0', ...env }, stdio: ['ignore', 'pipe', 'ignore']
+  });
+  for await (const line of createInterface(started.stdout)) {
+    lines.push(line);
+    const [, url] = /^listening on (http:\S+)$/.exec(line) ?? [];
+    if (!url) continue;
+    started.stdout.resume();
+    return { process: started, url };
+  }
+  throw new Error(lines.join('\n'));
+}
 
 describe('the demo', function () {
   this.timeout(120000);
@@ -26,17 +42,7 @@ describe('the demo', function () {
   before(async () => {
     directory = fs.mkdtempSync(path.join(os.tmpdir(), 'demo-'));
     fs.chmodSync(directory, 0o755);
-    const { DATABASE_URL, ...env } = process.env;
-    server = spawn(process.execPath, [SERVER], {
-      env: { ...env, PORT: '0', TMPDIR: directory }, stdio: ['ignore', 'pipe', 'inherit']
-    });
-    for await (const line of createInterface(server.stdout)) {
-      lines.push(line);
-      [, url] = /^listening on (http:\S+)$/.exec(line) ?? [];
-      if (url) break;
-    }
-    server.stdout.resume();
-    assert.ok(url, lines.join('\n'));
+    ({ process: server, url } = await run({ TMPDIR: directory }, lines));
   });
 
   after(async () => {
@@ -74,9 +80,29 @@ describe('the demo', function () {
     }
   });
 
+  it('gives the same rows in every way', async () => {
+    for (const count of [0, 1, 1234]) {
+      const json = await (await get(`/rows.json?limit=${count}`)).json();
+      const lines = (await (await get(`/rows.ndjson?limit=${count}`)).text()).split('\n').slice(0, -1);
+      const agg = await (await get(`/rows-agg.json?limit=${count}`)).json();
+      assert.deepEqual([json.length, agg.length], [count, count]);
+      assert.deepEqual(lines.map(line => JSON.parse(line)), json);
+      // The database writes timestamps and numbers in JSON in a way of its own.
+      assert.deepEqual(agg.map(row => ({ ...row, balance: row.balance.toFixed(2), created: row.created.replace('T', ' ').replace(':00+00:00', ':00+00') })), json);
+    }
+    assert.deepEqual(Object.keys(await (await get('/spent.json')).json()).sort(), ['agg', 'json', 'ndjson', 'rows']);
+  });
+
+  it('is reached from this machine only', async () => {
+    const outside = Object.values(os.networkInterfaces()).flat().filter(({ internal, family }) => !internal && family === 'IPv4');
+    for (const { address } of outside) {
+      await assert.rejects(fetch(`http://${address}:${new URL(url).port}/`), ({ cause }) => cause.code === 'ECONNREFUSED');
+    }
+  });
+
   it('answers 400 and says why for anything else', async () => {
     for (const limit of ['-1', '1000001', 'x', '', '1.5', '1e3', '99999999999999999999']) {
-      for (const name of ['/rows', '/rows.json']) {
+      for (const name of ['/rows', '/rows.ndjson', '/rows.json', '/rows-agg.json']) {
         const response = await get(`${name}?limit=${limit}`);
         assert.equal(response.status, 400);
         assert.match(await response.text(), /^limit must be a whole number/);
@@ -94,8 +120,14 @@ describe('the demo', function () {
     before(async function () {
       skipUnless(this, 'chromium');
       browser = await launchBrowser();
-      page = await browser.newPage({ viewport: { width: 1360, height: 1000 } });
+      page = await browser.newPage({ viewport: { width: 1280, height: 1000 } });
       page.on('pageerror', error => complaints.push(error));
+      await page.addInitScript(() => {
+        window.shifted = [];
+        new PerformanceObserver(seen => window.shifted.push(...seen.getEntries().map(({ value, sources }) =>
+          `${value} ${sources.map(({ node }) => node?.id || node?.className || node?.nodeName)}`)))
+          .observe({ type: 'layout-shift', buffered: true });
+      });
       await page.goto(`${url}?limit=${ROWS}`);
     });
     after(() => browser?.close());
@@ -120,15 +152,28 @@ describe('the demo', function () {
     });
 
     it('compares it with the same rows as JSON, and keeps a picture', async () => {
-      const json = await page.evaluate(async () => {
-        const { rows, error } = await window.demo.json;
-        return { rows, error };
-      });
-      assert.deepEqual(json, { rows: ROWS, error: undefined });
+      const all = await page.evaluate(async () => (await window.demo.all).map(({ kind, rows, error, busy, spent, first, total }) =>
+        ({ kind, rows, error, measured: busy > 0 && spent > 0 && first > 0 && total >= first })));
+      assert.deepEqual(all, ['rows', 'ndjson', 'json', 'agg'].map(kind => ({ kind, rows: ROWS, error: undefined, measured: true })));
       assert.match(await page.locator('#verdict').innerText(), /JSON took .* × as long to the first row/);
-      assert.equal(await page.locator('#rows-panel output').innerText(), '100,000');
+      for (const [kind, title] of [['rows', 'Protocol bytes, decoded'], ['ndjson', 'ndjson from bytes'], ['json', 'JSON.stringify'], ['agg', 'json_agg']]) {
+        const panel = page.locator(`#${kind}-panel`);
+        assert.match(await panel.locator('h2').innerText(), new RegExp(`^${title}`));
+        assert.equal(await panel.locator('output').innerText(), '100,000');
+        assert.deepEqual(await panel.locator('dt').allInnerTexts(),
+          ['first row', 'all rows', 'CPU of Node', 'CPU of the page', 'longest freeze', 'received']);
+        for (const fact of await panel.locator('dd').allInnerTexts()) assert.match(fact, /^[\d.]+ (ms|s|MB)$/);
+      }
+      assert.match(await page.locator('header').innerText(), /CPU of Node is .* CPU of the page is /);
       fs.mkdirSync(ARTEFACTS, { recursive: true });
       await page.screenshot({ path: path.join(ARTEFACTS, 'demo.png') });
+    });
+
+    it('does not move when facts come, and cuts no column off at a width of 1280', async () => {
+      assert.deepEqual(await page.evaluate(() => window.shifted), []);
+      const cut = await page.evaluate(() => [document.documentElement, ...document.querySelectorAll('#scroller, .head > *, .body > div > *')]
+        .filter(element => element.scrollWidth > element.clientWidth).map(element => element.textContent));
+      assert.deepEqual(cut, []);
     });
 
     it('has elements only for the rows in view, and goes to any of them', async () => {
@@ -140,16 +185,33 @@ describe('the demo', function () {
       });
       assert.ok(rows > 5 && rows < 100, `${rows}`);
       const row = await page.evaluate(i => window.demo.row(i), ROWS - 1);
-      assert.deepEqual(last, ['100,000', ...Object.values(row)]);
+      assert.deepEqual(last, ['100,000', ...Object.values(row).map(String)]);
       await page.fill('#row', '50,000');
       await page.click('#go button');
       assert.match(await page.locator('#where').innerText(), /^50,000 to /);
+      assert.equal(await page.locator('#no-row').innerText(), '');
+    });
+
+    it('says of a row that there is not what there is', async () => {
+      for (const row of ['0', '100001', '-1', '1.5', 'x', '', '1e3', '1'.repeat(400)]) {
+        await page.fill('#row', row);
+        await page.click('#go button');
+        assert.equal(await page.locator('#no-row').innerText(), `no row “${row}”: rows are 1 to 100,000`);
+      }
+      assert.match(await page.locator('#where').innerText(), /^50,000 to /);
+      await page.fill('#row', '7');
+      await page.click('#go button');
+      assert.equal(await page.locator('#no-row').innerText(), '');
+      assert.match(await page.locator('#where').innerText(), /^7 to /);
     });
 
     it('shows a million rows to the last one, by wheel, key and scrollbar', async () => {
-      await page.goto(`${url}?limit=1000000`);
+      assert.match(fs.readFileSync(path.join(__dirname, '../README.md'), 'utf8'), /the demo: a million rows in the browser/);
+      await page.goto(url); // it opens with as many
+      assert.equal(await page.inputValue('#limit'), '1000000');
       await page.evaluate(() => window.demo.done);
-      await page.evaluate(() => window.demo.json); // a million rows as JSON keep the page busy
+      await page.click('#stop'); // JSON of a million rows keeps the page busy
+      await page.evaluate(() => window.demo.all);
       const where = async (text, timeout = 60000) => {
         await page.waitForFunction(part => document.querySelector('#where').textContent.includes(part), text, { timeout });
       };
@@ -188,6 +250,49 @@ describe('the demo', function () {
       await page.goto(`${url}?limit=1000`);
       assert.equal(await errors(), 'ERROR 22012: division by zero');
       assert.deepEqual(complaints, []);
+    });
+  });
+
+  describe('whose database is gone', () => {
+    let own, proxy, other;
+    before(async () => {
+      own = await startServer();
+      proxy = await startProxy({ target: own });
+      other = await run({ DATABASE_URL: `postgres://postgres@127.0.0.1:${proxy.port}/postgres` });
+    });
+    after(async () => {
+      other?.process.kill('SIGTERM');
+      await proxy?.stop();
+      await own?.stop();
+    });
+    const rowsOf = async name => {
+      const response = await fetch(new URL(`${name}?limit=10`, other.url));
+      return [response.status, await response.text()];
+    };
+
+    it('goes on with a new connection, and without one says what is wrong', async function () {
+      await own.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()");
+      while ((await rowsOf('/rows.json'))[0] !== 200) await sleep(50);
+      await proxy.stop();
+      while ((await rowsOf('/rows'))[0] === 200) await sleep(50);
+      for (const name of ['/rows', '/rows.ndjson', '/rows.json', '/rows-agg.json']) {
+        const [status, text] = await rowsOf(name);
+        assert.equal(status, 503);
+        assert.match(text, /^the database did not answer: .*ECONNREFUSED/);
+      }
+      assert.equal(other.process.exitCode, null);
+      skipUnless(this, 'chromium');
+      const browser = await launchBrowser();
+      try {
+        const page = await browser.newPage();
+        await page.goto(other.url);
+        await page.evaluate(() => window.demo.all);
+        for (const kind of ['rows', 'ndjson', 'json', 'agg']) {
+          assert.match(await page.locator(`#${kind}-panel .error`).innerText(), /^503 Service Unavailable: the database did not answer: /);
+        }
+      } finally {
+        await browser.close();
+      }
     });
   });
 

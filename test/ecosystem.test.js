@@ -6,6 +6,7 @@ const http = require('node:http');
 const path = require('node:path');
 const { launchBrowser, skipUnless } = require('pg-test-fixtures');
 const { Client } = require('..');
+const { Pool } = require('../lib/pool');
 const { examples } = require('./examples');
 const { installed } = require('./folder');
 const { connected, sharedServer } = require('./support');
@@ -30,18 +31,23 @@ describe('The ecosystem', () => {
   });
 
   describe('Kysely', () => {
-    let kysely, client, db;
+    let kysely, pool, db;
     beforeEach(async () => {
       kysely = require('./ecosystem/node_modules/kysely');
       const { QuickgresDialect } = require('./ecosystem/kysely');
-      client = await connected();
-      db = new kysely.Kysely({ dialect: new QuickgresDialect(client) });
-      await db.schema.createTable('pets').temporary()
+      await server.sql('CREATE SCHEMA kysely');
+      pool = new Pool({ ...server.config, search_path: 'kysely, public' });
+      db = new kysely.Kysely({ dialect: new QuickgresDialect(pool) });
+      await db.schema.createTable('pets')
         .addColumn('id', 'serial', column => column.primaryKey())
         .addColumn('name', 'text', column => column.notNull().unique())
         .addColumn('tags', 'jsonb')
         .addColumn('born', 'timestamptz')
         .execute();
+    });
+    afterEach(async () => {
+      await pool.end();
+      await server.sql('DROP SCHEMA kysely CASCADE');
     });
 
     const add = (to, name) => to.insertInto('pets').values({ name }).returning(['id', 'name']).executeTakeFirstOrThrow();
@@ -61,14 +67,13 @@ describe('The ecosystem', () => {
 
     it('pipelines queries that do not wait for each other', async () => {
       const names = Array.from({ length: 20 }, (_, i) => `pet ${i}`);
-      const before = client.pending;
       const adding = Promise.all(names.map(name => add(db, name)));
       await new Promise(setImmediate);
-      assert.ok(client.pending - before > 1, `${client.pending} pending`);
+      assert.ok(pool.stats.pending > 1, `${pool.stats.pending} pending`);
       assert.deepEqual((await adding).map(({ name }) => name), names);
     });
 
-    it('commits and rolls back, while others wait', async () => {
+    it('commits and rolls back, beside others', async () => {
       let other;
       await db.transaction().setIsolationLevel('serializable').execute(async trx => {
         await add(trx, 'inside');
@@ -82,8 +87,8 @@ describe('The ecosystem', () => {
         await add(trx, 'nobody');
         throw new Error('changed my mind');
       }), /changed my mind/);
-      const rows = await db.selectFrom('pets').select('name').orderBy('id').execute();
-      assert.deepEqual(rows.map(({ name }) => name), ['inside', 'still inside', 'outside']);
+      const rows = await db.selectFrom('pets').select('name').orderBy('name').execute();
+      assert.deepEqual(rows.map(({ name }) => name), ['inside', 'outside', 'still inside']);
     });
 
     it('goes back to savepoints', async () => {
@@ -119,40 +124,49 @@ describe('The ecosystem', () => {
       });
     });
 
-    it('shows what is in the database, and ends the client', async () => {
+    it('shows what is in the database, and ends the pool', async () => {
       const tables = await db.introspection.getTables();
       assert.ok(tables.some(({ name }) => name === 'users'));
       await db.destroy();
-      assert.equal(client.state, 'closed');
+      assert.equal(pool.stats.connected, 0);
     });
   });
 
   for (const [name, listen] of Object.entries({
-    async Fastify(client) {
-      const app = require('./ecosystem/fastify')(client);
+    async Fastify(pool) {
+      const app = require('./ecosystem/fastify')(pool);
       await app.listen({ port: 0, host: '127.0.0.1' });
       return { port: app.server.address().port, close: () => close(app.server) };
     },
-    async Express(client) {
-      const web = http.createServer(require('./ecosystem/express')(client)).listen(0, '127.0.0.1');
+    async Express(pool) {
+      const web = http.createServer(require('./ecosystem/express')(pool)).listen(0, '127.0.0.1');
+      await once(web, 'listening');
+      return { port: web.address().port, close: () => close(web) };
+    },
+    async Hono(pool) {
+      const { fetch } = require('./ecosystem/hono')(pool);
+      const web = require('./ecosystem/node_modules/@hono/node-server').createAdaptorServer({ fetch }).listen(0, '127.0.0.1');
       await once(web, 'listening');
       return { port: web.address().port, close: () => close(web) };
     }
   })) {
     describe(name, () => {
-      let client, web, url;
+      let pool, web, url;
       beforeEach(async () => {
-        client = await connected();
-        web = await listen(client);
+        pool = new Pool(server.config);
+        web = await listen(pool);
         url = path => `http://127.0.0.1:${web.port}${path}`;
       });
-      afterEach(() => web.close());
+      afterEach(async () => {
+        await web.close();
+        await pool.end();
+      });
 
       it('answers with a result, as it is', async () => {
         const response = await fetch(url('/users'));
         assert.equal(response.headers.get('content-type'), 'application/json; charset=utf-8');
         const users = await response.json();
-        assert.equal(users.length, (await client.query('SELECT FROM users')).rowCount);
+        assert.equal(users.length, (await pool.query('SELECT FROM users')).rowCount);
         const { id, name } = users[0];
         assert.equal((await (await fetch(url(`/users/${id}`))).json()).name, name);
         assert.equal((await fetch(url('/users/00000000-0000-0000-0000-000000000000'))).status, 404);
@@ -174,11 +188,27 @@ describe('The ecosystem', () => {
         await reader.read();
         controller.abort();
         await assert.rejects(reader.read().then(() => reader.read()), { name: 'AbortError' });
-        await until(() => client.pending === 0);
+        await until(() => pool.stats.idle === pool.stats.connected);
         assert.equal((await fetch(url('/users'))).status, 200);
       });
 
-      it('answers many at once over one connection', async () => {
+      it('answers as the reader asks to be', async () => {
+        const signal = AbortSignal.timeout(10000);
+        const read = async accept => {
+          const response = await fetch(url('/rows'), { headers: { accept }, signal });
+          if (response.status !== 200) return [response.status];
+          const reader = response.body.getReader();
+          const { value } = await reader.read();
+          await reader.cancel();
+          return [200, response.headers.get('content-type'), String.fromCharCode(...value.subarray(0, 9))];
+        };
+        assert.deepEqual(await read('application/x-ndjson'), [200, 'application/x-ndjson', '{"n":1,"f']);
+        assert.deepEqual(await read('text/csv'), [200, 'text/csv; charset=utf-8', 'n,filler\n']);
+        assert.deepEqual(await read('text/html'), [406]);
+        await until(() => pool.stats.pending === 0);
+      });
+
+      it('answers many at once', async () => {
         const answers = await Promise.all(Array.from({ length: 50 }, async (_, i) => {
           const response = await fetch(url(i % 10 === 9 ? '/users/broken' : '/users'));
           await response.arrayBuffer();

@@ -64,7 +64,7 @@ describe('The documents', () => {
   for (const { code, line, document } of all) {
     it(`have an example at ${document}:${line} that runs as printed`, async () => {
       const declares = name => new RegExp(`(?:const|let|import) (?:\\{[^}]*)?\\b${name}\\b`).test(code);
-      const fetchHere = url => fetch(new URL(url, `http://127.0.0.1:${web.address().port}`));
+      const fetchHere = (url, init) => fetch(new URL(url, `http://127.0.0.1:${web.address().port}`), init);
       const arrayBuffer = await (await fetchHere('/rows')).arrayBuffer();
       const names = {
         require, assert, fetch: fetchHere, arrayBuffer, config: {}, console: quiet,

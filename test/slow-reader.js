@@ -3,7 +3,7 @@
 // What a gigabyte costs a server in memory when its reader takes 1 MB/s for a while, then the rest at full speed.
 // As a program it watches each way of sending rows for 20 seconds; the tests run it for fewer.
 //
-//   node test/slow-reader.js [seconds [way …]]
+//   [GIGABYTES=5] node test/slow-reader.js [seconds [way …]]
 
 const { execFile, spawn } = require('node:child_process');
 const { once } = require('node:events');
@@ -12,8 +12,10 @@ const { Transform } = require('node:stream');
 const { pipeline } = require('node:stream/promises');
 const { promisify } = require('node:util');
 
-/** A million rows of a kilobyte, which the server makes as it goes. */
-const GIGABYTE = "SELECT generate_series(1, 1000000) AS i, repeat('x', 1000) AS x";
+const GIGABYTES = Number(process.env.GIGABYTES ?? 1);
+
+/** A million rows of a kilobyte, or so many million, which the server makes as it goes. */
+const GIGABYTE = `SELECT generate_series(1, ${GIGABYTES * 1e6}) AS i, repeat('x', 1000) AS x`;
 
 /**
  * How much a process may grow by, in MB, and its memory be called flat: what a gigabyte leaves for the collector
@@ -39,6 +41,7 @@ const READER = `
 /** How a handler can answer with the rows. */
 const WAYS = {
   queryTo: (client, request, response) => client.queryTo(response, GIGABYTE),
+  json: (client, request, response) => client.queryTo(response, GIGABYTE, [], { as: 'json' }),
   respond: (client, request, response) => require('../lib/http').respond(client, request, response, GIGABYTE),
   copyTo: (client, request, response) => pipeline(client.copyTo(`COPY (${GIGABYTE}) TO STDOUT`), response),
   cursor: (client, request, response) => pipeline(async function* () {
@@ -125,7 +128,7 @@ async function main(seconds, ways) {
   }
 }
 
-module.exports = { FLAT, GIGABYTE, watchAlone };
+module.exports = { FLAT, GIGABYTE, GIGABYTES, watchAlone };
 
 if (require.main === module) {
   const [seconds = 20, ...ways] = process.argv.slice(2);

@@ -1,6 +1,6 @@
-// Reads the same rows twice: as the database's own bytes, while they arrive, and as JSON.
+// Reads the same rows in four ways, one after the other, and shows what each has cost.
 
-import { PostgresError, ResponseError, rows } from '/client-parser/index.js';
+import { PostgresError, ResponseError, jsonDecoders, rows } from '/client-parser/index.js';
 import { VirtualList } from '/list.js';
 
 /** Types shown to the right: numbers and money. */
@@ -19,13 +19,22 @@ const list = new VirtualList($('#scroller'), (first, last) => {
     : `${number(first + 1)} to ${number(last + 1)} of ${number(table.length)}`;
 });
 let table = []; // all rows received as protocol bytes
-let current; // the run that is shown
+let current; // what is shown
+
+/** In their order; how they are called in a sentence, and what reads them. */
+const WAYS = {
+  rows: { path: '/rows', name: 'protocol bytes', read: readRows },
+  ndjson: { path: '/rows.ndjson', name: 'ndjson', read: readLines },
+  json: { path: '/rows.json', name: 'JSON', read: readJson },
+  agg: { path: '/rows-agg.json', name: 'json_agg', read: readJson }
+};
 
 /** One way of reading the rows: what was measured of it, and where it is shown. */
 class Run {
   constructor(kind, limit) {
     this.kind = kind;
     this.limit = limit;
+    this.busy = 0; // milliseconds in which the page was at work on what it had received
     this.rows = 0;
     this.bytes = 0;
     this.first = undefined; // milliseconds until a row could be used
@@ -49,11 +58,34 @@ class Run {
     this.points.push([this.elapsed, this.rows]);
   }
 
-  async measure(read) {
+  /** @returns {*} what the work gives, whose time is counted */
+  work(work) {
+    const start = performance.now();
+    const result = work();
+    this.busy += performance.now() - start;
+    return result;
+  }
+
+  /** The chunks of the answer; what is done with one until the next is asked for is counted. */
+  async *chunks(signal) {
+    const response = await fetch(`${WAYS[this.kind].path}?limit=${encodeURIComponent(this.limit)}`, { signal });
+    if (!response.ok) throw new ResponseError(response);
+    const reader = response.body.getReader();
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done) return;
+      this.bytes += value.length;
+      const start = performance.now();
+      yield value;
+      this.busy += performance.now() - start;
+    }
+  }
+
+  async measure(signal) {
     this.started = performance.now();
     const watch = this.#watch();
     try {
-      await read(this);
+      await WAYS[this.kind].read(this, signal);
       this.total = this.elapsed;
     } catch (error) {
       this.error = await explain(error);
@@ -79,14 +111,13 @@ class Run {
   }
 
   show() {
-    const seconds = (this.total ?? this.points.at(-1)?.[0]) / 1000;
     const facts = {
-      'time to first row': time(this.first),
+      'first row': time(this.first),
       'all rows': time(this.total),
-      'rows a second': seconds > 0 ? number(this.rows / seconds) : '–',
-      received: bytes(this.bytes),
-      'longest wait for a frame': time(this.total && this.pause),
-      'CPU time of the server': time(this.spent)
+      'CPU of Node': time(this.spent),
+      'CPU of the page': time(this.total && this.busy),
+      'longest freeze': time(this.total && this.pause),
+      received: bytes(this.bytes)
     };
     this.panel.querySelector('output').textContent = number(this.rows);
     const progress = this.panel.querySelector('progress');
@@ -119,63 +150,66 @@ async function explain(error) {
 
 /** Reads protocol bytes; every batch can be used as soon as its chunk is there. */
 async function readRows(run, signal) {
-  const result = rows(fetch(`/rows?limit=${encodeURIComponent(run.limit)}`, { signal }), { signal });
+  const result = rows(run.chunks(signal), { signal, decode: jsonDecoders });
   const showColumns = () => list.reset(
     result.columns.map(({ name, typeOid }) => ({ name, number: NUMBERS.has(typeOid) })),
     index => table[index].toArray());
   for await (const batch of result.batches()) {
     if (table.length === 0) showColumns();
-    for (const row of batch) table.push(row);
-    run.bytes = result.bytes;
+    for (const row of batch) {
+      row.toObject();
+      table.push(row);
+    }
     run.add(batch.length);
   }
-  run.bytes = result.bytes;
   if (table.length === 0) showColumns();
+}
+
+/** Reads an object a line; those that are whole can be used. */
+async function readLines(run, signal) {
+  const decoder = new TextDecoder();
+  let rest = '';
+  for await (const chunk of run.chunks(signal)) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
+    rest = lines.pop();
+    for (const line of lines) JSON.parse(line);
+    run.add(lines.length);
+  }
 }
 
 /** Reads JSON, of which nothing can be used before its last byte. */
 async function readJson(run, signal) {
-  const response = await fetch(`/rows.json?limit=${encodeURIComponent(run.limit)}`, { signal });
-  if (!response.ok) throw new ResponseError(response);
-  const chunks = [];
-  const reader = response.body.getReader();
-  for (;;) {
-    const { value, done } = await reader.read();
-    if (done) break;
-    chunks.push(value);
-    run.bytes += value.length;
-  }
-  const objects = JSON.parse(await new Blob(chunks).text());
-  run.add(objects.length);
+  const decoder = new TextDecoder();
+  let text = '';
+  for await (const chunk of run.chunks(signal)) text += decoder.decode(chunk, { stream: true });
+  run.add(run.work(() => JSON.parse(text)).length);
 }
 
-/** Draws both runs on one scale. */
-function drawChart({ rowsRun, jsonRun }) {
-  const all = [...rowsRun.points, ...jsonRun.points];
-  const until = Math.max(1, ...[rowsRun, jsonRun].map(run => run.points.at(-1)?.[0] ?? 0));
-  const most = Math.max(1, all.at(-1)?.[1] ?? 0, rowsRun.rows);
-  for (const run of [rowsRun, jsonRun]) {
+/** Draws all runs on one scale. */
+function drawChart(runs) {
+  const until = Math.max(1, ...runs.map(run => run.points.at(-1)?.[0] ?? 0));
+  const most = Math.max(1, ...runs.map(run => run.rows));
+  for (const run of runs) {
     // A line of a few hundred points looks the same as one of a few thousand.
     const step = Math.ceil(run.points.length / 400);
     const points = run.points.filter((_, i) => i % step === 0 || i === run.points.length - 1);
     $(`#chart .${run.kind}`).setAttribute('points', [[0, 0], ...points].map(([at, count]) =>
       `${(400 * at / until).toFixed(1)},${(160 - 156 * count / most).toFixed(1)}`).join(' '));
   }
-  $('#scale').textContent = all.length > 0 ? `${time(until)} · ${number(most)} rows` : '';
+  $('#scale').textContent = runs.some(run => run.rows > 0) ? `${time(until)} · ${number(most)} rows` : '';
 }
 
-/** What the two runs say, in a sentence. */
-function verdict({ rowsRun, jsonRun }) {
-  if (rowsRun.total === undefined || jsonRun.total === undefined || rowsRun.rows === 0) return '';
+/** What the runs say, in a sentence; nothing where one of them has failed, or there are no rows. */
+function verdict(runs) {
+  const [first, ...others] = ['rows', 'json', 'ndjson', 'agg'].map(kind => runs.find(run => run.kind === kind));
+  if (runs.some(run => run.total === undefined) || first.rows === 0) return '';
   const times = (a, b) => `${(a / b).toFixed(a / b < 10 ? 1 : 0)} ×`;
-  const first = times(jsonRun.first, rowsRun.first);
-  const all = times(jsonRun.total, rowsRun.total);
-  return `JSON took ${first} as long to the first row and ${all} as long to the last, for ${
-    times(jsonRun.bytes, rowsRun.bytes)} the bytes.`;
+  return `Beside protocol bytes, ${others.map(run => `${WAYS[run.kind].name} took ${times(run.first, first.first)
+    } as long to the first row and ${times(run.total, first.total)} as long to the last`).join(', ')}.`;
 }
 
 /**
- * Runs both ways, one after the other.
+ * Runs all ways, one after the other.
  * @param {string|number} limit how many rows
  * @param {Promise} [before] what to wait for
  */
@@ -183,49 +217,57 @@ function start(limit, before = Promise.resolve()) {
   current?.controller.abort();
   const controller = new AbortController();
   const { signal } = controller;
-  const state = { controller, rowsRun: new Run('rows', limit), jsonRun: new Run('json', limit) };
+  const runs = Object.keys(WAYS).map(kind => new Run(kind, limit));
+  const state = { controller, ended: false };
   current = state;
   table = [];
   list.reset([], () => []);
   $('#stop').disabled = false;
-  $('#verdict').textContent = '';
+  $('#verdict').textContent = $('#no-row').textContent = '';
 
   const draw = () => {
     if (current !== state) return;
     list.count = table.length;
-    state.rowsRun.show();
-    state.jsonRun.show();
-    drawChart(state);
+    for (const run of runs) run.show();
+    drawChart(runs);
     if (!state.ended) requestAnimationFrame(draw);
   };
   draw();
 
-  state.done = before.then(() => state.rowsRun.measure(run => readRows(run, signal))).then(() => {
+  const [first, ...others] = runs;
+  state.done = before.then(() => first.measure(signal)).then(() => {
     if (current === state) list.count = table.length;
-    return state.rowsRun;
+    return first;
   });
-  state.json = state.done.then(async () => {
-    if (!signal.aborted) await state.jsonRun.measure(run => readJson(run, signal));
-    if (current !== state) return state.jsonRun;
+  state.all = state.done.then(async () => {
+    for (const run of others) if (!signal.aborted) await run.measure(signal);
+    if (current !== state) return runs;
     state.ended = true;
     draw();
     $('#stop').disabled = true;
-    $('#verdict').textContent = verdict(state);
-    return state.jsonRun;
+    $('#verdict').textContent = verdict(runs);
+    return runs;
   });
 }
 
+/** Digits as people write them in large numbers. */
+const digits = text => text.replace(/[\s,_'’]/g, '');
+
 $('#controls').addEventListener('submit', event => {
   event.preventDefault();
-  const limit = $('#limit').value.replace(/[\s,_.]/g, '');
+  const limit = digits($('#limit').value);
   history.replaceState(null, '', `?limit=${encodeURIComponent(limit)}`);
   start(limit);
 });
 $('#stop').addEventListener('click', () => current.controller.abort());
 $('#go').addEventListener('submit', event => {
   event.preventDefault();
-  const index = Number($('#row').value.replace(/[\s,_.]/g, '')) - 1;
-  if (index >= 0) list.scrollTo(index);
+  const { value } = $('#row');
+  const row = /^\d+$/.test(digits(value)) ? Number(digits(value)) : 0;
+  const known = row >= 1 && row <= table.length;
+  $('#no-row').textContent = known ? ''
+    : table.length === 0 ? 'there are no rows' : `no row “${value}”: rows are 1 to ${number(table.length)}`;
+  if (known) list.scrollTo(row - 1);
 });
 
 const asked = new URLSearchParams(location.search).get('limit');
@@ -241,9 +283,11 @@ window.demo = {
   row: i => table[i].toObject(),
   /** @returns {Promise<object>} what was measured of the protocol bytes, when they are all there */
   get done() { return current.done; },
-  /** @returns {Promise<object>} what was measured of the JSON, when both are done */
-  get json() { return current.json; },
-  /** Runs both ways again. */
+  /** @returns {Promise<object[]>} what was measured of all ways, when they are done */
+  get all() { return current.all; },
+  /** @returns {Promise<object>} what was measured of JSON.stringify, when all are done */
+  get json() { return current.all.then(runs => runs.find(run => run.kind === 'json')); },
+  /** Runs all ways again. */
   run: limit => start(limit),
   /** Brings row i to the top of the table. */
   scrollTo: index => list.scrollTo(index)

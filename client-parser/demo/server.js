@@ -1,6 +1,6 @@
 /*
- * The main job in one page: rows go from the database's socket to the HTTP socket as they are, and the browser
- * reads them there. `npm start` runs it.
+ * The same rows to a page in four ways, one of them the main job: they go from the database's socket to the HTTP socket
+ * as they are, and the browser reads them there. `npm start` runs it.
  *
  *   DATABASE_URL  a server to use; without it a PostgreSQL of its own is started, and removed at the end
  *   PORT          to listen on, 8080 by default, 0 for any free one
@@ -11,7 +11,8 @@ import http from 'node:http';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
-import { Client } from '../../index.mjs';
+import { Client, jsonDecoders } from '../../index.mjs';
+import { respond } from '../../lib/http/index.js';
 
 const SAMPLE = 100000;
 const STEP = 5000;
@@ -25,6 +26,14 @@ const ROWS = `
   SELECT u.id, u.name, u.email, u.password, u.balance, u.active, u.created
   FROM generate_series(0, ($1::int - 1) / ${SAMPLE}) AS copy, LATERAL (SELECT * FROM users OFFSET copy * 0) AS u
   LIMIT $1::int`;
+
+/** How rows get to the page, by path: what to write them to the response with. */
+const WAYS = {
+  '/rows': { kind: 'rows', send: respondAs('protocol', ROWS) },
+  '/rows.ndjson': { kind: 'ndjson', send: respondAs('ndjson', ROWS) },
+  '/rows.json': { kind: 'json', send: sendJson },
+  '/rows-agg.json': { kind: 'agg', send: respondAs('values', `SELECT COALESCE(json_agg(r), '[]') FROM (${ROWS}) AS r`) }
+};
 
 /** Fills a table of this connection's own, so that nothing is left in a database that is not ours. */
 async function loadSample(client, progress) {
@@ -51,10 +60,10 @@ function answer(response, status, text) {
   response.end(`${text}\n`);
 }
 
-/** The protocol's own bytes, from one socket to the other. */
-function sendRows(client, limit, response) {
-  response.setHeader('content-type', 'application/x-postgresql');
-  return client.queryTo(response, ROWS, [limit]);
+/** By the library, in one of its forms; not compressed, so that the ways can be compared. */
+function respondAs(as, text) {
+  return (client, limit, request, response) =>
+    respond(client, request, response, text, [limit], { as, compress: false });
 }
 
 /** The rows as JSON text, some at a time. */
@@ -71,10 +80,13 @@ async function* json(rows) {
   yield text === '[' ? '[]' : `${text.slice(0, -1)}]`;
 }
 
-/** The same as most servers do it: rows to objects, objects to JSON. */
-function sendJson(client, limit, response) {
+/** As most servers do it: rows to objects, objects to JSON. */
+async function sendJson(client, limit, request, response) {
+  const pieces = json(client.cursor(ROWS, [limit], { batchSize: 1000, decode: jsonDecoders }));
+  const { value } = await pieces.next(); // a query that fails leaves the response as it is
   response.setHeader('content-type', 'application/json');
-  return pipeline(json(client.cursor(ROWS, [limit], { batchSize: 1000 })), response);
+  response.write(value);
+  await pipeline(pieces, response);
 }
 
 /** The page, its script and the parser; nothing else of the disk. */
@@ -93,75 +105,89 @@ async function sendFile(name, response) {
   }
 }
 
-async function main() {
-  let database;
-  if (!process.env.DATABASE_URL) {
-    console.log('starting a PostgreSQL server …');
-    const { default: { startServer } } = await import('pg-test-fixtures');
-    database = await startServer({ external: false, sample: 1000 });
-    console.log(`for programs of your own, with a table users: ${database.url}`);
-  }
-  const config = database ? database.config : process.env.DATABASE_URL;
-  const clients = { rows: new Client(config), json: new Client(config) };
-  const spent = { rows: 0, json: 0 }; // milliseconds of CPU of the last request of each kind
-  let server;
+/**
+ * One connection with the sample in it, which is made anew when it has been lost.
+ * @param {object|string} config
+ * @returns {function(): Promise<Client>} rejects where the database cannot be reached
+ */
+function connection(config) {
+  let current;
+  const open = async () => {
+    const client = new Client(config);
+    await client.connect();
+    client.closed.then(() => { current = undefined; });
+    await client.query("SET TimeZone = 'UTC'");
+    let loaded = 0;
+    await loadSample(client, rows => {
+      loaded += rows;
+      const line = `loading ${SAMPLE} sample users: ${Math.round(100 * loaded / SAMPLE)} %`;
+      if (process.stdout.isTTY) process.stdout.write(`\r${line}${loaded === SAMPLE ? '\n' : ''}`);
+      else if (loaded % (SAMPLE / 4) === 0) console.log(line);
+    });
+    return client;
+  };
+  return () => (current ??= open().catch(error => {
+    current = undefined;
+    throw error;
+  }));
+}
 
+/** @returns {function} a handler of requests */
+function handlerOf(connect) {
+  const spent = {}; // milliseconds of CPU of the last request, by kind
+  return async (request, response) => {
+    if (!URL.canParse(request.url, 'http://localhost')) return answer(response, 400, 'not a URL');
+    const url = new URL(request.url, 'http://localhost');
+    if (request.method !== 'GET' && request.method !== 'HEAD') return answer(response, 405, 'only GET');
+    if (url.pathname === '/spent.json') {
+      response.setHeader('content-type', 'application/json');
+      return response.end(JSON.stringify(spent));
+    }
+    if (!Object.hasOwn(WAYS, url.pathname)) return sendFile(url.pathname.slice(1), response);
+    const { kind, send } = WAYS[url.pathname];
+    const limit = limitOf(url);
+    if (limit === undefined) {
+      const given = JSON.stringify(url.searchParams.get('limit'));
+      return answer(response, 400, `limit must be a whole number from 0 to ${MAX_ROWS}, not ${given}`);
+    }
+    try {
+      const client = await connect();
+      const before = process.cpuUsage();
+      await send(client, limit, request, response);
+      const { user, system } = process.cpuUsage(before);
+      spent[kind] = (user + system) / 1000;
+    } catch (error) {
+      if (response.destroyed) return; // the reader has gone away
+      console.error(`${url.pathname}: ${error.message}`);
+      if (!response.headersSent) answer(response, 503, `the database did not answer: ${error.message}`);
+      else response.destroy();
+    }
+  };
+}
+
+async function main() {
+  let database, server;
   let stopping = false;
   const stop = async status => {
     if (stopping) return;
     stopping = true;
-    if (server) server.closeAllConnections();
-    if (server) server.close();
-    for (const client of Object.values(clients)) client.destroy();
-    if (database) await database.stop();
+    server?.closeAllConnections();
+    server?.close();
+    await database?.stop();
     process.exit(status);
   };
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => stop(0));
 
   try {
-    let loaded = 0;
-    const total = SAMPLE * Object.keys(clients).length;
-    for (const client of Object.values(clients)) {
-      await client.connect();
-      await loadSample(client, rows => {
-        loaded += rows;
-        const line = `loading ${SAMPLE} sample users: ${Math.round(100 * loaded / total)} %`;
-        if (process.stdout.isTTY) process.stdout.write(`\r${line}${loaded === total ? '\n' : ''}`);
-        else if (loaded % (total / 4) === 0) console.log(line);
-      });
-      client.on('error', error => {
-        if (!stopping) console.error(`the database is gone: ${error.message}`);
-        stop(1);
-      });
+    if (!process.env.DATABASE_URL) {
+      console.log('starting a PostgreSQL server …');
+      const { default: { startServer } } = await import('pg-test-fixtures');
+      database = await startServer({ external: false, sample: 1000 });
+      console.log(`for programs of your own, with a table users: ${database.url}`);
     }
-
-    server = http.createServer(async (request, response) => {
-      if (!URL.canParse(request.url, 'http://localhost')) return answer(response, 400, 'not a URL');
-      const url = new URL(request.url, 'http://localhost');
-      if (request.method !== 'GET' && request.method !== 'HEAD') return answer(response, 405, 'only GET');
-      if (url.pathname === '/spent.json') {
-        response.setHeader('content-type', 'application/json');
-        return response.end(JSON.stringify(spent));
-      }
-      const kind = { '/rows': 'rows', '/rows.json': 'json' }[url.pathname];
-      if (kind === undefined) return sendFile(url.pathname.slice(1), response);
-      const limit = limitOf(url);
-      if (limit === undefined) {
-        const given = JSON.stringify(url.searchParams.get('limit'));
-        return answer(response, 400, `limit must be a whole number from 0 to ${MAX_ROWS}, not ${given}`);
-      }
-      const before = process.cpuUsage();
-      try {
-        await (kind === 'rows' ? sendRows : sendJson)(clients[kind], limit, response);
-        const { user, system } = process.cpuUsage(before);
-        spent[kind] = (user + system) / 1000;
-      } catch (error) {
-        if (response.destroyed) return; // the reader has gone away
-        console.error(`${url.pathname}: ${error.message}`);
-        if (!response.headersSent) answer(response, 500, 'the query failed');
-        else response.destroy();
-      }
-    });
+    const connect = connection(database ? database.config : process.env.DATABASE_URL);
+    await connect();
+    server = http.createServer(handlerOf(connect));
     server.on('error', error => {
       const taken = error.code === 'EADDRINUSE';
       console.error(taken ? `port ${error.port} is taken: set PORT to another one` : error.message);

@@ -146,7 +146,7 @@ class ResponseCache extends EventEmitter {
 
   /** What an answer depends on, and how it is to be kept; throws as the query would. */
   #request(text, values, options) {
-    const { decode, end, signal, statement_timeout, stall_timeout, ...rest } = options;
+    const { as = 'protocol', decode, end, signal, statement_timeout, stall_timeout, ...rest } = options;
     const { tags = [], max_age = this.max_age, stale_while_revalidate = this.stale_while_revalidate, ...form } = rest;
     if (!Array.isArray(tags) || !tags.every(tag => typeof tag === 'string')) {
       throw new TypeError('tags must be an array of strings');
@@ -155,8 +155,8 @@ class ResponseCache extends EventEmitter {
     const stale = 1000 * checkNumber(stale_while_revalidate, 'stale_while_revalidate');
     checkText(text, 'text');
     checkValues(values);
-    const key = JSON.stringify([text, snapshot(values), form, tags, maxAge, stale]);
-    return { key, tags: [...new Set(tags)], maxAge, stale, form };
+    const key = JSON.stringify([text, snapshot(values), { as, ...form }, tags, maxAge, stale]);
+    return { key, tags: [...new Set(tags)], maxAge, stale, form: { as, ...form } };
   }
 
   /** @returns {object|Promise<object>} an answer from memory if there is one to be given; else one that is asked for */

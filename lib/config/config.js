@@ -3,7 +3,8 @@
 const { process, os, path } = require('#platform');
 const { homeFile, readService } = require('./files');
 const { hostList } = require('./hosts');
-const { OPTIONS, ENCRYPTED, VERIFIED, check, isOption, kindOf } = require('./options');
+const { OPTIONS, ENCRYPTED, VERIFIED, check, isOption } = require('./options');
+const { kindOf } = require('../protocol');
 
 /**
  * What a client is to connect to and how, from everything that may say so: an object, a connection
@@ -28,10 +29,14 @@ const SESSION_VARIABLES = { PGDATESTYLE: 'datestyle', PGTZ: 'timezone', PGGEQO: 
  * @throws {TypeError} when something does not make sense: it names the option and, unless secret, the value
  */
 function resolve(config, overrides = {}, env = process.env) {
-  const { given, parameters, own } = typeof config === 'string' || config instanceof URL
+  const said = typeof config === 'string' || config instanceof URL
     ? { given: require('./conninfo').parse(String(config)), parameters: {}, own: {} }
     : fromObject(config ?? {});
-  override(given, own, overrides);
+  const before = fromObject(connectArguments(overrides));
+  // Without an address of the host that is no longer meant, from wherever it would come.
+  if (before.given.has('host')) before.given.set('hostaddr', '');
+  const given = new Map([...said.given, ...before.given]);
+  const own = { ...said.own, ...before.own };
   const service = given.get('service') ?? env.PGSERVICE;
   const settings = service === undefined ? [] : readService(service, given.get('servicefile'), env);
   const values = new Map([...settings, ...given]);
@@ -54,9 +59,9 @@ function resolve(config, overrides = {}, env = process.env) {
   for (const name of ['socket', 'decode']) if (own[name] !== undefined) result[name] = own[name];
   result.sslmode = sslMode(result, own.ssl, given.get('sslmode'));
   checkTogether(result);
-  const portAlone = overrides.port !== undefined && overrides.host === undefined;
+  const portAlone = before.given.has('port') && !before.given.has('host');
   result.hosts = hostList(values, result, portAlone || own.socket ? 'localhost' : undefined);
-  result.parameters = startupParameters(values, parameters, env);
+  result.parameters = startupParameters(values, said.parameters, env);
   const secrets = {
     password: own.password ?? (values.get('password') || undefined),
     sslpassword: values.get('sslpassword') || undefined,
@@ -67,6 +72,14 @@ function resolve(config, overrides = {}, env = process.env) {
   return result;
 }
 
+/** @returns {object} the arguments of `connect()` as a config */
+function connectArguments({ port, host, ssl }) {
+  const isPath = typeof port === 'string' && !/^\d+$/.test(port);
+  check(!isPath || host === undefined, 'connect takes (port, host, ssl) or (socketPath), not a host first');
+  check(host === undefined || typeof host === 'string', `host must be a string, not ${kindOf(host)}`);
+  return isPath ? { host: port.startsWith('@') ? port : path.resolve(port), ssl } : { port, host, ssl };
+}
+
 /** What only an object can have, as it has no text, and what that may be; `decode` is for the client to check. */
 const OBJECT_OPTIONS = {
   ssl: [value => ['object', 'boolean'].includes(typeof value), 'an object for tls.connect or a boolean'],
@@ -74,13 +87,6 @@ const OBJECT_OPTIONS = {
   password: [value => typeof value === 'function', 'a string or a function'],
   decode: [() => true]
 };
-
-/** Stores an option that only an object can have. */
-function storeObject(own, name, value) {
-  const [test, expected] = OBJECT_OPTIONS[name];
-  check(test(value), `${name} must be ${expected}, not ${kindOf(value)}`);
-  own[name] = value;
-}
 
 /**
  * Sorts the keys of a config object into libpq's options, the client's own, and parameters for the server.
@@ -100,7 +106,9 @@ function fromObject(config) {
     // The server knows names of parameters in any case, and this one must not get past us.
     const name = key === 'database' ? 'dbname' : /^client_encoding$/i.test(key) ? 'client_encoding' : key;
     if (Object.hasOwn(OBJECT_OPTIONS, name) && !(name === 'password' && typeof value === 'string')) {
-      storeObject(own, name, value);
+      const [test, expected] = OBJECT_OPTIONS[name];
+      check(test(value), `${name} must be ${expected}, not ${kindOf(value)}`);
+      own[name] = value;
       continue;
     }
     const option = isOption(name);
@@ -113,26 +121,6 @@ function fromObject(config) {
     else parameters[name] = text;
   }
   return { given, parameters, own };
-}
-
-/**
- * Lays the arguments of `connect()` over what is given.
- *
- * @param {Map<string, string>} given the options, changed in place
- * @param {object} own the client's own options, changed in place
- * @param {object} overrides `{ port, host, ssl }`
- */
-function override(given, own, { port, host, ssl }) {
-  const socket = typeof port === 'string' && !/^\d+$/.test(port);
-  check(!socket || host === undefined, 'connect takes (port, host, ssl) or (socketPath), not a host first');
-  if (socket) host = port.startsWith('@') ? port : path.resolve(port);
-  else if (port !== undefined) given.set('port', String(port));
-  if (host !== undefined) {
-    check(typeof host === 'string', `host must be a string, not ${kindOf(host)}`);
-    // Without an address of the host that is no longer meant, from wherever it would come.
-    given.set('host', host).set('hostaddr', '');
-  }
-  if (ssl !== undefined && ssl !== null) storeObject(own, 'ssl', ssl);
 }
 
 /**

@@ -18,20 +18,15 @@ const CAPITALS = ['datestyle', 'intervalstyle', 'timezone'];
 const POOL = 'a client has one connection; a pool takes it';
 const WHOLE = 'give the string as the whole config';
 
-/** What other clients call it, or have and this one does not. */
+/** What other clients call it, or have and this one does not; in lower case. */
 const ELSEWHERE = {
-  connectionString: WHOLE,
-  connectionTimeoutMillis: 'connect_timeout is, in seconds',
-  db: 'database is',
-  hostname: 'host is',
-  idle_timeout: POOL,
-  max: POOL,
-  min: POOL,
-  pass: 'password is',
+  connectionstring: WHOLE, uri: WHOLE, url: WHOLE,
+  idle_timeout: POOL, idletimeoutmillis: POOL, max: POOL, max_lifetime: POOL, maxuses: POOL, min: POOL,
+  db: 'database is', hostname: 'host is', pass: 'password is', passwd: 'password is', username: 'user is',
+  stream: 'socket is', tls: 'ssl is', types: 'decode is',
+  connectiontimeoutmillis: 'connect_timeout is, in seconds',
   prepare: 'statement_cache is, 0 for none',
-  uri: WHOLE,
-  url: WHOLE,
-  username: 'user is',
+  query_timeout: 'statement_timeout is, for the server',
   websocket: 'socket is, with what quickgres/websocket gives'
 };
 
@@ -42,14 +37,16 @@ const ELSEWHERE = {
  * @throws {TypeError} when it can be no parameter of the server's; it names the option that is nearest
  */
 function checkParameterName(name) {
-  check(!Object.hasOwn(ELSEWHERE, name), `${name} is not an option: ${ELSEWHERE[name]}`);
+  const lower = name.toLowerCase();
+  check(!Object.hasOwn(ELSEWHERE, lower), `${name} is not an option: ${ELSEWHERE[lower]}`);
   check(!name.startsWith('_pq_.') && /^[a-z_][\w$.]*$/i.test(name),
     `${JSON.stringify(name)} cannot be the name of a parameter for the server`);
-  if (name.includes('.') || CAPITALS.includes(name.toLowerCase())) return;
+  if (name.includes('.') || CAPITALS.includes(lower)) return;
   const letters = plain(name);
   const near = [...Object.keys(OPTIONS), ...ONLY_IN_OBJECTS].find(option => isSlip(letters, plain(option)));
   check(near === undefined, `${name} is not an option: ${near} is`);
-  check(!/[A-Z]/.test(name), `${name} is neither an option nor a parameter for the server: those are in lower case`);
+  const snake = name.replace(/([a-z\d])([A-Z])/g, '$1_$2').toLowerCase();
+  check(!/[A-Z]/.test(name), `${name} is neither an option nor a parameter for the server: those are like ${snake}`);
 }
 
 /** @returns {string} a name without what is easily mistaken: capitals and underscores */

@@ -85,28 +85,19 @@ const OPTIONS = {
   user: [text, 'PGUSER'],
   password: [raw, 'PGPASSWORD'],
   passfile: [text, 'PGPASSFILE'],
-  service: [raw],
-  servicefile: [raw],
   require_auth: [requireAuth, 'PGREQUIREAUTH', ''],
   channel_binding: [oneOf(['disable', 'prefer', 'require']), 'PGCHANNELBINDING', 'prefer'],
   connect_timeout: [seconds, 'PGCONNECT_TIMEOUT', '0'],
   client_encoding: [utf8, 'PGCLIENTENCODING', 'UTF8'],
   options: [raw, 'PGOPTIONS'],
   application_name: [raw, 'PGAPPNAME'],
-  fallback_application_name: [raw],
-  replication: [raw],
   keepalives: [(value, name) => integer(value, name) !== 0, undefined, '1'],
-  keepalives_idle: [positive, undefined, '0'],
-  keepalives_interval: [positive, undefined, '0'],
-  keepalives_count: [positive, undefined, '0'],
-  tcp_user_timeout: [positive, undefined, '0'],
   sslmode: [oneOf(['disable', 'allow', 'prefer', ...ENCRYPTED]), 'PGSSLMODE'],
   sslnegotiation: [oneOf(['postgres', 'direct']), 'PGSSLNEGOTIATION', 'postgres'],
   sslrootcert: [text, 'PGSSLROOTCERT'],
   sslcert: [text, 'PGSSLCERT'],
   sslkey: [text, 'PGSSLKEY'],
   sslcertmode: [oneOf(['disable', 'allow'], 'require'), 'PGSSLCERTMODE', 'allow'],
-  sslpassword: [raw],
   sslsni: [value => value !== '0', 'PGSSLSNI', '1'],
   ssl_min_protocol_version: [tlsVersion, 'PGSSLMINPROTOCOLVERSION', 'TLSv1.2'],
   ssl_max_protocol_version: [tlsVersion, 'PGSSLMAXPROTOCOLVERSION', ''],
@@ -118,15 +109,18 @@ const OPTIONS = {
   gssencmode: [oneOf(['disable', 'prefer'], 'require'), 'PGGSSENCMODE']
 };
 
-// What we do not do, and nothing is less safe or less compatible for it.
-for (const name of ['sslcompression', 'krbsrvname', 'gsslib', 'gssdelegation']) OPTIONS[name] = [raw];
+for (const name of ['service', 'servicefile', 'fallback_application_name', 'replication', 'sslpassword',
+  // What we do not do, and nothing is less safe or less compatible for it.
+  'sslcompression', 'krbsrvname', 'gsslib', 'gssdelegation']) OPTIONS[name] = [raw];
+
+for (const name of ['keepalives_idle', 'keepalives_interval', 'keepalives_count', 'tcp_user_timeout']) {
+  OPTIONS[name] = [positive, undefined, '0'];
+}
 
 // What we do not do, and whoever asks for it has a reason.
-for (const [name, variable] of [
-  ['requirepeer', 'PGREQUIREPEER'], ['sslcrl', 'PGSSLCRL'], ['sslcrldir', 'PGSSLCRLDIR'], ['sslkeylogfile'],
-  ['scram_client_key'], ['scram_server_key'],
-  ['oauth_issuer'], ['oauth_client_id'], ['oauth_client_secret'], ['oauth_scope']
-]) OPTIONS[name] = [unsupported, variable];
+for (const name of ['scram_client_key', 'scram_server_key', 'sslkeylogfile',
+  'oauth_issuer', 'oauth_client_id', 'oauth_client_secret', 'oauth_scope']) OPTIONS[name] = [unsupported];
+for (const name of ['requirepeer', 'sslcrl', 'sslcrldir']) OPTIONS[name] = [unsupported, `PG${name.toUpperCase()}`];
 
 /** @returns {boolean} whether a connection string may have an option of this name */
 const isOption = name => Object.hasOwn(OPTIONS, name);
@@ -155,10 +149,4 @@ function requireAuth(value, name) {
   return { allowed, named: new Set(negative ? [] : allowed), single: negative || items[1] ? null : methods[0] };
 }
 
-/** @returns {string} what a value is, for an error that must not show it */
-function kindOf(value) {
-  if (value === null || value === undefined) return String(value);
-  return Array.isArray(value) ? 'an array' : typeof value === 'object' ? 'an object' : `a ${typeof value}`;
-}
-
-module.exports = { OPTIONS, ENCRYPTED, VERIFIED, check, integer, isOption, kindOf };
+module.exports = { OPTIONS, ENCRYPTED, VERIFIED, check, integer, isOption };

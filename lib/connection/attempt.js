@@ -1,10 +1,19 @@
 'use strict';
 
-const { ConnectionError, PostgresError } = require('../protocol');
+const { Buffer } = require('#platform');
+const {
+  backend, decodeFields, lengthAt, ConnectionError, PostgresError, protocolError
+} = require('../protocol');
+
+/** Longest message accepted before the session is ready, in bytes. Nothing of honest origin comes near. */
+const MAX_LENGTH = 65536;
+
+/** Most bytes that are held before they are read. */
+const MAX_UNREAD = 16 * MAX_LENGTH;
 
 /*
- * What an attempt is doing, in the order of things: for messages, and for what may come next. Where a server has
- * let us in, it may have carried out requests that were sent along.
+ * What an attempt is doing, in the order of things: for messages, and for what to try
+ * next.
  */
 const STEP = {
   LOOKUP: 'looking up the address',
@@ -34,15 +43,19 @@ const HINTS = {
 /** @returns {ConnectionError} 08001: no connection, and no system's code to say why */
 const failed = message => new ConnectionError(message, { code: '08001' });
 
+/** @returns {ConnectionError} for a message, or its beginning, that may not come now */
+const unexpected = ([type]) => protocolError(`message of type 0x${type.toString(16)}, which may not come now`);
+
 /**
- * One try to connect, from the first step to the last: its clock, what it is doing, what it has opened.
- * However it fails, at whatever step, everything is closed and whoever waits is told where, what and why.
+ * One try to connect, from the first step to the last: its clock, what it is doing, what it has opened, and what the
+ * server has said. Whatever may never come is waited for by `wait`, which rejects when the attempt is over.
  */
 class Attempt {
-  #over = false;
-  #timer;
-  #signal;
+  #over; // a promise that rejects when the time is over, the signal is aborted or the connection is lost
   #reject;
+  #signal;
+  #timer;
+  #wake = () => {};
 
   /**
    * @param {string} where for messages
@@ -58,86 +71,94 @@ class Attempt {
     this.socket = null;
     /** @type {import('stream').Duplex|null} what carries the bytes, below TLS if there is any */
     this.stream = null;
-    /** @type {import('tls').TLSSocket|null} */
-    this.tls = null;
-    /** @type {import('./auth').Authenticator|null} */
-    this.auth = null;
+    /** Bytes that were received and not read. */
+    this.unread = Buffer.alloc(0);
     /** Whether requests of the client's have been sent along. */
     this.requestsSent = false;
+    /** Whether it failed for want of channel binding, and may do without. */
+    this.unbound = false;
     /** Whether connect_timeout is over. */
     this.expired = false;
-    /** @type {Error|null} why it has failed */
-    this.error = null;
+    /** Whether nobody wants its connection any more, or somebody else has it. */
+    this.over = false;
+    this.#over = new Promise((_, reject) => { this.#reject = reject; });
+    this.#over.catch(() => {});
     this.#signal = signal;
     const expire = () => {
       this.expired = true;
-      this.fail(failed(`no success within ${seconds} s (connect_timeout)`));
+      this.#reject(failed(`no success within ${seconds} s (connect_timeout)`));
     };
     if (seconds > 0) this.#timer = setTimeout(expire, begun + seconds * 1000 - performance.now());
-    if (signal?.aborted) this.#abort();
-    else signal?.addEventListener('abort', this.#abort);
+    if (signal?.aborted) this.#reject();
+    signal?.addEventListener('abort', this.#reject);
   }
 
-  #abort = () => {
-    const { reason: cause } = this.#signal;
-    this.#end(cause instanceof ConnectionError ? cause : new ConnectionError('connecting was aborted', { cause }));
+  /** @type {import('./socket').SocketListener} who listens to its socket */
+  listener = {
+    chunk: (bytes, length) => {
+      if (this.unread.length > MAX_UNREAD) return this.socket.destroy(protocolError('more bytes than may come now'));
+      this.unread = Buffer.concat([this.unread, bytes.subarray(0, length)]);
+      this.#wake();
+    },
+    closed: error => this.#reject(error ?? new ConnectionError('the server closed the connection'))
   };
-
-  /** Whether the server has let us in. */
-  get authenticated() { return this.doing === STEP.WAIT || this.doing === STEP.ASK; }
 
   /**
    * Waits for something that may never come.
    * @template T
-   * @param {function(function(T): void): void} start is given what to call when it came
-   * @returns {Promise<T>} rejects when the attempt fails
+   * @param {Promise<T>|function(function(T): void): void} what or a function that is given what to call when it came
+   * @returns {Promise<T>} rejects when the attempt is over before
    */
-  wait(start) {
-    return new Promise((resolve, reject) => {
-      this.#reject = reject;
-      if (this.error !== null) reject(this.error);
-      else start(resolve);
-    });
-  }
+  wait(what) { return Promise.race([typeof what === 'function' ? new Promise(what) : what, this.#over]); }
+
+  /** Waits for bytes. */
+  more() { return this.wait(resolve => { this.#wake = resolve; }); }
 
   /**
-   * Who listens to a socket of the attempt's: its end is that of the attempt.
-   * @param {function(Buffer, number): void} [chunk]
-   * @returns {import('./socket').SocketListener}
+   * Reads the server's next message.
+   * @returns {Promise<Buffer>} all of it, from its type on
+   * @throws {PostgresError} when it is an ErrorResponse
    */
-  listener(chunk = () => {}) {
-    return { chunk, closed: error => this.fail(error) };
+  async next() {
+    this.checkAborted();
+    while (this.unread.length < 5 || this.unread.length <= lengthAt(this.unread, 0, MAX_LENGTH)) await this.more();
+    const end = 1 + lengthAt(this.unread, 0, MAX_LENGTH);
+    const message = this.unread.subarray(0, end);
+    this.unread = this.unread.subarray(end);
+    if (message[0] === backend.ErrorResponse) throw new PostgresError(decodeFields(message, 0, end));
+    return message;
   }
 
-  /**
-   * Ends the attempt.
-   * @param {Error} [error] none for: the server has closed the connection
-   * @returns {Error} why the attempt has failed
-   */
-  fail(error = new ConnectionError('the server closed the connection')) {
-    if (error instanceof PostgresError) return this.#end(error);
-    const { code = '08001', message } = error;
-    const cause = error instanceof ConnectionError ? error.cause : error;
-    const hint = Object.hasOwn(HINTS, code) ? `: ${HINTS[code]}` : '';
-    return this.#end(new ConnectionError(`${this.where}: ${this.doing}: ${message}${hint}`, { code, cause }));
-  }
-
-  #end(error) {
-    if (this.#over) return this.error ?? error;
-    this.error = error;
-    this.release();
-    this.socket?.destroy();
-    this.stream?.destroy();
-    this.#reject?.(error);
-    return error;
-  }
+  /** @throws where the signal is aborted, also by what was done about the last message */
+  checkAborted() { this.#signal?.throwIfAborted(); }
 
   /** The attempt is over; after a success what it has opened is no longer its own. */
   release() {
-    this.#over = true;
+    this.over = true;
     clearTimeout(this.#timer);
-    this.#signal?.removeEventListener('abort', this.#abort);
+    this.#signal?.removeEventListener('abort', this.#reject);
+  }
+
+  /**
+   * Ends the attempt and closes what it has opened.
+   * @param {Error} error why
+   * @returns {Error} what to reject with: where, doing what and why
+   */
+  fail(error) {
+    this.release();
+    this.#reject(error); // what is under way beside what has failed
+    this.socket?.destroy();
+    this.stream?.destroy();
+    if (this.#signal?.aborted) {
+      const { reason: cause } = this.#signal;
+      return cause instanceof ConnectionError ? cause : new ConnectionError('connecting was aborted', { cause });
+    }
+    if (error instanceof PostgresError) return error;
+    const { code = '08001', message } = error;
+    const cause = error instanceof ConnectionError ? error.cause : error;
+    const hint = Object.hasOwn(HINTS, code) ? `: ${HINTS[code]}` : '';
+    return new ConnectionError(`${this.where}: ${this.doing}: ${message}${hint}`, { code, cause });
   }
 }
 
-module.exports = { Attempt, failed, STEP };
+module.exports = { Attempt, failed, unexpected, STEP };

@@ -1,8 +1,8 @@
 'use strict';
 
 const platform = require('#platform'); // whose crypto is not loaded before it is needed
-const { frame } = require('./frame');
-const { ConnectionError, frontend, protocolError } = require('../protocol');
+const { unexpected, STEP } = require('./attempt');
+const { backend, ConnectionError, frame, frontend, protocolError } = require('../protocol');
 
 /** Codes of the Authentication messages. */
 const OK = 0;
@@ -14,181 +14,151 @@ const SASL_FINAL = 12;
 
 /** The methods of `require_auth` that they ask for, and what they ask for that is not supported. */
 const SCRAM = 'scram-sha-256';
+const PLUS = 'SCRAM-SHA-256-PLUS';
 const METHODS = {
   [OK]: 'none', [CLEARTEXT]: 'password', [MD5]: 'md5', [SASL]: SCRAM, [SASL_CONTINUE]: SCRAM, [SASL_FINAL]: SCRAM
 };
 const FOREIGN = { 2: 'Kerberos V5', 6: 'SCM credentials', 7: 'GSSAPI', 8: 'GSSAPI', 9: 'SSPI' };
 
-/** What may come in which state. */
-const EXPECTED = {
-  start: [OK, CLEARTEXT, MD5, SASL],
-  earlyPassword: [CLEARTEXT], // the password went with the StartupMessage
-  earlyScram: [SASL], // so did SCRAM's first message
-  first: [SASL_CONTINUE], // of SCRAM's messages we have sent the first
-  final: [SASL_FINAL], // and the last
-  answered: [OK],
-  unbound: [],
-  done: []
-};
-
 /** @returns {ConnectionError} we do not go on with this server */
 const refuse = what => new ConnectionError(what, { code: '28000' });
 
+/** @returns {Buffer} a PasswordMessage, SASLInitialResponse or SASLResponse, which share the byte of their type */
+const answer = (...parts) => frame(frontend.PasswordMessage, ...parts);
+
 /**
- * The client's side of authentication: it is told what the server asks for, and says what to answer.
- * A server is refused when it asks for what `require_auth` does not allow, when it would have a password in
- * cleartext that others can read on the way, and when it says that all is well before it is.
+ * Opens a session: sends the StartupMessage, and says who we are in the way that the server asks for. A server is
+ * refused when it asks for what `require_auth` does not allow, when it would have a password in cleartext that others
+ * can read on the way, and when it says that all is well before it is.
  *
- * An answer is `{ message, last }`: bytes to send, and whether they are the last that the server needs from
- * us; or null for nothing.
+ * Where `require_auth` leaves only one thing that the server may ask for, the answer goes with the StartupMessage.
+ *
+ * @param {object} login
+ * @param {string} login.user
+ * @param {object} login.require_auth as the config has it
+ * @param {string} login.channel_binding as the config has it
+ * @param {string|undefined} login.password
+ * @param {boolean} login.encrypted by TLS
+ * @param {boolean} login.local nobody can listen on the way
+ * @param {Buffer|null} login.binding tls-server-end-point of the connection, if there is one that may be used
+ * @param {object} exchange
+ * @param {import('./attempt').Attempt} exchange.attempt
+ * @param {Buffer} exchange.startupMessage
+ * @param {boolean} exchange.early whether an answer may go with the StartupMessage
+ * @param {function(boolean, ...Buffer): void} exchange.send sends bytes; true where the server needs no more from us
+ * @param {function(): Promise<{code: number, data: Buffer}>} exchange.request reads the next Authentication message
+ * @returns {Promise<void>} when the server has let us in
+ * @throws {ConnectionError} 28000 when we refuse, 08P01 when the server makes no sense
  */
-class Authenticator {
-  #config;
-  #connection;
-  #binding;
-  #scram = null;
-  #state = 'start';
+async function authenticate(login, { attempt, startupMessage, early, send, request }) {
+  const { single } = login.require_auth;
+  const sent = early && single !== 'md5' ? single : null;
+  if (sent !== null) checkAllowed(login, sent);
+  let scram = sent === SCRAM ? scramFor(login, true) : null;
+  const first = sent === 'password' ? [cleartext(login)] : scram ? [initialResponse(scram)] : [];
+  send(sent !== null && scram === null, startupMessage, ...first);
 
-  /**
-   * @param {object} config resolved: user, require_auth and channel_binding are of interest
-   * @param {object} connection
-   * @param {string|undefined} connection.password
-   * @param {boolean} connection.encrypted by TLS
-   * @param {boolean} connection.local nobody can listen on the way
-   * @param {Buffer|null} [connection.binding] tls-server-end-point of the connection, if there is one
-   */
-  constructor(config, connection) {
-    this.#config = config;
-    this.#connection = connection;
-    this.#binding = config.channel_binding === 'disable' ? null : connection.binding ?? null;
-  }
-
-  /** Whether the server has let us in, by the agreed method. */
-  get done() { return this.#state === 'done'; }
-
-  /** Whether another connection without early() may do: the server does not offer channel binding. */
-  get unbound() { return this.#state === 'unbound'; }
-
-  /**
-   * What can go with the StartupMessage because `require_auth` leaves only one thing the server may ask for.
-   * @returns {{message: Buffer, last: boolean}|null}
-   * @throws {ConnectionError} 28000 when it cannot work
-   */
-  early() {
-    const { single } = this.#config.require_auth;
-    if (single === null || single === 'md5') return null;
-    this.#allow(single);
-    if (single === 'none') return { message: platform.Buffer.alloc(0), last: true };
-    return single === 'password' ? this.#cleartext('earlyPassword') : this.#first('earlyScram', this.#binding, false);
-  }
-
-  /**
-   * Takes an Authentication message.
-   * @param {number} code
-   * @param {Buffer} data what follows the code; not needed after the call
-   * @returns {{message: Buffer, last: boolean}|null|Promise<{message: Buffer, last: boolean}>}
-   * @throws {ConnectionError} 28000 when we refuse, 08P01 when it makes no sense now
-   */
-  respond(code, data) {
-    const state = this.#state;
-    const method = METHODS[code];
-    if (method === undefined) {
-      throw refuse(`the server asks for ${FOREIGN[code] ?? `method ${code}`}, which is not supported`);
+  /** Reads the one message that may come now. */
+  const expect = async expected => {
+    const { code, data } = await request();
+    if (code === expected) return data;
+    if (code === OK) throw refuse('the server lets us in before it has proven that it knows the password');
+    throw protocolError(`the server asks for ${methodOf(code)} out of order`);
+  };
+  const { code, data } = await request();
+  checkAllowed(login, methodOf(code));
+  if (code === OK) return;
+  if (code === CLEARTEXT) {
+    if (sent === null) send(true, cleartext(login));
+  } else if (code === MD5) {
+    send(true, md5(login, data));
+  } else if (code === SASL) {
+    const plus = chooseMechanism(login, data, scram, attempt);
+    if (scram === null) {
+      scram = scramFor(login, plus);
+      send(false, initialResponse(scram));
     }
-    if (code !== OK || state === 'start') this.#allow(method);
-    if (!EXPECTED[state].includes(code)) {
-      if (code !== OK) throw protocolError(`the server asks for ${method} out of order`);
-      throw refuse(state === 'earlyPassword'
-        ? 'the server did not ask for the password that require_auth demands'
-        : 'the server says that SCRAM is complete before it has proven that it knows the password');
-    }
-    switch (code) {
-      case CLEARTEXT: return state === 'start' ? this.#cleartext('answered') : this.#nothing('answered');
-      case MD5: return this.#md5(data);
-      case SASL: return this.#sasl(data);
-      case SASL_CONTINUE: return this.#scram.final(data.toString('latin1')).then(proof => this.#answer('final', proof));
-      case SASL_FINAL:
-        this.#scram.verify(data.toString('latin1'));
-        return this.#nothing('answered');
-      default: return this.#nothing('done');
-    }
-  }
-
-  #cleartext(state) {
-    const { encrypted, local } = this.#connection;
-    if (encrypted || local || this.#config.require_auth.named.has('password')) {
-      return this.#answer(state, this.#password('password'), '\0');
-    }
-    throw refuse('the server asks for the password in cleartext, and the connection is not encrypted; it ' +
-      'is sent only if require_auth names "password"');
-  }
-
-  #md5(salt) {
-    if (salt.length !== 4) throw protocolError('AuthenticationMD5Password of a wrong length');
-    const hash = (text, more) => platform.crypto.createHash('md5').update(text).update(more).digest('hex');
-    return this.#answer('answered', 'md5', hash(hash(this.#password('md5'), this.#config.user), salt), '\0');
-  }
-
-  /** Takes the list of mechanisms that the server offers, each with a NUL behind it, and another one at the end. */
-  #sasl(list) {
-    const offered = list.toString('latin1').split('\0');
-    if (offered.pop() !== '' || offered.pop() !== '') throw protocolError('a list of SASL mechanisms without its end');
-    const plus = offered.includes('SCRAM-SHA-256-PLUS');
-    const started = this.#scram !== null;
-    if (!started && plus && !this.#connection.encrypted) {
-      throw refuse('the server offers SCRAM-SHA-256-PLUS over a connection without TLS');
-    }
-    const binding = plus || started ? this.#binding : null;
-    const mechanism = binding === null ? 'SCRAM-SHA-256' : 'SCRAM-SHA-256-PLUS';
-    if (!offered.includes(mechanism)) {
-      if (binding !== null && this.#config.channel_binding === 'prefer') this.#state = 'unbound';
-      // Nobody has vouched for the server yet, so only what can be a name is shown.
-      const names = offered.filter(name => /^[A-Z0-9_-]{1,20}$/.test(name)).slice(0, 10).join(', ');
-      throw refuse(`the server offers ${names || 'nothing'} and not ${mechanism}`);
-    }
-    return started ? this.#nothing('first') : this.#first('first', binding, this.#binding !== null);
-  }
-
-  /** Starts SCRAM; `able`: we could bind to the channel and were not offered to. */
-  #first(state, binding, able) {
-    if (binding === null && this.#config.channel_binding === 'require') {
-      const why = !this.#connection.encrypted ? 'the connection has no TLS'
-        : this.#binding ? 'the server does not offer it'
-          : 'the server\'s certificate is signed with an algorithm that has none';
-      throw refuse(`channel binding is required, but ${why}`);
-    }
-    const { Scram } = require('./scram');
-    this.#scram = new Scram(this.#password(SCRAM), { binding, able });
-    const first = this.#scram.first();
-    return { ...this.#answer(state, this.#scram.mechanism, '\0', first.length, first), last: false };
-  }
-
-  /** Throws unless the method is allowed by `require_auth` and gives the `channel_binding` required. */
-  #allow(method) {
-    const { require_auth: { allowed }, channel_binding: binding } = this.#config;
-    const asks = `the server ${method === 'none' ? 'did not ask for authentication' : `asks for ${method}`}`;
-    if (!allowed.has(method)) throw refuse(`${asks}, but require_auth allows only ${[...allowed].join(', ')}`);
-    if (method !== SCRAM && binding === 'require') throw refuse(`${asks}, but channel binding is required`);
-  }
-
-  /** The password, which must be there. */
-  #password(method) {
-    const { password } = this.#connection;
-    if (password) return password;
-    throw refuse(`no password was given, and authentication by ${method} needs one: set password, PGPASSWORD, or ` +
-      'a line in the password file');
-  }
-
-  #nothing(state) {
-    this.#state = state;
-    return null;
-  }
-
-  /** A PasswordMessage, SASLInitialResponse or SASLResponse, which share the byte of their type. */
-  #answer(state, ...parts) {
-    this.#state = state;
-    return { message: frame(frontend.PasswordMessage, ...parts), last: true };
-  }
+    const challenge = await expect(SASL_CONTINUE);
+    attempt.doing = STEP.PROVE;
+    const proof = await scram.final(challenge.toString('latin1'));
+    const { unread } = attempt;
+    if (unread.length > 0 && unread[0] !== backend.ErrorResponse) throw unexpected(unread);
+    attempt.doing = STEP.AUTHENTICATE;
+    send(true, answer(proof));
+    scram.verify((await expect(SASL_FINAL)).toString('latin1'));
+  } else throw protocolError(`the server asks for ${methodOf(code)} out of order`);
+  await expect(OK);
 }
 
-module.exports = { Authenticator };
+/** @returns {string} the method of `require_auth` that an Authentication message asks for */
+function methodOf(code) {
+  const method = METHODS[code];
+  if (method !== undefined) return method;
+  throw refuse(`the server asks for ${FOREIGN[code] ?? `method ${code}`}, which is not supported`);
+}
+
+/** Throws unless the method is allowed by `require_auth` and gives the `channel_binding` required. */
+function checkAllowed({ require_auth: { allowed }, channel_binding: binding }, method) {
+  const asks = `the server ${method === 'none' ? 'did not ask for authentication' : `asks for ${method}`}`;
+  if (!allowed.has(method)) throw refuse(`${asks}, but require_auth allows only ${[...allowed].join(', ')}`);
+  if (method !== SCRAM && binding === 'require') throw refuse(`${asks}, but channel binding is required`);
+}
+
+/** @returns {string} the password, which must be there */
+function passwordOf({ password }, method) {
+  if (password) return password;
+  throw refuse(`no password was given, and authentication by ${method} needs one: set password, PGPASSWORD, or ` +
+    'a line in the password file');
+}
+
+/** @returns {Buffer} the answer to AuthenticationCleartextPassword */
+function cleartext(login) {
+  const { encrypted, local, require_auth: { named } } = login;
+  if (encrypted || local || named.has('password')) return answer(passwordOf(login, 'password'), '\0');
+  throw refuse('the server asks for the password in cleartext, and the connection is not encrypted; it ' +
+    'is sent only if require_auth names "password"');
+}
+
+/** @returns {Buffer} the answer to AuthenticationMD5Password */
+function md5(login, salt) {
+  if (salt.length !== 4) throw protocolError('AuthenticationMD5Password of a wrong length');
+  const hash = (text, more) => platform.crypto.createHash('md5').update(text).update(more).digest('hex');
+  return answer('md5', hash(hash(passwordOf(login, 'md5'), login.user), salt), '\0');
+}
+
+/**
+ * Takes the list of mechanisms that the server offers, each with a NUL behind it, and another one at the end.
+ * @returns {boolean} whether it is to be the one with channel binding
+ */
+function chooseMechanism(login, list, scram, attempt) {
+  const offered = list.toString('latin1').split('\0');
+  if (offered.pop() !== '' || offered.pop() !== '') throw protocolError('a list of SASL mechanisms without its end');
+  const plus = offered.includes(PLUS);
+  if (scram === null && plus && !login.encrypted) {
+    throw refuse('the server offers SCRAM-SHA-256-PLUS over a connection without TLS');
+  }
+  const mechanism = scram?.mechanism ?? (plus && login.binding ? PLUS : 'SCRAM-SHA-256');
+  if (offered.includes(mechanism)) return plus;
+  attempt.unbound = mechanism === PLUS && login.channel_binding === 'prefer';
+  // Nobody has vouched for the server yet, so only what can be a name is shown.
+  const names = offered.filter(name => /^[A-Z0-9_-]{1,20}$/.test(name)).slice(0, 10).join(', ');
+  throw refuse(`the server offers ${names || 'nothing'} and not ${mechanism}`);
+}
+
+/** @returns {object} what `startScram` gives; `plus`: bound to the channel if it can be */
+function scramFor(login, plus) {
+  const binding = plus ? login.binding : null;
+  if (binding === null && login.channel_binding === 'require') {
+    const why = !login.encrypted ? 'the connection has no TLS'
+      : login.binding ? 'the server does not offer it'
+        : 'the server\'s certificate is signed with an algorithm that has none';
+    throw refuse(`channel binding is required, but ${why}`);
+  }
+  const { startScram } = require('./scram');
+  return startScram(passwordOf(login, SCRAM), { binding, able: login.binding !== null });
+}
+
+/** @returns {Buffer} SASLInitialResponse */
+const initialResponse = ({ mechanism, first }) => answer(mechanism, '\0', first.length, first);
+
+module.exports = { authenticate };

@@ -2,7 +2,7 @@
 
 const { Attempt, failed } = require('./attempt');
 const { dial } = require('./dial');
-const { frame } = require('./frame');
+const { frame } = require('../protocol');
 
 const CANCEL_REQUEST = 80877102;
 
@@ -40,15 +40,10 @@ async function sendCancel(config, target, encrypted, backendKey, signal) {
   try {
     await dial(config, target, attempt, encrypted ? 'must' : 'no');
     attempt.doing = 'waiting for the server to take it';
-    await attempt.wait(resolve => {
-      const closed = error => {
-        if (!error) resolve();
-        else if (error.code === 'ECONNRESET' || error.code === 'EPIPE') setTimeout(resolve, ON_ITS_WAY);
-        else attempt.fail(error);
-      };
-      attempt.socket.handOver({ chunk() {}, closed });
-      attempt.socket.write(frame(null, CANCEL_REQUEST, backendKey));
-    });
+    attempt.socket.write(frame(null, CANCEL_REQUEST, backendKey));
+    const error = await attempt.wait(resolve => attempt.socket.handOver({ chunk() {}, closed: resolve }));
+    if (error && !['ECONNRESET', 'EPIPE'].includes(error.code)) throw error;
+    if (error) await attempt.wait(resolve => setTimeout(resolve, ON_ITS_WAY));
   } catch (error) {
     throw attempt.fail(error);
   } finally {

@@ -2,11 +2,10 @@
 
 const { Buffer } = require('#platform');
 const { Attempt, STEP } = require('./attempt');
-const { Authenticator } = require('./auth');
 const { lookupPassword } = require('../config');
 const { dial, thrown } = require('./dial');
 const { ConnectionError, FrameReader, PostgresError, kindOf } = require('../protocol');
-const { Startup } = require('./startup');
+const { start } = require('./startup');
 const { inOrder, targets } = require('./targets');
 
 const VERSION_3_0 = 0x30000;
@@ -94,9 +93,9 @@ async function connectTo(config, { target, wanted, password }, hooks, signal) {
     } catch (failure) {
       const error = attempt.fail(failure);
       // Requests that may have been carried out are not sent again.
-      const mayRepeat = !attempt.requestsSent || (error instanceof PostgresError && !attempt.authenticated);
+      const mayRepeat = !attempt.requestsSent || (error instanceof PostgresError && attempt.doing !== STEP.WAIT);
       if (signal?.aborted || !mayRepeat) throw error;
-      plan = attempt.expired ? null : otherPlan(config, target, plan, attempt);
+      plan = attempt.expired ? null : otherPlan(config, target, plan, attempt, error);
       if (plan !== null) continue;
       // Another place may do better by libpq's rules, and where a server closes the connection or times out.
       const mayMoveOn = error instanceof PostgresError ? error.code === '57P03'
@@ -108,8 +107,8 @@ async function connectTo(config, { target, wanted, password }, hooks, signal) {
 }
 
 /** @returns {object|null} how to try the same server again, after what has become of an attempt */
-function otherPlan(config, { sslmode }, plan, { auth, doing, error, tls }) {
-  if (auth?.unbound) return { ...plan, early: false };
+function otherPlan(config, { sslmode }, plan, { doing, socket, stream, unbound }, error) {
+  if (unbound) return { ...plan, early: false };
   const old = error instanceof PostgresError ? NO_SUCH_PROTOCOL.includes(error.code) : HUNG_UP.includes(error.code);
   if (doing === STEP.START && old && plan.version > VERSION_3_0 && config.min_protocol_version === VERSION_3_0) {
     return { ...plan, version: VERSION_3_0 };
@@ -117,7 +116,7 @@ function otherPlan(config, { sslmode }, plan, { auth, doing, error, tls }) {
   if (sslmode === 'allow' && plan.encrypt === 'no' && error.code === '28000') return { ...plan, encrypt: 'must' };
   if (sslmode !== 'prefer' || plan.encrypt === 'no') return null;
   // A password that was given away under TLS does not go again without.
-  const refused = tls !== null && doing === STEP.START && error.code === '28000' &&
+  const refused = socket?.stream !== stream && doing === STEP.START && error.code === '28000' &&
     config.require_auth.single !== 'password';
   return refused || doing === STEP.TLS ? { ...plan, encrypt: 'no' } : null;
 }
@@ -125,39 +124,33 @@ function otherPlan(config, { sslmode }, plan, { auth, doing, error, tls }) {
 /** Makes one connection. */
 async function open(config, target, password, plan, attempt, hooks) {
   // The password may take a while, and the other steps need not wait for it.
-  const secret = password();
-  secret.catch(error => attempt.fail(error));
-  await dial(config, target, attempt, plan.encrypt);
-  const given = await attempt.wait(resolve => secret.then(resolve, () => {}));
-  const { socket, stream, tls } = attempt;
-  const encrypted = tls !== null;
-  attempt.auth = new Authenticator(config, {
+  const [given] = await Promise.all([attempt.wait(password()), dial(config, target, attempt, plan.encrypt)]);
+  const { socket, stream } = attempt;
+  const encrypted = socket.stream !== stream;
+  const login = {
+    ...config,
     password: given,
     // What the caller's own stream says of itself counts, too.
     encrypted: encrypted || stream.encrypted === true,
     local: target.local || stream.local === true,
-    binding: encrypted ? require('./tls').endPoint(tls) : null
+    binding: encrypted && config.channel_binding !== 'disable' ? require('./tls').endPoint(socket.stream) : null
+  };
+  const session = await start(config, plan, attempt, login, hooks);
+  attempt.checkAborted();
+  attempt.release();
+  const path = target.address?.path;
+  hooks.ready({
+    ...session,
+    socket,
+    reader: new FrameReader(),
+    where: target.where,
+    host: path ?? target.host ?? target.hostaddr,
+    port: path === undefined ? target.port : undefined,
+    transactionStatus: 'I',
+    encrypted,
+    cancel: signal => require('./cancel').sendCancel(config, target, encrypted, session.backendKey, signal)
   });
-  const startup = new Startup(config, plan, attempt, hooks);
-  const reader = new FrameReader(startup);
-  await startup.run(reader, () => {
-    const { backendKey, parameters, version } = startup;
-    const path = target.address?.path;
-    hooks.ready({
-      socket,
-      reader,
-      parameters,
-      where: target.where,
-      host: path ?? target.host ?? target.hostaddr,
-      port: path === undefined ? target.port : undefined,
-      backendKey,
-      processId: backendKey?.readInt32BE(0),
-      protocolVersion: version,
-      transactionStatus: 'I',
-      encrypted,
-      cancel: cancelSignal => require('./cancel').sendCancel(config, target, encrypted, backendKey, cancelSignal)
-    });
-  });
+  socket.deliver(attempt.unread);
 }
 
 module.exports = { connect };

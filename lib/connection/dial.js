@@ -2,8 +2,7 @@
 
 const platform = require('#platform'); // whose tls is not loaded before it is needed
 const { failed, STEP } = require('./attempt');
-const { frame } = require('./frame');
-const { ConnectionError, kindOf, protocolError } = require('../protocol');
+const { ConnectionError, frame, kindOf, protocolError } = require('../protocol');
 const { Socket } = require('./socket');
 
 const SSL_REQUEST = 80877103;
@@ -16,7 +15,7 @@ const MAX_PAUSE = 50;
 
 /**
  * Opens a stream to a server: TCP, a Unix socket or the caller's own; then TLS on it, if wanted. The attempt has
- * the Socket then, and in `tls` what carries it if that is TLS.
+ * the Socket then; what carries its bytes is another stream than the attempt's own if that is TLS.
  *
  * @param {object} config resolved
  * @param {object} target one of `targets()`
@@ -31,19 +30,28 @@ async function dial(config, target, attempt, encrypt) {
   if (config.socket) await takeStream(config.socket, target, attempt);
   else await openStream(config, target, attempt, options === null || !platform.isDeno);
   if (options === null) return;
-  if (config.sslnegotiation === 'direct') attempt.socket.detach();
-  else if (!await requestTls(attempt, encrypt)) return;
-  await startTls(config, attempt, options);
+  const direct = config.sslnegotiation === 'direct';
+  if (!direct && !await requestTls(attempt, encrypt)) return;
+  attempt.socket.detach();
+  const secure = platform.tls.connect({ ...options, socket: attempt.stream });
+  attempt.socket = new Socket(attempt.listener);
+  attempt.socket.attach(secure);
+  // Servers before PostgreSQL 17 and many poolers hang up here.
+  attempt.doing = direct ? STEP.DIRECT_TLS : STEP.TLS;
+  await attempt.wait(resolve => secure.once('secureConnect', resolve));
+  if (direct && secure.alpnProtocol !== options.ALPNProtocols[0]) {
+    throw protocolError('the server did not agree on the protocol "postgresql" (ALPN)');
+  }
 }
 
 /** Connects to the target, again and again while the backlog of its Unix socket is full. */
 async function openStream({ keepalives, keepalives_idle: idle }, { address }, attempt, inPlace) {
   const connect = () => attempt.wait(resolve => {
-    const closed = error => error?.code === 'EAGAIN' ? resolve(false) : attempt.fail(error);
-    const socket = attempt.socket = new Socket({ chunk() {}, closed });
-    const onread = inPlace ? socket.onread : undefined;
+    const { chunk, closed } = attempt.listener;
+    attempt.socket = new Socket({ chunk, closed: error => error?.code === 'EAGAIN' ? resolve(false) : closed(error) });
+    const onread = inPlace ? attempt.socket.onread : undefined;
     const options = { ...address, keepAlive: keepalives, keepAliveInitialDelay: idle * 1000, onread };
-    socket.attach(attempt.stream = platform.net.connect(options));
+    attempt.socket.attach(attempt.stream = platform.net.connect(options));
     attempt.stream.once('connect', () => resolve(true));
   });
   for (let pause = 1; !await connect(); pause = Math.min(2 * pause, MAX_PAUSE)) {
@@ -54,18 +62,15 @@ async function openStream({ keepalives, keepalives_idle: idle }, { address }, at
 /** Takes the caller's Duplex; one that comes too late is closed again. */
 async function takeStream(socket, { host, hostaddr, port, sslmode }, attempt) {
   const get = typeof socket === 'function' ? socket : () => socket;
-  const stream = await attempt.wait(resolve => {
-    Promise.resolve({ host: host ?? hostaddr, port, sslmode }).then(get).then(given => {
-      if (attempt.error) return given?.destroy?.();
-      if (typeof given?.write !== 'function' || typeof given.on !== 'function') {
-        throw failed(`the socket function gave no Duplex stream, but ${kindOf(given)}`);
-      }
-      if (given.destroyed) throw new ConnectionError('the socket is closed already', { code: '08003' });
-      resolve(given);
-    }).catch(error => attempt.fail(thrown('socket', error)));
-  });
+  const given = Promise.resolve({ host: host ?? hostaddr, port, sslmode }).then(get);
+  given.then(stream => { if (attempt.over) stream?.destroy?.(); }, () => {});
+  const stream = await attempt.wait(given.catch(error => { throw thrown('socket', error); }));
+  if (typeof stream?.write !== 'function' || typeof stream.on !== 'function') {
+    throw failed(`the socket function gave no Duplex stream, but ${kindOf(stream)}`);
+  }
+  if (stream.destroyed) throw new ConnectionError('the socket is closed already', { code: '08003' });
   attempt.stream = stream;
-  attempt.socket = new Socket(attempt.listener());
+  attempt.socket = new Socket(attempt.listener);
   attempt.socket.attach(stream);
   if (stream.connecting) await attempt.wait(resolve => stream.once('connect', resolve));
 }
@@ -80,41 +85,21 @@ function thrown(name, error) {
  * come through TLS (CVE-2021-23222).
  * @returns {Promise<boolean>} true to do TLS on the stream, false to go on without
  */
-function requestTls(attempt, encrypt) {
-  const { socket } = attempt;
+async function requestTls(attempt, encrypt) {
   attempt.doing = STEP.TLS_REQUEST;
-  return attempt.wait(resolve => {
-    const answered = (chunk, length) => {
-      const answer = chunk[0];
-      // No word of an error is passed on: nobody knows yet who sent it (CVE-2024-10977).
-      const fault = answer === ERROR ? 'the server answers with an error instead of yes or no'
-        : length > 1 ? 'unencrypted bytes behind the answer, maybe an attack'
-          : answer !== YES && answer !== NO ? `the server answers 0x${chunk.toString('hex', 0, 1)}` : null;
-      if (fault !== null) return attempt.fail(protocolError(fault));
-      if (answer === NO && encrypt === 'must') {
-        return attempt.fail(failed('the server does not support TLS, and sslmode demands it'));
-      }
-      if (answer === YES) socket.detach(); // what follows is TLS
-      else socket.handOver(attempt.listener(() => attempt.fail(protocolError('more bytes than the answer'))));
-      resolve(answer === YES);
-    };
-    socket.handOver(attempt.listener(answered));
-    socket.write(frame(null, SSL_REQUEST));
-  });
-}
-
-/** Starts TLS on the attempt's stream. */
-async function startTls({ sslnegotiation }, attempt, options) {
-  const socket = attempt.socket = new Socket(attempt.listener());
-  const secure = platform.tls.connect({ ...options, socket: attempt.stream });
-  socket.attach(secure);
-  // Servers before PostgreSQL 17 and many poolers hang up here.
-  attempt.doing = sslnegotiation === 'direct' ? STEP.DIRECT_TLS : STEP.TLS;
-  await attempt.wait(resolve => secure.once('secureConnect', resolve));
-  if (options.ALPNProtocols !== undefined && secure.alpnProtocol !== options.ALPNProtocols[0]) {
-    throw attempt.fail(protocolError('the server did not agree on the protocol "postgresql" (ALPN)'));
-  }
-  attempt.tls = secure;
+  attempt.socket.write(frame(null, SSL_REQUEST));
+  await attempt.more();
+  const { unread } = attempt;
+  const [answer] = unread;
+  // No word of an error is passed on: nobody knows yet who sent it (CVE-2024-10977).
+  if (answer === ERROR) throw protocolError('the server answers with an error instead of yes or no');
+  if (unread.length > 1) throw protocolError('unencrypted bytes behind the answer, maybe an attack');
+  if (answer !== YES && answer !== NO) throw protocolError(`the server answers 0x${unread.toString('hex')}`);
+  if (answer === NO && encrypt === 'must') throw failed('the server does not support TLS, and sslmode demands it');
+  attempt.unread = unread.subarray(1);
+  const { closed } = attempt.listener;
+  attempt.socket.handOver({ chunk: () => closed(protocolError('more bytes than the answer')), closed });
+  return answer === YES;
 }
 
 module.exports = { dial, thrown };

@@ -50,74 +50,54 @@ const refused = what => new ConnectionError(`SCRAM authentication failed: ${what
  *     S: server-first   r=NONCE+MORE,s=SALT,i=ITERATIONS
  *     C: client-final   c=BINDING,r=NONCE+MORE,p=PROOF
  *     S: server-final   v=SIGNATURE
+ *
+ * @param {string} password
+ * @param {object} [options]
+ * @param {Buffer|null} [options.binding=null] tls-server-end-point data: makes it SCRAM-SHA-256-PLUS
+ * @param {boolean} [options.able=false] we could have bound, but the server did not offer it: if it did
+ *   offer it and somebody took that out on the way, the server will now notice ("y" in the header)
+ * @param {string} [options.nonce] for tests
+ * @param {string} [options.user=''] for tests
+ * @returns {{mechanism: string, first: string, final: function(string): Promise<string>, verify: function(string)}}
+ *   `first` is the client-first-message; `final` makes the client-final-message of the server-first-message,
+ *   `verify` checks the server-final-message; both throw a ConnectionError (28000)
  */
-class Scram {
-  #password;
-  #nonce;
-  #header;
-  #binding;
-  #firstBare;
-  #serverSignature = null;
+function startScram(password, { binding = null, able = false, nonce, user = '' } = {}) {
+  const ours = nonce ?? crypto.randomBytes(18).toString('base64');
+  const header = binding ? 'p=tls-server-end-point,,' : able ? 'y,,' : 'n,,';
+  const firstBare = `n=${user},r=${ours}`;
+  let right = null; // the server's signature
 
-  /**
-   * @param {string} password
-   * @param {object} [options]
-   * @param {Buffer} [options.binding] tls-server-end-point data: makes it SCRAM-SHA-256-PLUS
-   * @param {boolean} [options.able=false] we could have bound, but the server did not offer it: if it did
-   *   offer it and somebody took that out on the way, the server will now notice ("y" in the header)
-   * @param {string} [options.nonce] for tests
-   * @param {string} [options.user=''] for tests
-   */
-  constructor(password, { binding, able = false, nonce, user = '' } = {}) {
-    this.#password = password;
-    this.#nonce = nonce ?? crypto.randomBytes(18).toString('base64');
-    this.#binding = binding ?? Buffer.alloc(0);
-    this.#header = binding ? 'p=tls-server-end-point,,' : able ? 'y,,' : 'n,,';
-    this.#firstBare = `n=${user},r=${this.#nonce}`;
-    this.mechanism = binding ? 'SCRAM-SHA-256-PLUS' : 'SCRAM-SHA-256';
-  }
+  return {
+    mechanism: binding ? 'SCRAM-SHA-256-PLUS' : 'SCRAM-SHA-256',
+    first: header + firstBare,
 
-  /** @returns {string} client-first-message */
-  first() { return this.#header + this.#firstBare; }
+    async final(serverFirst) {
+      const [, theirs, salt, count] = SERVER_FIRST.exec(serverFirst) ?? [];
+      if (theirs === undefined) throw refused('the server\'s first message is malformed');
+      if (theirs === ours || !theirs.startsWith(ours)) throw refused('the server\'s nonce does not continue ours');
+      if (count > MAX_ITERATIONS) {
+        throw refused(`the server asks for ${count} iterations, at most ${MAX_ITERATIONS} are done`);
+      }
+      const { clientKey, serverKey } = await deriveKeys(password, salt, Number(count));
+      const channel = Buffer.concat([Buffer.from(header), binding ?? Buffer.alloc(0)]).toString('base64');
+      const withoutProof = `c=${channel},r=${theirs}`;
+      const authMessage = `${firstBare},${serverFirst},${withoutProof}`;
+      const proof = hmac(sha256(clientKey), authMessage).map((byte, i) => byte ^ clientKey[i]);
+      right = hmac(serverKey, authMessage);
+      return `${withoutProof},p=${Buffer.from(proof).toString('base64')}`;
+    },
 
-  /**
-   * @param {string} serverFirst server-first-message
-   * @returns {Promise<string>} client-final-message
-   * @throws {ConnectionError} 28000
-   */
-  async final(serverFirst) {
-    const [, nonce, salt, count] = SERVER_FIRST.exec(serverFirst) ?? [];
-    if (nonce === undefined) throw refused('the server\'s first message is malformed');
-    if (nonce === this.#nonce || !nonce.startsWith(this.#nonce)) {
-      throw refused('the server\'s nonce does not continue ours');
+    verify(serverFinal) {
+      const error = SERVER_ERROR.exec(serverFinal);
+      if (error) throw refused(`the server reports "${error[1]}"`);
+      const [, signature] = SERVER_FINAL.exec(serverFinal) ?? [];
+      if (signature === undefined) throw refused('the server\'s final message is malformed');
+      if (right === null || !crypto.timingSafeEqual(Buffer.from(signature, 'base64'), right)) {
+        throw refused('the server\'s signature is wrong, it does not know the password');
+      }
     }
-    if (count > MAX_ITERATIONS) {
-      throw refused(`the server asks for ${count} iterations, at most ${MAX_ITERATIONS} are done`);
-    }
-    const { clientKey, serverKey } = await deriveKeys(this.#password, salt, Number(count));
-    const channel = Buffer.concat([Buffer.from(this.#header), this.#binding]).toString('base64');
-    const withoutProof = `c=${channel},r=${nonce}`;
-    const authMessage = `${this.#firstBare},${serverFirst},${withoutProof}`;
-    const proof = hmac(sha256(clientKey), authMessage).map((byte, i) => byte ^ clientKey[i]);
-    this.#serverSignature = hmac(serverKey, authMessage);
-    return `${withoutProof},p=${Buffer.from(proof).toString('base64')}`;
-  }
-
-  /**
-   * Checks the server's proof.
-   * @param {string} serverFinal server-final-message
-   * @throws {ConnectionError} 28000 unless it is right
-   */
-  verify(serverFinal) {
-    const error = SERVER_ERROR.exec(serverFinal);
-    if (error) throw refused(`the server reports "${error[1]}"`);
-    const [, signature] = SERVER_FINAL.exec(serverFinal) ?? [];
-    if (signature === undefined) throw refused('the server\'s final message is malformed');
-    const right = this.#serverSignature;
-    if (right === null || !crypto.timingSafeEqual(Buffer.from(signature, 'base64'), right)) {
-      throw refused('the server\'s signature is wrong, it does not know the password');
-    }
-  }
+  };
 }
 
-module.exports = { Scram, MAX_ITERATIONS };
+module.exports = { startScram, MAX_ITERATIONS };

@@ -25,8 +25,7 @@ class Socket {
   #closed = false;
   #reusable = false;
   #draining = [];
-  #unsent = null; // the writer whose messages leave at the end of the tick
-  #flush = () => { if (this.#unsent !== null) this.flush(this.#unsent); };
+  #scheduled = false; // whether what is written leaves at the end of the tick
   #events = {
     data: chunk => this.#listener.chunk(chunk, chunk.length),
     drain: () => this.#drained(),
@@ -53,7 +52,13 @@ class Socket {
   }
 
   /** @param {SocketListener} listener who is told from now on */
-  handOver(listener) { this.#listener = listener; }
+  handOver(listener) {
+    this.#listener = listener;
+    if (this.#closed) setImmediate(() => listener.closed(this.#error));
+  }
+
+  /** @param {Buffer} bytes what the listener of before has left */
+  deliver(bytes) { this.#listener.chunk(bytes, bytes.length); }
 
   /** @param {import('stream').Duplex} stream connected or connecting */
   attach(stream) {
@@ -86,16 +91,16 @@ class Socket {
    * @param {MessageWriter} writer
    */
   flushSoon(writer) {
-    if (this.#unsent !== null) return;
-    this.#unsent = writer;
-    process.nextTick(this.#flush);
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    process.nextTick(this.flush, writer);
   }
 
   /** Writes out what a writer holds. */
-  flush(writer) {
-    this.#unsent = null;
+  flush = writer => {
+    this.#scheduled = false;
     if (writer.length > 0 && !this.#closed && this.write(writer.take())) writer.reuse();
-  }
+  };
 
   /** Whether `writeAll` is possible: what stands for a socket over a WebSocket does not tell when bytes are taken. */
   get canWriteInPlace() { return typeof this.stream?.cork === 'function'; }

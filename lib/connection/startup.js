@@ -1,190 +1,158 @@
 'use strict';
 
 const { Buffer } = require('#platform');
-const { failed, STEP } = require('./attempt');
-const { frame } = require('./frame');
+const { failed, unexpected, STEP } = require('./attempt');
+const { authenticate } = require('./auth');
 const {
   backend, frontend, decodeAuthentication, decodeBackendKeyData, decodeFields, decodeNegotiateProtocolVersion,
-  decodeParameterStatus, decodeReadyForQuery, PostgresError, protocolError
+  decodeParameterStatus, decodeReadyForQuery, frame, protocolError
 } = require('../protocol');
 
 const VERSION_3_0 = 0x30000;
 
-/** Longest message accepted before the session is ready. Nothing of honest origin comes near. */
-const MAX_LENGTH = 65536;
-
 /** Most parameters that a server may report; PostgreSQL has some 400 in all. */
 const MAX_PARAMETERS = 1000;
 
-const AUTHENTICATION = { [backend.AuthenticationRequest]: 'authenticate' };
-const REPORTS = {
-  [backend.ParameterStatus]: 'parameter',
-  [backend.NoticeResponse]: 'notice',
-  [backend.ReadyForQuery]: 'ready'
-};
+/** What may come before the session is ready, and what more when it was asked of what kind it is. */
+const REPORTS = [backend.ParameterStatus, backend.NoticeResponse, backend.ReadyForQuery];
+const ANSWER = [backend.RowDescription, backend.DataRow, backend.CommandComplete];
 
-/** What may come at which step of the attempt, and is done about it. An ErrorResponse may come at any. */
-const HANDLERS = {
-  [STEP.START]: { ...AUTHENTICATION, [backend.NegotiateProtocolVersion]: 'negotiate' }, // PgBouncer 1.24 says it twice
-  [STEP.AUTHENTICATE]: AUTHENTICATION,
-  [STEP.PROVE]: {},
-  [STEP.WAIT]: { ...REPORTS, [backend.BackendKeyData]: 'key' },
-  [STEP.ASK]: {
-    ...REPORTS,
-    [backend.RowDescription]: 'ignore',
-    [backend.DataRow]: 'row',
-    [backend.CommandComplete]: 'ignore'
-  }
+/*
+ * target_session_attrs: PostgreSQL 14 and later report what tells, others and poolers are asked.
+ */
+const RECOVERY = 'SELECT pg_catalog.pg_is_in_recovery()';
+const READ_ONLY = 'SHOW transaction_read_only';
+
+/** What asks for each kind, and why a session is not of it. */
+const KINDS = {
+  'read-write': { question: READ_ONLY, fault: 'the session is read-only' },
+  'read-only': { question: READ_ONLY, fault: 'the session is not read-only' },
+  primary: { question: RECOVERY, fault: 'the server is in hot standby mode' },
+  standby: { question: RECOVERY, fault: 'the server is not in hot standby mode' }
 };
 
 /**
- * From the StartupMessage to the first ReadyForQuery; the state is the step that the attempt is at.
- * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-START-UP
+ * Whether a session is what is wanted.
+ * @param {string} wanted read-write, read-only, primary or standby
+ * @param {Object<string, string>} parameters 'on' or 'off', as the server has reported or answered them
+ * @returns {boolean|undefined} undefined when it has to be asked
  */
-class Startup {
-  #config;
-  #plan;
-  #attempt;
-  #hooks;
-  #done;
-  #reported = 0; // parameters
-  #kind = null; // of the session, as the server has answered
+function fits(wanted, { in_hot_standby: standby, default_transaction_read_only: readOnly }) {
+  if (standby === undefined) return undefined;
+  if (wanted === 'primary' || wanted === 'standby') return (standby === 'on') === (wanted === 'standby');
+  if (readOnly === undefined) return undefined;
+  return (standby === 'on' || readOnly === 'on') === (wanted === 'read-only');
+}
 
-  /**
-   * @param {object} config resolved
-   * @param {{wanted: string, version: number, early: boolean}} plan the session that is wanted, the version of the
-   *   protocol to ask for, and whether what may go with the StartupMessage does
-   * @param {import('./attempt').Attempt} attempt with its socket open, and its Authenticator
-   * @param {{earlyRequests: function(): Buffer, notice: function(object, Buffer, number, number): void}} hooks
-   */
-  constructor(config, plan, attempt, hooks) {
-    this.#config = config;
-    this.#plan = plan;
-    this.#attempt = attempt;
-    this.#hooks = hooks;
-    this.version = plan.version;
-    this.parameters = Object.create(null);
-    /** @type {Buffer|null} process id and secret */
-    this.backendKey = null;
-  }
+/**
+ * From the StartupMessage to the first ReadyForQuery of a session that is what the config wants.
+ * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-START-UP
+ *
+ * @param {object} config resolved
+ * @param {{wanted: string, version: number, early: boolean}} plan the session that is wanted, the version of the
+ *   protocol to ask for, and whether what may go with the StartupMessage does
+ * @param {import('./attempt').Attempt} attempt with its socket open
+ * @param {object} login what `authenticate` wants to know
+ * @param {{earlyRequests: function(): Buffer, notice: function(object, Buffer, number, number): void}} hooks
+ * @returns {Promise<object>} `{ parameters, backendKey, processId, protocolVersion }`
+ * @throws {PostgresError|ConnectionError}
+ */
+async function start(config, plan, attempt, login, hooks) {
+  const session = { parameters: Object.create(null), backendKey: null, protocolVersion: plan.version };
 
-  /**
-   * Sends the StartupMessage and does what the server asks for.
-   * @param {import('../protocol/reader').FrameReader} reader whose handler this is
-   * @param {function(): void} ready called in the handling of the first ReadyForQuery
-   * @returns {Promise<void>}
-   */
-  run(reader, ready) {
-    const attempt = this.#attempt;
-    const { maxLength } = reader;
-    reader.maxLength = MAX_LENGTH;
-    attempt.socket.handOver(attempt.listener((chunk, length) => {
-      try {
-        reader.push(chunk, length);
-      } catch (error) {
-        reader.stop();
-        attempt.socket.destroy(attempt.fail(error));
-      }
-    }));
-    return attempt.wait(resolve => {
-      this.#done = () => {
-        reader.maxLength = maxLength;
-        attempt.release();
-        resolve();
-        ready();
-      };
-      attempt.doing = STEP.START;
-      const { user, database, parameters } = this.#config;
-      const pairs = Object.entries({ user, database, ...parameters });
-      const text = pairs.map(([name, value]) => `${name}\0${value}\0`).join('');
-      const answer = this.#plan.early ? attempt.auth.early() : null;
-      this.#send(answer, frame(null, this.version, `${text}\0`));
-    });
-  }
-
-  /**
-   * Handles a message of the server.
-   * @throws {PostgresError|ConnectionError}
-   */
-  message(type, buf, start, end) {
-    const { doing } = this.#attempt;
-    if (type === backend.ErrorResponse) throw new PostgresError(decodeFields(buf, start, end));
-    const handler = HANDLERS[doing][type];
-    if (handler === undefined) throw protocolError(`message of type 0x${type.toString(16)}, which may not come now`);
-    this[handler](buf, start, end);
-  }
-
-  /** Passes a request for authentication on, and its answer back. */
-  authenticate(buf, start, end) {
-    const attempt = this.#attempt;
-    attempt.doing = STEP.AUTHENTICATE;
-    const { code, data } = decodeAuthentication(buf, start, end);
-    const answer = attempt.auth.respond(code, data);
-    if (attempt.auth.done) attempt.doing = STEP.WAIT;
-    if (!(answer instanceof Promise)) return this.#send(answer);
-    attempt.doing = STEP.PROVE;
-    answer.then(proof => {
-      attempt.doing = STEP.AUTHENTICATE;
-      if (!attempt.error) this.#send(proof);
-    }).catch(error => attempt.fail(error));
-  }
-
-  negotiate(buf, start, end) {
-    const { version, options } = decodeNegotiateProtocolVersion(buf, start, end);
-    if (!options.every(name => name.startsWith('_pq_.'))) {
-      throw protocolError('NegotiateProtocolVersion names an option that is none of the protocol');
-    }
-    if (version !== VERSION_3_0 && version !== this.version) { // there are no others
-      throw protocolError(`NegotiateProtocolVersion names version 0x${version.toString(16)}`);
-    }
-    if (version < this.#config.min_protocol_version) throw failed('the server does not support min_protocol_version');
-    this.version = version;
-  }
-
-  parameter(buf, start, end) {
-    const [name, value] = decodeParameterStatus(buf, start, end);
-    this.parameters[name] = value;
-    if (++this.#reported > MAX_PARAMETERS) throw protocolError(`more than ${MAX_PARAMETERS} parameters`);
-  }
-
-  key(buf, start, end) { this.backendKey = decodeBackendKeyData(buf, start, end); }
-
-  notice(buf, start, end) { this.#hooks.notice(decodeFields(buf, start, end), buf, start, end); }
-
-  /** Takes the answer to what kind of session it is: the only column of the only row. */
-  row(buf, start, end) {
-    if (end - start < 11) throw protocolError('DataRow of a wrong length');
-    const kind = ['on', 't'].includes(buf.toString('latin1', start + 11, end)) ? 'on' : 'off';
-    this.#kind = { in_hot_standby: kind, default_transaction_read_only: kind };
-  }
-
-  /** Makes sure that the session is what target_session_attrs wants. */
-  ready(buf, start, end) {
-    if (decodeReadyForQuery(buf, start, end) !== 'I') throw protocolError('ReadyForQuery of a wrong kind');
-    const attempt = this.#attempt;
-    const { wanted } = this.#plan;
-    if (wanted === 'any') return this.#done();
-    const { fits, question, unfit } = require('./session-attrs');
-    const verdict = fits(wanted, this.#kind ?? this.parameters);
-    if (verdict === true) return this.#done();
-    if (verdict === false) throw unfit(wanted);
-    if (attempt.doing === STEP.ASK) throw protocolError('no answer to the question for the kind of session');
-    attempt.doing = STEP.ASK;
-    attempt.socket.write(frame(frontend.Query, question(wanted), '\0'));
-  }
-
-  ignore() {}
-
-  /** Writes bytes and an answer; the last answer with the requests that wait for it. */
-  #send(answer, ...parts) {
-    if (answer !== null) parts.push(answer.message);
-    if (answer?.last && this.#config.require_auth.single !== null && this.#plan.wanted === 'any') {
-      const requests = this.#hooks.earlyRequests();
-      this.#attempt.requestsSent ||= requests.length > 0;
+  /** Sends bytes; the last that the server needs to let us in take the requests with them that wait for it. */
+  const send = (last, ...parts) => {
+    if (last && config.require_auth.single !== null && plan.wanted === 'any') {
+      const requests = hooks.earlyRequests();
+      attempt.requestsSent ||= requests.length > 0;
       parts.push(requests);
     }
-    if (parts.length > 0) this.#attempt.socket.write(Buffer.concat(parts));
+    attempt.socket.write(Buffer.concat(parts));
+  };
+
+  /** Reads the next Authentication message. Before the first the version is negotiated, by PgBouncer 1.24 twice. */
+  const request = async () => {
+    let message = await attempt.next();
+    while (attempt.doing === STEP.START && message[0] === backend.NegotiateProtocolVersion) {
+      session.protocolVersion = negotiate(message, plan.version, config.min_protocol_version);
+      message = await attempt.next();
+    }
+    if (message[0] !== backend.AuthenticationRequest) throw unexpected(message);
+    attempt.doing = STEP.AUTHENTICATE;
+    return decodeAuthentication(message, 0, message.length);
+  };
+
+  attempt.socket.handOver(attempt.listener);
+  attempt.doing = STEP.START;
+  const pairs = Object.entries({ user: config.user, database: config.database, ...config.parameters });
+  const text = pairs.map(([name, value]) => `${name}\0${value}\0`).join('');
+  const startupMessage = frame(null, plan.version, `${text}\0`);
+  await authenticate(login, { attempt, startupMessage, early: plan.early, send, request });
+  attempt.doing = STEP.WAIT;
+  await untilReady(attempt, session, hooks);
+  if (plan.wanted !== 'any') await checkKind(plan.wanted, attempt, session, hooks);
+  return session;
+}
+
+/** @returns {number} the version that the server names */
+function negotiate(message, asked, oldest) {
+  const { version, options } = decodeNegotiateProtocolVersion(message, 0, message.length);
+  if (!options.every(name => name.startsWith('_pq_.'))) {
+    throw protocolError('NegotiateProtocolVersion names an option that is none of the protocol');
+  }
+  if (version !== VERSION_3_0 && version !== asked) { // there are no others
+    throw protocolError(`NegotiateProtocolVersion names version 0x${version.toString(16)}`);
+  }
+  if (version < oldest) throw failed('the server does not support min_protocol_version');
+  return version;
+}
+
+/**
+ * Reads what comes before ReadyForQuery into the session.
+ * @returns {Promise<string|undefined>} the only column of the only row, where a question was asked
+ */
+async function untilReady(attempt, session, { notice }) {
+  const asked = attempt.doing === STEP.ASK;
+  const expected = [...REPORTS, ...asked ? ANSWER : [backend.BackendKeyData]];
+  let reported = 0;
+  let value;
+  for (;;) {
+    const message = await attempt.next();
+    const [type] = message;
+    const { length } = message;
+    if (!expected.includes(type)) throw unexpected(message);
+    if (type === backend.ReadyForQuery) {
+      if (decodeReadyForQuery(message, 0, length) !== 'I') throw protocolError('ReadyForQuery of a wrong kind');
+      return value;
+    } else if (type === backend.ParameterStatus) {
+      const [name, setting] = decodeParameterStatus(message, 0, length);
+      session.parameters[name] = setting;
+      if (++reported > MAX_PARAMETERS) throw protocolError(`more than ${MAX_PARAMETERS} parameters`);
+    } else if (type === backend.NoticeResponse) {
+      notice(decodeFields(message, 0, length), message, 0, length);
+    } else if (type === backend.BackendKeyData) {
+      session.backendKey = decodeBackendKeyData(message, 0, length);
+      session.processId = session.backendKey.readInt32BE(0);
+    } else if (type === backend.DataRow) {
+      if (length < 11) throw protocolError('DataRow of a wrong length');
+      value = message.toString('latin1', 11);
+    }
   }
 }
 
-module.exports = { Startup };
+/** Makes sure that the session is what target_session_attrs wants: the server has reported it, or is asked. */
+async function checkKind(wanted, attempt, session, hooks) {
+  const { question, fault } = KINDS[wanted];
+  let isFit = fits(wanted, session.parameters);
+  if (isFit === undefined) {
+    attempt.doing = STEP.ASK;
+    attempt.socket.write(frame(frontend.Query, question, '\0'));
+    const value = await untilReady(attempt, session, hooks);
+    if (value === undefined) throw protocolError('no answer to the question for the kind of session');
+    const kind = value === 'on' || value === 't' ? 'on' : 'off';
+    isFit = fits(wanted, { in_hot_standby: kind, default_transaction_read_only: kind });
+  }
+  if (!isFit) throw failed(`${fault} (target_session_attrs=${wanted})`);
+}
+
+module.exports = { start, fits };

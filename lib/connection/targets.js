@@ -1,6 +1,6 @@
 'use strict';
 
-const { dns, net, isWorkerd } = require('#platform');
+const { dns, net, util, isWorkerd } = require('#platform');
 const { Attempt, STEP } = require('./attempt');
 const { isLoopback, socketPath } = require('../config');
 
@@ -43,11 +43,10 @@ async function targets(config, entry, signal) {
   const attempt = new Attempt(where, { seconds: config.connect_timeout, signal });
   attempt.doing = STEP.LOOKUP;
   try {
-    const found = await attempt.wait(resolve => {
-      dns.lookup(name, { all: true }, (error, addresses) => error ? attempt.fail(error) : resolve(addresses));
-    });
+    const found = await attempt.wait(util.promisify(dns.lookup)(name, { all: true }));
     return inOrder(config, [...new Set(found.map(({ address }) => address))]).map(target);
-  } catch (error) {
+  } catch (failure) {
+    const error = attempt.fail(failure);
     if (signal?.aborted) throw error;
     return [{ where, error }];
   } finally {

@@ -110,19 +110,21 @@ function read(file, what) {
 }
 
 /*
- * Contents of the object identifiers, in hex, of signature algorithms and of digests in RSA-PSS parameters.
+ * The digest of each object identifier, whose contents are in hex: of RSA, of ECDSA, and in RSA-PSS parameters.
  * MD5 and SHA-1 stand for SHA-256 (RFC 5929, section 4.1).
  */
 const DIGESTS = {
-  '2a864886f70d010104': 'sha256', '2a864886f70d010105': 'sha256', // RSA with MD5, SHA-1
-  '2a864886f70d01010e': 'sha224', '2a864886f70d01010b': 'sha256',
-  '2a864886f70d01010c': 'sha384', '2a864886f70d01010d': 'sha512',
-  '2a8648ce3d0401': 'sha256', '2a8648ce3d040301': 'sha224', // ECDSA
-  '2a8648ce3d040302': 'sha256', '2a8648ce3d040303': 'sha384', '2a8648ce3d040304': 'sha512',
-  '608648016503040204': 'sha224', '608648016503040201': 'sha256',
-  '608648016503040202': 'sha384', '608648016503040203': 'sha512'
+  sha224: ['2a864886f70d01010e', '2a8648ce3d040301', '608648016503040204'],
+  sha256: [
+    '2a864886f70d010104', '2a864886f70d010105', '2a864886f70d01010b', '2a8648ce3d0401', '2a8648ce3d040302',
+    '608648016503040201'
+  ],
+  sha384: ['2a864886f70d01010c', '2a8648ce3d040303', '608648016503040202'],
+  sha512: ['2a864886f70d01010d', '2a8648ce3d040304', '608648016503040203']
 };
 const RSA_PSS = '2a864886f70d01010a';
+
+const digestOf = oid => Object.keys(DIGESTS).find(digest => DIGESTS[digest].includes(oid.toString('hex')));
 
 /**
  * The tls-server-end-point channel binding: a hash of the server's certificate, with the digest that it is
@@ -147,11 +149,11 @@ function signatureDigest(der) {
     const [certificate] = elements(der);
     const [, signatureAlgorithm] = elements(certificate);
     const [oid, parameters] = elements(signatureAlgorithm);
-    if (oid.toString('hex') !== RSA_PSS) return DIGESTS[oid.toString('hex')];
+    if (oid.toString('hex') !== RSA_PSS) return digestOf(oid);
     // RSASSA-PSS-params ::= SEQUENCE { [0] hashAlgorithm DEFAULT sha1, … }
     if (parameters[0] !== 0xa0) return 'sha256';
     const [hashAlgorithm] = elements(elements(parameters)[0]);
-    return DIGESTS[elements(hashAlgorithm)[0].toString('hex')];
+    return digestOf(elements(hashAlgorithm)[0]);
   } catch {
     return undefined;
   }

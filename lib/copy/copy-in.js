@@ -1,124 +1,89 @@
 'use strict';
 
-const { Buffer } = require('#platform');
+const { Buffer, setImmediate } = require('#platform');
 const { State, checkText, checkValues, frontend } = require('../protocol');
-const { QueryRequest, NO_OPTIONS, Scope, checkLimits, watchLimits } = require('../query');
+const { QueryRequest, outcome } = require('../query');
 
 /** Longest reason of a CopyFail, in characters: it goes into the server's log. */
 const REASON = 500;
 
 /**
- * COPY … FROM STDIN. It owns the connection from its first message to the end of the copy, since the server
- * rejects everything else meanwhile, and ignores Sync: so Sync is sent only when the copy is over. The promise of
- * `begin` settles when the server takes data, or will not; the one of `end`, when the copy is over.
+ * COPY … FROM STDIN. Nothing is sent behind it until it is over, since the server rejects everything else meanwhile,
+ * and ignores Sync: that is sent only with the end of the data. Its promise settles when the server takes data, or
+ * will not; `over`, when the copy is over.
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-COPY
  */
 class CopyInRequest extends QueryRequest {
-  #finished = null; // resolve and reject of the promise of `end`
-  #failing = false;
-  #over = false;
-  #parent;
+  #begun;
   #resolveOver;
-  #synced = false; // Sync has been written: the end is on its way
 
   /**
-   * @param {Scope} parent
    * @param {string} text
    * @param {Array|object} values
    * @param {object} receiver
-   * @param {{stack: string}} caller see callerOf
+   * @param {function(CopyInRequest)} begun called when the server takes data
    */
-  constructor(parent, text, values, receiver, caller) {
+  constructor(text, values, receiver, begun) {
     // The unnamed statement: it cannot be lost, and to parse COPY costs nothing.
     super(text, values, 0, false, undefined, receiver);
     checkText(text, 'text');
     checkValues(values);
-    this.caller = caller;
+    this.barrier = true;
     this.endsWithSync = false;
+    this.#begun = begun;
     /** @type {Promise<Error|undefined>} resolves when the copy is over: with the error, if there was one */
     this.over = new Promise(resolve => { this.#resolveOver = resolve; });
-    this.#parent = parent;
   }
 
-  /**
-   * Waits for the connection and begins the copy.
-   * @param {object} [limits] `{ signal, statement_timeout }`
-   * @returns {Promise} of the receiver, when the server takes data
-   * @throws {TypeError|Error}
-   */
-  begin(limits = NO_OPTIONS) {
-    checkLimits(limits);
-    const { pipeline } = this.#parent;
-    const scope = new Scope(pipeline, this.#parent, 'the COPY FROM STDIN');
-    pipeline.enter(scope);
-    try {
-      const promise = pipeline.submit(this, scope);
-      if (!this.#over) this.over.then(watchLimits(this, limits));
-      return promise;
-    } catch (error) {
-      pipeline.leave(scope);
-      throw error;
-    }
-  }
-
-  /** Whether the server takes data. */
-  get copying() { return this.state === State.CopyIn && !this.#synced && !this.#over; }
+  /** Whether the server takes data. What is sent after an error of the server is dropped, as the server would. */
+  get copying() { return this.state === State.CopyIn && !this.endsWithSync && this.error === undefined; }
 
   encode(writer, statements) {
-    this.bind(writer, statements, '', null);
+    this.bind(writer, statements);
     writer.executeAll(false);
     writer.flush();
   }
 
   takeData(pipeline, buf, start, end) {
-    if (this.#synced) return; // it was given up
+    if (!this.copying) return; // it was given up
     this.receiver.receive(buf[start], buf, start, end);
+    this.#begun(this);
     this.settle();
   }
 
-  complete() {
-    this.#sync();
-  }
-
-  fail(error, pipeline) {
-    this.#sync();
-    super.fail(error, pipeline);
-  }
-
-  #sync() {
-    if (this.#synced) return;
-    this.#synced = true;
-    const { pipeline } = this.#parent;
-    pipeline.writer.sync();
-    pipeline.flush();
-  }
-
   /**
-   * Writes CopyData. What comes after an error of the server is dropped, as the server would.
+   * Writes CopyData.
    * @param {Uint8Array} data
    */
   data(data) {
     if (!this.copying) return;
-    const { pipeline } = this.#parent;
+    const { pipeline } = this.scope;
     pipeline.writer.message(frontend.CopyData, data);
     pipeline.flush();
   }
 
   /**
-   * Writes CopyData messages without a copy of the data, while the server takes data.
+   * Writes CopyData messages, without a copy of the data where the socket can do that.
    * @param {Uint8Array[]} pieces not to be changed until they have been taken
-   * @param {function} callback called when they have been; not at all if the connection is lost before
+   * @param {function} callback called when they have been; not at all where the copy is over before
    */
-  dataInPlace(pieces, callback) {
-    const { pipeline } = this.#parent;
+  write(pieces, callback) {
+    if (!this.copying) return;
+    const { socket, writer } = this.scope.pipeline;
+    // Others have their turn: where the system takes all at once, nothing would be read meanwhile.
+    const taken = () => setImmediate(callback);
+    if (!socket.canWriteInPlace) {
+      for (const piece of pieces) this.data(piece);
+      return socket.needsDrain ? socket.whenDrained(taken) : taken();
+    }
     const headers = Buffer.allocUnsafe(5 * pieces.length);
     const parts = pieces.flatMap((piece, i) => {
       headers[5 * i] = frontend.CopyData;
       headers.writeUInt32BE(piece.length + 4, 5 * i + 1);
       return [headers.subarray(5 * i, 5 * i + 5), piece];
     });
-    pipeline.socket.flush(pipeline.writer);
-    pipeline.socket.writeAll(parts, callback);
+    socket.flush(writer);
+    socket.writeAll(parts, taken);
   }
 
   /**
@@ -127,52 +92,39 @@ class CopyInRequest extends QueryRequest {
    * @param {string} [reason] to fail the copy with
    * @returns {Promise<RowReader>} rejects with the server's error; a failure that was asked for resolves
    */
-  end(receiver, reason) {
+  async end(receiver, reason) {
     this.receiver = receiver;
-    const promise = new Promise((resolve, reject) => { this.#finished = { resolve, reject }; });
-    if (this.copying) {
-      const { writer } = this.#parent.pipeline;
-      this.#failing = reason !== undefined;
-      if (this.#failing) writer.copyFail(reason.slice(0, REASON));
-      else writer.copyDone();
-      this.#sync();
-    } else if (this.#over) this.#finish(this.error);
-    return promise;
+    const failing = this.copying && reason !== undefined;
+    if (this.copying) this.#finish(reason);
+    const error = await this.over;
+    return outcome({ error: failing && error?.code === '57014' ? undefined : error, caller: this.caller, result: receiver });
   }
 
-  #finish(error) {
-    this.#over = true;
-    this.#resolveOver(error);
-    if (this.#finished === null) return;
-    if (error === undefined || (this.#failing && error.code === '57014')) this.#finished.resolve(this.receiver);
-    else this.#finished.reject(error);
+  /** Writes CopyDone or CopyFail, and Sync. */
+  #finish(reason) {
+    const { pipeline } = this.scope;
+    if (reason === undefined) pipeline.writer.copyDone();
+    else pipeline.writer.copyFail(reason.replace(/\0/g, '').slice(0, REASON));
+    this.sync(pipeline);
   }
 
   abort(error, pipeline) {
-    if (this.state === State.Waiting || this.#over) return super.abort(error, pipeline);
+    if (this.state === State.Waiting || this.state >= State.Done) return super.abort(error, pipeline);
     // The server may be waiting for data, which no CancelRequest ends; where it does not, it ignores CopyFail.
-    if (!this.#synced) pipeline.writer.copyFail(String(error.message).replace(/\0/g, '').slice(0, REASON));
-    this.#sync();
+    if (!this.endsWithSync) this.#finish(String(error.message));
     this.settle(error);
     this.discard();
-    return this.state < State.Done;
+    return true;
   }
 
   canRepeat() { return false; }
 
-  ready() {
-    super.ready();
-    this.#finish(this.error);
-    this.#parent.pipeline.leave(this.scope);
-  }
-
-  /** Also the promise of `end` rejects, when the copy is given up or the connection is lost. */
+  /** The copy is over with an error, or when the answer is complete. */
   settle(error = this.error) {
     super.settle(error);
-    if (error === undefined) return;
+    if (error === undefined && this.state !== State.Over) return;
     this.error ??= error;
-    this.#finish(error);
-    if (this.state === State.Waiting) this.#parent.pipeline.leave(this.scope);
+    this.#resolveOver(this.error);
   }
 }
 

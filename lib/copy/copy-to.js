@@ -1,32 +1,26 @@
 'use strict';
 
 const { Readable, addAbortSignal } = require('#platform').stream;
-const { AbortError, UsageError, backend: { CopyOutResponse } } = require('../protocol');
+const { AbortError, UsageError, backend: { CopyOutResponse }, decodeCopyResponse } = require('../protocol');
 const { QueryRequest, abort, callerOf, checkLimits, checkStallTimeout, copyDirection, stalled } = require('../query');
-const { RowReader } = require('../rows');
 const { StreamReceiver, Values } = require('../stream');
 
-/** Takes CopyData to a Readable. */
-class CopyReceiver extends StreamReceiver {
-  #response = new RowReader();
+/** The data of a COPY, and of its response what kind of data it is. */
+class CopyData extends Values {
   #stream;
 
-  constructor(sink, stream) {
-    super(sink, new Values());
+  constructor(stream) {
+    super();
     this.#stream = stream;
   }
 
-  start(rowParser, format, pipeline) {
-    super.start(rowParser, format, pipeline);
-    if (rowParser !== null) this.error = new UsageError('copyTo takes COPY … TO STDOUT', '42601');
+  start(receiver, rowParser) {
+    if (rowParser !== null) receiver.error = new UsageError('copyTo takes COPY … TO STDOUT', '42601');
+    return super.start(receiver, rowParser);
   }
 
-  receive(type, buf, start, end) {
-    super.receive(type, buf, start, end);
-    if (type !== CopyOutResponse) return;
-    this.#response.receive(type, buf, start, end);
-    const { format, columnCount, columnFormats } = this.#response;
-    Object.assign(this.#stream, { format, columnCount, columnFormats });
+  message(receiver, buf, start, end) {
+    if (buf[start] === CopyOutResponse) Object.assign(this.#stream, decodeCopyResponse(buf, start, end));
   }
 }
 
@@ -60,7 +54,7 @@ class CopyTo extends Readable {
       },
       queued: Infinity
     };
-    this.#receiver = new CopyReceiver(sink, this);
+    this.#receiver = new StreamReceiver(sink, new CopyData(this));
     this.#request = new QueryRequest(text, [], 0, false, undefined, this.#receiver);
     this.#request.caller = callerOf(CopyTo);
     this.#request.barrier = true; // so that it can be cancelled

@@ -1,11 +1,15 @@
 'use strict';
 
 const { pipeline } = require('#platform').stream;
+const { checkLimits, watchSignal } = require('../query');
 const { Target } = require('../stream');
-const { COMPRESSORS, negotiate } = require('./negotiate');
+const { Csv } = require('./csv');
+const { COMPRESSORS, TYPES, encodingFor, representationFor } = require('./negotiate');
 const { validate } = require('./validators');
+const { WebResponse } = require('./web-response');
 
-const TYPES = { protocol: 'application/x-postgresql', values: 'application/json; charset=utf-8' };
+/** What Accept chooses from, the best first: `fetch` takes anything, and client-parser reads the first. */
+const REPRESENTATIONS = ['protocol', 'json', 'ndjson', 'csv'];
 
 /** A smaller body, where it is known from the start, is not worth compressing. */
 const SMALL = 1024;
@@ -71,47 +75,90 @@ class ResponseTarget extends Target {
   }
 }
 
-/** Adds a field to the Vary header. */
-function vary(response, field) {
-  const before = response.getHeader('vary');
-  if (before === undefined) response.setHeader('vary', field);
-  else if (!/\*|accept-encoding/i.test(before)) response.setHeader('vary', `${before}, ${field}`);
+/** Adds fields to the Vary header. */
+function vary(response, fields) {
+  const before = [response.getHeader('vary') ?? []].flat().join().split(',').map(field => field.trim()).filter(Boolean);
+  const known = new Set(before.map(field => field.toLowerCase()));
+  const missing = known.has('*') ? [] : fields.filter(field => !known.has(field.toLowerCase()));
+  if (missing.length > 0) response.setHeader('vary', [...before, ...missing].join(', '));
+}
+
+/** Answers without asking the database. */
+function answerAlone(response, status, type, body) {
+  response.statusCode = status;
+  if (type !== undefined) response.setHeader('content-type', type);
+  response.end(body);
+  return { cmd: undefined, rowCount: 0, bytes: 0 };
+}
+
+/** What both kinds of `respond` do, with a response as those of Node's servers. */
+async function answer(session, request, response, text, values = [], options = {}) {
+  const typed = response.hasHeader('content-type');
+  const { as = typed || options.format === 1 ? 'protocol' : REPRESENTATIONS, ...others } = options;
+  const { status = response.statusCode, emptyStatus = status, compress = true, end, ...plain } = others;
+  if (end !== undefined) throw new TypeError('there is no option end here: a response is ended');
+  const offered = [as].flat();
+  if (offered.length === 0 || !offered.every(name => Object.hasOwn(TYPES, name))) {
+    throw new TypeError(`as must be one of ${Object.keys(TYPES).join(', ')}, or an array of these`);
+  }
+  vary(response, [...(Array.isArray(as) ? ['Accept'] : []), ...(compress ? ['Accept-Encoding'] : [])]);
+  const { method, headers } = request;
+  const chosen = Array.isArray(as) ? representationFor(headers.accept, as) : as;
+  const type = TYPES[chosen];
+  if (chosen === undefined) {
+    const list = offered.map(name => `${TYPES[name]}\n`).join('');
+    return answerAlone(response, 406, 'text/plain; charset=utf-8', list);
+  }
+  if (method === 'HEAD') return answerAlone(response, status, typed ? undefined : type);
+  const encoding = compress ? encodingFor(headers['accept-encoding']) : undefined;
+  const stallTimeout = plain.stall_timeout;
+  const target = new ResponseTarget(request, response, { type, status, emptyStatus, encoding, stallTimeout });
+  return session.queryTo(target, text, values, { ...plain, as: chosen === 'csv' ? new Csv() : chosen });
+}
+
+/** Answers a WHATWG Request. */
+async function answerWeb(session, request, ...query) {
+  if (typeof request?.headers?.get !== 'function') {
+    throw new TypeError('without a response of Node.js, request must be a Request');
+  }
+  const { method, headers, signal } = request;
+  checkLimits({ signal });
+  const response = new WebResponse();
+  const unwatch = signal && watchSignal(signal, error => response.destroy(error));
+  const written = answer(session, { method, headers: Object.fromEntries(headers) }, response, ...query);
+  written.catch(() => {}).finally(unwatch);
+  return Promise.race([response.begun, written]);
 }
 
 /**
- * Answers an HTTP request with the result of a query: `queryTo` with the headers that belong to it. Sets the content
- * type (application/x-postgresql; with `as: 'values'` application/json) unless it is set already, and compresses with
- * Brotli, gzip or deflate as the request allows. Of a ResponseCache, it sets ETag and Cache-Control, and says 304 to
- * a reader that has the answer. It answers to HEAD without running the query. A query that fails before anything is
- * written rejects, and the response is the handler's to answer with.
+ * Answers an HTTP request with the result of a query: `queryTo` with the headers that belong to it. The representation
+ * is what the request's Accept asks for, or what the option `as` says; where the reader takes none that there is, it is
+ * answered 406, with a list. Sets the content type unless it is set already, and compresses with Brotli, gzip or
+ * deflate as the request allows. Of a ResponseCache, it sets ETag and Cache-Control, and says 304 to a reader that has
+ * the answer. It answers to HEAD without running the query. A query that fails before anything is written rejects, and
+ * what the reader is told of it is the handler's to decide.
  * @param {Client|Session|Pool|ResponseCache} session what has `queryTo`
- * @param {IncomingMessage|Http2ServerRequest} request
- * @param {ServerResponse|Http2ServerResponse} response
+ * @param {IncomingMessage|Http2ServerRequest|Request} request
+ * @param {ServerResponse|Http2ServerResponse} [response] left out where the request is a WHATWG Request:
+ *   `respond(session, request, text, values, options)`
  * @param {string} text
  * @param {Array|Row} [values=[]]
  * @param {object} [options] those of `queryTo` but `end`, and:
+ * @param {string|string[]} [options.as=['protocol', 'json', 'ndjson', 'csv']] one to be sent whatever Accept says,
+ *   'values' among them; or those that Accept chooses from, the first where it does not care. Where the handler has
+ *   set a content type, or with binary `format`, the default is 'protocol'
  * @param {number} [options.status=response.statusCode]
  * @param {number} [options.emptyStatus=options.status] where the command reports no rows, such as 404
  * @param {boolean} [options.compress=true]
- * @returns {Promise<{cmd: string, rowCount: number, bytes: number}>} as of `queryTo`; bytes before compression
+ * @returns {Promise<{cmd: string, rowCount: number, bytes: number}|Response>} as of `queryTo`, bytes before
+ *   compression; for a Request, when its first byte is there, the Response, whose body fails if the query does
  */
-async function respond(session, request, response, text, values = [], options = {}) {
+async function respond(session, request, response, ...query) {
   if (typeof session?.queryTo !== 'function') throw new TypeError('session must have a method queryTo');
+  if (typeof response === 'string') return answerWeb(session, request, response, ...query);
+  if (response === undefined) return answerWeb(session, request, ...query);
   if (typeof response?.setHeader !== 'function') throw new TypeError('response must be one of an HTTP server');
-  const { status = response.statusCode, emptyStatus = status, compress = true, end, ...plain } = options;
-  if (end !== undefined) throw new TypeError('there is no option end here: a response is ended');
-  const type = TYPES[plain.as ?? 'protocol'];
-  if (compress) vary(response, 'Accept-Encoding');
-  if (request.method === 'HEAD') {
-    response.statusCode = status;
-    if (!response.hasHeader('content-type') && type !== undefined) response.setHeader('content-type', type);
-    response.end();
-    return { cmd: undefined, rowCount: 0, bytes: 0 };
-  }
-  const encoding = compress ? negotiate(request.headers['accept-encoding']) : undefined;
-  const stallTimeout = plain.stall_timeout;
-  const target = new ResponseTarget(request, response, { type, status, emptyStatus, encoding, stallTimeout });
-  return session.queryTo(target, text, values, plain);
+  return answer(session, request, response, ...query);
 }
 
 module.exports = { respond };

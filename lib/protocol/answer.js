@@ -9,56 +9,53 @@ const { protocolError } = require('./errors');
  * https://www.postgresql.org/docs/current/protocol-flow.html
  */
 
-/** What the answer to a request has come to. */
-const State = {
-  Waiting: 0, // nothing was sent
-  // Of a query: before ParseComplete, ParameterDescription, RowDescription or NoData, BindComplete. BoundEarly and
-  // DescribingBound are for servers that send BindComplete before the description.
-  Parsing: 1, Parsed: 2, Describing: 3, BoundEarly: 4, DescribingBound: 5, Binding: 6,
-  // What follows the description: with columns or without; of a portal an Execute may have a limit.
-  Rows: 7, PortalRows: 8, Command: 9, PortalCommand: 10,
-  CopyOut: 11, CopyIn: 12, CopyDone: 13,
-  Closing: 14, // before CloseComplete
-  Suspended: 15, // a portal has given its rows; no ReadyForQuery follows unless Sync was sent
-  // The simple query protocol: before the first result, in one, after one.
-  Simple: 16, SimpleRows: 17, SimpleCopyOut: 18, SimpleCopyDone: 19, SimpleNext: 20,
-  Done: 21, // only ReadyForQuery is missing
-  Failed: 22, // after an ErrorResponse the server says nothing but ReadyForQuery
-  Over: 23
+const Command = {
+  CommandComplete: 'Done', EmptyQueryResponse: 'Done', CopyOutResponse: 'CopyOut', CopyInResponse: 'CopyIn'
 };
+const Simple = {
+  RowDescription: 'SimpleRows', CommandComplete: 'SimpleNext', EmptyQueryResponse: 'SimpleNext',
+  CopyOutResponse: 'SimpleCopyOut', CopyInResponse: 'CopyIn'
+};
+
+/** What the answer to a request can have come to: the messages that may come then, and what each leads to. */
+const STATES = {
+  Waiting: {}, // nothing was sent
+  // Of a query. BoundEarly and DescribingBound are for servers that send BindComplete before the description.
+  Parsing: { ParseComplete: 'Parsed' },
+  Parsed: { ParameterDescription: 'Describing', BindComplete: 'BoundEarly' },
+  Describing: { RowDescription: 'Binding', NoData: 'Binding' },
+  BoundEarly: { ParameterDescription: 'DescribingBound' },
+  DescribingBound: { RowDescription: 'Rows', NoData: 'Command' },
+  Binding: { BindComplete: 'Rows' }, // or Command: the description tells
+  // What follows the description: with columns or without; of a portal an Execute may have a limit.
+  Rows: { DataRow: 'Rows', CommandComplete: 'Done' },
+  PortalRows: { DataRow: 'PortalRows', CommandComplete: 'Done', PortalSuspended: 'Suspended' },
+  Command,
+  PortalCommand: Command,
+  CopyOut: { CopyData: 'CopyOut', CopyDone: 'CopyDone' },
+  CopyIn: { CommandComplete: 'Done' },
+  CopyDone: { CommandComplete: 'Done' },
+  Closing: { CloseComplete: 'Done' },
+  Suspended: { ReadyForQuery: 'Over' }, // a portal has given its rows; Sync may follow, or more of it
+  // The simple query protocol: before the first result, in one, after one.
+  Simple,
+  SimpleRows: { DataRow: 'SimpleRows', CommandComplete: 'SimpleNext' },
+  SimpleCopyOut: { CopyData: 'SimpleCopyOut', CopyDone: 'SimpleCopyDone' },
+  SimpleCopyDone: { CommandComplete: 'SimpleNext' },
+  SimpleNext: { ...Simple, ReadyForQuery: 'Over' },
+  Done: { ReadyForQuery: 'Over' }, // nothing else is missing
+  Failed: { ReadyForQuery: 'Over' }, // after an ErrorResponse the server says nothing else
+  Over: {}
+};
+
+/** The states by number. */
+const State = Object.fromEntries(Object.keys(STATES).map((name, index) => [name, index]));
 
 /** State of the answer and code of the message, as `state << 8 | code`, to the next state; 0 where it cannot come. */
 const NEXT = new Uint8Array(32 << 8);
-
-const after = (states, transitions) => {
-  for (const state of states) {
-    for (const name in transitions) NEXT[State[state] << 8 | backend[name]] = State[transitions[name]];
-  }
-};
-
-after(['Parsing'], { ParseComplete: 'Parsed' });
-after(['Parsed'], { ParameterDescription: 'Describing', BindComplete: 'BoundEarly' });
-after(['Describing'], { RowDescription: 'Binding', NoData: 'Binding' });
-after(['BoundEarly'], { ParameterDescription: 'DescribingBound' });
-after(['DescribingBound'], { RowDescription: 'Rows', NoData: 'Command' });
-after(['Binding'], { BindComplete: 'Rows' }); // or Command: the description tells
-after(['Rows', 'PortalRows'], { CommandComplete: 'Done' });
-after(['Rows'], { DataRow: 'Rows' });
-after(['PortalRows'], { DataRow: 'PortalRows', PortalSuspended: 'Suspended' });
-after(['Command', 'PortalCommand'], {
-  CommandComplete: 'Done', EmptyQueryResponse: 'Done', CopyOutResponse: 'CopyOut', CopyInResponse: 'CopyIn'
-});
-after(['CopyOut'], { CopyData: 'CopyOut', CopyDone: 'CopyDone' });
-after(['CopyIn', 'CopyDone'], { CommandComplete: 'Done' });
-after(['Closing'], { CloseComplete: 'Done' });
-after(['Simple', 'SimpleNext'], {
-  RowDescription: 'SimpleRows', CommandComplete: 'SimpleNext', EmptyQueryResponse: 'SimpleNext',
-  CopyOutResponse: 'SimpleCopyOut', CopyInResponse: 'CopyIn'
-});
-after(['SimpleRows'], { DataRow: 'SimpleRows', CommandComplete: 'SimpleNext' });
-after(['SimpleCopyOut'], { CopyData: 'SimpleCopyOut', CopyDone: 'SimpleCopyDone' });
-after(['SimpleCopyDone'], { CommandComplete: 'SimpleNext' });
-after(['Done', 'Failed', 'SimpleNext', 'Suspended'], { ReadyForQuery: 'Over' });
+for (const state in STATES) {
+  for (const name in STATES[state]) NEXT[State[state] << 8 | backend[name]] = State[STATES[state][name]];
+}
 
 /** Messages that are nothing but their type and length. */
 const BARE = new Uint8Array(256);

@@ -6,8 +6,8 @@ const answer = require('./answer');
 const { backend, frontend } = require('./codes');
 const errors = require('./errors');
 const messages = require('./messages');
-const { FrameReader } = require('./reader');
+const { FrameReader, lengthAt } = require('./reader');
 const values = require('./values');
-const { MessageWriter } = require('./writer');
+const writer = require('./writer');
 
-module.exports = { backend, frontend, FrameReader, MessageWriter, ...answer, ...errors, ...messages, ...values };
+module.exports = { backend, frontend, FrameReader, lengthAt, ...answer, ...errors, ...messages, ...values, ...writer };

@@ -12,42 +12,33 @@ const { ConnectionError, FIELDS, protocolError } = require('./errors');
 const wrongLength = what => protocolError(`${what} of a wrong length`);
 
 /**
- * Finds the end of a null-terminated string inside a message.
- * @returns {number} offset of the terminator
+ * @param {number} off where they begin
+ * @param {number} [count] how many they must be
+ * @returns {string[]} the null-terminated strings up to the end of a message
  */
-function stringEnd(buf, start, end, what) {
-  const at = start < end ? buf.indexOf(0, start) : -1;
-  if (at < 0 || at >= end) throw protocolError(`${what} with an unterminated string`);
-  return at;
-}
-
-/** The null-terminated strings from `off` to the end of a message, which are to be `count`. */
 function stringsOf(buf, off, end, what, count) {
-  const strings = [];
-  while (strings.length < count) {
-    const stop = stringEnd(buf, off, end, what);
-    strings.push(buf.toString('utf8', off, stop));
-    off = stop + 1;
+  const strings = buf.toString('utf8', off, end).split('\0');
+  const rest = strings.pop();
+  if (strings.length < count || (count === undefined && rest !== '')) {
+    throw protocolError(`${what} with an unterminated string`);
   }
-  if (off !== end) throw wrongLength(what);
+  if (strings.length > count || rest !== '') throw wrongLength(what);
   return strings;
 }
 
 /**
- * Decodes ErrorResponse and NoticeResponse.
+ * Decodes ErrorResponse and NoticeResponse: strings of a type and a text, and an empty one.
  * @returns {Object<string, string>} fields by name
  */
 function decodeFields(buf, start, end) {
+  const strings = stringsOf(buf, start + 5, end, 'ErrorResponse');
+  if (strings.pop() !== '' || strings.includes('')) throw protocolError('ErrorResponse without its terminator');
   const fields = {};
-  let off = start + 5;
-  while (off < end && buf[off] !== 0) {
-    const type = String.fromCharCode(buf[off++]);
-    const stop = stringEnd(buf, off, end, 'ErrorResponse');
+  for (const text of strings) {
+    const name = FIELDS[text[0]];
     // V, the untranslated severity, comes after S and replaces it; servers before 9.6 send S alone.
-    if (FIELDS[type] !== undefined) fields[FIELDS[type]] = buf.toString('utf8', off, stop);
-    off = stop + 1;
+    if (name !== undefined) fields[name] = text.slice(1);
   }
-  if (off !== end - 1) throw protocolError('ErrorResponse without its terminator');
   return fields;
 }
 
@@ -140,5 +131,5 @@ function decodeNegotiateProtocolVersion(buf, start, end) {
 
 module.exports = {
   decodeAuthentication, decodeBackendKeyData, decodeNegotiateProtocolVersion, decodeReadyForQuery,
-  decodeFields, decodeParameterStatus, decodeNotification, decodeCommandComplete, decodeCopyResponse, stringEnd
+  decodeFields, decodeParameterStatus, decodeNotification, decodeCommandComplete, decodeCopyResponse
 };

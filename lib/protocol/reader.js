@@ -6,11 +6,26 @@ const { protocolError } = require('./errors');
 const DATA_ROW = 68; // D
 const COPY_DATA = 100; // d
 
-/** A message that comes in two chunks is put together in memory that is used again, if it is not longer. */
-const SCRATCH = 4096;
-
 /** A longer DataRow or CopyData can be delivered in parts; a shorter one is put together at little cost. */
 const PARTS = 131072;
+
+/** PostgreSQL's own limit, as the length word counts. */
+const MAX_LENGTH = 0x40000000;
+
+/**
+ * @param {Buffer} buf has a message at pos, or at least its first five bytes
+ * @param {number} pos
+ * @param {number} [max] longest message that is accepted; 1 GiB unless given
+ * @returns {number} its length in bytes, without the one of the type
+ * @throws {ConnectionError} 08P01 for a length below 4 or above max
+ */
+function lengthAt(buf, pos, max = MAX_LENGTH) {
+  const length = ((buf[pos + 1] << 24) | (buf[pos + 2] << 16) | (buf[pos + 3] << 8) | buf[pos + 4]) >>> 0;
+  if (length < 4 || length > max) {
+    throw protocolError(`a message of type 0x${buf[pos].toString(16).padStart(2, '0')} announces ${length} bytes`);
+  }
+  return length;
+}
 
 /**
  * Cuts the server's byte stream into messages, whatever the chunks it arrives in. Every message starts with one
@@ -28,15 +43,12 @@ const PARTS = 131072;
 class FrameReader {
   #held = null; // the beginning of a message whose end has not arrived
   #heldLength = 0;
-  #scratch = null;
   #left = 0; // bytes to come of a message that is delivered in parts
   #type = 0; // of that message
 
-  /** @param {{message: function}} handler may be replaced at any time, also inside a call */
+  /** @param {{message: function}} [handler] may be replaced at any time, also inside a call */
   constructor(handler) {
     this.handler = handler;
-    /** Longest message accepted, in bytes, as its length word counts them; PostgreSQL's own limit is 1 GiB. */
-    this.maxLength = 0x40000000;
     /** Whether the handler may keep the memory that it is given. */
     this.owned = false;
     this.stopped = false;
@@ -52,23 +64,23 @@ class FrameReader {
    * Takes the next bytes of the stream.
    * @param {Uint8Array} chunk a Buffer
    * @param {number} [length=chunk.length] how many bytes of it count
-   * @throws {ConnectionError} 08P01 for a length below 4 or above maxLength
+   * @throws {ConnectionError} 08P01 for a length below 4 or above 1 GiB
    */
   push(chunk, length = chunk.length) {
     let pos = 0;
     if (this.#left > 0) pos = this.#part(chunk, 0, length);
     else if (this.#held !== null) pos = this.#complete(chunk, length);
     while (length - pos >= 5 && !this.stopped) {
-      // What `#length` does, for every message.
+      // What `lengthAt` does, for every message.
       const size = (chunk[pos + 1] << 24) | (chunk[pos + 2] << 16) | (chunk[pos + 3] << 8) | chunk[pos + 4];
-      let end = pos + 1 + (size >= 4 && size <= this.maxLength ? size : this.#length(chunk, pos));
+      let end = pos + 1 + (size >= 4 && size <= MAX_LENGTH ? size : lengthAt(chunk, pos));
       if (end > length) break;
       const type = chunk[pos];
       let count = 1;
       if (type === DATA_ROW || type === COPY_DATA) {
         // The run is what makes a large result cheap: one call for all the rows of a chunk.
         while (length - end >= 5 && chunk[end] === type) {
-          const next = end + 1 + this.#length(chunk, end);
+          const next = end + 1 + lengthAt(chunk, end);
           if (next > length) break;
           end = next;
           count++;
@@ -80,18 +92,8 @@ class FrameReader {
     }
     if (pos >= length || this.stopped) return;
     if (length - pos >= 5 && this.#inParts(chunk, pos)) return void this.#part(chunk, pos, length);
-    this.#held = length - pos > SCRATCH ? Buffer.allocUnsafeSlow(length - pos)
-      : (this.#scratch ??= Buffer.allocUnsafeSlow(SCRATCH));
+    this.#held = Buffer.allocUnsafeSlow(length - pos);
     this.#heldLength = chunk.copy(this.#held, 0, pos, length);
-  }
-
-  /** The length word of the message at pos, checked. */
-  #length(buf, pos) {
-    const length = ((buf[pos + 1] << 24) | (buf[pos + 2] << 16) | (buf[pos + 3] << 8) | buf[pos + 4]) >>> 0;
-    if (length < 4 || length > this.maxLength) {
-      throw protocolError(`a message of type 0x${buf[pos].toString(16).padStart(2, '0')} announces ${length} bytes`);
-    }
-    return length;
   }
 
   /**
@@ -108,7 +110,7 @@ class FrameReader {
       if (more < length) this.push(chunk.subarray(more, length));
       return length;
     }
-    const total = 1 + this.#length(held, 0);
+    const total = 1 + lengthAt(held, 0);
     const taken = Math.min(total - had, length);
     this.#heldLength += taken;
     if (this.#heldLength > held.length) {
@@ -120,7 +122,7 @@ class FrameReader {
     if (this.#heldLength < total) return taken;
     const message = this.#held;
     this.#held = null;
-    this.owned = message.length === total && message !== this.#scratch;
+    this.owned = message.length === total;
     this.handler.message(message[0], message, 0, total, 1);
     this.owned = false;
     return taken;
@@ -131,7 +133,7 @@ class FrameReader {
     const { handler } = this;
     const type = buf[pos];
     if ((type !== DATA_ROW && type !== COPY_DATA) || handler.takesParts === undefined) return false;
-    const length = this.#length(buf, pos);
+    const length = lengthAt(buf, pos);
     if (length < PARTS || !handler.takesParts(type)) return false;
     this.#left = 1 + length;
     this.#type = type;
@@ -150,4 +152,4 @@ class FrameReader {
   }
 }
 
-module.exports = { FrameReader };
+module.exports = { FrameReader, lengthAt };

@@ -19,6 +19,23 @@ function checkLength(length) {
 }
 
 /**
+ * Makes a message by itself, as the few that are sent while connecting.
+ * @param {number|null} type its first byte; null for the client's first message, which has none
+ * @param {...(string|Buffer|number)} parts of what follows the length; a number takes four bytes
+ * @returns {Buffer}
+ */
+function frame(type, ...parts) {
+  const body = Buffer.concat(parts.map(part => typeof part === 'number' ? int32(part) : Buffer.from(part)));
+  return Buffer.concat([Buffer.from(type === null ? [] : [type]), int32(body.length + 4), body]);
+}
+
+function int32(value) {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32BE(value);
+  return bytes;
+}
+
+/**
  * Encodes frontend messages into one growing buffer, which is taken off with `take`.
  * https://www.postgresql.org/docs/current/protocol-message-formats.html
  */
@@ -196,4 +213,4 @@ class MessageWriter {
   terminate() { this.message(frontend.Terminate, NOTHING); }
 }
 
-module.exports = { MessageWriter };
+module.exports = { MessageWriter, frame };

@@ -2,6 +2,7 @@
 
 const { AbortError, UsageError, kindOf } = require('../protocol');
 const { callerOf } = require('./failure');
+const { checkNumber } = require('./options');
 
 /** First and longest pause between two CancelRequests for one query, in milliseconds. */
 const PAUSE = 50;
@@ -68,9 +69,8 @@ function checkLimits({ signal, statement_timeout: timeout }) {
   if (signal !== undefined && !(signal && typeof signal.addEventListener === 'function')) {
     throw new TypeError(`signal must be an AbortSignal, not ${kindOf(signal)}`);
   }
-  if (timeout !== undefined && !(typeof timeout === 'number' && timeout > 0 && timeout <= 0x7fffffff)) {
-    throw new TypeError(`statement_timeout must be a number of milliseconds above 0, not ${
-      typeof timeout === 'number' ? timeout : kindOf(timeout)}`);
+  if (timeout !== undefined) {
+    checkNumber(timeout, 'statement_timeout', 'a number of milliseconds above 0', timeout => timeout > 0);
   }
   if (signal?.aborted) throw abortedBy(signal);
 }
@@ -111,7 +111,7 @@ function submit(request, scope, limits) {
   request.caller ??= callerOf(submit); // two who await its promise hide each other
   const promise = scope.pipeline.submit(request, scope);
   const over = watchLimits(request, limits);
-  promise.then(over, over);
+  (request.over ?? promise).then(over, over);
   return promise;
 }
 

@@ -9,15 +9,13 @@ const { copyDirection } = require('./sql');
 /** Command tags of what an error takes back: a batch of these may be sent again. */
 const UNDONE = new Set(['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'MERGE', 'SHOW', 'EMPTY']);
 
-/** An error of one query of a batch. */
-const atIndex = (error, index) => Object.assign(error, { index, message: `queries[${index}]: ${error.message}` });
-
+/** Does something with each query; an error tells of which. */
 function mapQueries(queries, work) {
   return queries.map((query, index) => {
     try {
       return work(query);
     } catch (error) {
-      throw atIndex(error, index);
+      throw Object.assign(error, { index, message: `queries[${index}]: ${error.message}` });
     }
   });
 }
@@ -33,14 +31,30 @@ function forgetParsed(queries, statements) {
  */
 class BatchRequest extends Request {
   /**
-   * @param {QueryRequest[]} queries
-   * @param {boolean} ownReaders whether all results go to readers that nobody has seen yet
+   * @param {Array<string|[string, Array, object]>} queries see Session.batch
+   * @param {object|undefined} decoding `{ decode }` for the readers of those that say nothing of it
+   * @param {function(object): object} receiverFor what takes the result for a target of the caller's
+   * @throws {TypeError} with the `index` of the query
    */
-  constructor(queries, ownReaders) {
+  constructor(queries, decoding, receiverFor) {
     super();
-    this.queries = queries;
-    this.result = queries.map(({ result }) => result);
-    this.ownReaders = ownReaders;
+    if (!Array.isArray(queries)) throw new TypeError(`batch takes an array of [text, values, options], not ${kindOf(queries)}`);
+    /** The receivers for targets of the caller's. */
+    this.given = [];
+    /** Requests without a promise of their own. */
+    this.queries = mapQueries(Array.from(queries), each => {
+      if (typeof each === 'string') each = [each];
+      else if (!Array.isArray(each)) throw new TypeError('a query of a batch is a text or [text, values, options]');
+      const [text, values = NO_VALUES, options = NO_OPTIONS] = each;
+      if (options !== NO_OPTIONS) checkOptions(options, NAMES.batched);
+      const { format = 0, cache = true, stream, paramTypes, decode } = options;
+      checkText(text, 'text');
+      if (copyDirection(text) === 'in') throw new TypeError('COPY FROM STDIN cannot be part of a batch');
+      const receiver = stream === undefined ? new RowReader(decode === undefined ? decoding : options) : receiverFor(stream);
+      if (stream !== undefined) this.given.push(receiver);
+      return new QueryRequest(text, values, format, cache, paramTypes, receiver);
+    });
+    this.result = this.queries.map(({ result }) => result);
     /** The query whose answer is coming. */
     this.index = 0;
   }
@@ -52,17 +66,16 @@ class BatchRequest extends Request {
 
   encode(writer, statements) {
     const { queries } = this;
-    let index = 0;
+    const { disturbing } = statements;
     try {
-      for (; index < queries.length; index++) {
-        queries[index].bind(writer, statements, '', this);
+      mapQueries(queries, query => {
+        query.bind(writer, statements, '', this);
         writer.executeAll(false);
-        this.disturbs += queries[index].disturbs;
-      }
+      });
     } catch (error) {
-      forgetParsed(queries.slice(0, index), statements);
-      statements.disturbing -= this.disturbs;
-      throw atIndex(error, index);
+      forgetParsed(queries.slice(0, error.index), statements);
+      statements.disturbing = disturbing;
+      throw error;
     }
     writer.sync();
     this.state = queries.length === 0 ? State.Done : State.Binding;
@@ -77,11 +90,11 @@ class BatchRequest extends Request {
     const query = this.queries[this.index];
     if (query === undefined) throw protocolError(`unexpected ${nameOf(type)} after a batch`);
     query.message(pipeline, type, buf, start, end, count);
-    if (query.state === State.Done && ++this.index === this.queries.length) this.state = State.Done;
+    if (query.state === State.Done) this.index++;
+    this.state = this.queries[this.index]?.state ?? State.Done;
   }
 
-  takesParts(type) { return this.queries[this.index]?.takesParts(type) === true; }
-  part(pipeline, type, buf, start, end, left) { this.queries[this.index].part(pipeline, type, buf, start, end, left); }
+  get receiver() { return this.queries[this.index]?.receiver; }
 
   fail(error, pipeline) {
     const { index, queries } = this;
@@ -95,15 +108,14 @@ class BatchRequest extends Request {
 
   canRepeat() {
     const { index, queries } = this;
-    return this.ownReaders && !this.repeated && index < queries.length && queries[index].canRepeat() &&
+    return this.given.length === 0 && index < queries.length && queries[index].canRepeat() &&
       queries.every(({ values }) => values !== null) &&
       queries.slice(0, index).every(({ receiver: { cmd } }) => UNDONE.has(cmd));
   }
 
   reset() {
     super.reset();
-    this.index = this.disturbs = 0;
-    this.repeated = true;
+    this.index = 0;
     for (const query of this.queries) {
       query.reset();
       query.receiver.rows = [];
@@ -120,31 +132,4 @@ class BatchRequest extends Request {
   }
 }
 
-/**
- * The queries of a batch, as requests without a promise of their own.
- * @param {Array<string|[string, Array, object]>} queries see Session.batch
- * @param {object|undefined} decoding `{ decode }` for the readers of those that say nothing of it
- * @param {function(object): object} receiverFor what takes the result for a target of the caller's
- * @returns {{requests: QueryRequest[], given: object[]}} and the receivers for targets of the caller's
- * @throws {TypeError} with the `index` of the query
- */
-function batched(queries, decoding, receiverFor) {
-  if (!Array.isArray(queries)) throw new TypeError(`batch takes an array of [text, values, options], not ${kindOf(queries)}`);
-  const given = [];
-  const requests = mapQueries(Array.from(queries), each => {
-    if (typeof each === 'string') each = [each];
-    else if (!Array.isArray(each)) throw new TypeError('a query of a batch is a text or [text, values, options]');
-    const [text, values = NO_VALUES, options = NO_OPTIONS] = each;
-    if (options !== NO_OPTIONS) checkOptions(options, NAMES.batched);
-    const { format = 0, cache = true, stream, paramTypes, decode } = options;
-    checkText(text, 'text');
-    if (copyDirection(text) === 'in') throw new TypeError('COPY FROM STDIN cannot be part of a batch');
-    const receiver = stream === undefined ? new RowReader(decode === undefined ? decoding : options)
-      : receiverFor(stream);
-    if (stream !== undefined) given.push(receiver);
-    return new QueryRequest(text, values, format, cache, paramTypes, receiver);
-  });
-  return { requests, given };
-}
-
-module.exports = { BatchRequest, batched };
+module.exports = { BatchRequest };

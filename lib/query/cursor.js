@@ -7,12 +7,10 @@ const { checkStallTimeout, stalled } = require('./options');
 
 /** The rows of a query, some at a time: an async iterable that holds one batch in memory. */
 class Cursor {
-  #batches;
-  #caller;
-  #index = 0;
-  #rows = [];
-  #turn = Promise.resolve();
-  #waiting = 0; // calls that wait for their turn
+  #asked = 0; // rows that the generator is to give
+  #index = 0; // of the next row
+  #generator;
+  #rows = []; // of the last batch
 
   /**
    * @param {function(): Portal} open makes the portal; called for the first row
@@ -21,21 +19,22 @@ class Cursor {
    * @param {object} [options.decoding] `{ decode }` for the readers
    * @param {AbortSignal} [options.signal]
    */
-  constructor(open, { batchSize, decoding, signal }) {
-    this.#batches = this.#fetch(open, batchSize, decoding, { signal });
-  }
+  constructor(open, options) { this.#generator = this.#generate(open, options); }
 
-  async * #fetch(open, batchSize, decoding, limits) {
-    checkLimits(limits);
+  async * #generate(open, { batchSize, decoding, signal }) {
+    checkLimits({ signal });
     const portal = open();
     try {
       let reader;
       do {
         reader = new RowReader(decoding);
-        await portal.fetch(batchSize, reader, this.#caller, limits);
-        yield reader.rows;
+        await portal.fetch(batchSize, reader, { signal }, callerOf(this.next));
+        this.#rows = reader.rows;
+        this.#index = 0;
+        while (this.#index < this.#rows.length) yield this.#rows[this.#index++];
       } while (reader.cmd === 'SUSPENDED');
     } finally {
+      this.#rows = [];
       await portal.close();
     }
   }
@@ -47,28 +46,11 @@ class Cursor {
    *   connection or of the signal, after the rows that came before it
    */
   next() {
-    if (this.#waiting === 0 && this.#index < this.#rows.length) {
+    if (this.#asked === 0 && this.#index < this.#rows.length) {
       return Promise.resolve({ done: false, value: this.#rows[this.#index++] });
     }
-    this.#caller = callerOf(this.next);
-    return this.#inTurn(async () => {
-      while (this.#index >= this.#rows.length) {
-        const { done, value } = await this.#batches.next();
-        if (done) return { done, value };
-        this.#rows = value;
-        this.#index = 0;
-      }
-      return { done: false, value: this.#rows[this.#index++] };
-    });
-  }
-
-  /** Calls that do not wait for each other are answered in their order. */
-  #inTurn(work) {
-    // At once, if it can be: the cursor has its place among the client's requests.
-    const begun = this.#waiting++ === 0 ? work() : this.#turn.then(work);
-    const turn = begun.finally(() => { this.#waiting--; });
-    this.#turn = turn.catch(() => {});
-    return turn;
+    this.#asked++;
+    return this.#generator.next().finally(() => { this.#asked--; });
   }
 
   /**
@@ -76,12 +58,7 @@ class Cursor {
    * @param {*} [value] to be given back
    * @returns {Promise<{done: true}>} rejects with a ConnectionError where the connection is lost meanwhile
    */
-  return(value) {
-    return this.#inTurn(() => {
-      this.#rows = [];
-      return this.#batches.return(value);
-    });
-  }
+  return(value) { return this.#generator.return(value); }
 
   /**
    * The rows as a Node stream in object mode. To destroy it closes the cursor.
@@ -104,7 +81,7 @@ class Cursor {
   #watchStall(stream, timeout) {
     let rows, index;
     const timer = setInterval(() => {
-      if (this.#waiting === 0 && rows === this.#rows && index === this.#index && index > 0) stream.destroy(stalled('reader', timeout));
+      if (this.#asked === 0 && rows === this.#rows && index === this.#index && index > 0) stream.destroy(stalled('reader', timeout));
       rows = this.#rows;
       index = this.#index;
     }, timeout);

@@ -2,7 +2,10 @@
 
 // What an error of a request says, and whose stack it shows.
 
-const { ConnectionError, PostgresError } = require('../protocol');
+const { ConnectionError, PostgresError, UsageError } = require('../protocol');
+
+/** When the connection is lost, so many requests have an error each, which shows their caller; others share one. */
+const OWN_ERRORS = 1000;
 
 /**
  * Where a call comes from, for what passes promises through callbacks of its own: these hide who awaits.
@@ -24,6 +27,20 @@ function callerOf(hide) {
 function showCaller(error, caller) {
   if (caller?.stack !== undefined) error.stack = caller.stack.replace(/^.*/, () => `${error.name}: ${error.message}`);
   return error;
+}
+
+/**
+ * What many are rejected with, for one of them: its stack is that of the call.
+ * @param {Error} error
+ * @param {function} [hide] what the stack is not to show, with all that it calls
+ * @returns {Error} one like it; of an error that is not ours, the same
+ */
+function again(error, hide = again) {
+  if (!(error instanceof ConnectionError || error instanceof UsageError)) return error;
+  const other = error instanceof UsageError ? new UsageError(error.message, error.code)
+    : new ConnectionError(error.message, error);
+  Error.captureStackTrace?.(other, hide); // it has ten lines: without our own ones it reaches the caller
+  return other;
 }
 
 /**
@@ -63,17 +80,15 @@ function mayRepeat(request, sending) {
   return each === null;
 }
 
-/** What a request is rejected with when its connection is lost. */
-function lossError(message, code, cause, sent) {
+/** @returns {function(): Error} what the next request is rejected with whose connection is lost */
+function lossErrors(message, code, cause, sent) {
   const what = sent ? 'had been sent, the server may have carried it out' : 'had not been sent';
-  return new ConnectionError(`${message}; this request ${what}`, { code, cause, sent });
+  let left = OWN_ERRORS;
+  let error;
+  return () => {
+    if (left-- > 0) error = new ConnectionError(`${message}; this request ${what}`, { code, cause, sent });
+    return error;
+  };
 }
 
-/** The errors for requests that were sent: the first thousand have one each, which shows their caller. */
-function* lossErrors(message, code, cause) {
-  for (let i = 0; i < 1000; i++) yield lossError(message, code, cause, true);
-  const last = lossError(message, code, cause, true);
-  for (;;) yield last;
-}
-
-module.exports = { callerOf, isStale, lossError, lossErrors, mayRepeat, reasonOf, showCaller };
+module.exports = { again, callerOf, isStale, lossErrors, mayRepeat, reasonOf, showCaller };

@@ -1,8 +1,10 @@
 'use strict';
 
 const { Buffer } = require('#platform');
-const { checkText } = require('../protocol');
-const { checkLimits } = require('./abort');
+const { ConnectionError, checkText } = require('../protocol');
+const { checkLimits, watchSignal } = require('./abort');
+const { callerOf, showCaller } = require('./failure');
+const { outcome } = require('./request');
 
 /** The server cuts off longer names, and with them what would come of it. */
 const LONGEST = 63;
@@ -12,6 +14,11 @@ const listenersOf = new WeakMap();
 
 function deliver(notification) {
   for (const listener of listenersOf.get(this)) if (listener.channel === notification.channel) listener.give(notification);
+}
+
+/** What the loop throws when the connection is gone. */
+function lost(error) {
+  return new ConnectionError(`the connection was lost: ${error.message}`, { code: error.code, cause: error });
 }
 
 /** The notifications of one channel, as an async iterable. What comes while nobody takes it is kept. */
@@ -43,27 +50,21 @@ class Listener {
     const all = listenersOf.get(client);
     if (all.size === 0) client.on('notification', deliver);
     all.add(this);
-    client.closed.then(error => this.end(error));
+    client.closed.then(error => this.end(error && lost(error)));
+    const caller = callerOf(client.listen);
     /** @type {Promise} resolves when the server has begun to notify */
     this.ready = client.query(`LISTEN ${this.#name}`, [], { cache: false });
-    this.ready.catch(error => this.end(error));
-    if (signal === undefined) return;
-    const abort = () => this.end(signal.reason);
-    signal.addEventListener('abort', abort);
-    this.#unwatch = () => signal.removeEventListener('abort', abort);
-    if (signal.aborted) abort();
+    this.ready.catch(error => this.end(showCaller(error, caller)));
+    if (signal?.aborted) this.end(signal.reason);
+    else if (signal !== undefined) this.#unwatch = watchSignal(signal, ({ cause }) => this.end(cause));
   }
 
   async * #generate() {
-    for (;;) {
-      const queue = this.#queue;
-      this.#queue = [];
-      yield* queue;
-      if (this.#queue.length > 0) continue;
-      if (this.#error !== undefined) throw this.#error;
-      if (this.#over) return;
-      await new Promise(resolve => { this.#wake = resolve; });
+    while (!this.#over || this.#queue.length > 0) {
+      yield* this.#queue.splice(0);
+      if (this.#queue.length === 0 && !this.#over) await new Promise(resolve => { this.#wake = resolve; });
     }
+    if (this.#error !== undefined) throw this.#error;
   }
 
   [Symbol.asyncIterator]() { return this; }
@@ -78,7 +79,7 @@ class Listener {
    * @returns {Promise<{value: object, done: boolean}>} the next notification `{ processId, channel, payload }`; rejects
    *   once with the error that ended it: of LISTEN, of the connection, the reason of the signal, or what `end` was given
    */
-  next() { return this.#notifications.next(); }
+  next() { return this.#notifications.next().catch(error => outcome({ error })); }
 
   /**
    * Stops listening: what `break` calls.

@@ -21,7 +21,7 @@ const NAMES = {
   cursor: new Set([...STATEMENT, 'batchSize', 'decode', 'signal']),
   listen: new Set(['signal']),
   query: new Set([...STATEMENT, 'decode', 'stream', ...LIMITS]),
-  queryTo: new Set(['as', 'separator', 'end', 'stall_timeout', ...STATEMENT, ...LIMITS]),
+  queryTo: new Set(['as', 'int8', 'numeric', 'bytea', 'separator', 'end', 'stall_timeout', ...STATEMENT, ...LIMITS]),
   simpleQuery: new Set(['decode', ...LIMITS]),
   transaction: new Set(['isolation', 'readOnly', 'deferrable'])
 };
@@ -52,19 +52,21 @@ function checkOptions(options, names) {
   checkDecode(decode);
 }
 
-/** @throws {TypeError} where a number of rows is none from `least` */
-function checkCount(count, name, least) {
-  if (Number.isInteger(count) && count >= least && count <= 0x7fffffff) return;
-  throw new TypeError(`${name} must be an integer from ${least}, not ${typeof count === 'number' ? count : kindOf(count)}`);
+/** @returns {number} a number that the server or a timer can take; throws a TypeError for any other value */
+function checkNumber(value, name, wanted, fits) {
+  if (typeof value === 'number' && value <= 0x7fffffff && fits(value)) return value;
+  throw new TypeError(`${name} must be ${wanted}, not ${typeof value === 'number' ? value : kindOf(value)}`);
 }
 
+/** A number of rows. */
+const checkCount = (count, name, least) =>
+  checkNumber(count, name, `an integer from ${least}`, count => Number.isInteger(count) && count >= least);
+
 /** @returns {number} the option `stall_timeout`, in milliseconds; throws a TypeError */
-function checkStallTimeout(value = STALL_TIMEOUT) {
-  if (typeof value === 'number' && value >= 0 && value <= 0x7fffffff) return value;
-  throw new TypeError(`stall_timeout must be a number of milliseconds from 0, not ${kindOf(value)}`);
-}
+const checkStallTimeout = (value = STALL_TIMEOUT) =>
+  checkNumber(value, 'stall_timeout', 'a number of milliseconds from 0', value => value >= 0);
 
 /** @returns {AbortError} for what took nothing for so long */
 const stalled = (what, timeout) => new AbortError(`the ${what} took nothing for ${timeout} ms (stall_timeout)`);
 
-module.exports = { stalled, checkStallTimeout, checkCount, checkNames, checkOptions, NAMES, NO_OPTIONS, NO_VALUES };
+module.exports = { stalled, checkStallTimeout, checkCount, checkNumber, checkNames, checkOptions, NAMES, NO_OPTIONS, NO_VALUES };

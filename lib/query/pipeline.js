@@ -5,7 +5,7 @@ const {
   decodeParameterStatus, nameOf, nextState, protocolError
 } = require('../protocol');
 const { Memory } = require('../rows');
-const { lossError, lossErrors, mayRepeat } = require('./failure');
+const { again, lossErrors, mayRepeat } = require('./failure');
 const { CloseRequest } = require('./sync');
 const { Scope, Scopes } = require('./scope');
 const { Statements } = require('./statements');
@@ -15,6 +15,9 @@ const { ErrorResponse, NoticeResponse, NotificationResponse, ParameterStatus, Re
 
 /** From this many bytes on, what was written leaves at once instead of at the end of the tick. */
 const FLUSH_BYTES = 65536;
+
+/** While the rows or the data come, long ones may come in parts. */
+const IN_PARTS = [State.Rows, State.PortalRows, State.CopyOut];
 
 /** The transaction status by its byte: as decodeReadyForQuery has it, without a call for every query. */
 const STATUS = { 73: 'I', 84: 'T', 69: 'E' };
@@ -38,7 +41,7 @@ class Pipeline {
     this.memory = new Memory();
     this.writer = new MessageWriter();
     this.statements = new Statements(0, `_${Math.random().toString(36).slice(2, 8)}`);
-    this.scopes = new Scopes(this, (request, error) => this.#settle(request, error));
+    this.scopes = new Scopes(this);
     /** @type {Request|null} whose answer comes next */
     this.head = null;
     /** Requests that are not over. */
@@ -74,6 +77,7 @@ class Pipeline {
   }
 
   closed(error = new ConnectionError('the server closed the connection')) { this.events.lost(error); }
+
   drained() { this.events.drained(); }
 
   /** @returns {Buffer|null} the messages of what waits, for the start-up to send before the connection is ready */
@@ -112,6 +116,9 @@ class Pipeline {
     this.pump();
   }
 
+  /** Whether requests or transactions are not over, or not begun. */
+  get waited() { return this.head !== null || this.scopes.root.first !== null; }
+
   /** Queues a scope to be entered when its turn comes; throws as `submit`. */
   enter(scope) {
     this.scopes.check(scope.parent);
@@ -139,7 +146,7 @@ class Pipeline {
     try {
       this.send(request);
     } catch (error) {
-      this.#settle(request, error);
+      this.reject(request, error);
     }
   }
 
@@ -176,7 +183,8 @@ class Pipeline {
     this.send(request);
   }
 
-  #settle(request, error) {
+  /** Rejects a request that is not over. */
+  reject(request, error) {
     if (!request.internal) this.pending--;
     request.settle(error);
   }
@@ -192,13 +200,15 @@ class Pipeline {
 
   /** Asks the server to cancel what it is doing; resolves when it has taken the request. */
   async cancel() {
-    if (this.socket === null) throw new ConnectionError('not connected', { code: '08003' });
+    const { refused } = this.scopes.root;
+    if (this.socket === null && refused !== null) throw again(refused);
+    if (this.socket === null) throw new ConnectionError('not connected: await connect() first', { code: '08003' });
     await this.session.cancel();
   }
 
   /** Whether the answer that comes next is taken in parts, see FrameReader. */
-  takesParts(type) { return this.head?.takesParts(type) === true; }
-  part(type, buf, start, end, left) { this.head.part(this, type, buf, start, end, left); }
+  takesParts() { return this.head?.receiver?.inParts === true && IN_PARTS.includes(this.head.state); }
+  part(type, buf, start, end, left) { this.head.receiver.receivePart(type, buf, start, end, left); }
 
   /** FrameReader's handler. */
   message(type, buf, start, end, count) {
@@ -231,7 +241,7 @@ class Pipeline {
     const request = this.head;
     this.head = request.next;
     request.next = null;
-    this.statements.disturbing -= request.disturbs;
+    if (this.statements.disturbing === request) this.statements.disturbing = undefined;
     if (request.barrier) this.#held--;
     if (repeat) {
       request.reset();
@@ -265,20 +275,23 @@ class Pipeline {
   /**
    * The connection is gone, or there will be none: rejects everything, also what comes later.
    * @param {string} message
-   * @param {Error} [cause]
+   * @param {Error} [cause] a TypeError of connect(): its config cannot be right for them either
    * @param {string} [code]
    */
   abandon(message, cause, code) {
-    const errors = lossErrors(message, code, cause);
+    const bad = this.session === undefined && cause instanceof TypeError;
+    const errors = sent => bad ? () => cause : lossErrors(message, code, cause, sent);
+    const lost = errors(true);
     this.socket = null;
     for (let request = this.head; request !== null; request = request.next) {
-      this.#settle(request, errors.next().value);
+      this.reject(request, lost());
       request.discard();
     }
     this.head = null;
-    this.scopes.root.refused = new ConnectionError(`not connected: ${message}; connect() connects again`,
+    this.scopes.root.refused = new ConnectionError(
+      `not connected since ${new Date().toISOString()}: ${message}; connect() connects again`,
       { code: '08003', cause, sent: false });
-    this.scopes.abandon(lossError(message, code, cause, false));
+    this.scopes.abandon(errors(false));
   }
 }
 

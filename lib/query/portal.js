@@ -1,47 +1,43 @@
 'use strict';
 
-const { State, UsageError, backend, checkText, checkValues, snapshot } = require('../protocol');
-const { RowReader } = require('../rows');
+const { State, UsageError, checkText, checkValues, snapshot } = require('../protocol');
 const { submit } = require('./abort');
+const { again, callerOf } = require('./failure');
 const { QueryRequest } = require('./request');
-const { CloseRequest, SyncRequest } = require('./sync');
+const { CloseRequest } = require('./sync');
 const { Scope } = require('./scope');
 const { copyDirection } = require('./sql');
 
 /**
- * One Execute of a portal, with what must come before it the first time. In a transaction block every step has
- * its Sync, and others may come in between; outside one, Sync would end the portal: the step ends with Flush,
- * and Sync follows when the rows are exhausted or the server has reported an error.
+ * One Execute of a portal, with its Bind the first time. In a transaction block every step has its Sync, and others
+ * may come in between. Outside one, Sync would end the portal: the step ends with Flush, and Sync follows when the
+ * rows are exhausted or the server has reported an error.
  */
 class PortalStep extends QueryRequest {
   /**
    * @param {Portal} portal
    * @param {number} maxRows 0 for all
    * @param {object} receiver
-   * @param {{stack: string}} [caller] see callerOf
+   * @param {{stack: string}} caller see callerOf
    */
   constructor(portal, maxRows, receiver, caller) {
     super(...portal.query, receiver);
     this.portal = portal;
     this.maxRows = maxRows;
     this.caller = caller;
-    /** Whether this step carries the portal's Bind. */
-    this.first = portal.statement === undefined;
     this.endsWithSync = portal.inBlock;
-    this.started = false;
-    this.synced = portal.inBlock;
   }
 
   snapshot() {} // the portal has done it
 
   encode(writer, statements) {
     const { portal } = this;
-    if (this.first) {
+    if (portal.statement === undefined) {
       this.bind(writer, statements, portal.name);
       portal.statement = this.statement;
     } else {
       this.statement = portal.statement;
-      this.state = this.statement.rowParser === null ? State.PortalCommand : State.PortalRows;
+      this.start(this.scope.pipeline);
     }
     writer.execute(portal.name, this.maxRows);
     if (portal.inBlock) writer.sync();
@@ -50,58 +46,30 @@ class PortalStep extends QueryRequest {
 
   start(pipeline) {
     super.start(pipeline);
-    this.started = true;
     if (this.state === State.Rows) this.state = State.PortalRows;
   }
 
   message(pipeline, type, buf, start, end, count) {
-    if (!this.first && !this.started && type !== backend.ErrorResponse) this.start(pipeline);
     super.message(pipeline, type, buf, start, end, count);
-    const given = this.state === State.Suspended; // all rows that were asked for
-    if (this.state === State.Done || (given && !this.portal.open)) this.#sync(pipeline);
-    else if (given && !this.portal.inBlock) pipeline.finishHead();
+    if (this.state === State.Done) this.portal.open = false;
+    else if (this.state === State.Suspended && !this.endsWithSync) pipeline.finishHead(); // it has all that it asked for
   }
 
-  takesParts() { return this.started && this.receiver.inParts === true && this.state === State.PortalRows; }
-
   fail(error, pipeline) {
-    this.#sync(pipeline);
+    this.portal.open = false;
     super.fail(error, pipeline);
   }
 
-  /** The portal is over. */
-  #sync(pipeline) {
-    this.portal.open = false;
-    if (this.synced) return;
-    this.synced = true;
-    pipeline.writer.sync();
-    pipeline.flush();
-  }
-
-  canRepeat() { return this.first && !this.portal.inBlock && super.canRepeat(); }
-
   reset() {
     super.reset();
+    this.endsWithSync = false;
     this.portal.open = true;
     this.portal.statement = undefined;
-    this.synced = false;
   }
 
   ready() {
     super.ready();
-    const { portal } = this;
-    if (portal.open) return;
-    // Exhausted, it would keep what its query holds until the end of the block.
-    if (portal.inBlock && this.error === undefined) portal.submit(new CloseRequest('P', [portal.name])).catch(() => {});
-    portal.release();
-  }
-
-  settle(error = this.error) {
-    const { pending, portal } = this;
-    super.settle(error);
-    if (!pending || error === undefined) return;
-    if (this.state === State.Waiting) portal.abandon().catch(() => {});
-    else portal.open = false;
+    if (this.state === State.Over && !this.portal.open) this.portal.over(this.error);
   }
 }
 
@@ -145,56 +113,56 @@ class Portal {
     scope.pipeline.enter(this.scope);
   }
 
-  /** @returns {Promise} of a request in the portal's scope */
-  submit(request, limits) {
-    try {
-      return submit(request, this.scope, limits);
-    } catch (error) {
-      this.abandon().catch(() => {});
-      return Promise.reject(error);
-    }
-  }
-
   /**
-   * Fetches the next rows.
+   * Fetches the next rows, when those before have come.
    * @param {number} maxRows 0 for all
    * @param {object} receiver
-   * @param {{stack: string}} [caller] see callerOf
    * @param {object} [limits] `{ signal }`
    * @returns {Promise} of the receiver; `cmd` is SUSPENDED while there may be more rows
+   * @throws {Error} where that cannot be sent
    */
-  fetch(maxRows, receiver, caller, limits) {
-    if (this.#last !== null) return this.#last.then(() => this.fetch(maxRows, receiver, caller, limits));
-    if (!this.open) return Promise.reject(this.scope.refused || this.#closed());
-    const promise = this.submit(new PortalStep(this, maxRows, receiver, caller), limits);
+  fetch(maxRows, receiver, limits, caller = callerOf(this.fetch)) {
+    if (this.#last !== null) return this.#last.then(() => this.fetch(maxRows, receiver, limits, caller));
+    if (!this.open) return Promise.reject(again(this.scope.refused || this.#closed()));
     const over = () => { this.#last = null; };
-    this.#last = promise.then(over, over);
-    return promise;
+    const failed = () => {
+      over();
+      this.#end().catch(() => {});
+    };
+    try {
+      const promise = submit(new PortalStep(this, maxRows, receiver, caller), this.scope, limits);
+      this.#last = promise.then(over, failed);
+      return promise;
+    } catch (error) {
+      failed();
+      throw error;
+    }
   }
 
   /**
    * Ends the portal before its rows are exhausted, when the step that is at work is over.
    * @returns {Promise}
    */
-  close() { return this.#last === null ? this.abandon() : this.#last.then(() => this.close()); }
+  close() { return this.#last === null ? this.#end() : this.#last.then(() => this.close()); }
 
-  /**
-   * The same, for a portal that no step is at work for.
-   * @returns {Promise}
-   */
-  async abandon() {
+  async #end() {
     if (!this.open) return;
     this.open = false;
-    if (this.statement === undefined) return void this.release();
     try {
-      await this.submit(this.inBlock ? new CloseRequest('P', [this.name]) : new SyncRequest());
+      if (this.statement !== undefined) await submit(new CloseRequest('P', this.inBlock ? [this.name] : []), this.scope);
     } finally {
-      this.release();
+      if (!this.inBlock) this.#leave();
     }
   }
 
-  /** The connection is free for others. */
-  release() { if (!this.inBlock) this.scope.pipeline.leave(this.scope, this.#closed()); }
+  /** The rows are exhausted, or the query has failed: the connection is free for others. */
+  over(error) {
+    if (!this.inBlock) return this.#leave();
+    this.open = error === undefined; // exhausted, it would keep what its query holds until the end of the block
+    this.#end().catch(() => {});
+  }
+
+  #leave() { this.scope.pipeline.leave(this.scope, this.#closed()); }
 
   #closed() { return new UsageError('the query is over: there are no more rows', '34000'); }
 }

@@ -7,7 +7,7 @@ const {
 } = require('../protocol');
 const { isStale, reasonOf, showCaller } = require('./failure');
 
-const { BindComplete, CopyData, CopyInResponse, DataRow, ErrorResponse, NoData, RowDescription } = backend;
+const { BindComplete, CopyData, CopyInResponse, DataRow, ErrorResponse, NoData, ParameterDescription, RowDescription } = backend;
 
 /** A query with more bytes of Buffers among its values is not sent again: they are not kept. */
 const KEPT_BYTES = 8192;
@@ -89,9 +89,6 @@ class Request {
     this.fail(error, pipeline);
   }
 
-  /** Whether a long DataRow or CopyData is taken in parts, see FrameReader. */
-  takesParts() { return false; }
-
   /** The server reports an error; it ignores all messages up to the next Sync. */
   fail(error) {
     this.error ??= error;
@@ -133,12 +130,10 @@ Object.assign(Request.prototype, { // what few have is not in each of them: ther
   caller: undefined, // see callerOf
   cancelAtHead: undefined, // called when its answer is the next one to come
   controls: false, // it begins or ends the block of a transaction that its scope is of
-  disturbs: 0, // how many of its statements may drop prepared statements
-  endsWithSync: true, // so that others may follow
+  endsWithSync: true, // its Sync was written, or is with the rest
   internal: false, // not asked for, so not counted as pending
   over: undefined, // a promise of what goes on when its own has settled: until it is over
   reads: false, // and nothing else, as far as the first word of its text tells
-  repeated: false, // it was sent again because its statement was stale
   stale: false, // it has failed because its statement was
   traced: false // tracers are told of it
 });
@@ -207,10 +202,7 @@ class QueryRequest extends Request {
       statements.run = statement;
     }
     this.state = parses ? State.Parsing : State.Binding;
-    if (statement.disturbs) {
-      this.disturbs = 1;
-      statements.disturbing++;
-    }
+    if (statement.disturbs) statements.disturbing = batch ?? this;
     // If it has to be sent again, the values must be what they were.
     if (statement.name === '' || !Array.isArray(values)) return;
     this.values = binary ? snapshot(values, KEPT_BYTES) : values.slice();
@@ -225,6 +217,8 @@ class QueryRequest extends Request {
     switch (type) {
       case DataRow: case CopyData:
         return this.receiver.receiveData(buf, start, end, count, pipeline.reader.owned);
+      case ParameterDescription:
+        return this.statement.describeParameters(buf, start, end);
       case RowDescription: case NoData:
         this.statement.describe(type === RowDescription ? buf : null, start, end);
         if (next !== State.Binding) this.start(pipeline);
@@ -238,8 +232,16 @@ class QueryRequest extends Request {
     if (next < State.Rows) return;
     this.receiver.receive(type, buf, start, end);
     if (next !== State.Done) return;
-    if (this.disturbs > 0) pipeline.statements.afterCommand(this.receiver.cmd);
-    if (!this.endsWithSync) this.complete(pipeline);
+    if (this.statement.disturbs) pipeline.statements.afterCommand(this.receiver.cmd);
+    if (!this.endsWithSync) this.sync(pipeline);
+  }
+
+  /** Writes the Sync that was not sent with the rest. */
+  sync(pipeline) {
+    if (this.endsWithSync) return;
+    this.endsWithSync = true;
+    pipeline.writer.sync();
+    pipeline.flush();
   }
 
   /** Rows, or the command's completion, are what comes next. */
@@ -252,24 +254,15 @@ class QueryRequest extends Request {
   /** The server waits for the data of a COPY FROM STDIN. */
   takeData() { throw unexpected(State.Command, CopyInResponse); }
 
-  /** The command of a request without Sync is complete. */
-  complete() {}
-
-  takesParts() { return this.receiver.inParts === true && (this.state === State.Rows || this.state === State.CopyOut); }
-  part(pipeline, type, buf, start, end, left) { this.receiver.receivePart(type, buf, start, end, left); }
-
-  /*
-   * A named statement that another request has parsed may be out of date: the server says so at Bind, or by an error of
-   * class 42 or XX. It is forgotten, so the next call parses anew. Errors of the data (23505, 22012) come after
-   * BindComplete: a loop of inserts that fail does not parse each time.
-   */
-  fail(error, { statements, status }) {
+  fail(error, pipeline) {
+    const { statements, status } = pipeline;
     const { statement, parses } = this;
+    this.sync(pipeline);
     const bound = this.state > State.Binding;
     if (parses && statement.rowParser === undefined) {
       statement.failure = error;
       statements.forget(statement);
-    } else if (!parses && (!bound || /^(?:42|XX)/.test(error.code))) statements.close(statement);
+    } else if (!parses) statements.doubt(statement, error.code, bound);
     if (error.code === '26000' && !bound) error = reasonOf(error, statement.failure, status);
     this.stale = !bound && isStale(error);
     this.receiver.letGo?.(); // however slow its reader is, nobody else has to wait for it
@@ -278,12 +271,11 @@ class QueryRequest extends Request {
 
   get reads() { return this.statement.reads; }
 
-  canRepeat() { return this.stale && !this.repeated && this.values !== null; }
+  canRepeat() { return this.stale && this.cache && this.values !== null; }
 
   reset() {
     super.reset();
-    this.repeated = true;
-    this.cache = false; // it must not depend on the Parse of another, which may fail
+    this.cache = false; // once is enough, and it must not depend on the Parse of another, which may fail
   }
 
   discard() {
@@ -297,4 +289,4 @@ class QueryRequest extends Request {
   }
 }
 
-module.exports = { Request, QueryRequest };
+module.exports = { Request, QueryRequest, outcome };

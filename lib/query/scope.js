@@ -1,6 +1,7 @@
 'use strict';
 
 const { UsageError } = require('../protocol');
+const { again } = require('./failure');
 const { waitsForItself } = require('./inside');
 
 /**
@@ -57,19 +58,13 @@ class Scope {
 
 /** The scopes of a connection: which one owns it, and what comes next. */
 class Scopes {
-  #settle;
-
-  /**
-   * @param {Pipeline} pipeline
-   * @param {function(Request, Error)} settle rejects a request that waited in a scope
-   */
-  constructor(pipeline, settle) {
+  /** @param {Pipeline} pipeline */
+  constructor(pipeline) {
     this.root = new Scope(pipeline, null, 'the connection');
     /** The innermost scope that was entered. */
     this.active = this.root;
     /** Transactions that wait for the end of a block which a query has begun. */
     this.waiting = [];
-    this.#settle = settle;
   }
 
   /**
@@ -79,7 +74,7 @@ class Scopes {
    *   would wait for
    */
   check(scope, request) {
-    if (scope.refused !== null && (scope.left || !request?.controls)) throw scope.refused;
+    if (scope.refused !== null && (scope.left || !request?.controls)) throw again(scope.refused, this.check);
     if (scope === this.active || !waitsForItself(scope)) return;
     throw new UsageError('inside the function of transaction(), ask the object that it is given ("tx"): ' +
       'the client would wait for the transaction, and the transaction for the client', '25001');
@@ -116,7 +111,7 @@ class Scopes {
    */
   leave(scope, error) {
     if (scope.left) return false;
-    this.#close(scope, error);
+    this.#close(scope, () => again(error));
     if (this.active !== scope) return false;
     while (this.active.left) this.active = this.active.parent;
     return true;
@@ -128,27 +123,30 @@ class Scopes {
     this.leave(scope, error);
   }
 
-  /** Ends a scope, and rejects what waits in it. */
-  #close(scope, error) {
+  /** Ends a scope, and rejects what waits in it, each with an error of its own. */
+  #close(scope, next) {
     scope.left = true;
-    scope.refused ??= error;
+    scope.refused ??= next();
     while (scope.first !== null) {
       const entry = scope.shift();
-      if (entry instanceof Scope) this.#lose(entry, error);
-      else this.#settle(entry, error);
+      if (entry instanceof Scope) this.#lose(entry, next);
+      else scope.pipeline.reject(entry, next());
     }
   }
 
   /** A scope is over that was not to be. */
-  #lose(scope, error) {
-    if (!scope.left) this.#close(scope, error);
-    scope.lost(error);
+  #lose(scope, next) {
+    if (!scope.left) this.#close(scope, next);
+    scope.lost(next());
   }
 
-  /** The connection is gone. */
-  abandon(error) {
-    for (const scope of this.waiting.splice(0)) this.#lose(scope, error);
-    for (let scope = this.active; scope !== null; scope = scope.parent) this.#lose(scope, error);
+  /**
+   * The connection is gone.
+   * @param {function(): Error} next the error for the next one who has waited
+   */
+  abandon(next) {
+    for (const scope of this.waiting.splice(0)) this.#lose(scope, next);
+    for (let scope = this.active; scope !== null; scope = scope.parent) this.#lose(scope, next);
   }
 }
 

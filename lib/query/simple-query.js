@@ -32,8 +32,7 @@ class SimpleQueryRequest extends Request {
   encode(writer, statements) {
     writer.query(this.text);
     this.state = State.Simple;
-    this.disturbs = 1;
-    statements.disturbing++;
+    statements.disturbing = this;
   }
 
   message(pipeline, type, buf, start, end, count) {

@@ -5,11 +5,11 @@
  * else the server tells, by command tags, the transaction status and ParameterStatus.
  */
 
-const WORD = /[A-Za-z]+/y;
 /** What most texts begin with, and COPY does not. */
 const OTHER_WORD = /^[d-z]/i;
-const COPY_TOKEN = /\s+|--[^\n]*|[Ee]'(?:[^'\\]|\\[^]|'')*'|'(?:[^']|'')*'|"(?:[^"]|"")*"|[A-Za-z_][\w$]*|[^]/y;
-const BLANK = /[\s;(]+|--[^\n]*/y;
+const TOKEN = /\s+|--[^\n]*|[Ee]'(?:[^'\\]|\\[^]|'')*'|'(?:[^']|'')*'|"(?:[^"]|"")*"|[A-Za-z_][\w$]*|[^]/y;
+/** What may come before the first word. */
+const BLANK = /^(?:[\s;(]|--)/;
 const COMMENT_MARK = /\/\*|\*\//g;
 const DOLLAR_QUOTE = /\$(?:[A-Za-z_]\w*)?\$/y;
 
@@ -25,44 +25,30 @@ function afterComment(text, off) {
   return COMMENT_MARK.lastIndex;
 }
 
-/** @returns {number} offset of the first word: behind white space, comments, semicolons and parentheses */
-function start(text) {
-  for (let off = 0; ;) {
-    BLANK.lastIndex = off;
-    if (BLANK.test(text)) off = BLANK.lastIndex;
-    else if (text.startsWith('/*', off)) off = afterComment(text, off);
-    else return off;
-  }
-}
-
-/**
- * @param {string} text
- * @returns {string} the first word, in lower case; '' where the text does not begin with one
- */
-function firstWord(text) {
-  WORD.lastIndex = start(text);
-  const found = WORD.exec(text);
-  return found === null ? '' : found[0].toLowerCase();
-}
-
-/** The words of a COPY outside parentheses, quotes and comments, in lower case. */
-function* copyWords(text) {
-  let depth = 0;
-  for (let off = start(text); off < text.length;) {
-    DOLLAR_QUOTE.lastIndex = off;
+/** Words, quoted texts, white space and single characters; not what is in block comments and between dollars. */
+function* tokens(text) {
+  for (let off = 0; off < text.length;) {
+    DOLLAR_QUOTE.lastIndex = TOKEN.lastIndex = off;
     if (text.startsWith('/*', off)) off = afterComment(text, off);
     else if (text[off] === '$' && DOLLAR_QUOTE.test(text)) {
       const end = text.indexOf(text.slice(off, DOLLAR_QUOTE.lastIndex), DOLLAR_QUOTE.lastIndex);
       off = end < 0 ? text.length : end + DOLLAR_QUOTE.lastIndex - off;
     } else {
-      COPY_TOKEN.lastIndex = off;
-      const [token] = COPY_TOKEN.exec(text);
-      off = COPY_TOKEN.lastIndex;
-      if (token === '(') depth++;
-      else if (token === ')') depth--;
-      else if (depth === 0 && /^\w/.test(token)) yield token.toLowerCase();
+      const [token] = TOKEN.exec(text);
+      off = TOKEN.lastIndex;
+      yield token;
     }
   }
+}
+
+/**
+ * @param {string} text
+ * @returns {string} the first word, in lower case: behind white space, comments, semicolons and parentheses; '' where
+ *   the text does not begin with one
+ */
+function firstWord(text) {
+  for (const token of tokens(text)) if (!BLANK.test(token)) return /^[A-Za-z]*/.exec(token)[0].toLowerCase();
+  return '';
 }
 
 /**
@@ -72,14 +58,19 @@ function* copyWords(text) {
  */
 function copyDirection(text) {
   if (OTHER_WORD.test(text) || firstWord(text) !== 'copy') return undefined;
+  let depth = 0;
   let last;
-  for (const word of copyWords(text)) {
-    // STDIN and STDOUT mean the same to the server.
-    if (word === 'stdin' || word === 'stdout') {
-      if (last === 'from') return 'in';
-      if (last === 'to') return 'out';
+  for (const token of tokens(text)) {
+    if (token === '(') depth++;
+    else if (token === ')') depth--;
+    else if (depth === 0 && /^\w/.test(token)) {
+      const word = token.toLowerCase();
+      // STDIN and STDOUT mean the same to the server.
+      const copies = word === 'stdin' || word === 'stdout';
+      if (copies && last === 'from') return 'in';
+      if (copies && last === 'to') return 'out';
+      last = word;
     }
-    last = word;
   }
   return undefined;
 }

@@ -9,6 +9,13 @@ const NO_TYPES = [];
 /** First words of what the server plans: only these are worth a named statement. */
 const PLANNED = new Set(['select', 'insert', 'update', 'delete', 'merge', 'values', 'table', 'with']);
 
+/** SQLSTATEs of what has gone or changed, and of values that a type does not take. */
+const OF_TYPES = /^(?:0A|26|42|XX)/;
+const OF_VALUES = /^2[23]/;
+
+/** For how long the types of a statement's parameters are taken for those that the text has, in milliseconds. */
+const TRUST = 100;
+
 /** First words of what leaves prepared statements and the columns of their results as they are. */
 const HARMLESS = new Set([...PLANNED, 'analyze', 'begin', 'checkpoint', 'close', 'commit', 'copy', 'declare', 'end',
   'explain', 'fetch', 'listen', 'lock', 'move', 'notify', 'release', 'savepoint', 'show', 'start', 'truncate',
@@ -39,6 +46,12 @@ class Statement {
     this.rowParser = undefined;
     /** @type {PostgresError|undefined} why the server has not parsed it */
     this.failure = undefined;
+    /** @type {Buffer|undefined} the types of its parameters, as the server says */
+    this.types = undefined;
+    /** @type {Buffer|undefined} those that its text had before, when a value was refused */
+    this.before = undefined;
+    /** Until when, by performance.now(), a value that is refused is no reason to prepare its text again. */
+    this.trusted = 0;
     /** @type {BatchRequest|null} that carries its Parse */
     this.batch = null;
     this.used = 0;
@@ -47,6 +60,12 @@ class Statement {
     this.reads = READING.has(word);
     /** Whether it may drop prepared statements, or change the columns of what they return. */
     this.disturbs = !HARMLESS.has(word);
+  }
+
+  /** Takes the statement's ParameterDescription. If nothing has changed, it was the value that was refused before. */
+  describeParameters(buf, start, end) {
+    this.types = Buffer.from(buf.subarray(start, end));
+    if (this.before?.equals(this.types)) this.trusted = performance.now() + TRUST;
   }
 
   /** Takes the statement's RowDescription in buf[start …), or NoData where buf is null. */
@@ -61,6 +80,7 @@ class Statement {
 class Statements {
   #byKey = new Map();
   #named = 0;
+  #refused = new Map(); // keys of those that were closed as they may be out of date, and their types
   #uses = 0;
 
   /**
@@ -73,8 +93,8 @@ class Statements {
     this.tag = tag;
     /** Names of statements that the server has and nobody uses any more. */
     this.closing = [];
-    /** Sent requests that are not over and may drop statements: what is sent meanwhile carries its own Parse. */
-    this.disturbing = 0;
+    /** @type {Request|undefined} the last sent that may drop statements: until it is over, others carry their own Parse */
+    this.disturbing = undefined;
     /** @type {Statement|undefined} whose Parse was sent last, while nothing but uses of it were sent since */
     this.run = undefined;
   }
@@ -90,7 +110,7 @@ class Statements {
    * @returns {Statement} to be parsed where it is not `sent`
    */
   get(text, paramTypes = NO_TYPES, cache = true, batch = null) {
-    if (!cache || this.limit === 0 || this.disturbing > 0) return this.#unnamed(text, paramTypes);
+    if (!cache || this.limit === 0 || this.disturbing !== undefined) return this.#unnamed(text, paramTypes);
     const key = paramTypes.length === 0 ? text : `${paramTypes.join()}\0${text}`;
     const statement = this.#byKey.get(key) ?? this.#add(text, paramTypes, key);
     statement.used = ++this.#uses;
@@ -105,6 +125,7 @@ class Statements {
     if (!PLANNED.has(word) || this.closing.length >= this.limit) return this.#unnamed(text, paramTypes, word);
     if (this.#byKey.size === this.limit) this.#evict();
     const statement = new Statement(`s${++this.#named}${this.tag}`, text, paramTypes, key, word);
+    statement.before = this.#refused.get(key);
     this.#byKey.set(key, statement);
     return statement;
   }
@@ -124,6 +145,23 @@ class Statements {
 
   /** Forgets a statement that the server has. */
   close(statement) { if (this.forget(statement)) this.closing.push(statement.name); }
+
+  /**
+   * A statement that was parsed before has failed, and may be out of date. An error of types at Bind says so. A later
+   * one, or one of a value at Bind (22P02, 22003), may say so: it is closed, so that its text is parsed again, unless
+   * that was just done and has given the same types. Errors of the data (23505, 23514) come after BindComplete.
+   * @param {Statement} statement
+   * @param {string} code of the error
+   * @param {boolean} bound whether BindComplete has come
+   */
+  doubt(statement, code, bound) {
+    const ofTypes = OF_TYPES.test(code);
+    const unsure = bound ? ofTypes : OF_VALUES.test(code);
+    if (unsure ? performance.now() < statement.trusted : bound || !ofTypes) return;
+    if (this.#refused.size >= this.limit) this.#refused.clear();
+    this.#refused.set(statement.key, statement.types);
+    this.close(statement);
+  }
 
   /** A command is complete, perhaps one by which the server forgets all statements. */
   afterCommand(tag) {

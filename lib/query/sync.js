@@ -3,22 +3,7 @@
 const { State } = require('../protocol');
 const { Request } = require('./request');
 
-/** Only Sync: ends a portal, or tells when everything before it is over. */
-class SyncRequest extends Request {
-  /** @param {*} [value] what to resolve to */
-  constructor(value) {
-    super();
-    this.result = value;
-    this.reads = true;
-  }
-
-  encode(writer) {
-    writer.sync();
-    this.state = State.Done;
-  }
-}
-
-/** Close of named statements or of a portal. */
+/** Close of named statements or of a portal; without names only Sync, which tells when everything before it is over. */
 class CloseRequest extends Request {
   /**
    * @param {string} target 'S' for statements, 'P' for portals
@@ -35,7 +20,7 @@ class CloseRequest extends Request {
   encode(writer) {
     for (const name of this.names) writer.close(this.target, name);
     writer.sync();
-    this.state = State.Closing;
+    this.state = this.left > 0 ? State.Closing : State.Done;
   }
 
   message(pipeline, type, buf, start, end) {
@@ -44,4 +29,4 @@ class CloseRequest extends Request {
   }
 }
 
-module.exports = { SyncRequest, CloseRequest };
+module.exports = { CloseRequest };

@@ -4,7 +4,7 @@ const { setImmediate } = require('#platform');
 const { ConnectionError, UsageError, kindOf } = require('../protocol');
 const { RowReader } = require('../rows');
 const { runInside } = require('./inside');
-const { QueryRequest } = require('./request');
+const { QueryRequest, outcome } = require('./request');
 const { Scope } = require('./scope');
 
 const LEVELS = ['serializable', 'repeatable read', 'read committed', 'read uncommitted'];
@@ -34,14 +34,6 @@ function controlsOf(depth, options) {
   return { begin: `SAVEPOINT ${name}`, commit: release, undo: [`ROLLBACK TO SAVEPOINT ${name}`, release] };
 }
 
-/** BEGIN, COMMIT and their like of `transaction` itself. */
-class ControlRequest extends QueryRequest {
-  constructor(text) {
-    super(text, [], 0, false, undefined, new RowReader());
-    this.controls = true;
-  }
-}
-
 /**
  * Rejects when the connection is lost, whatever the function waits for. What it throws for that reason tells more:
  * it comes first, if it comes at once.
@@ -62,29 +54,25 @@ async function whenLost(lost) {
 /** Runs the function once the scope has been entered. */
 async function run(scope, { begin, commit, undo }, session, work, entered, lost) {
   const { pipeline } = scope;
-  const control = async text => pipeline.submit(new ControlRequest(text), scope);
+  const control = async text => {
+    const request = new QueryRequest(text, [], 0, false, undefined, new RowReader());
+    request.controls = true;
+    return pipeline.submit(request, scope);
+  };
   try {
-    await Promise.race([lost, entered]);
+    await Promise.race([lost, entered]).catch(error => outcome({ error }));
     await control(begin);
-    let result, cmd;
-    try {
-      try {
-        result = await Promise.race([whenLost(lost), runInside(scope, async () => work(session))]);
-      } finally {
-        scope.refused ??= new UsageError('the transaction is over', '25P01');
-        session.abandonSteps(scope.refused);
-      }
-      ({ cmd } = await control(commit));
-    } catch (error) {
-      // Where that fails too, the first error tells more.
-      if (pipeline.status !== 'I') await Promise.allSettled(undo.map(control));
-      throw error;
-    }
-    if (cmd === 'ROLLBACK') {
-      throw new UsageError('the transaction was rolled back, because a query in it had failed; ' +
-        'the function given to transaction() did not throw', '25P02');
-    }
-    return result;
+    const result = await Promise.race([whenLost(lost), runInside(scope, async () => work(session))]).finally(() => {
+      scope.refused ??= new UsageError('the transaction is over', '25P01');
+      session.abandonSteps(scope.refused);
+    });
+    if ((await control(commit)).cmd !== 'ROLLBACK') return result;
+    throw new UsageError('the transaction was rolled back, because a query in it had failed; ' +
+      'the function given to transaction() did not throw', '25P02');
+  } catch (error) {
+    // Where that fails too, the first error tells more.
+    if (pipeline.status !== 'I') await Promise.allSettled(undo.map(control));
+    throw error;
   } finally {
     pipeline.leave(scope);
   }

@@ -1,5 +1,7 @@
 'use strict';
 
+const { Buffer } = require('#platform');
+
 const checked = new WeakSet();
 const isDecoder = value => value === undefined || typeof value === 'function';
 
@@ -26,4 +28,20 @@ function checkDecode(decode) {
 /** Loaded when they are needed: most programs never decode. */
 const types = () => require('../../client-parser/types.js');
 
-module.exports = { checkDecode, types };
+/**
+ * `decoders`, but with what JSON.stringify takes: int8 and arrays of it are numbers where these are exact, else strings;
+ * bytea and arrays of it are strings as the server prints them, `\x00ff`.
+ * @returns {Object<number, [Decoder, Decoder]>}
+ */
+function makeJsonDecoders() {
+  const { arrayOf, decoders } = types();
+  const int8 = decoders[20].map(decode => (...place) => {
+    const value = decode(...place);
+    const number = Number(value);
+    return Number.isSafeInteger(number) ? number : String(value);
+  });
+  const bytea = decoders[17].map(decode => (...place) => `\\x${Buffer.from(decode(...place)).toString('hex')}`);
+  return { ...decoders, 17: bytea, 1001: arrayOf(bytea), 20: int8, 1016: arrayOf(int8) };
+}
+
+module.exports = { checkDecode, makeJsonDecoders, types };

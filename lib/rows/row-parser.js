@@ -6,19 +6,6 @@ const { int32 } = require('../../client-parser/datarow.js');
 const { RowDescription } = require('../../client-parser/row.js');
 
 /**
- * Makes the constructor of the objects of a description. The engine gives them room for as many properties as it sees
- * assignments here, and takes back what the first few leave unused; objects made by {} would get it in steps, which
- * costs those that are kept for long.
- */
-function makeShape() {
-  function Shape(never) {
-    if (never) this.a = this.b = this.c = this.d = this.e = this.f = this.g = this.h = this.i = this.j = this.k = 0;
-  }
-  Shape.prototype = Object.prototype;
-  return Shape;
-}
-
-/**
  * A RowDescription, and the classes of the rows that it describes: `new parser[Client.STRING](dataRow)`,
  * `new parser[Client.BINARY](dataRow)`.
  */
@@ -29,8 +16,7 @@ class RowParser extends RowDescription {
   static platform = {
     text: (buf, start, end) => buf.utf8Slice(start, end),
     characters: (buf, start, end) => buf.latin1Slice(start, end),
-    error: protocolError,
-    makeShape
+    error: protocolError
   };
 
   #forBinary;

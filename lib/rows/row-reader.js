@@ -2,8 +2,9 @@
 
 const { Buffer } = require('#platform');
 const { backend, decodeCommandComplete, decodeCopyResponse, protocolError } = require('../protocol');
-const { Chunk, arrayAt, int32, objectAt } = require('../../client-parser/datarow.js');
+const { Chunk, arrayAt, int32, makeText, objectAt } = require('../../client-parser/datarow.js');
 const { checkDecode, types } = require('./decode');
+const { Known } = require('./known');
 const { RowParser } = require('./row-parser');
 
 /** Small results share slabs of this size. Small, so that one result that is kept for long holds little else. */
@@ -31,9 +32,10 @@ class Memory {
    * @param {object|null} type of the rows; null for CopyData
    * @param {number} before how many bytes of the result came before: with it slabs grow, so that less than half of
    *   them stays unused
+   * @param {Chunk|null} last of the result: it grows where the messages come to lie behind it
    * @returns {Chunk}
    */
-  keep(buf, start, end, type, before) {
+  keep(buf, start, end, type, before, last) {
     const length = end - start;
     const size = before === 0 ? SLAB : Math.max(SLAB, Math.min(LARGE, before >> 1));
     if (length > size >> 2) {
@@ -48,24 +50,22 @@ class Memory {
     }
     const at = this.#used;
     this.#used += buf.copy(this.#slab, at, start, end);
+    if (last?.bytes === this.#slab && last.end === at && last.type === type && last.text === null) {
+      last.end = this.#used;
+      return last;
+    }
     return new Chunk(this.#slab, at, this.#used, type);
   }
 }
 
-/** Adds to a list the rows of a chunk, or what `make` makes of each; of CopyData the data. */
-function addRows(list, chunk, make) {
-  const { bytes, end, type } = chunk;
-  for (let off = chunk.start; off < end;) {
-    const next = off + 1 + int32(bytes, off + 1);
-    if (type === null) list.push(bytes.subarray(off + 5, next));
-    else {
-      if ((bytes[off + 5] << 8 | bytes[off + 6]) !== type.count) {
-        throw protocolError('DataRow whose column count is not as described');
-      }
-      list.push(make === undefined ? new type.Row(bytes, off, chunk) : make(chunk, off));
-    }
-    off = next;
+/** The row at `off` of a chunk, or what `make` makes of it; of CopyData the data. */
+function rowAt(chunk, off, make, known) {
+  const { bytes, type } = chunk;
+  if (type === null) return bytes.subarray(off + 5, off + 1 + int32(bytes, off + 1));
+  if ((bytes[off + 5] << 8 | bytes[off + 6]) !== type.count) {
+    throw protocolError('DataRow whose column count is not as described');
   }
+  return make === undefined ? new type.Row(bytes, off, chunk) : make(chunk, off, known);
 }
 
 /**
@@ -102,9 +102,20 @@ class RowReader {
 
   /** @type {Array} the rows so far; of a COPY, the data of each CopyData message */
   get rows() {
-    if (this._rows === undefined) this._rows = [];
-    for (; this._next !== null; this._next = this._next.next) addRows(this._rows, this._next);
-    return this._rows;
+    const rows = (this._rows ??= []);
+    for (let chunk = this._next; chunk !== null; this._next = chunk = chunk.next) {
+      const { bytes, end } = chunk;
+      for (let at = chunk.start; at < end; at += 1 + int32(bytes, at + 1)) rows.push(rowAt(chunk, at));
+    }
+    return rows;
+  }
+
+  /** The rows so far, made one at a time: no array of them. Of a COPY, the data of each CopyData message. */
+  *[Symbol.iterator]() {
+    if (this._rows !== undefined) yield* this._rows;
+    for (let chunk = this._next; chunk !== null; chunk = chunk.next) {
+      for (let at = chunk.start; at < chunk.end; at += 1 + int32(chunk.bytes, at + 1)) yield rowAt(chunk, at);
+    }
   }
 
   /** What came before is forgotten. */
@@ -125,7 +136,16 @@ class RowReader {
 
   _make(make) {
     const list = [];
-    for (let chunk = this._first; chunk !== null; chunk = chunk.next) addRows(list, chunk, make);
+    // A large result: equal strings are made once, and of the string of a whole chunk.
+    const known = this._bytes < LARGE || !this._type ? undefined
+    : this._type.decoders.map(decoder => decoder ? undefined : new Known());
+    for (let chunk = this._first; chunk !== null; chunk = chunk.next) {
+      const whole = known !== undefined && chunk.type !== null && chunk.text === null;
+      if (whole) makeText(chunk);
+      const { bytes, end } = chunk;
+      for (let at = chunk.start; at < end; at += 1 + int32(bytes, at + 1)) list.push(rowAt(chunk, at, make, known));
+      if (whole) chunk.text = null;
+    }
     return list;
   }
 
@@ -150,12 +170,14 @@ class RowReader {
    */
   receiveData(buf, start, end, count, owned) {
     const chunk = owned ? new Chunk(buf, start, end, this._type)
-    : (this._memory ??= new Memory()).keep(buf, start, end, this._type, this._bytes);
+    : (this._memory ??= new Memory()).keep(buf, start, end, this._type, this._bytes, this._next && this._last);
     this._bytes += end - start;
-    if (this._last === null) this._first = chunk;
-    else this._last.next = chunk;
-    this._last = chunk;
-    this._next ??= chunk;
+    if (chunk !== this._last) {
+      if (this._last === null) this._first = chunk;
+      else this._last.next = chunk;
+      this._last = chunk;
+      this._next ??= chunk;
+    }
     if (this._objects !== undefined || this._arrays !== undefined) this._objects = this._arrays = undefined;
   }
 

@@ -1,8 +1,9 @@
 'use strict';
 
 const { Buffer } = require('#platform');
-const { PostgresError, UsageError } = require('../protocol');
+const { PostgresError, UsageError, checkText } = require('../protocol');
 const { QueryRequest, abort, checkLimits, copyDirection, submit, watchSignal } = require('../query');
+const { Json } = require('./json');
 const { StreamReceiver, messages } = require('./receiver');
 const { Target } = require('./target');
 const { Values } = require('./values');
@@ -96,7 +97,7 @@ function finish(target, { end = true, signal }, piece, rowCount) {
 /** The query has failed. Where nothing was written, the target is as it was; else its reader is told. */
 async function finishFailed(target, receiver, options, error) {
   if (receiver.bytes === 0 || target.gone) return;
-  if (options.as === 'values' || receiver.inRow) return target.destroy(error);
+  if ((options.as ?? 'protocol') !== 'protocol' || receiver.inRow) return target.destroy(error);
   const rest = receiver.take();
   const last = errorResponse(error);
   const told = finish(target, options, rest === undefined ? last : Buffer.concat([rest, last]));
@@ -105,13 +106,35 @@ async function finishFailed(target, receiver, options, error) {
   else told.catch(() => {});
 }
 
+/** What options can be, the default first. */
+const CHOICES = {
+  as: ['protocol', 'values', 'json', 'ndjson'],
+  int8: ['number', 'string'],
+  numeric: ['string', 'number'],
+  bytea: ['hex', 'base64']
+};
+
+/** Whether a capability gives what makes its form of the rows, in place of the name of one. */
+const isEncoder = as => typeof as?.messages === 'function';
+
 /** @throws {TypeError} */
-function encoderOf({ as = 'protocol', separator = '' }) {
-  if (as !== 'protocol' && as !== 'values') throw new TypeError("as must be 'protocol' or 'values'");
+function encoderOf(options, text) {
+  const chosen = {};
+  for (const name in CHOICES) {
+    const [first] = CHOICES[name];
+    chosen[name] = options[name] ?? first;
+    if (CHOICES[name].includes(chosen[name]) || isEncoder(chosen[name])) continue;
+    throw new TypeError(`${name} must be '${CHOICES[name].join("' or '")}'`);
+  }
+  const { separator = '', format = 0 } = options;
   if (typeof separator !== 'string' && !(separator instanceof Uint8Array)) {
     throw new TypeError('separator must be a string or a Buffer');
   }
-  return as === 'values' ? new Values(Buffer.from(separator)) : messages;
+  if (chosen.as === 'protocol') return messages;
+  if (chosen.as === 'values') return new Values(Buffer.from(separator));
+  if (format !== 0) throw new TypeError(`as: '${chosen.as}' is made of columns in text format: leave out format`);
+  if (copyDirection(text) === 'out') throw new TypeError(`COPY has no columns to be written as '${chosen.as}'`);
+  return isEncoder(chosen.as) ? chosen.as : new Json(chosen);
 }
 
 /** Runs the query when it is the target's turn, and waits until that has taken the result. */
@@ -148,8 +171,9 @@ async function run(scope, target, request, options) {
  * @throws {TypeError|AbortError}
  */
 function queryTo(scope, given, text, parameters, options) {
-  const encoder = encoderOf(options);
-  if (typeof text === 'string' && copyDirection(text) === 'in') throw new TypeError('COPY FROM STDIN has no result: use copyFrom');
+  checkText(text, 'text');
+  const encoder = encoderOf(options, text);
+  if (copyDirection(text) === 'in') throw new TypeError('COPY FROM STDIN has no result: use copyFrom');
   const target = given instanceof Target ? given : new Target(given, options.stall_timeout);
   return run(scope, target, new ResultRequest(target, encoder, { ...options, text, parameters }), options);
 }

@@ -16,20 +16,20 @@ const FIRST = 4096;
 /** Bytes that may wait in the target when it has asked to wait: to stop the socket and to start it again costs more. */
 const AHEAD = 131072;
 
-/** Most blocks that wait to be used again. */
-const FREE = 8;
-
 /** Memory that a result is written to, and from there to a sink. */
 class Block {
+  #view;
+
   /** @param {number} length */
   constructor(length) {
     this.bytes = Buffer.allocUnsafeSlow(length);
     /** Offset after what was written to it, and after what was taken of that. */
     this.used = 0;
     this.sent = 0;
-    /** Pieces of it that the sink has not written. */
-    this.writing = 0;
   }
+
+  /** The same memory for an encoder that writes words. */
+  get view() { return (this.#view ??= new DataView(this.bytes.buffer)); }
 
   /** @returns {Buffer|undefined} what was not taken before */
   take() {
@@ -89,13 +89,12 @@ class StreamReceiver {
   #encoder;
   #flush = () => this.flush();
   #flushing;
-  #free = []; // blocks that the sink has given back
   #over = false;
   #pipeline = null;
   #waiting = false;
 
   /**
-   * @param {object} sink takes the pieces by `write`, and has `wait`, `queued` and `givesBack`, as a Target
+   * @param {object} sink takes the pieces by `write`, and has `wait` and `queued`, as a Target
    * @param {object} encoder writes to this receiver, see Messages
    */
   constructor(sink, encoder) {
@@ -164,9 +163,7 @@ class StreamReceiver {
   reserve(length) {
     if (this.#block.used + length > this.#block.bytes.length) {
       this.flush();
-      if (this.#block.writing === 0) this.#giveBack(this.#block);
-      const block = length <= PIECE ? this.#free.pop() : undefined;
-      this.#block = block ?? new Block(Math.max(length, this.bytes === 0 ? FIRST : PIECE));
+      this.#block = new Block(Math.max(length, this.bytes === 0 ? FIRST : PIECE));
     }
     return this.#block;
   }
@@ -194,23 +191,10 @@ class StreamReceiver {
     const piece = this.error === undefined ? this.take() : undefined;
     if (piece === undefined) return;
     try {
-      if (this.sink.write(piece, this.#returned(this.#block)) === false && !(this.sink.queued < AHEAD)) this.#pause();
+      if (this.sink.write(piece) === false && !(this.sink.queued < AHEAD)) this.#pause();
     } catch (error) {
       this.error = error;
     }
-  }
-
-  /** What the sink calls when it has written a piece of a block. */
-  #returned(block) {
-    block.writing++;
-    return () => { if (--block.writing === 0 && block !== this.#block) this.#giveBack(block); };
-  }
-
-  /** Where nobody reads the memory of what was written, it is used again. */
-  #giveBack(block) {
-    if (!this.sink.givesBack || block.bytes.length !== PIECE || this.#free.length >= FREE) return;
-    block.used = block.sent = 0;
-    this.#free.push(block);
   }
 
   /** Stops reading until the sink can take more, or is gone. */
@@ -246,7 +230,7 @@ const messages = {
 };
 
 /** What is not a Node stream, but asks by a property `pipe` for its bytes to be written as one does. */
-const plainSink = given => ({ given, queued: 0, givesBack: false, write(piece) { given.write(piece); }, wait(callback) { callback(); } });
+const plainSink = given => ({ given, queued: 0, write(piece) { given.write(piece); }, wait(callback) { callback(); } });
 
 /**
  * What takes the messages of a result for what the caller gave as `stream`.

@@ -115,14 +115,6 @@ class Target {
 
   get isHttp2() { return typeof this.given.createPushResponse === 'function' && this.given.stream !== undefined; }
 
-  /** Whether nobody reads the memory of a piece that was written: so it is with Node's own responses as they are. */
-  get givesBack() {
-    const { given } = this;
-    if (this.stream !== given || typeof given.assignSocket !== 'function') return false;
-    const { write, end } = require('#platform').http.ServerResponse.prototype; // loaded where there is a response
-    return given.write === write && given.end === end;
-  }
-
   /**
    * Called before the first byte is written, or the target is ended without one. Subclasses set headers here.
    * @param {Buffer} [whole] where it is all there will be
@@ -164,18 +156,14 @@ class Target {
 
   /**
    * @param {Buffer} piece
-   * @param {function()} [taken] called when it was written
    * @returns {boolean} false when the target asks to wait
    * @throws {Error} when the target is gone; or what the target throws
    */
-  write(piece, taken) {
+  write(piece) {
     if (this.gone) throw this.error;
     this.#begin();
     this.#writing++;
-    return this.stream.write(piece, error => {
-      if (!error) taken?.();
-      this.#written(error);
-    });
+    return this.stream.write(piece, error => this.#written(error));
   }
 
   #written(error) {

@@ -190,11 +190,6 @@ describe('client-parser, rows', () => {
       assert.deepEqual([number, point], [1.5, 'point']);
     });
 
-    it('by jsonDecoders int8 to what JSON.stringify takes', () => {
-      const row = rowOf([['safe', 20], ['large', 20]], ['7', '9223372036854775807'], 0, { decode: parser.jsonDecoders });
-      assert.equal(JSON.stringify(row), '{"safe":7,"large":"9223372036854775807"}');
-    });
-
     it('needs the decoders for true', async () => {
       const { defaults } = await import('../../client-parser/type-parser.js');
       const { decoders } = defaults;

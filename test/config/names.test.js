@@ -29,7 +29,9 @@ describe('A key of a config object', () => {
     for (const [name, here] of [
       ['username', 'user is'], ['pass', 'password is'], ['hostname', 'host is'], ['db', 'database is'],
       ['connectionString', 'give the string as the whole config'],
-      ['connectionTimeoutMillis', 'connect_timeout is, in seconds'],
+      ['connectionTimeoutMillis', 'connect_timeout is, in seconds'], ['userName', 'user is'], ['passwd', 'password is'],
+      ['types', 'decode is'], ['tls', 'ssl is'], ['stream', 'socket is'], ['query_timeout', 'statement_timeout is, for the server'],
+      ...['idleTimeoutMillis', 'maxUses', 'max_lifetime'].map(name => [name, 'a client has one connection; a pool takes it']),
       ['max', 'a client has one connection; a pool takes it'],
       ['idle_timeout', 'a client has one connection; a pool takes it'],
       ['prepare', 'statement_cache is, 0 for none'],
@@ -38,9 +40,9 @@ describe('A key of a config object', () => {
   });
 
   it('with capital letters can be neither an option nor a parameter', () => {
-    for (const name of ['allowExitOnIdle', 'SEARCH_PATH', 'onnoticE']) {
-      refused(name, `${name} is neither an option nor a parameter for the server: those are in lower case`);
-    }
+    for (const [name, like] of [
+      ['searchPath', 'search_path'], ['SEARCH_PATH', 'search_path'], ['statementTimeout', 'statement_timeout'], ['StatementTimeout', 'statement_timeout']
+    ]) refused(name, `${name} is neither an option nor a parameter for the server: those are like ${like}`);
   });
 
   it('that is no name at all is refused', () => {

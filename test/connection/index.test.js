@@ -34,7 +34,7 @@ describe('config and connection', () => {
           await client.end();`),
         'lib/config/config.js,lib/config/files.js,lib/config/hosts.js,lib/config/index.js,lib/config/options.js,' +
         'lib/connection/attempt.js,lib/connection/auth.js,lib/connection/connect.js,lib/connection/dial.js,' +
-        'lib/connection/frame.js,lib/connection/index.js,lib/connection/socket.js,lib/connection/startup.js,' +
+        'lib/connection/index.js,lib/connection/socket.js,lib/connection/startup.js,' +
         'lib/connection/targets.js'
       );
     } finally {

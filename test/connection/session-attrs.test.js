@@ -2,10 +2,10 @@
 
 const assert = require('node:assert/strict');
 const { startServer, startStandby } = require('pg-test-fixtures');
-const { fits } = require('../../lib/connection/session-attrs');
+const { fits } = require('../../lib/connection/startup');
 const { open, failure, message, withFake, SAY } = require('../connecting');
 
-const KINDS = ['any', 'read-write', 'read-only', 'primary', 'standby'];
+const KINDS = ['read-write', 'read-only', 'primary', 'standby'];
 
 describe('target_session_attrs', () => {
   it('is decided by what the server reports', () => {
@@ -14,12 +14,12 @@ describe('target_session_attrs', () => {
       in_hot_standby: standby,
       default_transaction_read_only: readOnly
     });
-    assert.deepEqual(decide(reported('off', 'off')), [true, true, false, true, false]);
-    assert.deepEqual(decide(reported('off', 'on')), [true, false, true, true, false]);
-    assert.deepEqual(decide(reported('on', 'off')), [true, false, true, false, true]);
-    assert.deepEqual(decide(reported('on', 'on')), [true, false, true, false, true]);
-    assert.deepEqual(decide({}), [true, undefined, undefined, undefined, undefined]);
-    assert.deepEqual(decide({ in_hot_standby: 'off' }), [true, undefined, undefined, true, false]);
+    assert.deepEqual(decide(reported('off', 'off')), [true, false, true, false]);
+    assert.deepEqual(decide(reported('off', 'on')), [false, true, true, false]);
+    assert.deepEqual(decide(reported('on', 'off')), [false, true, false, true]);
+    assert.deepEqual(decide(reported('on', 'on')), [false, true, false, true]);
+    assert.deepEqual(decide({}), [undefined, undefined, undefined, undefined]);
+    assert.deepEqual(decide({ in_hot_standby: 'off' }), [undefined, undefined, true, false]);
   });
 
   it('is asked of servers and poolers that report nothing', async () => {

@@ -70,6 +70,19 @@ describe('Socket', () => {
     socket.destroy();
   });
 
+  it('tells who takes over what was left unread, and that the connection is over already', async () => {
+    const { socket, listener, peer } = await open();
+    peer.destroy();
+    await called(listener, 'closed');
+    const chunks = [];
+    const next = { chunk: (bytes, length) => chunks.push(bytes.toString('latin1', 0, length)) };
+    const closed = called(next, 'closed');
+    socket.handOver(next);
+    socket.deliver(Buffer.from('unread'));
+    await closed;
+    assert.deepEqual(chunks, ['unread']);
+  });
+
   it('sends without delay', async () => {
     const stream = new PassThrough();
     let noDelay;

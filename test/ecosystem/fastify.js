@@ -3,14 +3,14 @@
 const fastify = require('fastify');
 const { respond } = require('../../lib/http'); // elsewhere: require('quickgres/http')
 
-/** @param {Client} client @returns {FastifyInstance} */
-module.exports = function app(client) {
+/** @param {Pool} pool @returns {FastifyInstance} */
+module.exports = function app(pool) {
   const server = fastify();
 
   /** Answers with a result. A query that fails before its first row is Fastify's to answer. */
   async function answer({ raw }, reply, text, values, options) {
     try {
-      await respond(client, raw, reply.raw, text, values, options);
+      await respond(pool, raw, reply.raw, text, values, options);
     } catch (error) {
       if (!reply.raw.headersSent && !reply.raw.destroyed) throw error;
     }

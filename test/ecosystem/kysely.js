@@ -1,6 +1,7 @@
 'use strict';
 
-// A dialect of Kysely: all that it asks goes through one connection, pipelined; transactions have it to themselves.
+// A dialect of Kysely: what it asks is pipelined, on one connection of a client or on those of a pool; transactions have
+// one to themselves.
 
 const { PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler } = require('kysely');
 
@@ -11,7 +12,7 @@ function toValue(value) {
 }
 
 class QuickgresConnection {
-  /** @param {Session} session the client; inside a transaction, what `transaction` gives */
+  /** @param {Session|Pool} session inside a transaction, what `transaction` gives */
   constructor(session) {
     this.session = session;
   }
@@ -42,12 +43,12 @@ class QuickgresConnection {
 }
 
 class QuickgresDriver {
-  constructor(client) {
-    this.client = client;
+  constructor(session) {
+    this.session = session;
   }
 
   async init() {}
-  async acquireConnection() { return new QuickgresConnection(this.client); }
+  async acquireConnection() { return new QuickgresConnection(this.session); }
   async beginTransaction(connection, settings) { await connection.begin(settings); }
 
   async commitTransaction(connection) {
@@ -65,17 +66,17 @@ class QuickgresDriver {
   async rollbackToSavepoint({ session }, name) { await session.query(`ROLLBACK TO SAVEPOINT "${name}"`); }
   async releaseSavepoint({ session }, name) { await session.query(`RELEASE SAVEPOINT "${name}"`); }
   async releaseConnection() {}
-  async destroy() { await this.client.end(); }
+  async destroy() { await this.session.end(); }
 }
 
-/** `new Kysely({ dialect: new QuickgresDialect(client) })`, with a client that is or will be connected. */
+/** `new Kysely({ dialect: new QuickgresDialect(session) })`, with a pool, or a client that is or will be connected. */
 class QuickgresDialect {
-  constructor(client) {
-    this.client = client;
+  constructor(session) {
+    this.session = session;
   }
 
   createAdapter() { return new PostgresAdapter(); }
-  createDriver() { return new QuickgresDriver(this.client); }
+  createDriver() { return new QuickgresDriver(this.session); }
   createIntrospector(db) { return new PostgresIntrospector(db); }
   createQueryCompiler() { return new PostgresQueryCompiler(); }
 }

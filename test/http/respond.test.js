@@ -82,7 +82,7 @@ describe('respond', () => {
       assert.equal(headers['content-type'], 'application/x-postgresql');
       assert.equal(headers['content-length'], String(expected.length));
       assert.equal(headers['content-encoding'], undefined);
-      assert.equal(headers.vary, 'Accept-Encoding');
+      assert.equal(headers.vary, 'Accept, Accept-Encoding');
     });
   });
 
@@ -110,13 +110,111 @@ describe('respond', () => {
     });
   }
 
+  describe('chooses by Accept', () => {
+    const TEXT = "SELECT i AS n, 'x, y' AS t FROM generate_series(1, 2) i";
+    const BODIES = {
+      'application/json; charset=utf-8': '[{"n":1,"t":"x, y"},{"n":2,"t":"x, y"}]',
+      'application/x-ndjson': '{"n":1,"t":"x, y"}\n{"n":2,"t":"x, y"}\n',
+      'text/csv; charset=utf-8': 'n,t\n1,"x, y"\n2,"x, y"\n'
+    };
+
+    it('what it sends', async () => {
+      const client = await connected();
+      await serving((request, response) => respond(client, request, response, TEXT), async port => {
+        for (const [type, body] of Object.entries(BODIES)) {
+          for (const accept of [type, `text/html, ${type.split(';')[0]};q=0.9, */*;q=0.1`]) {
+            const answer = await get(port, { accept });
+            const { status, headers } = answer;
+            assert.deepEqual([status, String(answer.body), headers['content-type']], [200, body, type]);
+            assert.equal(headers['content-length'], String(body.length));
+            assert.equal(headers.vary, 'Accept, Accept-Encoding');
+          }
+        }
+        for (const headers of [{}, { accept: '*/*' }, { accept: 'application/x-postgresql' }]) {
+          assert.deepEqual((await get(port, headers)).body, await direct(client, TEXT));
+        }
+      });
+    });
+
+    it('among what is offered, the first where the reader does not care', async () => {
+      const client = await connected();
+      await serving((request, response) => respond(client, request, response, TEXT, [], { as: ['csv', 'json'] }), async port => {
+        for (const [accept, type] of [['*/*', 'text/csv; charset=utf-8'], ['application/*', 'application/json; charset=utf-8'],
+          ['application/x-ndjson, text/csv;q=0.1', 'text/csv; charset=utf-8']]) {
+          const { headers, body } = await get(port, { accept });
+          assert.deepEqual([headers['content-type'], String(body)], [type, BODIES[type]]);
+        }
+      });
+    });
+
+    it('and says 406 and what there is where the reader takes none of it, without asking', async () => {
+      const client = await connected();
+      await serving((request, response) => {
+        const as = request.url === '/two' ? { as: ['json', 'csv'] } : {};
+        return respond(client, request, response, 'no SQL', [], as);
+      }, async (port, errors) => {
+        const { status, headers, body } = await get(port, { accept: 'text/html, */*;q=0' });
+        assert.deepEqual([status, headers['content-type'], headers.vary], [406, 'text/plain; charset=utf-8', 'Accept, Accept-Encoding']);
+        assert.equal(String(body),
+          'application/x-postgresql\napplication/json; charset=utf-8\napplication/x-ndjson\ntext/csv; charset=utf-8\n');
+        const two = await get(port, { accept: 'application/x-postgresql' }, { url: '/two' });
+        assert.deepEqual([two.status, String(two.body)], [406, 'application/json; charset=utf-8\ntext/csv; charset=utf-8\n']);
+        const head = await get(port, { accept: 'text/html' }, { method: 'HEAD' });
+        assert.deepEqual([head.status, String(head.body), errors], [406, '', []]);
+      });
+    });
+
+    it('the type of an answer to HEAD', async () => {
+      const client = await connected();
+      await serving((request, response) => respond(client, request, response, 'no SQL'), async port => {
+        for (const type of Object.keys(BODIES)) {
+          assert.equal((await get(port, { accept: type }, { method: 'HEAD' })).headers['content-type'], type);
+        }
+      });
+    });
+
+    it('nothing where the handler has chosen by as, by a content type or by a binary format', async () => {
+      const client = await connected();
+      for (const [set, options, type, body] of [
+        [{}, { as: 'csv' }, 'text/csv; charset=utf-8', BODIES['text/csv; charset=utf-8']],
+        [{ 'content-type': 'a/b' }, {}, 'a/b', await direct(client, TEXT)],
+        [{ 'content-type': 'a/b' }, { as: 'csv' }, 'a/b', BODIES['text/csv; charset=utf-8']],
+        [{}, { format: Client.BINARY }, 'application/x-postgresql', undefined]
+      ]) {
+        await serving((request, response) => {
+          for (const name in set) response.setHeader(name, set[name]);
+          return respond(client, request, response, TEXT, [], options);
+        }, async port => {
+          const answer = await get(port, { accept: 'application/json' });
+          assert.deepEqual([answer.headers['content-type'], answer.headers.vary], [type, 'Accept-Encoding']);
+          if (body !== undefined) assert.equal(String(answer.body), String(body));
+        });
+      }
+    });
+
+    it('nothing that there is not', async () => {
+      const client = await connected();
+      await serving((request, response) => respond(client, request, response, TEXT, [], { as: JSON.parse(request.headers.as) }),
+        async (port, errors) => {
+          for (const as of ['"xml"', '["json", "xml"]', '[]', 'null', '["__proto__"]']) {
+            assert.equal((await get(port, { as })).status, 500);
+          }
+          for (const { name, message } of errors) {
+            assert.deepEqual([name, message], ['TypeError', 'as must be one of protocol, json, ndjson, csv, values, or an array of these']);
+          }
+          assert.equal(errors.length, 5);
+        });
+    });
+  });
+
   it('leaves alone what the handler has decided', async () => {
     const client = await connected();
     const expected = await direct(client, LARGE);
     const cases = [
-      [{ 'cache-control': 'no-transform', vary: 'Origin' }, {}, { vary: 'Origin, Accept-Encoding' }],
+      [{ 'cache-control': 'no-transform', vary: 'Origin' }, {}, { vary: 'Origin, Accept, Accept-Encoding' }],
       [{ 'content-encoding': 'identity', vary: '*' }, {}, { vary: '*', 'content-encoding': 'identity' }],
-      [{ 'content-type': 'text/plain' }, { compress: false }, { 'content-type': 'text/plain', vary: undefined }]
+      [{ 'content-type': 'text/plain' }, { compress: false }, { 'content-type': 'text/plain', vary: undefined }],
+      [{ vary: ['Origin', 'accept'] }, { compress: false }, { vary: 'Origin, accept' }]
     ];
     for (const [set, options, get_] of cases) {
       await serving((request, response) => {
@@ -461,6 +559,25 @@ describe('respond', () => {
         assert.deepEqual(await ask({ ':path': '/1' }), [200, '1', '5']);
         assert.deepEqual(await ask({ ':path': '/2' }), [204, undefined, '']);
         assert.deepEqual(await ask({ ':path': '/1', ':method': 'HEAD' }), [200, undefined, '']);
+        assert.deepEqual(await ask({ ':path': '/1', accept: 'text/html' }), [200, '1', '5'], 'as says what is sent');
+        session.close();
+      }, secure());
+    });
+
+    it('chooses by Accept, and says 406, also to HEAD', async () => {
+      const client = await connected();
+      await serving((request, response) => respond(client, request, response, 'SELECT 5 AS n'), async (port, errors) => {
+        const session = open(port);
+        const ask = async headers => {
+          const stream = session.request(headers);
+          const [answer] = await once(stream, 'response');
+          return [answer[':status'], answer['content-type'], Buffer.concat(await stream.toArray()).toString()];
+        };
+        assert.deepEqual(await ask({ accept: 'text/csv' }), [200, 'text/csv; charset=utf-8', 'n\n5\n']);
+        assert.deepEqual(await ask({ accept: 'application/json' }), [200, 'application/json; charset=utf-8', '[{"n":5}]']);
+        assert.equal((await ask({ accept: 'text/html' })).join().split('\n').length, 5);
+        assert.deepEqual(await ask({ accept: 'text/html', ':method': 'HEAD' }), [406, 'text/plain; charset=utf-8', '']);
+        assert.deepEqual(errors, []);
         session.close();
       }, secure());
     });

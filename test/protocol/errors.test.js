@@ -5,7 +5,8 @@ const { PassThrough } = require('node:stream');
 const { pipeline } = require('node:stream/promises');
 const { inspect } = require('node:util');
 const { PostgresError, ConnectionError, AbortError, UsageError, protocolError } = require('../../lib/protocol/errors');
-const { connected } = require('../support');
+const { Client } = require('../..');
+const { connected, sharedServer } = require('../support');
 
 describe('PostgresError', () => {
   it('has every field of the ErrorResponse by its name, numbers where PostgreSQL counts', () => {
@@ -162,5 +163,137 @@ describe('An error of the server', () => {
     const client = await connected();
     const error = await new Promise(resolve => client.query('SELECT 1/0').catch(resolve));
     assert.match(error.stack, /^PostgresError: division by zero\n +at /);
+  });
+});
+
+describe('An error of the connection', () => {
+  const SLEEP = 'SELECT pg_sleep(60)';
+  const busy = client => { client.query(SLEEP).catch(() => {}); };
+  async function throughCursor(rows) { for await (const row of rows) assert.ok(row); }
+  const asks = {
+    query: client => client.query('SELECT 1'),
+    'query with a decoder': client => client.query('SELECT 1', [], { decode: true }),
+    'query with a signal': client => client.query('SELECT 1', [], { signal: new AbortController().signal }),
+    'query into a stream': client => client.query('SELECT 1', [], { stream: new PassThrough() }),
+    simpleQuery: client => client.simpleQuery('SELECT 1'),
+    batch: client => client.batch(['SELECT 1']),
+    transaction: client => client.transaction(tx => tx.query('SELECT 1')),
+    cursor: client => throughCursor(client.cursor('SELECT 1')),
+    'next of a cursor': client => client.cursor('SELECT 1').next(),
+    'readable of a cursor': client => throughCursor(client.cursor('SELECT 1').readable()),
+    getResults: client => {
+      client.startQuery('SELECT 1');
+      return client.getResults();
+    },
+    sync: client => client.sync(),
+    close: client => client.close('S', 's1'),
+    queryTo: client => client.queryTo(new PassThrough(), 'SELECT 1'),
+    copyTo: client => pipeline(client.copyTo('COPY (SELECT 1) TO STDOUT'), new PassThrough()),
+    copyFrom: client => pipeline(['x'], client.copyFrom('COPY x FROM STDIN')),
+    COPY: client => client.query('COPY x FROM STDIN'),
+    'ready of a listener': client => client.listen('x').ready,
+    'next of a listener': client => client.listen('x').next()
+  };
+  const begun = {
+    'the function of a transaction': client => client.transaction(tx => tx.query(SLEEP)),
+    'a function that waits for something else': client => client.transaction(() => new Promise(() => {})),
+    'the function of a savepoint': client => client.transaction(tx => tx.transaction(() => new Promise(() => {}))),
+    'a cursor': client => throughCursor(client.cursor(SLEEP)),
+    getResults: client => {
+      client.startQuery(SLEEP);
+      return client.getResults();
+    },
+    'sync behind getResults': client => {
+      client.startQuery(SLEEP);
+      client.getResults(1).catch(() => {});
+      return client.sync();
+    },
+    copyDone: async client => {
+      await client.query('CREATE TEMP TABLE slow (a text, b text DEFAULT pg_sleep(60)::text)');
+      await client.query('COPY slow (a) FROM STDIN');
+      client.copyData('x\n');
+      return await client.copyDone();
+    },
+    'a listener': async client => {
+      const listener = client.listen('x');
+      await listener.ready;
+      return await listener.next();
+    }
+  };
+  async function askTheServer(ask, client) { return await ask(client); }
+
+  function check(error, name) {
+    assert.equal(error.name, 'ConnectionError', name);
+    assert.match(error.stack, /^ConnectionError: .+\n(.*\n)*.*at .*errors\.test\.js/, name);
+  }
+
+  for (const [name, ask] of Object.entries(begun)) {
+    it(`shows who awaits, and its cause, where it is lost at work: ${name}`, async () => {
+      const server = await sharedServer();
+      const client = await connected();
+      const asked = askTheServer(ask, client).catch(each => each);
+      const atWork = `SELECT FROM pg_stat_activity WHERE pid = ${client.processId} AND (wait_event = 'PgSleep' OR
+        query LIKE 'LISTEN%' AND state = 'idle' OR query ~ '^(BEGIN|SAVEPOINT)' AND state = 'idle in transaction')`;
+      while ((await server.sql(atWork)).length === 0);
+      await server.sql(`SELECT pg_terminate_backend(${client.processId})`);
+      const error = await asked;
+      check(error, name);
+      assert.deepEqual([error.cause.name, error.cause.code], ['PostgresError', '57P01']);
+    });
+  }
+
+  it('shows who awaits, with an error for each, where much is pending', async () => {
+    for (const from of ['sent', 'waiting']) {
+      const client = await connected();
+      busy(client);
+      // What is behind a transaction waits in the client.
+      if (from === 'waiting') client.transaction(() => {}).catch(() => {});
+      const names = Object.keys(asks).filter(name => name !== 'getResults');
+      const asked = names.map(name => askTheServer(asks[name], client).catch(error => error));
+      await (await sharedServer()).sql(`SELECT pg_terminate_backend(${client.processId})`);
+      const errors = await Promise.all(asked);
+      errors.forEach((error, i) => {
+        check(error, names[i]);
+        assert.equal(error.cause.code, '57P01', names[i]);
+      });
+      assert.equal(new Set(errors).size, errors.length);
+    }
+  });
+
+  it('tells since when and why there is none, and what to do, each time with the stack of the call', async () => {
+    const lost = await connected();
+    const closed = lost.closed;
+    await (await sharedServer()).sql(`SELECT pg_terminate_backend(${lost.processId})`);
+    const cause = await closed;
+    const ended = await connected();
+    await ended.end();
+    const unreachable = new Client({ host: '/nowhere' });
+    const failure = await unreachable.connect().catch(error => error);
+    for (const [client, why, because] of [
+      [lost, 'the connection was lost: terminating connection due to administrator command', cause],
+      [ended, 'the client was ended', undefined], [unreachable, failure.message, failure]
+    ]) {
+      const seen = new Set();
+      for (const [name, ask] of [...Object.entries(asks), ['cancel', each => each.cancel()], ['copyDone', each => each.copyDone()]]) {
+        if (name === 'next of a listener') continue; // ended, it has no more
+        const error = await askTheServer(ask, client).catch(each => each);
+        check(error, name);
+        assert.equal(error.code, '08003', name);
+        assert.equal(error.cause, because, name);
+        assert.match(error.message, /^not connected since 20\d\d-\d\d-\d\dT[\d:.]+Z: /, name);
+        assert.equal(error.message.replace(/^.*?Z: /, ''), `${why}; connect() connects again`, name);
+        seen.add(error);
+      }
+      assert.equal(seen.size, Object.keys(asks).length + 1);
+    }
+  });
+
+  it('of a connect() that was forgotten says so, and shows who awaits', async () => {
+    const { config } = await sharedServer();
+    for (const [name, ask] of Object.entries(asks)) {
+      const error = await askTheServer(ask, new Client(config)).catch(each => each);
+      check(error, name);
+      assert.match(error.message, /not connected: connect\(\) was not called/, name);
+    }
   });
 });

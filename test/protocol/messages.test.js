@@ -3,8 +3,7 @@
 const assert = require('node:assert/strict');
 const {
   decodeAuthentication, decodeBackendKeyData, decodeNegotiateProtocolVersion, decodeReadyForQuery,
-  decodeFields, decodeParameterStatus, decodeNotification, decodeCommandComplete, decodeCopyResponse,
-  stringEnd
+  decodeFields, decodeParameterStatus, decodeNotification, decodeCommandComplete, decodeCopyResponse
 } = require('../../lib/protocol/messages');
 const { hex } = require('../support');
 
@@ -161,18 +160,6 @@ describe('decodeCopyResponse', () => {
       /CopyResponse of a wrong length/);
     assert.throws(() => decode(decodeCopyResponse, hex('48 0000000b 00 0001 0000 0000')), { code: '08P01' });
     assert.throws(() => decode(decodeCopyResponse, hex('48 00000007 00 ffff')), { code: '08P01' });
-  });
-});
-
-describe('stringEnd', () => {
-  it('finds the end of a string, and no end outside of the message', () => {
-    const bytes = hex("'ab' 00 'cd' 00");
-    assert.equal(stringEnd(bytes, 0, 6, 'it'), 2);
-    assert.equal(stringEnd(bytes, 3, 6, 'it'), 5);
-    assert.throws(() => stringEnd(bytes, 3, 5, 'it'),
-      { message: 'protocol violation: it with an unterminated string' });
-    assert.throws(() => stringEnd(bytes, 6, 6, 'it'), { code: '08P01' });
-    assert.throws(() => stringEnd(hex("'ab'"), 0, 2, 'it'), { code: '08P01' });
   });
 });
 

@@ -1,6 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { dates, decoders } = require('../..');
 const { array, checkText, checkValues, kindOf, snapshot, textOf } = require('../../lib/protocol');
 const { RowParser } = require('../../lib/rows');
 const { Random } = require('../model');
@@ -160,15 +161,24 @@ describe('array', () => {
       text: () => Array.from({ length: random.below(6) }, () => random.pick(characters)).join(''),
       int: () => random.below(2 ** 32) - 2 ** 31,
       bytea: () => Buffer.from(Array.from({ length: random.below(5) }, () => random.below(256))),
-      timestamptz: () => new Date((random.below(2 ** 32) - 2 ** 31) * 4e4 + random.below(1000)),
-      numeric: () => BigInt(random.below(2 ** 32)) ** BigInt(random.below(8)),
+      // From 4713 before Christ, where PostgreSQL begins, to 275760, where JavaScript ends.
+      timestamptz: () => new Date(-2.1e14 + Math.floor((8.64e15 + 2.1e14) * (random.below(2 ** 32) / 2 ** 32) ** random.pick([1, 8]))),
+      numeric: () => (random.chance(0.5) ? 1n : -1n) * BigInt(random.below(2 ** 32)) ** BigInt(random.below(8)),
+      int8: () => (BigInt(random.below(2 ** 32)) << 32n) + BigInt(random.below(2 ** 32)) - (1n << 63n),
+      float8: () => random.pick([NaN, Infinity, -Infinity, 0, 5e-324, 1e308, -1.5, random.below(2 ** 32) / 7, 0.1]),
+      jsonb: () => JSON.stringify(random.pick([{ a: [1, '"\\{}'] }, 'text', null, [], 5])),
       bool: () => random.chance(0.5)
     };
     /** What an element is to be in JSON. */
     const plain = value => Buffer.isBuffer(value) ? `\\x${value.toString('hex')}` : value instanceof Date ? value.getTime()
       : typeof value === 'bigint' ? String(value) : value;
     const deep = (value, convert) => Array.isArray(value) ? value.map(each => deep(each, convert)) : convert(value);
-    const asJson = { bytea: 'e::text', timestamptz: 'round(extract(epoch FROM e) * 1000)', numeric: 'e::text' };
+    const asJson = {
+      bytea: 'e::text', timestamptz: 'round(extract(epoch FROM e) * 1000)', numeric: 'e::text', int8: 'e::text', float8: 'e::text', jsonb: 'e::text'
+    };
+    const decode = { ...decoders, ...dates };
+    /** What an element is when it is decoded. */
+    const decoded = { numeric: String, bytea: value => new Uint8Array(value), jsonb: JSON.parse };
     for (let round = 0; round < 300; round++) {
       const type = random.pick(Object.keys(kinds));
       const lengths = Array.from({ length: 1 + random.below(3) }, () => 1 + random.below(3));
@@ -179,6 +189,9 @@ describe('array', () => {
         array_dims($1::${type}[]) AS dims`, [array(values)]);
       const about = `seed ${seed}, round ${round}: ${type} ${array(values)}`;
       assert.equal(row.dims, lengths.map(length => `[1:${length}]`).join(''), about);
+      const { rows: [back] } = await client.query(`SELECT $1::${type}[] AS a`, [array(values)], { decode });
+      assert.deepEqual(back.a, deep(values, value => value === null || !(type in decoded) ? value : decoded[type](value)), about);
+      if (type === 'float8' || type === 'jsonb') continue; // which the server writes in another way
       assert.deepEqual(JSON.parse(row.flat), deep(values, plain).flat(Infinity), about);
     }
   });

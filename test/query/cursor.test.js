@@ -95,6 +95,16 @@ describe('cursor', () => {
     assert.deepEqual(await last, { done: true, value: undefined });
   });
 
+  it('gives no row to a call before those that have waited longer', async () => {
+    const client = await connected();
+    const cursor = client.cursor('SELECT i FROM generate_series(1, 30) i', [], { batchSize: 30 });
+    const asked = Array.from({ length: 9 }, () => cursor.next());
+    const last = asked[0].then(() => cursor.next());
+    const given = (await Promise.all([...asked, last])).map(({ value }) => value.i);
+    assert.deepEqual(given, ['1', '2', '3', '4', '5', '6', '7', '8', '9', '10']);
+    await cursor.return();
+  });
+
   it('gives rows as other queries do: in binary, decoded, of a described statement', async () => {
     const client = await connected();
     const { value } = await client.cursor('SELECT 7::int4 AS n', [], { format: Client.BINARY }).next();

@@ -1,8 +1,8 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { PostgresError } = require('../../lib/protocol');
-const { callerOf, lossError, lossErrors, showCaller } = require('../../lib/query/failure');
+const { ConnectionError, PostgresError, UsageError } = require('../../lib/protocol');
+const { again, callerOf, lossErrors, showCaller } = require('../../lib/query/failure');
 
 describe('showCaller', () => {
   it('gives an error the stack of a call, and keeps its name and message', () => {
@@ -19,14 +19,33 @@ describe('showCaller', () => {
   });
 });
 
-describe('The errors of a loss', () => {
-  it('are one for each of the first thousand requests, and one for all others', () => {
-    const errors = lossErrors('the connection was lost', '08006', undefined);
-    const first = Array.from({ length: 1000 }, () => errors.next().value);
-    assert.equal(new Set(first).size, 1000);
-    const [one, other] = [errors.next().value, errors.next().value];
-    assert.equal(one, other);
-    assert.ok(!first.includes(one));
-    assert.deepEqual([one.code, one.sent, lossError('x', '08003', undefined, false).sent], ['08006', true, false]);
+describe('again', () => {
+  it('makes an error of the same class, message and fields, whose stack is that of the call', () => {
+    const cause = new Error('why');
+    const gone = new ConnectionError('gone', { code: '08003', cause, sent: false });
+    const over = new UsageError('over', '25P01');
+    function ask(error) { return again(error); }
+    for (const error of [gone, over]) {
+      const other = ask(error);
+      assert.notEqual(other, error);
+      assert.deepEqual([other.constructor, other.message, { ...other }], [error.constructor, error.message, { ...error }]);
+      assert.match(other.stack, /at ask /);
+    }
+    assert.equal(again(gone).cause, cause);
+    assert.equal('cause' in again(new ConnectionError('gone')), false);
+  });
+
+  it('leaves what is the caller\'s', () => assert.equal(again(5), 5));
+});
+
+describe('lossErrors', () => {
+  it('tell whether the request had been sent', () => {
+    for (const [sent, message] of [[true, /the server may have carried it out$/], [false, /had not been sent$/]]) {
+      const next = lossErrors('gone', '08006', new Error('why'), sent);
+      const [one, other] = [next(), next()];
+      assert.notEqual(one, other);
+      assert.match(one.message, message);
+      assert.deepEqual([one.code, one.sent, one.cause.message], ['08006', sent, 'why']);
+    }
   });
 });

@@ -196,6 +196,15 @@ describe('What a connection that is lost rejects', () => {
     assert.notEqual(first, second);
     for (const { stack } of [first, second]) assert.match(stack, /at async asksTheServer .*pipeline\.test\.js/);
   });
+
+  it('has one for each of the first thousand requests, and one for all others', async () => {
+    const client = await connected();
+    const asked = Array.from({ length: 1100 }, () => client.query('SELECT pg_sleep(60)'));
+    client.destroy();
+    const errors = (await Promise.allSettled(asked)).map(({ reason }) => reason);
+    assert.equal(new Set(errors).size, 1000);
+    assert.deepEqual([errors[0].sent, errors[1099].sent], [true, true]);
+  });
 });
 
 describe('A transaction block that queries begin', () => {

@@ -104,10 +104,10 @@ describe('QueryRequest', () => {
 
   it('says in one place what it is to disturb, and takes it back where it cannot be sent', () => {
     const statements = new Statements(10);
-    assert.equal(sent({ text: 'SET a = b', statements }).request.disturbs, 1);
-    assert.equal(statements.disturbing, 1);
+    const { request } = sent({ text: 'SET a = b', statements });
+    assert.equal(statements.disturbing, request);
     assert.throws(() => sent({ text: 'SET a = b', values: [{}], statements }), TypeError);
-    assert.equal(statements.disturbing, 1);
+    assert.equal(statements.disturbing, request);
   });
 
   it('keeps the values of a statement that may be stale, and never changes the caller\'s', () => {

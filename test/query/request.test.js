@@ -3,7 +3,7 @@
 const assert = require('node:assert/strict');
 const { PostgresError, State } = require('../../lib/protocol');
 const { Request } = require('../../lib/query/request');
-const { SyncRequest } = require('../../lib/query/sync');
+const { CloseRequest } = require('../../lib/query/sync');
 const { hex, ANSWER, message } = require('../support');
 const { encoded, give, open } = require('./submitted');
 
@@ -59,7 +59,7 @@ describe('Request', () => {
     const waiting = open(new Request());
     assert.equal(waiting.abort(error), false);
     await assert.rejects(waiting.promise, error);
-    const sent = open(new SyncRequest());
+    const sent = open(new CloseRequest('P', []));
     encoded(sent);
     assert.equal(sent.abort(error), true);
     assert.equal(sent.abort(error), false, 'once');

@@ -8,8 +8,9 @@ const entry = name => ({ name, next: null });
 /** The scopes of a connection, and what they have settled. */
 function make() {
   const settled = [];
-  const scopes = new Scopes(null, (request, error) => settled.push([request.name, error.message]));
-  const scope = (name, options, parent = scopes.root) => new Scope(null, parent, name, options);
+  const pipeline = { reject: (request, error) => settled.push([request.name, error.message]) };
+  const scopes = new Scopes(pipeline);
+  const scope = (name, options, parent = scopes.root) => new Scope(pipeline, parent, name, options);
   return { scopes, settled, scope, root: scopes.root };
 }
 
@@ -127,9 +128,11 @@ describe('The scopes of a connection', () => {
     entered.push(entry('inside'));
     root.push(block);
     root.push(entry('outside'));
-    scopes.abandon(new Error('gone'));
-    assert.deepEqual(settled, [['inside', 'gone'], ['outside', 'gone']]);
+    let count = 0;
+    scopes.abandon(() => new Error(`gone ${++count}`));
+    assert.deepEqual(settled.map(([name]) => name), ['inside', 'outside']);
+    assert.notEqual(settled[0][1], settled[1][1], 'each has an error of its own');
     assert.deepEqual(lost, ['entered', 'block']);
-    assert.throws(() => scopes.check(root), { message: 'gone' });
+    assert.throws(() => scopes.check(root), { message: /^gone \d$/ });
   });
 });

@@ -2,6 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { skipBefore } = require('pg-test-fixtures');
+const { array } = require('../..');
 const { Random } = require('../model');
 const { sharedServer, connected, proxied, faked, commandComplete, ANSWER } = require('../support');
 const { soak, growth } = require('../soak');
@@ -192,5 +193,103 @@ describe('The statement cache', () => {
     const { heap, external, server } = growth(samples);
     assert.ok(heap < 1e6 && external < 1e6 && server < 1e6, JSON.stringify(samples));
     assert.ok(samples.every(({ statements }) => statements <= 100));
+  });
+});
+
+describe('A statement whose types have changed on another connection', () => {
+  const INT = 'CREATE TABLE typed (a int); INSERT INTO typed VALUES (1)';
+  const TEXT = "CREATE TABLE typed (a text); INSERT INTO typed VALUES ('1')";
+  const MOOD = "CREATE TYPE mood AS ENUM ('ok', 'sad'); CREATE TABLE typed (a mood); INSERT INTO typed VALUES ('ok')";
+  const F = 'CREATE FUNCTION typed_f(int) RETURNS int LANGUAGE sql AS $$ SELECT $1 + 1 $$';
+  const INSERT = 'INSERT INTO typed VALUES ($1)';
+  const TEXTS = [INSERT, `${INSERT} RETURNING a`, 'SELECT a FROM typed WHERE a = $1', 'UPDATE typed SET a = $1 WHERE a = $1',
+    'SELECT a FROM typed WHERE a IN ($1)'];
+  let other;
+  const reset = () => other.simpleQuery('DROP TABLE IF EXISTS typed; DROP TYPE IF EXISTS mood; DROP FUNCTION IF EXISTS typed_f');
+
+  beforeEach(async () => {
+    other = await connected();
+    await reset();
+  });
+
+  for (const [name, setUp, before, change, after, texts = TEXTS] of [
+    ['int to bigint', INT, 1, 'ALTER TABLE typed ALTER a TYPE bigint', 3000000000],
+    ['int to text', INT, 1, 'ALTER TABLE typed ALTER a TYPE text', 'abc'],
+    ['int to text, a number', INT, 1, 'ALTER TABLE typed ALTER a TYPE text', 5],
+    ['int to numeric', INT, 1, 'ALTER TABLE typed ALTER a TYPE numeric', '1.5'],
+    ['int to timestamptz', INT, 1, 'ALTER TABLE typed ALTER a TYPE timestamptz USING now()', new Date(0)],
+    ['int to int[]', INT, 1, 'ALTER TABLE typed ALTER a TYPE int[] USING ARRAY[a]', array([1]), TEXTS.slice(0, 4)],
+    ['text to int', TEXT, '1', 'ALTER TABLE typed ALTER a TYPE int USING a::int', 7],
+    ['a table made again', INT, 1, `DROP TABLE typed; ${TEXT}`, 'abc'],
+    ['an enum that was dropped and made again', MOOD, 'ok',
+      "DROP TABLE typed; DROP TYPE mood; CREATE TYPE mood AS ENUM ('new'); CREATE TABLE typed (a mood)", 'new'],
+    ['an enum with a new value', MOOD, 'ok', "ALTER TYPE mood ADD VALUE 'new'", 'new'],
+    ['a function of another body', F, 1,
+      'CREATE OR REPLACE FUNCTION typed_f(int) RETURNS int LANGUAGE sql AS $$ SELECT 5 $$', 1, ['SELECT typed_f($1)']],
+    ['a function of another argument', F, 1,
+      'DROP FUNCTION typed_f; CREATE FUNCTION typed_f(text) RETURNS int LANGUAGE sql AS $$ SELECT length($1) $$', 'abc', ['SELECT typed_f($1)']],
+    ['a function of another result', F, 1,
+      'DROP FUNCTION typed_f; CREATE FUNCTION typed_f(int) RETURNS text LANGUAGE sql AS $$ SELECT $1::text $$', 1, ['SELECT typed_f($1)']]
+  ]) {
+    it(`fails once at most, and then works: ${name}`, async () => {
+      for (const text of texts) {
+        for (const ask of [
+          (client, values) => client.query(text, values), (client, values) => client.batch([[text, values]]),
+          async (client, values) => { for await (const row of client.cursor(text, values)) assert.ok(row); }
+        ]) {
+          await reset();
+          await other.simpleQuery(setUp);
+          const client = await connected();
+          for (let i = 0; i < 2; i++) await ask(client, [before]);
+          await other.simpleQuery(change);
+          await ask(client, [after]).catch(error => assert.equal(error.name, 'PostgresError'));
+          for (let i = 0; i < 2; i++) await ask(client, [after]);
+          await client.end();
+        }
+      }
+    });
+  }
+
+  it('works, too, if values were refused before', async () => {
+    await other.simpleQuery(INT);
+    const client = await connected();
+    for (let i = 0; i < 5; i++) await assert.rejects(client.query(INSERT, ['abc']), { code: '22P02' });
+    await other.simpleQuery('ALTER TABLE typed ALTER a TYPE text');
+    const insert = () => client.query(INSERT, ['abc']).catch(() => insert()); // until what was learned is forgotten
+    await insert();
+  });
+
+  it('is told from one whose values are refused: a loop of these does not prepare its text each time', async () => {
+    await other.simpleQuery(`CREATE TABLE typed (a int UNIQUE CHECK (a <> 77) NOT NULL); INSERT INTO typed VALUES (1);
+      CREATE FUNCTION typed_f(int) RETURNS int LANGUAGE plpgsql AS $$ BEGIN RETURN (SELECT a FROM nowhere); END $$`);
+    for (const [code, text, value, good] of [
+      ['23505', INSERT, () => 1], ['23514', INSERT, () => 77], ['23502', INSERT, () => null],
+      ['22P02', INSERT, () => 'x'], ['22P02', INSERT, i => `x${i}`], ['22003', INSERT, () => 3e9],
+      ['22P02', INSERT, () => 'x', i => i + 1000], ['22012', 'SELECT 1 / $1::int', () => 0], ['42P01', 'SELECT typed_f($1)', () => 1]
+    ]) {
+      const { client, wire } = await proxied();
+      const from = wire.recorded.toServer.length;
+      await client.query(text, [5]).catch(() => {});
+      for (let i = 0; i < 200; i++) {
+        await assert.rejects(client.query(text, [value(i)]), { code });
+        if (good !== undefined) await client.query(text, [good(i)]);
+      }
+      const parses = wire.recorded.toServer.subarray(from).toString('latin1').split(`${text}\0`).length - 1;
+      assert.ok(parses < 20, `${parses} times for 200 of ${code}`);
+      await client.end();
+      await other.query('DELETE FROM typed WHERE a > 1');
+    }
+  });
+
+  it('is not forgotten because its transaction has failed', async () => {
+    const { client, wire } = await proxied();
+    await client.query('SELECT $1::int AS kept', [1]);
+    const from = wire.recorded.toServer.length;
+    await assert.rejects(client.transaction(async tx => {
+      await tx.query('SELECT 1/0').catch(() => {});
+      await tx.query('SELECT $1::int AS kept', [1]);
+    }), { code: '25P02' });
+    await client.query('SELECT $1::int AS kept', [1]);
+    assert.ok(!wire.recorded.toServer.subarray(from).includes('AS kept'));
   });
 });

@@ -2,21 +2,19 @@
 
 const assert = require('node:assert/strict');
 const { State } = require('../../lib/protocol');
-const { SyncRequest, CloseRequest } = require('../../lib/query/sync');
+const { CloseRequest } = require('../../lib/query/sync');
 const { hex, ANSWER, message } = require('../support');
 const { encoded, give, open } = require('./submitted');
 
-describe('SyncRequest', () => {
-  it('writes Sync and resolves to its value', async () => {
-    const request = open(new SyncRequest('value'));
+describe('CloseRequest', () => {
+  it('without names is Sync alone', async () => {
+    const request = open(new CloseRequest('P', []));
     assert.equal(encoded(request), '5300000004');
     assert.equal(request.state, State.Done);
     request.ready();
-    assert.equal(await request.promise, 'value');
+    assert.equal(await request.promise, undefined);
   });
-});
 
-describe('CloseRequest', () => {
   it('writes Close of each name and one Sync, and is over after as many CloseComplete', async () => {
     const request = open(new CloseRequest('S', ['s1', 's2']));
     assert.equal(encoded(request), hex("43 00000008 53 's1' 00  43 00000008 53 's2' 00  53 00000004").toString('hex'));

@@ -127,6 +127,46 @@ describe('A map of decoders', () => {
   });
 });
 
+describe('decode in the config', () => {
+  const TEXT = 'SELECT 7::int8 AS n, true AS b';
+  const asks = {
+    query: async (client, options) => (await client.query(TEXT, [], options)).rows[0],
+    'query in binary': async (client, options) => (await client.query(TEXT, [], { format: Client.BINARY, ...options })).rows[0],
+    simpleQuery: async (client, options) => (await client.simpleQuery(TEXT, options))[0].rows[0],
+    batch: async (client, options) => (await client.batch([[TEXT, [], options]]))[0].rows[0],
+    cursor: async (client, options) => (await client.cursor(TEXT, [], options).next()).value
+  };
+  const own = {
+    'query as in Quickgres': async client => (await client.query(TEXT, [], Client.STRING, true)).rows[0],
+    getResults: async client => {
+      client.startQuery(TEXT);
+      return (await client.getResults()).rows[0];
+    }
+  };
+
+  it('is that of whatever says nothing of it, in a transaction too', async () => {
+    const map = new Map([[20, value => [Buffer.isBuffer(value) ? value.readInt32BE(4) : Number(value)]], [16, () => true]]);
+    for (const [decode, n] of [[true, 7n], [jsonDecoders, 7], [map, [7]]]) {
+      const client = await connected({ decode });
+      for (const [name, ask] of Object.entries({ ...asks, ...own })) {
+        assert.deepEqual((await ask(client)).toObject(), { n, b: true }, name);
+        await client.transaction(async tx => assert.deepEqual((await ask(tx)).toArray(), [n, true], name));
+      }
+    }
+  });
+
+  it('gives way to that of a query, also to false', async () => {
+    for (const [decode, n, b] of [[false, '7', 't'], [true, 7n, true]]) {
+      const client = await connected({ decode: jsonDecoders });
+      for (const [name, ask] of Object.entries(asks)) {
+        const expected = name === 'query in binary' && !decode ? [Buffer.from([0, 0, 0, 0, 0, 0, 0, 7]), Buffer.from([1])] : [n, b];
+        assert.deepEqual((await ask(client, { decode })).toArray(), expected, name);
+        assert.equal((await ask(client, { decode: undefined })).n, 7, name);
+      }
+    }
+  });
+});
+
 describe('Rows of a BINARY CURSOR', () => {
   it('have Buffers for columns by simpleQuery', async () => {
     const client = await connected();
@@ -140,6 +180,17 @@ describe('Rows of a BINARY CURSOR', () => {
 });
 
 describe('jsonDecoders', () => {
+  it('give bytea as the hexadecimal digits that the server prints', async () => {
+    for (const bytea_output of ['hex', 'escape']) {
+      const client = await connected({ bytea_output });
+      for (const format of [Client.STRING, Client.BINARY]) {
+        const { objects } = await client.query("SELECT bytea '\\x00ff41' AS a, ARRAY[NULL, bytea '', '\\x5c'] AS b", [],
+          { format, decode: jsonDecoders });
+        assert.deepEqual(objects, [{ a: '\\x00ff41', b: [null, '\\x', '\\x5c'] }]);
+      }
+    }
+  });
+
   it('give int8 as a number where it is exact, else as a string', async () => {
     const client = await connected();
     for (const format of [Client.STRING, Client.BINARY]) {

@@ -47,6 +47,59 @@ describe('RowReader', () => {
     assert.equal(reader.rows, rows);
   });
 
+  it('has its own rows where another reader takes turns with it, in the memory of one connection', () => {
+    const connection = { memory: new Memory() };
+    const parser = new RowParser(rowDescription('a'));
+    const readers = [new RowReader(), new RowReader()];
+    for (const reader of readers) reader.start(parser, 0, connection);
+    for (let i = 0; i < 500; i++) receive(readers[i % 2], false, dataRow(`row ${i}`));
+    readers.forEach((reader, index) => assert.deepEqual(reader.rows.map(row => row.a),
+      Array.from({ length: 250 }, (_, i) => `row ${2 * i + index}`)));
+  });
+
+  it('tells rows from the data of a COPY that comes behind them', () => {
+    const reader = started('a');
+    receive(reader, false, dataRow('1'));
+    const response = hex('48 00000009 00 0001 0000');
+    reader.receive(response[0], response, 0, response.length);
+    receive(reader, false, hex("64 00000006 'ab'"));
+    assert.deepEqual([reader.rows[0].a, String(reader.rows[1])], ['1', 'ab']);
+  });
+
+  it('gives its rows one at a time, without an array, also those that came since', () => {
+    const reader = started('a');
+    receive(reader, false, dataRow('1'), dataRow('2'));
+    assert.deepEqual(Array.from(reader, row => row.a), ['1', '2']);
+    const seen = [];
+    for (const row of reader) {
+      seen.push(row.a);
+      if (row.a === '1') receive(reader, false, dataRow('3'));
+    }
+    assert.deepEqual(seen, ['1', '2', '3']);
+    assert.notEqual([...reader][0], [...reader][0], 'they are made anew');
+    const { rows } = reader;
+    receive(reader, false, dataRow('4'));
+    assert.deepEqual(Array.from(reader, row => row.a), ['1', '2', '3', '4']);
+    assert.equal([...reader][0], rows[0], 'those that were made are the same');
+    reader.rows = [];
+    assert.deepEqual([...reader], []);
+    assert.deepEqual([...new RowReader()], []);
+  });
+
+  it('refuses in a loop what its rows refuse', () => {
+    const reader = started('a', 'b');
+    receive(reader, false, dataRow('1', '2'), dataRow('1'));
+    const seen = [];
+    assert.throws(() => { for (const row of reader) seen.push(row.b); }, { code: '08P01', message: /column count/ });
+    assert.deepEqual(seen, ['2']);
+  });
+
+  it('gives the data of a COPY one at a time, too', () => {
+    const reader = new RowReader();
+    receive(reader, false, hex("64 00000006 'ab' 64 00000005 'c'"));
+    assert.deepEqual(Array.from(reader, String), ['ab', 'c']);
+  });
+
   it('lets the caller replace its rows', () => {
     const reader = started('a');
     reader.rows = ['x'];
@@ -228,6 +281,22 @@ describe('objects and arrays of a result', () => {
     }
     assert.deepEqual(reader.objects, expected);
     assert.deepEqual(reader.rows.map(row => row.toObject()), expected);
+  });
+
+  it('of many rows are right whether values repeat, are long, not ASCII, empty or NULL', () => {
+    const words = ['', null, 'a', 'short', 'twelve chars', 'thirteen char', 'ä', 'naïve thirteen', 'x'.repeat(63),
+      'x'.repeat(64), 'ü'.repeat(40)];
+    const expected = Array.from({ length: 9000 }, (_, i) =>
+      [words[i % words.length], `${i}`, `value number ${i % 700}`]);
+    for (const owned of [false, true]) {
+      const reader = started('a', 'b', 'c');
+      for (let i = 0; i < expected.length; i += 50) {
+        receive(reader, owned, ...expected.slice(i, i + 50).map(values => dataRow(...values)));
+      }
+      assert.deepEqual(reader.arrays, expected);
+      assert.deepEqual(reader.objects, expected.map(([a, b, c]) => ({ a, b, c })));
+      assert.deepEqual(reader.rows.map(row => row.toArray()), expected);
+    }
   });
 
   it('have all columns, however many', () => {

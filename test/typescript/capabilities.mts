@@ -9,7 +9,8 @@ import { pipeline } from 'node:stream/promises';
 import { Client, type Config, type StreamResult } from 'quickgres';
 import { ResponseCache } from 'quickgres/cache';
 import { CopyWriter } from 'quickgres/copy-writer';
-import { respond } from 'quickgres/http';
+import { respond, type Representation } from 'quickgres/http';
+import { Pool, type PoolOptions, type PoolStats } from 'quickgres/pool';
 import { PgOutput, formatLsn, parseLsn, replicate } from 'quickgres/replication';
 
 async function cached(config: Config): Promise<void> {
@@ -37,6 +38,11 @@ async function cached(config: Config): Promise<void> {
   const address = server.address();
   assert.ok(typeof address === 'object' && address);
   assert.equal(await (await fetch(`http://127.0.0.1:${address.port}/`)).text(), '1');
+  const request = new Request('http://localhost/', { headers: { accept: 'text/csv' } });
+  const forms: readonly Representation[] = ['json', 'csv'];
+  const response: Response = await respond(client, request, 'SELECT $1::int AS n', [1], { as: forms, compress: false });
+  assert.equal(await response.text(), 'n\n1\n');
+  assert.equal((await respond(cache, request, 'SELECT 1', [], { tags: ['one'] })).status, 200);
   server.close();
   await client.end();
 }
@@ -50,6 +56,35 @@ async function copies(config: Config): Promise<void> {
   await pipeline([[1, 'a'], [2n, null]], writer, copyFrom);
   assert.deepEqual([copyFrom.rowCount, writer.rowCount], [2, 2]);
   await client.end();
+}
+
+async function pooled(config: Config): Promise<void> {
+  const options: PoolOptions = { size: 2, acquire_timeout: 5000, idle_timeout: 0, max_lifetime: 60000, replicas: config };
+  const pool = new Pool(config, options);
+  pool.on('error', (error: Error) => assert.fail(error));
+  pool.once('connect', (client: Client) => assert.equal(client.state, 'connecting'));
+  const { rows } = await pool.query<{ n: string }>('SELECT 1 AS n', [], { retry: true, readOnly: true, statement_timeout: 5000 });
+  assert.equal(rows[0]?.n, '1');
+  const stats: PoolStats = pool.stats;
+  assert.equal(stats.replicas?.connected, 1);
+  const count: number = await pool.transaction(async tx => (await tx.query('SELECT 1')).rowCount, { readOnly: true, retry: true });
+  assert.equal(count, 1);
+  assert.equal(await pool.connection(async client => client.transactionStatus, { signal: new AbortController().signal }), 'I');
+  for await (const row of pool.cursor<{ n: string }>('SELECT 2 AS n')) assert.equal(row.n, '2');
+  const [result] = await pool.batch<[{ n: string }]>([['SELECT $1::int AS n', [3]]], { retry: true });
+  assert.equal(result.rows[0]?.n, '3');
+  assert.equal(await textOf(pool.copyTo('COPY (SELECT 4) TO STDOUT')), '4\n');
+  const target = new PassThrough();
+  const [written] = await Promise.all([pool.queryTo(target, 'SELECT 5', [], { as: 'values' }), textOf(target)]);
+  assert.equal(written.rowCount, 1);
+  const news = pool.listen('news');
+  await news.ready;
+  await pool.query("NOTIFY news, 'six'");
+  for await (const { payload, missed } of news) {
+    assert.deepEqual([payload, missed], ['six', undefined]);
+    break;
+  }
+  await pool.end();
 }
 
 async function replication(config: Config): Promise<void> {
@@ -83,5 +118,5 @@ async function replication(config: Config): Promise<void> {
 }
 
 export default async function use(config: Config & { host: string; port: number }): Promise<void> {
-  for (const part of [cached, copies, replication]) await part(config);
+  for (const part of [cached, copies, pooled, replication]) await part(config);
 }

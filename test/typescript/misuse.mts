@@ -72,11 +72,15 @@ client.cursor('SELECT 1', [], { stream: new RowReader() });
 // @ts-expect-error a result goes to a stream
 client.queryTo({}, 'SELECT 1');
 // @ts-expect-error as is one of two
-client.queryTo(process.stdout, 'SELECT 1', [], { as: 'json' });
+client.queryTo(process.stdout, 'SELECT 1', [], { as: 'rows' });
 // @ts-expect-error decoded values are not bytes
 client.queryTo(process.stdout, 'SELECT 1', [], { decode: true });
 // @ts-expect-error a response is always ended
 respond(client, null!, null!, 'SELECT 1', [], { end: false });
+// @ts-expect-error a form that there is not
+respond(client, new Request('http://localhost/'), 'SELECT 1', [], { as: 'xml' });
+// @ts-expect-error a Request has no response beside it
+respond(client, new Request('http://localhost/'), null!, 'SELECT 1', []).then(({ status }) => status);
 // @ts-expect-error COPY has no values
 client.copyTo('COPY users TO STDOUT', []);
 // @ts-expect-error COPY FROM is written to

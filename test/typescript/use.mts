@@ -152,6 +152,8 @@ async function blocks(client: Client): Promise<void> {
 async function streams(client: Client): Promise<void> {
   const queryTo: QueryToOptions = { as: 'values', separator: '\n', end: true, format: 0 };
   const target = new PassThrough();
+  const json: QueryToOptions = { as: 'json', int8: 'string', numeric: 'number', bytea: 'base64' };
+  await client.queryTo(new WritableStream<Uint8Array>(), 'SELECT 1', [], { ...json, as: 'ndjson' });
   const result: Promise<StreamResult> = client.queryTo(target, 'SELECT 1 UNION ALL SELECT 2', [], queryTo);
   assert.equal(await textOf(target), '1\n2');
   assert.equal((await result).rowCount, 2);

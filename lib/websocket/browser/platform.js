@@ -38,7 +38,7 @@ module.exports = {
     env: {},
     platform: 'browser',
     versions: {},
-    nextTick: work => queueMicrotask(work),
+    nextTick: (work, ...args) => queueMicrotask(() => work(...args)),
     emitWarning: message => console.warn(message)
   },
   setImmediate: work => setTimeout(work),

@@ -2,6 +2,7 @@
 
 import { Client } from '../../../index.mjs';
 import { ResponseCache } from '../../../lib/cache/index.js';
+import { respond } from '../../../lib/http/index.js';
 
 /** Lives as long as the isolate; see the check `kept`. */
 const shared = { client: undefined };
@@ -86,6 +87,15 @@ const CHECKS = {
     return new Response(readable, { headers: { 'content-type': 'application/x-postgresql' } });
   },
 
+  /** The request is answered as it asks to be. */
+  async respond({ client, request, url, wait }) {
+    const text = "SELECT i, repeat('x', 100) AS x FROM generate_series(1, $1::int) i";
+    const response = await respond(client, request, text, [url.searchParams.get('rows')]);
+    response.headers.set('was-encoded', response.headers.get('content-encoding')); // on its way it is decoded
+    wait(client.end());
+    return response;
+  },
+
   /** A cache that owns the request's client. */
   async cached({ client }) {
     const cache = new ResponseCache(client);
@@ -107,7 +117,7 @@ export default {
     const client = new Client(way === 'hyperdrive' ? env.HYPERDRIVE.connectionString : env[way]);
     try {
       await client.connect();
-      const answer = await CHECKS[check]({ client, url, wait: promise => context.waitUntil(promise) });
+      const answer = await CHECKS[check]({ client, request, url, wait: promise => context.waitUntil(promise) });
       if (answer instanceof Response) return answer;
       if (check !== 'kept') context.waitUntil(client.end());
       return Response.json(answer);

@@ -105,6 +105,17 @@ describe('A Worker', function () {
         assert.equal(await (await request(`${way}/pass?as=values`)).text(), '[1, 2, 3, 4, 5]');
       });
 
+      it('answers a Request by its headers, compressed once', async () => {
+        const get = (rows, headers) => worker.dispatchFetch(`http://worker/${way}/respond?rows=${rows}`, { headers });
+        const row = `,${'x'.repeat(100)}\n`;
+        const small = await get(1, { accept: 'text/csv' });
+        assert.deepEqual([small.headers.get('content-type'), await small.text()], ['text/csv; charset=utf-8', `i,x\n1${row}`]);
+        const large = await get(20000, { accept: 'text/csv' });
+        assert.equal(large.headers.get('was-encoded'), 'br');
+        assert.ok(await large.text() === `i,x\n${Array.from({ length: 20000 }, (_, i) => `${i + 1}${row}`).join('')}`);
+        assert.equal((await get(1, { accept: 'text/html' })).status, 406);
+      });
+
       it('cancels a query', async () => {
         assert.deepEqual(await ask(`${way}/cancel`), { name: 'AbortError', after: '1' });
       });

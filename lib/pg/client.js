@@ -1,0 +1,185 @@
+'use strict';
+
+const { events: { EventEmitter }, process, setImmediate } = require('#platform');
+const { Client: Connection, ConnectionError } = require('../..');
+const { hide, libpqConfig, parametersOf } = require('./config');
+const { Query, ask, errorOf, queryOf } = require('./query');
+const { Submission } = require('./submission');
+const { TypeOverrides } = require('./types');
+const { escapeIdentifier, escapeLiteral } = require('./values');
+
+/**
+ * Gives a promise, or calls back with its outcome; what the callback throws is nobody's to catch.
+ * @param {Promise} promise
+ * @param {function(Error|null, *)} [callback]
+ * @param {null|undefined} [none] what stands for no error
+ */
+function settle(promise, callback, none = null) {
+  if (!callback) return promise;
+  promise.then(result => process.nextTick(callback, none, result), error => process.nextTick(callback, error));
+}
+
+/**
+ * A connection as node-postgres has it.
+ *
+ * Events: 'connect', 'notification' `{ processId, channel, payload }`, 'notice' (the fields of a NoticeResponse),
+ * 'drain' (nothing is pending any more), 'error' (the connection was lost; without a listener it is not an event that
+ * ends the program), 'end'.
+ */
+class Client extends EventEmitter {
+  static Query = Query;
+
+  #client;
+  #owner; // promise of when the connection is free of what was submitted
+  #pending = 0;
+  #settings;
+
+  /**
+   * @param {object|string} [config] node-postgres', or a connection string
+   * @param {Client} [client] of this library, connected, which it takes in place of a new one
+   * @throws {TypeError|Error} for a connection string that cannot be read
+   */
+  constructor(config, client) {
+    super();
+    const parameters = this.connectionParameters = parametersOf(config);
+    const { host, port, user, database, password, ssl, given } = parameters;
+    Object.assign(this, { host, port, user, database });
+    hide(this, { password, ssl });
+    this.#settings = { ...parameters, types: new TypeOverrides(given.types), texts: new Map() };
+    this.#client = client ?? new Connection(libpqConfig(parameters));
+    /** Emits 'parameterStatus' and 'end'; `stream.destroy()` closes the connection. */
+    this.connection = Object.assign(new EventEmitter(), { stream: { destroy: error => this.#client.destroy(error) } });
+    this.connection.on('error', error => this.#client.destroy(error));
+    this._ending = false;
+    this.#listen();
+  }
+
+  #listen() {
+    const client = this.#client;
+    client.on('notification', message => this.emit('notification', { name: 'notification', ...message }));
+    client.on('notice', fields => this.emit('notice', { name: 'notice', ...fields }));
+    client.on('parameter', (name, value) => this.#parameter(name, value));
+    client.on('error', error => {
+      if (!this._ending && this.listenerCount('error') > 0) this.emit('error', errorOf(error));
+    });
+    client.on('end', () => {
+      this.connection.emit('end');
+      setImmediate(() => this.emit('end')); // when what was pending has been told
+    });
+  }
+
+  #parameter(parameterName, parameterValue) { this.connection.emit('parameterStatus', { parameterName, parameterValue }); }
+
+  /** @type {number|null} of the server process */
+  get processID() { return this.#client.processId ?? null; }
+
+  /**
+   * Connects. A client connects once.
+   * @param {function(Error|null, Client)} [callback]
+   * @returns {Promise<Client>|undefined} of itself; nothing with a callback
+   */
+  connect(callback) { return settle(this.#connect(), callback); }
+
+  async #connect() {
+    const client = this.#client;
+    const { connectionTimeoutMillis: time } = this.connectionParameters.given;
+    if (client.state !== 'new') throw new Error('Client has already been connected. You cannot reuse a client.');
+    const late = new ConnectionError('timeout expired', { code: 'ETIMEDOUT' });
+    const timer = time > 0 && setTimeout(() => client.destroy(late), time);
+    try {
+      await client.connect();
+    } catch (error) {
+      throw errorOf(error.cause === late ? late : error);
+    } finally {
+      clearTimeout(timer);
+    }
+    for (const name in client.serverParameters) this.#parameter(name, client.serverParameters[name]);
+    this.emit('connect');
+    return this;
+  }
+
+  /**
+   * Asks. A text without values may have several statements, and resolves to an array of their results then.
+   * @param {string|object} config text; `{ text, values, name, rowMode: 'array', types, binary, query_timeout }`; or
+   *   what has a method `submit`: a Query, a cursor of pg-cursor, a stream of pg-query-stream
+   * @param {Array|function} [values]
+   * @param {function(Error|null, Result)} [callback]
+   * @returns {Promise<Result>|undefined|object} nothing with a callback; what was submitted
+   * @throws {TypeError} without a query, or for a callback that is no function
+   */
+  query(config, values, callback) {
+    if (config === null || config === undefined) throw new TypeError('Client was passed a null or undefined query');
+    if (typeof config.submit === 'function') return this.#submit(config, typeof values === 'function' ? values : callback);
+    const query = queryOf(config, values, callback);
+    if (query.callback && typeof query.callback !== 'function') throw new TypeError('callback is not a function');
+    const promise = this.#run(query);
+    // If it cannot connect, who connects is told: a query that nobody waits for ends no program.
+    if (this.#client.state === 'connecting') promise.catch(() => {});
+    return settle(promise, query.callback);
+  }
+
+  async #run(query) {
+    this.#pending++;
+    try {
+      while (this.#owner !== undefined) await this.#owner;
+      if (this._ending) throw new Error('Client was closed and is not queryable');
+      if (!this._queryable) throw new Error('Client has encountered a connection error and is not queryable');
+      return await ask(this.#client, query, this.#settings);
+    } finally {
+      this.#done();
+    }
+  }
+
+  /** One of what is pending is over. */
+  #done() {
+    if (--this.#pending > 0 || this.listenerCount('drain') === 0) return;
+    setImmediate(() => { if (this.#pending === 0) this.emit('drain'); });
+  }
+
+  /** Whether it can be asked, as far as is known. */
+  get _queryable() { return this.#client.state !== 'closed'; }
+
+  #submit(query, callback) {
+    query.callback ??= callback;
+    if (query instanceof Query) settle(this.#run(query), (error, results) => query.finish(error, results));
+    else {
+      const begin = () => new Promise(release => { new Submission(this.#client, query, release); });
+      const owner = this.#owner = this.#owner === undefined ? begin() : this.#owner.then(begin);
+      this.#pending++;
+      owner.then(() => {
+        if (this.#owner === owner) this.#owner = undefined;
+        this.#done();
+      });
+    }
+    return query;
+  }
+
+  /**
+   * Closes the connection: at once where a query is under way, which then rejects, unless the config says `pipeline`.
+   * @param {function} [callback]
+   * @returns {Promise<void>|undefined} resolves when it is closed
+   */
+  end(callback) {
+    const client = this.#client;
+    this._ending = true;
+    if (this.#pending > 0 && !this.connectionParameters.given.pipeline) client.destroy();
+    return settle(client.state === 'new' ? Promise.resolve() : client.end(), callback && (() => callback()));
+  }
+
+  /** A COPY … TO STDOUT as a Readable, and a COPY … FROM STDIN as a Writable: see Client of this library. */
+  copyTo(text, options) { return this.#client.copyTo(text, options); }
+  copyFrom(text, options) { return this.#client.copyFrom(text, options); }
+
+  /** @returns {'I'|'T'|'E'|null} outside a transaction block, in one, in one that has failed; null without a connection */
+  getTransactionStatus() { return this.#client.transactionStatus ?? null; }
+
+  /** How values of a type are read by this client, or by all of its pool; see `types`. */
+  setTypeParser(oid, format, parse) { this.#settings.types.setTypeParser(oid, format, parse); }
+  getTypeParser(oid, format) { return this.#settings.types.getTypeParser(oid, format); }
+  escapeIdentifier(name) { return escapeIdentifier(name); }
+  escapeLiteral(text) { return escapeLiteral(text); }
+  ref() { this.#client.ref(); }
+  unref() { this.#client.unref(); }
+}
+
+module.exports = { Client, settle };

@@ -1,0 +1,116 @@
+'use strict';
+
+// Where to connect to and how: node-postgres' configuration, and the same in the names of this library, libpq's.
+
+const { process } = require('#platform');
+const { defaults } = require('./values');
+
+/** What has the same name in this library, with the variable of the environment that may say it. */
+const SAME = {
+  options: 'PGOPTIONS', application_name: 'PGAPPNAME', fallback_application_name: '', client_encoding: 'PGCLIENTENCODING',
+  replication: 'PGREPLICATION', sslnegotiation: 'PGSSLNEGOTIATION', sslcert: '', sslkey: '', sslrootcert: '',
+  statement_cache: ''
+};
+/** Settings of the server, in milliseconds; 0 and false leave what it has. */
+const TIMEOUTS = ['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout'];
+
+/**
+ * Reads a connection string as pg-connection-string does.
+ * @param {string} text a URL; or the directory of a socket and, behind a space, the name of a database
+ * @returns {object} a config
+ * @throws {TypeError} where it is none; the error does not show it, since it may have a password
+ */
+function parse(text) {
+  if (text.startsWith('/')) {
+    const [host, database] = text.split(' ');
+    return { host, database };
+  }
+  const encoded = / |%[^a-f0-9]|%[a-f0-9][^a-f0-9]/i.test(text) ? encodeURI(text).replace(/%25(\d\d)/g, '%$1') : text;
+  // A URL with a user must have a host, which a socket has not.
+  const valid = [encoded, encoded.replace('@/', '@none/')].find(each => URL.canParse(each, 'postgres://base'));
+  if (valid === undefined) throw new TypeError('Invalid URL: the connection string is none');
+  const url = new URL(valid, 'postgres://base');
+  const config = Object.fromEntries(url.searchParams);
+  config.user ||= decodeURIComponent(url.username);
+  config.password ||= decodeURIComponent(url.password);
+  if (url.protocol === 'socket:') {
+    return { ...config, host: decodeURI(url.pathname), database: config.db, client_encoding: config.encoding };
+  }
+  const hostname = valid === encoded ? url.hostname : '';
+  const path = config.host && /^%2f/i.test(hostname) ? hostname + url.pathname : url.pathname.slice(1);
+  config.host ||= decodeURIComponent(hostname);
+  config.port ||= url.port;
+  config.database = path === '' ? null : decodeURI(path);
+  return config;
+}
+
+/**
+ * Whether TLS is used, and how: by node-postgres every mode but these verifies the certificate.
+ * @returns {object|boolean} for tls.connect
+ */
+function sslOf({ ssl, sslmode, sslcert, sslkey, sslrootcert, sslnegotiation }) {
+  const files = sslcert || sslkey || sslrootcert || sslnegotiation === 'direct';
+  const mode = sslmode || (ssl ?? ((files && true) || process.env.PGSSLMODE || defaults.ssl));
+  if (mode === 'no-verify') return { rejectUnauthorized: false };
+  return typeof mode === 'object' ? mode : Boolean(mode) && !/^(?:0|disable|allow)$/.test(mode);
+}
+
+/** Gives an object properties that neither inspecting nor serializing shows. @returns the same */
+function hide(object, values) {
+  const shape = { enumerable: false, configurable: true, writable: true };
+  for (const name in values) Object.defineProperty(object, name, { ...shape, value: values[name] });
+  return object;
+}
+
+/**
+ * Settles a config: what it says, or the environment, or `defaults`.
+ * @param {object|string} [config] node-postgres', or a connection string
+ * @returns {object} host, port, user, database, and what has the same name in this library; not enumerable are
+ *   password and ssl, and `given`: the config with what its connection string says
+ * @throws {TypeError} for a connection string that is none
+ */
+function parametersOf(config) {
+  const given = typeof config === 'string' ? parse(config)
+    : { ...config, password: config?.password, ssl: config?.ssl }; // which a config may hide, too
+  if (given.connectionString) Object.assign(given, parse(given.connectionString));
+  const value = (name, variable) => given[name] || process.env[variable] || defaults[name];
+  const parameters = {
+    host: value('host', 'PGHOST'),
+    port: parseInt(value('port', 'PGPORT'), 10),
+    user: value('user', 'PGUSER'),
+    database: value('database', 'PGDATABASE') || value('user', 'PGUSER'),
+    query_timeout: value('query_timeout'),
+    binary: value('binary')
+  };
+  for (const name in SAME) parameters[name] = value(name, SAME[name]);
+  for (const name of TIMEOUTS) parameters[name] = parseInt(value(name), 10) || undefined;
+  const ssl = given.uselibpqcompat === 'true' ? undefined : sslOf(given);
+  return hide(parameters, { password: value('password', 'PGPASSWORD'), ssl, given });
+}
+
+/** What connects in place of a socket of ours: a stream, or a function that gives one, which is told where to go. */
+const socketOf = stream => server => {
+  const socket = typeof stream === 'function' ? stream() : stream;
+  socket.connect?.(server.port, server.host);
+  return socket;
+};
+
+/**
+ * @param {object} parameters as `parametersOf` gives them
+ * @returns {object} the config of a Client of this library
+ */
+function libpqConfig(parameters) {
+  const { query_timeout: timeout, binary, ...config } = parameters;
+  const { password, ssl, given: { stream, sslmode, keepAlive, keepAliveInitialDelayMillis: delay, ...given } } = parameters;
+  return {
+    ...config,
+    ssl,
+    sslmode: ssl === undefined ? sslmode : ssl ? 'require' : 'disable',
+    password: typeof password === 'function' ? () => password(given) : password,
+    socket: stream && socketOf(stream),
+    keepalives: keepAlive,
+    keepalives_idle: delay && Math.floor(delay / 1000)
+  };
+}
+
+module.exports = { hide, libpqConfig, parametersOf };

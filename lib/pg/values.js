@@ -1,0 +1,89 @@
+'use strict';
+
+// Values of JavaScript as parameters, as node-postgres converts them; quoting; and `defaults`.
+
+const { Buffer, process, util } = require('#platform');
+const { types } = require('./types');
+
+const [toInteger, toIntegers, toStrings] = [23, 1007, 1016].map(oid => types.getTypeParser(oid));
+
+/** What counts where neither a config nor the environment says something; a program may change it. */
+const defaults = {
+  host: 'localhost', port: 5432, user: process.env.USER ?? process.env.USERNAME, password: null, ssl: false,
+  max: 10, idleTimeoutMillis: 30000, binary: false, rows: 0, client_encoding: '',
+  /** Whether a Date is sent in UTC, not in local time: for a column without time zone that is another value. */
+  parseInputDatesAsUTC: false,
+  /** Whether an int8 is read as a number, which may lose digits, and not as a string. */
+  set parseInt8(asNumber) {
+    types.setTypeParser(20, asNumber ? toInteger : String);
+    types.setTypeParser(1016, asNumber ? toIntegers : toStrings);
+  }
+};
+
+const pad = (number, digits = 2) => String(number).padStart(digits, '0');
+
+/** A date as PostgreSQL reads it for every type that has one: in local time with its offset, or in UTC. */
+function dateText(date) {
+  if (Number.isNaN(date.getTime())) throw new TypeError('a value is an invalid Date: PostgreSQL has none');
+  const local = new Date(date);
+  if (!defaults.parseInputDatesAsUTC) {
+    local.setUTCFullYear(date.getFullYear(), date.getMonth(), date.getDate());
+    local.setUTCHours(date.getHours(), date.getMinutes(), date.getSeconds(), date.getMilliseconds());
+  }
+  const [, sign, year, rest] = /^([+-]?)(\d+)(.*)Z$/.exec(local.toISOString());
+  const isBC = sign === '-' || +year === 0;
+  const east = (local - date) / 1000;
+  const offset = [east / 3600, east / 60 % 60, east % 60].map(part => pad(Math.floor(Math.abs(part)))).join(':');
+  return `${pad(isBC ? +year + 1 : +year, 4)}${rest}${east < 0 ? '-' : '+'}${offset.replace(/:00$/, '')}${isBC ? ' BC' : ''}`;
+}
+
+const bytesOf = view => Buffer.from(view.buffer, view.byteOffset, view.byteLength);
+
+function arrayText(values) {
+  const elements = Array.from(values, value => {
+    if (value === null || value === undefined) return 'NULL';
+    if (Array.isArray(value)) return arrayText(value);
+    if (ArrayBuffer.isView(value)) return `"\\\\x${bytesOf(value).toString('hex')}"`;
+    return `"${String(prepareValue(value)).replace(/["\\]/g, '\\$&')}"`;
+  });
+  return `{${elements.join()}}`;
+}
+
+/**
+ * What is sent for a value: bytes as they are, dates in local time with its offset (in UTC where
+ * `defaults.parseInputDatesAsUTC` is set), arrays as literals of arrays, what has a method `toPostgres` by that, other
+ * objects as JSON.
+ * @param {*} value
+ * @param {object[]} [seen] that `toPostgres` has led here
+ * @returns {string|Buffer|null}
+ * @throws {TypeError} for an invalid Date; {Error} where `toPostgres` leads in a circle
+ */
+function prepareValue(value, seen = []) {
+  if (value === null || value === undefined) return null;
+  if (typeof value !== 'object') return value.toString();
+  if (Buffer.isBuffer(value)) return value;
+  if (ArrayBuffer.isView(value)) return bytesOf(value);
+  if (util.types.isDate(value)) return dateText(value);
+  if (Array.isArray(value)) return arrayText(value);
+  if (typeof value.toPostgres !== 'function') return JSON.stringify(value);
+  if (seen.includes(value)) throw new Error(`circular reference detected while preparing "${value}" for query`);
+  return prepareValue(value.toPostgres(each => prepareValue(each)), [...seen, value]);
+}
+
+/**
+ * @param {string} name of a table, column, …
+ * @returns {string} in double quotes, to be put into SQL
+ */
+const escapeIdentifier = name => `"${name.replaceAll('"', '""')}"`;
+
+/**
+ * @param {string} text
+ * @returns {string} in single quotes, to be put into SQL; with a backslash in it, ` E'…'`
+ */
+function escapeLiteral(text) {
+  if (typeof text !== 'string') return "''";
+  const quoted = `'${text.replace(/['\\]/g, '$&$&')}'`;
+  return text.includes('\\') ? ` E${quoted}` : quoted;
+}
+
+module.exports = { defaults, escapeIdentifier, escapeLiteral, prepareValue };

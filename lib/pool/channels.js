@@ -1,0 +1,59 @@
+'use strict';
+
+const { EventEmitter } = require('#platform').events;
+const { ConnectionError } = require('../..');
+
+/** What a Listener takes for its client: channels on a connection that is replaced when it is lost. */
+class Channels extends EventEmitter {
+  #ask;
+  #names = new Map(); // by what SQL calls them
+  #resolveClosed;
+
+  /** @param {function(function(Client): Promise): Promise} ask calls a function with a connected client */
+  constructor(ask) {
+    super();
+    this.#ask = ask;
+    /** 'open' or 'closed' */
+    this.state = 'open';
+    /** @type {Promise<Error|undefined>} resolves when nobody hears anything any more */
+    this.closed = new Promise(resolve => { this.#resolveClosed = resolve; });
+    this.on('connect', client => {
+      client.on('notification', notification => this.emit('notification', notification));
+      client.once('end', () => this.#again());
+    });
+  }
+
+  /** @param {string} text LISTEN or UNLISTEN */
+  async query(text) {
+    const [, word, name] = /^(\w+) (.*)$/s.exec(text);
+    if (word === 'LISTEN') this.#names.set(name, name.slice(1, -1).replaceAll('""', '"'));
+    else this.#names.delete(name);
+    if (this.#names.size === 0) return this.close();
+    return this.#ask(client => client.query(text, [], 0, false));
+  }
+
+  /** Listens on the next connection, and tells that something may have been missed. */
+  async #again() {
+    while (this.state === 'open') {
+      try {
+        await this.#ask(client => client.simpleQuery([...this.#names.keys()].map(name => `LISTEN ${name}`).join('; ')));
+        for (const channel of this.#names.values()) {
+          this.emit('notification', { processId: 0, channel, payload: '', missed: true });
+        }
+        return;
+      } catch (error) {
+        if (!(error instanceof ConnectionError)) this.close(error);
+      }
+    }
+  }
+
+  /** Event 'close'. @param {Error} [error] that the loops are to throw */
+  close(error) {
+    if (this.state === 'closed') return;
+    this.state = 'closed';
+    this.#resolveClosed(error);
+    this.emit('close');
+  }
+}
+
+module.exports = { Channels };

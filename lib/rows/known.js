@@ -1,0 +1,44 @@
+'use strict';
+
+/** So many strings are known at a time: a power of two. */
+const MOST = 2048;
+
+/** The engine copies a part of a string that has fewer characters; a longer one keeps the whole string alive. */
+const COPIED = 13;
+
+/**
+ * Strings of a column for who keeps the values of many rows: equal values become one string. What is kept is what
+ * costs, since the garbage collector copies it twice.
+ */
+class Known {
+  #strings = new Array(MOST).fill('');
+  #asked = 0;
+  #found = 0;
+  /** Whether a fourth of the last ones was known; else it is not worth asking. */
+  #useful = true;
+
+  /**
+   * @param {Chunk} chunk that has become a string
+   * @param {number} start
+   * @param {number} end
+   * @param {number} hash of the bytes
+   * @returns {string} the ASCII value at [start, end), which keeps no other string alive
+   */
+  at(chunk, start, end, hash) {
+    const copied = end - start < COPIED;
+    if (!copied && !this.#useful) return chunk.bytes.latin1Slice(start, end);
+    const part = chunk.text.substring(start - chunk.start, end - chunk.start);
+    if (!this.#useful) return part;
+    const slot = (hash ^ hash >>> 11) & MOST - 1;
+    const known = this.#strings[slot] === part;
+    if (known) this.#found++;
+    else this.#strings[slot] = copied ? part : chunk.bytes.latin1Slice(start, end);
+    if (++this.#asked === MOST) {
+      this.#useful = this.#found >= MOST >> 2;
+      this.#asked = this.#found = 0;
+    }
+    return this.#strings[slot];
+  }
+}
+
+module.exports = { Known };

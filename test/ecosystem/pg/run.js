@@ -1,0 +1,53 @@
+'use strict';
+
+// Runs a scenario with node-postgres or with quickgres/pg in its place, and prints what it tells, a line of JSON each:
+// `node run.js pg|quickgres SCENARIO CONFIG`, the config of a database of its own as JSON.
+
+const Module = require('node:module');
+const path = require('node:path');
+const { pathToFileURL } = require('node:url');
+
+const [, , implementation, scenario, text] = process.argv;
+const config = JSON.parse(text);
+
+if (implementation === 'quickgres') {
+  const resolve = Module._resolveFilename;
+  const entry = path.join(__dirname, '..', '..', '..', 'lib', 'pg', 'index.js');
+  Module._resolveFilename = function (request, ...rest) {
+    return request === 'pg' ? entry : resolve.call(this, request, ...rest);
+  };
+  const hook = `export const resolve = (name, context, next) => next(name === 'pg' ? '${pathToFileURL(entry)}' : name, context);`;
+  Module.register(`data:text/javascript,${encodeURIComponent(hook)}`);
+}
+const pg = require('pg');
+
+/** Ends all other connections to the database, as a restart of the server does. */
+async function kill() {
+  const client = new pg.Client(config);
+  await client.connect();
+  await client.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid()`);
+  await client.end();
+}
+
+/** What is told of an error that both have. */
+const errorOf = ({ name, code, constraint, table, message }) => ({ name, code, constraint, table, message });
+
+/** Tries until it succeeds: a pool may not know yet that its connections are lost. */
+async function persist(work) {
+  for (let left = 50; ; left--) {
+    try {
+      return await work();
+    } catch (error) {
+      if (left === 0) throw error;
+      await new Promise(resolve => setTimeout(resolve, 20));
+    }
+  }
+}
+
+const tell = (...what) => console.log(JSON.stringify(what));
+
+require(`./${scenario}`)({ pg, config, kill, tell, errorOf, persist }).then(() => tell('over'), error => {
+  console.error(error);
+  process.exitCode = 1;
+});

@@ -1,0 +1,32 @@
+'use strict';
+
+// pg-cursor and pg-query-stream as they are.
+
+const Cursor = require('pg-cursor');
+const QueryStream = require('pg-query-stream');
+
+module.exports = async ({ pg, config, tell, errorOf }) => {
+  const client = new pg.Client(config);
+  await client.connect();
+  const cursor = client.query(new Cursor('SELECT n, now() > \'2000-01-01\' AS late FROM generate_series(1, $1::int) n', [7]));
+  tell(await cursor.read(3), await cursor.read(100), await cursor.read(1));
+  await cursor.close();
+  const early = client.query(new Cursor('SELECT n FROM generate_series(1, 1000000) n', [], { rowMode: 'array' }));
+  tell(await early.read(2));
+  await early.close();
+  const broken = client.query(new Cursor('SELECT 1 / (3 - n) AS x FROM generate_series(1, 5) n'));
+  tell(await broken.read(10).catch(errorOf));
+  let sum = 0;
+  for await (const { n } of client.query(new QueryStream('SELECT n FROM generate_series(1, $1::int) n', [5000], { batchSize: 70 }))) sum += n;
+  tell(sum);
+  for await (const { n } of client.query(new QueryStream('SELECT n FROM generate_series(1, 1000000) n'))) if (n === 150) break;
+  tell((await client.query('SELECT 1 AS after')).rows);
+  const failing = client.query(new QueryStream('SELECT nothing'));
+  await new Promise(resolve => failing.on('error', error => { tell(errorOf(error)); resolve(); }).resume());
+  await client.query('BEGIN');
+  const inside = client.query(new Cursor('SELECT 1 AS a'));
+  tell(await inside.read(5));
+  await inside.close();
+  await client.query('COMMIT');
+  await client.end();
+};

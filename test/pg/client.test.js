@@ -1,0 +1,223 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { once } = require('node:events');
+const { inspect } = require('node:util');
+const { startServer } = require('pg-test-fixtures');
+const { sharedServer } = require('../support');
+const pg = require('../../lib/pg');
+
+describe('A client of quickgres/pg', () => {
+  let server, client;
+  before(async () => { server = await sharedServer(); });
+  beforeEach(async () => {
+    client = new pg.Client(server.config);
+    await client.connect();
+  });
+  afterEach(() => client.end());
+
+  const killed = () => server.sql(`SELECT pg_terminate_backend(${client.processID})`);
+
+  it('connects once, by a promise of itself or a callback', async () => {
+    const other = new pg.Client(server.url);
+    const connected = once(other, 'connect');
+    assert.equal(await other.connect(), other);
+    await connected;
+    await assert.rejects(other.connect(), /Client has already been connected\. You cannot reuse a client\./);
+    await other.end();
+    const third = new pg.Client(server.config);
+    await new Promise((resolve, reject) => third.connect(error => error ? reject(error) : resolve()));
+    await new Promise(resolve => third.end(resolve));
+  });
+
+  it('tells by promise or callback why it cannot connect', async () => {
+    const nowhere = { ...server.config, port: 1 };
+    await assert.rejects(new pg.Client(nowhere).connect(), { code: 'ECONNREFUSED' });
+    const error = await new Promise(resolve => new pg.Client(nowhere).connect(resolve));
+    assert.equal(error.code, 'ECONNREFUSED');
+    const unknown = new pg.Client({ ...server.config, database: 'nowhere' });
+    await assert.rejects(unknown.connect(), each => each instanceof pg.DatabaseError && each.code === '3D000');
+  });
+
+  it('gives up a server that says nothing for connectionTimeoutMillis', async () => {
+    const silent = require('node:net').createServer(() => {}).listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const waiting = new pg.Client({ host: '127.0.0.1', port: silent.address().port, connectionTimeoutMillis: 20 });
+    await assert.rejects(waiting.connect(), { message: 'timeout expired' });
+    silent.close();
+  });
+
+  it('asks, by text and values, by config, and by callback', async () => {
+    const { rows } = await client.query('SELECT $1::int AS a, $2::text[] AS b', [5, ['x', null]]);
+    assert.deepEqual(rows, [{ a: 5, b: ['x', null] }]);
+    const result = await client.query({ text: 'SELECT 1 AS a, 2 AS a', rowMode: 'array' });
+    assert.deepEqual(result.rows, [[1, 2]]);
+    const given = await new Promise((resolve, reject) => {
+      assert.equal(client.query('SELECT 7 AS n', (error, each) => error ? reject(error) : resolve(each)), undefined);
+    });
+    assert.deepEqual(given.rows, [{ n: 7 }]);
+    const failed = await new Promise(resolve => client.query('SELECT $1::int', ['x'], resolve));
+    assert.equal(failed.code, '22P02');
+  });
+
+  it('gives an array for several statements, and what describes each result', async () => {
+    const [created, inserted, selected] = await client.query(
+      'CREATE TEMP TABLE pets (id int, name varchar(9)); INSERT INTO pets VALUES (1, \'Rex\'), (2, NULL); SELECT * FROM pets');
+    assert.deepEqual([created.command, created.rowCount, created.rows, created.fields], ['CREATE', null, [], []]);
+    assert.deepEqual([inserted.command, inserted.rowCount, inserted.oid], ['INSERT', 2, 0]);
+    assert.deepEqual(selected.rows, [{ id: 1, name: 'Rex' }, { id: 2, name: null }]);
+    assert.equal(selected.rowCount, 2);
+    const [, { tableID, ...field }] = selected.fields;
+    assert.deepEqual(field,
+      { name: 'name', columnID: 2, dataTypeID: 1043, dataTypeSize: -1, dataTypeModifier: 13, format: 'text' });
+    assert.ok(tableID > 0);
+    const empty = await client.query('');
+    assert.deepEqual([empty.command, empty.rowCount, empty.rows], [null, null, []]);
+  });
+
+  it('rejects with the error of the server, as node-postgres has it', async () => {
+    await client.query('CREATE TEMP TABLE pets (name text CONSTRAINT names UNIQUE)');
+    const error = await client.query('INSERT INTO pets VALUES ($1), ($1)', ['Rex']).catch(each => each);
+    assert.ok(error instanceof pg.DatabaseError && error instanceof Error);
+    const { name, code, severity, constraint, table, detail, line } = error;
+    assert.deepEqual([name, code, severity, constraint, table, detail, typeof line],
+      ['error', '23505', 'ERROR', 'names', 'pets', 'Key (name)=(Rex) already exists.', 'string']);
+    assert.equal((await client.query('SELECT nothing').catch(each => each)).position, '8');
+  });
+
+  it('rejects what cannot be asked', async () => {
+    assert.throws(() => client.query(null), { name: 'TypeError', message: /null or undefined query/ });
+    assert.throws(() => client.query('SELECT 1', [], 5), { name: 'TypeError', message: /callback is not a function/ });
+    await assert.rejects(client.query({}), /either text or a name/);
+    await assert.rejects(client.query('SELECT $1', 'x'), /values must be an array/);
+    await assert.rejects(client.query('SELECT $1', [new Date(NaN)]), /invalid Date/);
+    await assert.rejects(client.query('COPY users FROM STDIN'), pg.DatabaseError);
+    await assert.rejects(client.query({ text: 'COPY users FROM STDIN', queryMode: 'extended' }), /No source stream defined/);
+    assert.deepEqual((await client.query('SELECT 1 AS a')).rows, [{ a: 1 }]);
+  });
+
+  it('prepares a statement by its name, whose text may be left out then, and is one', async () => {
+    const text = 'SELECT $1::int AS n';
+    assert.deepEqual((await client.query({ name: 'one', text, values: [1] })).rows, [{ n: 1 }]);
+    assert.deepEqual((await client.query({ name: 'one', values: [2] })).rows, [{ n: 2 }]);
+    await assert.rejects(client.query({ name: 'one', text: 'SELECT 5' }), /must be unique - 'one' was used for a different statement/);
+    await assert.rejects(client.query({ name: 'two', text: 'SELECT nothing' }), { code: '42703' });
+    assert.deepEqual((await client.query({ name: 'two', text: 'SELECT 5 AS n' })).rows, [{ n: 5 }]);
+    assert.equal((await client.query('SELECT FROM pg_prepared_statements')).rowCount, 2);
+  });
+
+  it('prepares nothing else, so that columns may change within a transaction', async () => {
+    await client.query('BEGIN');
+    await client.query('CREATE TABLE changing (a int)');
+    const ask = () => client.query('SELECT * FROM changing WHERE $1', [true]);
+    assert.equal((await ask()).fields.length, 1);
+    await client.query('ALTER TABLE changing ADD b int');
+    assert.equal((await ask()).fields.length, 2);
+    await client.query('ROLLBACK');
+    assert.equal((await client.query('SELECT FROM pg_prepared_statements')).rowCount, 0);
+  });
+
+  it('reads values by parsers of its own, of a query, in binary, and tells what a parser throws', async () => {
+    client.setTypeParser(23, value => `<${value}>`);
+    assert.deepEqual((await client.query('SELECT 1 AS a')).rows, [{ a: '<1>' }]);
+    assert.equal(client.getTypeParser(23)('2'), '<2>');
+    const seen = [];
+    const types = { getTypeParser: (oid, format) => value => seen.push([oid, format, value.length]) };
+    await client.query({ text: 'SELECT $1::int8 AS a', values: [1], types, binary: true });
+    assert.deepEqual(seen, [[20, 'binary', 8]]);
+    client.setTypeParser(23, () => { throw new Error('no'); });
+    await assert.rejects(client.query('SELECT 1'), /^Error: no$/);
+    assert.deepEqual((await client.query("SELECT 'x' AS a")).rows, [{ a: 'x' }]);
+  });
+
+  it('gives a query of its class to events', async () => {
+    const query = client.query(new pg.Query('SELECT n FROM generate_series(1, 3) n'));
+    const rows = [];
+    query.on('row', ({ n }) => rows.push(n));
+    const [result] = await once(query, 'end');
+    assert.deepEqual([rows, result.rowCount, result.rows], [[1, 2, 3], 3, []]);
+    await assert.rejects(once(client.query(new pg.Query('SELECT nothing')), 'end'), { code: '42703' });
+  });
+
+  it('ends a query after query_timeout, and goes on', async () => {
+    await assert.rejects(client.query({ text: 'SELECT pg_sleep(100)', query_timeout: 20 }), { message: 'Query read timeout' });
+    assert.equal((await client.query('SELECT 1')).rowCount, 1);
+  });
+
+  it('tells of notices, notifications and the transaction', async () => {
+    const notice = once(client, 'notice');
+    await client.query("DO $$ BEGIN RAISE NOTICE 'look'; END $$");
+    assert.equal((await notice)[0].message, 'look');
+    const notification = once(client, 'notification');
+    await client.query("LISTEN here; NOTIFY here, 'it'");
+    const [{ channel, payload, processId }] = await notification;
+    assert.deepEqual([channel, payload, processId], ['here', 'it', client.processID]);
+    assert.equal(client.getTransactionStatus(), 'I');
+    await client.query('BEGIN');
+    assert.equal(client.getTransactionStatus(), 'T');
+  });
+
+  it('tells of a connection that is lost: its queries, then who listens, then those who ask later', async () => {
+    const order = [];
+    client.on('error', error => order.push(`error ${error.code}`));
+    client.on('end', () => order.push('end'));
+    const sleeping = client.query('SELECT pg_sleep(100)').catch(error => order.push(`query ${error.code}`));
+    const ended = new Promise(resolve => client.once('end', resolve));
+    await killed();
+    await Promise.all([sleeping, ended]);
+    assert.deepEqual(order.sort(), ['end', 'error 57P01', 'query 57P01']);
+    await assert.rejects(client.query('SELECT 1'), { message: 'Client has encountered a connection error and is not queryable' });
+  });
+
+  it('needs nobody to listen when the connection is lost', async () => {
+    const ended = new Promise(resolve => client.once('end', resolve));
+    await killed();
+    await ended;
+  });
+
+  it('ends at once where a query is under way', async () => {
+    const sleeping = client.query('SELECT pg_sleep(100)').catch(error => error);
+    await client.end();
+    assert.equal((await sleeping).message, 'Connection terminated');
+    await assert.rejects(client.query('SELECT 1'), { message: 'Client was closed and is not queryable' });
+  });
+
+  it('drains when nothing is pending any more', async () => {
+    const drained = once(client, 'drain');
+    const results = [];
+    for (let n = 0; n < 3; n++) client.query('SELECT', () => results.push(n));
+    await drained;
+    assert.deepEqual(results, [0, 1, 2]);
+  });
+
+  it('copies by streams of this library', async () => {
+    await client.query('CREATE TEMP TABLE copied (a int)');
+    const target = client.copyFrom('COPY copied FROM STDIN');
+    target.end('1\n2\n');
+    await once(target, 'finish');
+    assert.equal((await client.copyTo('COPY copied TO STDOUT').toArray()).join(''), '1\n2\n');
+  });
+
+  it('shows no password', () => {
+    const secret = new pg.Client({ ...server.config, password: 'hidden' });
+    assert.ok(!inspect(secret, { depth: 9 }).includes('hidden'));
+    assert.equal(secret.password, 'hidden');
+  });
+
+  it('connects over TLS, and tells parameters of the server as they are reported', async () => {
+    const secured = await startServer({ tls: true, external: false });
+    const other = new pg.Client({ ...secured.config, ssl: { rejectUnauthorized: false } });
+    const names = [];
+    other.connection.on('parameterStatus', ({ parameterName }) => names.push(parameterName));
+    try {
+      await other.connect();
+      assert.ok(names.includes('server_version'));
+      const { rows } = await other.query('SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()');
+      assert.deepEqual(rows, [{ ssl: true }]);
+      await assert.rejects(new pg.Client({ ...secured.config, ssl: true }).connect(), /certificate/);
+    } finally {
+      await other.end();
+      await secured.stop();
+    }
+  });
+});

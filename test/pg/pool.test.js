@@ -1,0 +1,157 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { once } = require('node:events');
+const { inspect } = require('node:util');
+const { startServer } = require('pg-test-fixtures');
+const { sharedServer } = require('../support');
+const pg = require('../../lib/pg');
+
+describe('A pool of quickgres/pg', () => {
+  let server, pool;
+  before(async () => { server = await sharedServer(); });
+  beforeEach(() => { pool = new pg.Pool(server.config); });
+  afterEach(() => pool.ending || pool.end());
+
+  it('asks, by promise or callback, with the results of a client', async () => {
+    assert.deepEqual((await pool.query('SELECT $1::int AS n', [5])).rows, [{ n: 5 }]);
+    assert.deepEqual((await pool.query({ text: 'SELECT 1', rowMode: 'array' })).rows, [[1]]);
+    const result = await new Promise((resolve, reject) => pool.query('SELECT 6 AS n', (error, each) => error ? reject(error) : resolve(each)));
+    assert.deepEqual(result.rows, [{ n: 6 }]);
+    await assert.rejects(pool.query('SELECT nothing'), error => error instanceof pg.DatabaseError && error.code === '42703');
+    await assert.rejects(pool.query('SELECT $1', 5), /values must be an array/);
+    assert.deepEqual((await pool.query({ name: 'n', text: 'SELECT 1 AS a' })).rows, [{ a: 1 }]);
+    assert.deepEqual((await pool.query({ name: 'n' })).rows, [{ a: 1 }]);
+  });
+
+  it('asks for several statements, and what concerns a session, on a connection of their own', async () => {
+    const [one, two] = await pool.query('SELECT 1 AS n; SELECT 2 AS n');
+    assert.deepEqual([one.rows, two.rows], [[{ n: 1 }], [{ n: 2 }]]);
+    assert.equal((await pool.query("SET application_name = 'me'")).command, 'SET');
+    assert.equal((await pool.query('BEGIN')).command, 'BEGIN');
+    await assert.rejects(pool.query('COPY users FROM STDIN'), pg.DatabaseError);
+    await assert.rejects(pool.query('SELECT 1; SELECT nothing'), { code: '42703' });
+    assert.equal((await pool.query("SELECT FROM pg_stat_activity WHERE state = 'idle in transaction'")).rowCount, 0);
+  });
+
+  it('asks many at once on at most `max` connections', async () => {
+    pool = new pg.Pool({ ...server.config, max: 3 });
+    const results = await Promise.all(Array.from({ length: 100 }, (_, i) =>
+      pool.query('SELECT $1::int AS n, pg_backend_pid() AS pid', [i]).then(({ rows }) => rows[0])));
+    assert.deepEqual(results.map(({ n }) => n), Array.from({ length: 100 }, (_, i) => i));
+    assert.ok(new Set(results.map(({ pid }) => pid)).size <= 3);
+    assert.ok(pool.totalCount <= 3);
+  });
+
+  it('gives a client for itself, until it is released', async () => {
+    const client = await pool.connect();
+    await client.query('BEGIN');
+    assert.deepEqual([pool.totalCount, pool.idleCount, pool.waitingCount], [1, 0, 0]);
+    const { rows: [{ pid }] } = await pool.query('SELECT pg_backend_pid() AS pid');
+    assert.notEqual(pid, client.processID);
+    client.release();
+    assert.deepEqual([pool.totalCount, pool.idleCount], [2, 2]);
+    assert.throws(() => client.release(), /already been released to the pool/);
+    await new Promise((resolve, reject) => pool.connect((error, each, release) => {
+      release();
+      if (error) reject(error);
+      else resolve(each.release);
+    }));
+  });
+
+  it('gives all `max` clients at once, and the settings of a session stay', async () => {
+    pool = new pg.Pool({ ...server.config, max: 2 });
+    const clients = await Promise.all([pool.connect(), pool.connect()]);
+    assert.notEqual(clients[0].processID, clients[1].processID);
+    const third = pool.connect();
+    const query = pool.query('SELECT 1 AS n');
+    await new Promise(setImmediate);
+    assert.equal(pool.waitingCount, 2);
+    await Promise.all(clients.map(client => client.query('SET lock_timeout = 1234')));
+    for (const client of clients) client.release();
+    assert.deepEqual((await query).rows, [{ n: 1 }]);
+    const client = await third;
+    assert.deepEqual((await client.query('SHOW lock_timeout')).rows, [{ lock_timeout: '1234ms' }]);
+    client.release();
+  });
+
+  it('closes a client that is released with an error, or true', async () => {
+    const client = await pool.connect();
+    const removed = once(pool, 'remove');
+    client.release(true);
+    assert.equal((await removed)[0], client);
+    assert.equal(pool.totalCount, 0);
+    assert.equal((await pool.query('SELECT 1')).rowCount, 1);
+  });
+
+  it('tells what it does, before anything is asked of a new client', async () => {
+    const told = [];
+    for (const event of ['connect', 'acquire', 'release', 'remove']) pool.on(event, () => told.push(event));
+    pool.on('connect', client => client.query("SET application_name = 'first'"));
+    assert.deepEqual((await pool.query("SELECT current_setting('application_name') AS name")).rows, [{ name: 'first' }]);
+    const client = await pool.connect();
+    client.release(new Error('no more'));
+    await pool.end();
+    assert.deepEqual(told, ['connect', 'acquire', 'release', 'remove']);
+  });
+
+  it('tells at once that it cannot connect, and connects when it can', async () => {
+    const down = await startServer({ external: false });
+    pool = new pg.Pool({ ...down.config });
+    pool.on('connect', client => client.query('SELECT 1')); // rejects, and nobody listens
+    await down.stop();
+    await assert.rejects(pool.query('SELECT 1'), { code: 'ECONNREFUSED' });
+    await assert.rejects(pool.connect(), { code: 'ECONNREFUSED' });
+    await assert.rejects(new Promise((resolve, reject) => pool.connect(reject)), { code: 'ECONNREFUSED' });
+    await pool.end();
+  });
+
+  it('waits for a client no longer than connectionTimeoutMillis', async () => {
+    pool = new pg.Pool({ ...server.config, max: 1, connectionTimeoutMillis: 30 });
+    const client = await pool.connect();
+    await assert.rejects(pool.connect(), { message: 'timeout exceeded when trying to connect' });
+    await assert.rejects(pool.query('SELECT 1'), { message: 'timeout exceeded when trying to connect' });
+    client.release();
+    assert.equal((await pool.query('SELECT 1')).rowCount, 1);
+  });
+
+  it('closes what nobody has used for idleTimeoutMillis', async () => {
+    pool = new pg.Pool({ ...server.config, idleTimeoutMillis: 10 });
+    const removed = once(pool, 'remove');
+    await pool.query('SELECT 1');
+    await removed;
+    assert.equal(pool.totalCount, 0);
+  });
+
+  it('tells of an idle connection that is lost, and goes on; a taken one tells who has it', async () => {
+    const client = await pool.connect();
+    const kill = () => server.sql(`SELECT pg_terminate_backend(${client.processID})`);
+    client.release();
+    const lost = once(pool, 'error').catch(error => [error]);
+    await kill();
+    assert.equal((await lost)[0].code, '57P01');
+    const other = await pool.connect();
+    const told = once(other, 'error').catch(error => [error]);
+    await server.sql(`SELECT pg_terminate_backend(${other.processID})`);
+    assert.equal((await told)[0].code, '57P01');
+    other.release();
+    assert.equal((await pool.query('SELECT 1')).rowCount, 1);
+  });
+
+  it('ends when all has been released, and once', async () => {
+    const client = await pool.connect();
+    const ended = pool.end();
+    await assert.rejects(pool.end(), /Called end on pool more than once/);
+    await assert.rejects(pool.connect(), /Cannot use a pool after calling end on the pool/);
+    await assert.rejects(pool.query('SELECT 1'), /Cannot use a pool after calling end on the pool/);
+    assert.equal((await client.query('SELECT 1')).rowCount, 1);
+    client.release();
+    await ended;
+  });
+
+  it('shows no password', () => {
+    pool = new pg.Pool({ ...server.config, password: 'hidden', connectionString: server.url.replace('//', '//a:hidden@') });
+    assert.ok(!inspect(pool, { depth: 9 }).includes('hidden'));
+    assert.ok(!JSON.stringify(pool).includes('hidden'));
+  });
+});

@@ -1,0 +1,112 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { EventEmitter, once } = require('node:events');
+const { sharedServer } = require('../support');
+const pg = require('../../lib/pg');
+
+/** Asks for rows as pg-cursor does, so many at a time, and tells what it has got. */
+class Reader extends EventEmitter {
+  constructor(text, values, count) {
+    super();
+    Object.assign(this, { text, values, count, got: [] });
+  }
+
+  submit(connection) {
+    this.connection = connection;
+    connection.parse({ text: this.text }, true);
+    connection.bind({ portal: 'C_1', values: this.values }, true);
+    connection.describe({ type: 'P', name: 'C_1' }, true);
+    connection.flush();
+    connection.once('noData', () => {
+      this.got.push('no data');
+      this.read();
+    });
+  }
+
+  read() { this.connection.execute({ portal: 'C_1', rows: this.count }, true); }
+  close() {
+    this.connection.close({ type: 'P', name: 'C_1' });
+    this.connection.sync();
+  }
+
+  handleRowDescription({ fields }) {
+    this.got.push(fields.map(({ name, dataTypeID }) => `${name} ${dataTypeID}`).join());
+    this.read();
+  }
+
+  handleDataRow({ fields }) { this.got.push(fields); }
+  handlePortalSuspended() {
+    this.got.push('suspended');
+    if (this.got.length < 9) this.read();
+    else this.close();
+  }
+
+  handleCommandComplete({ text }) {
+    this.got.push(text);
+    this.close();
+  }
+
+  handleEmptyQuery() {
+    this.got.push('empty');
+    this.close();
+  }
+
+  handleReadyForQuery() { this.emit('over', this.got); }
+  handleError(error) {
+    this.got.push(error.code ?? error.message);
+    this.emit('over', this.got);
+  }
+}
+
+describe('What is submitted to a client of quickgres/pg', () => {
+  let client, server;
+  before(async () => { server = await sharedServer(); });
+  beforeEach(async () => {
+    client = new pg.Client(server.config);
+    await client.connect();
+  });
+  afterEach(() => client.end());
+
+  const outcome = async (...args) => (await once(client.query(new Reader(...args)), 'over'))[0];
+
+  it('gets its rows some at a time, as text', async () => {
+    assert.deepEqual(await outcome('SELECT n, NULL::int AS m FROM generate_series(1, $1::int) n', [3], 2),
+      ['n 23,m 23', ['1', null], ['2', null], 'suspended', ['3', null], 'SELECT  1']);
+    assert.deepEqual(await outcome('SELECT n FROM generate_series(1, 3) n', [], 0), ['n 23', ['1'], ['2'], ['3'], 'SELECT  2']);
+    assert.deepEqual(await outcome('SELECT n FROM generate_series(1, 2) n', null, 1),
+      ['n 23', ['1'], 'suspended', ['2'], 'suspended', 'SELECT  0']);
+  });
+
+  it('is told of commands without rows, of empty ones, and of errors', async () => {
+    assert.deepEqual(await outcome('CREATE TEMP TABLE t (a int)', [], 5), ['no data', 'CREATE TABLE  0']);
+    assert.deepEqual(await outcome('INSERT INTO t VALUES (1), (2)', [], 5), ['no data', 'INSERT 0 2']);
+    assert.deepEqual(await outcome('', [], 5), ['no data', 'empty']);
+    assert.deepEqual(await outcome('SELECT nothing', [], 5), ['42703']);
+    assert.deepEqual(await outcome('SELECT 1 / (2 - n) FROM generate_series(1, 2) n', [], 5), ['?column? 23', ['1'], '22012']);
+    assert.equal((await client.query('SELECT 1')).rowCount, 1);
+  });
+
+  it('has the connection for itself until it is over, and others wait in their order', async () => {
+    const order = [];
+    const first = once(client.query(new Reader('SELECT n FROM generate_series(1, 99) n', [], 2)), 'over').then(() => order.push(1));
+    const second = client.query('SELECT').then(() => order.push(2));
+    const third = once(client.query(new Reader('SELECT 1', [], 2)), 'over').then(() => order.push(3));
+    await Promise.all([first, second, third]);
+    assert.deepEqual(order.sort(), [1, 2, 3]);
+  });
+
+  it('is told when the connection is lost, or was', async () => {
+    const idle = new Reader('SELECT n FROM generate_series(1, 99) n', [], 2);
+    idle.handlePortalSuspended = () => server.sql(`SELECT pg_terminate_backend(${client.processID})`);
+    const [got] = await once(client.query(idle), 'over');
+    assert.equal(got.at(-1), '57P01');
+    assert.deepEqual(await outcome('SELECT 1', [], 1), ['57P01']);
+  });
+
+  it('says what it cannot do: COPY', async () => {
+    class Copy extends Reader { submit(connection) { this.connection = connection; } }
+    const [got] = await once(client.query(new Copy()), 'over');
+    assert.match(got[0], /text must be a string/);
+  });
+});

@@ -1,0 +1,76 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { sharedServer } = require('../support');
+const { opened, until } = require('./pools');
+
+const LISTENING = "SELECT pid FROM pg_stat_activity WHERE query ~ '^LISTEN'";
+const end = async pool => (await sharedServer()).sql(`SELECT pg_terminate_backend(pid) FROM (${LISTENING}) it`).then(() => pool);
+
+describe('Channels of a pool', () => {
+  it('are heard on one connection more, which ends with the last loop', async () => {
+    const pool = await opened({ size: 1 });
+    const news = pool.listen('news');
+    const other = pool.listen('a "name"');
+    await Promise.all([news.ready, other.ready]);
+    await pool.batch(["NOTIFY news, '1'", "NOTIFY news, '2'", 'NOTIFY "a ""name"""']);
+    assert.deepEqual([await news.next(), await news.next()].map(({ value }) => value.payload), ['1', '2']);
+    assert.equal((await other.next()).value.channel, 'a "name"');
+    assert.equal((await (await sharedServer()).sql(LISTENING)).length, 1);
+    await Promise.all([news.return(), other.return()]);
+    assert.deepEqual(await news.next(), { done: true, value: undefined });
+    await until(async () => (await (await sharedServer()).sql(LISTENING)).length === 0);
+    const again = pool.listen('news');
+    await again.ready;
+    await again.return();
+  });
+
+  it('are listened to again when the connection was lost, and say so', async () => {
+    const pool = await opened();
+    const news = pool.listen('news');
+    await news.ready;
+    await pool.query("NOTIFY news, 'before'");
+    assert.equal((await news.next()).value.payload, 'before');
+    await end(pool);
+    assert.deepEqual(await news.next(), { done: false, value: { processId: 0, channel: 'news', payload: '', missed: true } });
+    await pool.query("NOTIFY news, 'behind'");
+    const { value } = await news.next();
+    assert.deepEqual([value.payload, value.missed], ['behind', undefined]);
+    await news.return();
+  });
+
+  it('take only what a name can be, and the options that there are', async () => {
+    const pool = await opened({}, { port: 1 });
+    assert.throws(() => pool.listen(''), TypeError);
+    assert.throws(() => pool.listen(5), TypeError);
+    assert.throws(() => pool.listen('x'.repeat(64)), RangeError);
+    assert.throws(() => pool.listen('x', { sginal: 1 }), /there is no option sginal/);
+  });
+
+  it('end with the signal, with the pool, and with its destruction', async () => {
+    const pool = await opened();
+    const controller = new AbortController();
+    const first = pool.listen('first', { signal: controller.signal });
+    const second = pool.listen('second');
+    await Promise.all([first.ready, second.ready]);
+    controller.abort(new Error('enough'));
+    await assert.rejects(first.next(), { message: 'enough' });
+    const waiting = second.next();
+    await pool.end();
+    assert.deepEqual(await waiting, { done: true, value: undefined });
+    assert.throws(() => pool.listen('third'), { name: 'ConnectionError', code: '08003' });
+
+    const other = await opened();
+    const third = other.listen('third');
+    await third.ready;
+    other.destroy(new Error('now'));
+    await assert.rejects(third.next(), error => error.name === 'ConnectionError' && error.cause.message === 'now');
+  });
+
+  it('reject where the server says no', async () => {
+    const pool = await opened({}, { database: 'nowhere' });
+    const news = pool.listen('news');
+    await assert.rejects(news.ready, { code: '3D000' });
+    await assert.rejects(news.next(), { code: '3D000' });
+  });
+});

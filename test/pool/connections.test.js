@@ -1,0 +1,271 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { tracingChannel } = require('node:diagnostics_channel');
+const { once } = require('node:events');
+const { startProxy, startServer, startStandby } = require('pg-test-fixtures');
+const { ConnectionError } = require('../..');
+const { Pool } = require('../../lib/pool');
+const { sharedServer } = require('../support');
+const { opened, until } = require('./pools');
+
+const idOf = async asked => (await asked).rows[0].id;
+const ID = 'SELECT pg_backend_pid() AS id';
+
+/** Has `count` connections of a pool to itself; resolves when all are there, to what gives them back. */
+async function occupy(pool, count) {
+  const releases = [];
+  await Promise.all(Array.from({ length: count }, () => new Promise(taken => {
+    releases.push(pool.connection(client => new Promise(release => taken(releases.push(release)))));
+  })));
+  return () => Promise.all(releases.map(each => typeof each === 'function' ? each() : each));
+}
+
+describe('The connections of a pool', () => {
+  describe('that somebody owns', () => {
+    it('get no plain queries meanwhile, and one is left for these', async () => {
+      const pool = await opened({ size: 3 });
+      const release = await occupy(pool, 2);
+      const ids = new Set(await Promise.all(Array.from({ length: 20 }, () => idOf(pool.query(ID)))));
+      assert.equal(ids.size, 1);
+      assert.deepEqual([pool.stats.owned, pool.stats.connected], [2, 3]);
+      await release();
+    });
+
+    it('are waited for in order', async () => {
+      const pool = await opened({ size: 2 });
+      const release = await occupy(pool, 1);
+      const order = [];
+      const waiting = [1, 2, 3, 4].map(i => pool.transaction(() => order.push(i)));
+      assert.equal(pool.stats.waiting, 4);
+      await release();
+      await Promise.all(waiting);
+      assert.deepEqual(order, [1, 2, 3, 4]);
+    });
+
+    it('are waited for no longer than acquire_timeout, or until the signal aborts', async () => {
+      const pool = await opened({ size: 2, acquire_timeout: 50 });
+      const release = await occupy(pool, 1);
+      await assert.rejects(pool.transaction(() => {}), {
+        name: 'ConnectionError', code: '53300', sent: false, message: /no connection was free for 50 ms \(acquire_timeout\)/
+      });
+      const controller = new AbortController();
+      const asked = pool.connection(() => {}, { signal: controller.signal });
+      controller.abort(new Error('not any more'));
+      await assert.rejects(asked, error => error.name === 'AbortError' && error.cause.message === 'not any more');
+      await assert.rejects(pool.transaction(() => {}, { signal: AbortSignal.abort() }), { name: 'AbortError' });
+      assert.equal(pool.stats.waiting, 0);
+      await release();
+    });
+
+    it('are made room for, when plain queries never leave one idle', async () => {
+      const pool = await opened({ size: 2 });
+      let over = false;
+      const traffic = Array.from({ length: 20 }, async () => { while (!over) await pool.query('SELECT 1'); });
+      for (let i = 0; i < 5; i++) await pool.transaction(tx => tx.query('SELECT 1'));
+      over = true;
+      await Promise.all(traffic);
+    });
+
+    it('of a pool of one are waited for by plain queries, too', async () => {
+      const pool = await opened({ size: 1, acquire_timeout: 50 });
+      await pool.transaction(async tx => {
+        await tx.query('SELECT 1');
+        await assert.rejects(pool.query('SELECT 1'), { name: 'ConnectionError', code: '53300' });
+      });
+      assert.equal((await pool.query('SELECT 1 AS n')).rows[0].n, '1');
+    });
+
+    it('are closed where they cannot be given back', async () => {
+      const pool = await opened({ size: 1 });
+      const first = await pool.connection(client => {
+        client.destroy();
+        return client.processId;
+      });
+      assert.notEqual(await idOf(pool.query(ID)), String(first));
+    });
+
+    it('are rolled back when the block has failed, or is still at work', async () => {
+      const pool = await opened({ size: 1 });
+      await pool.connection(async client => {
+        await client.query('BEGIN');
+        await client.query('SELECT 1 / 0').catch(() => {});
+      });
+      await pool.connection(async client => {
+        client.query('BEGIN');
+        client.query('CREATE TABLE left_open (i int)');
+      });
+      const { rows: [row] } = await pool.query("SELECT to_regclass('left_open') AS it");
+      assert.equal(row.it, null);
+    });
+  });
+
+  describe('are closed', () => {
+    it('when they have not been used for idle_timeout', async () => {
+      const pool = await opened({ idle_timeout: 30 });
+      await Promise.all([1, 2, 3].map(() => pool.query('SELECT 1')));
+      await until(() => pool.stats.connected === 0);
+      assert.equal((await pool.query('SELECT 1 AS n')).rows[0].n, '1');
+    });
+
+    it('when they are older than max_lifetime, without anybody noticing', async () => {
+      const pool = await opened({ size: 2, max_lifetime: 50 });
+      const ids = new Set();
+      while (ids.size < 6) ids.add(await idOf(pool.query(ID)));
+    });
+  });
+
+  describe('that are lost', () => {
+    it('are replaced, and requests that were not sent go to another by themselves', async () => {
+      const server = await sharedServer();
+      const pool = await opened({ size: 2 });
+      const ids = await Promise.all([idOf(pool.query(ID)), idOf(pool.query(ID))]);
+      const lost = [once(pool, 'error')];
+      await server.sql(`SELECT pg_terminate_backend(pid) FROM unnest('{${ids}}'::int[]) pid`);
+      const results = await Promise.all(Array.from({ length: 50 }, (_, i) => pool.query('SELECT $1::int AS i', [i], { retry: true })));
+      assert.deepEqual(results.map(({ rows: [{ i }] }) => Number(i)), Array.from({ length: 50 }, (_, i) => i));
+      assert.match((await lost[0])[0].message, /terminating connection/);
+    });
+
+    it('reject what was sent, unless it may be repeated', async () => {
+      const server = await sharedServer();
+      const pool = await opened({ size: 1 });
+      const id = await idOf(pool.query(ID));
+      const results = Promise.allSettled([
+        pool.query('SELECT 1 AS n, pg_sleep(0.3)'), pool.query('SELECT 2 AS n', [], { retry: true }), pool.query('SELECT 3 AS n'),
+        pool.query('SELECT 4 AS n', [], { signal: new AbortController().signal }), pool.query('SELECT 5 AS n'), pool.transaction(() => 6)
+      ]);
+      await until(async () => (await server.sql(`SELECT FROM pg_stat_activity WHERE pid = ${id} AND state = 'active'`)).length === 1);
+      await server.sql(`SELECT pg_terminate_backend(${id})`);
+      const short = (await results).map(({ reason, value }) => reason ? reason.sent : value.rows?.[0].n ?? value);
+      assert.deepEqual(short, [true, '2', true, true, '5', 6]);
+    });
+
+    it('end the function of a transaction, which is called again only where it may be', async () => {
+      const server = await sharedServer();
+      const pool = await opened({ size: 2 });
+      const lose = async tx => server.sql(`SELECT pg_terminate_backend(${await idOf(tx.query(ID))})`);
+      let calls = 0;
+      const work = async tx => {
+        if (++calls % 3 !== 0) await lose(tx);
+        await tx.query('SELECT 1');
+        return calls;
+      };
+      await assert.rejects(pool.transaction(work), { name: 'ConnectionError' });
+      assert.equal(calls, 1);
+      assert.equal(await pool.transaction(work, { retry: true }), 3);
+    });
+  });
+
+  describe('to a server that is not there', () => {
+    it('are tried again until it is', async () => {
+      const target = await startServer({ external: false });
+      const proxy = await startProxy({ target });
+      proxy.refuse();
+      const pool = new Pool({ ...target.config, host: proxy.host, port: proxy.port });
+      try {
+        const asked = [pool.query('SELECT 1 AS n'), pool.transaction(() => 2), pool.batch(['SELECT 1'])];
+        const [error] = await once(pool, 'error');
+        assert.equal(error.code, 'ECONNREFUSED');
+        await proxy.accept();
+        const [query, transaction] = await Promise.all(asked);
+        assert.deepEqual([query.rows[0].n, transaction], ['1', 2]);
+        await target.restart();
+        assert.equal((await pool.query('SELECT 1 AS n', [], { retry: true })).rows[0].n, '1');
+      } finally {
+        pool.destroy();
+        await proxy.stop();
+        await target.stop();
+      }
+    });
+
+    it('are tried one at a time, with pauses, however many ask', async () => {
+      const proxy = await startProxy({ target: await sharedServer() });
+      let attempts = 0;
+      const pool = await opened({ size: 8 }, { host: proxy.host, port: proxy.port, connect_timeout: 1 });
+      proxy.refuse();
+      pool.on('error', () => { attempts++; });
+      const results = await Promise.allSettled(Array.from({ length: 300 }, (_, i) => i % 2 ? pool.query('SELECT 1') : pool.transaction(() => {})));
+      for (const { reason } of results) assert.equal(reason?.code, 'ECONNREFUSED');
+      assert.ok(attempts <= 8 + 10, `${attempts}`); // pauses of 25 to 50 ms, then twice as long each
+      await proxy.stop();
+    });
+
+    it('are not tried for longer than connect_timeout says', async () => {
+      const pool = await opened({ acquire_timeout: 0 }, { port: 1, connect_timeout: 0.2 });
+      await assert.rejects(pool.query('SELECT 1'), error => error instanceof ConnectionError && error.code === 'ECONNREFUSED');
+      await assert.rejects(pool.transaction(() => {}), { code: 'ECONNREFUSED' });
+    });
+
+    it('are not tried again where the server says no, or the config makes no sense', async () => {
+      await assert.rejects((await opened({}, { database: 'nowhere' })).query('SELECT 1'), { name: 'PostgresError', code: '3D000' });
+      await assert.rejects((await opened({}, { database: 'nowhere' })).transaction(() => {}), { name: 'PostgresError', code: '3D000' });
+      await assert.rejects((await opened({}, { pasword: 'x' })).query('SELECT 1'), { name: 'TypeError', message: /pasword/ });
+      const cursor = (await opened({}, { database: 'nowhere' })).cursor('SELECT 1');
+      await assert.rejects(cursor.next(), { code: '3D000' });
+    });
+  });
+
+  describe('of replicas', () => {
+    let primary, standby, config, replicas;
+    before(async function () {
+      this.timeout(60000);
+      primary = await startServer({ external: false });
+      await primary.sql('CREATE TABLE seen (i int)');
+      standby = await startStandby(primary);
+      config = { ...primary.config, application_name: 'pool' };
+      replicas = standby.config;
+    });
+    after(async () => {
+      await standby.stop();
+      await primary.stop();
+    });
+
+    const RECOVERY = 'SELECT pg_is_in_recovery() AS it';
+    const isReplica = async asked => (await asked).rows[0].it === 't';
+
+    it('get what is read-only, and nothing else; the primary does while there is none', async () => {
+      const pool = new Pool(config, { replicas });
+      assert.equal(await isReplica(pool.query(RECOVERY, [], { readOnly: true })), true);
+      assert.equal(await isReplica(pool.query(RECOVERY)), false);
+      assert.equal(await pool.transaction(tx => isReplica(tx.query(RECOVERY)), { readOnly: true }), true);
+      assert.equal(await pool.connection(client => isReplica(client.query(RECOVERY)), { readOnly: true }), true);
+      for await (const { it } of pool.cursor(RECOVERY, [], { readOnly: true })) assert.equal(it, 't');
+      assert.equal(pool.stats.replicas.size, 4);
+      await standby.kill();
+      assert.equal(await isReplica(pool.query(RECOVERY, [], { readOnly: true })), false);
+      assert.equal(await pool.transaction(tx => isReplica(tx.query(RECOVERY)), { readOnly: true }), false);
+      await standby.start();
+      await until(() => isReplica(pool.query(RECOVERY, [], { readOnly: true, retry: true })));
+      await pool.end();
+    });
+
+    it('are passed over when they are farther behind than max_lag', async () => {
+      const pool = new Pool(config, { replicas, max_lag: 100 });
+      const asked = () => isReplica(pool.query(RECOVERY, [], { readOnly: true }));
+      await until(asked);
+      await standby.sql('SELECT pg_wal_replay_pause()');
+      await primary.sql('INSERT INTO seen VALUES (1)');
+      await until(async () => !await asked());
+      await standby.sql('SELECT pg_wal_replay_resume()');
+      await until(asked);
+      await pool.end();
+    });
+  });
+
+  it('tell tracers of who waits for them', async () => {
+    const told = [];
+    const channel = tracingChannel('quickgres:pool');
+    const subscriber = { start: message => told.push({ ...message }), asyncEnd: () => told.push('over') };
+    channel.subscribe(subscriber);
+    const pool = await opened({ size: 2 });
+    const release = await occupy(pool, 1);
+    assert.deepEqual(told, []);
+    const waiting = pool.transaction(() => {});
+    assert.deepEqual(told, [{ owner: true, waiting: 1 }]);
+    await release();
+    await waiting;
+    assert.equal(told[1], 'over');
+    channel.unsubscribe(subscriber);
+  });
+});

@@ -1,0 +1,274 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const http = require('node:http');
+const { once } = require('node:events');
+const { PassThrough } = require('node:stream');
+const { text } = require('node:stream/consumers');
+const { pipeline } = require('node:stream/promises');
+const { setTimeout: sleep } = require('node:timers/promises');
+const { skipUnless, startPgBouncer, startProxy, startServer, startStandby } = require('pg-test-fixtures');
+const { ConnectionError } = require('../..');
+const { ResponseCache } = require('../../lib/cache');
+const { respond } = require('../../lib/http');
+const { Pool } = require('../../lib/pool');
+const { sharedServer } = require('../support');
+const { opened, until } = require('./pools');
+
+describe('A Pool', () => {
+  it('answers queries, each with its own values', async () => {
+    const pool = await opened();
+    const results = await Promise.all(Array.from({ length: 500 }, (_, i) => pool.query('SELECT $1::int AS i', [i])));
+    assert.deepEqual(results.map(({ rows: [row] }) => row.i), Array.from({ length: 500 }, (_, i) => String(i)));
+  });
+
+  it('opens connections as they are needed, and no more than its size', async () => {
+    const pool = await opened({ size: 3 });
+    await pool.query('SELECT 1');
+    assert.equal(pool.stats.connected, 1);
+    await Promise.all(Array.from({ length: 50 }, () => pool.query('SELECT pg_sleep(0.01)')));
+    assert.deepEqual(pool.stats, { size: 3, connected: 3, idle: 3, owned: 0, pending: 0, waiting: 0 });
+  });
+
+  it('does not send a query behind a slow one where another connection is free, or can be opened', async () => {
+    const pool = await opened();
+    const ids = () => Promise.all(Array.from({ length: 3 }, async () => (await pool.query('SELECT pg_backend_pid() AS id')).rows[0].id));
+    const slow = pool.query('SELECT pg_backend_pid() AS id, pg_sleep(1)');
+    const others = await ids();
+    for (let i = 0; i < 20; i++) others.push(...await ids());
+    assert.equal(others.includes((await slow).rows[0].id), false);
+  });
+
+  it('refuses statements that concern a session, before anything is sent', async () => {
+    const pool = await opened({}, { port: 1 });
+    for (const each of ['BEGIN', ' /* x */ start transaction', 'SET a.b = 1', 'LISTEN x', '-- y\nDISCARD ALL', 'PREPARE p AS SELECT 1']) {
+      await assert.rejects(pool.query(each), { name: 'UsageError', code: '0A000', message: /concerns one session/ });
+      await assert.rejects(pool.batch(['SELECT 1', [each]]), { name: 'UsageError', code: '0A000' });
+    }
+    await assert.rejects(pool.query('COPY t FROM STDIN'), { name: 'UsageError', message: /copyFrom\(\)/ });
+  });
+
+  it('runs transactions side by side', async () => {
+    const pool = await opened({ size: 3 });
+    let running = 0;
+    let most = 0;
+    await Promise.all(Array.from({ length: 20 }, () => pool.transaction(async tx => {
+      most = Math.max(most, ++running);
+      await tx.query('SELECT pg_sleep(0.01)');
+      running--;
+    })));
+    assert.equal(most, 2); // one is left for plain queries
+  });
+
+  it('gives a connection of one\'s own, and resets its session after it', async () => {
+    const pool = await opened({ size: 1 });
+    const pid = await pool.connection(async client => {
+      await client.query('SET search_path TO nowhere');
+      await client.query('BEGIN');
+      return client.processId;
+    });
+    const { rows: [row] } = await pool.query("SELECT pg_backend_pid() AS pid, current_setting('search_path') AS path");
+    assert.deepEqual(row.toObject(), { pid: String(pid), path: '"$user", public' });
+  });
+
+  it('rejects simpleQuery where it leaves a block open, and rolls that back', async () => {
+    const pool = await opened({ size: 1 });
+    await assert.rejects(pool.simpleQuery('BEGIN; CREATE TABLE never (i int)'), { name: 'UsageError', code: '25001' });
+    assert.equal((await pool.query("SELECT to_regclass('never') AS it")).rows[0].it, null);
+    const [, { rows: [row] }] = await pool.simpleQuery('BEGIN; SELECT 1 AS n; COMMIT');
+    assert.equal(row.n, '1');
+  });
+
+  it('streams: cursor, queryTo, copyTo, copyFrom', async () => {
+    const pool = await opened();
+    let sum = 0;
+    for await (const row of pool.cursor('SELECT i FROM generate_series(1, 100) i', [], { batchSize: 7 })) sum += Number(row.i);
+    assert.equal(sum, 5050);
+    const target = new PassThrough();
+    const [result, written] = await Promise.all([pool.queryTo(target, 'SELECT $1::text', ['it'], { as: 'values' }), text(target)]);
+    assert.deepEqual([result, written], [{ cmd: 'SELECT', rowCount: 1, bytes: 2 }, 'it']);
+    await pool.query('CREATE TABLE IF NOT EXISTS pooled (i int)');
+    const copyTo = pool.copyTo('COPY (SELECT generate_series(1, 1000)) TO STDOUT');
+    const copyFrom = pool.copyFrom('COPY pooled FROM STDIN');
+    await pipeline(copyTo, copyFrom);
+    assert.deepEqual([copyTo.rowCount, copyTo.format, copyFrom.rowCount, copyFrom.bytes], [1000, 0, 1000, copyTo.bytes]);
+    await pool.query('DROP TABLE pooled');
+  });
+
+  it('ends when all that was asked is over, and refuses what comes later', async () => {
+    const pool = await opened({ size: 2 });
+    const asked = [pool.query('SELECT pg_sleep(0.05)'), ...Array.from({ length: 5 }, () => pool.transaction(tx => tx.query('SELECT 1')))];
+    const ended = pool.end();
+    await assert.rejects(pool.query('SELECT 1'), error => error instanceof ConnectionError && error.code === '08003' && error.sent === false);
+    await Promise.all(asked);
+    await ended;
+    assert.equal(pool.stats.connected, 0);
+  });
+
+  it('takes the options that there are', () => {
+    for (const options of [{ max: 10 }, { size: 0 }, { size: 1.5 }, { size: '4' }, { acquire_timeout: -1 }, { idle_timeout: NaN },
+      { max_lifetime: null, size: -1 }, { max_lag: 0 }, 5, null]) assert.throws(() => new Pool({}, options), TypeError);
+    assert.equal(new Pool().stats.size, 4);
+  });
+
+  it('rejects bad input with a TypeError, before anything is sent', async () => {
+    const pool = await opened();
+    await assert.rejects(pool.query(5), { name: 'TypeError', message: /text must be a string/ });
+    await assert.rejects(pool.query('SELECT $1', [{}]), { name: 'TypeError', message: /values\[0\] is an object/ });
+    await assert.rejects(pool.query('SELECT 1', [], { retyr: true }), { name: 'TypeError', message: /there is no option retyr/ });
+    await assert.rejects(pool.batch(5), TypeError);
+    await assert.rejects(pool.transaction(5), { message: 'transaction takes a function' });
+    await assert.rejects(pool.transaction(() => {}, { isolation: 'none' }), { name: 'TypeError', message: /isolation must be/ });
+    await assert.rejects(pool.transaction(() => {}, { isolatoin: 'none' }), { name: 'TypeError', message: /no option isolatoin/ });
+    await assert.rejects(pool.connection(), { message: 'connection takes a function' });
+    await assert.rejects(pool.connection(() => {}, { readonly: true }), { name: 'TypeError', message: /no option readonly/ });
+    await assert.rejects(pool.queryTo({}, 'SELECT 1'), TypeError);
+    await assert.rejects(pool.query('SELECT $1', [{}], { retry: true }), /values\[0\] is an object/);
+    await Promise.all([1, 2, 3, 4].map(() => pool.query('SELECT pg_sleep(0.01)')));
+    assert.deepEqual(pool.stats, { size: 4, connected: 4, idle: 4, owned: 0, pending: 0, waiting: 0 });
+  });
+
+  it('sends the values that it was given, whatever becomes of the array', async () => {
+    const pool = await opened({ size: 1 });
+    const values = [0];
+    const ask = i => {
+      values[0] = i;
+      return pool.query('SELECT $1::int AS i', values);
+    };
+    const answers = asked => Promise.all(asked).then(results => results.map(({ rows: [row] }) => Number(row.i)));
+    assert.deepEqual(await answers([1, 2, 3].map(ask)), [1, 2, 3]); // not connected yet
+    await pool.connection(async () => { values.answers = answers([4, 5].map(ask)); }); // while it waits
+    assert.deepEqual(await values.answers, [4, 5]);
+  });
+
+  it('cancels by a signal or a time limit one query, and no other', async () => {
+    const pool = await opened({ size: 2 });
+    const controller = new AbortController();
+    const slow = pool.query('SELECT pg_sleep(60)', [], { signal: controller.signal });
+    const limited = pool.query('SELECT pg_sleep(60)', [], { statement_timeout: 100 });
+    const others = Array.from({ length: 20 }, (_, i) => pool.query('SELECT $1::int AS i, pg_sleep(0.01)', [i]));
+    setTimeout(() => controller.abort(), 50);
+    await assert.rejects(slow, { name: 'AbortError' });
+    await assert.rejects(limited, { name: 'UsageError', code: '57014' });
+    assert.deepEqual((await Promise.all(others)).map(({ rows: [row] }) => Number(row.i)), Array.from({ length: 20 }, (_, i) => i));
+  });
+
+  it('gives each new client to who listens to "connect", before anything is asked of it', async () => {
+    const pool = await opened({ size: 2 });
+    pool.on('connect', client => client.query('SET search_path TO elsewhere'));
+    const paths = await Promise.all([1, 2, 3, 4].map(() => pool.query('SHOW search_path')));
+    assert.deepEqual(paths.map(({ rows: [row] }) => row.search_path), Array(4).fill('elsewhere'));
+    assert.equal(await pool.transaction(async tx => (await tx.query('SHOW search_path')).rows[0].search_path), 'elsewhere');
+  });
+
+  it('rejects all that is pending when it is destroyed', async () => {
+    const pool = await opened({ size: 2 });
+    await pool.query('SELECT 1');
+    const asked = Promise.allSettled([
+      pool.query('SELECT pg_sleep(60)', [], { retry: true }), pool.transaction(tx => tx.query('SELECT pg_sleep(60)')),
+      pool.transaction(() => {}), pool.cursor('SELECT pg_sleep(60)').next()
+    ]);
+    await until(() => pool.stats.pending === 2);
+    pool.destroy(new Error('that was all'));
+    for (const { reason } of await asked) {
+      assert.ok(reason instanceof ConnectionError, reason);
+      assert.equal(reason.cause.message, 'that was all');
+    }
+    await assert.rejects(pool.query('SELECT 1'), { name: 'ConnectionError', code: '08003', sent: false });
+    await pool.end();
+  });
+
+  it('finds the new primary after a failover', async function () {
+    this.timeout(60000);
+    const primary = await startServer({ external: false });
+    const standby = await startStandby(primary);
+    const pool = new Pool({
+      ...primary.config, host: '127.0.0.1,127.0.0.1', port: `${primary.port},${standby.port}`, target_session_attrs: 'read-write'
+    });
+    const port = async () => Number((await pool.query("SELECT current_setting('port') AS port", [], { retry: true })).rows[0].port);
+    try {
+      assert.equal(await port(), primary.port);
+      await primary.kill();
+      const asked = port();
+      await standby.promote();
+      assert.equal(await asked, standby.port);
+    } finally {
+      pool.destroy();
+      await standby.stop();
+      await primary.stop();
+    }
+  });
+
+  it('replaces a connection on which the server is silent after a query was given up', async function () {
+    this.timeout(40000);
+    const proxy = await startProxy({ target: await sharedServer() });
+    const pool = new Pool({ ...(await sharedServer()).config, host: proxy.host, port: proxy.port }, { size: 1 });
+    try {
+      await pool.query('SELECT 1');
+      for (const each of proxy.open) each.stall();
+      await assert.rejects(pool.query('SELECT 1', [], { statement_timeout: 50 }), { code: '57014' });
+      const [error] = await once(pool, 'error');
+      assert.match(error.message, /silent for 10000 ms after a request was given up/);
+      assert.equal((await pool.query('SELECT 1 AS n')).rows[0].n, '1');
+    } finally {
+      pool.destroy();
+      await proxy.stop();
+    }
+  });
+
+  describe('is a session', () => {
+    it('to respond of quickgres/http, whose slow readers hold nobody up', async () => {
+      const pool = await opened({ size: 3 });
+      const web = http.createServer((request, response) => {
+        const text = request.url === '/large' ? "SELECT repeat('x', 1000) FROM generate_series(1, 100000)" : "SELECT '[1]'";
+        respond(pool, request, response, text, [], { as: 'values' }).catch(() => {});
+      }).listen(0, '127.0.0.1');
+      await once(web, 'listening');
+      const url = `http://127.0.0.1:${web.address().port}`;
+      const slow = http.get(`${url}/large`);
+      await once(slow, 'response');
+      for (let i = 0; i < 10; i++) assert.deepEqual(await (await fetch(url)).json(), [1]);
+      assert.equal(pool.stats.owned, 1);
+      slow.destroy();
+      await until(() => pool.stats.idle === pool.stats.connected);
+      web.close();
+      web.closeAllConnections();
+    });
+
+    it('to a ResponseCache, which makes its connections read-only', async () => {
+      const pool = await opened({ size: 2 });
+      const cache = new ResponseCache(pool);
+      await cache.listen('changes');
+      const answer = async () => (await cache.query('SELECT random() AS r', [], { tags: ['t'] })).rows[0].r;
+      const first = await answer();
+      assert.equal(await answer(), first);
+      await (await sharedServer()).sql("NOTIFY changes, 't'");
+      await until(async () => await answer() !== first);
+      await assert.rejects(cache.query('CREATE TABLE never (i int)'), { code: '25006' });
+    });
+  });
+
+  describe('in front of PgBouncer in transaction mode', () => {
+    it('carries all that does not belong to a session', async function () {
+      skipUnless(this, 'pgbouncer');
+      const bouncer = await startPgBouncer({ target: await sharedServer(), mode: 'transaction', poolSize: 2 });
+      const pool = await opened({ size: 6 }, { ...bouncer.config, statement_cache: 0 });
+      const one = async asked => Number((await asked).rows[0].n);
+      const sum = await Promise.all(Array.from({ length: 200 }, async (_, i) => i % 4 === 0
+        ? pool.transaction(tx => one(tx.query('SELECT $1::int AS n', [i]))) : one(pool.query('SELECT $1::int AS n', [i]))));
+      assert.deepEqual(sum, Array.from({ length: 200 }, (_, i) => i));
+      let count = 0;
+      for await (const row of pool.cursor('SELECT generate_series(1, 500)', [], { batchSize: 50 })) count += row.columnCount;
+      assert.equal(count, 500);
+      assert.equal(await text(pool.copyTo('COPY (SELECT 1) TO STDOUT')), '1\n');
+      await assert.rejects(pool.query('SELECT pg_sleep(60)', [], { statement_timeout: 20 }), { code: '57014' });
+      await bouncer.kill();
+      const asked = pool.query('SELECT 1 AS n', [], { retry: true });
+      await sleep(20);
+      await bouncer.start();
+      assert.equal(await one(asked), 1);
+      await pool.end();
+      await bouncer.stop();
+    });
+  });
+});

@@ -1,0 +1,34 @@
+'use strict';
+
+// What the tests of the pool share: pools that are ended after their test.
+
+const { Pool } = require('../../lib/pool');
+const { sharedServer } = require('../support');
+
+const pools = new Set();
+
+afterEach(async function () {
+  const failed = this.currentTest.state === 'failed';
+  const opened = [...pools];
+  pools.clear();
+  await Promise.all(opened.map(pool => failed ? pool.destroy() : pool.end()));
+});
+
+/**
+ * A pool of the shared server, which is ended after the test.
+ * @param {object} [options] of the pool
+ * @param {object} [config] beside the server's, or in place of it
+ * @returns {Promise<Pool>}
+ */
+async function opened(options, config) {
+  const pool = new Pool({ ...(await sharedServer()).config, ...config }, options);
+  pools.add(pool);
+  return pool;
+}
+
+/** Waits until a condition holds. */
+async function until(condition) {
+  while (!await condition()) await new Promise(resolve => setTimeout(resolve, 10));
+}
+
+module.exports = { opened, until };

@@ -1,0 +1,37 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { RowParser, RowReader } = require('../../lib/rows');
+const { gc } = require('../gc');
+const { dataRow, rowDescription } = require('../support');
+
+/** How much the heap has grown for the objects of so many rows of one column, in bytes for each. */
+function kept(count, valueOf) {
+  const reader = new RowReader();
+  reader.start(RowParser.of(rowDescription('a')), 0);
+  for (let i = 0; i < count; i += 500) {
+    const messages = Buffer.concat(Array.from({ length: 500 }, (_, j) => dataRow(valueOf(i + j))));
+    reader.receiveData(messages, 0, messages.length, 500, true);
+  }
+  gc();
+  const before = process.memoryUsage().heapUsed;
+  const { objects } = reader;
+  gc();
+  const bytes = (process.memoryUsage().heapUsed - before) / count;
+  objects.forEach(({ a }, i) => assert.equal(a, valueOf(i)));
+  return bytes;
+}
+
+describe('Objects of many rows', () => {
+  it('keep equal values of a column once', () => {
+    const repeated = kept(20000, i => `a repeated value ${i % 100}`);
+    const different = kept(20000, i => `a value of its own ${i}`);
+    assert.ok(repeated + 35 < different, `${repeated} and ${different} bytes a row`);
+  });
+
+  it('keep their values, not the bytes in which these came', () => {
+    // An object, a string of its own, and a place in the array; a part of a longer string would keep that.
+    const bytes = kept(60000, i => `a value of its own, some forty bytes ${i}`);
+    assert.ok(bytes < 116, `${bytes} bytes a row`);
+  });
+});
