@@ -14,7 +14,7 @@ const SECONDS = Number(process.env.MODEL_SECONDS || (process.env.CI ? 60 : 10));
 const SEED = Number(process.env.MODEL_SEED || (process.env.CI ? 1 : Math.floor(Math.random() * 2 ** 32)));
 
 /** A round that takes longer hangs, in milliseconds. */
-const ROUND = 30000;
+const ROUND = 120000;
 
 /** The client's connection: those of CancelRequests, which may be younger, never get an answer. */
 function current({ connections }) { return connections.findLast(({ stats }) => stats.bytes.toClient > 0); }
