@@ -19,7 +19,7 @@ const LONGEST = 1000;
  */
 function abort(request, error) {
   const { pipeline } = request.scope;
-  if (!request.abort(error, pipeline)) return;
+  if (!request.abort(error, pipeline) || pipeline.head === null) return; // null: the connection is lost
   let pause = PAUSE;
   let asked = false;
   const cancel = async () => {
