@@ -1,4 +1,0 @@
-import quickgres = require('./index.js');
-
-export * from './index.js';
-export default quickgres;

@@ -1,0 +1,4 @@
+import quickgres = require('../index.js');
+
+export * from '../index.js';
+export default quickgres;
