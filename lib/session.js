@@ -82,7 +82,7 @@ class Session extends EventEmitter {
       const request = new QueryRequest(text, values, format, cache, paramTypes, receiver);
       if (options === undefined && target === undefined) return pipeline.submit(request, this.#scope);
       const promise = query.submit(request, this.#scope, options);
-      return target === undefined ? promise : stream().untilTaken(receiver, promise);
+      return target === undefined ? promise : stream().untilTaken(receiver, promise, request);
     } catch (error) {
       return Promise.reject(error);
     }

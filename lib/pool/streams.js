@@ -32,6 +32,9 @@ class PooledPortal {
     reader.cmd = 'SUSPENDED';
   }
 
+  /** Nobody waits for the rows that are being fetched. */
+  cancel() { this.#rows.then(cursor => cursor.readableStream().cancel()).catch(() => {}); }
+
   async close() {
     try {
       await (await this.#rows).return();

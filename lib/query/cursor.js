@@ -10,6 +10,7 @@ class Cursor {
   #asked = 0; // rows that the generator is to give
   #index = 0; // of the next row
   #generator;
+  #portal; // once the first row was asked for
   #rows = []; // of the last batch
 
   /**
@@ -23,7 +24,7 @@ class Cursor {
 
   async * #generate(open, { batchSize, decoding, signal }) {
     checkLimits({ signal });
-    const portal = open();
+    const portal = this.#portal = open();
     try {
       let reader;
       do {
@@ -60,8 +61,14 @@ class Cursor {
    */
   return(value) { return this.#generator.return(value); }
 
+  /** A stream of the rows is given up: nobody waits for those that are being fetched. */
+  #abandon() {
+    this.#portal?.cancel();
+    return this.#generator.return();
+  }
+
   /**
-   * The rows as a Node stream in object mode. To destroy it closes the cursor.
+   * The rows as a Node stream in object mode. To destroy it closes the cursor, and cancels the query outside a transaction.
    * @param {object} [options]
    * @param {number} [options.highWaterMark=16] rows to be read ahead
    * @param {AbortSignal} [options.signal] destroys the stream
@@ -72,7 +79,8 @@ class Cursor {
   readable({ highWaterMark = 16, signal, stall_timeout: given } = {}) {
     if (signal?.aborted !== true) checkLimits({ signal });
     const timeout = checkStallTimeout(given);
-    const stream = require('#platform').stream.Readable.from(this, { highWaterMark, signal });
+    const rows = { next: () => this.next(), return: () => this.#abandon(), [Symbol.asyncIterator]: () => rows };
+    const stream = require('#platform').stream.Readable.from(rows, { highWaterMark, signal });
     if (timeout > 0) this.#watchStall(stream, timeout);
     return stream;
   }
@@ -89,7 +97,7 @@ class Cursor {
   }
 
   /**
-   * The rows as a WHATWG stream. To cancel it closes the cursor.
+   * The rows as a WHATWG stream. To cancel it does what destroying `readable()` does.
    * @returns {ReadableStream}
    */
   readableStream() {
@@ -99,7 +107,7 @@ class Cursor {
         if (done) controller.close();
         else controller.enqueue(value);
       },
-      cancel: () => this.return()
+      cancel: () => this.#abandon()
     }, { highWaterMark: 0 });
   }
 }

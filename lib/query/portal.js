@@ -1,7 +1,7 @@
 'use strict';
 
-const { State, UsageError, checkText, checkValues, snapshot } = require('../protocol');
-const { submit } = require('./abort');
+const { AbortError, State, UsageError, checkText, checkValues, snapshot } = require('../protocol');
+const { abort, submit } = require('./abort');
 const { again, callerOf } = require('./failure');
 const { QueryRequest } = require('./request');
 const { CloseRequest } = require('./sync');
@@ -79,6 +79,7 @@ class PortalStep extends QueryRequest {
  */
 class Portal {
   #last = null; // the promise of the step whose answer has not come: there is one at a time
+  #step; // the last one
 
   /**
    * @returns {Array|object} the values as they are now
@@ -130,7 +131,7 @@ class Portal {
       this.#end().catch(() => {});
     };
     try {
-      const promise = submit(new PortalStep(this, maxRows, receiver, caller), this.scope, limits);
+      const promise = submit(this.#step = new PortalStep(this, maxRows, receiver, caller), this.scope, limits);
       this.#last = promise.then(over, failed);
       return promise;
     } catch (error) {
@@ -144,6 +145,11 @@ class Portal {
    * @returns {Promise}
    */
   close() { return this.#last === null ? this.#end() : this.#last.then(() => this.close()); }
+
+  /** Nobody wants the rows that are being fetched: the server is asked to stop, but where that would fail a block. */
+  cancel() {
+    if (this.#last !== null && !this.inBlock) abort(this.#step, new AbortError('the cursor was closed'));
+  }
 
   async #end() {
     if (!this.open) return;

@@ -2,6 +2,7 @@
 
 const { Buffer, process, setImmediate, clearImmediate } = require('#platform');
 const { backend, decodeCommandComplete, kindOf } = require('../protocol');
+const { abort } = require('../query');
 const { RowReader, int32 } = require('../rows');
 const { Target } = require('./target');
 
@@ -251,12 +252,16 @@ function receiverFor(given) {
  * Watches over a stream while a result is written to it.
  * @param {object} receiver of the result
  * @param {Promise} promise of the result
+ * @param {Request} [request] to be given up when the stream takes no more
  * @returns {Promise} the same, but it rejects with the error of the stream
  */
-function untilTaken(receiver, promise) {
+function untilTaken(receiver, promise, request) {
   const { sink } = receiver;
   if (!(sink instanceof Target)) return promise;
-  sink.watch(error => { receiver.error = error; });
+  sink.watch(error => {
+    receiver.error = error;
+    if (request !== undefined) abort(request, error);
+  });
   return promise.then(async given => {
     await new Promise(process.nextTick); // a stream tells of an error in the tick after the write
     if (receiver.error !== undefined) throw receiver.error;

@@ -65,6 +65,14 @@ describe('A cursor of a pool', () => {
     assert.match(error.message, /took nothing for 20 ms \(stall_timeout\)/);
     await idle(pool);
   });
+
+  it('is cancelled when its stream is destroyed', async () => {
+    const pool = await opened();
+    const stream = pool.cursor('SELECT pg_sleep(3600)').readable().resume();
+    while (pool.stats.pending === 0) await new Promise(setImmediate);
+    stream.destroy();
+    await idle(pool);
+  });
 });
 
 describe('COPY of a pool', () => {

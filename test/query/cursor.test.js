@@ -95,6 +95,37 @@ describe('cursor', () => {
     assert.deepEqual(await last, { done: true, value: undefined });
   });
 
+  const leave = {
+    readable: cursor => cursor.readable().on('error', () => {}).resume(),
+    readableStream: cursor => {
+      const reader = cursor.readableStream().getReader();
+      reader.read().catch(() => {});
+      return { destroy: () => reader.cancel() };
+    }
+  };
+  for (const [kind, begin] of Object.entries(leave)) {
+    it(`reads next to nothing of what ten destroyed streams have not taken: ${kind}`, async () => {
+      const { client, wire } = await proxied();
+      const text = "SELECT i, repeat('x', 10000) FROM generate_series(1, 1000) i";
+      const streams = Array.from({ length: 10 }, () => begin(client.cursor(text)));
+      const before = wire.stats.bytes.toClient;
+      while (wire.stats.bytes.toClient === before) await new Promise(setImmediate);
+      for (const stream of streams) stream.destroy();
+      assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, '7');
+      assert.ok(wire.stats.bytes.toClient - before < 15e6, `${wire.stats.bytes.toClient - before} bytes`);
+    });
+  }
+
+  it('does not cancel what a destroyed stream fetches in a transaction, which that would fail', async () => {
+    const client = await connected();
+    await client.transaction(async tx => {
+      const stream = tx.cursor('SELECT pg_sleep(0.05)').readable().resume();
+      await new Promise(setImmediate);
+      stream.destroy();
+      assert.equal((await tx.query('SELECT 7 AS a')).rows[0].a, '7');
+    });
+  });
+
   it('gives no row to a call before those that have waited longer', async () => {
     const client = await connected();
     const cursor = client.cursor('SELECT i FROM generate_series(1, 30) i', [], { batchSize: 30 });

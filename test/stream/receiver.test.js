@@ -312,6 +312,18 @@ describe('A Node stream', () => {
     await client.sync();
   });
 
+  it('that is destroyed has its query cancelled, where nothing is behind it', async () => {
+    const { client, wire } = await proxied();
+    const stream = new Writable({ write() {} }).on('error', () => {});
+    const query = client.query("SELECT repeat('x', 10000) FROM generate_series(1, 5000)", [], { stream });
+    while (stream.writableLength === 0) await new Promise(setImmediate);
+    const before = wire.stats.bytes.toClient;
+    stream.destroy();
+    await assert.rejects(query, { name: 'AbortError', message: 'the target was closed before it had taken the result' });
+    assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, '7');
+    assert.ok(wire.stats.bytes.toClient - before < 25e6, `${wire.stats.bytes.toClient - before} bytes`);
+  });
+
   it('that is none, but has a `pipe`, gets its bytes in large pieces as well', async () => {
     const client = await connected();
     const pieces = [];
