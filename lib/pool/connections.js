@@ -158,8 +158,8 @@ class Connections {
       return new ConnectionError(`no connection ${waited}: ${cause.message}`, { code: '08001', cause, sent: false });
     }
     return new ConnectionError(`no connection was free ${waited}: of ${size}, ${connected} are open, ${owned} of them ` +
-      'owned by transactions, cursors, COPY, queryTo() or connection(). A transaction inside another one is tx.transaction()',
-      { code: '53300', cause, sent: false });
+      'owned by transactions, cursors, COPY, queryTo() or connection(). A transaction inside another one is ' +
+      'tx.transaction()', { code: '53300', cause, sent: false });
   }
 
   /** Gives connections to who waits. */
