@@ -331,6 +331,17 @@ describe('respond', () => {
     }
   });
 
+  it('rejects or has the body fail for a Request, compressed, where the query fails after some rows', async () => {
+    const client = await connected();
+    for (const rows of [700, 3000, 20000]) {
+      for (const encoding of ['identity', 'gzip', 'br']) {
+        const request = new Request('http://localhost/', { headers: { 'accept-encoding': encoding } });
+        const text = `SELECT 1 / (${rows} - i) AS a FROM generate_series(1, 2 * ${rows}) AS i`;
+        await assert.rejects(async () => (await respond(client, request, text, [], { as: 'json' })).text(), { code: '22012' });
+      }
+    }
+  });
+
   it('ends with an ErrorResponse, compressed, what the handler can no longer answer with, though nobody waits for that', async () => {
     const client = await connected();
     const { rows } = await import('../../client-parser/index.js');
@@ -701,7 +712,10 @@ describe('respond', () => {
         early.resume();
         const late = session.request({ ':path': '/1' });
         await assert.rejects(late.toArray(), { code: 'ERR_HTTP2_STREAM_ERROR' });
-        assert.deepEqual(errors.map(error => error.code), ['22012', '22012']);
+        const compressed = session.request({ ':path': '/1', 'accept-encoding': 'br' });
+        await assert.rejects(compressed.toArray(), { code: 'ERR_HTTP2_STREAM_ERROR' });
+        while (errors.length < 3) await sleep(5); // the reader may know before the handler does
+        assert.deepEqual(errors.map(error => error.code), ['22012', '22012', '22012']);
         session.close();
       }, secure());
     });
