@@ -1,6 +1,6 @@
 'use strict';
 
-const { Client, ConnectionError } = require('../..');
+const { Client, ConnectionError, PostgresError } = require('../..');
 const { resolve } = require('../config');
 const { watchSignal } = require('../query');
 
@@ -26,7 +26,8 @@ const isIdle = each => isUnused(each) && isOpen(each) && each.state !== 'owned';
 const isConnecting = ({ client }) => client.state === 'connecting';
 
 /** Errors of connecting that no other attempt will change: the server says no, or the config makes no sense. */
-const isFinal = error => error instanceof TypeError || /^(?:0A|22|28|3D|42)/.test(error.code);
+const isFinal = error => /^(?:0A|22|28|3D|42)/.test(error.code) ||
+  ![ConnectionError, PostgresError, AggregateError].some(each => error instanceof each);
 
 /** Connections to one place: who gets which, and when others are opened. */
 class Connections {

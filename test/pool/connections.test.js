@@ -303,6 +303,16 @@ describe('The connections of a pool', () => {
       await assert.rejects((await opened({}, { database: 'nowhere' })).query('SELECT 1'), { name: 'PostgresError', code: '3D000' });
       await assert.rejects((await opened({}, { database: 'nowhere' })).transaction(() => {}), { name: 'PostgresError', code: '3D000' });
       await assert.rejects((await opened({}, { pasword: 'x' })).query('SELECT 1'), { name: 'TypeError', message: /pasword/ });
+      let may = true; // as where a platform takes away the right to read the environment
+      const { config } = await sharedServer();
+      const get = () => {
+        if (may) return 'x';
+        throw new Error('not allowed');
+      };
+      const pool = new Pool(Object.defineProperty({ ...config }, 'fallback_application_name', { get, enumerable: true }));
+      may = false;
+      await assert.rejects(pool.query('SELECT 1'), { name: 'Error', message: 'not allowed' });
+      await pool.end();
       const cursor = (await opened({}, { database: 'nowhere' })).cursor('SELECT 1');
       await assert.rejects(cursor.next(), { code: '3D000' });
     });
