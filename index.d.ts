@@ -728,6 +728,8 @@ export type ByteStream = Duplex | ((server: ServerAddress) => Duplex | Promise<D
  * https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-PARAMKEYWORDS
  */
 export interface Config {
+  /** A `postgresql://` URL or a `key=value` string, beside what has no text, such as `decode`. Default: none. */
+  connectionString?: string | URL | null | undefined;
   /** Name, address, or directory of a socket; several with commas. Default: this machine's, or 'localhost'. */
   host?: Choice<string>;
   /** Address to connect to instead of looking `host` up. Default: none. */
@@ -814,7 +816,7 @@ export interface Config {
   /** How columns become values, where a query does not say otherwise. Default: strings and Buffers. */
   decode?: Decode | null | undefined;
   /** A startup parameter, such as search_path. */
-  [parameter: string]: Setting | ConnectionOptions | ByteStream | Decode
+  [parameter: string]: Setting | URL | ConnectionOptions | ByteStream | Decode
     | ((to: PasswordRequest) => string | Promise<string>);
 }
 
@@ -914,8 +916,8 @@ export class AbortError extends Error {
 
 /** Something that cannot be done as it was asked for. */
 export class UsageError extends Error {
-  /** @param message what, and what to do instead @param code the SQLSTATE that fits */
-  constructor(message: string, code: string);
+  /** @param message what, and what to do instead @param code the SQLSTATE that fits @param cause the reason, if any */
+  constructor(message: string, code: string, cause?: Error);
   /** The name of the class. */
   readonly name: 'UsageError';
   /** The SQLSTATE that fits. */

@@ -195,7 +195,7 @@ describe('TypeScript', () => {
       const silent = ['sslcompression', 'krbsrvname', 'gsslib', 'gssdelegation', 'requirepeer', 'sslcrl', 'sslcrldir', 'sslkeylogfile',
         'scram_client_key', 'scram_server_key', 'oauth_issuer', 'oauth_client_id', 'oauth_client_secret', 'oauth_scope'];
       assert.deepEqual(types.propertiesOf('Config').sort(),
-        [...new Set([...Object.keys(OPTIONS).filter(name => !silent.includes(name)), 'database', 'decode', 'socket', 'ssl'])].sort());
+        [...new Set([...Object.keys(OPTIONS).filter(name => !silent.includes(name)), 'connectionString', 'database', 'decode', 'socket', 'ssl'])].sort());
     });
 
     it('the options of every method', async () => {

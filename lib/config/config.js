@@ -20,7 +20,7 @@ const SESSION_VARIABLES = { PGDATESTYLE: 'datestyle', PGTZ: 'timezone', PGGEQO: 
  * Gathers what says where and how to connect into one checked object. First comes what `overrides` says,
  * then the config, the service file that it or PGSERVICE names, the environment, libpq's defaults.
  *
- * @param {object|string|URL} [config] options by name, or a connection string. In an object a name that is no
+ * @param {object|string|URL} [config] options by name, `connectionString` among them, or that alone. A name that is no
  *   option is a parameter for the server, and an option that is undefined, null or '' counts as not given
  * @param {object} [overrides] `{ port, host, ssl }`, the arguments of `connect()`: as in net.connect, a port
  *   that is no number is the path of a socket, and a port without any host is one of localhost
@@ -29,9 +29,8 @@ const SESSION_VARIABLES = { PGDATESTYLE: 'datestyle', PGTZ: 'timezone', PGGEQO: 
  * @throws {TypeError} when something does not make sense: it names the option and, unless secret, the value
  */
 function resolve(config, overrides = {}, env = process.env) {
-  const said = typeof config === 'string' || config instanceof URL
-    ? { given: require('./conninfo').parse(String(config)), parameters: {}, own: {} }
-    : fromObject(config ?? {});
+  const isText = typeof config === 'string' || config instanceof URL;
+  const said = fromObject(isText ? { connectionString: config } : config ?? {});
   const before = fromObject(connectArguments(overrides));
   // Without an address of the host that is no longer meant, from wherever it would come.
   if (before.given.has('host')) before.given.set('hostaddr', '');
@@ -98,10 +97,13 @@ const OBJECT_OPTIONS = {
 function fromObject(config) {
   check(typeof config === 'object' && !Array.isArray(config),
     `config must be an object or a connection string, not ${kindOf(config)}`);
-  const given = new Map();
+  const { connectionString: text, ...named } = config;
+  check((text ?? '') === '' || typeof text === 'string' || text instanceof URL,
+    `connectionString must be a string or a URL, not ${kindOf(text)}`);
+  const given = text ? require('./conninfo').parse(String(text)) : new Map();
   const parameters = Object.create(null);
   const own = {};
-  for (const [key, value] of Object.entries(config)) {
+  for (const [key, value] of Object.entries(named)) {
     if (value === undefined || value === null || value === '') continue;
     // The server knows names of parameters in any case, and this one must not get past us.
     const name = key === 'database' ? 'dbname' : /^client_encoding$/i.test(key) ? 'client_encoding' : key;

@@ -10,17 +10,17 @@ const { check, OPTIONS } = require('./options');
  */
 
 /** What only an object can have: a friendlier name, and values that have no text. */
-const ONLY_IN_OBJECTS = ['database', 'decode', 'socket', 'ssl'];
+const ONLY_IN_OBJECTS = ['connectionString', 'database', 'decode', 'socket', 'ssl'];
 
 /** PostgreSQL's parameters that have capital letters. */
 const CAPITALS = ['datestyle', 'intervalstyle', 'timezone'];
 
 const POOL = 'a client has one connection; new Pool(config, options) of quickgres/pool takes options such as size';
-const WHOLE = 'give the string as the whole config';
+const STRING = 'use connectionString';
 
 /** What other clients call it, or have and this one does not; in lower case. */
 const ELSEWHERE = {
-  connectionstring: WHOLE, uri: WHOLE, url: WHOLE,
+  connectionstring: STRING, uri: STRING, url: STRING,
   acquire_timeout: POOL, idle_timeout: POOL, idletimeoutmillis: POOL, max: POOL, max_lag: POOL, max_lifetime: POOL,
   maxuses: POOL, min: POOL, replicas: POOL, size: POOL,
   db: 'use database', hostname: 'use host', pass: 'use password', passwd: 'use password', username: 'use user',

@@ -59,9 +59,10 @@ class UsageError extends Error {
   /**
    * @param {string} message
    * @param {string} code
+   * @param {Error} [cause]
    */
-  constructor(message, code) {
-    super(message);
+  constructor(message, code, cause) {
+    super(message, cause === undefined ? undefined : { cause });
     this.code = code;
   }
 }

@@ -25,7 +25,7 @@ function checkValues(values) {
   if (Array.isArray(values)) {
     if (values.length > 65535) throw new RangeError(`${values.length} values: a query takes at most 65535 parameters`);
   } else if (!(values && values.rowBuffer instanceof Uint8Array && values.rowBuffer.length >= 7)) {
-    throw new TypeError(`values must be an array or a row, not ${kindOf(values)}`);
+    throw new TypeError(`values must be an array or a row, not ${kindOf(values)}: text first, then [value, …], then options`);
   }
 }
 
@@ -50,6 +50,7 @@ function textOf(value, what) {
   if (typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean') return String(value);
   if (value instanceof Date) return dateText(value, what);
   const remedy = Array.isArray(value) ? 'write array(value) for a PostgreSQL array, JSON.stringify(value) for json'
+    : value instanceof Promise ? 'await it'
     : typeof value === 'object' ? 'write JSON.stringify(value) for json'
       : 'a value is a string, number, bigint, boolean, Date, Uint8Array, null or undefined';
   throw new TypeError(`${what} is ${kindOf(value)}: ${remedy}`);

@@ -227,6 +227,7 @@ class Pipeline {
     if (request === null) throw protocolError('ReadyForQuery that nobody asked for');
     if (status === undefined || end - start !== 6) throw protocolError('ReadyForQuery of a wrong kind');
     request.state = request.state === State.Done ? State.Over : nextState(request.state, ReadyForQuery, start, end);
+    if (status === 'E' && this.status === 'T') request.scope.failure = request.error;
     this.status = status;
     if (request.scope.block && status === 'I' && !request.controls) {
       request.error ??= new UsageError('this ended the transaction block: in transaction(), return from the function ' +

@@ -32,6 +32,8 @@ class Scope {
     /** @type {Error|null} what new requests are rejected with; what waits goes on unless the scope was left */
     this.refused = null;
     this.left = false;
+    /** @type {Error|undefined} for which the block that it is in has failed */
+    this.failure = undefined;
     /** The first and the last of the requests and scopes that wait in it. */
     this.first = null;
     this.last = null;

@@ -63,7 +63,7 @@ async function run(scope, { begin, commit, undo }, session, entered, work) {
     const result = await work().finally(() => session.abandonSteps(scope.refused ??= OVER));
     if ((await control(commit))[0].cmd !== 'ROLLBACK') return result;
     throw new UsageError('the transaction was rolled back, because a query in it had failed; ' +
-      'the function given to transaction() did not throw', '25P02');
+      'the function given to transaction() did not throw', '25P02', scope.failure);
   } catch (error) {
     // Where that fails too, the first error tells more.
     if (pipeline.status !== 'I') await Promise.allSettled(undo.map(async text => control(text)));

@@ -232,4 +232,7 @@ class RowReader {
 // What few results have is not set in each of them.
 Object.assign(RowReader.prototype, { _decode: undefined, _objects: undefined, _arrays: undefined });
 
+// What lies around a row may be another query's: no log shows it.
+Object.defineProperty(Chunk.prototype, Symbol.for('nodejs.util.inspect.custom'), { value: () => 'Chunk' });
+
 module.exports = { Memory, RowReader };

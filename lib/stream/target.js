@@ -156,7 +156,13 @@ class Target {
   get queued() { return this.stream.writableObjectMode ? Infinity : this.stream.writableLength; }
 
   /** @returns {Error} why the target is gone */
-  get error() { return this.#lost || closedBefore(this.stream.errored || undefined); }
+  get error() {
+    const { errored } = this.stream;
+    // Of a response, an error of writing says no more than that the reader has left.
+    return this.#lost || (errored && !this.#isResponse ? errored : closedBefore(errored || undefined));
+  }
+
+  get #isResponse() { return typeof this.given.assignSocket === 'function' || this.isHttp2; }
 
   /**
    * @param {Buffer} piece
@@ -172,8 +178,7 @@ class Target {
 
   #written(error) {
     this.#writing--;
-    // Of a response, an error of writing says no more than that the reader has left.
-    const why = typeof this.given.assignSocket === 'function' || !error ? undefined : error;
+    const why = this.#isResponse || !error ? undefined : error;
     // Not all say that they are closed; those that do have done so by then.
     if (this.stream.destroyed || error) setImmediate(() => this.#ongone(why));
     else if (this.#writing === 0 && this.#settle !== undefined && !this.#ended) this.#settle.resolve();

@@ -96,6 +96,18 @@ describe('resolve', () => {
     assert.throws(() => read({ dbname: 'd', database: 'e' }), /given twice/);
   });
 
+  it('takes a connection string and options beside it, but not two that differ', () => {
+    for (const connectionString of ['postgres://u:p@h:1/d', new URL('postgres://u:p@h:1/d'), 'host=h port=1 dbname=d user=u']) {
+      const { hosts, user, database, decode, parameters } =
+        read({ connectionString, decode: true, statement_timeout: 5, database: 'd' });
+      assert.deepEqual([hosts[0].host, hosts[0].port, user, database, decode], ['h', 1, 'u', 'd', true]);
+      assert.equal(parameters.statement_timeout, '5');
+      assert.throws(() => read({ connectionString, database: 'e' }), { name: 'TypeError', message: 'database is given twice, with different values' });
+    }
+    assert.throws(() => read({ connectionString: 5 }),
+      { name: 'TypeError', message: 'connectionString must be a string or a URL, not a number' });
+  });
+
   it('takes a URL object like its text', () => {
     assert.equal(read(new URL('postgres://u:p@h:1/d')).database, 'd');
   });
@@ -448,7 +460,9 @@ describe('secrets', () => {
       { password: Buffer.from(SECRET) },
       { host: url },
       { database: url },
-      { connectionString: url },
+      { connectionString: `${url}?x=y` },
+      { connectionString: url, password: 'other' },
+      { url },
       { ssl: SECRET },
       { socket: SECRET },
       { sslpassword: `${SECRET}\0` },

@@ -29,7 +29,7 @@ describe('A key of a config object', () => {
     const POOL = 'a client has one connection; new Pool(config, options) of quickgres/pool takes options such as size';
     for (const [name, here] of [
       ['username', 'use user'], ['pass', 'use password'], ['hostname', 'use host'], ['db', 'use database'],
-      ['connectionString', 'give the string as the whole config'],
+      ['url', 'use connectionString'], ['URI', 'use connectionString'], ['connectionstring', 'use connectionString'],
       ['connectionTimeoutMillis', 'use connect_timeout, in seconds'], ['userName', 'use user'], ['passwd', 'use password'],
       ['types', 'use decode'], ['tls', 'use ssl'], ['stream', 'use socket'], ['query_timeout', 'use statement_timeout, for the server'],
       ...['idleTimeoutMillis', 'maxUses', 'max_lifetime', 'size', 'replicas'].map(name => [name, POOL]),

@@ -51,7 +51,7 @@ describe('checkValues', () => {
   it('refuses what is no list, without showing it', () => {
     for (const [values, kind] of [[null, 'null'], [undefined, 'undefined'], ['secret', 'a string'], [5, 'a number'],
       [{ 0: 'a', length: 1 }, 'an object'], [Buffer.from('a'), 'an object of class Buffer'], [new Map(), 'an object of class Map']]) {
-      assert.throws(() => checkValues(values), { name: 'TypeError', message: `values must be an array or a row, not ${kind}` });
+      assert.throws(() => checkValues(values), { name: 'TypeError', message: `values must be an array or a row, not ${kind}: text first, then [value, …], then options` });
     }
   });
 });
@@ -82,6 +82,7 @@ describe('snapshot', () => {
   });
 
   it('refuses what Bind refuses', () => {
+    assert.throws(() => snapshot([Promise.resolve()]), { message: 'values[0] is an object of class Promise: await it' });
     assert.throws(() => snapshot(['a', {}]), { name: 'TypeError', message: /^values\[1\] is an object: / });
     assert.throws(() => snapshot(['a\0']), { name: 'TypeError', message: /^values\[0\] has a null byte at 1/ });
     assert.throws(() => snapshot([new Date(NaN)]), { name: 'TypeError', message: 'values[0] is an invalid Date' });

@@ -46,7 +46,9 @@ describe('transaction', () => {
     await assert.rejects(client.transaction(async tx => {
       await insert(tx, 1);
       await tx.query('SELECT 1 / 0').catch(() => {});
-    }), error => error instanceof UsageError && error.code === '25P02' && /rolled back/.test(error.message));
+      await tx.query('SELECT 2').catch(() => {});
+    }), error => error instanceof UsageError && error.code === '25P02' && /rolled back/.test(error.message) &&
+      error.cause.code === '22012');
     assert.deepEqual(await ints(client), []);
   });
 

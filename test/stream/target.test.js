@@ -32,6 +32,12 @@ describe('A target', () => {
     }
   });
 
+  it('has the error with which it was destroyed before anybody watched', () => {
+    const broken = new Error('broken');
+    assert.equal(new Target(new PassThrough().on('error', () => {}).destroy(broken)).error, broken);
+    assert.equal(new Target(new PassThrough().destroy()).error.name, 'AbortError');
+  });
+
   it('tells when it has taken everything, ended or not', async () => {
     for (const end of [false, true]) {
       const stream = new Slow();

@@ -311,12 +311,14 @@ describe('In the browser', () => {
         await client.connect();
         const none = await Promise.resolve().then(() => client.copyTo('COPY users TO STDOUT')).catch(error => error);
         const { rows } = await client.query('SELECT 1 AS n');
+        const same = await Promise.resolve().then(() => client.cursor('SELECT 1').readable()).catch(error => error);
         await client.end();
-        const more = { none: [none.name, none.code, none.message], after: rows[0].n, globals: [typeof Buffer, typeof process] };
+        const more = { same: same.message, none: [none.name, none.code, none.message], after: rows[0].n, globals: [typeof Buffer, typeof process] };
         return { seen, more };
       }, config());
       assert.deepEqual(seen.seen, (await import('../exercise.mjs')).EXPECTED);
       assert.deepEqual(seen.more, {
+        same: 'there are no streams of Node.js, which this needs, on this platform',
         none: ['UsageError', '0A000', 'there are no streams of Node.js, which this needs, on this platform'],
         after: '1',
         globals: ['undefined', 'undefined']

@@ -19,6 +19,7 @@ const noTcp = lacking('is no TCP, but WebSockets (quickgres/websocket),');
 const noTls = lacking('is no TLS but that of the WebSocket (wss:, with sslmode=disable)');
 const noFile = lacking('are no files');
 const noStream = lacking("are no streams of Node.js, which this needs,");
+noStream.from = noStream;
 
 /** The asynchronous context cannot be followed: a deadlock of the caller's own is not noticed. */
 class AsyncLocalStorage {
