@@ -186,7 +186,7 @@ function document({ machine, options, tables }, name) {
 }
 
 /**
- * Writes the results as JSON, Markdown and SVG.
+ * Writes the results as JSON, Markdown and SVG; the chart begins with what the HTTP servers did, where that is known.
  * @param {object} results
  * @param {string} directory
  * @param {string} name of the files
@@ -196,7 +196,8 @@ function write(results, directory, name) {
   const file = ending => path.join(directory, `${name}.${ending}`);
   fs.writeFileSync(file('json'), `${JSON.stringify(results, null, 1)}\n`);
   fs.writeFileSync(file('md'), document(results, name));
-  fs.writeFileSync(file('svg'), chart(results.tables, OURS));
+  const http = path.join(directory, 'http.json');
+  fs.writeFileSync(file('svg'), chart(results.tables, OURS, fs.existsSync(http) ? JSON.parse(fs.readFileSync(http)) : []));
 }
 
 module.exports = { title, table, text, aims, against, write, short };

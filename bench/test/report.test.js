@@ -51,7 +51,7 @@ test('With one round there is no spread', () => {
 test('The aims tell which of them are not reached', () => {
   const lines = report.aims([table('rows-untouched'), table('select-pipelined')]).split('\n').slice(1);
   assert.deepEqual(lines, [
-    '  rows-untouched      1.67 ≤ 2.00 of floor',
+    '  rows-untouched      1.67 ≤ 1.80 of floor',
     '* select-pipelined    1.67 ≤ 1.35 of floor'
   ]);
 });
@@ -85,6 +85,11 @@ test('The results are written as JSON, Markdown and SVG', () => {
     assert.match(read('md'), /\| \*\*quickgres\*\* \| \*\*500,000\*\* \|/);
     assert.match(read('md'), /npm run bench -- --only rows-untouched/);
     assert.match(read('svg'), /^<svg [^]*>A row of ten columns, untouched<[^]*<rect [^]*>5\.00<\/text>[^]*<\/svg>\n$/);
+    assert.doesNotMatch(read('svg'), /HTTP/);
+    const http = [{ route: '/row', client: 'quickgres', rate: 12345.6, rounds: [{ rate: 12000 }, { rate: 13000 }] }];
+    fs.writeFileSync(path.join(directory, 'http.json'), JSON.stringify(http));
+    report.write({ machine, options: OPTIONS, tables: [table('rows-untouched')] }, directory, 'results');
+    assert.match(read('svg'), /^<svg [^]*>Requests a second[^]*>One row as JSON<[^]*>12,346<\/text>[^]*>Client CPU [^]*>5\.00<[^]*<\/svg>\n$/);
   } finally {
     fs.rmSync(directory, { recursive: true });
   }

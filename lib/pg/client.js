@@ -10,10 +10,10 @@ const { escapeIdentifier, escapeLiteral } = require('./values');
 /**
  * Gives a promise, or calls back with its outcome; what the callback throws is nobody's to catch.
  * @param {Promise} promise
- * @param {function(Error|null, *)} [callback]
- * @param {null|undefined} [none] what stands for no error
+ * @param {function(Error|null|undefined, *)} [callback]
+ * @param {null|undefined} none what stands for no error
  */
-function settle(promise, callback, none = null) {
+function settle(promise, callback, none) {
   if (!callback) return promise;
   promise.then(result => process.nextTick(callback, none, result), error => process.nextTick(callback, error));
 }
@@ -49,18 +49,13 @@ class Client extends EventEmitter {
     this.connection = Object.assign(new EventEmitter(), { stream: { destroy: error => this.#client.destroy(error) } });
     this.connection.on('error', error => this.#client.destroy(error));
     this._ending = false;
-    this.#listen();
-  }
-
-  #listen() {
-    const client = this.#client;
-    client.on('notification', message => this.emit('notification', { name: 'notification', ...message }));
-    client.on('notice', fields => this.emit('notice', { name: 'notice', ...fields }));
-    client.on('parameter', this.#parameter);
-    client.on('error', error => {
+    this.#client.on('notification', message => this.emit('notification', { name: 'notification', ...message }));
+    this.#client.on('notice', fields => this.emit('notice', { name: 'notice', ...fields }));
+    this.#client.on('parameter', this.#parameter);
+    this.#client.on('error', error => {
       if (!this._ending && this.listenerCount('error') > 0) this.emit('error', errorOf(error));
     });
-    client.on('end', () => {
+    this.#client.on('end', () => {
       this.connection.emit('end');
       setImmediate(() => this.emit('end')); // when what was pending has been told
     });
@@ -77,7 +72,7 @@ class Client extends EventEmitter {
    * @param {function(Error|null, Client)} [callback]
    * @returns {Promise<Client>|undefined} of itself; nothing with a callback
    */
-  connect(callback) { return settle(this.#connect(), callback); }
+  connect(callback) { return settle(this.#connect(), callback, null); }
 
   async #connect() {
     const client = this.#client;
@@ -94,8 +89,8 @@ class Client extends EventEmitter {
 
   /**
    * Asks. A text without values may have several statements, and resolves to an array of their results then.
-   * @param {string|object} config text; `{ text, values, name, rowMode: 'array', types, binary, query_timeout }`; or
-   *   what has a method `submit`: a Query, a cursor of pg-cursor, a stream of pg-query-stream
+   * @param {string|object} config text; `{ text, values, name, rowMode: 'array', types, binary, query_timeout,
+   *   signal }`; or what has a method `submit`: a Query, a cursor of pg-cursor, a stream of pg-query-stream
    * @param {Array|function} [values]
    * @param {function(Error|null, Result)} [callback]
    * @returns {Promise<Result>|undefined|object} nothing with a callback; what was submitted
@@ -108,7 +103,7 @@ class Client extends EventEmitter {
     const promise = this.#ask(query);
     // If it cannot connect, who connects is told: a query that nobody waits for ends no program.
     if (this.#client.state === 'connecting') promise.catch(() => {});
-    return settle(promise, query.callback);
+    return settle(promise, query.callback, null);
   }
 
   #ask(query) {

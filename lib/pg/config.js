@@ -86,8 +86,7 @@ function parametersOf(config) {
  * @returns {object} the config of a Client of this library
  */
 function libpqConfig(parameters) {
-  const { query_timeout: timeout, binary, ...config } = parameters;
-  const { password, ssl, given } = parameters;
+  const { query_timeout: timeout, binary, password, ssl, given, ...config } = parameters;
   const { stream, sslmode, keepAlive, keepAliveInitialDelayMillis: delay } = given;
   // What connects in place of a socket of ours is a stream, or a function that gives one, and is told where to go.
   const connect = server => {

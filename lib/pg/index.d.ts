@@ -65,6 +65,9 @@ export interface QueryArrayResult<R extends any[] = any[]> extends QueryResultBa
   rows: R[];
 }
 
+/** Values of parameters. */
+export type QueryConfigValues<T> = T extends any[] ? T : never;
+
 /** A query: its text, and what else there is to say. */
 export interface QueryConfig<I = any[]> {
   /** SQL, with parameters as $1, $2, … */
@@ -79,6 +82,8 @@ export interface QueryConfig<I = any[]> {
   binary?: boolean | undefined;
   /** Milliseconds after which it is cancelled, with the Error 'Query read timeout'. Default: that of the client. */
   query_timeout?: number | undefined;
+  /** Cancels it when it aborts, with an AbortError of quickgres; node-postgres has no such option. Default: none. */
+  signal?: AbortSignal | undefined;
   /** 'extended': one statement, also without values. Default: a text without values may have several. */
   queryMode?: 'extended' | undefined;
 }
@@ -179,6 +184,9 @@ export interface ClientConfig {
   statement_cache?: number | undefined;
 }
 
+/** The same as ClientConfig. */
+export type ConnectionConfig = ClientConfig;
+
 /** What NOTIFY sent. */
 export interface Notification {
   /** Of the server process of the notifying session. */
@@ -188,6 +196,9 @@ export interface Notification {
   /** What the notifying session said, '' where it said nothing. */
   payload?: string | undefined;
 }
+
+/** Outside a transaction block, in one, in one that has failed; null without a connection. */
+export type TransactionStatus = 'I' | 'T' | 'E' | null;
 
 /**
  * A connection. Its events: 'connect'; 'notification'; 'notice'; 'drain', when nothing is pending any more; 'error',
@@ -243,7 +254,7 @@ export class Client extends EventEmitter implements Queryable {
   /** @param text COPY … FROM STDIN @param options signal, highWaterMark @returns a Writable */
   copyFrom(text: string, options?: CopyStreamOptions): CopyFrom;
   /** @returns outside a transaction block, in one, in one that has failed; null without a connection */
-  getTransactionStatus(): 'I' | 'T' | 'E' | null;
+  getTransactionStatus(): TransactionStatus;
   /**
    * Says how values of a type are read from now on.
    * @param oid of the type
@@ -270,6 +281,9 @@ export class Client extends EventEmitter implements Queryable {
   on(event: string | symbol, listener: (...args: any[]) => void): this;
 }
 
+/** What a client and one of a pool have in common. */
+export type ClientBase = Client;
+
 /** A client that was taken from a pool. */
 export interface PoolClient extends Client {
   /**
@@ -288,7 +302,20 @@ export interface PoolConfig extends ClientConfig {
   idleTimeoutMillis?: number | undefined;
   /** Seconds after which a connection is replaced; 0, the default, for never. */
   maxLifetimeSeconds?: number | undefined;
+  /** Taken, and changes nothing: connections are opened when they are needed. */
+  min?: number | undefined;
+  /** Not there: a TypeError. Use the event 'connect', or `options: '-c name=value'`. */
+  onConnect?: undefined;
+  /** Not there: a TypeError. Ask what is to be verified of the client that connect() gives. */
+  verify?: undefined;
+  /** Not there: a number is a TypeError. Use maxLifetimeSeconds. */
+  maxUses?: undefined;
+  /** Not there: true is a TypeError. Call end(), or use a short idleTimeoutMillis. */
+  allowExitOnIdle?: false | undefined;
 }
+
+/** Options of a pool with the defaults. */
+export type PoolOptions = PoolConfig & Required<Pick<PoolConfig, 'max' | 'idleTimeoutMillis'>>;
 
 /**
  * Connections of which one asks the next that is free, or takes one for a while. Its events: 'connect', before anything
@@ -298,11 +325,11 @@ export interface PoolConfig extends ClientConfig {
 export class Pool extends EventEmitter implements Queryable {
   /**
    * @param config of the clients and the pool, or a connection string
-   * @throws {TypeError|Error} for a connection string that cannot be read, and for wrong options
+   * @throws {TypeError|Error} for a connection string that cannot be read, for wrong options and for those not there
    */
   constructor(config?: string | PoolConfig);
   /** What was given, with the defaults. */
-  readonly options: PoolConfig;
+  readonly options: PoolOptions;
   /** Whether end() was called. */
   readonly ending: boolean;
   /** Connections that there are. */
@@ -316,12 +343,15 @@ export class Pool extends EventEmitter implements Queryable {
    * Takes a client until it is released.
    * @param callback in place of a promise, called with an error, or undefined, the client, and its release
    * @returns the client; nothing with a callback. Rejects as `Client.connect`; with a ConnectionError (53300) of
-   *   quickgres after `connectionTimeoutMillis`; with an Error after end()
+   *   quickgres after `connectionTimeoutMillis`, whose cause says how many clients are taken; with an Error after end()
    */
   connect(): Promise<PoolClient>;
   connect(callback: (
     error: Error | undefined, client: PoolClient | undefined, done: (release?: any) => void) => void): void;
-  /** As of Queryable, on a connection that may be shared; it prepares. Rejects, too, as `connect`. */
+  /**
+   * As of Queryable, on a connection that may be shared; it prepares. Rejects, too, as `connect`; and with a UsageError
+   * of quickgres for a text that leaves a transaction block open, which is rolled back.
+   */
   query: Queryable['query'];
   /**
    * Closes the connections, when they have been released.
@@ -417,13 +447,16 @@ export const types: TypeOverrides & {
 };
 
 /** What counts where neither a config nor the environment says something; a program may change it. */
-export const defaults: ClientConfig & PoolConfig & {
+export const defaults: Defaults;
+
+/** What counts where neither a config nor the environment says something. */
+export interface Defaults extends PoolConfig {
   /** Whether a Date is sent in UTC, not in local time with its offset; false by default. */
   parseInputDatesAsUTC?: boolean;
   /** To be set: whether an int8 is read as a number, which may lose digits. It is a string by default. */
   parseInt8?: boolean;
   [name: string]: any;
-};
+}
 
 /** @param name of a table, column, … @returns it in double quotes */
 export function escapeIdentifier(name: string): string;

@@ -15,6 +15,12 @@ const REFUSING = ['exec_parse_message', 'RevalidateCachedQuery'];
 /** Whether a text that was refused needs a connection of its own: so do SET, BEGIN, COPY, … */
 const needsOwn = error => error instanceof UsageError ? error.code === '0A000' : REFUSING.includes(error.routine);
 
+/** Options of node-postgres that would have no effect here, and what to use instead. */
+const REFUSED = {
+  onConnect: "the event 'connect', or options: '-c name=value'", verify: 'a query of the client that connect() gives',
+  maxUses: 'maxLifetimeSeconds', allowExitOnIdle: 'end(), or a short idleTimeoutMillis'
+};
+
 /**
  * Connections as node-postgres' pool has them. What `query` asks is pipelined on connections that are shared; what
  * `connect` gives is one's own until it is released.
@@ -31,7 +37,7 @@ class Pool extends EventEmitter {
   /**
    * @param {object|string} [options] those of Client, and `max`, `idleTimeoutMillis`, `connectionTimeoutMillis`,
    *   `maxLifetimeSeconds`
-   * @throws {TypeError|Error} as Client
+   * @throws {TypeError|Error} as Client; TypeError for onConnect, verify, maxUses and allowExitOnIdle
    */
   constructor(options) {
     super();
@@ -39,9 +45,11 @@ class Pool extends EventEmitter {
     const { password, ssl, given } = parameters;
     const { connectionString, connectionTimeoutMillis = 0, idleTimeoutMillis = 10000, maxLifetimeSeconds = 0 } = given;
     const max = given.max || defaults.max;
+    const refused = Object.keys(REFUSED).find(name => given[name] && given[name] !== Infinity);
+    if (refused) throw new TypeError(`a pool has no ${refused}: use ${REFUSED[refused]}`);
     this.options = hide({ ...given, idleTimeoutMillis, max }, { connectionString, password, ssl });
     this.ending = false;
-    this.#settings = { ...parameters, shared: true, texts: new Map(), types: new TypeOverrides(given.types) };
+    this.#settings = { ...parameters, max, held: this.#held, texts: new Map(), types: new TypeOverrides(given.types) };
     this.#pool = new Connections(libpqConfig(parameters), {
       size: max, reserved: 0, patient: false, acquire_timeout: connectionTimeoutMillis,
       idle_timeout: idleTimeoutMillis, max_lifetime: maxLifetimeSeconds * 1000
@@ -74,13 +82,12 @@ class Pool extends EventEmitter {
     if (this.ending) throw new Error('Cannot use a pool after calling end on the pool');
     const [connection, giveBack] = await new Promise((resolve, reject) => {
       const hold = connection => new Promise(giveBack => { resolve([connection, giveBack]); });
-      this.#pool.connection(hold, { reset: false }).catch(error => reject(errorOf(error)));
+      this.#pool.connection(hold, { reset: false }).catch(error => reject(errorOf(error, this.#settings)));
     });
     const client = this.#clients.get(connection);
     const release = client.release = destroy => {
-      if (this.#held.get(client) !== release) {
-        throw new Error('Release called on client which has already been released to the pool.');
-      }
+      const isOver = this.#held.get(client) !== release;
+      if (isOver) throw new Error('Release called on client which has already been released to the pool.');
       this.#held.delete(client);
       this.emit('release', destroy, client);
       if (destroy) connection.destroy();
@@ -100,7 +107,7 @@ class Pool extends EventEmitter {
    */
   query(config, values, callback) {
     if (typeof values === 'function') [values, callback] = [undefined, values];
-    return settle(this.#query(config, values), callback ?? config?.callback, undefined);
+    return settle(this.#query(config, values), callback ?? config?.callback);
   }
 
   async #query(config, values) {
@@ -113,7 +120,9 @@ class Pool extends EventEmitter {
     }
     const client = await this.#take();
     try {
-      return await util.promisify(client.query).call(client, config, values);
+      const result = await util.promisify(client.query).call(client, config, values);
+      if (client.getTransactionStatus() !== 'T') return result;
+      throw new UsageError('the text left a transaction block open, which is rolled back: use pool.connect()', '25001');
     } finally {
       client.release();
     }

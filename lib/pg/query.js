@@ -20,18 +20,19 @@ class DatabaseError extends PostgresError {
   }
 }
 
-/** Messages of what was not to be, by the code. */
+/** Messages of what was not to be, by the code, or by how the message of this library begins. */
 const MESSAGES = {
   '08003': 'Connection terminated', '08006': 'Connection terminated unexpectedly',
-  53300: 'timeout exceeded when trying to connect'
+  53300: 'timeout exceeded when trying to connect', 'not connected': 'not connected: call connect() first'
 };
 
 /**
  * An error of this library as node-postgres tells it.
  * @param {Error} error
+ * @param {object} [settings] `max` and `held` of a pool: how many clients there may be, and those that are taken
  * @returns {Error} a DatabaseError where the server has reported it, also as the reason why a connection was lost
  */
-function errorOf(error) {
+function errorOf(error, { held, max } = {}) {
   if (error instanceof UsageError && error.code === '57014') return new Error('Query read timeout', { cause: error });
   const isLost = error instanceof ConnectionError;
   const cause = isLost ? error.cause : error;
@@ -40,7 +41,9 @@ function errorOf(error) {
     for (const name of ['position', 'internalPosition', 'line']) if (name in told) told[name] = String(told[name]);
     return told;
   }
-  if (isLost && error.sent !== undefined) error.message = MESSAGES[error.code] ?? error.message;
+  if (!isLost || error.sent === undefined) return error;
+  if (held && error.code === '53300') error.cause = new Error(`${held.size} of ${max} clients are taken: release() them`);
+  error.message = MESSAGES[error.message.split(':', 1)] ?? MESSAGES[error.code] ?? error.message;
   return error;
 }
 
@@ -86,9 +89,9 @@ function queryOf(config, values, callback) {
   if (typeof values === 'function') [values, callback] = [undefined, values];
   if (config === null || config === undefined) throw new TypeError('Client was passed a null or undefined query');
   if (typeof config === 'string') return { text: config, values, callback };
-  const { text, name, rowMode, types, binary, queryMode, rows, query_timeout } = config;
+  const { text, name, rowMode, types, binary, queryMode, rows, query_timeout, signal } = config;
   return {
-    text, name, rowMode, types, binary, queryMode, rows, query_timeout,
+    text, name, rowMode, types, binary, queryMode, rows, query_timeout, signal,
     values: values || config.values, callback: callback || config.callback
   };
 }
@@ -98,45 +101,45 @@ function queryOf(config, values, callback) {
  * @param {Client|Pool} session of this library
  * @param {object} query as `queryOf` gives it
  * @param {object} settings `{ binary, query_timeout, statement_cache, types }`; `texts` of prepared statements by name;
- *   `shared`: statements are prepared, several of them in a text are refused
+ *   of a pool, `max`, and `held`: its clients that are taken; statements are prepared, several in a text are refused
  * @returns {Promise<Result|Result[]>} an array where the text has several statements
  */
-async function ask(session, { text, values, name, rowMode, types, binary, queryMode, rows, query_timeout }, settings) {
-  const { shared, texts, types: usual } = settings;
+async function ask(session, query, settings) {
+  let { text, values, name, rowMode, types, binary, queryMode, rows, query_timeout, signal } = query;
+  const { held, texts, types: usual } = settings;
   if (values && !Array.isArray(values)) throw new Error('Query values must be an array');
   const known = texts.get(name);
   if (name) {
-    if (known !== undefined && text && text !== known) {
-      throw new Error(`Prepared statements must be unique - '${name}' was used for a different statement`);
-    }
+    const isOther = known !== undefined && text && text !== known;
+    if (isOther) throw new Error(`Prepared statements must be unique - '${name}' was used for a different statement`);
     texts.set(name, text ||= known ?? ''); // which may be left out when it was given once
   } else if (typeof text !== 'string') {
     throw new Error('A query must have either text or a name. Supplying neither is unsupported.');
   }
   const isSimple = !name && !rows && queryMode !== 'extended' && !values?.length;
   const { decode } = types instanceof TypeOverrides ? types : types ? new TypeOverrides(types) : usual;
-  const options = { decode, statement_timeout: query_timeout || settings.query_timeout || undefined };
+  const options = { decode, signal, statement_timeout: query_timeout || settings.query_timeout || undefined };
   try {
-    if (isSimple && !shared) {
+    if (isSimple && !held) {
       const results = (await session.simpleQuery(text, options)).map(reader => new Result(reader, rowMode));
       return results.length === 1 ? results[0] : results;
     }
     options.format = !isSimple && (binary || settings.binary) ? 1 : 0;
-    options.cache = Boolean(shared || name || settings.statement_cache);
+    options.cache = Boolean(held || name || settings.statement_cache);
     const reader = await session.query(text, values ? values.map(value => prepareValue(value)) : [], options);
     if (reader.cmd !== undefined) return new Result(reader, rowMode);
     await session.copyFail();
     throw new Error('COPY FROM STDIN: No source stream defined; use copyFrom of the client');
   } catch (error) {
     if (known === undefined) texts.delete(name);
-    throw errorOf(error);
+    throw errorOf(error, settings);
   }
 }
 
 /** A query that tells by events: 'row' (row, result), then 'end' (result), or 'error'; or by its callback. */
 class Query extends EventEmitter {
   /**
-   * @param {string|object} config text, or `{ text, values, name, rowMode, types, binary, query_timeout }`
+   * @param {string|object} config text, or `{ text, values, name, rowMode, types, binary, query_timeout, signal }`
    * @param {Array|function} [values]
    * @param {function(Error|null, Result)} [callback]
    */

@@ -51,7 +51,7 @@ class PostgresInterval {
 }
 
 const toInterval = text => new PostgresInterval(text);
-const toBuffer = ({ buffer, byteOffset, length }) => Buffer.from(buffer, byteOffset, length);
+const bytesOf = view => Buffer.from(view.buffer, view.byteOffset, view.byteLength);
 
 /** The same date and time of day in local time as this one has in UTC; Infinity stays. */
 function toLocal(date) {
@@ -69,9 +69,8 @@ function timestamptz(bytes, start, end) {
   const two = off => bytes[off] * 10 + bytes[off + 1] - 528;
   const zone = end - 3;
   const [century, sign] = [two(start), 44 - bytes[zone]]; // + is 43, - is 45
-  if (zone < start + 19 || bytes[start + 4] !== 45 || century < 1 || Math.abs(sign) !== 1) {
-    return parseTimestamptz(bytes, start, end);
-  }
+  const isPlain = zone >= start + 19 && bytes[start + 4] === 45 && century >= 1 && Math.abs(sign) === 1;
+  if (!isPlain) return parseTimestamptz(bytes, start, end);
   const digit = off => off < zone ? bytes[off] - 48 : 0;
   const milliseconds = digit(start + 20) * 100 + digit(start + 21) * 10 + digit(start + 22);
   return new Date(Date.UTC(century * 100 + two(start + 2), two(start + 5) - 1, two(start + 8),
@@ -159,7 +158,7 @@ define('text', [16, 21, 23, 26, 114, 199, 651, 700, 701, 1000, 1005, 1007, 1009,
   1041, 1183, 1270, 2951, 3802, 3807, 3907]);
 define('text', [791, 1008, 1184, 1231], undefined, others);
 define('text', [1016], String);
-define('text', [17, 1001], toBuffer);
+define('text', [17, 1001], bytesOf);
 define('text', [1185], undefined, dates);
 define('text', [1082, 1114, 1115, 1182], toLocal, dates);
 define('text', [600, 1017], toPoint, others);
@@ -176,4 +175,4 @@ define('binary', [1114], toLocal, dates);
 const parseStrings = types.getTypeParser(1009);
 types.arrayParser = { create: (text, parse = String) => ({ parse: () => mapAll(parseStrings(text), parse) }) };
 
-module.exports = { TypeOverrides, types };
+module.exports = { TypeOverrides, bytesOf, types };

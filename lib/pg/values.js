@@ -3,7 +3,7 @@
 // Values of JavaScript as parameters, as node-postgres converts them; quoting; and `defaults`.
 
 const { Buffer, process, util } = require('#platform');
-const { types } = require('./types');
+const { bytesOf, types } = require('./types');
 
 const [toInteger, toIntegers, toStrings] = [23, 1007, 1016].map(oid => types.getTypeParser(oid));
 
@@ -37,17 +37,14 @@ function dateText(date) {
   return year > 0 ? `${pad(+year, 4)}${rest}${zone}` : `${pad(1 - year, 4)}${rest}${zone} BC`;
 }
 
-const bytesOf = view => Buffer.from(view.buffer, view.byteOffset, view.byteLength);
-
-function arrayText(values) {
-  const elements = Array.from(values, value => {
-    if (value === null || value === undefined) return 'NULL';
-    if (Array.isArray(value)) return arrayText(value);
-    if (ArrayBuffer.isView(value)) return `"\\\\x${bytesOf(value).toString('hex')}"`;
-    return `"${String(prepareValue(value)).replace(/["\\]/g, '\\$&')}"`;
-  });
-  return `{${elements.join()}}`;
+function elementText(value) {
+  if (value === null || value === undefined) return 'NULL';
+  if (Array.isArray(value)) return arrayText(value);
+  if (ArrayBuffer.isView(value)) return `"\\\\x${bytesOf(value).toString('hex')}"`;
+  return `"${String(prepareValue(value)).replace(/["\\]/g, '\\$&')}"`;
 }
+
+const arrayText = values => `{${Array.from(values, elementText).join()}}`;
 
 /**
  * What is sent for a value: bytes as they are, dates in local time with its offset (in UTC where
@@ -82,8 +79,7 @@ const escapeIdentifier = name => `"${name.replaceAll('"', '""')}"`;
  */
 function escapeLiteral(text) {
   if (typeof text !== 'string') return "''";
-  const quoted = `'${text.replace(/['\\]/g, '$&$&')}'`;
-  return text.includes('\\') ? ` E${quoted}` : quoted;
+  return `${text.includes('\\') ? ' E' : ''}'${text.replace(/['\\]/g, '$&$&')}'`;
 }
 
 module.exports = { defaults, escapeIdentifier, escapeLiteral, prepareValue };

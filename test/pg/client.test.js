@@ -182,6 +182,33 @@ describe('A client of quickgres/pg', () => {
     await assert.rejects(client.query('SELECT 1'), { message: 'Client was closed and is not queryable' });
   });
 
+  it('is asked before connect() where that follows at once, and says so where it does not', async () => {
+    const other = new pg.Client(server.config);
+    const early = other.query('SELECT 1 AS n');
+    await other.connect();
+    assert.deepEqual((await early).rows, [{ n: 1 }]);
+    await other.end();
+    const never = new pg.Client(server.config);
+    for (let times = 0; times < 2; times++) {
+      await assert.rejects(never.query('SELECT 1'), { message: 'not connected: call connect() first', code: '08003', sent: false });
+    }
+  });
+
+  it('gives null where there is no error to who calls back', async () => {
+    assert.equal(await new Promise(resolve => client.query('SELECT 1', resolve)), null);
+    const other = new pg.Client(server.config);
+    assert.equal(await new Promise(resolve => other.connect(resolve)), null);
+    await other.end();
+  });
+
+  it('gives up what a signal aborts', async () => {
+    const controller = new AbortController();
+    const slow = client.query({ text: 'SELECT pg_sleep(100)', signal: controller.signal });
+    controller.abort();
+    await assert.rejects(slow, { name: 'AbortError' });
+    assert.equal((await client.query('SELECT 1')).rowCount, 1);
+  });
+
   it('drains when nothing is pending any more', async () => {
     const drained = once(client, 'drain');
     const results = [];

@@ -29,10 +29,58 @@ describe('A pool of quickgres/pg', () => {
     const [one, two] = await pool.query('SELECT 1 AS n; SELECT 2 AS n');
     assert.deepEqual([one.rows, two.rows], [[{ n: 1 }], [{ n: 2 }]]);
     assert.equal((await pool.query("SET application_name = 'me'")).command, 'SET');
-    assert.equal((await pool.query('BEGIN')).command, 'BEGIN');
     await assert.rejects(pool.query('COPY users FROM STDIN'), pg.DatabaseError);
     await assert.rejects(pool.query('SELECT 1; SELECT nothing'), { code: '42703' });
-    assert.equal((await pool.query("SELECT FROM pg_stat_activity WHERE state = 'idle in transaction'")).rowCount, 0);
+  });
+
+  it('refuses a text that leaves a transaction block open, and rolls it back', async () => {
+    pool = new pg.Pool({ ...server.config, max: 1 });
+    await pool.query('CREATE TABLE blocks (n int)');
+    const refusal = {
+      name: 'UsageError', code: '25001',
+      message: 'the text left a transaction block open, which is rolled back: use pool.connect()'
+    };
+    try {
+      for (const text of ['BEGIN', '/* a */ ;begin isolation level serializable', 'START TRANSACTION', 'BEGIN; INSERT INTO blocks VALUES (1)',
+        'BEGIN; COMMIT; BEGIN; INSERT INTO blocks VALUES (2)']) {
+        await assert.rejects(pool.query(text), refusal, text);
+        await assert.rejects(new Promise((resolve, reject) => pool.query(text, error => error ? reject(error) : resolve())), refusal, text);
+      }
+      await assert.rejects(pool.query({ text: 'BEGIN', name: 'begin' }), refusal);
+      await assert.rejects(pool.query(new pg.Query('BEGIN')), refusal);
+      await assert.rejects(pool.query('BEGIN; SELECT nothing'), { code: '42703' });
+      const results = await pool.query('BEGIN; INSERT INTO blocks VALUES (3); COMMIT');
+      assert.deepEqual(results.map(({ command }) => command), ['BEGIN', 'INSERT', 'COMMIT']);
+      await pool.query('BEGIN; INSERT INTO blocks VALUES (4); ROLLBACK');
+      assert.deepEqual((await pool.query('SELECT n FROM blocks')).rows, [{ n: 3 }]);
+    } finally {
+      await pool.query('DROP TABLE blocks');
+    }
+    assert.deepEqual([pool.totalCount, pool.idleCount], [1, 1]);
+  });
+
+  it('refuses options that would have no effect', () => {
+    const options = { onConnect: () => {}, verify: () => {}, maxUses: 100, allowExitOnIdle: true };
+    for (const name in options) {
+      assert.throws(() => new pg.Pool({ [name]: options[name] }), { name: 'TypeError', message: new RegExp(`^a pool has no ${name}: use .`) });
+    }
+    new pg.Pool({ onConnect: undefined, verify: null, maxUses: Infinity, allowExitOnIdle: false, min: 2 });
+  });
+
+  it('gives up what a signal aborts', async () => {
+    const slow = pool.query({ text: 'SELECT pg_sleep(100)', signal: AbortSignal.timeout(20) });
+    await assert.rejects(slow, { name: 'AbortError' });
+    assert.equal((await pool.query({ text: 'SELECT 1', signal: new AbortController().signal })).rowCount, 1);
+  });
+
+  it('calls back with undefined where there is no error, as it does with a client', async () => {
+    assert.equal(await new Promise(resolve => pool.query('SELECT 1', resolve)), undefined);
+    assert.equal(await new Promise(resolve => pool.query('SELECT 1; SELECT 2', resolve)), undefined);
+    assert.equal(await new Promise(resolve => pool.connect((error, client, release) => {
+      release();
+      resolve(error);
+    })), undefined);
+    assert.equal(await new Promise(resolve => pool.end(resolve)), undefined);
   });
 
   it('is not hindered by columns that change', async () => {
@@ -135,8 +183,13 @@ describe('A pool of quickgres/pg', () => {
   it('waits for a client no longer than connectionTimeoutMillis', async () => {
     pool = new pg.Pool({ ...server.config, max: 1, connectionTimeoutMillis: 30 });
     const client = await pool.connect();
-    await assert.rejects(pool.connect(), { message: 'timeout exceeded when trying to connect' });
-    await assert.rejects(pool.query('SELECT 1'), { message: 'timeout exceeded when trying to connect' });
+    const late = error => {
+      assert.deepEqual([error.message, error.code, error.cause.message],
+        ['timeout exceeded when trying to connect', '53300', '1 of 1 clients are taken: release() them']);
+      return true;
+    };
+    await assert.rejects(pool.connect(), late);
+    await assert.rejects(pool.query('SELECT 1'), late);
     client.release();
     assert.equal((await pool.query('SELECT 1')).rowCount, 1);
   });

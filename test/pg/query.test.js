@@ -48,6 +48,7 @@ describe('An error of quickgres/pg', () => {
     assert.equal(told('08003', false), 'Connection terminated');
     assert.equal(told('53300', false), 'timeout exceeded when trying to connect');
     assert.equal(told('ECONNRESET', true), 'x');
+    assert.equal(errorOf(new ConnectionError('x', { code: '53300', sent: false })).cause, undefined);
     assert.equal(errorOf(new UsageError('x', '57014')).message, 'Query read timeout');
     const other = new TypeError('x');
     assert.equal(errorOf(other), other);

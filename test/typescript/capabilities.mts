@@ -10,7 +10,10 @@ import { Client, type Config, type StreamResult } from 'quickgres';
 import { ResponseCache } from 'quickgres/cache';
 import { CopyWriter } from 'quickgres/copy-writer';
 import { respond, type Representation } from 'quickgres/http';
-import pg, { DatabaseError, Query, type PoolClient, type QueryResult } from 'quickgres/pg';
+import pg, {
+  DatabaseError, Query, type ClientBase, type ConnectionConfig, type Defaults, type PoolClient, type PoolOptions as PgPoolOptions, type QueryConfigValues,
+  type QueryResult, type TransactionStatus
+} from 'quickgres/pg';
 import { Pool, type PoolOptions, type PoolStats } from 'quickgres/pool';
 import { PgOutput, formatLsn, parseLsn, replicate } from 'quickgres/replication';
 
@@ -60,13 +63,25 @@ async function copies(config: Config): Promise<void> {
 }
 
 async function asPg({ host, port, user, database }: Config): Promise<void> {
-  const pool = new pg.Pool({ host: String(host), port: Number(port), user: String(user), database: String(database), max: 2 });
+  const given: ConnectionConfig = { host: String(host), port: Number(port), user: String(user), database: String(database) };
+  const pool = new pg.Pool({ ...given, max: 2, min: 1, allowExitOnIdle: false });
+  const { max, idleTimeoutMillis }: PgPoolOptions = pool.options;
+  const defaults: Defaults = pg.defaults;
+  assert.deepEqual([max, idleTimeoutMillis, defaults.max], [2, 10000, 10]);
+  // @ts-expect-error it would have no effect
+  assert.throws(() => new pg.Pool({ ...given, onConnect: (each: ClientBase) => each.query('SELECT 1') }), TypeError);
   pool.on('error', (error: Error, client: PoolClient) => assert.fail(`${error} ${client.processID}`));
   const result: QueryResult<{ n: number }> = await pool.query<{ n: number }>('SELECT $1::int AS n', [1]);
   assert.equal(result.rows[0]?.n, 1);
+  const values: QueryConfigValues<number[]> = [1];
+  const { signal } = new AbortController();
+  assert.equal((await pool.query({ text: 'SELECT $1::int', values, signal })).rowCount, 1);
   const { rows } = await pool.query<[number]>({ text: 'SELECT 2', rowMode: 'array' });
   assert.deepEqual(rows, [[2]]);
   const client: PoolClient = await pool.connect();
+  const base: ClientBase = client;
+  const status: TransactionStatus = base.getTransactionStatus();
+  assert.equal(status, 'I');
   client.setTypeParser(pg.types.builtins['INT4'] ?? 23, (text: string) => `<${text}>`);
   const query = client.query(new Query<{ n: string }>('SELECT 3 AS n'));
   query.on('row', (row: { n: string }) => assert.equal(row.n, '<3>'));

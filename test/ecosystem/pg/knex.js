@@ -1,9 +1,11 @@
 'use strict';
 
 const makeKnex = require('knex');
+const Dialect = require('knex/lib/dialects/postgres');
 
-module.exports = async ({ config, kill, tell, errorOf, persist }) => {
-  const knex = makeKnex({ client: 'pg', connection: config, pool: { min: 0, max: 4 } });
+module.exports = async ({ pg, config, kill, tell, errorOf, persist }) => {
+  const client = class extends Dialect { _driver() { return pg; } };
+  const knex = makeKnex({ client, connection: config, pool: { min: 0, max: 4 } });
   await knex.schema.createTable('users', table => {
     table.increments('id');
     table.string('name').notNullable().unique();

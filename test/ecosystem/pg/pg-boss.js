@@ -2,8 +2,10 @@
 
 const PgBoss = require('pg-boss');
 
-module.exports = async ({ config, kill, tell }) => {
-  const boss = new PgBoss({ ...config, max: 4 });
+module.exports = async ({ pg, config, kill, tell }) => {
+  const pool = new pg.Pool({ ...config, max: 4 });
+  pool.on('error', () => {});
+  const boss = new PgBoss({ db: { executeSql: (text, values) => pool.query(text, values) } });
   boss.on('error', () => {});
   await boss.start();
   await boss.createQueue('work');
@@ -18,4 +20,5 @@ module.exports = async ({ config, kill, tell }) => {
   await until(15);
   tell([...new Set(done)].sort((a, b) => a - b), await boss.getQueueSize('nothing').catch(({ name }) => name));
   await boss.stop({ graceful: false });
+  await pool.end();
 };

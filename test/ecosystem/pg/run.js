@@ -3,23 +3,10 @@
 // Runs a scenario with node-postgres or with quickgres/pg in its place, and prints what it tells, a line of JSON each:
 // `node run.js pg|quickgres SCENARIO CONFIG`, the config of a database of its own as JSON.
 
-const Module = require('node:module');
-const path = require('node:path');
-const { pathToFileURL } = require('node:url');
-
 const [, , implementation, scenario, text] = process.argv;
 const config = JSON.parse(text);
 
-if (implementation === 'quickgres') {
-  const resolve = Module._resolveFilename;
-  const entry = path.join(__dirname, '..', '..', '..', 'lib', 'pg', 'index.js');
-  Module._resolveFilename = function (request, ...rest) {
-    return request === 'pg' ? entry : resolve.call(this, request, ...rest);
-  };
-  const hook = `export const resolve = (name, context, next) => next(name === 'pg' ? '${pathToFileURL(entry)}' : name, context);`;
-  Module.register(`data:text/javascript,${encodeURIComponent(hook)}`);
-}
-const pg = require('pg');
+const pg = require(implementation === 'quickgres' ? '../../../lib/pg' : 'pg');
 
 /** Ends all other connections to the database, as a restart of the server does. */
 async function kill() {

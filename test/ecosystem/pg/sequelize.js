@@ -2,9 +2,9 @@
 
 const { DataTypes, Op, Sequelize } = require('sequelize');
 
-module.exports = async ({ config, kill, tell, persist }) => {
+module.exports = async ({ pg, config, kill, tell, persist }) => {
   const { host, port, user, database, password } = config;
-  const sequelize = new Sequelize(database, user, password ?? '', { host, port, dialect: 'postgres', logging: false, pool: { max: 4 } });
+  const sequelize = new Sequelize(database, user, password ?? '', { host, port, dialect: 'postgres', dialectModule: pg, logging: false, pool: { max: 4 } });
   const User = sequelize.define('user', {
     name: { type: DataTypes.STRING, unique: 'names' }, age: DataTypes.INTEGER, data: DataTypes.JSONB, tags: DataTypes.ARRAY(DataTypes.TEXT),
     at: DataTypes.DATE, day: DataTypes.DATEONLY, price: DataTypes.DECIMAL, kind: DataTypes.ENUM('a', 'b'), big: DataTypes.BIGINT, range: DataTypes.RANGE(DataTypes.INTEGER)

@@ -17,10 +17,10 @@ const Pet = new EntitySchema({
   relations: { owner: { type: 'many-to-one', target: 'User', inverseSide: 'pets' } }
 });
 
-module.exports = async ({ config, kill, tell, errorOf, persist }) => {
+module.exports = async ({ pg, config, kill, tell, errorOf, persist }) => {
   const { host, port, user: username, database, password } = config;
   const source = new DataSource({
-    type: 'postgres', host, port, username, database, password, synchronize: true, entities: [User, Pet], poolSize: 4,
+    type: 'postgres', driver: pg, host, port, username, database, password, synchronize: true, entities: [User, Pet], poolSize: 4,
     poolErrorHandler: () => {}
   });
   await source.initialize();
