@@ -669,7 +669,7 @@ export interface Notification {
 export interface Listener {
   /** The name of the channel. */
   readonly channel: string;
-  /** Resolves when the server has begun to notify. */
+  /** Resolves when the server has begun to notify; rejects with an error of LISTEN, or the reason of the signal. */
   readonly ready: Promise<unknown>;
   [Symbol.asyncIterator](): this;
   /**

@@ -3,23 +3,16 @@
 const { Buffer } = require('#platform');
 const { EventEmitter } = require('#platform').events;
 const { checkText, checkValues, snapshot } = require('../protocol');
-const { NAMES, SCOPE, checkNames, checkOptions } = require('../query');
+const { QUERY_TO, SCOPE, checkNames, checkOptions } = require('../query');
 const { RowReader } = require('../rows');
 const { Target } = require('../stream');
 const { Collector, isRead, read, write } = require('./answer');
 const { Entries } = require('./entries');
 const { limitOf } = require('./limit');
-
-const OPTIONS = new Set(['max_bytes', 'max_answer_bytes', 'max_age', 'stale_while_revalidate', 'now']);
+const { OF_CACHE, OF_QUERY, checkNumber, ofQueryTo } = require('./options');
 
 /** The server cuts off longer names of channels, and notifies by what is left. */
 const LONGEST_NAME = 63;
-
-/** @throws {TypeError} where an option is not a number from 0 */
-function checkNumber(value, name) {
-  if (typeof value === 'number' && value >= 0) return value;
-  throw new TypeError(`${name} must be a number, 0 or more, not ${typeof value === 'number' ? value : typeof value}`);
-}
 
 /**
  * Answers queries from memory. It owns the client that it asks, and makes that client's session read-only, so that
@@ -34,6 +27,7 @@ class ResponseCache extends EventEmitter {
   #connection; // that was prepared: the promise `closed` of the client, another one for each connection
   #prepared; // the promise that it is
   #now;
+  #ofQueryTo;
 
   /**
    * @param {Client|Pool} client that nobody else uses. A pool emits 'connect' with each client that it opens
@@ -51,7 +45,7 @@ class ResponseCache extends EventEmitter {
     if (typeof client?.queryTo !== 'function' || typeof client.on !== 'function') {
       throw new TypeError('a ResponseCache takes a Client or a Pool');
     }
-    checkNames(options, OPTIONS);
+    checkNames(options, OF_CACHE);
     const { max_bytes = 1 << 26, max_answer_bytes = max_bytes / 8, now = () => performance.now() } = options;
     const { max_age = 60, stale_while_revalidate = 15 } = options;
     if (typeof now !== 'function') throw new TypeError('now must be a function');
@@ -68,6 +62,7 @@ class ResponseCache extends EventEmitter {
     this.#client = client;
     this.#entries = new Entries(max_bytes);
     this.#now = now;
+    this.#ofQueryTo = ofQueryTo(client[QUERY_TO]);
     if (client.closed !== undefined) this.#watch(client);
     else {
       client.on('connect', each => {
@@ -95,8 +90,8 @@ class ResponseCache extends EventEmitter {
    * @returns {Promise<RowReader>} as of `Client.query`
    */
   async query(text, values = [], options = {}) {
+    checkOptions(options, OF_QUERY);
     const { tags, max_age, stale_while_revalidate, ...plain } = options;
-    checkOptions(plain, NAMES.query);
     const { decode = this.#client[SCOPE]?.pipeline.decode } = plain;
     const limit = limitOf(plain);
     try {
@@ -119,6 +114,7 @@ class ResponseCache extends EventEmitter {
    *   the first byte from memory, the target is destroyed
    */
   async queryTo(target, text, values = [], options = {}) {
+    checkNames(options, this.#ofQueryTo);
     const { tags, max_age, stale_while_revalidate, ...plain } = options;
     const limit = limitOf(plain);
     const own = target instanceof Target ? target : new Target(target, plain.stall_timeout);
@@ -143,6 +139,8 @@ class ResponseCache extends EventEmitter {
     }
     return this.#client.queryTo(target, text, values, plain);
   }
+
+  get [QUERY_TO]() { return this.#ofQueryTo; }
 
   /** What an answer depends on, and how it is to be kept; throws as the query would. */
   #request(text, values, options) {

@@ -1,7 +1,7 @@
 'use strict';
 
 const { pipeline } = require('#platform').stream;
-const { checkLimits, watchSignal } = require('../query');
+const { NAMES, QUERY_TO, SCOPE, checkLimits, checkNames, checkNumber, watchSignal } = require('../query');
 const { Target } = require('../stream');
 const { Csv } = require('./csv');
 const { COMPRESSORS, TYPES, encodingFor, representationFor } = require('./negotiate');
@@ -10,6 +10,9 @@ const { WebResponse } = require('./web-response');
 
 /** What Accept chooses from, the best first: `fetch` takes anything, and client-parser reads the first. */
 const REPRESENTATIONS = ['protocol', 'json', 'ndjson', 'csv'];
+
+/** Options that are not those of queryTo, but for `as`. */
+const OWN = ['as', 'status', 'emptyStatus', 'compress'];
 
 /** A smaller body, where it is known from the start, is not worth compressing. */
 const SMALL = 1024;
@@ -22,6 +25,7 @@ class ResponseTarget extends Target {
   #begun = false;
   #options;
   #request;
+  #sent; // the stream that leaves
   #unchanged = false; // the reader has the answer already
 
   /**
@@ -32,6 +36,7 @@ class ResponseTarget extends Target {
   constructor(request, response, options) {
     super(response, options.stallTimeout);
     this.#request = request;
+    this.#sent = this.stream;
     this.#options = options;
   }
 
@@ -67,11 +72,39 @@ class ResponseTarget extends Target {
     return super.end(bodiless ? undefined : piece, rowCount);
   }
 
+  /** Also what is behind a compressor, and at once: nobody is to take the response for one that has not begun. */
+  destroy(error) {
+    super.destroy(error);
+    this.#sent.destroy(error);
+  }
+
+  /** The headers are decided, though the compressor may hold back for long what makes them leave. */
   #compress(encoding) {
-    this.given.setHeader('content-encoding', encoding);
+    const { given: response } = this;
+    response.setHeader('content-encoding', encoding);
+    response.writeHead?.(response.statusCode);
     const compressor = COMPRESSORS[encoding]();
-    pipeline(compressor, this.stream, () => {});
+    pipeline(compressor, this.#sent, () => {});
     this.stream = compressor;
+  }
+}
+
+/**
+ * Checks what `respond` was given, before anything is set or asked.
+ * @throws {TypeError}
+ */
+function check(session, response, options) {
+  if (response.headersSent || response.writableEnded) throw new TypeError('the response was already sent');
+  const { end, status, emptyStatus, ...others } = options;
+  if (end !== undefined) throw new TypeError('respond has no option end: it always ends the response');
+  const names = session[QUERY_TO] ?? (session[SCOPE] && NAMES.queryTo); // who made another session checks its own
+  for (const name in names && others) {
+    const isKnown = names.has(name) || OWN.includes(name);
+    if (!isKnown) checkNames(others, new Set([...OWN, ...names].filter(each => each !== 'end')));
+  }
+  const isStatus = value => Number.isInteger(value) && value >= 200 && value < 600;
+  for (const [name, value] of Object.entries({ status, emptyStatus })) {
+    if (value !== undefined) checkNumber(value, name, 'an integer from 200 to 599', isStatus);
   }
 }
 
@@ -93,10 +126,10 @@ function answerAlone(response, status, type, body) {
 
 /** What both kinds of `respond` do, with a response as those of Node's servers. */
 async function answer(session, request, response, text, values = [], options = {}) {
+  check(session, response, options);
   const typed = response.hasHeader('content-type');
   const { as = typed || options.format === 1 ? 'protocol' : REPRESENTATIONS, ...others } = options;
-  const { status = response.statusCode, emptyStatus = status, compress = true, end, ...plain } = others;
-  if (end !== undefined) throw new TypeError('respond has no option end: it always ends the response');
+  const { status = response.statusCode, emptyStatus = status, compress = true, ...plain } = others;
   const offered = [as].flat();
   if (offered.length === 0 || !offered.every(name => Object.hasOwn(TYPES, name))) {
     throw new TypeError(`as must be one of ${Object.keys(TYPES).join(', ')}, or an array of these`);

@@ -34,8 +34,9 @@ class Connections {
   #config;
   #emitter;
   #options;
-  #outage; // while no attempt has succeeded: `{ since, failures, pause }`, the timer of the next one
+  #outage; // while no attempt has succeeded: `{ since, failures, pause, error }`: the next one's timer, the last one's
   #queues = { owned: new Set(), shared: new Set() }; // who waits to own a connection, and plain queries
+  #refused; // what requests are rejected with, once it was destroyed
   #sweeping;
 
   /**
@@ -117,7 +118,7 @@ class Connections {
    * @param {string} kind 'owned', where nobody else is to have it, and it is to be open; or 'shared'
    * @returns {object|undefined} a connection, to be released; undefined where one has to wait
    */
-  take(kind) { return this.#queues[kind].size === 0 ? this.#find(kind) : undefined; }
+  take(kind) { return this.#refused === undefined && this.#queues[kind].size === 0 ? this.#find(kind) : undefined; }
 
   /**
    * @param {string} kind
@@ -126,6 +127,7 @@ class Connections {
    *   after acquire_timeout, or an AbortError
    */
   async wait(kind, signal) {
+    if (this.#refused !== undefined) throw this.#refused;
     const { acquire_timeout: time } = this.#options;
     const queue = this.#queues[kind];
     const entry = {};
@@ -135,8 +137,7 @@ class Connections {
       entry.reject(error);
       this.#serve(); // nobody has to make room for it any more
     };
-    const late = `no connection was free for ${time} ms (acquire_timeout)`;
-    const timer = time > 0 && setTimeout(() => giveUp(new ConnectionError(late, { code: '53300', sent: false })), time);
+    const timer = time > 0 && setTimeout(() => giveUp(this.#late(time)), time);
     const unwatch = signal && watchSignal(signal, giveUp);
     queue.add(entry);
     this.#serve();
@@ -146,6 +147,19 @@ class Connections {
       clearTimeout(timer);
       unwatch?.();
     }
+  }
+
+  /** @returns {ConnectionError} for who has waited for so many milliseconds */
+  #late(time) {
+    const { connected, owned, size } = this.stats;
+    const cause = this.#outage?.error;
+    const waited = `for ${time} ms (acquire_timeout)`;
+    if (cause !== undefined && connected === 0) {
+      return new ConnectionError(`no connection ${waited}: ${cause.message}`, { code: '08001', cause, sent: false });
+    }
+    return new ConnectionError(`no connection was free ${waited}: of ${size}, ${connected} are open, ${owned} of them ` +
+      'owned by transactions, cursors, COPY, queryTo() or connection(). A transaction inside another one is ' +
+      'tx.transaction()', { code: '53300', cause, sent: false });
   }
 
   /** Gives connections to who waits. */
@@ -211,7 +225,8 @@ class Connections {
   #closed(connection, error) {
     this.#all.splice(this.#all.indexOf(connection), 1);
     if (error !== undefined && !connection.proved) {
-      const outage = this.#outage ??= { since: connection.since, failures: 0, pause: undefined };
+      const outage = this.#outage ??= { since: connection.since, failures: 0, pause: undefined, error: undefined };
+      outage.error = error;
       outage.pause ??= setTimeout(() => {
         outage.pause = undefined;
         this.#serve();
@@ -265,7 +280,7 @@ class Connections {
    * @param {Error} refused that what waits for them rejects with
    */
   destroy(error, refused) {
-    this.#refuse(refused);
+    this.#refuse(this.#refused = refused);
     for (const { client } of [...this.#all]) client.destroy(error);
     this.end();
   }

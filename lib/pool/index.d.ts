@@ -17,7 +17,7 @@ export interface PoolOptions {
   reserved?: number | undefined;
   /** false: when an attempt to connect has failed, who waits for it gets its error. Default true. */
   patient?: boolean | undefined;
-  /** How long a request waits for a connection; 30000 by default, 0: for ever. */
+  /** How long a request waits for a connection; 30000 by default, 0: for ever. Then it rejects with 53300, or 08001. */
   acquire_timeout?: number | undefined;
   /** After which an unused connection is closed; 30000 by default, 0: never. */
   idle_timeout?: number | undefined;
@@ -75,7 +75,7 @@ export interface PoolStats extends ConnectionCounts {
 export interface PoolEvents {
   /** A connection is being made, of which nothing has been asked: what the listener asks comes first. */
   connect: [client: Client];
-  /** A connection was lost, or could not be made. */
+  /** A connection was lost, or could not be made; also the one that `listen` has. */
   error: [error: Error];
 }
 
@@ -118,7 +118,8 @@ export class Pool extends EventEmitter {
    * @param cache as of `Client.query`
    * @param stream as of `Client.query`
    * @returns as of `Client.query`; rejects, too, with a UsageError (0A000) for BEGIN, SET, LISTEN and what else concerns
-   *   a session, and with a ConnectionError: 53300 after `acquire_timeout`, 08003 after `end()`
+   *   a session, and with a ConnectionError: after `acquire_timeout` 53300, or 08001 with the `cause` where
+   *   none could be made; 08003 after `end()`
    */
   query(text: `${'COPY' | 'copy'} ${string}`, values?: Values, format?: Format, cache?: boolean): Promise<CopyReader>;
   query<T extends object = AnyColumns>(
@@ -153,7 +154,7 @@ export class Pool extends EventEmitter {
    * As `Client.transaction`, on a connection of its own.
    * @param work gets the session to ask
    * @param options those of Client; readOnly: on a replica; retry: the function may be called again when the connection is
-   *   lost, also where that may have been after the commit; signal: ends the waiting for a connection
+   *   lost, also where that may have been after the commit; signal: ends the waiting for a connection, not the function
    * @returns what the function returned; rejects as `Client.transaction`, or with a ConnectionError (53300) after
    *   `acquire_timeout`, as does one inside another while no connection is free
    */
@@ -207,7 +208,7 @@ export class Pool extends EventEmitter {
   /**
    * As `Client.listen`, on one connection more, which all loops share and which is replaced when it is lost.
    * @param channel its name
-   * @param options signal: makes the loop throw its reason
+   * @param options signal: makes `ready` and the loop reject with its reason
    * @returns an async iterable of notifications
    * @throws {TypeError|RangeError} for what is no name; a ConnectionError after `end()`
    */

@@ -4,12 +4,13 @@ const { EventEmitter } = require('#platform').events;
 const { Client, ConnectionError, PostgresError, UsageError } = require('../..');
 const { checkValues, snapshot } = require('../protocol');
 const {
-  Cursor, Listener, NAMES, NO_OPTIONS, NO_VALUES, checkCount, checkLimits, checkNames, copyDirection, firstWord
+  Cursor, Listener, NO_OPTIONS, NO_VALUES, QUERY_TO, SCOPE, checkLimits, checkNames, copyDirection, firstWord
 } = require('../query');
 const { Target, turnOf } = require('../stream');
 const { Channels } = require('./channels');
 const { Connections } = require('./connections');
 const { isFresh } = require('./lag');
+const { TAKEN, optionsOf } = require('./options');
 const { PooledCopy, PooledPortal } = require('./streams');
 
 /** How many connections may be lost under one request, or found to be none. */
@@ -17,11 +18,6 @@ const ATTEMPTS = 5;
 
 /** First words of statements that concern a session: here it would be that of whichever connection is free. */
 const OF_SESSIONS = /^(?:begin|start|set|reset|discard|listen|unlisten|prepare|deallocate|declare)$/;
-
-const DEFAULTS = { size: 4, reserved: 1, acquire_timeout: 30000, idle_timeout: 30000, max_lifetime: 1800000 };
-const OPTIONS = new Set([...Object.keys(DEFAULTS), 'patient', 'replicas', 'max_lag']);
-
-const OF_CONNECTION = new Set(['readOnly', 'signal']);
 
 const isUnsent = error => error.sent === false;
 const isRepeated = (error, retry) => retry || isUnsent(error);
@@ -54,7 +50,6 @@ class Pool extends EventEmitter {
   #channels;
   #config;
   #idle = () => {}; // called when nothing is pending
-  #lag;
   #options;
   #pending = 0;
   #primary;
@@ -78,13 +73,9 @@ class Pool extends EventEmitter {
    */
   constructor(config = {}, options = NO_OPTIONS) {
     super();
-    checkNames(options, OPTIONS);
-    const all = this.#options = { ...DEFAULTS };
-    for (const name in all) checkCount(all[name] = options[name] ?? all[name], name, name === 'size' ? 1 : 0);
-    if (options.max_lag !== undefined) checkCount(this.#lag = options.max_lag, 'max_lag', 1);
+    const all = this.#options = optionsOf(options);
     this.#config = config;
     this.#template = new Client(config);
-    all.patient = options.patient ?? true;
     this.#primary = new Connections(config, all, this);
     const { replicas } = options; // who finds none of them asks the primary at once
     if (replicas !== undefined) this.#replicas = new Connections(replicas, { ...all, patient: false }, this);
@@ -116,8 +107,8 @@ class Pool extends EventEmitter {
         try {
           connection = connections.take(kind) ?? await connections.wait(kind, rest.signal);
           const { client } = connection;
-          const isLimited = replicas !== undefined && this.#lag !== undefined;
-          if (!isLimited || await isFresh(client, this.#lag).catch(() => false)) return await ask(client, rest);
+          const isLimited = replicas !== undefined && this.#options.max_lag !== undefined;
+          if (!isLimited || await isFresh(client, this.#options.max_lag).catch(() => false)) return await ask(client, rest);
         } catch (error) {
           if (connection === undefined ? !replicas?.isDown : connection.client.state !== 'closed') throw error;
           const refusal = await connection?.opened.catch(reason => reason);
@@ -150,6 +141,7 @@ class Pool extends EventEmitter {
     checkPlain(text);
     values = kept(values);
     const isNamed = typeof format === 'object' && format !== null;
+    if (isNamed) checkNames(format, TAKEN.query);
     const ask = (client, rest) => client.query(text, values, isNamed ? rest : format, cache, stream);
     // A stream may have a part of the result already.
     const repeats = (isNamed ? format.stream : stream) === undefined ? undefined : isUnsent;
@@ -158,6 +150,7 @@ class Pool extends EventEmitter {
 
   /** As `query`; the options are for all. */
   async batch(queries, options = NO_OPTIONS) {
+    checkNames(options, TAKEN.batch);
     if (Array.isArray(queries)) queries = queries.map((each, index) => {
       const [text, values = NO_VALUES, own] = Array.isArray(each) ? each : [each];
       try {
@@ -175,6 +168,7 @@ class Pool extends EventEmitter {
    * @returns {Promise<RowReader[]>} rejects with a UsageError where it leaves a transaction block open
    */
   async simpleQuery(text, options = NO_OPTIONS) {
+    checkNames(options, TAKEN.simpleQuery);
     return this.#run(options, async (client, rest) => {
       const results = await client.simpleQuery(text, rest);
       if (client.transactionStatus === 'I') return results;
@@ -190,8 +184,8 @@ class Pool extends EventEmitter {
    */
   async transaction(work, options = NO_OPTIONS) {
     if (typeof work !== 'function') throw new TypeError('transaction takes a function');
+    checkNames(options, TAKEN.transaction);
     const { signal, retry, ...rest } = options;
-    checkNames(rest, NAMES.transaction);
     let begun = false;
     const begin = tx => {
       begun = true;
@@ -209,14 +203,16 @@ class Pool extends EventEmitter {
    *   do; `signal` ends the waiting
    * @returns {Promise} of what the function returned
    */
-  async connection(work, { reset: settings = true, ...options } = NO_OPTIONS) {
+  async connection(work, options = NO_OPTIONS) {
     if (typeof work !== 'function') throw new TypeError('connection takes a function');
-    checkNames(options, OF_CONNECTION);
+    checkNames(options, TAKEN.connection);
+    const { reset: settings = true } = options;
     return this.#run(options, async client => work(client), { kind: 'owned', settings, repeats: () => false });
   }
 
   /** Has a connection to itself while the target takes the result; a response that waits for its turn has none. */
   async queryTo(target, text, values = NO_VALUES, options = NO_OPTIONS) {
+    checkNames(options, TAKEN.queryTo);
     values = kept(values);
     // A WritableStream has no turn, and no event that could end the program; who writes to it locks it.
     const own = target instanceof Target || typeof target?.getWriter === 'function' ? target
@@ -226,8 +222,12 @@ class Pool extends EventEmitter {
     return this.#run(options, ask, { kind: 'owned', repeats: isUnsent, before });
   }
 
+  get [QUERY_TO]() { return TAKEN.queryTo; }
+
   /** Has a connection to itself from the first row to the last. */
-  cursor(text, values = NO_VALUES, { readOnly, ...options } = NO_OPTIONS) {
+  cursor(text, values = NO_VALUES, given = NO_OPTIONS) {
+    checkNames(given, TAKEN.cursor);
+    const { readOnly, ...options } = given;
     this.#template.cursor(text, values, options); // throws for bad input
     values = kept(values);
     const { batchSize = 1000, signal } = options;
@@ -244,8 +244,9 @@ class Pool extends EventEmitter {
   /** Has a connection to itself. */
   copyFrom(text, options = NO_OPTIONS) { return this.#copy('copyFrom', 'FROM STDIN', 'in', text, options); }
 
-  #copy(method, what, direction, text, { readOnly, ...options }) {
-    checkNames(options, NAMES[method]);
+  #copy(method, what, direction, text, given) {
+    checkNames(given, TAKEN[method]);
+    const { readOnly, ...options } = given;
     const isCopy = typeof text === 'string' && copyDirection(text) === direction;
     if (!isCopy) throw new TypeError(`${method} takes COPY … ${what}`);
     const { signal, ...rest } = options;
@@ -258,12 +259,13 @@ class Pool extends EventEmitter {
    * notification with `missed: true`: others may have been missed.
    */
   listen(channel, options = NO_OPTIONS) {
-    checkNames(options, NAMES.listen);
+    checkNames(options, TAKEN.listen);
     if (this.#state !== 'open') throw this.#refused;
     if (this.#channels?.state !== 'open') {
       const channels = this.#channels = new Channels(ask => this.#run({ retry: true }, ask, { home }));
       const one = { ...this.#options, size: 1, idle_timeout: 0, max_lifetime: 0 };
       const home = new Connections(this.#config, one, channels);
+      channels.on('error', error => { if (this.listenerCount('error') > 0) this.emit('error', error); });
       const over = new ConnectionError('nobody listens any more', { code: '08003' });
       channels.once('close', () => home.destroy(undefined, over));
     }

@@ -17,9 +17,12 @@ const options = require('./options');
 /** The property of a session that holds its scope, for the capabilities that make requests of their own. */
 const SCOPE = Symbol('scope');
 
+/** The property of a pool or a cache that holds the names of the options of its `queryTo`. */
+const QUERY_TO = Symbol('options of queryTo');
+
 module.exports = {
-  Pipeline, QueryRequest, Request, CloseRequest, Scope, SCOPE, again, callerOf, outcome, showCaller, copyDirection,
-  firstWord, ...abort, ...options,
+  Pipeline, QueryRequest, Request, CloseRequest, Scope, SCOPE, QUERY_TO, again, callerOf, outcome, showCaller,
+  copyDirection, firstWord, ...abort, ...options,
   get BatchRequest() { return require('./batch').BatchRequest; },
   get Cursor() { return require('./cursor').Cursor; },
   get Portal() { return require('./portal').Portal; },

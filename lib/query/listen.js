@@ -52,11 +52,16 @@ class Listener {
     all.add(this);
     client.closed.then(error => this.end(error && lost(error)));
     const caller = callerOf(client.listen);
-    /** @type {Promise} resolves when the server has begun to notify */
-    this.ready = client.query(`LISTEN ${this.#name}`, [], { cache: false });
-    this.ready.catch(error => this.end(showCaller(error, caller)));
-    if (signal?.aborted) this.end(signal.reason);
-    else if (signal !== undefined) this.#unwatch = watchSignal(signal, ({ cause }) => this.end(cause));
+    const asked = client.query(`LISTEN ${this.#name}`, [], { cache: false });
+    asked.catch(error => this.end(showCaller(error, caller)));
+    const aborted = new Promise((resolve, reject) => {
+      if (signal?.aborted) reject(signal.reason);
+      else if (signal !== undefined) this.#unwatch = watchSignal(signal, ({ cause }) => reject(cause));
+    });
+    aborted.catch(reason => this.end(reason));
+    /** @type {Promise} resolves when the server has begun to notify; rejects, too, with the reason of the signal */
+    this.ready = Promise.race([aborted, asked]);
+    this.ready.catch(() => {});
   }
 
   async * #generate() {

@@ -296,14 +296,117 @@ describe('respond', () => {
           return error.name === 'PostgresError';
         });
         assert.equal(count, 49999);
-        const answer = get(port, { 'accept-encoding': encoding }, { url: '/values' });
-        const seen = await answer.then(({ status }) => status, error => error.code);
-        // A compressor may not have given anything yet: then the answer is still the handler's.
-        assert.ok(seen === 'ECONNRESET' || (encoding === 'gzip' && seen === 500), String(seen));
+        await assert.rejects(get(port, { 'accept-encoding': encoding }, { url: '/values' }), { code: 'ECONNRESET' });
       }
       while (errors.length < 4) await sleep(5); // the reader may know before the handler does
       assert.deepEqual(errors.map(error => error.code), Array(4).fill('22012'));
     });
+  });
+
+  it('cuts the response off for good, also where the compressor had given nothing yet', async () => {
+    const client = await connected();
+    const states = [];
+    const handler = async (request, response) => {
+      const [, as, rows] = request.url.split('/');
+      const text = `SELECT 1 / (${rows} - i) AS a FROM generate_series(1, 2 * ${rows}) AS i`;
+      await respond(client, request, response, text, [], { as }).catch(error => {
+        states.push([error.code, response.headersSent, response.destroyed]);
+        response.end('mine'); // as a handler does that asks nothing
+      });
+    };
+    for (const as of ['json', 'values', 'csv']) {
+      for (const rows of [700, 3000, 20000]) {
+        await serving(handler, async (port, errors) => {
+          for (const encoding of ['identity', 'gzip', 'br', 'deflate']) {
+            const answer = get(port, { 'accept-encoding': encoding }, { url: `/${as}/${rows}` });
+            const left = await answer.then(({ headers, body }) => [headers['content-encoding'], body.toString()], () => 'cut off');
+            if (left !== 'cut off') assert.deepEqual(left, [undefined, 'mine']);
+            const [code, ...state] = states.pop();
+            assert.equal(code, '22012');
+            assert.deepEqual(state, left === 'cut off' ? [true, true] : [false, false]);
+          }
+          assert.deepEqual(errors, []);
+        });
+      }
+    }
+  });
+
+  it('rejects or has the body fail for a Request, compressed, where the query fails after some rows', async () => {
+    const client = await connected();
+    for (const rows of [700, 3000, 20000]) {
+      for (const encoding of ['identity', 'gzip', 'br']) {
+        const request = new Request('http://localhost/', { headers: { 'accept-encoding': encoding } });
+        const text = `SELECT 1 / (${rows} - i) AS a FROM generate_series(1, 2 * ${rows}) AS i`;
+        await assert.rejects(async () => (await respond(client, request, text, [], { as: 'json' })).text(), { code: '22012' });
+      }
+    }
+  });
+
+  it('ends with an ErrorResponse, compressed, what the handler can no longer answer with, though nobody waits for that', async () => {
+    const client = await connected();
+    const { rows } = await import('../../client-parser/index.js');
+    const { signal } = new AbortController();
+    const states = [];
+    await serving(async (request, response) => {
+      const controller = new AbortController();
+      const text = 'SELECT i, pg_sleep(CASE i WHEN 2000 THEN 60 ELSE 0 END) FROM generate_series(1, 4000) AS i';
+      const answered = respond(client, request, response, text, [], { as: 'protocol', signal: controller.signal });
+      while (!response.headersSent) await sleep(5);
+      controller.abort();
+      await answered.catch(error => states.push([error.name, response.headersSent]));
+    }, async port => {
+      const response = await fetch(`http://127.0.0.1:${port}/`, { headers: { 'accept-encoding': 'br' }, signal });
+      await assert.rejects(async () => { for await (const row of rows(response)) if (row === null) return; }, { name: 'PostgresError', code: '57014' });
+      assert.deepEqual(states, [['AbortError', true]]);
+    });
+  });
+
+  it('refuses a status that is none, options that there are not and a response that was sent, before anything is set', async () => {
+    const client = await connected();
+    const pool = new Pool((await sharedServer()).config);
+    const list = 'as, status, emptyStatus, compress, int8, numeric, bytea, separator, stall_timeout, format, cache, paramTypes, ' +
+      'signal, statement_timeout';
+    const cached = 'tags, max_age, stale_while_revalidate';
+    const status = name => `${name} must be an integer from 200 to 599, not `;
+    const cases = [
+      [client, { status: 'abc' }, `${status('status')}a string`], [client, { status: 199 }, `${status('status')}199`],
+      [client, { status: 600 }, `${status('status')}600`], [client, { emptyStatus: 204.5 }, `${status('emptyStatus')}204.5`],
+      [client, { emptyStatus: null }, `${status('emptyStatus')}null`], [client, { status: NaN }, `${status('status')}NaN`],
+      [client, { emptystatus: 404 }, `there is no option emptystatus here; there are ${list}`],
+      [client, { readOnly: true }, `there is no option readOnly here; there are ${list}`],
+      [pool, { tags: [] }, `there is no option tags here; there are ${list}, readOnly, retry`],
+      [new ResponseCache(client), { tag: 'a' }, `there is no option tag here; there are ${list}, ${cached}`],
+      [new ResponseCache(pool), { tag: 'a' }, `there is no option tag here; there are ${list}, readOnly, retry, ${cached}`],
+      [client, { end: false }, 'respond has no option end: it always ends the response']
+    ];
+    const states = [];
+    await serving(async (request, response) => {
+      const [session, options, message] = cases[Number(request.url.slice(1))];
+      await assert.rejects(respond(session, request, response, SMALL, [], options), { name: 'TypeError', message });
+      states.push([response.statusCode, response.getHeaderNames()]);
+      response.end();
+      await assert.rejects(respond(session, request, response, SMALL), { name: 'TypeError', message: 'the response was already sent' });
+      await assert.rejects(respond(session, new Request('http://localhost/'), SMALL, [], options), { name: 'TypeError', message });
+    }, async (port, errors) => {
+      for (const i of cases.keys()) await get(port, {}, { url: `/${i}` });
+      assert.deepEqual(errors, []);
+    });
+    assert.deepEqual(states, cases.map(() => [200, []]));
+    await pool.end();
+  });
+
+  it('takes the options of a pool and of a cache, and what a session of another kind may have', async () => {
+    const client = await connected();
+    const pool = new Pool((await sharedServer()).config);
+    const other = { queryTo: (target, text, values, { mine, ...rest }) => client.queryTo(target, text, values, rest) };
+    const own = { status: 201, emptyStatus: 404, compress: false, as: 'json' };
+    for (const [session, options] of [
+      [pool, { readOnly: true, retry: true }], [new ResponseCache(pool), { tags: ['a'], max_age: 1, readOnly: true }], [other, { mine: 1 }]
+    ]) {
+      const response = await respond(session, new Request('http://localhost/'), SMALL, [], { ...own, ...options });
+      assert.deepEqual([response.status, await response.text()], [201, '[{"a":1}]']);
+    }
+    await pool.end();
   });
 
   it('gives rows that come slowly at once, compressed or not', async () => {
@@ -609,7 +712,10 @@ describe('respond', () => {
         early.resume();
         const late = session.request({ ':path': '/1' });
         await assert.rejects(late.toArray(), { code: 'ERR_HTTP2_STREAM_ERROR' });
-        assert.deepEqual(errors.map(error => error.code), ['22012', '22012']);
+        const compressed = session.request({ ':path': '/1', 'accept-encoding': 'br' });
+        await assert.rejects(compressed.toArray(), { code: 'ERR_HTTP2_STREAM_ERROR' });
+        while (errors.length < 3) await sleep(5); // the reader may know before the handler does
+        assert.deepEqual(errors.map(error => error.code), ['22012', '22012', '22012']);
         session.close();
       }, secure());
     });

@@ -67,6 +67,38 @@ describe('Channels of a pool', () => {
     await assert.rejects(third.next(), error => error.name === 'ConnectionError' && error.cause.message === 'now');
   });
 
+  it('tell the event error of the pool of their lost connection, and of attempts that failed', async () => {
+    const pool = await opened();
+    const news = pool.listen('news');
+    await news.ready;
+    const heard = new Promise(resolve => pool.once('error', resolve));
+    await end(pool);
+    assert.equal((await heard).code, '57P01');
+    await news.return();
+
+    const down = await opened({}, { host: '127.0.0.1', port: 1 });
+    const failed = new Promise(resolve => down.once('error', resolve));
+    const unheard = down.listen('news');
+    assert.equal((await failed).code, 'ECONNREFUSED');
+    await unheard.return();
+    const quiet = await opened({}, { host: '127.0.0.1', port: 1 });
+    await quiet.listen('news', { signal: AbortSignal.timeout(100) }).ready.catch(() => {}); // nobody has to listen
+  });
+
+  it('have ready reject with the reason of the signal, at once', async () => {
+    const pool = await opened({}, { host: '127.0.0.1', port: 1 });
+    const other = pool.listen('other');
+    const controller = new AbortController();
+    const news = pool.listen('news', { signal: controller.signal });
+    const reason = new Error('enough');
+    controller.abort(reason);
+    await assert.rejects(news.ready, error => error === reason);
+    await assert.rejects(news.next(), error => error === reason);
+    await other.return();
+    await assert.rejects(other.ready, { name: 'ConnectionError', message: 'nobody listens any more' });
+    await assert.rejects(pool.listen('news', { signal: controller.signal }).ready, error => error === reason);
+  });
+
   it('reject where the server says no', async () => {
     const pool = await opened({}, { database: 'nowhere' });
     const news = pool.listen('news');

@@ -87,7 +87,9 @@ describe('The connections of a pool', () => {
       const pool = await opened({ size: 2, acquire_timeout: 50 });
       const release = await occupy(pool, 1);
       await assert.rejects(pool.transaction(() => {}), {
-        name: 'ConnectionError', code: '53300', sent: false, message: /no connection was free for 50 ms \(acquire_timeout\)/
+        name: 'ConnectionError', code: '53300', sent: false,
+        message: 'no connection was free for 50 ms (acquire_timeout): of 2, 1 are open, 1 of them owned by transactions, ' +
+          'cursors, COPY, queryTo() or connection(). A transaction inside another one is tx.transaction()'
       });
       const controller = new AbortController();
       const asked = pool.connection(() => {}, { signal: controller.signal });
@@ -98,6 +100,20 @@ describe('The connections of a pool', () => {
       assert.equal(pool.stats.waiting, 0);
       await release();
       await assert.rejects(pool.transaction(() => assert.fail(), { signal: AbortSignal.abort() }), { name: 'AbortError' });
+    });
+
+    it('are waited for until acquire_timeout where none can be made, and the error tells why', async () => {
+      const pool = await opened({ acquire_timeout: 400 }, { host: '127.0.0.1', port: 1 });
+      const errors = [];
+      pool.on('error', error => errors.push(error));
+      for (const ask of [() => pool.query('SELECT 1'), () => pool.transaction(() => {})]) {
+        await assert.rejects(ask, error => {
+          assert.deepEqual([error.name, error.code, error.sent], ['ConnectionError', '08001', false]);
+          assert.equal(error.message, `no connection for 400 ms (acquire_timeout): ${error.cause.message}`);
+          assert.match(error.message, /connect ECONNREFUSED 127\.0\.0\.1:1/);
+          return error.cause.code === 'ECONNREFUSED' && errors.includes(error.cause);
+        });
+      }
     });
 
     it('are made room for, when plain queries never leave one idle', async () => {

@@ -116,7 +116,7 @@ describe('A Pool', () => {
   });
 
   it('takes the options that there are', () => {
-    for (const options of [{ max: 10 }, { size: 0 }, { size: 1.5 }, { size: '4' }, { acquire_timeout: -1 }, { idle_timeout: NaN },
+    for (const options of [{ size: 0 }, { size: 1.5 }, { size: '4' }, { acquire_timeout: -1 }, { idle_timeout: NaN },
       { max_lifetime: null, size: -1 }, { max_lag: 0 }, 5, null]) assert.throws(() => new Pool({}, options), TypeError);
     assert.equal(new Pool().stats.size, 4);
   });

@@ -143,6 +143,7 @@ describe('listen', () => {
     await assert.rejects(result, error => error === reason);
     assert.deepEqual(await channels(client), []);
     const before = client.listen('news', { signal: controller.signal });
+    await assert.rejects(before.ready, error => error === reason);
     await assert.rejects(before.next(), error => error === reason);
     assert.deepEqual(await channels(client), []);
   });

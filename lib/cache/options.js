@@ -1,0 +1,21 @@
+'use strict';
+
+const { NAMES } = require('../query');
+
+/** Options of a query beside those of the client. */
+const OWN = ['tags', 'max_age', 'stale_while_revalidate'];
+
+/** The options that there are: of a ResponseCache, and of its `query`. */
+const OF_CACHE = new Set(['max_bytes', 'max_answer_bytes', 'max_age', 'stale_while_revalidate', 'now']);
+const OF_QUERY = new Set([...NAMES.query, ...OWN].filter(name => name !== 'stream'));
+
+/** @returns {Set<string>} the options of a cache's `queryTo`, with those of its client, where that tells them */
+const ofQueryTo = (names = NAMES.queryTo) => new Set([...names, ...OWN]);
+
+/** @throws {TypeError} where an option is not a number from 0 */
+function checkNumber(value, name) {
+  if (typeof value === 'number' && value >= 0) return value;
+  throw new TypeError(`${name} must be a number, 0 or more, not ${typeof value === 'number' ? value : typeof value}`);
+}
+
+module.exports = { OF_CACHE, OF_QUERY, checkNumber, ofQueryTo };
