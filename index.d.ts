@@ -12,8 +12,8 @@ export type Format = 0 | 1;
 
 /**
  * A parameter value. Buffers and Uint8Arrays are sent in binary format, everything else as text; a Date as PostgreSQL
- * reads it for timestamptz, in UTC; null and undefined are NULL. For an array write `array(value)`, for json
- * `JSON.stringify(value)`.
+ * reads it for timestamptz, in UTC (for a `date` column pass 'YYYY-MM-DD'); null and undefined are NULL. For an array
+ * write `array(value)`, for json `JSON.stringify(value)`.
  */
 export type Value = string | Uint8Array | number | bigint | boolean | Date | null | undefined;
 
@@ -83,7 +83,7 @@ export const dates: Readonly<Record<number, DecoderPair>>;
 
 /**
  * What every row has, whatever its columns. Columns are no own properties of a row: `{ ...row }` and `Object.keys(row)`
- * are empty. Take `toObject()`, or `result.objects`.
+ * have none of the columns. Take `toObject()`, or `result.objects`.
  */
 export interface RowMembers<T extends object = AnyColumns> {
   /** Columns by index from 0. */
@@ -159,8 +159,8 @@ export class RowReader<T extends object = AnyColumns> {
   /** @param options decode: how columns become values; default: strings and Buffers */
   constructor(options?: { decode?: Decode | undefined });
   /**
-   * The rows: structs that read a column when it is asked for, and have none as an own property, so that `{ ...row }` is
-   * empty. For COPY … TO STDOUT, Buffers: see CopyReader.
+   * The rows: structs that read a column when it is asked for, and have none as an own property, so that `{ ...row }`
+   * has none of the columns. For COPY … TO STDOUT, Buffers: see CopyReader.
    */
   rows: Row<T>[];
   /** The rows as plain objects with own properties in column order; of columns with one name the last. */

@@ -46,8 +46,8 @@ export interface DecoderMap {
 export type Decode = boolean | DecoderMap | ReadonlyMap<number, DecoderMap[number]>;
 
 /**
- * What every row has, whatever its columns. Columns are no own properties: `{ ...row }` is empty. Take `toObject()`, or
- * the reader's `objects`.
+ * What every row has, whatever its columns. Columns are no own properties: `{ ...row }` has none of them. Take
+ * `toObject()`, or the reader's `objects`.
  */
 export interface RowMembers<T extends object> {
   /** @returns the columns as own properties; of several with one name the last counts */

@@ -131,7 +131,8 @@ describe('A Worker', function () {
     const [, example] = /```\n(import [^`]*env\.HYPERDRIVE[^`]*)```/.exec(fs.readFileSync(path.join(ROOT, 'lib/connection/README.md'), 'utf8'));
     const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'workerd-'));
     const main = path.join(directory, 'example.mjs');
-    fs.writeFileSync(main, example.replace("'quickgres'", JSON.stringify(path.join(ROOT, 'index.mjs'))));
+    fs.writeFileSync(main, example.replace("'quickgres'", JSON.stringify(path.join(ROOT, 'index.mjs')))
+      .replace("'quickgres/http'", JSON.stringify(path.join(ROOT, 'lib/http/index.js'))));
     const other = new Miniflare({
       modules: await bundle(main),
       compatibilityDate: config.compatibility_date,
@@ -139,13 +140,13 @@ describe('A Worker', function () {
       hyperdrives: { HYPERDRIVE: `postgres://web:secret@127.0.0.1:${server.port}/${server.database}` }
     });
     try {
-      let count = 0;
-      for await (const row of parser.rows((await other.dispatchFetch('http://worker/')).body)) {
-        assert.ok(row.name);
-        count++;
-      }
-      assert.equal(count, 100);
+      const users = await (await other.dispatchFetch('http://worker/')).json();
+      assert.equal(users.length, 100);
+      assert.ok(users[0].name);
+      await server.sql('ALTER TABLE users RENAME TO people');
+      assert.equal((await other.dispatchFetch('http://worker/')).status, 500);
     } finally {
+      await server.sql('ALTER TABLE IF EXISTS people RENAME TO users');
       await other.dispose();
       fs.rmSync(directory, { recursive: true });
     }
