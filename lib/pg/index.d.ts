@@ -302,15 +302,15 @@ export interface PoolConfig extends ClientConfig {
   idleTimeoutMillis?: number | undefined;
   /** Seconds after which a connection is replaced; 0, the default, for never. */
   maxLifetimeSeconds?: number | undefined;
-  /** Taken, and changes nothing: connections are opened when they are needed. */
+  /** Taken, and changes nothing: connections are opened when they are needed. Default: none. */
   min?: number | undefined;
-  /** Not there: a TypeError. Use the event 'connect', or `options: '-c name=value'`. */
+  /** Not there: a TypeError. Use the event 'connect', or `options: '-c name=value'`. Default: none. */
   onConnect?: undefined;
-  /** Not there: a TypeError. Ask what is to be verified of the client that connect() gives. */
+  /** Not there: a TypeError. Ask what is to be verified of the client that connect() gives. Default: none. */
   verify?: undefined;
-  /** Not there: a number is a TypeError. Use maxLifetimeSeconds. */
+  /** Not there: a number is a TypeError. Use maxLifetimeSeconds. Default: none. */
   maxUses?: undefined;
-  /** Not there: true is a TypeError. Call end(), or use a short idleTimeoutMillis. */
+  /** Not there: true is a TypeError. Call end(), or use a short idleTimeoutMillis. Default: false. */
   allowExitOnIdle?: false | undefined;
 }
 
@@ -455,6 +455,7 @@ export interface Defaults extends PoolConfig {
   parseInputDatesAsUTC?: boolean;
   /** To be set: whether an int8 is read as a number, which may lose digits. It is a string by default. */
   parseInt8?: boolean;
+  /** Whatever a program keeps here. */
   [name: string]: any;
 }
 
