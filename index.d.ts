@@ -613,8 +613,8 @@ export interface Cursor<T extends object = AnyColumns> {
    */
   return(value?: any): Promise<IteratorReturnResult<any>>;
   /**
-   * The rows as a Node stream in object mode. To destroy it closes the cursor, once the batch that is being fetched has
-   * come.
+   * The rows as a Node stream in object mode. To destroy it closes the cursor and, outside a transaction, cancels what is
+   * being fetched; in one, that comes first.
    * @param options highWaterMark: rows to be read ahead, 16 by default; signal: destroys the stream;
    *   stall_timeout: milliseconds after which a stream that nobody reads is destroyed, 60000 by default, 0 for never
    * @returns the stream
@@ -622,7 +622,7 @@ export interface Cursor<T extends object = AnyColumns> {
   readable(options?: {
     highWaterMark?: number | undefined; signal?: AbortSignal | undefined; stall_timeout?: number | undefined
   }): Readable;
-  /** The rows as a WHATWG stream. To cancel it closes the cursor. @returns the stream */
+  /** The rows as a WHATWG stream. To cancel it does what destroying `readable()` does. @returns the stream */
   readableStream(): ReadableStream<Row<T>>;
 }
 
