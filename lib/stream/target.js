@@ -28,7 +28,7 @@ function watch(stream, callback) {
   return () => callbacks.delete(callback);
 }
 
-const nobody = () => {};
+const nothing = () => {};
 
 const closedBefore = cause => new AbortError('the target was closed before it had taken the result', cause);
 
@@ -67,7 +67,7 @@ class Target {
   #begun = false;
   #ended = false;
   #lost; // why the target takes no more
-  #ongone = nobody;
+  #ongone = nothing;
   #settle; // resolve and reject of the promise that is waited for
   #stall;
   #stallTimeout;
@@ -92,7 +92,7 @@ class Target {
       // An Http2ServerResponse says 'finish' also when it was cut off; the stream behind it knows better.
       this.stream = given.stream;
     }
-    watch(this.stream, nobody);
+    watch(this.stream, nothing);
   }
 
   get isHttp2() { return typeof this.given.createPushResponse === 'function' && this.given.stream !== undefined; }
@@ -119,8 +119,7 @@ class Target {
     return this.#until(() => {
       given.once('socket', begin);
       unwatch = watch(socket, () => this.leave(closedBefore())); // Node emits no 'close' of a response that waits
-      this.#watchStall(() => socket.writableLength - socket.bytesWritten);
-    }).finally(() => {
+    }, () => socket.writableLength - socket.bytesWritten).finally(() => {
       clearTimeout(this.#stall);
       given.removeListener('socket', begin);
       unwatch();
@@ -227,23 +226,18 @@ class Target {
     if (this.gone) return Promise.reject(this.error);
     this.#begin(piece ?? null, rowCount);
     this.#ended = true;
-    return this.#untilTaken(() => this.stream.end(piece));
+    return this.#until(() => this.stream.end(piece));
   }
 
   /** @returns {Promise} like `end`, but the target stays open */
-  flushed() { return this.#writing === 0 ? Promise.resolve() : this.#untilTaken(() => {}); }
+  flushed() { return this.#writing === 0 ? Promise.resolve() : this.#until(nothing); }
 
-  #untilTaken(work) {
-    return this.#until(() => {
-      work();
-      this.#watchStall();
-    });
-  }
-
-  #until(work) {
+  /** Begins something, and waits for its end unless what `left` tells does not get less. */
+  #until(begin, left) {
     return new Promise((resolve, reject) => {
       this.#settle = { resolve, reject };
-      work();
+      begin();
+      this.#watchStall(left);
     });
   }
 
@@ -257,7 +251,7 @@ class Target {
   release() {
     clearTimeout(this.#stall);
     this.#unwatch?.();
-    this.#ongone = nobody;
+    this.#ongone = nothing;
     if (this.stream.release !== undefined && !this.#ended && !this.gone) this.stream.release();
   }
 

@@ -111,7 +111,6 @@ describe('In the browser', () => {
       }
       assert.equal(ours.readUInt8(3), view.readUInt8(3));
       assert.equal(ours.readInt8(3), view.readInt8(3));
-      for (const length of [1, 2, 3, 4, 6]) assert.equal(ours.readUIntBE(2, length), view.readUIntBE(2, length));
     });
   });
 
@@ -141,13 +140,11 @@ describe('In the browser', () => {
       }
     });
 
-    it('compares, and has random bytes and numbers', () => {
+    it('compares, and has random bytes', () => {
       const [one, two] = [browserCrypto.randomBytes(32), browserCrypto.randomBytes(32)];
       assert.equal(one.length, 32);
       assert.ok(!browserCrypto.timingSafeEqual(one, two));
       assert.ok(browserCrypto.timingSafeEqual(one, Buffer.from(one)));
-      const numbers = new Set(Array.from({ length: 1000 }, () => browserCrypto.randomInt(5)));
-      assert.deepEqual([...numbers].sort(), [0, 1, 2, 3, 4]);
     });
   });
 

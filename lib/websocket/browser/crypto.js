@@ -40,7 +40,6 @@ async function pbkdf2(password, salt, iterations, length) {
 }
 
 const randomBytes = length => globalThis.crypto.getRandomValues(Buffer.alloc(length));
-const randomInt = limit => Math.floor(randomBytes(4).readUInt32BE() / 2 ** 32 * limit);
 const timingSafeEqual = (a, b) => a.reduce((different, byte, i) => different | byte ^ b[i], 0) === 0;
 
-module.exports = { createHash, createHmac, pbkdf2, randomBytes, randomInt, timingSafeEqual };
+module.exports = { createHash, createHmac, pbkdf2, randomBytes, timingSafeEqual };
