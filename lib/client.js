@@ -30,7 +30,7 @@ function call(work) {
  * program), 'end' (the connection, which had been open, is over, for whatever reason).
  */
 class Client extends Session {
-  #aborting; // AbortController of connect(), then of the CancelRequests under way
+  #aborting; // AbortController of connect(), then, once there are any, of CancelRequests
   #config;
   #ending; // what end() has come to: nothing, 'asked', 'sent'
   #pipeline;
@@ -65,8 +65,7 @@ class Client extends Session {
     /** 'new', 'connecting', 'open', 'ending' or 'closed' */
     this.state = 'new';
     this.#ending = undefined;
-    this.#aborting = new AbortController();
-    setMaxListeners(0, this.#aborting.signal);
+    this.#aborting = undefined;
     const pipeline = this.#pipeline = new Pipeline({
       notice: (...message) => this.#message('notice', 'onNotice', ...message),
       notification: (...message) => this.#message('notification', 'onNotification', ...message),
@@ -128,7 +127,7 @@ class Client extends Session {
     this.state = 'connecting';
     this.#told = told;
     const pipeline = this.#pipeline;
-    const { signal } = this.#aborting;
+    const { signal } = this.#aborting = new AbortController();
     try {
       const config = await this.#resolve(port, host, ssl); // what is asked in this tick shares its fate
       if (signal.aborted) throw signal.reason;
@@ -156,20 +155,28 @@ class Client extends Session {
   }
 
   #open(session, config) {
-    const { signal } = this.#aborting;
+    this.#aborting = undefined;
     this.#session = session;
     this.state = this.#ending === undefined ? 'open' : 'ending';
     this.serverParameters = Object.assign(Object.create(null), session.parameters);
     this.backendKey = session.backendKey;
     this.processId = session.processId;
     if (!this.#referenced) session.socket.unref();
-    this.#pipeline.open({ ...session, config, cancel: () => session.cancel(signal) });
+    this.#pipeline.open({ ...session, config, cancel: () => session.cancel(this.#signal) });
+  }
+
+  /** Aborts CancelRequests, however many. */
+  get #signal() {
+    this.#aborting ??= new AbortController();
+    setMaxListeners(0, this.#aborting.signal);
+    return this.#aborting.signal;
   }
 
   /** The connection is over and was not to be, unless Terminate was sent. */
   #lose(error) {
-    if (this.#ending === 'sent') this.#close(undefined, 'the client was ended', '08003');
-    else this.#close(error, `the connection was lost: ${error.message}`, error.code);
+    if (this.#ending === 'sent') return this.#close(undefined, 'the client was ended', '08003');
+    error ??= new ConnectionError('the server closed the connection');
+    this.#close(error, `the connection was lost: ${error.message}`, error.code);
   }
 
   /**
@@ -182,7 +189,7 @@ class Client extends Session {
     this.state = 'closed';
     this.#session = null;
     if (session === null && this.#ending === undefined && this.#pipeline.waited) this.#told?.();
-    this.#aborting.abort(new ConnectionError(message, { code, cause: error }));
+    this.#aborting?.abort(new ConnectionError(message, { code, cause: error }));
     if (session !== null) {
       session.reader.stop();
       session.socket.destroy();
@@ -205,7 +212,7 @@ class Client extends Session {
     if (this.#ending === undefined) {
       const pipeline = this.#pipeline;
       const { root } = pipeline.scopes;
-      const refused = new ConnectionError('the client was ended: it takes no more requests',
+      const refused = () => new ConnectionError('the client was ended: it takes no more requests',
         { code: '08003', sent: false });
       pipeline.scopes.check(root);
       this.#ending = 'asked';
@@ -234,7 +241,7 @@ class Client extends Session {
   destroy(error) {
     if (this.state === 'closed') return;
     const cause = error || new ConnectionError('the client was destroyed', { code: '08003' });
-    if (this.#session === null) this.#aborting.abort(cause); // what connect() rejects with
+    if (this.#session === null) this.#aborting?.abort(cause); // what connect() rejects with
     this.#close(error, cause.message, cause.code);
   }
 
