@@ -13,6 +13,8 @@ const CLOSE_TIMEOUT = 3000;
 /** Most run-time parameters that a server may report. */
 const MAX_PARAMETERS = 1000;
 
+let connecting; // what connecting needs, loaded by the first connect()
+
 /** Runs code of the user that must not break ours: what it throws is thrown where nothing of ours is running. */
 function call(work) {
   try {
@@ -132,7 +134,7 @@ class Client extends Session {
       const config = await this.#resolve(port, host, ssl); // what is asked in this tick shares its fate
       if (signal.aborted) throw signal.reason;
       pipeline.statements.limit = config.statement_cache;
-      await require('./connection').connect(config, {
+      await connecting.connect(config, {
         earlyRequests: () => pipeline.earlyRequests(),
         ready: session => {
           if (!signal.aborted) return this.#open(session, config);
@@ -151,7 +153,8 @@ class Client extends Session {
 
   async #resolve(port, host, ssl) {
     checkDecode(this.#config?.decode ?? undefined);
-    return require('./config').resolve(this.#config, port === undefined ? undefined : { port, host, ssl });
+    connecting ??= { ...require('./config'), ...require('./connection') };
+    return connecting.resolve(this.#config, port === undefined ? undefined : { port, host, ssl });
   }
 
   #open(session, config) {

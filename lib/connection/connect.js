@@ -128,7 +128,9 @@ async function open(config, target, password, plan, attempt, hooks) {
   const { socket, stream } = attempt;
   const encrypted = socket.stream !== stream;
   const login = {
-    ...config,
+    user: config.user,
+    require_auth: config.require_auth,
+    channel_binding: config.channel_binding,
     password: given,
     // What the caller's own stream says of itself counts, too.
     encrypted: encrypted || stream.encrypted === true,

@@ -1,6 +1,7 @@
 'use strict';
 
 const platform = require('#platform'); // whose tls is not loaded before it is needed
+const { net } = platform;
 const { failed, STEP } = require('./attempt');
 const { ConnectionError, frame, kindOf, protocolError } = require('../protocol');
 const { Socket } = require('./socket');
@@ -51,7 +52,7 @@ async function openStream({ keepalives, keepalives_idle: idle }, { address }, at
     attempt.socket = new Socket({ chunk, closed: error => error?.code === 'EAGAIN' ? resolve(false) : closed(error) });
     const onread = inPlace ? attempt.socket.onread : undefined;
     const options = { ...address, keepAlive: keepalives, keepAliveInitialDelay: idle * 1000, onread };
-    attempt.socket.attach(attempt.stream = platform.net.connect(options));
+    attempt.socket.attach(attempt.stream = net.connect(options));
     attempt.stream.once('connect', () => resolve(true));
   });
   for (let pause = 1; !await connect(); pause = Math.min(2 * pause, MAX_PAUSE)) {

@@ -4,6 +4,8 @@ const { Buffer } = require('#platform');
 const { frontend } = require('./codes');
 const { checkText, textOf } = require('./values');
 
+/** Bytes of memory: a writer's first one, which is enough to connect and ask, and what is made later. */
+const FIRST = 2048;
 const INITIAL = 65536;
 const LIMIT = 0x3fffffff; // PostgreSQL refuses messages of 1 GiB and more
 /** The length word of NULL. */
@@ -43,7 +45,7 @@ class MessageWriter {
   #spare = null;
 
   constructor() {
-    this.buffer = Buffer.allocUnsafeSlow(INITIAL);
+    this.buffer = Buffer.allocUnsafe(FIRST);
     /** Bytes written; set it back to drop what was written since. */
     this.length = 0;
   }
@@ -66,7 +68,7 @@ class MessageWriter {
   #reserve(bytes) {
     if (this.buffer === null) this.buffer = Buffer.allocUnsafeSlow(Math.max(INITIAL, bytes));
     else if (this.length + bytes > this.buffer.length) {
-      const larger = Buffer.allocUnsafeSlow(Math.max(2 * this.buffer.length, this.length + bytes));
+      const larger = Buffer.allocUnsafeSlow(Math.max(INITIAL, 2 * this.buffer.length, this.length + bytes));
       this.buffer.copy(larger, 0, 0, this.length);
       this.buffer = larger;
     }
