@@ -137,7 +137,7 @@ class Client extends Session {
       await connecting.connect(config, {
         earlyRequests: () => pipeline.earlyRequests(),
         ready: session => {
-          if (!signal.aborted) return this.#open(session, config);
+          if (!signal.aborted) return this.#open(session);
           session.reader.stop(); // destroyed in a handler of a notice
           session.socket.destroy();
         },
@@ -157,15 +157,15 @@ class Client extends Session {
     return connecting.resolve(this.#config, port === undefined ? undefined : { port, host, ssl });
   }
 
-  #open(session, config) {
+  #open(session) {
     this.#aborting = undefined;
     this.#session = session;
     this.state = this.#ending === undefined ? 'open' : 'ending';
-    this.serverParameters = Object.assign(Object.create(null), session.parameters);
+    this.serverParameters = session.parameters;
     this.backendKey = session.backendKey;
     this.processId = session.processId;
     if (!this.#referenced) session.socket.unref();
-    this.#pipeline.open({ ...session, config, cancel: () => session.cancel(this.#signal) });
+    this.#pipeline.open(session, () => session.cancel(this.#signal));
   }
 
   /** Aborts CancelRequests, however many. */

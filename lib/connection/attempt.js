@@ -11,6 +11,8 @@ const MAX_LENGTH = 65536;
 /** Most bytes that are held before they are read. */
 const MAX_UNREAD = 16 * MAX_LENGTH;
 
+const NOTHING = Buffer.alloc(0);
+
 /*
  * What an attempt is doing, in the order of things: for messages, and for what to try
  * next.
@@ -53,8 +55,8 @@ const unexpected = ([type]) => protocolError(`message of type 0x${type.toString(
  * server has said. Whatever may never come is waited for by `wait`, which rejects when the attempt is over.
  */
 class Attempt {
-  #over; // a promise that rejects when the time is over, the signal is aborted or the connection is lost
-  #reject;
+  #error; // for which it is over
+  #rejects = []; // of what was waited for
   #signal;
   #timer;
   #wake = () => {};
@@ -74,7 +76,7 @@ class Attempt {
     /** @type {import('stream').Duplex|null} what carries the bytes, below TLS if there is any */
     this.stream = null;
     /** Bytes that were received and not read. */
-    this.unread = Buffer.alloc(0);
+    this.unread = NOTHING;
     /** Whether requests of the client's have been sent along. */
     this.requestsSent = false;
     /** Whether it failed for want of channel binding, and may do without. */
@@ -83,16 +85,22 @@ class Attempt {
     this.expired = false;
     /** Whether nobody wants its connection any more, or somebody else has it. */
     this.over = false;
-    this.#over = new Promise((_, reject) => { this.#reject = reject; });
-    this.#over.catch(() => {});
     this.#signal = signal;
     const expire = () => {
       this.expired = true;
-      this.#reject(failed(`no success within ${seconds} s (connect_timeout)`));
+      this.#end(failed(`no success within ${seconds} s (connect_timeout)`));
     };
     if (seconds > 0) this.#timer = setTimeout(expire, begun + seconds * 1000 - performance.now());
-    if (signal?.aborted) this.#reject();
-    signal?.addEventListener('abort', this.#reject);
+    if (signal?.aborted) this.#abort();
+    signal?.addEventListener('abort', this.#abort);
+  }
+
+  #abort = () => this.#end(this.#signal.reason);
+
+  /** Nothing is waited for any more. */
+  #end(error) {
+    this.#error ??= error;
+    for (const reject of this.#rejects.splice(0)) reject(this.#error);
   }
 
   /** @type {import('./socket').SocketListener} who listens to its socket */
@@ -102,7 +110,7 @@ class Attempt {
       this.unread = Buffer.concat([this.unread, bytes.subarray(0, length)]);
       this.#wake();
     },
-    closed: error => this.#reject(error ?? new ConnectionError('the server closed the connection'))
+    closed: error => this.#end(error ?? new ConnectionError('the server closed the connection'))
   };
 
   /**
@@ -111,7 +119,14 @@ class Attempt {
    * @param {Promise<T>|function(function(T): void): void} what or a function that is given what to call when it came
    * @returns {Promise<T>} rejects when the attempt is over before
    */
-  wait(what) { return Promise.race([typeof what === 'function' ? new Promise(what) : what, this.#over]); }
+  wait(what) {
+    return new Promise((resolve, reject) => {
+      if (this.#error === undefined) this.#rejects.push(reject);
+      else reject(this.#error);
+      if (typeof what !== 'function') what.then(resolve, reject);
+      else if (this.#error === undefined) what(resolve);
+    });
+  }
 
   /** Waits for bytes. */
   more() { return this.wait(resolve => { this.#wake = resolve; }); }
@@ -122,11 +137,21 @@ class Attempt {
    * @throws {PostgresError} when it is an ErrorResponse
    */
   async next() {
+    for (;;) {
+      const message = this.read();
+      if (message !== null) return message;
+      await this.more();
+    }
+  }
+
+  /** As `next`, but null where the message is not there. */
+  read() {
     this.checkAborted();
-    while (this.unread.length < 5 || this.unread.length <= lengthAt(this.unread, 0, MAX_LENGTH)) await this.more();
-    const end = 1 + lengthAt(this.unread, 0, MAX_LENGTH);
-    const message = this.unread.subarray(0, end);
-    this.unread = this.unread.subarray(end);
+    const { unread } = this;
+    const end = unread.length < 5 ? Infinity : 1 + lengthAt(unread, 0, MAX_LENGTH);
+    if (unread.length < end) return null;
+    const message = unread.subarray(0, end);
+    this.unread = unread.subarray(end);
     if (message[0] === backend.ErrorResponse) throw new PostgresError(decodeFields(message, 0, end));
     return message;
   }
@@ -138,7 +163,7 @@ class Attempt {
   release() {
     this.over = true;
     clearTimeout(this.#timer);
-    this.#signal?.removeEventListener('abort', this.#reject);
+    this.#signal?.removeEventListener('abort', this.#abort);
   }
 
   /**
@@ -148,7 +173,7 @@ class Attempt {
    */
   fail(error) {
     this.release();
-    this.#reject(error); // what is under way beside what has failed
+    this.#end(error); // what is under way beside what has failed
     this.socket?.destroy();
     this.stream?.destroy();
     if (this.#signal?.aborted) {

@@ -27,7 +27,7 @@ const HUNG_UP = ['08006', 'ECONNRESET', 'EPIPE'];
  * @param {function(): (Buffer|null)} hooks.earlyRequests the requests that wait in the client, encoded; called at
  *   most once, when they can go with the last message of authentication
  * @param {function(object): void} hooks.ready called in the handling of the first ReadyForQuery, with the
- *   session `{ socket, reader, parameters, where, host, port, backendKey, processId, protocolVersion,
+ *   session `{ config, socket, reader, parameters, where, host, port, backendKey, processId, protocolVersion,
  *   transactionStatus, encrypted, cancel }`. The callee sets `reader.handler` for the messages that follow, and
  *   calls `socket.handOver`
  * @param {function(object, Buffer, number, number): void} hooks.notice fields of a NoticeResponse, and where it is
@@ -60,11 +60,14 @@ async function connect(config, hooks, signal) {
   throw Object.assign(all, { code: failures.at(-1).error.code });
 }
 
-/** @returns {Promise<string|undefined>} the password for a host */
-async function passwordFor({ user, database, password, passfile, require_auth: auth }, { host, hostaddr, port }) {
+/** @returns {string|undefined|Promise<string|undefined>} the password for a host; a promise of what a function gives */
+function passwordFor({ user, database, password, passfile, require_auth: auth }, { host, hostaddr, port }) {
   if (auth.single === 'none') return undefined;
   const whom = { host: host ?? hostaddr, port, user, database };
-  if (typeof password !== 'function') return password ?? lookupPassword(passfile, whom);
+  return typeof password === 'function' ? askPassword(password, whom) : password ?? lookupPassword(passfile, whom);
+}
+
+async function askPassword(password, whom) {
   const refuse = (what, cause) => new ConnectionError(`the password function ${what}`, { code: '28000', cause });
   const given = await Promise.resolve(whom).then(password).catch(error => {
     const cause = thrown('password', error);
@@ -123,8 +126,10 @@ function otherPlan(config, { sslmode }, plan, { doing, socket, stream, unbound }
 
 /** Makes one connection. */
 async function open(config, target, password, plan, attempt, hooks) {
-  // The password may take a while, and the other steps need not wait for it.
-  const [given] = await Promise.all([attempt.wait(password()), dial(config, target, attempt, plan.encrypt)]);
+  // A function may take a while to give the password, and the other steps need not wait for it.
+  const asked = password();
+  const waited = asked instanceof Promise ? attempt.wait(asked) : asked;
+  const [given] = await Promise.all([waited, dial(config, target, attempt, plan.encrypt)]);
   const { socket, stream } = attempt;
   const encrypted = socket.stream !== stream;
   const login = {
@@ -141,8 +146,9 @@ async function open(config, target, password, plan, attempt, hooks) {
   attempt.checkAborted();
   attempt.release();
   const path = target.address?.path;
-  hooks.ready({
-    ...session,
+  const { backendKey } = session;
+  hooks.ready(Object.assign(session, {
+    config,
     socket,
     reader: new FrameReader(),
     where: target.where,
@@ -150,8 +156,8 @@ async function open(config, target, password, plan, attempt, hooks) {
     port: path === undefined ? target.port : undefined,
     transactionStatus: 'I',
     encrypted,
-    cancel: signal => require('./cancel').sendCancel(config, target, encrypted, session.backendKey, signal)
-  });
+    cancel: signal => require('./cancel').sendCancel(config, target, encrypted, backendKey, signal)
+  }));
   socket.deliver(attempt.unread);
 }
 

@@ -27,15 +27,12 @@ function checkLength(length) {
  * @returns {Buffer}
  */
 function frame(type, ...parts) {
-  const body = Buffer.concat(parts.map(part => typeof part === 'number' ? int32(part) : Buffer.from(part)));
-  return Buffer.concat([Buffer.from(type === null ? [] : [type]), int32(body.length + 4), body]);
+  const body = parts.map(part => typeof part === 'number' ? int32(part) : Buffer.from(part));
+  const length = body.reduce((sum, part) => sum + part.length, 4);
+  return Buffer.concat([Buffer.from(type === null ? [] : [type]), int32(length), ...body]);
 }
 
-function int32(value) {
-  const bytes = Buffer.alloc(4);
-  bytes.writeUInt32BE(value);
-  return bytes;
-}
+const int32 = value => Buffer.from([value >>> 24, value >>> 16, value >>> 8, value]);
 
 /**
  * Encodes frontend messages into one growing buffer, which is taken off with `take`.

@@ -26,6 +26,7 @@ const STATUS = { 73: 'I', 84: 'T', 69: 'E' };
  * The requests of one connection: what was sent, whose answer comes next, what may be sent.
  */
 class Pipeline {
+  #askToCancel;
   #held = 0; // barriers: while there is one, nothing is sent
   #tail = null;
 
@@ -48,7 +49,7 @@ class Pipeline {
     this.pending = 0;
     /** The transaction status of the last ReadyForQuery. */
     this.status = 'I';
-    /** @type {object|undefined} see connect() of lib/connection; with its config */
+    /** @type {object|undefined} see connect() of lib/connection */
     this.session = undefined;
     this.socket = null; // while there is no connection
     this.reader = null;
@@ -56,9 +57,14 @@ class Pipeline {
     this.cancelling = new Set();
   }
 
-  /** Requests can be sent from now on. */
-  open(session) {
+  /**
+   * Requests can be sent from now on.
+   * @param {object} session see connect() of lib/connection
+   * @param {function(): Promise} askToCancel sends a CancelRequest
+   */
+  open(session, askToCancel) {
     this.session = session;
+    this.#askToCancel = askToCancel;
     this.socket = session.socket;
     this.reader = session.reader;
     this.status = session.transactionStatus;
@@ -203,7 +209,7 @@ class Pipeline {
     const { refused } = this.scopes.root;
     if (this.socket === null && refused !== null) throw again(refused());
     if (this.socket === null) throw new ConnectionError('not connected: await connect() first', { code: '08003' });
-    await this.session.cancel();
+    await this.#askToCancel();
   }
 
   /** Whether the answer that comes next is taken in parts, see FrameReader. */
