@@ -165,7 +165,8 @@ class Client extends Session {
     this.backendKey = session.backendKey;
     this.processId = session.processId;
     if (!this.#referenced) session.socket.unref();
-    this.#pipeline.open(session, () => session.cancel(this.#signal));
+    const { cancel } = session;
+    this.#pipeline.open(Object.assign(session, { cancel: () => cancel(this.#signal) }));
   }
 
   /** Aborts CancelRequests, however many. */

@@ -36,6 +36,7 @@ const NAME_THE_SIGNER = 'name who has signed the certificate by sslrootcert or s
 /** What to do about some of the system's errors. */
 const HINTS = {
   '08P01': 'does PostgreSQL listen there?',
+  EAGAIN: 'too many connections begin at once',
   ENOTFOUND: 'is the host name right?',
   ECONNREFUSED: 'does a server listen there?',
   ENOENT: 'does a server have its Unix socket there? To connect by TCP, name a host',
@@ -55,8 +56,8 @@ const unexpected = ([type]) => protocolError(`message of type 0x${type.toString(
  * server has said. Whatever may never come is waited for by `wait`, which rejects when the attempt is over.
  */
 class Attempt {
-  #error; // for which it is over
-  #rejects = []; // of what was waited for
+  #over; // a promise that rejects when the time is over, the signal is aborted or the connection is lost
+  #reject;
   #signal;
   #timer;
   #wake = () => {};
@@ -85,22 +86,16 @@ class Attempt {
     this.expired = false;
     /** Whether nobody wants its connection any more, or somebody else has it. */
     this.over = false;
+    this.#over = new Promise((_, reject) => { this.#reject = reject; });
+    this.#over.catch(() => {});
     this.#signal = signal;
     const expire = () => {
       this.expired = true;
-      this.#end(failed(`no success within ${seconds} s (connect_timeout)`));
+      this.#reject(failed(`no success within ${seconds} s (connect_timeout)`));
     };
     if (seconds > 0) this.#timer = setTimeout(expire, begun + seconds * 1000 - performance.now());
-    if (signal?.aborted) this.#abort();
-    signal?.addEventListener('abort', this.#abort);
-  }
-
-  #abort = () => this.#end(this.#signal.reason);
-
-  /** Nothing is waited for any more. */
-  #end(error) {
-    this.#error ??= error;
-    for (const reject of this.#rejects.splice(0)) reject(this.#error);
+    if (signal?.aborted) this.#reject();
+    signal?.addEventListener('abort', this.#reject);
   }
 
   /** @type {import('./socket').SocketListener} who listens to its socket */
@@ -110,7 +105,7 @@ class Attempt {
       this.unread = Buffer.concat([this.unread, bytes.subarray(0, length)]);
       this.#wake();
     },
-    closed: error => this.#end(error ?? new ConnectionError('the server closed the connection'))
+    closed: error => this.#reject(error ?? new ConnectionError('the server closed the connection'))
   };
 
   /**
@@ -119,14 +114,7 @@ class Attempt {
    * @param {Promise<T>|function(function(T): void): void} what or a function that is given what to call when it came
    * @returns {Promise<T>} rejects when the attempt is over before
    */
-  wait(what) {
-    return new Promise((resolve, reject) => {
-      if (this.#error === undefined) this.#rejects.push(reject);
-      else reject(this.#error);
-      if (typeof what !== 'function') what.then(resolve, reject);
-      else if (this.#error === undefined) what(resolve);
-    });
-  }
+  wait(what) { return Promise.race([typeof what === 'function' ? new Promise(what) : what, this.#over]); }
 
   /** Waits for bytes. */
   more() { return this.wait(resolve => { this.#wake = resolve; }); }
@@ -137,11 +125,7 @@ class Attempt {
    * @throws {PostgresError} when it is an ErrorResponse
    */
   async next() {
-    for (;;) {
-      const message = this.read();
-      if (message !== null) return message;
-      await this.more();
-    }
+    for (let message; ; await this.more()) if ((message = this.read()) !== null) return message;
   }
 
   /** As `next`, but null where the message is not there. */
@@ -163,7 +147,7 @@ class Attempt {
   release() {
     this.over = true;
     clearTimeout(this.#timer);
-    this.#signal?.removeEventListener('abort', this.#abort);
+    this.#signal?.removeEventListener('abort', this.#reject);
   }
 
   /**
@@ -173,7 +157,7 @@ class Attempt {
    */
   fail(error) {
     this.release();
-    this.#end(error); // what is under way beside what has failed
+    this.#reject(error); // what is under way beside what has failed
     this.socket?.destroy();
     this.stream?.destroy();
     if (this.#signal?.aborted) {

@@ -60,14 +60,11 @@ async function connect(config, hooks, signal) {
   throw Object.assign(all, { code: failures.at(-1).error.code });
 }
 
-/** @returns {string|undefined|Promise<string|undefined>} the password for a host; a promise of what a function gives */
-function passwordFor({ user, database, password, passfile, require_auth: auth }, { host, hostaddr, port }) {
+/** @returns {Promise<string|undefined>} the password for a host */
+async function passwordFor({ user, database, password, passfile, require_auth: auth }, { host, hostaddr, port }) {
   if (auth.single === 'none') return undefined;
   const whom = { host: host ?? hostaddr, port, user, database };
-  return typeof password === 'function' ? askPassword(password, whom) : password ?? lookupPassword(passfile, whom);
-}
-
-async function askPassword(password, whom) {
+  if (typeof password !== 'function') return password ?? lookupPassword(passfile, whom);
   const refuse = (what, cause) => new ConnectionError(`the password function ${what}`, { code: '28000', cause });
   const given = await Promise.resolve(whom).then(password).catch(error => {
     const cause = thrown('password', error);
@@ -126,10 +123,8 @@ function otherPlan(config, { sslmode }, plan, { doing, socket, stream, unbound }
 
 /** Makes one connection. */
 async function open(config, target, password, plan, attempt, hooks) {
-  // A function may take a while to give the password, and the other steps need not wait for it.
-  const asked = password();
-  const waited = asked instanceof Promise ? attempt.wait(asked) : asked;
-  const [given] = await Promise.all([waited, dial(config, target, attempt, plan.encrypt)]);
+  // The password may take a while, and the other steps need not wait for it.
+  const [given] = await Promise.all([attempt.wait(password()), dial(config, target, attempt, plan.encrypt)]);
   const { socket, stream } = attempt;
   const encrypted = socket.stream !== stream;
   const login = {

@@ -26,7 +26,6 @@ const STATUS = { 73: 'I', 84: 'T', 69: 'E' };
  * The requests of one connection: what was sent, whose answer comes next, what may be sent.
  */
 class Pipeline {
-  #askToCancel;
   #held = 0; // barriers: while there is one, nothing is sent
   #tail = null;
 
@@ -57,14 +56,9 @@ class Pipeline {
     this.cancelling = new Set();
   }
 
-  /**
-   * Requests can be sent from now on.
-   * @param {object} session see connect() of lib/connection
-   * @param {function(): Promise} askToCancel sends a CancelRequest
-   */
-  open(session, askToCancel) {
+  /** Requests can be sent from now on. */
+  open(session) {
     this.session = session;
-    this.#askToCancel = askToCancel;
     this.socket = session.socket;
     this.reader = session.reader;
     this.status = session.transactionStatus;
@@ -209,7 +203,7 @@ class Pipeline {
     const { refused } = this.scopes.root;
     if (this.socket === null && refused !== null) throw again(refused());
     if (this.socket === null) throw new ConnectionError('not connected: await connect() first', { code: '08003' });
-    await this.#askToCancel();
+    await this.session.cancel();
   }
 
   /** Whether the answer that comes next is taken in parts, see FrameReader. */
