@@ -1,7 +1,7 @@
 'use strict';
 
-const { Buffer, process, setImmediate } = require('#platform');
-const { setMaxListeners } = require('#platform').events;
+const { Buffer, process, setImmediate } = require('./platform');
+const { setMaxListeners } = require('./platform').events;
 const { ConnectionError, PostgresError, UsageError } = require('./protocol');
 const { Pipeline, SCOPE, Scope } = require('./query');
 const { checkDecode } = require('./rows');
@@ -12,7 +12,6 @@ const CLOSE_TIMEOUT = 3000;
 
 /** Most run-time parameters that a server may report. */
 const MAX_PARAMETERS = 1000;
-
 let connecting; // what connecting needs, loaded by the first connect()
 
 /** Runs code of the user that must not break ours: what it throws is thrown where nothing of ours is running. */

@@ -1,6 +1,6 @@
 'use strict';
 
-const { Buffer, process } = require('#platform');
+const { Buffer, process } = require('./platform');
 const { CloseRequest, again, checkCount, submit } = require('./query');
 const { UsageError, kindOf } = require('./protocol');
 const { RowReader } = require('./rows');

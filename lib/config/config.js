@@ -1,6 +1,6 @@
 'use strict';
 
-const { process, os, path } = require('#platform');
+const { process, os, path } = require('../platform');
 const { homeFile, readService } = require('./files');
 const { hostList } = require('./hosts');
 const { OPTIONS, ENCRYPTED, VERIFIED, check, isOption } = require('./options');

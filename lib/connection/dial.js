@@ -1,6 +1,6 @@
 'use strict';
 
-const platform = require('#platform'); // whose tls is not loaded before it is needed
+const platform = require('../platform'); // whose tls is not loaded before it is needed
 const { net } = platform;
 const { failed, STEP } = require('./attempt');
 const { ConnectionError, frame, kindOf, protocolError } = require('../protocol');

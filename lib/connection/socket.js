@@ -1,6 +1,6 @@
 'use strict';
 
-const { Buffer, process, setImmediate, isWorkerd } = require('#platform');
+const { Buffer, process, setImmediate, isWorkerd } = require('../platform');
 
 /** Bytes read at a time: at first, and once so many have come at a time. */
 const FIRST = 2048;

@@ -1,6 +1,6 @@
 'use strict';
 
-const { dns, net, util, isWorkerd } = require('#platform');
+const { dns, net, util, isWorkerd } = require('../platform');
 const { Attempt, STEP } = require('./attempt');
 const { isLoopback, socketPath } = require('../config');
 

@@ -1,6 +1,6 @@
 'use strict';
 
-const { Buffer } = require('#platform');
+const { Buffer } = require('../platform');
 const { frontend } = require('./codes');
 const { checkText, textOf } = require('./values');
 

@@ -1,6 +1,6 @@
 'use strict';
 
-const { Buffer, process, setImmediate, clearImmediate } = require('#platform');
+const { Buffer, process, setImmediate, clearImmediate } = require('../platform');
 const { backend, decodeCommandComplete, kindOf } = require('../protocol');
 const { abort } = require('../query');
 const { RowReader, int32 } = require('../rows');
