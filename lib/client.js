@@ -66,7 +66,6 @@ class Client extends Session {
     /** 'new', 'connecting', 'open', 'ending' or 'closed' */
     this.state = 'new';
     this.#ending = undefined;
-    this.#aborting = undefined;
     const pipeline = this.#pipeline = new Pipeline({
       notice: (...message) => this.#message('notice', 'onNotice', ...message),
       notification: (...message) => this.#message('notification', 'onNotification', ...message),

@@ -21,8 +21,7 @@ const VARIABLES = [];
 const DEFAULTS = {};
 for (const [name, [parser, variable, fallback]] of Object.entries(OPTIONS)) {
   if (variable !== undefined) VARIABLES.push([name, variable]);
-  const value = fallback === undefined ? undefined : parser(fallback, name);
-  if (value !== undefined) DEFAULTS[name] = value;
+  if (fallback !== undefined) DEFAULTS[name] = parser(fallback, name);
 }
 
 /**
@@ -40,21 +39,18 @@ for (const [name, [parser, variable, fallback]] of Object.entries(OPTIONS)) {
 function resolve(config, overrides, env = process.env) {
   const isText = typeof config === 'string' || config instanceof URL;
   const { given: values, parameters, own } = fromObject(isText ? { connectionString: config } : config ?? {});
-  const before = overrides === undefined ? undefined : fromObject(connectArguments(overrides));
-  if (before !== undefined) {
-    // Without an address of the host that is no longer meant, from wherever it would come.
-    if (before.given.has('host')) before.given.set('hostaddr', '');
-    for (const [name, value] of before.given) values.set(name, value);
-    Object.assign(own, before.own);
-  }
+  const before = overrides && fromObject(connectArguments(overrides));
+  // Without an address of the host that is no longer meant, from wherever it would come.
+  if (before?.given.has('host')) before.given.set('hostaddr', '');
+  for (const [name, value] of before?.given ?? []) values.set(name, value);
+  Object.assign(own, before?.own);
   const given = values.get('sslmode');
   const service = values.get('service') ?? env.PGSERVICE;
   const settings = service === undefined ? [] : readService(service, values.get('servicefile'), env);
   for (const [name, value] of settings) if (!values.has(name)) values.set(name, value);
   if (env.PGREQUIRESSL?.startsWith('1') && !values.has('sslmode')) values.set('sslmode', env.PGSSLMODE ?? 'require');
   for (const [name, variable] of VARIABLES) {
-    const value = values.has(name) ? undefined : env[variable];
-    if (value !== undefined) values.set(name, value);
+    if (!values.has(name) && variable in env) values.set(name, env[variable]);
   }
 
   const result = { ...DEFAULTS };
