@@ -62,8 +62,9 @@ describe('The house', () => {
 describe('A rule of the house', () => {
   it('finds the import of what is not there, and of what only running tells', () => {
     assert.deepEqual(against('every import names a file of the house', {
-      'index.js': "require('./lib/gone'); require('pg'); require('node:fs'); require('#platform'); require('./lib/a');",
-      'lib/a.js': 'const it = require(`./${name}`); import(name);'
+      'index.js': "require('./lib/gone'); require('pg'); require('node:fs'); require('./lib/platform'); require('./lib/a');",
+      'lib/a.js': 'const it = require(`./${name}`); import(name);',
+      'lib/platform.js': "require('#platform');", 'lib/node.js': ''
     }), [
       'index.js imports ./lib/gone', 'index.js imports pg',
       'lib/a.js imports the value of `./${name}`', 'lib/a.js imports the value of name'
@@ -134,8 +135,11 @@ describe('A rule of the house', () => {
 
   it('finds a module of Node.js that does not come by way of the platform', () => {
     assert.deepEqual(against('only the platform imports modules of Node.js', {
-      'lib/platform.js': "require('node:net');", 'lib/client.js': "require('events'); require('#platform');"
+      'lib/node.js': "require('node:net');", 'lib/client.js': "require('events'); require('#platform');"
     }), ['lib/client.js imports node:events']);
+    assert.deepEqual(against('the platform is looked up once', {
+      'lib/platform.js': "require('#platform');", 'lib/client.js': "require('./platform'); require('#platform');"
+    }), ['lib/client.js']);
   });
 
   it('finds what client-parser imports from elsewhere', () => {
