@@ -88,8 +88,8 @@ describe('The connections of a pool', () => {
       const release = await occupy(pool, 1);
       await assert.rejects(pool.transaction(() => {}), {
         name: 'ConnectionError', code: '53300', sent: false,
-        message: 'no connection was free for 50 ms (acquire_timeout): of 2, 1 are open, 1 of them owned by transactions, ' +
-          'cursors, COPY, queryTo() or connection(). A transaction inside another one is tx.transaction()'
+        message: 'no connection for 50 ms (acquire_timeout): all are busy, or owned by transactions, cursors, COPY, ' +
+          'queryTo() or connection(). A transaction inside another one is tx.transaction()'
       });
       const controller = new AbortController();
       const asked = pool.connection(() => {}, { signal: controller.signal });
@@ -159,6 +159,22 @@ describe('The connections of a pool', () => {
         await assert.rejects(pool.query('SELECT 1'), { name: 'ConnectionError', code: '53300' });
       });
       assert.equal((await pool.query('SELECT 1 AS n')).rows[0].n, '1');
+    });
+
+    it('of a pool of one are shared as soon as it is the turn of a plain query', async () => {
+      const pool = await opened({ size: 1 });
+      let over = false;
+      const owners = Array.from({ length: 3 }, async () => { while (!over) await pool.transaction(tx => tx.query('SELECT 1')); });
+      for (let i = 0; i < 5; i++) assert.equal((await pool.query('SELECT 1 AS n')).rows[0].n, '1');
+      over = true;
+      await Promise.all(owners);
+    });
+
+    it('may be destroyed by their owner with an error, which nobody else gets', async () => {
+      const pool = await opened({ size: 1 });
+      const owner = pool.connection(client => client.destroy(new Error('mine')));
+      assert.equal((await pool.query('SELECT 1 AS n')).rows[0].n, '1');
+      await owner;
     });
 
     it('are closed where they cannot be given back', async () => {
@@ -288,6 +304,34 @@ describe('The connections of a pool', () => {
       const pool = await opened({ patient: false }, { port: 1 });
       await assert.rejects(pool.query('SELECT 1'), { name: 'ConnectionError', code: 'ECONNREFUSED' });
       await assert.rejects(pool.transaction(() => {}), { code: 'ECONNREFUSED' });
+    });
+
+    it('are not missed by plain queries while there are others', async () => {
+      const server = await sharedServer();
+      await server.sql('CREATE ROLE locked_out LOGIN');
+      const pool = await opened({ size: 3 }, { user: 'locked_out' });
+      await pool.query('SELECT 1');
+      await server.sql('ALTER ROLE locked_out NOLOGIN');
+      const refused = once(pool, 'error');
+      const answers = await Promise.all(Array.from({ length: 20 }, (_, i) => pool.query('SELECT $1::int AS n, pg_sleep(0.001)', [i])));
+      assert.deepEqual(answers.map(({ rows: [{ n }] }) => Number(n)), Array.from({ length: 20 }, (_, i) => i));
+      assert.equal((await refused)[0].code, '28000');
+      await pool.end();
+      await server.sql('DROP ROLE locked_out');
+    });
+
+    it('are waited for no longer than for an attempt where they are replicas that are silent', async () => {
+      const proxy = await startProxy({ target: await sharedServer() });
+      proxy.stall();
+      const pool = await opened({ replicas: { ...(await sharedServer()).config, host: proxy.host, port: proxy.port, connect_timeout: 1 } });
+      let failed = 0;
+      pool.on('error', () => { failed++; });
+      await pool.query('SELECT 1', [], { readOnly: true });
+      await until(() => pool.query('SELECT 1', [], { readOnly: true }).then(() => proxy.connections.length > 1));
+      await pool.query('SELECT 1', [], { readOnly: true });
+      assert.equal(failed, 1); // and the second attempt is under way
+      proxy.reset();
+      await proxy.stop();
     });
 
     it('are not waited for where they are replicas: the primary answers', async () => {
