@@ -265,9 +265,10 @@ class Connections {
     }
   }
 
-  /** Closes all connections, when what they were asked is over. */
+  /** Closes all connections, when what they were asked is over; what is being opened is not waited for. */
   async end() {
     clearTimeout(this.#outage?.pause);
+    for (const { client } of this.#all.filter(isOpening)) client.destroy();
     await Promise.all(this.#all.map(({ client }) => client.end()));
     clearInterval(this.#sweeping);
   }

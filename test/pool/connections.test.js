@@ -127,7 +127,12 @@ describe('The connections of a pool', () => {
           last = next;
         }
       });
-      for (let i = 0; i < 5; i++) await pool.transaction(tx => tx.query('SELECT 1'));
+      for (let i = 0; i < 5; i++) {
+        await pool.transaction(async tx => {
+          assert.equal(pool.stats.owned, 1);
+          await tx.query('SELECT 1');
+        });
+      }
       over = true;
       await Promise.all(traffic);
     });
@@ -291,6 +296,38 @@ describe('The connections of a pool', () => {
       const results = await Promise.allSettled(Array.from({ length: 300 }, (_, i) => i % 2 ? pool.query('SELECT 1') : pool.transaction(() => {})));
       for (const { reason } of results) assert.equal(reason?.code, 'ECONNREFUSED');
       assert.ok(attempts <= 8 + 10, `${attempts}`); // pauses of 25 to 50 ms, then twice as long each
+      await proxy.stop();
+    });
+
+    it('are tried with longer and longer pauses, also while others answer', async function () {
+      this.timeout(20000);
+      const server = await sharedServer();
+      await server.sql('CREATE ROLE limited LOGIN CONNECTION LIMIT 2');
+      const pool = await opened({ size: 6 }, { user: 'limited' });
+      let attempts = 0;
+      pool.on('error', () => { attempts++; });
+      const asked = Array.from({ length: 10 }, async () => {
+        for (let i = 0; i < 20; i++) await pool.query('SELECT pg_sleep(0.02)');
+      });
+      await Promise.all(asked); // 2 seconds and more, in which there would be 40 to 80 without longer pauses
+      assert.ok(attempts <= 25, `${attempts}`);
+      assert.equal(pool.stats.connected, 2);
+      await pool.end();
+      await server.sql('DROP ROLE limited');
+    });
+
+    it('are not waited for by plain queries when one is silent: they go behind others', async () => {
+      const proxy = await startProxy({ target: await sharedServer() });
+      const pool = await opened({ size: 2, acquire_timeout: 0 }, { host: proxy.host, port: proxy.port });
+      await pool.query('SELECT 1');
+      pool.once('connect', () => proxy.next().then(connection => connection.stall()));
+      let over = false;
+      const asked = Array.from({ length: 5 }, async () => { while (!over) await pool.query('SELECT pg_sleep(0.01)'); });
+      await until(() => pool.stats.pending === 5);
+      assert.equal(pool.stats.connected, 1);
+      over = true;
+      await Promise.all(asked);
+      await pool.end(); // nor by this
       await proxy.stop();
     });
 
