@@ -286,6 +286,15 @@ describe('copyFrom', () => {
     assert.deepEqual(order, ['first', '1', 'second']);
   });
 
+  it('is waited for by end()', async () => {
+    const stream = client.copyFrom('COPY numbers FROM STDIN');
+    await new Promise(resolve => stream.write('1\n', resolve));
+    const ended = client.end();
+    stream.end('2\n');
+    await Promise.all([once(stream, 'finish'), ended]);
+    assert.equal(stream.rowCount, 2);
+  });
+
   it('takes nothing but COPY FROM STDIN', () => {
     for (const text of ['SELECT 1', 'COPY users TO STDOUT', undefined,
       "COPY stdin FROM PROGRAM 'echo stdin from stdin >/dev/null; echo 5'"]) {
