@@ -1,7 +1,7 @@
 'use strict';
 
-const { Buffer } = require('#platform');
-const { EventEmitter } = require('#platform').events;
+const { Buffer } = require('../platform');
+const { EventEmitter } = require('../platform').events;
 const { checkText, checkValues, snapshot } = require('../protocol');
 const { QUERY_TO, SCOPE, checkNames, checkOptions } = require('../query');
 const { RowReader } = require('../rows');

@@ -1,15 +1,11 @@
 'use strict';
 
-const { Buffer, process, fs, net } = require('#platform');
+const { Buffer, process, fs, net } = require('../platform');
 const { check, integer } = require('./options');
 
 /** Where the servers are that a config names, and which of those are on this machine. */
 
 const DEFAULT_PORT = '5432';
-
-const LOOPBACK = new net.BlockList();
-LOOPBACK.addSubnet('127.0.0.0', 8);
-LOOPBACK.addAddress('::1', 'ipv6');
 
 /**
  * Pairs the lists of hosts, addresses and ports.
@@ -82,8 +78,9 @@ function socketPath(host, port) {
 function isLoopback(host) {
   if (isSocket(host) || host.toLowerCase() === 'localhost') return true;
   const [address] = host.split('%', 1);
-  const family = net.isIP(address);
-  return family !== 0 && LOOPBACK.check(address, `ipv${family}`);
+  if (net.isIPv4(address)) return address.startsWith('127.');
+  // A URL has the shortest of its forms; 7f is 127.
+  return net.isIPv6(address) && /^\[::(?:1|ffff:7f..:.*)\]$/.test(new URL(`http://[${address}]`).hostname);
 }
 
 module.exports = { hostList, defaultHost, socketPath, isLoopback };

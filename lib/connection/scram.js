@@ -1,6 +1,6 @@
 'use strict';
 
-const { Buffer, crypto, util } = require('#platform');
+const { Buffer, crypto, util } = require('../platform');
 const { ConnectionError } = require('../protocol');
 const { saslprep } = require('./saslprep');
 

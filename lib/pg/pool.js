@@ -1,6 +1,6 @@
 'use strict';
 
-const { events: { EventEmitter }, process, util } = require('#platform');
+const { events: { EventEmitter }, process, util } = require('../platform');
 const { UsageError } = require('../..');
 const { Pool: Connections } = require('../pool');
 const { Client, settle } = require('./client');

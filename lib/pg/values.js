@@ -2,7 +2,7 @@
 
 // Values of JavaScript as parameters, as node-postgres converts them; quoting; and `defaults`.
 
-const { Buffer, process, util } = require('#platform');
+const { Buffer, process, util } = require('../platform');
 const { bytesOf, types } = require('./types');
 
 const [toInteger, toIntegers, toStrings] = [23, 1007, 1016].map(oid => types.getTypeParser(oid));

@@ -28,7 +28,7 @@ class Pipeline {
 
   /**
    * @param {object} events `notice(fields, buf, start, end)`, `notification(…)`, `parameter(name, value)`;
-   *   `lost(error)`: the connection cannot be used any more; `queued()`: a request waits to be sent; `drained()`
+   *   `lost(error)`: the connection cannot be used any more; without an error, the server has closed it; `queued()`: a request waits to be sent; `drained()`
    * @param {boolean|object} [decode] how columns are decoded where a query says nothing
    */
   constructor(events, decode) {
@@ -45,7 +45,7 @@ class Pipeline {
     this.pending = 0;
     /** The transaction status of the last ReadyForQuery. */
     this.status = 'I';
-    /** @type {object|undefined} see connect() of lib/connection; with its config */
+    /** @type {object|undefined} see connect() of lib/connection */
     this.session = undefined;
     this.socket = null; // while there is no connection
     this.reader = null;
@@ -73,7 +73,7 @@ class Pipeline {
     }
   }
 
-  closed(error = new ConnectionError('the server closed the connection')) { this.events.lost(error); }
+  closed(error) { this.events.lost(error); }
 
   drained() { this.events.drained(); }
 
@@ -198,7 +198,7 @@ class Pipeline {
   /** Asks the server to cancel what it is doing; resolves when it has taken the request. */
   async cancel() {
     const { refused } = this.scopes.root;
-    if (this.socket === null && refused !== null) throw again(refused);
+    if (this.socket === null && refused !== null) throw again(refused());
     if (this.socket === null) throw new ConnectionError('not connected: await connect() first', { code: '08003' });
     await this.session.cancel();
   }
@@ -282,8 +282,9 @@ class Pipeline {
       request.discard();
     }
     this.head = null;
-    this.scopes.root.refused = new ConnectionError(
-      `not connected since ${new Date().toISOString()}: ${message}; connect() connects again`,
+    const since = new Date();
+    this.scopes.root.refused = () => new ConnectionError(
+      `not connected since ${since.toISOString()}: ${message}; connect() connects again`,
       { code: '08003', cause, sent: false });
     this.scopes.abandon(errors(false));
   }

@@ -1,7 +1,7 @@
 'use strict';
 
-const { Buffer, setImmediate, clearImmediate } = require('#platform');
-const { Duplex, addAbortSignal } = require('#platform').stream;
+const { Buffer, setImmediate, clearImmediate } = require('../platform');
+const { Duplex, addAbortSignal } = require('../platform').stream;
 const { AbortError, State, UsageError, backend, checkText, frontend, nameOf, protocolError } = require('../protocol');
 const { Request, SCOPE, Scope, abort, checkLimits, checkNames } = require('../query');
 const { parseLsn, readTime, writeNow } = require('./wal');

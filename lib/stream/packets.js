@@ -1,6 +1,6 @@
 'use strict';
 
-const { Buffer, process } = require('#platform');
+const { Buffer, process } = require('../platform');
 const { backend: { CommandComplete }, decodeCommandComplete, kindOf } = require('../protocol');
 const { abort } = require('../query');
 const { RowReader, int32 } = require('../rows');

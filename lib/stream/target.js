@@ -1,7 +1,7 @@
 'use strict';
 
-const { setImmediate } = require('#platform');
-const { Writable, finished } = require('#platform').stream;
+const { setImmediate } = require('../platform');
+const { Writable, finished } = require('../platform').stream;
 const { AbortError, kindOf } = require('../protocol');
 const { checkStallTimeout, stalled } = require('../query');
 
