@@ -61,7 +61,7 @@ describe('A pool of quickgres/pg', () => {
 
   it('refuses what would be asked before others, and a callback that is no function', () => {
     for (const name of ['onConnect', 'verify']) {
-      assert.throws(() => new pg.Pool({ [name]: () => {} }), { name: 'TypeError', message: /^a pool has no onConnect and no verify: use ./ });
+      assert.throws(() => new pg.Pool({ [name]: () => {} }), { name: 'TypeError', message: /^a pool has neither onConnect nor verify: use ./ });
     }
     assert.throws(() => pool.query('SELECT 1', [], 5), { name: 'TypeError', message: 'callback is not a function' });
     new pg.Pool({ onConnect: undefined, verify: null, maxUses: 100, allowExitOnIdle: true, min: 2 });
@@ -217,6 +217,8 @@ describe('A pool of quickgres/pg', () => {
     second.release();
     for (const client of taken.slice(2)) (await client).release();
     assert.deepEqual([pool.totalCount, pool.idleCount, pool.waitingCount], [2, 2, 0]);
+    (await pool.connect()).release(true);
+    assert.deepEqual([pool.totalCount, pool.idleCount, pool.waitingCount], [1, 1, 0]);
   });
 
   it('closes what nobody has used for idleTimeoutMillis', async () => {
