@@ -66,14 +66,13 @@ class Session extends EventEmitter {
   query(text, values = NO_VALUES, format = 0, cache = true, target) {
     try {
       const { pipeline } = this.#scope;
-      let { decoding } = pipeline;
-      let options, paramTypes;
+      let options, paramTypes, receiver;
       if (typeof format === 'object' && format !== null) {
         checkOptions(options = format, NAMES.query);
         ({ format = 0, cache = true, stream: target, paramTypes } = options);
-        if (options.decode !== undefined) decoding = options;
+        if (options.decode !== undefined) receiver = new RowReader(options);
       } else if (format !== 0 || cache !== true) checkOptions({ format, cache }, NAMES.query);
-      const receiver = target === undefined ? new RowReader(decoding) : stream().receiverFor(target);
+      if (target !== undefined) receiver = stream().receiverFor(target);
       const letter = typeof text === 'string' ? text.charCodeAt(0) | 32 : 100;
       // From d to z is what most texts begin with.
       if ((letter < 100 || letter > 122) && copyDirection(text) === 'in') {
@@ -112,8 +111,7 @@ class Session extends EventEmitter {
   batch(queries, options = NO_OPTIONS) {
     return this.#try(scope => {
       checkNames(options, NAMES.batch);
-      const { decoding } = scope.pipeline;
-      const request = new query.BatchRequest(queries, decoding, target => stream().receiverFor(target));
+      const request = new query.BatchRequest(queries, target => stream().receiverFor(target));
       const promise = query.submit(request, scope, options);
       return request.given.reduce((last, receiver) => stream().untilTaken(receiver, last), promise);
     });

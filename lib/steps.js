@@ -44,7 +44,7 @@ class Steps {
   fetch(maxCount, target) {
     checkCount(maxCount, 'maxCount', 0);
     if (this.#portal === null) throw this.#closed('no query is open: startQuery begins one', '34000');
-    const receiver = target === undefined ? new RowReader(this.#scope.pipeline.decoding) : stream().receiverFor(target);
+    const receiver = target === undefined ? undefined : stream().receiverFor(target);
     const promise = this.#portal.fetch(maxCount, receiver);
     return target === undefined ? promise : stream().untilTaken(receiver, promise);
   }

@@ -32,11 +32,10 @@ function forgetParsed(queries, statements) {
 class BatchRequest extends Request {
   /**
    * @param {Array<string|[string, Array, object]>} queries see Session.batch
-   * @param {object|undefined} decoding `{ decode }` for the readers of those that say nothing of it
    * @param {function(object): object} receiverFor what takes the result for a target of the caller's
    * @throws {TypeError} with the `index` of the query
    */
-  constructor(queries, decoding, receiverFor) {
+  constructor(queries, receiverFor) {
     super();
     if (!Array.isArray(queries)) throw new TypeError(`batch takes an array of [text, values, options], not ${kindOf(queries)}`);
     /** The receivers for targets of the caller's. */
@@ -50,14 +49,15 @@ class BatchRequest extends Request {
       const { format = 0, cache = true, stream, paramTypes, decode } = options;
       checkText(text, 'text');
       if (copyDirection(text) === 'in') throw new TypeError('COPY FROM STDIN cannot be part of a batch: use copyFrom');
-      const receiver = stream === undefined ? new RowReader(decode === undefined ? decoding : options) : receiverFor(stream);
-      if (stream !== undefined) this.given.push(receiver);
+      let receiver = decode === undefined ? undefined : new RowReader(options);
+      if (stream !== undefined) this.given.push(receiver = receiverFor(stream));
       return new QueryRequest(text, values, format, cache, paramTypes, receiver);
     });
-    this.result = this.queries.map(({ result }) => result);
     /** The query whose answer is coming. */
     this.index = 0;
   }
+
+  get result() { return this.queries.map(({ result }) => result); }
 
   /** The queries' texts, for tracers. */
   get text() { return this.queries.map(({ text }) => text).join('; '); }
@@ -118,12 +118,12 @@ class BatchRequest extends Request {
     this.index = 0;
     for (const query of this.queries) {
       query.reset();
-      query.receiver.rows = [];
+      if (query.receiver !== undefined) query.receiver.rows = [];
     }
   }
 
   ready() {
-    const place = this.queries.findIndex(({ receiver }) => receiver.error !== undefined);
+    const place = this.queries.findIndex(({ receiver }) => receiver?.error !== undefined);
     if (place >= 0 && this.error === undefined) {
       this.error = this.queries[place].receiver.error;
       Reflect.set(Object(this.error), 'index', place); // it is the caller's, and may be anything

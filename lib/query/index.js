@@ -20,13 +20,15 @@ const SCOPE = Symbol('scope');
 /** The property of a pool or a cache that holds the names of the options of its `queryTo`. */
 const QUERY_TO = Symbol('options of queryTo');
 
+let batch, transaction; // to require what is loaded costs a microsecond, as much as a query of a batch
+
 module.exports = {
   Pipeline, QueryRequest, Request, CloseRequest, Scope, SCOPE, QUERY_TO, again, callerOf, outcome, showCaller,
   copyDirection, firstWord, ...abort, ...options,
-  get BatchRequest() { return require('./batch').BatchRequest; },
+  get BatchRequest() { return (batch ??= require('./batch')).BatchRequest; },
   get Cursor() { return require('./cursor').Cursor; },
   get Portal() { return require('./portal').Portal; },
   get SimpleQueryRequest() { return require('./simple-query').SimpleQueryRequest; },
   get Listener() { return require('./listen').Listener; },
-  get transaction() { return require('./transaction').transaction; }
+  get transaction() { return (transaction ??= require('./transaction')).transaction; }
 };

@@ -5,9 +5,10 @@ const {
   AbortError, BARE, ConnectionError, NEXT, PostgresError, State, UsageError, backend, checkText, checkValues,
   decodeFields, nextState, snapshot, unexpected
 } = require('../protocol');
+const { RowReader } = require('../rows');
 const { isStale, reasonOf, showCaller } = require('./failure');
 
-const { BindComplete, CopyData, CopyInResponse, DataRow, ErrorResponse, NoData, ParameterDescription, RowDescription } = backend;
+const { BindComplete, CopyData, CopyInResponse, DataRow, ErrorResponse, NoData, RowDescription } = backend;
 
 /** A query with more bytes of Buffers among its values is not sent again: they are not kept. */
 const KEPT_BYTES = 8192;
@@ -38,17 +39,15 @@ class Request {
   constructor() {
     this.next = null; // the one behind it
     this.scope = null; // that it was submitted to
-    this.promise = null; // of its outcome, once it was submitted
     this.state = State.Waiting; // what the answer has come to
     this.error = undefined; // what the promise is to reject with
-    this.result = undefined; // what it is to resolve to
     this.resolve = null; // settles the promise; null before it was submitted and after it was settled
   }
 
   /** @returns {Promise} of the outcome */
   open(scope) {
     this.scope = scope;
-    return (this.promise = new Promise(resolve => { this.resolve = resolve; }).then(outcome));
+    return new Promise(resolve => { this.resolve = resolve; }).then(outcome);
   }
 
   /** Whether the promise is still to be settled. */
@@ -133,6 +132,7 @@ Object.assign(Request.prototype, { // what few have is not in each of them: ther
   endsWithSync: true, // its Sync was written, or is with the rest
   internal: false, // not asked for, so not counted as pending
   over: undefined, // a promise of what goes on when its own has settled: until it is over
+  result: undefined, // what it resolves to
   reads: false, // and nothing else, as far as the first word of its text tells
   stale: false, // it has failed because its statement was
   traced: false // tracers are told of it
@@ -149,7 +149,7 @@ class QueryRequest extends Request {
    * @param {number} format of the result: 0 text, 1 binary
    * @param {boolean} cache whether the statement is to be named
    * @param {number[]|undefined} paramTypes OIDs
-   * @param {object} receiver of the rows
+   * @param {object} [receiver] of the rows; a RowReader, made when the result begins: there may be a million before
    */
   constructor(text, values, format, cache, paramTypes, receiver) {
     super();
@@ -159,11 +159,12 @@ class QueryRequest extends Request {
     this.cache = cache;
     this.paramTypes = paramTypes;
     this.receiver = receiver;
-    this.result = receiver.target || receiver;
     this.statement = undefined;
     /** Whether it carries its statement's Parse. */
     this.parses = false;
   }
+
+  get result() { return this.receiver?.target ?? this.receiver; }
 
   snapshot() {
     checkText(this.text, 'text');
@@ -217,8 +218,6 @@ class QueryRequest extends Request {
     switch (type) {
       case DataRow: case CopyData:
         return this.receiver.receiveData(buf, start, end, count, pipeline.reader.owned);
-      case ParameterDescription:
-        return this.statement.describeParameters(buf, start, end);
       case RowDescription: case NoData:
         this.statement.describe(type === RowDescription ? buf : null, start, end);
         if (next !== State.Binding) this.start(pipeline);
@@ -248,6 +247,7 @@ class QueryRequest extends Request {
   start(pipeline) {
     const { rowParser } = this.statement;
     this.state = rowParser === null ? State.Command : State.Rows;
+    this.receiver ??= new RowReader(pipeline.decoding);
     this.receiver.start(rowParser, this.format, pipeline);
   }
 
@@ -265,7 +265,7 @@ class QueryRequest extends Request {
     } else if (!parses) statements.doubt(statement, error.code, bound);
     if (error.code === '26000' && !bound) error = reasonOf(error, statement.failure, status);
     this.stale = !bound && isStale(error);
-    this.receiver.letGo?.(); // however slow its reader is, nobody else has to wait for it
+    this.receiver?.letGo?.(); // however slow its reader is, nobody else has to wait for it
     super.fail(error);
   }
 
@@ -279,12 +279,12 @@ class QueryRequest extends Request {
   }
 
   discard() {
-    this.receiver.stop?.();
+    this.receiver?.stop?.();
     this.receiver = DROPPED;
   }
 
   ready() {
-    this.error ??= this.receiver.error;
+    this.error ??= this.receiver?.error;
     this.settle();
   }
 }

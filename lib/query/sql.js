@@ -5,8 +5,6 @@
  * else the server tells, by command tags, the transaction status and ParameterStatus.
  */
 
-/** What most texts begin with, and COPY does not. */
-const OTHER_WORD = /^[d-z]/i;
 const TOKEN = /\s+|--[^\n]*|[Ee]'(?:[^'\\]|\\[^]|'')*'|'(?:[^']|'')*'|"(?:[^"]|"")*"|[A-Za-z_][\w$]*|[^]/y;
 /** What may come before the first word. */
 const BLANK = /^(?:[\s;(]|--)/;
@@ -57,7 +55,8 @@ function firstWord(text) {
  *   also for a COPY of a file of the server
  */
 function copyDirection(text) {
-  if (OTHER_WORD.test(text) || firstWord(text) !== 'copy') return undefined;
+  const letter = text.charCodeAt(0) | 32;
+  if ((letter > 99 && letter < 123) || firstWord(text) !== 'copy') return undefined; // from d to z is what most begin with
   let depth = 0;
   let last;
   for (const token of tokens(text)) {

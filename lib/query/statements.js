@@ -9,12 +9,9 @@ const NO_TYPES = [];
 /** First words of what the server plans: only these are worth a named statement. */
 const PLANNED = new Set(['select', 'insert', 'update', 'delete', 'merge', 'values', 'table', 'with']);
 
-/** SQLSTATEs of what has gone or changed, and of values that a type does not take. */
+/** SQLSTATEs of what has gone or changed; at Bind, also those of values that a type does not take. */
 const OF_TYPES = /^(?:0A|26|42|XX)/;
-const OF_VALUES = /^2[23]/;
-
-/** For how long the types of a statement's parameters are taken for those that the text has, in milliseconds. */
-const TRUST = 100;
+const AT_BIND = /^(?:0A|2[236]|42|XX)/;
 
 /** First words of what leaves prepared statements and the columns of their results as they are. */
 const HARMLESS = new Set([...PLANNED, 'analyze', 'begin', 'checkpoint', 'close', 'commit', 'copy', 'declare', 'end',
@@ -46,12 +43,6 @@ class Statement {
     this.rowParser = undefined;
     /** @type {PostgresError|undefined} why the server has not parsed it */
     this.failure = undefined;
-    /** @type {Buffer|undefined} the types of its parameters, as the server says */
-    this.types = undefined;
-    /** @type {Buffer|undefined} those that its text had before, when a value was refused */
-    this.before = undefined;
-    /** Until when, by performance.now(), a value that is refused is no reason to prepare its text again. */
-    this.trusted = 0;
     /** @type {BatchRequest|null} that carries its Parse */
     this.batch = null;
     this.used = 0;
@@ -60,12 +51,6 @@ class Statement {
     this.reads = READING.has(word);
     /** Whether it may drop prepared statements, or change the columns of what they return. */
     this.disturbs = !HARMLESS.has(word);
-  }
-
-  /** Takes the statement's ParameterDescription. If nothing has changed, it was the value that was refused before. */
-  describeParameters(buf, start, end) {
-    this.types = Buffer.from(buf.subarray(start, end));
-    if (this.before?.equals(this.types)) this.trusted = performance.now() + TRUST;
   }
 
   /** Takes the statement's RowDescription in buf[start …), or NoData where buf is null. */
@@ -80,7 +65,6 @@ class Statement {
 class Statements {
   #byKey = new Map();
   #named = 0;
-  #refused = new Map(); // keys of those that were closed as they may be out of date, and their types
   #uses = 0;
 
   /**
@@ -125,7 +109,6 @@ class Statements {
     if (!PLANNED.has(word) || this.closing.length >= this.limit) return this.#unnamed(text, paramTypes, word);
     if (this.#byKey.size === this.limit) this.#evict();
     const statement = new Statement(`s${++this.#named}${this.tag}`, text, paramTypes, key, word);
-    statement.before = this.#refused.get(key);
     this.#byKey.set(key, statement);
     return statement;
   }
@@ -147,21 +130,13 @@ class Statements {
   close(statement) { if (this.forget(statement)) this.closing.push(statement.name); }
 
   /**
-   * A statement that was parsed before has failed, and may be out of date. An error of types at Bind says so. A later
-   * one, or one of a value at Bind (22P02, 22003), may say so: it is closed, so that its text is parsed again, unless
-   * that was just done and has given the same types. Errors of the data (23505, 23514) come after BindComplete.
+   * A statement that was parsed before has failed: where its types may have changed since, its text is parsed again
+   * the next time. Errors of the data (23505, 23514) come after BindComplete and do not say so.
    * @param {Statement} statement
    * @param {string} code of the error
    * @param {boolean} bound whether BindComplete has come
    */
-  doubt(statement, code, bound) {
-    const ofTypes = OF_TYPES.test(code);
-    const unsure = bound ? ofTypes : OF_VALUES.test(code);
-    if (unsure ? performance.now() < statement.trusted : bound || !ofTypes) return;
-    if (this.#refused.size >= this.limit) this.#refused.clear();
-    this.#refused.set(statement.key, statement.types);
-    this.close(statement);
-  }
+  doubt(statement, code, bound) { if ((bound ? OF_TYPES : AT_BIND).test(code)) this.close(statement); }
 
   /** A command is complete, perhaps one by which the server forgets all statements. */
   afterCommand(tag) {

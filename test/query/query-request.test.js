@@ -19,7 +19,7 @@ const DONE = commandComplete('SELECT 1');
 function sent({ text = 'SELECT a', values = [], cache = true, statements = new Statements(10) } = {}) {
   const request = new QueryRequest(text, values, 0, cache, undefined, new RowReader());
   const writer = new MessageWriter();
-  request.open(null);
+  request.promise = request.open(null);
   request.encode(writer, statements);
   const pipeline = { statements, cancelling: new Set(), reader: { owned: false }, status: 'I' };
   return {

@@ -250,35 +250,28 @@ describe('A statement whose types have changed on another connection', () => {
     });
   }
 
-  it('works, too, if values were refused before', async () => {
-    await other.simpleQuery(INT);
-    const client = await connected();
-    for (let i = 0; i < 5; i++) await assert.rejects(client.query(INSERT, ['abc']), { code: '22P02' });
-    await other.simpleQuery('ALTER TABLE typed ALTER a TYPE text');
-    const insert = () => client.query(INSERT, ['abc']).catch(() => insert()); // until what was learned is forgotten
-    await insert();
-  });
-
-  it('is told from one whose values are refused: a loop of these does not prepare its text each time', async () => {
-    await other.simpleQuery(`CREATE TABLE typed (a int UNIQUE CHECK (a <> 77) NOT NULL); INSERT INTO typed VALUES (1);
-      CREATE FUNCTION typed_f(int) RETURNS int LANGUAGE plpgsql AS $$ BEGIN RETURN (SELECT a FROM nowhere); END $$`);
-    for (const [code, text, value, good] of [
-      ['23505', INSERT, () => 1], ['23514', INSERT, () => 77], ['23502', INSERT, () => null],
-      ['22P02', INSERT, () => 'x'], ['22P02', INSERT, i => `x${i}`], ['22003', INSERT, () => 3e9],
-      ['22P02', INSERT, () => 'x', i => i + 1000], ['22012', 'SELECT 1 / $1::int', () => 0], ['42P01', 'SELECT typed_f($1)', () => 1]
-    ]) {
+  it('is told from one whose rows are refused: a loop of these does not prepare its text each time', async () => {
+    await other.simpleQuery('CREATE TABLE typed (a int UNIQUE CHECK (a <> 77) NOT NULL); INSERT INTO typed VALUES (1)');
+    for (const [code, value] of [['23505', 1], ['23514', 77], ['23502', null]]) {
       const { client, wire } = await proxied();
       const from = wire.recorded.toServer.length;
-      await client.query(text, [5]).catch(() => {});
-      for (let i = 0; i < 200; i++) {
-        await assert.rejects(client.query(text, [value(i)]), { code });
-        if (good !== undefined) await client.query(text, [good(i)]);
-      }
-      const parses = wire.recorded.toServer.subarray(from).toString('latin1').split(`${text}\0`).length - 1;
-      assert.ok(parses < 20, `${parses} times for 200 of ${code}`);
+      for (let i = 0; i < 20; i++) await assert.rejects(client.query(INSERT, [value]), { code });
+      assert.equal(wire.recorded.toServer.subarray(from).toString('latin1').split(`${INSERT}\0`).length - 1, 1, code);
       await client.end();
-      await other.query('DELETE FROM typed WHERE a > 1');
     }
+  });
+
+  it('sends its text again after a refused value, and leaves nothing on the server', async () => {
+    await other.simpleQuery(INT);
+    const client = await connected();
+    for (let i = 0; i < 5; i++) {
+      await assert.rejects(client.query(INSERT, ['abc']), { code: '22P02' });
+      await client.query(INSERT, [i]);
+    }
+    const { rows: [{ count }] } = await client.query('SELECT count(*) FROM pg_prepared_statements WHERE statement = $1', [INSERT]);
+    assert.ok(Number(count) <= 1, count);
+    await other.simpleQuery('ALTER TABLE typed ALTER a TYPE text');
+    await client.query(INSERT, ['abc']).catch(() => client.query(INSERT, ['abc']));
   });
 
   it('is not forgotten because its transaction has failed', async () => {

@@ -26,7 +26,7 @@ function give(request, bytes, target = pipeline()) {
 
 /** A request that was submitted. */
 function open(request) {
-  request.open(null);
+  request.promise = request.open(null);
   return request;
 }
 
