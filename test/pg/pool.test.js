@@ -206,6 +206,19 @@ describe('A pool of quickgres/pg', () => {
     assert.deepEqual([pids.size, pool.totalCount], [1, 1]);
   });
 
+  it('asks what is to be submitted as a query, whose rows come at once', async () => {
+    assert.deepEqual((await pool.query(new pg.Query('SELECT $1::int AS n', [5]))).rows, [{ n: 5 }]);
+    const cursor = { text: 'SELECT 6 AS n', values: null, submit() { throw new Error('it has no connection'); } };
+    assert.deepEqual((await pool.query(cursor)).rows, [{ n: 6 }]);
+  });
+
+  it('takes its options as numbers or their texts, and defaults for none', async () => {
+    const { options } = new pg.Pool('postgres://there/db?max=5&idleTimeoutMillis=0&connectionTimeoutMillis=7&maxLifetimeSeconds=1');
+    assert.deepEqual([options.max, options.idleTimeoutMillis], [5, 0]);
+    const none = new pg.Pool({ max: 0, idleTimeoutMillis: null, connectionTimeoutMillis: null, maxLifetimeSeconds: undefined });
+    assert.deepEqual([none.options.max, none.options.idleTimeoutMillis], [10, 10000]);
+  });
+
   it('counts a connection that is being made, and those who wait for none of them', async () => {
     pool = new pg.Pool({ ...server.config, max: 2 });
     const taken = Array.from({ length: 5 }, () => pool.connect());
