@@ -3,7 +3,7 @@
 const { events: { EventEmitter, once }, process, setImmediate } = require('../platform');
 const { Client: Connection, ConnectionError } = require('../..');
 const { hide, libpqConfig, parametersOf } = require('./config');
-const { LOST, Query, Submission, ask, errorOf } = require('./query');
+const { Query, Submission, ask, errorOf } = require('./query');
 const { TypeOverrides } = require('./types');
 const { escapeIdentifier, escapeLiteral } = require('./values');
 
@@ -50,7 +50,7 @@ class Client extends EventEmitter {
     this.#client = client ?? new Connection(libpqConfig(parameters));
     /** Emits 'parameterStatus' and 'end'; `stream.destroy()` closes the connection. */
     this.connection = new EventEmitter().on('error', error => this.#client.destroy(error));
-    this.connection.stream = { destroy: (error = new ConnectionError(LOST)) => this.#client.destroy(error) };
+    this.connection.stream = { destroy: (error = new ConnectionError('destroyed')) => this.#client.destroy(error) };
     this._ending = false;
     for (const name of ['notification', 'notice']) {
       this.#client.on(name, message => this.emit(name, { name, ...message }));

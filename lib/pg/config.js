@@ -97,7 +97,7 @@ function libpqConfig({ query_timeout: timeout, binary, password, ssl, given, ...
     sslmode: ssl === undefined ? sslmode : ssl ? 'require' : 'disable',
     password: typeof password === 'function' ? () => password(given) : password,
     socket: stream && connect,
-    connect_timeout: timeLimit && timeLimit / 1000,
+    connect_timeout: timeLimit ? timeLimit / 1000 : undefined,
     keepalives: keepAlive,
     keepalives_idle: delay && Math.floor(delay / 1000)
   };

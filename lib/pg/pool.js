@@ -15,9 +15,6 @@ const REFUSING = ['exec_parse_message', 'RevalidateCachedQuery'];
 /** Whether a text that was refused needs a connection of its own: so do SET, BEGIN, COPY, … */
 const needsOwn = error => error instanceof UsageError ? error.code === '0A000' : REFUSING.includes(error.routine);
 
-/** What does what onConnect is for: what is asked in it comes before all others. */
-const INSTEAD = "the event 'connect', or options: '-c name=value'";
-
 const ENDED = 'Cannot use a pool after calling end on the pool';
 
 /**
@@ -44,16 +41,16 @@ class Pool extends EventEmitter {
     super();
     const parameters = parametersOf(config);
     const { password, ssl, given } = parameters;
-    if (given.onConnect || given.verify) throw new TypeError(`a pool has no onConnect and no verify: use ${INSTEAD}`);
+    const isHooked = given.onConnect || given.verify;
+    if (isHooked) throw new TypeError("a pool has neither onConnect nor verify: use the event 'connect'");
     const { connectionString, max = 0, idleTimeoutMillis, connectionTimeoutMillis, maxLifetimeSeconds } = given;
-    const idle_timeout = Number(idleTimeoutMillis ?? 10000);
-    const options = { ...given, max: Number(max) || defaults.max, idleTimeoutMillis: idle_timeout };
-    this.options = hide(options, { connectionString, password, ssl });
+    const options = { max: Number(max) || defaults.max, idleTimeoutMillis: Number(idleTimeoutMillis ?? 10000) };
+    this.options = hide({ ...given, ...options }, { connectionString, password, ssl });
     this.ending = false;
     this.#settings = { ...parameters, isPool: true, texts: new Map(), types: new TypeOverrides(given.types) };
     this.#pool = new Connections(libpqConfig(parameters), {
       size: options.max, reserved: 0, patient: false, acquire_timeout: Number(connectionTimeoutMillis ?? 0),
-      idle_timeout, max_lifetime: (maxLifetimeSeconds ?? 0) * 1000
+      idle_timeout: options.idleTimeoutMillis, max_lifetime: (maxLifetimeSeconds ?? 0) * 1000
     });
     this.#pool.on('connect', connection => this.#add(connection, new Client(given, connection)));
   }

@@ -19,12 +19,11 @@ class DatabaseError extends PostgresError {
 }
 
 const NEITHER = 'A query must have either text or a name. Supplying neither is unsupported.';
-const LOST = 'Connection terminated unexpectedly';
 /** Messages of what was not to be, by what the message of this library has in it, or by the code. */
 const MESSAGES = {
   connect_timeout: 'timeout expired', acquire_timeout: 'timeout exceeded when trying to connect',
   'not connected': 'not connected: call connect() first', '08003': 'Connection terminated',
-  '08006': LOST
+  '08006': 'Connection terminated unexpectedly'
 };
 
 /**
@@ -117,6 +116,9 @@ async function ask(session, config, values, settings) {
   }
 }
 
+/** What a config may say beside values and a callback. */
+const NAMES = ['text', 'name', 'rowMode', 'types', 'binary', 'queryMode', 'rows', 'query_timeout', 'signal'];
+
 /** A query that tells by events: 'row' (row, result), then 'end' (result), or 'error'; or by its callback. */
 class Query extends EventEmitter {
   /**
@@ -128,8 +130,7 @@ class Query extends EventEmitter {
     super();
     if (typeof values === 'function') [values, callback] = [undefined, values];
     const given = typeof config === 'string' ? { text: config } : config;
-    const { text, name, rowMode, types, binary, queryMode, rows, query_timeout, signal } = given;
-    Object.assign(this, { text, name, rowMode, types, binary, queryMode, rows, query_timeout, signal });
+    for (const name of NAMES) this[name] = given[name];
     Object.assign(this, { values: values || given.values, callback: callback || given.callback });
   }
 
@@ -227,4 +228,4 @@ class Submission extends EventEmitter {
   }
 }
 
-module.exports = { DatabaseError, LOST, Query, Result, Submission, ask, errorOf };
+module.exports = { DatabaseError, Query, Result, Submission, ask, errorOf };

@@ -21,8 +21,6 @@ const defaults = {
   }
 };
 
-const pad = (number, digits = 2) => String(number).padStart(digits, '0');
-
 /** A date as PostgreSQL reads it for every type that has one: in local time with its offset, or in UTC. */
 function dateText(date) {
   if (Number.isNaN(date.getTime())) throw new TypeError('a value is an invalid Date: PostgreSQL has none');
@@ -32,10 +30,9 @@ function dateText(date) {
     local.setUTCHours(date.getHours(), date.getMinutes(), date.getSeconds(), date.getMilliseconds());
   }
   const [, year, rest] = /^([+-]?\d+)(.*)Z$/.exec(local.toISOString());
-  const east = (local - date) / 1000;
-  const offset = [east / 3600, east / 60 % 60, east % 60].map(part => pad(Math.floor(Math.abs(part)))).join(':');
-  const zone = `${east < 0 ? '-' : '+'}${offset.replace(/:00$/, '')}`;
-  return year > 0 ? `${pad(+year, 4)}${rest}${zone}` : `${pad(1 - year, 4)}${rest}${zone} BC`;
+  const offset = new Date(Math.abs(local - date)).toISOString().slice(11, 19).replace(/:00$/, ''); // hours and minutes
+  const digits = String(year > 0 ? +year : 1 - year).padStart(4, '0');
+  return `${digits}${rest}${local < date ? '-' : '+'}${offset}${year > 0 ? '' : ' BC'}`;
 }
 
 const prepareElements = values => values.map(each => Array.isArray(each) ? prepareElements(each) : prepareValue(each));

@@ -221,6 +221,14 @@ describe('A client of quickgres/pg', () => {
     await new Promise(resolve => client.query('SELECT', () => client.on('drain', resolve)));
   });
 
+  it('drains once, where what is asked next rejects at once', async () => {
+    let drains = 0;
+    client.on('drain', () => drains++);
+    for (let times = 0; times < 3; times++) await assert.rejects(client.query({}), /either text or a name/);
+    await new Promise(setImmediate);
+    assert.equal(drains, 1);
+  });
+
   it('tells that it has ended when it could not connect, or its stream was destroyed', async () => {
     const nowhere = new pg.Client({ ...server.config, port: 1 });
     const ended = once(nowhere, 'end');

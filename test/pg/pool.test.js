@@ -61,7 +61,7 @@ describe('A pool of quickgres/pg', () => {
 
   it('refuses what would be asked before others, and a callback that is no function', () => {
     for (const name of ['onConnect', 'verify']) {
-      assert.throws(() => new pg.Pool({ [name]: () => {} }), { name: 'TypeError', message: /^a pool has no onConnect and no verify: use ./ });
+      assert.throws(() => new pg.Pool({ [name]: () => {} }), { name: 'TypeError', message: /^a pool has neither onConnect nor verify: use ./ });
     }
     assert.throws(() => pool.query('SELECT 1', [], 5), { name: 'TypeError', message: 'callback is not a function' });
     new pg.Pool({ onConnect: undefined, verify: null, maxUses: 100, allowExitOnIdle: true, min: 2 });
@@ -206,6 +206,19 @@ describe('A pool of quickgres/pg', () => {
     assert.deepEqual([pids.size, pool.totalCount], [1, 1]);
   });
 
+  it('asks what is to be submitted as a query, whose rows come at once', async () => {
+    assert.deepEqual((await pool.query(new pg.Query('SELECT $1::int AS n', [5]))).rows, [{ n: 5 }]);
+    const cursor = { text: 'SELECT 6 AS n', values: null, submit() { throw new Error('it has no connection'); } };
+    assert.deepEqual((await pool.query(cursor)).rows, [{ n: 6 }]);
+  });
+
+  it('takes its options as numbers or their texts, and defaults for none', async () => {
+    const { options } = new pg.Pool('postgres://there/db?max=5&idleTimeoutMillis=0&connectionTimeoutMillis=7&maxLifetimeSeconds=1');
+    assert.deepEqual([options.max, options.idleTimeoutMillis], [5, 0]);
+    const none = new pg.Pool({ max: 0, idleTimeoutMillis: null, connectionTimeoutMillis: null, maxLifetimeSeconds: undefined });
+    assert.deepEqual([none.options.max, none.options.idleTimeoutMillis], [10, 10000]);
+  });
+
   it('counts a connection that is being made, and those who wait for none of them', async () => {
     pool = new pg.Pool({ ...server.config, max: 2 });
     const taken = Array.from({ length: 5 }, () => pool.connect());
@@ -217,6 +230,8 @@ describe('A pool of quickgres/pg', () => {
     second.release();
     for (const client of taken.slice(2)) (await client).release();
     assert.deepEqual([pool.totalCount, pool.idleCount, pool.waitingCount], [2, 2, 0]);
+    (await pool.connect()).release(true);
+    assert.deepEqual([pool.totalCount, pool.idleCount, pool.waitingCount], [1, 1, 0]);
   });
 
   it('closes what nobody has used for idleTimeoutMillis', async () => {
