@@ -9,7 +9,8 @@ describe('The platform', () => {
     assert.equal(platform, require('../lib/node'));
     const node = './lib/node.js';
     assert.deepEqual(imports, {
-      '#platform': { node, workerd: node, browser: './lib/websocket/browser/platform.js', default: node }
+      '#platform': { node, workerd: node, browser: './lib/websocket/browser/platform.js', default: node },
+      '#node/*': { node: './lib/*.js', workerd: './lib/*.js', browser: './lib/websocket/browser/lacking.js', default: './lib/*.js' }
     });
   });
 });

@@ -1,7 +1,7 @@
 'use strict';
 
 const { process, os, path } = require('../platform');
-const { homeFile, readService } = require('./files');
+const { homeFile, readService } = require('#node/config/files');
 const { hostList } = require('./hosts');
 const { OPTIONS, ENCRYPTED, VERIFIED, check, isOption } = require('./options');
 const { kindOf } = require('../protocol');

@@ -135,7 +135,7 @@ async function open(config, target, password, plan, attempt, hooks) {
     // What the caller's own stream says of itself counts, too.
     encrypted: encrypted || stream.encrypted === true,
     local: target.local || stream.local === true,
-    binding: encrypted && config.channel_binding !== 'disable' ? require('./tls').endPoint(socket.stream) : null
+    binding: encrypted && config.channel_binding !== 'disable' ? require('#node/connection/tls').endPoint(socket.stream) : null
   };
   const session = await start(config, plan, attempt, login, hooks);
   attempt.checkAborted();

@@ -23,7 +23,7 @@ const ERROR = 69; // E
  */
 async function dial(config, target, attempt, encrypt) {
   attempt.doing = STEP.TLS_SETUP;
-  const options = encrypt === 'no' ? null : require('./tls').tlsOptions(config, target);
+  const options = encrypt === 'no' ? null : require('#node/connection/tls').tlsOptions(config, target);
   attempt.doing = STEP.CONNECT;
   if (config.socket) await takeStream(config.socket, target, attempt);
   else await openStream(config, target, attempt, options === null || !platform.isDeno);

@@ -3,6 +3,7 @@
 // Values of JavaScript as parameters, as node-postgres converts them; quoting; and `defaults`.
 
 const { Buffer, process, util } = require('../platform');
+const { array } = require('../..');
 const { bytesOf, types } = require('./types');
 
 const [toInteger, toIntegers, toStrings] = [23, 1007, 1016].map(oid => types.getTypeParser(oid));
@@ -37,14 +38,7 @@ function dateText(date) {
   return year > 0 ? `${pad(+year, 4)}${rest}${zone}` : `${pad(1 - year, 4)}${rest}${zone} BC`;
 }
 
-function elementText(value) {
-  if (value === null || value === undefined) return 'NULL';
-  if (Array.isArray(value)) return arrayText(value);
-  if (ArrayBuffer.isView(value)) return `"\\\\x${bytesOf(value).toString('hex')}"`;
-  return `"${String(prepareValue(value)).replace(/["\\]/g, '\\$&')}"`;
-}
-
-const arrayText = values => `{${Array.from(values, elementText).join()}}`;
+const prepareElements = values => values.map(each => Array.isArray(each) ? prepareElements(each) : prepareValue(each));
 
 /**
  * What is sent for a value: bytes as they are, dates in local time with its offset (in UTC where
@@ -61,7 +55,7 @@ function prepareValue(value, seen = []) {
   if (Buffer.isBuffer(value)) return value;
   if (ArrayBuffer.isView(value)) return bytesOf(value);
   if (util.types.isDate(value)) return dateText(value);
-  if (Array.isArray(value)) return arrayText(value);
+  if (Array.isArray(value)) return array(prepareElements(value));
   if (typeof value.toPostgres !== 'function') return JSON.stringify(value);
   if (seen.includes(value)) throw new Error(`circular reference detected while preparing "${value}" for query`);
   return prepareValue(value.toPostgres(each => prepareValue(each)), [...seen, value]);

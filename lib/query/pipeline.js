@@ -16,9 +16,6 @@ const { ErrorResponse, NoticeResponse, NotificationResponse, ParameterStatus, Re
 /** From this many bytes on, what was written leaves at once instead of at the end of the tick. */
 const FLUSH_BYTES = 65536;
 
-/** While the rows or the data come, long ones may come in parts. */
-const IN_PARTS = [State.Rows, State.PortalRows, State.CopyOut];
-
 /** The transaction status by its byte: as decodeReadyForQuery has it, without a call for every query. */
 const STATUS = { 73: 'I', 84: 'T', 69: 'E' };
 
@@ -205,10 +202,6 @@ class Pipeline {
     if (this.socket === null) throw new ConnectionError('not connected: await connect() first', { code: '08003' });
     await this.session.cancel();
   }
-
-  /** Whether the answer that comes next is taken in parts, see FrameReader. */
-  takesParts() { return this.head?.receiver?.inParts === true && IN_PARTS.includes(this.head.state); }
-  part(type, buf, start, end, left) { this.head.receiver.receivePart(type, buf, start, end, left); }
 
   /** FrameReader's handler. */
   message(type, buf, start, end, count) {

@@ -25,8 +25,6 @@ noStream.from = noStream;
 class AsyncLocalStorage {
   getStore() {}
   run(store, work) { return work(); }
-  enterWith() {}
-  disable() {}
 }
 
 module.exports = {
