@@ -16,15 +16,13 @@ const { kindOf } = require('../protocol');
 /** Environment variables that set a parameter of the session, as in libpq's startup packet. */
 const SESSION_VARIABLES = [['PGDATESTYLE', 'datestyle'], ['PGTZ', 'timezone'], ['PGGEQO', 'geqo']];
 
-/** The options that have an environment variable, and what a config has in any case: the engine is faster if it is there. */
-const VARIABLES = [];
-const DEFAULTS = {
-  user: undefined, database: undefined, passfile: undefined, sslmode: undefined, hosts: undefined, parameters: undefined
-};
-for (const [name, [parser, variable, fallback]] of Object.entries(OPTIONS)) {
-  if (variable !== undefined) VARIABLES.push({ name, variable });
-  if (fallback !== undefined) DEFAULTS[name] = parser(fallback, name);
-}
+const NAMES = Object.keys(OPTIONS);
+
+/** What a config has in any case; not made step by step, since its copies would be slower. */
+const DEFAULTS = Object.fromEntries([
+  ...['user', 'database', 'passfile', 'sslmode', 'hosts', 'parameters'].map(name => [name, undefined]),
+  ...NAMES.filter(name => OPTIONS[name][2] !== undefined).map(name => [name, OPTIONS[name][0](OPTIONS[name][2], name)])
+]);
 
 /**
  * Gathers what says where and how to connect into one checked object. First comes what `overrides` says,
@@ -51,10 +49,10 @@ function resolve(config, overrides, env = process.env) {
   const settings = service === undefined ? [] : readService(service, values.get('servicefile'), env);
   for (const [name, value] of settings) if (!values.has(name)) values.set(name, value);
   if (env.PGREQUIRESSL?.startsWith('1') && !values.has('sslmode')) values.set('sslmode', env.PGSSLMODE ?? 'require');
-  VARIABLES.forEach(({ name, variable }) => {
-    if (!values.has(name) && variable in env) values.set(name, env[variable]);
+  NAMES.forEach(name => {
+    const variable = OPTIONS[name][1];
+    if (variable !== undefined && variable in env && !values.has(name)) values.set(name, env[variable]);
   });
-
   const result = { ...DEFAULTS };
   values.forEach((value, name) => {
     check(!value.includes('\0'), `${name} must not contain a NUL character`);

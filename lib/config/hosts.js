@@ -21,12 +21,13 @@ function hostList(values, { sslmode, socket }, fallback) {
   const hosts = list('host');
   const addresses = list('hostaddr');
   const ports = list('port') ?? [''];
-  const { length } = addresses ?? hosts ?? [''];
+  const places = addresses ?? hosts ?? [''];
+  const { length } = places;
   check(!hosts || hosts.length === length, `host and hostaddr must be as many, not ${hosts?.length} and ${length}`);
   check(ports.length === 1 || ports.length === length,
     `port must list one, or as many as there are hosts: it lists ${ports.length} for ${length}`);
   const unnamed = hosts?.every(Boolean) ? undefined : fallback ?? defaultHost();
-  return Array.from({ length }, (_, i) => {
+  return places.map((_, i) => {
     const hostaddr = addresses?.[i] || undefined;
     const host = hosts?.[i] || (hostaddr ? undefined : unnamed);
     check(!hostaddr || net.isIP(hostaddr), `hostaddr must be an IP address, not "${hostaddr}"`);
