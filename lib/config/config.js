@@ -16,11 +16,13 @@ const { kindOf } = require('../protocol');
 /** Environment variables that set a parameter of the session, as in libpq's startup packet. */
 const SESSION_VARIABLES = [['PGDATESTYLE', 'datestyle'], ['PGTZ', 'timezone'], ['PGGEQO', 'geqo']];
 
-/** The options that have an environment variable, and the values of those that have a default. */
+/** The options that have an environment variable, and what a config has in any case: the engine is faster if it is there. */
 const VARIABLES = [];
-const DEFAULTS = {};
+const DEFAULTS = {
+  user: undefined, database: undefined, passfile: undefined, sslmode: undefined, hosts: undefined, parameters: undefined
+};
 for (const [name, [parser, variable, fallback]] of Object.entries(OPTIONS)) {
-  if (variable !== undefined) VARIABLES.push([name, variable]);
+  if (variable !== undefined) VARIABLES.push({ name, variable });
   if (fallback !== undefined) DEFAULTS[name] = parser(fallback, name);
 }
 
@@ -49,16 +51,16 @@ function resolve(config, overrides, env = process.env) {
   const settings = service === undefined ? [] : readService(service, values.get('servicefile'), env);
   for (const [name, value] of settings) if (!values.has(name)) values.set(name, value);
   if (env.PGREQUIRESSL?.startsWith('1') && !values.has('sslmode')) values.set('sslmode', env.PGSSLMODE ?? 'require');
-  for (const [name, variable] of VARIABLES) {
+  VARIABLES.forEach(({ name, variable }) => {
     if (!values.has(name) && variable in env) values.set(name, env[variable]);
-  }
+  });
 
   const result = { ...DEFAULTS };
-  for (const [name, value] of values) {
+  values.forEach((value, name) => {
     check(!value.includes('\0'), `${name} must not contain a NUL character`);
     const parsed = OPTIONS[name][0](value, name);
     if (parsed !== undefined || name in DEFAULTS) result[name] = parsed;
-  }
+  });
   result.user ??= userName();
   result.database = values.get('dbname') || result.user;
   check(!/^postgres(ql)?:\/\//.test(result.database),
@@ -180,19 +182,18 @@ function checkTogether(result) {
 function startupParameters(values, extra, env) {
   const named = Object.keys(extra).map(name => name.toLowerCase());
   const parameters = Object.create(null);
+  const put = (name, value) => {
+    check(!value?.includes('\0'), `${name} must not contain a NUL character`);
+    if (value) parameters[name] = value;
+  };
   for (const [variable, name] of SESSION_VARIABLES) {
-    if (env[variable]?.toLowerCase() !== 'default' && !named.includes(name)) parameters[name] = env[variable];
+    if (env[variable]?.toLowerCase() !== 'default' && !named.includes(name)) put(name, env[variable]);
   }
-  Object.assign(parameters, extra, {
-    client_encoding: 'UTF8',
-    options: values.get('options'),
-    application_name: values.get('application_name') ?? values.get('fallback_application_name'),
-    replication: values.get('replication')
-  });
-  for (const name in parameters) {
-    check(!parameters[name]?.includes('\0'), `${name} must not contain a NUL character`);
-    if (!parameters[name]) delete parameters[name];
-  }
+  for (const name in extra) put(name, extra[name]);
+  put('client_encoding', 'UTF8');
+  put('options', values.get('options'));
+  put('application_name', values.get('application_name') ?? values.get('fallback_application_name'));
+  put('replication', values.get('replication'));
   return parameters;
 }
 

@@ -62,8 +62,10 @@ const isSocket = host => /^[/@]/.test(host);
  */
 function socketPath(host, port) {
   if (!isSocket(host)) return undefined;
-  const itself = host.includes('.s.PGSQL.') || fs.statSync(host, { throwIfNoEntry: false })?.isSocket();
-  const name = itself ? host : `${host}/.s.PGSQL.${port}`;
+  const inside = `${host}/.s.PGSQL.${port}`;
+  const itself = host.includes('.s.PGSQL.') ||
+    (!fs.existsSync(inside) && fs.statSync(host, { throwIfNoEntry: false })?.isSocket());
+  const name = itself ? host : inside;
   const limit = process.platform === 'linux' ? 107 : 103;
   check(Buffer.byteLength(name) <= limit, `socket path must be at most ${limit} bytes long, not "${name}"`);
   return name.replace(/^@/, '\0');

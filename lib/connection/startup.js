@@ -124,7 +124,7 @@ async function untilReady(attempt, session, { notice }) {
       if (decodeReadyForQuery(message, 0, length) !== 'I') throw protocolError('ReadyForQuery of a wrong kind');
       return value;
     } else if (type === backend.ParameterStatus) {
-      const [name, setting] = decodeParameterStatus(message, 0, length);
+      const { 0: name, 1: setting } = decodeParameterStatus(message, 0, length);
       session.parameters[name] = setting;
       if (++reported > MAX_PARAMETERS) throw protocolError(`more than ${MAX_PARAMETERS} parameters`);
     } else if (type === backend.NoticeResponse) {

@@ -1,6 +1,6 @@
 'use strict';
 
-const { Duplex, addAbortSignal } = require('../platform').stream;
+const { Duplex } = require('../platform').stream;
 const { AbortError } = require('../..');
 
 /** What a Cursor takes for its portal: the cursor of a client that is held until the last row. */
@@ -55,8 +55,7 @@ class PooledCopy extends Duplex {
    * @param {object} options `{ isOut, signal, highWaterMark }`
    */
   constructor(hold, open, { isOut, signal, highWaterMark = 65536 }) {
-    super({ readable: isOut, writable: !isOut, highWaterMark });
-    if (signal !== undefined) addAbortSignal(signal, this);
+    super({ readable: isOut, writable: !isOut, highWaterMark, signal });
     this.#begun = new Promise((resolve, reject) => {
       hold(client => {
         if (this.destroyed) throw new AbortError('the stream was destroyed');
