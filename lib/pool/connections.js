@@ -5,7 +5,7 @@ const { resolve } = require('../config');
 const { watchSignal } = require('../query');
 
 /** Tells tracers of who waits for a connection, and how long: `{ owner, waiting }`. */
-const channel = require('#platform').diagnostics_channel.tracingChannel?.('quickgres:pool');
+const channel = require('../platform').diagnostics_channel.tracingChannel?.('quickgres:pool');
 
 /** The first and the longest pause between two attempts to connect, in milliseconds. */
 const PAUSE = 50;
