@@ -551,6 +551,7 @@ describe('A prepared statement', () => {
     await client.query('ALTER TABLE changing ADD b int');
     await assert.rejects(client.query('SELECT * FROM changing'), { code: '0A000', message: /cached plan/ });
     await assert.rejects(client.query('SELECT 1'), { code: '25P02' });
+    await assert.rejects(client.query('SELEC 1'), { code: '42601' }, 'only of a lost statement is that the reason');
     await client.query('ROLLBACK');
     assert.deepEqual((await client.query('SELECT * FROM changing')).rowParser.columnNames, ['a']);
   });

@@ -2,7 +2,7 @@
 
 // How values of results become JavaScript's, by type OID and format: what node-postgres' `types` is.
 
-const { Buffer } = require('#platform');
+const { Buffer } = require('../platform');
 const { dates, decoders } = require('../..');
 
 /** OIDs of PostgreSQL's basic types by their names in capitals. */

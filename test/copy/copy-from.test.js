@@ -3,6 +3,7 @@
 const assert = require('node:assert/strict');
 const { createHash } = require('node:crypto');
 const { once } = require('node:events');
+const net = require('node:net');
 const { Readable, Transform } = require('node:stream');
 const { pipeline } = require('node:stream/promises');
 const { setTimeout: sleep } = require('node:timers/promises');
@@ -130,6 +131,33 @@ describe('copyFrom', () => {
     }
   });
 
+  for (const [what, socket] of [
+    ['connection', undefined],
+    // As a socket over a WebSocket is.
+    ['Duplex that cannot gather writes', address => Object.assign(net.connect(address), { cork: undefined })]
+  ]) {
+    it(`asks its source to wait while a ${what} takes nothing`, async () => {
+      const { client, proxy } = await proxied({ socket });
+      await client.query('CREATE TEMP TABLE numbers (a int)');
+      const stream = client.copyFrom('COPY numbers FROM STDIN');
+      await new Promise(resolve => stream.write('1234567\n', resolve));
+      proxy.stall();
+      let given = 8;
+      const source = async function* () {
+        for (; given < 64e6; given += 65536) yield Buffer.alloc(65536, '1234567\n');
+      };
+      const done = pipeline(source, stream);
+      for (let before, same = 0; same < 20; same = given === before ? same + 1 : 0) {
+        before = given;
+        await sleep(5);
+      }
+      assert.ok(given < 32e6, `${given} bytes were taken`);
+      proxy.resume();
+      await done;
+      assert.equal(stream.rowCount, given / 8);
+    });
+  }
+
   it('does not read memory any more that it has said to be taken', async () => {
     const stream = client.copyFrom('COPY numbers FROM STDIN');
     const written = [];
@@ -256,6 +284,15 @@ describe('copyFrom', () => {
     stream.end('1\n');
     await Promise.all([count, second]);
     assert.deepEqual(order, ['first', '1', 'second']);
+  });
+
+  it('is waited for by end()', async () => {
+    const stream = client.copyFrom('COPY numbers FROM STDIN');
+    await new Promise(resolve => stream.write('1\n', resolve));
+    const ended = client.end();
+    stream.end('2\n');
+    await Promise.all([once(stream, 'finish'), ended]);
+    assert.equal(stream.rowCount, 2);
   });
 
   it('takes nothing but COPY FROM STDIN', () => {

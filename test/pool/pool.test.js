@@ -216,19 +216,24 @@ describe('A Pool', () => {
     }
   });
 
-  it('replaces a connection on which the server is silent after a query was given up', async function () {
+  it('replaces a connection on which the server is silent after a query was given up, also while the pool ends', async function () {
     this.timeout(40000);
     const proxy = await startProxy({ target: await sharedServer() });
-    const pool = new Pool({ ...(await sharedServer()).config, host: proxy.host, port: proxy.port }, { size: 1 });
+    const config = { ...(await sharedServer()).config, host: proxy.host, port: proxy.port };
+    const [pool, ending] = [new Pool(config, { size: 1 }), new Pool(config, { size: 1 })];
     try {
-      await pool.query('SELECT 1');
+      await Promise.all([pool.query('SELECT 1'), ending.query('SELECT 1')]);
+      await ending.connection(client => client.cursor('SELECT generate_series(1, 9)', [], { batchSize: 1 }).next());
       for (const each of proxy.open) each.stall();
       await assert.rejects(pool.query('SELECT 1', [], { statement_timeout: 50 }), { code: '57014' });
+      const ended = ending.end();
       const [error] = await once(pool, 'error');
-      assert.match(error.message, /silent for 10000 ms after a request was given up/);
+      assert.equal(error.message, 'the server was silent for 10000 ms');
       assert.equal((await pool.query('SELECT 1 AS n')).rows[0].n, '1');
+      await ended;
     } finally {
       pool.destroy();
+      ending.destroy();
       await proxy.stop();
     }
   });

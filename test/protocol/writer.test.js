@@ -160,6 +160,8 @@ describe('MessageWriter', () => {
       writer.buffer = { length: 2 ** 31, set() {}, subarray: () => hex('53 00000004') }; // as if it had the memory
       assert.throws(() => writer.message(100, body), { name: 'RangeError', message: /a message of 1073741827 bytes/ });
       assert.equal(writer.length, 5);
+      const large = Object.defineProperty(new Uint8Array(0), 'length', { value: 0x3fffffff });
+      assert.throws(() => new MessageWriter().bind(Buffer.alloc(2), [large], 0), { name: 'RangeError', message: /less than 1 GiB/ });
     });
   });
 

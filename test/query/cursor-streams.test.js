@@ -29,6 +29,14 @@ describe('A cursor as a stream', () => {
       assert.throws(() => client.cursor(TEXT, [1]).readable({ stall_timeout: -1 }), { name: 'TypeError', message: /^stall_timeout/ });
     });
 
+    it('is not destroyed before it is read, as it holds no connection', async () => {
+      const unread = client.cursor(TEXT, [5]).readable({ stall_timeout: 10 });
+      const stalled = client.cursor(TEXT, [100000]).readable({ stall_timeout: 40 });
+      stalled.read();
+      await once(stalled, 'error');
+      assert.equal((await unread.toArray()).length, 5);
+    });
+
     it('is not destroyed while it is read slowly, or waits for the server', async () => {
       const text = 'SELECT i, pg_sleep(CASE i WHEN 1 THEN 0.2 ELSE 0 END) FROM generate_series(1, 20) AS i';
       let rows = 0;

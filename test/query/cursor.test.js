@@ -75,6 +75,7 @@ describe('cursor', () => {
     const cursor = client.cursor(SERIES, [1000], { batchSize: 10 });
     await cursor.next();
     assert.deepEqual(await cursor.return('value'), { done: true, value: 'value' });
+    assert.equal(client.pending, 0, 'the portal is closed');
     assert.deepEqual(await cursor.next(), { done: true, value: undefined });
     const failing = client.cursor('SELECT 10 / (20 - i) FROM generate_series(1, 30) i', [], { batchSize: 8 });
     await assert.rejects(all(failing), { code: '22012' });

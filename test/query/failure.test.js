@@ -2,7 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { ConnectionError, PostgresError, UsageError } = require('../../lib/protocol');
-const { again, callerOf, lossErrors, showCaller } = require('../../lib/query/failure');
+const { again, callerOf, isStale, lossErrors, showCaller } = require('../../lib/query/failure');
 
 describe('showCaller', () => {
   it('gives an error the stack of a call, and keeps its name and message', () => {
@@ -36,6 +36,15 @@ describe('again', () => {
   });
 
   it('leaves what is the caller\'s', () => assert.equal(again(5), 5));
+});
+
+describe('isStale', () => {
+  it('knows a statement that was lost, and a plan whose result has changed', () => {
+    assert.deepEqual([
+      { code: '26000' }, { code: '0A000', routine: 'RevalidateCachedQuery' },
+      { code: '0A000', routine: 'transformStmt' }, { code: 'XX000', routine: 'RevalidateCachedQuery' }
+    ].map(isStale), [true, true, false, false]);
+  });
 });
 
 describe('lossErrors', () => {

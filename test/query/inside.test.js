@@ -133,3 +133,16 @@ describe('Inside the function of a transaction', () => {
     assert.ok(client instanceof Client);
   });
 });
+
+describe('A program without a transaction', () => {
+  it('is inside of none, though an open portal keeps its queries waiting', () => {
+    const file = require.resolve('../../lib/query/inside');
+    const loaded = require.cache[file];
+    delete require.cache[file];
+    try {
+      assert.equal(require(file).waitsForItself({}), false);
+    } finally {
+      require.cache[file] = loaded;
+    }
+  });
+});

@@ -2,7 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { Client } = require('../..');
-const { connected, proxied, hex } = require('../support');
+const { connected, proxied, faked, hex, ANSWER } = require('../support');
 
 /** What getResults gives until the query is over: `[rows, cmd]` of each part. */
 async function parts(session, max) {
@@ -45,6 +45,21 @@ describe('startQuery and getResults', () => {
       50 00000026 's1' 00 'SELECT generate_series(1, 5)' 00 0000  44 00000008 53 's1' 00
       42 00000010 00 's1' 00 0000 0000 0001 0000  ${execute}  ${execute}  ${execute}  53 00000004`));
     assert.ok(wire.stats.flights.toServer - flights <= 5, 'three parts, Sync, and the query behind');
+  });
+
+  it('end with one Sync where the query fails', async () => {
+    const requests = [];
+    const client = await faked(async conversation => {
+      for (const answer of [ANSWER.error('22012', 'no'), ANSWER.ready, Buffer.alloc(0)]) {
+        requests.push(await conversation.request());
+        conversation.say(answer);
+      }
+    });
+    client.startQuery('SELECT 1/0');
+    await assert.rejects(client.getResults(), { code: '22012' });
+    client.query('SELECT 1', [], Client.STRING, false).catch(() => {});
+    while (requests.length < 3) await new Promise(setImmediate);
+    assert.deepEqual(requests, ['PDBEH', 'S', 'PDBES']);
   });
 
   it('give what is left with 0', async () => {

@@ -102,6 +102,23 @@ describe('QueryRequest', () => {
     assert.equal(types(sent({ statements }).written), 'BES');
   });
 
+  it('whose values cannot be sent takes no place among the statements', () => {
+    const statements = new Statements(1);
+    assert.throws(() => sent({ statements, values: [{}] }), TypeError);
+    assert.equal(sent({ statements, text: 'SELECT b' }).request.statement.name, 's2');
+    assert.deepEqual(statements.closing, [], 'the server has not got the one before');
+  });
+
+  it('gives nothing to its receiver any more when it was given up', async () => {
+    const { request, answer, pipeline } = sent();
+    const { receiver } = request;
+    answer(PARSED, PARAMETERS, DESCRIBED, BOUND, ROW);
+    assert.equal(request.abort(new Error('given up'), pipeline), true);
+    answer(ROW, DONE);
+    await assert.rejects(request.promise, /given up/);
+    assert.deepEqual([receiver.rows.length, receiver.cmd], [1, undefined]);
+  });
+
   it('says in one place what it is to disturb, and takes it back where it cannot be sent', () => {
     const statements = new Statements(10);
     const { request } = sent({ text: 'SET a = b', statements });

@@ -269,6 +269,7 @@ describe('A transaction in a transaction', () => {
         await held;
       })];
       await assert.rejects(levels[0], check);
+      await assert.rejects(levels[0], /while the function given to transaction\(\) was at work: nothing of the transaction stays$/);
       await assert.rejects(levels[1], check);
       go();
       await turn();
@@ -383,6 +384,16 @@ describe('A block that its function ends by hand', () => {
     await assert.rejects(client.transaction(tx => tx.simpleQuery('COMMIT; BEGIN; COMMIT')), { code: '25P01' });
     await assert.rejects(client.transaction(tx => tx.transaction(nested => nested.query('COMMIT'))), { code: '25P01' });
     assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
+  });
+
+  it('inside a savepoint: what is asked later of either rejects with the reason', async () => {
+    const client = await prepared();
+    const late = [];
+    await assert.rejects(client.transaction(tx => tx.transaction(async nested => {
+      await nested.query('COMMIT').catch(() => {});
+      for (const session of [nested, tx]) await session.query('SELECT 1').catch(({ message }) => late.push(message));
+    })), { code: '25P01' });
+    assert.deepEqual(late.map(message => message.slice(0, 32)), Array(2).fill('this ended the transaction block'));
   });
 
   it('with a statement that was lost, and with an open portal behind it: nothing hangs', async () => {

@@ -82,6 +82,7 @@ describe('RowParser', () => {
       'id'   00  00004001 0001 00000017 0004 ffffffff 0001
       'name' 00  00004001 fffe 00000413 ffff 00000022 0001`));
     assert.equal(parser.description(1), parser.description(1), 'made once');
+    assert.equal(new RowParser(new RowParser(rowDescription('', 'a')).description(1)).columns[0].binary, 1, 'without a name');
     assert.deepEqual(parser.buffer, DESCRIPTION, 'left as it was');
   });
 
