@@ -184,8 +184,8 @@ class Submission extends EventEmitter {
     this.#query.submit(this);
     this.#client.startQuery(this.text, this.values, 0, false);
     this.#first = [await this.#client.getResults(1)];
-    const [{ rowParser }] = this.#first;
     if (this.#state !== 'open') return;
+    const [{ rowParser }] = this.#first;
     if (rowParser !== undefined) this.#query.handleRowDescription({ fields: rowParser.columns.map(fieldOf) });
     this.emit(rowParser === undefined ? 'noData' : 'rowDescription');
   }
@@ -213,8 +213,7 @@ class Submission extends EventEmitter {
     if (readers.length === 0 || (readers[0].cmd === 'SUSPENDED' && most !== 1)) {
       readers.push(await this.#client.getResults(most && most - readers.length));
     }
-    const rows = readers.flatMap(reader => reader.rows);
-    for (const row of rows) this.#query.handleDataRow({ fields: row.toArray() });
+    for (const row of readers.flatMap(({ rows }) => rows)) this.#query.handleDataRow({ fields: row.toArray() });
     const { cmd, oid = [], rowCount } = readers.at(-1);
     const count = COUNTED.has(cmd) ? rowCount + readers.length - 1 : [];
     if (cmd === 'SUSPENDED') this.#query.handlePortalSuspended(this);
