@@ -18,10 +18,11 @@ const HOPE = 1000;
 const STUCK = 10000;
 
 /*
- * A connection is `{ client, state, users, since, expires, answers }`. Its state is 'opening'; 'shared' by plain
+ * A connection is `{ client, state, users, since, expires, answers, pace }`. Its state is 'opening'; 'shared' by plain
  * queries; 'draining': it gets no more of them, as somebody waits to own it; or 'owned' by one. `users`: requests that
  * it was given to, and at first who opens it; `since`: when the first of them began, or the last was over; `answers`:
- * how many were over while it was open, of those it was given to.
+ * how many were over while it was open, of those it was given to; `pace`: milliseconds from one to the next, as a mean
+ * of the last ones, each of which counts as one at most.
  */
 const isOpen = ({ client }) => client.state === 'open';
 const isUnused = ({ client, users }) => users === 0 && client.pending === 0;
@@ -83,13 +84,13 @@ class Connections {
     return this.#mayOpen || this.#all.some(each => isOpening(each) && performance.now() - each.since < HOPE);
   }
 
-  /** Where a plain query is likely to wait least: as long again as the one before it has, and for others. */
+  /** Where a plain query is likely to wait least: as long again as the oldest one there has, and for the others. */
   #best() {
     const now = performance.now();
     let best, least = Infinity;
     for (const each of this.#all) {
       if (each.state !== 'shared' || !isOpen(each)) continue;
-      const cost = isUnused(each) ? -1 : now - each.since + each.users;
+      const cost = isUnused(each) ? -1 : now - each.since + each.users * each.pace;
       if (cost < least) [best, least] = [each, cost];
     }
     return best;
@@ -181,8 +182,10 @@ class Connections {
   async release(connection, reset) {
     const { client } = connection;
     const wasOwned = isOwned(connection);
+    const now = performance.now();
     connection.users--;
-    connection.since = performance.now();
+    if (!wasOwned) connection.pace += (Math.min(1, now - connection.since) - connection.pace) / 32;
+    connection.since = now;
     if (isOpen(connection) && ++connection.answers === 1) {
       clearTimeout(this.#outage?.pause);
       this.#outage = undefined;
@@ -204,7 +207,7 @@ class Connections {
     const since = performance.now();
     // Not all at once, where all were opened at once.
     const expires = most > 0 ? since + most * (0.9 + Math.random() / 10) : Infinity;
-    const connection = { client, state: 'opening', users: 1, since, expires, answers: -1 };
+    const connection = { client, state: 'opening', users: 1, since, expires, answers: -1, pace: 1 };
     this.#all.push(connection);
     client.closed.then(error => this.#closed(connection, error));
     client.connect().then(() => this.release(connection), () => {});

@@ -49,6 +49,16 @@ describe('A Pool', () => {
     assert.ok(others.every(({ rows: [row] }) => row.id !== id));
   });
 
+  it('sends nothing behind slow queries, however many come at once, where another connection is known to be quick', async () => {
+    const pool = await opened({ size: 3 });
+    const ids = count => Promise.all(Array.from({ length: count }, () => pool.query('SELECT pg_backend_pid() AS id')));
+    await ids(1000);
+    const slow = [1, 2].map(() => pool.query('SELECT pg_backend_pid() AS id, pg_sleep(2)'));
+    await sleep(1000);
+    const quick = new Set((await ids(2000)).map(({ rows: [{ id }] }) => id));
+    for (const { rows: [{ id }] } of await Promise.all(slow)) assert.equal(quick.has(id), false);
+  });
+
   it('refuses statements that concern a session, before anything is sent', async () => {
     const pool = await opened({}, { port: 1 });
     for (const each of ['BEGIN', ' /* x */ start transaction', 'SET a.b = 1', 'LISTEN x', '-- y\nDISCARD ALL', 'PREPARE p AS SELECT 1']) {
