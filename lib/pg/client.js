@@ -52,9 +52,7 @@ class Client extends EventEmitter {
     this.connection = new EventEmitter().on('error', error => this.#client.destroy(error));
     this.connection.stream = { destroy: (error = new ConnectionError('destroyed')) => this.#client.destroy(error) };
     this._ending = false;
-    for (const name of ['notification', 'notice']) {
-      this.#client.on(name, message => this.emit(name, { name, ...message }));
-    }
+    for (const name of ['notification', 'notice']) this.#client.on(name, sent => this.emit(name, { name, ...sent }));
     this.#client.on('parameter', this.#parameter);
     this.#client.on('error', error => {
       if (!this._ending && this.listenerCount('error') > 0) this.emit('error', errorOf(error));

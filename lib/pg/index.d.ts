@@ -343,7 +343,7 @@ export class Pool extends EventEmitter implements Queryable {
    * Takes a client until it is released.
    * @param callback in place of a promise, called with an error, or undefined, the client, and its release
    * @returns the client; nothing with a callback. Rejects as `Client.connect`; with a ConnectionError (53300) of
-   *   quickgres after `connectionTimeoutMillis`, whose cause says how many are taken; with an Error after end()
+   *   quickgres after `connectionTimeoutMillis`, whose cause says more; with an Error after end()
    */
   connect(): Promise<PoolClient>;
   connect(callback: (

@@ -85,15 +85,14 @@ function configOf(config) {
  * @param {string|object} config text, or `{ text, values, name, rowMode, types, binary, query_timeout, signal }`, which
  *   is read, never kept or written to
  * @param {Array} [values]
- * @param {object} settings `{ binary, query_timeout, statement_cache, types }`; `texts` of prepared statements by
- *   name; `isPool`: statements are prepared, several in a text are refused
+ * @param {object} settings of the client or pool; `texts` of prepared statements by name; `isPool`: statements are
+ *   prepared, several in a text are refused
  * @returns {Promise<Result|Result[]>} an array where the text has several statements
  */
-async function ask(session, config, values, settings) {
+async function ask(session, config, values, { binary, isPool, query_timeout, statement_cache, texts, types: usual }) {
   const query = configOf(config);
   values ||= query.values;
   const { name, rowMode, types } = query;
-  const { isPool, texts } = settings;
   if (values && !Array.isArray(values)) throw new Error('Query values must be an array');
   const known = texts.get(name);
   const text = query.text || known || (name ? '' : query.text); // which may be left out when it was given once
@@ -102,16 +101,16 @@ async function ask(session, config, values, settings) {
   if (isOther) throw new Error(`Prepared statements must be unique - '${name}' was used for a different statement`);
   if (name) texts.set(name, text);
   const isSimple = !name && !query.rows && query.queryMode !== 'extended' && !values?.length;
-  const { decode } = types instanceof TypeOverrides ? types : types ? new TypeOverrides(types) : settings.types;
-  const statement_timeout = query.query_timeout || settings.query_timeout || undefined;
+  const { decode } = types instanceof TypeOverrides ? types : types ? new TypeOverrides(types) : usual;
+  const statement_timeout = query.query_timeout || query_timeout || undefined;
   try {
     if (isSimple && !isPool) {
       const results = await session.simpleQuery(text, { decode, signal: query.signal, statement_timeout });
       return results.length === 1 ? new Result(results[0], rowMode) : results.map(each => new Result(each, rowMode));
     }
     const reader = await session.query(text, values ? values.map(value => prepareValue(value)) : [], {
-      decode, signal: query.signal, statement_timeout, format: !isSimple && (query.binary || settings.binary) ? 1 : 0,
-      cache: Boolean(isPool || name || settings.statement_cache)
+      decode, signal: query.signal, statement_timeout, format: !isSimple && (query.binary || binary) ? 1 : 0,
+      cache: Boolean(isPool || name || statement_cache)
     });
     if (reader.cmd !== undefined) return new Result(reader, rowMode);
     await session.copyFail();
@@ -184,8 +183,8 @@ class Submission extends EventEmitter {
     this.#query.submit(this);
     this.#client.startQuery(this.text, this.values, 0, false);
     this.#first = [await this.#client.getResults(1)];
-    const [{ rowParser }] = this.#first;
     if (this.#state !== 'open') return;
+    const [{ rowParser }] = this.#first;
     if (rowParser !== undefined) this.#query.handleRowDescription({ fields: rowParser.columns.map(fieldOf) });
     this.emit(rowParser === undefined ? 'noData' : 'rowDescription');
   }
@@ -213,8 +212,7 @@ class Submission extends EventEmitter {
     if (readers.length === 0 || (readers[0].cmd === 'SUSPENDED' && most !== 1)) {
       readers.push(await this.#client.getResults(most && most - readers.length));
     }
-    const rows = readers.flatMap(reader => reader.rows);
-    for (const row of rows) this.#query.handleDataRow({ fields: row.toArray() });
+    for (const row of readers.flatMap(({ rows }) => rows)) this.#query.handleDataRow({ fields: row.toArray() });
     const { cmd, oid = [], rowCount } = readers.at(-1);
     const count = COUNTED.has(cmd) ? rowCount + readers.length - 1 : [];
     if (cmd === 'SUSPENDED') this.#query.handlePortalSuspended(this);

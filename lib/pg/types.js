@@ -5,18 +5,6 @@
 const { Buffer } = require('../platform');
 const { dates, decoders } = require('../..');
 
-/** OIDs of PostgreSQL's basic types by their names in capitals. */
-const builtins = {
-  BOOL: 16, BYTEA: 17, CHAR: 18, INT8: 20, INT2: 21, INT4: 23, REGPROC: 24, TEXT: 25, OID: 26, TID: 27, XID: 28, CID:
-  29, JSON: 114, XML: 142, PG_NODE_TREE: 194, SMGR: 210, PATH: 602, POLYGON: 604, CIDR: 650, FLOAT4: 700, FLOAT8: 701,
-  ABSTIME: 702, RELTIME: 703, TINTERVAL: 704, CIRCLE: 718, MACADDR8: 774, MONEY: 790, MACADDR: 829, INET: 869,
-  ACLITEM: 1033, BPCHAR: 1042, VARCHAR: 1043, DATE: 1082, TIME: 1083, TIMESTAMP: 1114, TIMESTAMPTZ: 1184, INTERVAL:
-  1186, TIMETZ: 1266, BIT: 1560, VARBIT: 1562, NUMERIC: 1700, REFCURSOR: 1790, REGPROCEDURE: 2202, REGOPER: 2203,
-  REGOPERATOR: 2204, REGCLASS: 2205, REGTYPE: 2206, UUID: 2950, TXID_SNAPSHOT: 2970, PG_LSN: 3220, PG_NDISTINCT: 3361,
-  PG_DEPENDENCIES: 3402, TSVECTOR: 3614, TSQUERY: 3615, GTSVECTOR: 3642, REGCONFIG: 3734, REGDICTIONARY: 3769, JSONB:
-  3802, REGNAMESPACE: 4089, REGROLE: 4096
-};
-
 const INTERVAL = /^(?:(\S+) years? ?)?(?:(\S+) mons? ?)?(?:(\S+) days? ?)?(?:([+-])?(\d+):(\d\d):(\d\d)(\.\d+)?)?$/;
 
 /** An interval by its parts, of which those that are 0 are left out: `{ hours: 1, minutes: 30 }`. */
@@ -118,7 +106,18 @@ class TypeOverrides {
 /** How the values of all clients are read that have no parser of their own for a type. */
 const types = new TypeOverrides({ getTypeParser: () => String });
 for (const name of ['getTypeParser', 'setTypeParser']) types[name] = types[name].bind(types);
-types.builtins = builtins;
+
+/** OIDs of PostgreSQL's basic types by their names in capitals. */
+types.builtins = {
+  BOOL: 16, BYTEA: 17, CHAR: 18, INT8: 20, INT2: 21, INT4: 23, REGPROC: 24, TEXT: 25, OID: 26, TID: 27, XID: 28, CID:
+  29, JSON: 114, XML: 142, PG_NODE_TREE: 194, SMGR: 210, PATH: 602, POLYGON: 604, CIDR: 650, FLOAT4: 700, FLOAT8: 701,
+  ABSTIME: 702, RELTIME: 703, TINTERVAL: 704, CIRCLE: 718, MACADDR8: 774, MONEY: 790, MACADDR: 829, INET: 869,
+  ACLITEM: 1033, BPCHAR: 1042, VARCHAR: 1043, DATE: 1082, TIME: 1083, TIMESTAMP: 1114, TIMESTAMPTZ: 1184, INTERVAL:
+  1186, TIMETZ: 1266, BIT: 1560, VARBIT: 1562, NUMERIC: 1700, REFCURSOR: 1790, REGPROCEDURE: 2202, REGOPER: 2203,
+  REGOPERATOR: 2204, REGCLASS: 2205, REGTYPE: 2206, UUID: 2950, TXID_SNAPSHOT: 2970, PG_LSN: 3220, PG_NDISTINCT: 3361,
+  PG_DEPENDENCIES: 3402, TSVECTOR: 3614, TSQUERY: 3615, GTSVECTOR: 3642, REGCONFIG: 3734, REGDICTIONARY: 3769, JSONB:
+  3802, REGNAMESPACE: 4089, REGROLE: 4096
+};
 
 const { 25: string, 1009: strings, 1022: [floats] } = decoders;
 /** What parsers are made of: beside decoders of this library those of types that node-postgres reads as others. */
