@@ -39,6 +39,12 @@ describe('The connections of a pool', () => {
       assert.equal(row.it, 'set');
     });
 
+    it('are in no transaction block, though who listens to "connect" has left one', async () => {
+      const pool = await opened({ size: 1, acquire_timeout: 5000 });
+      pool.on('connect', client => client.query('BEGIN'));
+      assert.equal(await pool.transaction(() => 5), 5);
+    });
+
     it('are waited for until the signal aborts, also while they are being opened', async () => {
       const proxy = await startProxy({ target: await sharedServer() });
       const pool = await opened({}, { host: proxy.host, port: proxy.port });
