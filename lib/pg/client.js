@@ -3,7 +3,7 @@
 const { events: { EventEmitter, once }, process, setImmediate } = require('../platform');
 const { Client: Connection, ConnectionError } = require('../..');
 const { hide, libpqConfig, parametersOf } = require('./config');
-const { Query, Submission, ask, errorOf } = require('./query');
+const { Query, Submission, ask, configOf, errorOf } = require('./query');
 const { TypeOverrides } = require('./types');
 const { escapeIdentifier, escapeLiteral } = require('./values');
 
@@ -102,15 +102,15 @@ class Client extends EventEmitter {
    * @throws {TypeError} without a query, or for a callback that is no function
    */
   query(config, values, callback) {
-    if (config === null || config === undefined) throw new TypeError('Client was passed a null or undefined query');
-    if (typeof config.submit === 'function') return this.#submit(config, values, callback);
+    const query = configOf(config);
+    if (typeof query.submit === 'function') return this.#submit(query, values, callback);
     if (typeof values === 'function') [values, callback] = [undefined, values];
     return settle(() => {
-      const promise = this.#ask(config, values);
+      const promise = this.#ask(query, values);
       // If it cannot connect, who connects is told: a query that nobody waits for ends no program.
       if (this.#client.state === 'connecting') promise.catch(() => {});
       return promise;
-    }, callback || config.callback, null);
+    }, callback || query.callback, null);
   }
 
   #ask(config, values) { return this.#run(client => ask(client, config, values, this.#settings)); }

@@ -79,11 +79,10 @@ class Pool extends EventEmitter {
     if (this.ending) throw new Error(ENDED);
     if (this.#freed !== undefined) await this.#freed;
     let over;
-    const [connection, giveBack] = await new Promise((resolve, reject) => {
-      const hold = connection => new Promise(giveBack => { resolve([connection, giveBack]); });
+    const [connection, client, giveBack] = await new Promise((resolve, reject) => {
+      const hold = each => new Promise(giveBack => { resolve([each, this.#clients.get(each), giveBack]); });
       over = this.#pool.connection(hold, { reset: false }).catch(error => reject(errorOf(error)));
     });
-    const client = this.#clients.get(connection);
     const release = client.release = destroy => {
       const isOver = this.#held.get(client) !== release;
       if (isOver) throw new Error('Release called on client which has already been released to the pool.');

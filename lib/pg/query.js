@@ -36,7 +36,7 @@ function errorOf(error) {
   if (error instanceof UsageError && error.code === '57014') return new Error('Query read timeout', { cause: error });
   const isLost = error instanceof ConnectionError;
   const cause = isLost ? error.cause : error;
-  if (cause instanceof PostgresError) return new DatabaseError(cause);
+  if (cause instanceof PostgresError && !(error instanceof DatabaseError)) return new DatabaseError(cause);
   const known = Object.keys(MESSAGES).find(each => error.code === each || error.message.includes(each));
   if (isLost && known) Object.assign(error, { message: MESSAGES[known], cause: cause ?? new Error(error.message) });
   return error;
@@ -73,6 +73,12 @@ class Result {
   }
 }
 
+/** @returns {object} a config, also of a text alone; throws a TypeError where there is none */
+function configOf(config) {
+  if (config === null || config === undefined) throw new TypeError('Client was passed a null or undefined query');
+  return typeof config === 'string' ? { text: config } : config;
+}
+
 /**
  * Asks what holds a connection, or many.
  * @param {Client|Pool} session of this library
@@ -84,7 +90,7 @@ class Result {
  * @returns {Promise<Result|Result[]>} an array where the text has several statements
  */
 async function ask(session, config, values, settings) {
-  const query = typeof config === 'string' ? { text: config } : config ?? {};
+  const query = configOf(config);
   values ||= query.values;
   const { name, rowMode, types } = query;
   const { isPool, texts } = settings;
@@ -129,7 +135,7 @@ class Query extends EventEmitter {
   constructor(config, values, callback) {
     super();
     if (typeof values === 'function') [values, callback] = [undefined, values];
-    const given = typeof config === 'string' ? { text: config } : config;
+    const given = configOf(config);
     for (const name of NAMES) this[name] = given[name];
     Object.assign(this, { values: values || given.values, callback: callback || given.callback });
   }
@@ -228,4 +234,4 @@ class Submission extends EventEmitter {
   }
 }
 
-module.exports = { DatabaseError, Query, Result, Submission, ask, errorOf };
+module.exports = { DatabaseError, Query, Result, Submission, ask, configOf, errorOf };

@@ -20,7 +20,7 @@ describe('A pool of quickgres/pg', () => {
     assert.deepEqual(result.rows, [{ n: 6 }]);
     await assert.rejects(pool.query('SELECT nothing'), error => error instanceof pg.DatabaseError && error.code === '42703');
     await assert.rejects(pool.query('SELECT $1', 5), /values must be an array/);
-    await assert.rejects(pool.query(null), /must have either text or a name/);
+    await assert.rejects(pool.query(null), { name: 'TypeError', message: /null or undefined query/ });
     assert.deepEqual((await pool.query({ name: 'n', text: 'SELECT 1 AS a' })).rows, [{ a: 1 }]);
     assert.deepEqual((await pool.query({ name: 'n' })).rows, [{ a: 1 }]);
   });
