@@ -150,9 +150,10 @@ class Connections {
 
   /** @returns {ConnectionError} for who has waited for so many milliseconds */
   #late(time) {
-    const cause = this.#all.some(isOpen) ? undefined : this.#outage?.error;
-    const why = cause?.message ?? 'all are busy, or owned by transactions, cursors, COPY, queryTo() or connection(). ' +
-      'A transaction inside another one is tx.transaction()';
+    const { size, connected, owned } = this.stats;
+    const cause = connected > 0 ? undefined : this.#outage?.error;
+    const why = cause?.message ?? `of ${size}, ${connected} are open, ${owned} of them owned by transactions, ` +
+      'cursors, COPY, queryTo() or connection(). A transaction inside another one is tx.transaction()';
     const message = `no connection for ${time} ms (acquire_timeout): ${why}`;
     return new ConnectionError(message, { code: cause === undefined ? '53300' : '08001', cause, sent: false });
   }

@@ -94,8 +94,8 @@ describe('The connections of a pool', () => {
       const release = await occupy(pool, 1);
       await assert.rejects(pool.transaction(() => {}), {
         name: 'ConnectionError', code: '53300', sent: false,
-        message: 'no connection for 50 ms (acquire_timeout): all are busy, or owned by transactions, cursors, COPY, ' +
-          'queryTo() or connection(). A transaction inside another one is tx.transaction()'
+        message: 'no connection for 50 ms (acquire_timeout): of 2, 2 are open, 1 of them owned by transactions, ' +
+          'cursors, COPY, queryTo() or connection(). A transaction inside another one is tx.transaction()'
       });
       const controller = new AbortController();
       const asked = pool.connection(() => {}, { signal: controller.signal });
