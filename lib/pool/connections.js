@@ -150,9 +150,10 @@ class Connections {
 
   /** @returns {ConnectionError} for who has waited for so many milliseconds */
   #late(time) {
-    const cause = this.#all.some(isOpen) ? undefined : this.#outage?.error;
-    const why = cause?.message ?? 'all are busy, or owned by transactions, cursors, COPY, queryTo() or connection(). ' +
-      'A transaction inside another one is tx.transaction()';
+    const { size, connected, owned } = this.stats;
+    const cause = connected > 0 ? undefined : this.#outage?.error;
+    const why = cause?.message ?? `of ${size}, ${connected} are open, ${owned} of them owned by transactions, ` +
+      'cursors, COPY, queryTo() or connection(). A transaction inside another one is tx.transaction()';
     const message = `no connection for ${time} ms (acquire_timeout): ${why}`;
     return new ConnectionError(message, { code: cause === undefined ? '53300' : '08001', cause, sent: false });
   }
@@ -175,16 +176,16 @@ class Connections {
   }
 
   /**
-   * A request that was given up may be under way; and who has owned a connection may have left it in any state.
+   * A request that was given up may be under way; and who had a connection alone may have left it in any state.
    * @param {object} connection that was taken
    * @param {boolean} [reset] whether settings of the session may have been changed
    */
   async release(connection, reset) {
     const { client } = connection;
-    const wasOwned = isOwned(connection);
+    const wasAlone = isOwned(connection) || isOpening(connection);
     const now = performance.now();
     connection.users--;
-    if (!wasOwned) connection.pace += (Math.min(1, now - connection.since) - connection.pace) / 32;
+    if (!wasAlone) connection.pace += (Math.min(1, now - connection.since) - connection.pace) / 32;
     connection.since = now;
     if (isOpen(connection) && ++connection.answers === 1) {
       clearTimeout(this.#outage?.pause);
@@ -192,12 +193,12 @@ class Connections {
     }
     try {
       if (connection.users === 0 && client.pending > 0) await client.sync();
-      if (wasOwned && client.transactionStatus !== 'I') await client.query('ROLLBACK');
+      if (wasAlone && client.transactionStatus !== 'I') await client.query('ROLLBACK');
       if (reset) await client.query('DISCARD ALL', [], 0, false);
     } catch {
       client.destroy();
     }
-    if (wasOwned || isOpening(connection)) connection.state = 'shared';
+    if (wasAlone) connection.state = 'shared';
     if (this.#queues.owned.size > 0 || this.#queues.shared.size > 0) this.#serve();
   }
 

@@ -2,7 +2,7 @@
 
 const { EventEmitter } = require('../platform').events;
 const { Client, ConnectionError, UsageError } = require('../..');
-const { checkValues, snapshot } = require('../protocol');
+const { checkText, checkValues, snapshot } = require('../protocol');
 const {
   Cursor, Listener, NO_OPTIONS, NO_VALUES, QUERY_TO, checkLimits, checkNames, copyDirection, firstWord
 } = require('../query');
@@ -22,9 +22,9 @@ const OF_SESSIONS = /^(?:begin|start|set|reset|discard|listen|unlisten|prepare|d
 const isUnsent = error => error.sent === false;
 const isRepeated = (error, retry) => retry || isUnsent(error);
 
-/** @throws {UsageError} for a text that makes sense only on a connection that one knows */
+/** @throws {TypeError|UsageError} for what is no text, or makes sense only on a connection that one knows */
 function checkPlain(text) {
-  if (typeof text !== 'string') return;
+  if (typeof text !== 'string') checkText(text, 'text');
   const word = firstWord(text);
   if (OF_SESSIONS.test(word)) {
     throw new UsageError(`${word.toUpperCase()} concerns one session, and a pool has many: use transaction(), ` +
@@ -176,6 +176,7 @@ class Pool extends EventEmitter {
    * @returns {Promise<RowReader[]>} rejects with a UsageError where it leaves a transaction block open
    */
   async simpleQuery(text, options = NO_OPTIONS) {
+    checkText(text, 'text');
     return this.#run('simpleQuery', options, async (client, rest) => {
       const results = await client.simpleQuery(text, rest);
       if (client.transactionStatus === 'I') return results;

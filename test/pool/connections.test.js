@@ -39,6 +39,12 @@ describe('The connections of a pool', () => {
       assert.equal(row.it, 'set');
     });
 
+    it('are in no transaction block, though who listens to "connect" has left one', async () => {
+      const pool = await opened({ size: 1, acquire_timeout: 5000 });
+      pool.on('connect', client => client.query('BEGIN'));
+      assert.equal(await pool.transaction(() => 5), 5);
+    });
+
     it('are waited for until the signal aborts, also while they are being opened', async () => {
       const proxy = await startProxy({ target: await sharedServer() });
       const pool = await opened({}, { host: proxy.host, port: proxy.port });
@@ -88,8 +94,8 @@ describe('The connections of a pool', () => {
       const release = await occupy(pool, 1);
       await assert.rejects(pool.transaction(() => {}), {
         name: 'ConnectionError', code: '53300', sent: false,
-        message: 'no connection for 50 ms (acquire_timeout): all are busy, or owned by transactions, cursors, COPY, ' +
-          'queryTo() or connection(). A transaction inside another one is tx.transaction()'
+        message: 'no connection for 50 ms (acquire_timeout): of 2, 2 are open, 1 of them owned by transactions, ' +
+          'cursors, COPY, queryTo() or connection(). A transaction inside another one is tx.transaction()'
       });
       const controller = new AbortController();
       const asked = pool.connection(() => {}, { signal: controller.signal });

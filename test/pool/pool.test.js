@@ -149,6 +149,13 @@ describe('A Pool', () => {
     assert.deepEqual(pool.stats, { size: 4, connected: 4, idle: 4, owned: 0, pending: 0, waiting: 0 });
   });
 
+  it('tells bad input of a query from a server that is away', async () => {
+    const pool = await opened({}, { port: 1 });
+    await assert.rejects(pool.query(5), { name: 'TypeError', message: /text must be a string/ });
+    await assert.rejects(pool.simpleQuery(5), { name: 'TypeError', message: /text must be a string/ });
+    await assert.rejects(pool.batch(['SELECT 1', 5]), { name: 'TypeError', message: /text must be a string/, index: 1 });
+  });
+
   it('sends the values that it was given, whatever becomes of the array', async () => {
     const pool = await opened({ size: 1 });
     const values = [0];
