@@ -139,6 +139,27 @@ describe('The statement cache', () => {
     }
   });
 
+  it('relies on no statement while a command that may drop it is at work', async () => {
+    const client = await connected();
+    await client.query('CREATE TEMP TABLE t (a int)');
+    const insert = a => client.query('INSERT INTO t VALUES ($1)', [a]);
+    await insert(1);
+    const before = client.query('SELECT 1');
+    const dropping = client.query("DO $$ BEGIN PERFORM pg_sleep(0.05); EXECUTE 'DEALLOCATE ALL'; END $$");
+    await before;
+    await Promise.all([dropping, insert(2), insert(3)]);
+    assert.equal((await client.query('SELECT count(*) FROM t')).rows[0].count, '3');
+  });
+
+  it('closes nothing behind a COPY that wants data', async () => {
+    const client = await connected();
+    await client.query('CREATE TEMP TABLE t (a int)');
+    await client.query('SELECT $1::int', [1]);
+    await assert.rejects(client.query('SELECT $1::int', ['x']), { code: '22P02' });
+    await assert.rejects(client.simpleQuery('COPY t FROM STDIN'), { code: '57014' });
+    assert.equal((await client.query('SELECT $1::int AS a', [2])).rows[0].a, '2');
+  });
+
   it('repeats only once, whatever the server says', async () => {
     const requests = [];
     const fake = await faked(async conversation => {
