@@ -151,6 +151,18 @@ describe('The statement cache', () => {
     assert.equal((await client.query('SELECT count(*) FROM t')).rows[0].count, '3');
   });
 
+  it('relies on no Parse that something else was sent behind', async () => {
+    const client = await connected();
+    await client.simpleQuery(`CREATE FUNCTION pg_temp.make() RETURNS void LANGUAGE plpgsql AS
+      $$ BEGIN CREATE TEMP TABLE later (a int); END $$`);
+    const make = 'SELECT pg_temp.make()';
+    const insert = 'INSERT INTO later VALUES (1)';
+    await client.query(make);
+    await client.query('DROP TABLE later');
+    const outcomes = await Promise.allSettled([insert, make, insert, insert].map(text => client.query(text)));
+    assert.deepEqual(outcomes.map(({ reason }) => reason?.code), ['42P01', undefined, undefined, undefined]);
+  });
+
   it('closes nothing behind a COPY that wants data', async () => {
     const client = await connected();
     await client.query('CREATE TEMP TABLE t (a int)');
