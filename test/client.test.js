@@ -163,6 +163,15 @@ describe('Client', () => {
     await client.end();
   });
 
+  it('sends nothing behind a COPY that wants data, also not before it has connected', async () => {
+    const client = new Client({ ...(await sharedServer()).config, require_auth: 'none' });
+    client.query('CREATE TEMP TABLE t (a int)');
+    const copy = client.query('COPY t FROM STDIN').then(() => client.copyDone());
+    const [, , count] = await Promise.all([client.connect(), copy, client.query('SELECT count(*) FROM t')]);
+    assert.equal(count.rows[0].count, '0');
+    await client.end();
+  });
+
   it('rejects a query that nobody connects for, and can still connect', async () => {
     const client = new Client((await sharedServer()).config);
     for (const ask of [
@@ -352,6 +361,14 @@ describe('Client', () => {
     assert.equal(client.state, 'closed');
     assert.deepEqual(events, ['enough', 'end']);
     assert.equal((await client.closed).message, 'enough');
+  });
+
+  it('rejects with a ConnectionError also when it is destroyed for a TypeError', async () => {
+    const client = await connected();
+    const pending = client.query('SELECT pg_sleep(10)');
+    const cause = new TypeError('mine');
+    client.destroy(cause);
+    await assert.rejects(pending, { name: 'ConnectionError', cause });
   });
 
   it('tells who is lost when the server ends the connection', async () => {

@@ -2,6 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { EventEmitter } = require('node:events');
+const { PassThrough } = require('node:stream');
 const { inspect } = require('node:util');
 const { ResponseCache } = require('../../lib/cache');
 const { commandComplete, dataRow, rowDescription } = require('../support');
@@ -333,6 +334,15 @@ describe('ResponseCache', () => {
     });
   });
 
+  it('asks once where a query for a target fails', async () => {
+    const { cache, asked } = setUp();
+    const asking = cache.queryTo(new PassThrough(), 'k');
+    await turn();
+    asked.pop().reject(new Error('no'));
+    await assert.rejects(asking, /no/);
+    assert.equal(asked.length, 0);
+  });
+
   describe('that listens', () => {
     const listening = async names => {
       const it = setUp();
@@ -351,6 +361,9 @@ describe('ResponseCache', () => {
       assert.equal(it.client.setUps[2], it.client.setUps[1]);
       await it.stops[0]();
       assert.equal(it.client.setUps.at(-1), 'UNLISTEN "changes"');
+      it.client.closed = Promise.resolve();
+      await isAsked(it, 'l');
+      assert.equal(it.client.setUps.at(-1), 'SET default_transaction_read_only = on; LISTEN "a ""name"""', 'not what it has left');
     });
 
     it('forgets the tag that a notification names, all tags where it names none, and nothing by other channels', async () => {

@@ -1,10 +1,11 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { PassThrough } = require('node:stream');
 const { setImmediate: turn } = require('node:timers/promises');
 const { AbortError, PostgresError } = require('../..');
 const { SCOPE } = require('../../lib/query');
-const { sharedServer, connected, proxied, faked, message, ANSWER } = require('../support');
+const { sharedServer, connected, proxied, faked, answering, message, rowDescription, dataRow, ANSWER } = require('../support');
 
 /** Calls back with the name of each promise that settles, in their order. */
 function inOrder(promises) {
@@ -285,6 +286,16 @@ describe('A transaction block that queries begin', () => {
     assert.ok(queries < 100, `${queries} queries came before it`);
   });
 
+  it('lets transaction() in before what is asked after it, though what was sent before is not answered', async () => {
+    const client = await connected();
+    await client.query('BEGIN');
+    const waiting = client.transaction(() => {});
+    const commit = client.query('COMMIT');
+    const sent = client.query('SELECT pg_sleep(0.05)');
+    await commit;
+    assert.deepEqual(await inOrder({ late: client.query('SELECT 1'), waiting, sent }), ['sent', 'waiting', 'late']);
+  });
+
   it('does not keep the client from being ended', async () => {
     const client = await connected();
     await client.query('BEGIN');
@@ -480,6 +491,13 @@ describe('What the server says between answers', () => {
       process.removeAllListeners('uncaughtException');
       for (const each of others) process.on('uncaughtException', each);
     }
+  });
+
+  it('is no part of a row that cannot come yet', async () => {
+    const client = await answering(ANSWER.parseComplete, ANSWER.noParameters, rowDescription('a'), dataRow('x'.repeat(1e6)));
+    const target = new PassThrough();
+    await assert.rejects(client.queryTo(target, 'SELECT a'), { name: 'ConnectionError', code: '08P01' });
+    assert.equal(target.read(), null);
   });
 
   it('may be no endless list of parameters', async () => {

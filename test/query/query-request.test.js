@@ -138,12 +138,14 @@ describe('QueryRequest', () => {
 
   it('is forgotten with its error: before BindComplete, or of a class that tells of what has changed', () => {
     for (const [messages, code, forgotten] of [
-      [[], '26000', true], [[], '22P02', true], [[BOUND], '42703', true], [[BOUND], 'XX000', true],
+      [[], '26000', true], [[BOUND], '26000', true], [[], '22P02', true], [[BOUND], '42703', true], [[BOUND], 'XX000', true],
       [[BOUND], '23505', false], [[BOUND, ROW], '22012', false]
     ]) {
       const statements = new Statements(10);
       sent({ statements }).answer(PARSED, PARAMETERS, DESCRIBED, BOUND, DONE);
-      sent({ statements }).answer(...messages, ANSWER.error(code, 'no'));
+      const { request, answer } = sent({ statements });
+      answer(...messages, ANSWER.error(code, 'no'));
+      assert.equal(request.canRepeat(), code === '26000' && messages.length === 0, code);
       assert.equal(types(sent({ statements }).written), forgotten ? 'PDBES' : 'BES', code);
       assert.deepEqual(statements.closing, forgotten ? ['s1'] : [], code);
     }

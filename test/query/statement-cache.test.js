@@ -139,6 +139,39 @@ describe('The statement cache', () => {
     }
   });
 
+  it('relies on no statement while a command that may drop it is at work', async () => {
+    const client = await connected();
+    await client.query('CREATE TEMP TABLE t (a int)');
+    const insert = a => client.query('INSERT INTO t VALUES ($1)', [a]);
+    await insert(1);
+    const before = client.query('SELECT 1');
+    const dropping = client.query("DO $$ BEGIN PERFORM pg_sleep(0.05); EXECUTE 'DEALLOCATE ALL'; END $$");
+    await before;
+    await Promise.all([dropping, insert(2), insert(3)]);
+    assert.equal((await client.query('SELECT count(*) FROM t')).rows[0].count, '3');
+  });
+
+  it('relies on no Parse that something else was sent behind', async () => {
+    const client = await connected();
+    await client.simpleQuery(`CREATE FUNCTION pg_temp.make() RETURNS void LANGUAGE plpgsql AS
+      $$ BEGIN CREATE TEMP TABLE later (a int); END $$`);
+    const make = 'SELECT pg_temp.make()';
+    const insert = 'INSERT INTO later VALUES (1)';
+    await client.query(make);
+    await client.query('DROP TABLE later');
+    const outcomes = await Promise.allSettled([insert, make, insert, insert].map(text => client.query(text)));
+    assert.deepEqual(outcomes.map(({ reason }) => reason?.code), ['42P01', undefined, undefined, undefined]);
+  });
+
+  it('closes nothing behind a COPY that wants data', async () => {
+    const client = await connected();
+    await client.query('CREATE TEMP TABLE t (a int)');
+    await client.query('SELECT $1::int', [1]);
+    await assert.rejects(client.query('SELECT $1::int', ['x']), { code: '22P02' });
+    await assert.rejects(client.simpleQuery('COPY t FROM STDIN'), { code: '57014' });
+    assert.equal((await client.query('SELECT $1::int AS a', [2])).rows[0].a, '2');
+  });
+
   it('repeats only once, whatever the server says', async () => {
     const requests = [];
     const fake = await faked(async conversation => {

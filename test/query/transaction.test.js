@@ -139,6 +139,15 @@ describe('transaction', () => {
     await assert.rejects(kept.query('SELECT 1'), over);
   });
 
+  it('takes nothing more while it commits', async () => {
+    const client = await prepared();
+    const late = await client.transaction(async tx => ({
+      inserted: new Promise(resolve => setImmediate(() => resolve(insert(tx, 1)))).catch(({ code }) => code)
+    }));
+    assert.equal(await late.inserted, '25P01');
+    assert.deepEqual(await ints(client), []);
+  });
+
   it('ends what its function has left open', async () => {
     const client = await prepared();
     await client.transaction(async tx => {
@@ -383,6 +392,7 @@ describe('A block that its function ends by hand', () => {
     await assert.rejects(client.transaction(tx => tx.batch(['SELECT 1', 'ROLLBACK'])), { code: '25P01' });
     await assert.rejects(client.transaction(tx => tx.simpleQuery('COMMIT; BEGIN; COMMIT')), { code: '25P01' });
     await assert.rejects(client.transaction(tx => tx.transaction(nested => nested.query('COMMIT'))), { code: '25P01' });
+    await assert.rejects(client.transaction(tx => tx.simpleQuery('COMMIT; SELECT 1/0')), { code: '22012' }, 'unless it has failed itself');
     assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
   });
 
