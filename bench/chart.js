@@ -38,9 +38,11 @@ const COLORS = { ours: '#d9480f', floor: '#868e96', peer: '#74a9d8', text: '#212
 
 const escape = text => text.replace(/[&<>"]/g, char => `&#${char.charCodeAt(0)};`);
 
-function label(x, y, content, { size = 12, color = COLORS.text, anchor = 'start', bold } = {}) {
-  return `<text x="${x}" y="${y}" font-size="${size}" fill="${color}" text-anchor="${anchor}"` +
-    `${bold ? ' font-weight="bold"' : ''}>${escape(content)}</text>`;
+/** A text; size and color are those of the whole unless given. */
+function label(x, y, content, { size, color, anchor, bold } = {}) {
+  const attributes = { 'font-size': size, fill: color, 'text-anchor': anchor, 'font-weight': bold ? 'bold' : undefined };
+  const given = Object.entries(attributes).filter(([, value]) => value !== undefined);
+  return `<text x="${+x.toFixed(1)}" y="${y}"${given.map(([name, value]) => ` ${name}="${value}"`).join('')}>${escape(content)}</text>`;
 }
 
 /** The bars of one route or workload: `{ client, name, median, low, high, text }` each. */
@@ -58,7 +60,7 @@ function block(title, bars, ours, x, y, width) {
     parts.push(
       label(left - 8, top + 12, name, { anchor: 'end', bold: client === ours }),
       `<rect x="${left}" y="${top}" width="${scale(median).toFixed(1)}" height="${BAR}" fill="${color}"/>`,
-      `<path d="M${from.toFixed(1)} ${top + BAR / 2}H${to.toFixed(1)}" stroke="${COLORS.text}" opacity="0.5"/>`,
+      `<path d="M${from.toFixed(1)} ${top + BAR / 2}H${to.toFixed(1)}"/>`,
       label(Math.max(to, left + scale(median)) + 6, top + 12, text, { color: COLORS.faint })
     );
   });
@@ -112,7 +114,8 @@ function chart(tables, ours, http = []) {
   });
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${top}" ` +
-      `width="${WIDTH}" height="${top}" font-family="system-ui, sans-serif">`,
+      `width="${WIDTH}" height="${top}" font-family="system-ui, sans-serif" font-size="12" fill="${COLORS.text}">`,
+    `<style>path{stroke:${COLORS.text};opacity:.5}</style>`,
     `<rect width="${WIDTH}" height="${top}" fill="#ffffff"/>`,
     ...drawn,
     '</svg>',

@@ -5,7 +5,6 @@
 // memory in KiB), { cannot: reason } or { failed: message }.
 
 const fs = require('node:fs');
-const workloads = require('./workloads');
 
 /** The largest resident size of this process so far, in KiB. */
 function peakMemory() {
@@ -56,9 +55,19 @@ function openSessions(workload, adapter, target) {
 
 const METHODS = { 'select-batch': 'batch', 'rows-binary': 'read', cursor: 'cursor' };
 
+/** Loading is measured where nothing has loaded modules of Node.js that libraries need: net, tls, crypto. */
+async function load(adapter) {
+  const result = await measure(async () => {
+    adapter.load();
+    return 1;
+  });
+  return { ...result, operations: 1, memory: peakMemory() };
+}
+
 async function main(spec) {
-  const workload = workloads[spec.workload];
   const adapter = require(`./clients/${spec.client}`);
+  if (spec.workload === 'require') return load(adapter);
+  const workload = require('./workloads')[spec.workload];
   const context = { ...spec, adapter };
   const sessions = await openSessions(workload, adapter, spec.target);
   const method = METHODS[spec.workload];
@@ -88,7 +97,7 @@ async function main(spec) {
 
 /** What is done once is not to be measured cold. */
 async function warm(session, context, seconds) {
-  await repeat(() => workloads['select-pipelined'].turn(session, context), seconds);
+  await repeat(() => require('./workloads')['select-pipelined'].turn(session, context), seconds);
 }
 
 /** Writes the result, and ends whatever is still open. */

@@ -1,7 +1,7 @@
 'use strict';
 
-const { Buffer, process, setImmediate } = require('#platform');
-const { setMaxListeners } = require('#platform').events;
+const { Buffer, process, setImmediate } = require('./platform');
+const { setMaxListeners } = require('./platform').events;
 const { ConnectionError, PostgresError, UsageError } = require('./protocol');
 const { Pipeline, SCOPE, Scope } = require('./query');
 const { checkDecode } = require('./rows');
@@ -12,6 +12,7 @@ const CLOSE_TIMEOUT = 3000;
 
 /** Most run-time parameters that a server may report. */
 const MAX_PARAMETERS = 1000;
+let connecting; // what connecting needs, loaded by the first connect()
 
 /** Runs code of the user that must not break ours: what it throws is thrown where nothing of ours is running. */
 function call(work) {
@@ -30,7 +31,7 @@ function call(work) {
  * program), 'end' (the connection, which had been open, is over, for whatever reason).
  */
 class Client extends Session {
-  #aborting; // AbortController of connect(), then of the CancelRequests under way
+  #aborting; // AbortController of connect(), then, once there are any, of CancelRequests
   #config;
   #ending; // what end() has come to: nothing, 'asked', 'sent'
   #pipeline;
@@ -65,8 +66,6 @@ class Client extends Session {
     /** 'new', 'connecting', 'open', 'ending' or 'closed' */
     this.state = 'new';
     this.#ending = undefined;
-    this.#aborting = new AbortController();
-    setMaxListeners(0, this.#aborting.signal);
     const pipeline = this.#pipeline = new Pipeline({
       notice: (...message) => this.#message('notice', 'onNotice', ...message),
       notification: (...message) => this.#message('notification', 'onNotification', ...message),
@@ -128,15 +127,15 @@ class Client extends Session {
     this.state = 'connecting';
     this.#told = told;
     const pipeline = this.#pipeline;
-    const { signal } = this.#aborting;
+    const { signal } = this.#aborting = new AbortController();
     try {
       const config = await this.#resolve(port, host, ssl); // what is asked in this tick shares its fate
       if (signal.aborted) throw signal.reason;
       pipeline.statements.limit = config.statement_cache;
-      await require('./connection').connect(config, {
+      await connecting.connect(config, {
         earlyRequests: () => pipeline.earlyRequests(),
         ready: session => {
-          if (!signal.aborted) return this.#open(session, config);
+          if (!signal.aborted) return this.#open(session);
           session.reader.stop(); // destroyed in a handler of a notice
           session.socket.destroy();
         },
@@ -152,24 +151,34 @@ class Client extends Session {
 
   async #resolve(port, host, ssl) {
     checkDecode(this.#config?.decode ?? undefined);
-    return require('./config').resolve(this.#config, port === undefined ? undefined : { port, host, ssl });
+    connecting ??= { ...require('./config'), ...require('./connection') };
+    return connecting.resolve(this.#config, port === undefined ? undefined : { port, host, ssl });
   }
 
-  #open(session, config) {
-    const { signal } = this.#aborting;
+  #open(session) {
+    this.#aborting = undefined;
     this.#session = session;
     this.state = this.#ending === undefined ? 'open' : 'ending';
-    this.serverParameters = Object.assign(Object.create(null), session.parameters);
+    this.serverParameters = session.parameters;
     this.backendKey = session.backendKey;
     this.processId = session.processId;
     if (!this.#referenced) session.socket.unref();
-    this.#pipeline.open({ ...session, config, cancel: () => session.cancel(signal) });
+    const { cancel } = session;
+    this.#pipeline.open(Object.assign(session, { cancel: () => cancel(this.#signal) }));
+  }
+
+  /** Aborts CancelRequests, however many. */
+  get #signal() {
+    this.#aborting ??= new AbortController();
+    setMaxListeners(0, this.#aborting.signal);
+    return this.#aborting.signal;
   }
 
   /** The connection is over and was not to be, unless Terminate was sent. */
   #lose(error) {
-    if (this.#ending === 'sent') this.#close(undefined, 'the client was ended', '08003');
-    else this.#close(error, `the connection was lost: ${error.message}`, error.code);
+    if (this.#ending === 'sent') return this.#close(undefined, 'the client was ended', '08003');
+    error ??= new ConnectionError('the server closed the connection');
+    this.#close(error, `the connection was lost: ${error.message}`, error.code);
   }
 
   /**
@@ -182,7 +191,7 @@ class Client extends Session {
     this.state = 'closed';
     this.#session = null;
     if (session === null && this.#ending === undefined && this.#pipeline.waited) this.#told?.();
-    this.#aborting.abort(new ConnectionError(message, { code, cause: error }));
+    this.#aborting?.abort(new ConnectionError(message, { code, cause: error }));
     if (session !== null) {
       session.reader.stop();
       session.socket.destroy();
@@ -205,7 +214,7 @@ class Client extends Session {
     if (this.#ending === undefined) {
       const pipeline = this.#pipeline;
       const { root } = pipeline.scopes;
-      const refused = new ConnectionError('the client was ended: it takes no more requests',
+      const refused = () => new ConnectionError('the client was ended: it takes no more requests',
         { code: '08003', sent: false });
       pipeline.scopes.check(root);
       this.#ending = 'asked';
@@ -234,7 +243,7 @@ class Client extends Session {
   destroy(error) {
     if (this.state === 'closed') return;
     const cause = error || new ConnectionError('the client was destroyed', { code: '08003' });
-    if (this.#session === null) this.#aborting.abort(cause); // what connect() rejects with
+    if (this.#session === null) this.#aborting?.abort(cause); // what connect() rejects with
     this.#close(error, cause.message, cause.code);
   }
 

@@ -1,6 +1,6 @@
 'use strict';
 
-const { EventEmitter } = require('#platform').events;
+const { EventEmitter } = require('./platform').events;
 const query = require('./query');
 const { UsageError, checkText } = require('./protocol');
 const { RowReader } = require('./rows');
@@ -134,9 +134,9 @@ class Session extends EventEmitter {
   }
 
   /** @private Ends what is fetched or copied step by step and, in a transaction, the streams of COPY that are open. */
-  abandonSteps(error) {
-    this.#steps.abandon(error.message);
-    for (const each of this.#streams) each.abandon(query.again(error));
+  abandonSteps(refused) {
+    this.#steps.abandon(refused);
+    for (const each of this.#streams) each.abandon(query.again(refused()));
   }
 
   /**

@@ -1,6 +1,6 @@
 'use strict';
 
-const { Buffer, process } = require('#platform');
+const { Buffer, process } = require('./platform');
 const { CloseRequest, again, checkCount, submit } = require('./query');
 const { UsageError, kindOf } = require('./protocol');
 const { RowReader } = require('./rows');
@@ -59,19 +59,19 @@ class Steps {
   async #closePortal() {
     const { pipeline } = this.#scope;
     await this.#portal.close();
-    if (pipeline.socket === null) throw again(pipeline.scopes.root.refused); // lost before it was closed
+    if (pipeline.socket === null) throw again(pipeline.scopes.root.refused()); // lost before it was closed
   }
 
   /** Begins a COPY FROM STDIN; resolves when the server takes data. */
   copyIn(text, values, receiver, options) {
     const request = new (copy().CopyInRequest)(text, values, receiver, begun => {
       this.#copy = begun;
-      if (this.#scope.refused !== null) this.abandon(this.#scope.refused.message); // nobody can end it any more
+      if (this.#scope.refused !== null) this.abandon(this.#scope.refused); // nobody can end it any more
     });
     return submit(request, this.#scope, options);
   }
 
-  #closed(message, code) { return again(this.#scope.refused ?? new UsageError(message, code)); }
+  #closed(message, code) { return again(this.#scope.refused?.() ?? new UsageError(message, code)); }
 
   #taken() {
     if (this.#copy === null) throw this.#closed("no COPY is open: query('COPY … FROM STDIN') begins one", '55000');
@@ -111,9 +111,9 @@ class Steps {
     return request.end(reader, reason);
   }
 
-  /** Ends what is open, since the session is. */
-  abandon(reason) {
-    if (this.#copy !== null) this.copyFail(reason).catch(() => {});
+  /** Ends what is open, since the session is refused. */
+  abandon(refused) {
+    if (this.#copy !== null) this.copyFail(refused().message).catch(() => {});
     if (this.inQuery) this.#portal.close().catch(() => {});
   }
 }

@@ -8,7 +8,7 @@ const path = require('node:path');
 
 /** From the bottom up. What is in one layer may import within it and from the layers below. */
 const LAYERS = [
-  ['lib/platform.js'],
+  ['lib/node.js', 'lib/platform.js'],
   ['lib/protocol', 'lib/config'],
   ['lib/connection', 'client-parser'],
   ['lib/rows'],
@@ -80,7 +80,8 @@ function importsIn(text) {
 
 /** @returns {string|null} the file that is imported, 'node:…', or null where there is none */
 function resolve(files, from, name) {
-  if (name === '#platform') return 'lib/platform.js';
+  if (name === '#platform') return 'lib/node.js';
+  name = name.replace(/^#node\//, 'quickgres/'); // the same file, but for browsers
   if (name.startsWith('node:') || builtinModules.includes(name)) return `node:${name.replace('node:', '')}`;
   const at = name.startsWith('.') ? path.posix.join(path.posix.dirname(from), name)
     : name === 'quickgres' ? 'index.js'
@@ -161,8 +162,11 @@ const RULES = {
     .filter(file => CAPABILITIES.includes(unitOf(file))).map(file => `index.js can load ${file}`),
 
   'only the platform imports modules of Node.js': files => importsOf(files)
-    .filter(({ from, to }) => to?.startsWith('node:') && from !== 'lib/platform.js')
+    .filter(({ from, to }) => to?.startsWith('node:') && from !== 'lib/node.js')
     .map(({ from, to }) => `${from} imports ${to}`),
+
+  'the platform is looked up once': files => importsOf(files)
+    .filter(({ from, name }) => name === '#platform' && from !== 'lib/platform.js').map(({ from }) => from),
 
   'client-parser imports nothing outside itself': files => importsOf(files)
     .filter(({ from, to }) => unitOf(from) === 'client-parser' && unitOf(to ?? '?') !== 'client-parser')

@@ -1,27 +1,16 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { execFile } = require('node:child_process');
-const { promisify } = require('node:util');
-const { isWorkerd, isDeno } = require('../lib/platform');
+const { imports } = require('../package.json');
+const platform = require('../lib/platform');
 
-const run = promisify(execFile);
-
-describe('The runtime', () => {
-  it('is told by the name that it gives itself', async () => {
-    assert.equal(isWorkerd, false);
-    assert.equal(isDeno, typeof Deno === 'object');
-    const program = `
-      Object.defineProperty(globalThis, 'navigator', { value: { userAgent: 'Cloudflare-Workers' } });
-      const { isWorkerd } = require('./lib/platform');
-      const { Socket } = require('./lib/connection/socket');
-      const { targets } = require('./lib/connection/targets');
-      const { resolve } = require('./lib/config');
-      const config = resolve({ host: 'no.such.name.invalid', user: 'me' });
-      targets(config, config.hosts[0]).then(list => {
-        console.log(JSON.stringify([isWorkerd, typeof new Socket({}).onread, list.map(({ address }) => address)]));
-      });`;
-    const { stdout } = await run(process.execPath, ['-e', program], { cwd: `${__dirname}/..` });
-    assert.deepEqual(JSON.parse(stdout), [true, 'undefined', [{ host: 'no.such.name.invalid', port: 5432 }]]);
+describe('The platform', () => {
+  it('is what the package says of this runtime, and of others', () => {
+    assert.equal(platform, require('../lib/node'));
+    const node = './lib/node.js';
+    assert.deepEqual(imports, {
+      '#platform': { node, workerd: node, browser: './lib/websocket/browser/platform.js', default: node },
+      '#node/*': { node: './lib/*.js', workerd: './lib/*.js', browser: './lib/websocket/browser/lacking.js', default: './lib/*.js' }
+    });
   });
 });

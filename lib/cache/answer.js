@@ -1,7 +1,7 @@
 'use strict';
 
-const { Buffer } = require('#platform');
-const { Writable } = require('#platform').stream;
+const { Buffer } = require('../platform');
+const { Writable } = require('../platform').stream;
 const { backend } = require('../protocol');
 const { RowParser } = require('../rows');
 

@@ -59,8 +59,11 @@ export interface ResponseCacheCounters {
 
 /** The events of a ResponseCache. */
 export interface ResponseCacheEvents {
-  /** A refresh has failed; the old answer stays to the end of its window. Nobody has to listen. */
-  error: [error: Error, about: { key: string; tags: string[] }];
+  /**
+   * A refresh has failed: the old answer stays to the end of its window. Or, without `about`: a pool does not listen any
+   * more. Nobody has to listen.
+   */
+  error: [error: Error, about?: { key: string; tags: string[] }];
 }
 
 /** Answers queries from memory, and asks its own client, or pool, for what it does not know. */

@@ -1,7 +1,6 @@
 'use strict';
 
-const { Buffer } = require('#platform');
-const { EventEmitter } = require('#platform').events;
+const { EventEmitter } = require('../platform').events;
 const { checkText, checkValues, snapshot } = require('../protocol');
 const { QUERY_TO, SCOPE, checkNames, checkOptions } = require('../query');
 const { RowReader } = require('../rows');
@@ -9,16 +8,13 @@ const { Target } = require('../stream');
 const { Collector, isRead, read, write } = require('./answer');
 const { Entries } = require('./entries');
 const { limitOf } = require('./limit');
-const { OF_CACHE, OF_QUERY, checkNumber, ofQueryTo } = require('./options');
-
-/** The server cuts off longer names of channels, and notifies by what is left. */
-const LONGEST_NAME = 63;
+const { OF_CACHE, OF_QUERY, checkChannel, checkNumber, ofQueryTo, quote } = require('./options');
 
 /**
  * Answers queries from memory. It owns the client that it asks, and makes that client's session read-only, so that
  * nothing but what the server says decides what may be kept.
  *
- * Event 'error' (nobody has to listen): a refresh has failed, `(error, { key, tags })`.
+ * Event 'error' (nobody has to listen): a refresh has failed, `(error, { key, tags })`; or listening on a pool, `(error)`.
  */
 class ResponseCache extends EventEmitter {
   #client;
@@ -172,9 +168,8 @@ class ResponseCache extends EventEmitter {
       return answer;
     }
     if (age < maxAge + stale && !answer.large) {
-      const report = error => { if (this.listenerCount('error') > 0) this.emit('error', error, { key, tags }); };
       this.stale++;
-      if (asking === undefined) ask().catch(report);
+      if (asking === undefined) ask().catch(error => this.#report(error, { key, tags }));
       return answer;
     }
     this.misses++;
@@ -264,18 +259,15 @@ class ResponseCache extends EventEmitter {
   clear() { this.#entries.clear(); }
 
   /**
-   * Has the server say what is to be forgotten: the payload of a notification is a tag, and one without a payload
-   * means all tags. When the connection is lost, all answers with tags are forgotten; the next one listens again.
-   * Everything that was answered before is forgotten.
+   * Has the server say what is to be forgotten: the payload of a notification is a tag, one without a payload means all.
+   * When the connection is lost, all with tags are; the next one listens again. What was answered before is forgotten.
    * @param {string} channel
    * @returns {Promise<function(): Promise>} resolves when it listens, to what ends that
    * @throws {TypeError|RangeError} for no name of a channel
    */
   async listen(channel) {
-    checkText(channel, 'channel');
-    if (channel === '' || Buffer.byteLength(channel) > LONGEST_NAME) {
-      throw new RangeError(`channel must have 1 to ${LONGEST_NAME} bytes, not ${Buffer.byteLength(channel)}`);
-    }
+    if (this.#client.closed === undefined) return this.#follow(this.#client.listen(channel));
+    checkChannel(channel);
     this.#channels.add(quote(channel));
     this.#renew();
     await this.#prepare();
@@ -285,12 +277,23 @@ class ResponseCache extends EventEmitter {
     };
   }
 
+  /** A pool listens on a connection of its own, and says when something may have been missed. */
+  async #follow(listener) {
+    const hear = async () => {
+      for await (const { payload, missed } of listener) this.#entries.forgetTag(missed || payload === '' ? undefined : payload);
+    };
+    hear().catch(error => this.#report(error)).finally(() => this.#entries.forgetTag());
+    await listener.ready;
+    this.clear();
+    return async () => { await listener.return(); };
+  }
+
+  #report(...error) { if (this.listenerCount('error') > 0) this.emit('error', ...error); }
+
   toJSON() {
     const { hits, misses, stale, evictions, bytes, size } = this;
     return { hits, misses, stale, evictions, bytes, size };
   }
 }
-
-const quote = name => `"${name.replaceAll('"', '""')}"`;
 
 module.exports = { ResponseCache };

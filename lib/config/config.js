@@ -1,7 +1,7 @@
 'use strict';
 
-const { process, os, path } = require('#platform');
-const { homeFile, readService } = require('./files');
+const { process, os, path } = require('../platform');
+const { homeFile, readService } = require('#node/config/files');
 const { hostList } = require('./hosts');
 const { OPTIONS, ENCRYPTED, VERIFIED, check, isOption } = require('./options');
 const { kindOf } = require('../protocol');
@@ -14,7 +14,15 @@ const { kindOf } = require('../protocol');
  */
 
 /** Environment variables that set a parameter of the session, as in libpq's startup packet. */
-const SESSION_VARIABLES = { PGDATESTYLE: 'datestyle', PGTZ: 'timezone', PGGEQO: 'geqo' };
+const SESSION_VARIABLES = [['PGDATESTYLE', 'datestyle'], ['PGTZ', 'timezone'], ['PGGEQO', 'geqo']];
+
+const NAMES = Object.keys(OPTIONS);
+
+/** What a config has in any case; not made step by step, since its copies would be slower. */
+const DEFAULTS = Object.fromEntries([
+  ...['user', 'database', 'passfile', 'sslmode', 'hosts', 'parameters'].map(name => [name, undefined]),
+  ...NAMES.filter(name => OPTIONS[name][2] !== undefined).map(name => [name, OPTIONS[name][0](OPTIONS[name][2], name)])
+]);
 
 /**
  * Gathers what says where and how to connect into one checked object. First comes what `overrides` says,
@@ -28,39 +36,40 @@ const SESSION_VARIABLES = { PGDATESTYLE: 'datestyle', PGTZ: 'timezone', PGGEQO: 
  * @returns {object} the options by libpq's names; secrets are readable but not enumerable
  * @throws {TypeError} when something does not make sense: it names the option and, unless secret, the value
  */
-function resolve(config, overrides = {}, env = process.env) {
+function resolve(config, overrides, env = process.env) {
   const isText = typeof config === 'string' || config instanceof URL;
-  const said = fromObject(isText ? { connectionString: config } : config ?? {});
-  const before = fromObject(connectArguments(overrides));
+  const { given: values, parameters, own } = fromObject(isText ? { connectionString: config } : config ?? {});
+  const before = overrides && fromObject(connectArguments(overrides));
   // Without an address of the host that is no longer meant, from wherever it would come.
-  if (before.given.has('host')) before.given.set('hostaddr', '');
-  const given = new Map([...said.given, ...before.given]);
-  const own = { ...said.own, ...before.own };
-  const service = given.get('service') ?? env.PGSERVICE;
-  const settings = service === undefined ? [] : readService(service, given.get('servicefile'), env);
-  const values = new Map([...settings, ...given]);
+  if (before?.given.has('host')) before.given.set('hostaddr', '');
+  for (const [name, value] of before?.given ?? []) values.set(name, value);
+  Object.assign(own, before?.own);
+  const given = values.get('sslmode');
+  const service = values.get('service') ?? env.PGSERVICE;
+  const settings = service === undefined ? [] : readService(service, values.get('servicefile'), env);
+  for (const [name, value] of settings) if (!values.has(name)) values.set(name, value);
   if (env.PGREQUIRESSL?.startsWith('1') && !values.has('sslmode')) values.set('sslmode', env.PGSSLMODE ?? 'require');
-
-  const result = {};
-  for (const [name, [parser, variable, fallback]] of Object.entries(OPTIONS)) {
-    if (variable in env && !values.has(name)) values.set(name, env[variable]);
-    const value = values.get(name) ?? fallback;
-    if (value === undefined) continue;
+  NAMES.forEach(name => {
+    const variable = OPTIONS[name][1];
+    if (variable !== undefined && variable in env && !values.has(name)) values.set(name, env[variable]);
+  });
+  const result = { ...DEFAULTS };
+  values.forEach((value, name) => {
     check(!value.includes('\0'), `${name} must not contain a NUL character`);
-    const parsed = parser(value, name);
-    if (parsed !== undefined) result[name] = parsed;
-  }
+    const parsed = OPTIONS[name][0](value, name);
+    if (parsed !== undefined || name in DEFAULTS) result[name] = parsed;
+  });
   result.user ??= userName();
   result.database = values.get('dbname') || result.user;
   check(!/^postgres(ql)?:\/\//.test(result.database),
     'database must be the name of one; a URL is a whole config: new Client(url)');
   result.passfile ??= homeFile(env, '.pgpass', 'pgpass.conf');
   for (const name of ['socket', 'decode']) if (own[name] !== undefined) result[name] = own[name];
-  result.sslmode = sslMode(result, own.ssl, given.get('sslmode'));
+  result.sslmode = sslMode(result, own.ssl, given);
   checkTogether(result);
-  const portAlone = before.given.has('port') && !before.given.has('host');
+  const portAlone = before?.given.has('port') && !before.given.has('host');
   result.hosts = hostList(values, result, portAlone || own.socket ? 'localhost' : undefined);
-  result.parameters = startupParameters(values, said.parameters, env);
+  result.parameters = startupParameters(values, parameters, env);
   const secrets = {
     password: own.password ?? (values.get('password') || undefined),
     sslpassword: values.get('sslpassword') || undefined,
@@ -171,19 +180,18 @@ function checkTogether(result) {
 function startupParameters(values, extra, env) {
   const named = Object.keys(extra).map(name => name.toLowerCase());
   const parameters = Object.create(null);
-  for (const [variable, name] of Object.entries(SESSION_VARIABLES)) {
-    if (env[variable]?.toLowerCase() !== 'default' && !named.includes(name)) parameters[name] = env[variable];
+  const put = (name, value) => {
+    check(!value?.includes('\0'), `${name} must not contain a NUL character`);
+    if (value) parameters[name] = value;
+  };
+  for (const [variable, name] of SESSION_VARIABLES) {
+    if (env[variable]?.toLowerCase() !== 'default' && !named.includes(name)) put(name, env[variable]);
   }
-  Object.assign(parameters, extra, {
-    client_encoding: 'UTF8',
-    options: values.get('options'),
-    application_name: values.get('application_name') ?? values.get('fallback_application_name'),
-    replication: values.get('replication')
-  });
-  for (const name in parameters) {
-    check(!parameters[name]?.includes('\0'), `${name} must not contain a NUL character`);
-    if (!parameters[name]) delete parameters[name];
-  }
+  for (const name in extra) put(name, extra[name]);
+  put('client_encoding', 'UTF8');
+  put('options', values.get('options'));
+  put('application_name', values.get('application_name') ?? values.get('fallback_application_name'));
+  put('replication', values.get('replication'));
   return parameters;
 }
 

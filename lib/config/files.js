@@ -1,6 +1,6 @@
 'use strict';
 
-const { process, fs, os, path } = require('#platform');
+const { process, fs, os, path } = require('../platform');
 const { defaultHost } = require('./hosts');
 const { check, isOption } = require('./options');
 

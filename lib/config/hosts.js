@@ -1,15 +1,11 @@
 'use strict';
 
-const { Buffer, process, fs, net } = require('#platform');
+const { Buffer, process, fs, net } = require('../platform');
 const { check, integer } = require('./options');
 
 /** Where the servers are that a config names, and which of those are on this machine. */
 
 const DEFAULT_PORT = '5432';
-
-const LOOPBACK = new net.BlockList();
-LOOPBACK.addSubnet('127.0.0.0', 8);
-LOOPBACK.addAddress('::1', 'ipv6');
 
 /**
  * Pairs the lists of hosts, addresses and ports.
@@ -25,12 +21,13 @@ function hostList(values, { sslmode, socket }, fallback) {
   const hosts = list('host');
   const addresses = list('hostaddr');
   const ports = list('port') ?? [''];
-  const { length } = addresses ?? hosts ?? [''];
+  const places = addresses ?? hosts ?? [''];
+  const { length } = places;
   check(!hosts || hosts.length === length, `host and hostaddr must be as many, not ${hosts?.length} and ${length}`);
   check(ports.length === 1 || ports.length === length,
     `port must list one, or as many as there are hosts: it lists ${ports.length} for ${length}`);
   const unnamed = hosts?.every(Boolean) ? undefined : fallback ?? defaultHost();
-  return Array.from({ length }, (_, i) => {
+  return places.map((_, i) => {
     const hostaddr = addresses?.[i] || undefined;
     const host = hosts?.[i] || (hostaddr ? undefined : unnamed);
     check(!hostaddr || net.isIP(hostaddr), `hostaddr must be an IP address, not "${hostaddr}"`);
@@ -66,8 +63,10 @@ const isSocket = host => /^[/@]/.test(host);
  */
 function socketPath(host, port) {
   if (!isSocket(host)) return undefined;
-  const itself = host.includes('.s.PGSQL.') || fs.statSync(host, { throwIfNoEntry: false })?.isSocket();
-  const name = itself ? host : `${host}/.s.PGSQL.${port}`;
+  const inside = `${host}/.s.PGSQL.${port}`;
+  const itself = host.includes('.s.PGSQL.') ||
+    (!fs.existsSync(inside) && fs.statSync(host, { throwIfNoEntry: false })?.isSocket());
+  const name = itself ? host : inside;
   const limit = process.platform === 'linux' ? 107 : 103;
   check(Buffer.byteLength(name) <= limit, `socket path must be at most ${limit} bytes long, not "${name}"`);
   return name.replace(/^@/, '\0');
@@ -82,8 +81,9 @@ function socketPath(host, port) {
 function isLoopback(host) {
   if (isSocket(host) || host.toLowerCase() === 'localhost') return true;
   const [address] = host.split('%', 1);
-  const family = net.isIP(address);
-  return family !== 0 && LOOPBACK.check(address, `ipv${family}`);
+  if (net.isIPv4(address)) return address.startsWith('127.');
+  // A URL has the shortest of its forms; 7f is 127.
+  return net.isIPv6(address) && /^\[::(?:1|ffff:7f..:.*)\]$/.test(new URL(`http://[${address}]`).hostname);
 }
 
 module.exports = { hostList, defaultHost, socketPath, isLoopback };

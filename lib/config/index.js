@@ -2,4 +2,6 @@
 
 // What a client is to connect to and how. Nothing here opens a connection.
 
-module.exports = { ...require('./config'), ...require('./files'), ...require('./hosts') };
+const { homeFile, lookupPassword } = require('#node/config/files');
+
+module.exports = { ...require('./config'), homeFile, lookupPassword, ...require('./hosts') };

@@ -1,6 +1,6 @@
 'use strict';
 
-const { Buffer } = require('#platform');
+const { Buffer } = require('../platform');
 const {
   backend, decodeFields, lengthAt, ConnectionError, PostgresError, protocolError
 } = require('../protocol');
@@ -10,6 +10,8 @@ const MAX_LENGTH = 65536;
 
 /** Most bytes that are held before they are read. */
 const MAX_UNREAD = 16 * MAX_LENGTH;
+
+const NOTHING = Buffer.alloc(0);
 
 /*
  * What an attempt is doing, in the order of things: for messages, and for what to try
@@ -34,6 +36,7 @@ const NAME_THE_SIGNER = 'name who has signed the certificate by sslrootcert or s
 /** What to do about some of the system's errors. */
 const HINTS = {
   '08P01': 'does PostgreSQL listen there?',
+  EAGAIN: 'too many connections begin at once',
   ENOTFOUND: 'is the host name right?',
   ECONNREFUSED: 'does a server listen there?',
   ENOENT: 'does a server have its Unix socket there? To connect by TCP, name a host',
@@ -74,7 +77,7 @@ class Attempt {
     /** @type {import('stream').Duplex|null} what carries the bytes, below TLS if there is any */
     this.stream = null;
     /** Bytes that were received and not read. */
-    this.unread = Buffer.alloc(0);
+    this.unread = NOTHING;
     /** Whether requests of the client's have been sent along. */
     this.requestsSent = false;
     /** Whether it failed for want of channel binding, and may do without. */
@@ -122,11 +125,17 @@ class Attempt {
    * @throws {PostgresError} when it is an ErrorResponse
    */
   async next() {
+    for (let message; ; await this.more()) if ((message = this.read()) !== null) return message;
+  }
+
+  /** As `next`, but null where the message is not there. */
+  read() {
     this.checkAborted();
-    while (this.unread.length < 5 || this.unread.length <= lengthAt(this.unread, 0, MAX_LENGTH)) await this.more();
-    const end = 1 + lengthAt(this.unread, 0, MAX_LENGTH);
-    const message = this.unread.subarray(0, end);
-    this.unread = this.unread.subarray(end);
+    const { unread } = this;
+    const end = unread.length < 5 ? Infinity : 1 + lengthAt(unread, 0, MAX_LENGTH);
+    if (unread.length < end) return null;
+    const message = unread.subarray(0, end);
+    this.unread = unread.subarray(end);
     if (message[0] === backend.ErrorResponse) throw new PostgresError(decodeFields(message, 0, end));
     return message;
   }

@@ -1,6 +1,6 @@
 'use strict';
 
-const platform = require('#platform'); // whose crypto is not loaded before it is needed
+const platform = require('../platform'); // whose crypto is not loaded before it is needed
 const { unexpected, STEP } = require('./attempt');
 const { backend, ConnectionError, frame, frontend, protocolError } = require('../protocol');
 

@@ -1,6 +1,6 @@
 'use strict';
 
-const { Buffer } = require('#platform');
+const { Buffer } = require('../platform');
 const { Attempt, STEP } = require('./attempt');
 const { lookupPassword } = require('../config');
 const { dial, thrown } = require('./dial');
@@ -27,7 +27,7 @@ const HUNG_UP = ['08006', 'ECONNRESET', 'EPIPE'];
  * @param {function(): (Buffer|null)} hooks.earlyRequests the requests that wait in the client, encoded; called at
  *   most once, when they can go with the last message of authentication
  * @param {function(object): void} hooks.ready called in the handling of the first ReadyForQuery, with the
- *   session `{ socket, reader, parameters, where, host, port, backendKey, processId, protocolVersion,
+ *   session `{ config, socket, reader, parameters, where, host, port, backendKey, processId, protocolVersion,
  *   transactionStatus, encrypted, cancel }`. The callee sets `reader.handler` for the messages that follow, and
  *   calls `socket.handOver`
  * @param {function(object, Buffer, number, number): void} hooks.notice fields of a NoticeResponse, and where it is
@@ -128,19 +128,22 @@ async function open(config, target, password, plan, attempt, hooks) {
   const { socket, stream } = attempt;
   const encrypted = socket.stream !== stream;
   const login = {
-    ...config,
+    user: config.user,
+    require_auth: config.require_auth,
+    channel_binding: config.channel_binding,
     password: given,
     // What the caller's own stream says of itself counts, too.
     encrypted: encrypted || stream.encrypted === true,
     local: target.local || stream.local === true,
-    binding: encrypted && config.channel_binding !== 'disable' ? require('./tls').endPoint(socket.stream) : null
+    binding: encrypted && config.channel_binding !== 'disable' ? require('#node/connection/tls').endPoint(socket.stream) : null
   };
   const session = await start(config, plan, attempt, login, hooks);
   attempt.checkAborted();
   attempt.release();
   const path = target.address?.path;
-  hooks.ready({
-    ...session,
+  const { backendKey } = session;
+  hooks.ready(Object.assign(session, {
+    config,
     socket,
     reader: new FrameReader(),
     where: target.where,
@@ -148,8 +151,8 @@ async function open(config, target, password, plan, attempt, hooks) {
     port: path === undefined ? target.port : undefined,
     transactionStatus: 'I',
     encrypted,
-    cancel: signal => require('./cancel').sendCancel(config, target, encrypted, session.backendKey, signal)
-  });
+    cancel: signal => require('./cancel').sendCancel(config, target, encrypted, backendKey, signal)
+  }));
   socket.deliver(attempt.unread);
 }
 

@@ -1,6 +1,7 @@
 'use strict';
 
-const platform = require('#platform'); // whose tls is not loaded before it is needed
+const platform = require('../platform'); // whose tls is not loaded before it is needed
+const { net } = platform;
 const { failed, STEP } = require('./attempt');
 const { ConnectionError, frame, kindOf, protocolError } = require('../protocol');
 const { Socket } = require('./socket');
@@ -9,9 +10,6 @@ const SSL_REQUEST = 80877103;
 const YES = 83; // S
 const NO = 78; // N
 const ERROR = 69; // E
-
-/** Longest pause in ms before a Unix socket whose backlog is full is tried again. */
-const MAX_PAUSE = 50;
 
 /**
  * Opens a stream to a server: TCP, a Unix socket or the caller's own; then TLS on it, if wanted. The attempt has
@@ -25,7 +23,7 @@ const MAX_PAUSE = 50;
  */
 async function dial(config, target, attempt, encrypt) {
   attempt.doing = STEP.TLS_SETUP;
-  const options = encrypt === 'no' ? null : require('./tls').tlsOptions(config, target);
+  const options = encrypt === 'no' ? null : require('#node/connection/tls').tlsOptions(config, target);
   attempt.doing = STEP.CONNECT;
   if (config.socket) await takeStream(config.socket, target, attempt);
   else await openStream(config, target, attempt, options === null || !platform.isDeno);
@@ -44,19 +42,13 @@ async function dial(config, target, attempt, encrypt) {
   }
 }
 
-/** Connects to the target, again and again while the backlog of its Unix socket is full. */
-async function openStream({ keepalives, keepalives_idle: idle }, { address }, attempt, inPlace) {
-  const connect = () => attempt.wait(resolve => {
-    const { chunk, closed } = attempt.listener;
-    attempt.socket = new Socket({ chunk, closed: error => error?.code === 'EAGAIN' ? resolve(false) : closed(error) });
-    const onread = inPlace ? attempt.socket.onread : undefined;
-    const options = { ...address, keepAlive: keepalives, keepAliveInitialDelay: idle * 1000, onread };
-    attempt.socket.attach(attempt.stream = platform.net.connect(options));
-    attempt.stream.once('connect', () => resolve(true));
-  });
-  for (let pause = 1; !await connect(); pause = Math.min(2 * pause, MAX_PAUSE)) {
-    await attempt.wait(resolve => setTimeout(resolve, pause));
-  }
+/** Connects to the target. */
+function openStream({ keepalives, keepalives_idle: idle }, { address }, attempt, inPlace) {
+  attempt.socket = new Socket(attempt.listener);
+  const onread = inPlace ? attempt.socket.onread : undefined;
+  const options = { ...address, keepAlive: keepalives, keepAliveInitialDelay: idle * 1000, onread };
+  attempt.socket.attach(attempt.stream = net.connect(options));
+  return attempt.wait(resolve => attempt.stream.once('connect', resolve));
 }
 
 /** Takes the caller's Duplex; one that comes too late is closed again. */

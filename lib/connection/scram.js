@@ -1,6 +1,6 @@
 'use strict';
 
-const { Buffer, crypto, util } = require('#platform');
+const { Buffer, crypto, util } = require('../platform');
 const { ConnectionError } = require('../protocol');
 const { saslprep } = require('./saslprep');
 
@@ -16,6 +16,7 @@ const SERVER_FIRST = /^r=([\x21-\x2b\x2d-\x7e]+),s=([A-Za-z0-9+/]+={0,2}),i=([1-
 const SERVER_FINAL = /^v=([A-Za-z0-9+/]{43}=)$/;
 const SERVER_ERROR = /^e=([\x20-\x2b\x2d-\x7e]*)/;
 
+// In a browser these are promises.
 const hmac = (key, data) => crypto.createHmac('sha256', key).update(data).digest();
 const sha256 = data => crypto.createHash('sha256').update(data).digest();
 
@@ -33,7 +34,7 @@ function deriveKeys(password, salt, iterations) {
   if (last.password !== password || last.salt !== salt || last.iterations !== iterations) {
     // What cannot be prepared is taken as it is, as PostgreSQL does.
     const keys = pbkdf2(saslprep(password) ?? password, Buffer.from(salt, 'base64'), iterations, 32, 'sha256')
-      .then(salted => ({ clientKey: hmac(salted, 'Client Key'), serverKey: hmac(salted, 'Server Key') }));
+      .then(async key => ({ clientKey: await hmac(key, 'Client Key'), serverKey: await hmac(key, 'Server Key') }));
     last = { password, salt, iterations, keys };
   }
   return last.keys;
@@ -83,8 +84,9 @@ function startScram(password, { binding = null, able = false, nonce, user = '' }
       const channel = Buffer.concat([Buffer.from(header), binding ?? Buffer.alloc(0)]).toString('base64');
       const withoutProof = `c=${channel},r=${theirs}`;
       const authMessage = `${firstBare},${serverFirst},${withoutProof}`;
-      const proof = hmac(sha256(clientKey), authMessage).map((byte, i) => byte ^ clientKey[i]);
-      right = hmac(serverKey, authMessage);
+      const signature = await hmac(await sha256(clientKey), authMessage);
+      const proof = signature.map((byte, i) => byte ^ clientKey[i]);
+      right = await hmac(serverKey, authMessage);
       return `${withoutProof},p=${Buffer.from(proof).toString('base64')}`;
     },
 

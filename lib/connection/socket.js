@@ -1,7 +1,9 @@
 'use strict';
 
-const { Buffer, process, setImmediate, isWorkerd } = require('#platform');
+const { Buffer, process, setImmediate, isWorkerd } = require('../platform');
 
+/** Bytes read at a time: at first, and once so many have come at a time. */
+const FIRST = 2048;
 const CHUNK = 65536;
 
 /**
@@ -44,11 +46,14 @@ class Socket {
   /** The option `onread` of net.connect and tls.connect; undefined where there is none that works. */
   get onread() {
     if (isWorkerd) return undefined;
+    let next = Buffer.allocUnsafe(FIRST); // what the next bytes are read into, where that is to change
+    const buffer = () => next;
     const callback = (length, memory) => {
+      next = length === memory.length && length < CHUNK ? Buffer.allocUnsafeSlow(CHUNK) : undefined;
       this.#listener.chunk(memory, length);
       return true;
     };
-    return { buffer: Buffer.allocUnsafeSlow(CHUNK), callback };
+    return { buffer, callback };
   }
 
   /** @param {SocketListener} listener who is told from now on */

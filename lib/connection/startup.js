@@ -1,6 +1,6 @@
 'use strict';
 
-const { Buffer } = require('#platform');
+const { Buffer } = require('../platform');
 const { failed, unexpected, STEP } = require('./attempt');
 const { authenticate } = require('./auth');
 const {
@@ -117,15 +117,14 @@ async function untilReady(attempt, session, { notice }) {
   let reported = 0;
   let value;
   for (;;) {
-    const message = await attempt.next();
-    const [type] = message;
-    const { length } = message;
+    const message = attempt.read() ?? await attempt.next();
+    const { 0: type, length } = message;
     if (!expected.includes(type)) throw unexpected(message);
     if (type === backend.ReadyForQuery) {
       if (decodeReadyForQuery(message, 0, length) !== 'I') throw protocolError('ReadyForQuery of a wrong kind');
       return value;
     } else if (type === backend.ParameterStatus) {
-      const [name, setting] = decodeParameterStatus(message, 0, length);
+      const { 0: name, 1: setting } = decodeParameterStatus(message, 0, length);
       session.parameters[name] = setting;
       if (++reported > MAX_PARAMETERS) throw protocolError(`more than ${MAX_PARAMETERS} parameters`);
     } else if (type === backend.NoticeResponse) {

@@ -1,6 +1,6 @@
 'use strict';
 
-const { dns, net, util, isWorkerd } = require('#platform');
+const { dns, net, util, isWorkerd } = require('../platform');
 const { Attempt, STEP } = require('./attempt');
 const { isLoopback, socketPath } = require('../config');
 
@@ -29,10 +29,10 @@ function inOrder({ load_balance_hosts: balance }, list) {
 async function targets(config, entry, signal) {
   const { host, hostaddr, port } = entry;
   const name = host ?? hostaddr;
+  const path = config.socket || hostaddr !== undefined ? undefined : socketPath(name, port);
+  if (path !== undefined) return [{ ...entry, address: { path }, where: path.replace('\0', '@'), local: true }];
   const where = `${net.isIPv6(name) ? `[${name}]` : name}:${port}`;
   if (config.socket) return [{ ...entry, address: null, where, local: false }];
-  const path = hostaddr === undefined ? socketPath(name, port) : undefined;
-  if (path !== undefined) return [{ ...entry, address: { path }, where: path.replace('\0', '@'), local: true }];
   const target = address => ({
     ...entry,
     address: { host: address, port },

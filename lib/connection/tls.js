@@ -1,6 +1,6 @@
 'use strict';
 
-const { Buffer, process, crypto, fs, net, tls } = require('#platform');
+const { Buffer, process, crypto, fs, net, tls } = require('../platform');
 const { failed } = require('./attempt');
 const { homeFile } = require('../config');
 

@@ -1,7 +1,7 @@
 'use strict';
 
-const { Buffer } = require('#platform');
-const { Transform } = require('#platform').stream;
+const { Buffer } = require('../platform');
+const { Transform } = require('../platform').stream;
 const { checkText, kindOf, textOf } = require('../protocol');
 const { checkNames } = require('../query');
 

@@ -1,7 +1,7 @@
 'use strict';
 
-const { Buffer } = require('#platform');
-const { Writable, addAbortSignal } = require('#platform').stream;
+const { Buffer } = require('../platform');
+const { Writable, addAbortSignal } = require('../platform').stream;
 const { AbortError, UsageError } = require('../protocol');
 const { abort, callerOf, checkLimits, copyDirection, showCaller, submit } = require('../query');
 const { RowReader } = require('../rows');

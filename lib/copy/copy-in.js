@@ -1,6 +1,6 @@
 'use strict';
 
-const { Buffer, setImmediate } = require('#platform');
+const { Buffer, setImmediate } = require('../platform');
 const { State, checkText, checkValues, frontend } = require('../protocol');
 const { QueryRequest, outcome } = require('../query');
 

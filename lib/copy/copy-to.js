@@ -1,6 +1,6 @@
 'use strict';
 
-const { Readable, addAbortSignal } = require('#platform').stream;
+const { Readable, addAbortSignal } = require('../platform').stream;
 const { AbortError, UsageError, backend: { CopyOutResponse }, decodeCopyResponse } = require('../protocol');
 const { QueryRequest, abort, callerOf, checkLimits, checkStallTimeout, copyDirection, stalled } = require('../query');
 const { StreamReceiver, Values } = require('../stream');

@@ -1,6 +1,6 @@
 'use strict';
 
-const { Buffer } = require('#platform');
+const { Buffer } = require('../platform');
 const { protocolError } = require('../protocol');
 const { columnLength, int32 } = require('../rows');
 
@@ -44,7 +44,7 @@ class Csv {
   toJSON() { return 'csv'; } // in the key of a ResponseCache
 
   start(out, rowParser) {
-    if (rowParser === null) return false;
+    if (rowParser === null) return;
     this.#columns = rowParser.columns.length;
     const names = rowParser.columns.map(({ name }) => Buffer.from(name));
     const block = out.reserve(names.reduce((length, name) => length + 2 * name.length + 3, 1));
@@ -53,7 +53,6 @@ class Csv {
       block.used = writeValue(block.bytes, block.used, name, 0, name.length, names.length === 1);
     });
     block.bytes[block.used++] = NEWLINE;
-    return false;
   }
 
   message() {}

@@ -1,21 +1,23 @@
 'use strict';
 
-const { events: { EventEmitter, once }, process, setImmediate } = require('#platform');
+const { events: { EventEmitter, once }, process, setImmediate } = require('../platform');
 const { Client: Connection, ConnectionError } = require('../..');
 const { hide, libpqConfig, parametersOf } = require('./config');
-const { Query, Submission, ask, errorOf, queryOf } = require('./query');
+const { Query, Submission, ask, configOf, errorOf } = require('./query');
 const { TypeOverrides } = require('./types');
 const { escapeIdentifier, escapeLiteral } = require('./values');
 
 /**
- * Gives a promise, or calls back with its outcome; what the callback throws is nobody's to catch.
- * @param {Promise} promise
+ * Gives the promise of a piece of work, or calls back with its outcome; what the callback throws is nobody's to catch.
+ * @param {function(): Promise} work
  * @param {function(Error|null|undefined, *)} [callback]
  * @param {null|undefined} none what stands for no error
+ * @throws {TypeError} for a callback that is no function, before anything is done
  */
-function settle(promise, callback, none) {
-  if (!callback) return promise;
-  promise.then(result => process.nextTick(callback, none, result), error => process.nextTick(callback, error));
+function settle(work, callback, none) {
+  if (!callback) return work();
+  if (typeof callback !== 'function') throw new TypeError('callback is not a function');
+  work().then(result => process.nextTick(callback, none, result), error => process.nextTick(callback, error));
 }
 
 /**
@@ -28,9 +30,10 @@ function settle(promise, callback, none) {
 class Client extends EventEmitter {
   static Query = Query;
 
+  #answered = 0; // of what was asked
+  #asked = 0;
   #client;
   #owner; // promise of when the connection is free of what was submitted
-  #pending = 0;
   #settings;
 
   /**
@@ -46,20 +49,21 @@ class Client extends EventEmitter {
     this.#settings = { ...parameters, types: new TypeOverrides(given.types), texts: new Map() };
     this.#client = client ?? new Connection(libpqConfig(parameters));
     /** Emits 'parameterStatus' and 'end'; `stream.destroy()` closes the connection. */
-    this.connection = Object.assign(new EventEmitter(), { stream: { destroy: error => this.#client.destroy(error) } });
-    this.connection.on('error', error => this.#client.destroy(error));
+    this.connection = new EventEmitter().on('error', error => this.#client.destroy(error));
+    this.connection.stream = { destroy: (error = new ConnectionError('destroyed')) => this.#client.destroy(error) };
     this._ending = false;
-    this.#client.on('notification', message => this.emit('notification', { name: 'notification', ...message }));
-    this.#client.on('notice', fields => this.emit('notice', { name: 'notice', ...fields }));
+    for (const name of ['notification', 'notice']) this.#client.on(name, sent => this.emit(name, { name, ...sent }));
     this.#client.on('parameter', this.#parameter);
     this.#client.on('error', error => {
       if (!this._ending && this.listenerCount('error') > 0) this.emit('error', errorOf(error));
     });
-    this.#client.on('end', () => {
-      this.connection.emit('end');
-      setImmediate(() => this.emit('end')); // when what was pending has been told
-    });
+    this.#client.on('end', this.#over);
   }
+
+  #over = () => {
+    this.connection.emit('end');
+    setImmediate(() => this.emit('end')); // when what was pending has been told
+  };
 
   #parameter = (parameterName, parameterValue) =>
     this.connection.emit('parameterStatus', { parameterName, parameterValue });
@@ -72,16 +76,15 @@ class Client extends EventEmitter {
    * @param {function(Error|null, Client)} [callback]
    * @returns {Promise<Client>|undefined} of itself; nothing with a callback
    */
-  connect(callback) { return settle(this.#connect(), callback, null); }
+  connect(callback) { return settle(() => this.#connect(), callback, null); }
 
   async #connect() {
     const client = this.#client;
-    const { connectionTimeoutMillis: time } = this.connectionParameters.given;
     if (client.state !== 'new') throw new Error('Client has already been connected. You cannot reuse a client.');
-    const late = new ConnectionError('timeout expired', { code: 'ETIMEDOUT' });
-    const timer = time > 0 && setTimeout(() => client.destroy(late), time);
-    const connected = client.connect().finally(() => clearTimeout(timer));
-    await connected.catch(error => { throw errorOf(error.cause === late ? late : error); });
+    await client.connect().catch(error => {
+      this.#over();
+      throw errorOf(error);
+    });
     for (const name in client.serverParameters) this.#parameter(name, client.serverParameters[name]);
     this.emit('connect');
     return this;
@@ -97,33 +100,30 @@ class Client extends EventEmitter {
    * @throws {TypeError} without a query, or for a callback that is no function
    */
   query(config, values, callback) {
-    if (typeof config?.submit === 'function') return this.#submit(config, values, callback);
-    const query = queryOf(config, values, callback);
-    if (query.callback && typeof query.callback !== 'function') throw new TypeError('callback is not a function');
-    const promise = this.#ask(query);
-    // If it cannot connect, who connects is told: a query that nobody waits for ends no program.
-    if (this.#client.state === 'connecting') promise.catch(() => {});
-    return settle(promise, query.callback, null);
+    const query = configOf(config);
+    if (typeof query.submit === 'function') return this.#submit(query, values, callback);
+    if (typeof values === 'function') [values, callback] = [undefined, values];
+    return settle(() => {
+      const promise = this.#ask(query, values);
+      // If it cannot connect, who connects is told: a query that nobody waits for ends no program.
+      if (this.#client.state === 'connecting') promise.catch(() => {});
+      return promise;
+    }, callback || query.callback, null);
   }
 
-  #ask(query) {
-    return this.#run(() => {
-      if (this._ending) throw new Error('Client was closed and is not queryable');
-      if (!this._queryable) throw new Error('Client has encountered a connection error and is not queryable');
-      return ask(this.#client, query, this.#settings);
-    });
-  }
+  #ask(config, values) { return this.#run(client => ask(client, config, values, this.#settings)); }
 
   /** Does a piece of work, when what was submitted before is over. */
   async #run(work) {
-    this.#pending++;
+    this.#asked++;
     try {
       if (this.#owner !== undefined) await this.#owner;
-      return await work();
+      if (this._ending) throw new Error('Client was closed and is not queryable');
+      if (!this._queryable) throw new Error('Client has encountered a connection error and is not queryable');
+      return await work(this.#client);
     } finally {
-      if (--this.#pending === 0 && this.listenerCount('drain') > 0) {
-        setImmediate(() => { if (this.#pending === 0) this.emit('drain'); });
-      }
+      const count = ++this.#answered;
+      if (count === this.#asked) setImmediate(() => { if (count === this.#asked) this.emit('drain'); });
     }
   }
 
@@ -132,10 +132,11 @@ class Client extends EventEmitter {
 
   #submit(query, values, callback) {
     query.callback ??= typeof values === 'function' ? values : callback;
-    if (query instanceof Query) settle(this.#ask(query), (error, results) => query.finish(error, results));
+    if (query instanceof Query) settle(() => this.#ask(query), (...outcome) => query.finish(...outcome));
     else {
-      const owner = this.#owner = this.#run(() => once(new Submission(this.#client, query), 'readyForQuery'));
-      owner.then(() => { if (this.#owner === owner) this.#owner = undefined; });
+      const owner = this.#owner = this.#run(client => once(new Submission(client, query), 'readyForQuery'))
+        .catch(error => query.handleError(error, this.connection))
+        .then(() => { if (this.#owner === owner) this.#owner = undefined; });
     }
     return query;
   }
@@ -148,8 +149,8 @@ class Client extends EventEmitter {
   end(callback) {
     const client = this.#client;
     this._ending = true;
-    if (this.#pending > 0 && !this.connectionParameters.given.pipeline) client.destroy();
-    return settle(client.state === 'new' ? Promise.resolve() : client.end(), callback && (() => callback()));
+    if (this.#asked > this.#answered && !this.connectionParameters.given.pipeline) client.destroy();
+    return settle(async () => client.state === 'new' ? undefined : client.end(), callback); // it may still connect
   }
 
   /** A COPY … TO STDOUT as a Readable, and a COPY … FROM STDIN as a Writable: see Client of this library. */

@@ -2,7 +2,7 @@
 
 // Where to connect to and how: node-postgres' configuration, and the same in the names of this library, libpq's.
 
-const { process } = require('#platform');
+const { process } = require('../platform');
 const { defaults } = require('./values');
 
 /** Settings of the server, in milliseconds; 0 and false leave what it has. */
@@ -22,10 +22,8 @@ const SAME = {
  * @throws {TypeError} where it is none; the error does not show it, since it may have a password
  */
 function parse(text) {
-  if (text.startsWith('/')) {
-    const [host, database] = text.split(' ');
-    return { host, database };
-  }
+  const [directory, database] = text.split(' ');
+  if (text.startsWith('/')) return { host: directory, database };
   const encoded = / |%[^a-f0-9]|%[a-f0-9][^a-f0-9]/i.test(text) ? encodeURI(text).replace(/%25(\d\d)/g, '%$1') : text;
   // A URL with a user must have a host, which a socket has not.
   const valid = [encoded, encoded.replace('@/', '@none/')].find(each => URL.canParse(each, 'postgres://base'));
@@ -33,13 +31,12 @@ function parse(text) {
   const { searchParams, protocol, username, password, hostname, port, pathname } = new URL(valid, 'postgres://base');
   const { db, encoding, ...query } = Object.fromEntries(searchParams);
   const user = { user: decodeURIComponent(username), password: decodeURIComponent(password) };
-  if (protocol === 'socket:') {
-    return { ...user, ...query, host: decodeURI(pathname), database: db, client_encoding: encoding };
-  }
-  const host = valid === encoded ? hostname : '';
+  const path = decodeURI(pathname);
+  if (protocol === 'socket:') return { ...user, ...query, host: path, database: db, client_encoding: encoding };
+  const host = valid === encoded ? hostname.replace(/^\[|\]$/g, '') : '';
   // Where the query says the host, a directory in the place of the host is the beginning of the database's name.
-  const path = query.host && /^%2f/i.test(host) ? host + pathname : pathname.slice(1);
-  return { ...user, host: decodeURIComponent(host), port, ...query, database: decodeURI(path) };
+  const name = query.host && /^%2f/i.test(host) ? decodeURI(host) + path : path.slice(1);
+  return { ...user, host: decodeURIComponent(host), port, ...query, database: name };
 }
 
 /**
@@ -48,9 +45,9 @@ function parse(text) {
  */
 function sslOf({ ssl, sslmode, sslcert, sslkey, sslrootcert, sslnegotiation }) {
   const files = sslcert || sslkey || sslrootcert || sslnegotiation === 'direct';
-  const mode = sslmode || (ssl ?? ((files && true) || process.env.PGSSLMODE || defaults.ssl));
+  const mode = sslmode || (ssl ?? ((files && true) || process.env.PGSSLMODE?.replace('allow', '') || defaults.ssl));
   if (mode === 'no-verify') return { rejectUnauthorized: false };
-  return typeof mode === 'object' ? mode : Boolean(mode) && !/^(?:0|disable|allow)$/.test(mode);
+  return typeof mode === 'object' ? mode : Boolean(mode) && mode !== '0' && mode !== 'disable';
 }
 
 /** Gives an object properties that neither inspecting nor serializing shows. @returns the same */
@@ -85,9 +82,8 @@ function parametersOf(config) {
  * @param {object} parameters as `parametersOf` gives them
  * @returns {object} the config of a Client of this library
  */
-function libpqConfig(parameters) {
-  const { query_timeout: timeout, binary, password, ssl, given, ...config } = parameters;
-  const { stream, sslmode, keepAlive, keepAliveInitialDelayMillis: delay } = given;
+function libpqConfig({ query_timeout: timeout, binary, password, ssl, given, ...config }) {
+  const { stream, sslmode, connectionTimeoutMillis: timeLimit, keepAlive, keepAliveInitialDelayMillis: delay } = given;
   // What connects in place of a socket of ours is a stream, or a function that gives one, and is told where to go.
   const connect = server => {
     const socket = typeof stream === 'function' ? stream() : stream;
@@ -101,6 +97,7 @@ function libpqConfig(parameters) {
     sslmode: ssl === undefined ? sslmode : ssl ? 'require' : 'disable',
     password: typeof password === 'function' ? () => password(given) : password,
     socket: stream && connect,
+    connect_timeout: timeLimit ? timeLimit / 1000 : undefined,
     keepalives: keepAlive,
     keepalives_idle: delay && Math.floor(delay / 1000)
   };

@@ -110,11 +110,11 @@ export interface Queryable {
    * @param query what is submitted; or text, or a config
    * @param values of the parameters
    * @param callback in place of a promise
-   * @returns the result; what was submitted (a pool takes only a Query, and gives a promise); nothing with a callback.
+   * @returns the result; what was submitted (a pool takes it as a query, and gives a promise); nothing with a callback.
    *   Rejects with the DatabaseError that the server reported; with a ConnectionError of quickgres where there is no
    *   connection (its `sent` tells whether the server may have carried it out); with the Error 'Query read timeout';
    *   before anything is sent, with a TypeError or an Error for what cannot be asked
-   * @throws {TypeError} of a client, without a query or for a callback that is no function
+   * @throws {TypeError} for a callback that is no function; of a client, without a query
    */
   query<T extends Submittable>(query: T): T;
   query<R extends any[] = any[], I = any[]>(query: QueryArrayConfig<I>, values?: I): Promise<QueryArrayResult<R>>;
@@ -162,7 +162,7 @@ export interface ClientConfig {
   idle_in_transaction_session_timeout?: number | undefined;
   /** Milliseconds after which a query is cancelled, with the Error 'Query read timeout'. Default: never. */
   query_timeout?: number | undefined;
-  /** Milliseconds to connect; of a pool, how long one waits for a client. 0, the default, for no limit. */
+  /** Milliseconds to connect to an address; of a pool, to wait for a client. 0, the default, for no limit. */
   connectionTimeoutMillis?: number | undefined;
   /** What pg_stat_activity shows. Default: PGAPPNAME, else `fallback_application_name`. */
   application_name?: string | undefined;
@@ -235,7 +235,7 @@ export class Client extends EventEmitter implements Queryable {
    * Connects, once.
    * @param callback in place of a promise, called with an error, or null
    * @returns this client; nothing with a callback. Rejects with the DatabaseError of a server that refuses; with a
-   *   ConnectionError of quickgres where no server answers (ETIMEDOUT after `connectionTimeoutMillis`); with a
+   *   ConnectionError of quickgres where no server answers ('timeout expired' after `connectionTimeoutMillis`); with a
    *   TypeError for a config that cannot be; with an Error where it was called before
    */
   connect(): Promise<this>;
@@ -308,10 +308,10 @@ export interface PoolConfig extends ClientConfig {
   onConnect?: undefined;
   /** Not there: a TypeError. Ask what is to be verified of the client that connect() gives. Default: none. */
   verify?: undefined;
-  /** Not there: a number is a TypeError. Use maxLifetimeSeconds. Default: none. */
-  maxUses?: undefined;
-  /** Not there: true is a TypeError. Call end(), or use a short idleTimeoutMillis. Default: false. */
-  allowExitOnIdle?: false | undefined;
+  /** Taken, and changes nothing: use maxLifetimeSeconds. Default: none. */
+  maxUses?: number | undefined;
+  /** Taken, and changes nothing: call end(), or use a short idleTimeoutMillis. Default: false. */
+  allowExitOnIdle?: boolean | undefined;
 }
 
 /** Options of a pool with the defaults. */
@@ -325,25 +325,25 @@ export type PoolOptions = PoolConfig & Required<Pick<PoolConfig, 'max' | 'idleTi
 export class Pool extends EventEmitter implements Queryable {
   /**
    * @param config of the clients and the pool, or a connection string
-   * @throws {TypeError|Error} for a connection string that cannot be read, for wrong options and for those not there
+   * @throws {TypeError|Error} for a connection string that cannot be read, for wrong options, onConnect and verify
    */
   constructor(config?: string | PoolConfig);
   /** What was given, with the defaults. */
   readonly options: PoolOptions;
   /** Whether end() was called. */
   readonly ending: boolean;
-  /** Connections that there are. */
+  /** Connections that there are or are being made. */
   readonly totalCount: number;
   /** Those that nobody uses. */
   readonly idleCount: number;
-  /** Who waits for one. */
+  /** Who waits for one, beside those for whom one is being made. */
   readonly waitingCount: number;
 
   /**
    * Takes a client until it is released.
    * @param callback in place of a promise, called with an error, or undefined, the client, and its release
    * @returns the client; nothing with a callback. Rejects as `Client.connect`; with a ConnectionError (53300) of
-   *   quickgres after `connectionTimeoutMillis`, whose cause says how many clients are taken; with an Error after end()
+   *   quickgres after `connectionTimeoutMillis`, whose cause says more; with an Error after end()
    */
   connect(): Promise<PoolClient>;
   connect(callback: (
@@ -404,12 +404,10 @@ declare const ServerError: new (fields: ServerFields) => Omit<PostgresError, Tex
 
 /** An error that the server reported: every field by the names of PostgresError, its numbers as strings. */
 export class DatabaseError extends ServerError {
-  /** @param message what happened @param length of the message of the protocol @param name 'error' by default */
-  constructor(message: string, length?: number, name?: string);
-  /** As the constructor was told. */
+  /** @param fields that the server sent, or a message */
+  constructor(fields: ServerFields | string);
+  /** 'error'. */
   name: string;
-  /** As the constructor was told; undefined of what the server reported. */
-  length: number | undefined;
   /** In characters of the query text, from 1. */
   position?: string;
   /** In characters of internalQuery, from 1. */
@@ -432,9 +430,7 @@ export class TypeOverrides implements CustomTypesConfig {
   setTypeParser(oid: number, format: TypeFormat, parse: TypeParser): void;
   /** @param oid of the type @param format 'text' by default @returns how its values are read */
   getTypeParser(oid: number, format?: TypeFormat): TypeParser;
-  /** Another one when parsers have been set. */
-  readonly version: number;
-  /** The option `decode` of a query. */
+  /** The option `decode` of a query; another one when parsers have been set. */
   readonly decode: Map<number, any>;
 }
 
@@ -463,20 +459,3 @@ export interface Defaults extends PoolConfig {
 export function escapeIdentifier(name: string): string;
 /** @param text any @returns it in single quotes; ` E'…'` where a backslash is in it */
 export function escapeLiteral(text: string): string;
-
-/** What is sent for values, and quoting. */
-export const utils: {
-  /**
-   * Bytes stay; a Date is its text, an array its literal; what has `toPostgres` is what that gives, other objects JSON.
-   * @param value of a parameter
-   * @returns what is sent; null for NULL
-   * @throws {TypeError|Error} for an invalid Date, and where `toPostgres` leads in a circle
-   */
-  prepareValue(value: any): string | Buffer | null;
-  /** The same as escapeIdentifier above. */
-  escapeIdentifier(name: string): string;
-  /** The same as escapeLiteral above. */
-  escapeLiteral(text: string): string;
-  /** The same as defaults above. */
-  defaults: typeof defaults;
-};

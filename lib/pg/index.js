@@ -6,10 +6,8 @@ const { Client } = require('./client');
 const { Pool } = require('./pool');
 const { DatabaseError, Query, Result } = require('./query');
 const { TypeOverrides, types } = require('./types');
-const utils = require('./values');
-
-const { defaults, escapeIdentifier, escapeLiteral } = utils;
+const { defaults, escapeIdentifier, escapeLiteral } = require('./values');
 
 module.exports = {
-  Client, Pool, Query, Result, DatabaseError, TypeOverrides, types, defaults, escapeIdentifier, escapeLiteral, utils
+  Client, Pool, Query, Result, DatabaseError, TypeOverrides, types, defaults, escapeIdentifier, escapeLiteral
 };

@@ -1,11 +1,11 @@
 'use strict';
 
-const { events: { EventEmitter }, process, util } = require('#platform');
+const { EventEmitter } = require('../platform').events;
 const { UsageError } = require('../..');
 const { Pool: Connections } = require('../pool');
 const { Client, settle } = require('./client');
 const { hide, libpqConfig, parametersOf } = require('./config');
-const { ask, errorOf, queryOf } = require('./query');
+const { ask, errorOf } = require('./query');
 const { TypeOverrides } = require('./types');
 const { defaults } = require('./values');
 
@@ -15,11 +15,7 @@ const REFUSING = ['exec_parse_message', 'RevalidateCachedQuery'];
 /** Whether a text that was refused needs a connection of its own: so do SET, BEGIN, COPY, … */
 const needsOwn = error => error instanceof UsageError ? error.code === '0A000' : REFUSING.includes(error.routine);
 
-/** Options of node-postgres that would have no effect here, and what to use instead. */
-const REFUSED = {
-  onConnect: "the event 'connect', or options: '-c name=value'", verify: 'a query of the client that connect() gives',
-  maxUses: 'maxLifetimeSeconds', allowExitOnIdle: 'end(), or a short idleTimeoutMillis'
-};
+const ENDED = 'Cannot use a pool after calling end on the pool';
 
 /**
  * Connections as node-postgres' pool has them. What `query` asks is pipelined on connections that are shared; what
@@ -29,30 +25,32 @@ const REFUSED = {
  * what `connect` gives; 'remove' (client); 'error' (error, client): a connection was lost that nobody had taken.
  */
 class Pool extends EventEmitter {
-  #clients = new WeakMap(); // by those of this library
+  #clients = new Map(); // by those of this library, until these are closed
+  #freed; // promise of when clients that were released can be taken again
+  #freeing = 0; // how many of them there are
   #held = new Map(); // clients that were taken, and how they are released
   #pool;
   #settings;
 
   /**
-   * @param {object|string} [options] those of Client, and `max`, `idleTimeoutMillis`, `connectionTimeoutMillis`,
+   * @param {object|string} [config] as of Client, and `max`, `idleTimeoutMillis`, `connectionTimeoutMillis`,
    *   `maxLifetimeSeconds`
-   * @throws {TypeError|Error} as Client; TypeError for onConnect, verify, maxUses and allowExitOnIdle
+   * @throws {TypeError|Error} as Client; TypeError for onConnect and verify
    */
-  constructor(options) {
+  constructor(config) {
     super();
-    const parameters = parametersOf(options);
+    const parameters = parametersOf(config);
     const { password, ssl, given } = parameters;
-    const { connectionString, connectionTimeoutMillis = 0, idleTimeoutMillis = 10000, maxLifetimeSeconds = 0 } = given;
-    const max = given.max || defaults.max;
-    const refused = Object.keys(REFUSED).find(name => given[name] && given[name] !== Infinity);
-    if (refused) throw new TypeError(`a pool has no ${refused}: use ${REFUSED[refused]}`);
-    this.options = hide({ ...given, idleTimeoutMillis, max }, { connectionString, password, ssl });
+    const isHooked = given.onConnect || given.verify;
+    if (isHooked) throw new TypeError("a pool has neither onConnect nor verify: use the event 'connect'");
+    const { connectionString, max = 0, idleTimeoutMillis, connectionTimeoutMillis, maxLifetimeSeconds } = given;
+    const options = { max: Number(max) || defaults.max, idleTimeoutMillis: Number(idleTimeoutMillis ?? 10000) };
+    this.options = hide({ ...given, ...options }, { connectionString, password, ssl });
     this.ending = false;
-    this.#settings = { ...parameters, max, held: this.#held, texts: new Map(), types: new TypeOverrides(given.types) };
+    this.#settings = { ...parameters, isPool: true, texts: new Map(), types: new TypeOverrides(given.types) };
     this.#pool = new Connections(libpqConfig(parameters), {
-      size: max, reserved: 0, patient: false, acquire_timeout: connectionTimeoutMillis,
-      idle_timeout: idleTimeoutMillis, max_lifetime: maxLifetimeSeconds * 1000
+      size: options.max, reserved: 0, patient: false, acquire_timeout: Number(connectionTimeoutMillis ?? 0),
+      idle_timeout: options.idleTimeoutMillis, max_lifetime: (maxLifetimeSeconds ?? 0) * 1000
     });
     this.#pool.on('connect', connection => this.#add(connection, new Client(given, connection)));
   }
@@ -62,6 +60,7 @@ class Pool extends EventEmitter {
     client.on('error', error => {
       if (!this.#held.has(client) && this.listenerCount('error') > 0) this.emit('error', error, client);
     });
+    connection.closed.then(() => this.#clients.delete(connection));
     connection.once('end', () => this.emit('remove', client));
     this.emit('connect', client);
   }
@@ -72,19 +71,18 @@ class Pool extends EventEmitter {
    * @returns {Promise<Client>|undefined} nothing with a callback
    */
   connect(callback) {
-    const taking = this.#take();
-    if (!callback) return taking;
-    taking.then(client => process.nextTick(callback, undefined, client, client.release),
-      error => process.nextTick(callback, error, undefined, () => {}));
+    const tell = (error, client) => callback(error, client, client?.release ?? (() => {}));
+    return settle(() => this.#take(), callback && tell);
   }
 
   async #take() {
-    if (this.ending) throw new Error('Cannot use a pool after calling end on the pool');
-    const [connection, giveBack] = await new Promise((resolve, reject) => {
-      const hold = connection => new Promise(giveBack => { resolve([connection, giveBack]); });
-      this.#pool.connection(hold, { reset: false }).catch(error => reject(errorOf(error, this.#settings)));
+    if (this.ending) throw new Error(ENDED);
+    if (this.#freed !== undefined) await this.#freed;
+    let over;
+    const [connection, client, giveBack] = await new Promise((resolve, reject) => {
+      const hold = each => new Promise(giveBack => { resolve([each, this.#clients.get(each), giveBack]); });
+      over = this.#pool.connection(hold, { reset: false }).catch(error => reject(errorOf(error)));
     });
-    const client = this.#clients.get(connection);
     const release = client.release = destroy => {
       const isOver = this.#held.get(client) !== release;
       if (isOver) throw new Error('Release called on client which has already been released to the pool.');
@@ -92,6 +90,8 @@ class Pool extends EventEmitter {
       this.emit('release', destroy, client);
       if (destroy) connection.destroy();
       giveBack();
+      this.#freeing++;
+      this.#freed = over.then(() => { if (--this.#freeing === 0) this.#freed = undefined; });
     };
     this.#held.set(client, release);
     this.emit('acquire', client);
@@ -107,25 +107,23 @@ class Pool extends EventEmitter {
    */
   query(config, values, callback) {
     if (typeof values === 'function') [values, callback] = [undefined, values];
-    return settle(this.#query(config, values), callback ?? config?.callback);
+    return settle(() => this.#ask(config, values), callback ?? config?.callback);
   }
 
-  async #query(config, values) {
-    if (typeof config?.submit !== 'function' && !this.ending) {
-      try {
-        return await ask(this.#pool, queryOf(config, values), this.#settings);
-      } catch (error) {
-        if (!needsOwn(error)) throw error;
-      }
-    }
-    const client = await this.#take();
+  async #ask(config, values) {
+    if (this.#freed !== undefined) await this.#freed;
+    if (this.ending) throw new Error(ENDED);
     try {
-      const result = await util.promisify(client.query).call(client, config, values);
-      if (client.getTransactionStatus() !== 'T') return result;
-      throw new UsageError('the text left a transaction block open, which is rolled back: use pool.connect()', '25001');
-    } finally {
-      client.release();
+      return await ask(this.#pool, config, values, this.#settings);
+    } catch (error) {
+      if (!needsOwn(error)) throw error;
     }
+    const work = async connection => {
+      const result = await ask(connection, config, values, { ...this.#settings, isPool: false });
+      if (connection.transactionStatus !== 'T') return result;
+      throw new UsageError('the text left a transaction block open, which is rolled back: use pool.connect()', '25001');
+    };
+    return this.#pool.connection(work, { reset: false }).catch(error => { throw errorOf(error); });
   }
 
   /**
@@ -134,17 +132,24 @@ class Pool extends EventEmitter {
    * @returns {Promise<void>|undefined}
    */
   end(callback) {
-    if (this.ending) return settle(Promise.reject(new Error('Called end on pool more than once')), callback);
+    if (this.ending) return settle(async () => { throw new Error('Called end on pool more than once'); }, callback);
     this.ending = true;
-    return settle(this.#pool.end(), callback);
+    return settle(() => this.#pool.end(), callback);
   }
 
-  /** Connections that there are. */
-  get totalCount() { return this.#pool.stats.connected; }
+  /** Connections that there are or are being made. */
+  get totalCount() { return [...this.#clients.keys()].filter(({ state }) => state !== 'closed').length; }
   /** Those of them that nobody uses. */
-  get idleCount() { return this.#pool.stats.idle + this.#pool.stats.owned - this.#held.size; }
+  get idleCount() { return Math.max(0, this.#spare); }
   /** Who waits for one. */
-  get waitingCount() { return this.#pool.stats.waiting; }
+  get waitingCount() { return Math.max(0, -this.#spare); }
+
+  /** How many connections are left when all who wait have got one; negative where too few are. */
+  get #spare() {
+    const { connected, idle, waiting } = this.#pool.stats;
+    const free = Math.min(idle + this.#freeing, this.totalCount - this.#held.size);
+    return free - Math.max(0, waiting - (this.totalCount - connected));
+  }
 }
 
 module.exports = { Pool };

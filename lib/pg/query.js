@@ -2,48 +2,43 @@
 
 // What a query is asked with, and what it comes to.
 
-const { events: { EventEmitter } } = require('#platform');
+const { events: { EventEmitter } } = require('../platform');
 const { ConnectionError, PostgresError, UsageError } = require('../..');
 const { TypeOverrides } = require('./types');
 const { prepareValue } = require('./values');
 
-/** An error that the server reported, as node-postgres has it: its numbers are strings. */
+/** An error that the server reported, as node-postgres has it: its name is 'error', its numbers are strings. */
 class DatabaseError extends PostgresError {
-  /**
-   * @param {string} message
-   * @param {number} [length] of the message of the protocol
-   * @param {string} [name='error']
-   */
-  constructor(message, length, name = 'error') {
-    super({ message });
-    Object.assign(this, { length, name });
+  name = 'error';
+
+  /** @param {object|string} fields that the server sent, or a message */
+  constructor(fields) {
+    super(typeof fields === 'string' ? { message: fields } : fields);
+    for (const name of ['position', 'internalPosition', 'line']) if (name in this) this[name] = String(this[name]);
   }
 }
 
-/** Messages of what was not to be, by the code, or by how the message of this library begins. */
+const NEITHER = 'A query must have either text or a name. Supplying neither is unsupported.';
+/** Messages of what was not to be, by what the message of this library has in it, or by the code. */
 const MESSAGES = {
-  '08003': 'Connection terminated', '08006': 'Connection terminated unexpectedly',
-  53300: 'timeout exceeded when trying to connect', 'not connected': 'not connected: call connect() first'
+  connect_timeout: 'timeout expired', acquire_timeout: 'timeout exceeded when trying to connect',
+  'not connected': 'not connected: call connect() first', '08003': 'Connection terminated',
+  '08006': 'Connection terminated unexpectedly'
 };
 
 /**
  * An error of this library as node-postgres tells it.
  * @param {Error} error
- * @param {object} [settings] `max` and `held` of a pool: how many clients there may be, and those that are taken
- * @returns {Error} a DatabaseError where the server has reported it, also as the reason why a connection was lost
+ * @returns {Error} a DatabaseError where the server has reported it, also as the reason why a connection was lost; a
+ *   ConnectionError with another message has a cause that says more
  */
-function errorOf(error, { held, max } = {}) {
+function errorOf(error) {
   if (error instanceof UsageError && error.code === '57014') return new Error('Query read timeout', { cause: error });
   const isLost = error instanceof ConnectionError;
   const cause = isLost ? error.cause : error;
-  if (cause instanceof PostgresError) {
-    const told = Object.assign(new DatabaseError(cause.message), cause);
-    for (const name of ['position', 'internalPosition', 'line']) if (name in told) told[name] = String(told[name]);
-    return told;
-  }
-  if (!isLost || error.sent === undefined) return error;
-  if (held && error.code === '53300') error.cause = new Error(`${held.size} of ${max} clients are taken: release() them`);
-  error.message = MESSAGES[error.message.split(':', 1)] ?? MESSAGES[error.code] ?? error.message;
+  if (cause instanceof PostgresError && !(error instanceof DatabaseError)) return new DatabaseError(cause);
+  const known = Object.keys(MESSAGES).find(each => error.code === each || error.message.includes(each));
+  if (isLost && known) Object.assign(error, { message: MESSAGES[known], cause: cause ?? new Error(error.message) });
   return error;
 }
 
@@ -78,74 +73,70 @@ class Result {
   }
 }
 
-/**
- * The arguments of `query` as one object. A config is read, never kept or written to.
- * @param {string|object} config
- * @param {Array|function} [values]
- * @param {function} [callback]
- * @throws {TypeError} without a config
- */
-function queryOf(config, values, callback) {
-  if (typeof values === 'function') [values, callback] = [undefined, values];
+/** @returns {object} a config, also of a text alone; throws a TypeError where there is none */
+function configOf(config) {
   if (config === null || config === undefined) throw new TypeError('Client was passed a null or undefined query');
-  if (typeof config === 'string') return { text: config, values, callback };
-  const { text, name, rowMode, types, binary, queryMode, rows, query_timeout, signal } = config;
-  return {
-    text, name, rowMode, types, binary, queryMode, rows, query_timeout, signal,
-    values: values || config.values, callback: callback || config.callback
-  };
+  return typeof config === 'string' ? { text: config } : config;
 }
 
 /**
  * Asks what holds a connection, or many.
  * @param {Client|Pool} session of this library
- * @param {object} query as `queryOf` gives it
- * @param {object} settings `{ binary, query_timeout, statement_cache, types }`; `texts` of prepared statements by name;
- *   of a pool, `max`, and `held`: its clients that are taken; statements are prepared, several in a text are refused
+ * @param {string|object} config text, or `{ text, values, name, rowMode, types, binary, query_timeout, signal }`, which
+ *   is read, never kept or written to
+ * @param {Array} [values]
+ * @param {object} settings of the client or pool; `texts` of prepared statements by name; `isPool`: statements are
+ *   prepared, several in a text are refused
  * @returns {Promise<Result|Result[]>} an array where the text has several statements
  */
-async function ask(session, query, settings) {
-  let { text, values, name, rowMode, types, binary, queryMode, rows, query_timeout, signal } = query;
-  const { held, texts, types: usual } = settings;
+async function ask(session, config, values, { binary, isPool, query_timeout, statement_cache, texts, types: usual }) {
+  const query = configOf(config);
+  values ||= query.values;
+  const { name, rowMode, types } = query;
   if (values && !Array.isArray(values)) throw new Error('Query values must be an array');
   const known = texts.get(name);
-  if (name) {
-    const isOther = known !== undefined && text && text !== known;
-    if (isOther) throw new Error(`Prepared statements must be unique - '${name}' was used for a different statement`);
-    texts.set(name, text ||= known ?? ''); // which may be left out when it was given once
-  } else if (typeof text !== 'string') {
-    throw new Error('A query must have either text or a name. Supplying neither is unsupported.');
-  }
-  const isSimple = !name && !rows && queryMode !== 'extended' && !values?.length;
+  const text = query.text || known || (name ? '' : query.text); // which may be left out when it was given once
+  if (typeof text !== 'string') throw new Error(NEITHER);
+  const isOther = known && text !== known;
+  if (isOther) throw new Error(`Prepared statements must be unique - '${name}' was used for a different statement`);
+  if (name) texts.set(name, text);
+  const isSimple = !name && !query.rows && query.queryMode !== 'extended' && !values?.length;
   const { decode } = types instanceof TypeOverrides ? types : types ? new TypeOverrides(types) : usual;
-  const options = { decode, signal, statement_timeout: query_timeout || settings.query_timeout || undefined };
+  const statement_timeout = query.query_timeout || query_timeout || undefined;
   try {
-    if (isSimple && !held) {
-      const results = (await session.simpleQuery(text, options)).map(reader => new Result(reader, rowMode));
-      return results.length === 1 ? results[0] : results;
+    if (isSimple && !isPool) {
+      const results = await session.simpleQuery(text, { decode, signal: query.signal, statement_timeout });
+      return results.length === 1 ? new Result(results[0], rowMode) : results.map(each => new Result(each, rowMode));
     }
-    options.format = !isSimple && (binary || settings.binary) ? 1 : 0;
-    options.cache = Boolean(held || name || settings.statement_cache);
-    const reader = await session.query(text, values ? values.map(value => prepareValue(value)) : [], options);
+    const reader = await session.query(text, values ? values.map(value => prepareValue(value)) : [], {
+      decode, signal: query.signal, statement_timeout, format: !isSimple && (query.binary || binary) ? 1 : 0,
+      cache: Boolean(isPool || name || statement_cache)
+    });
     if (reader.cmd !== undefined) return new Result(reader, rowMode);
     await session.copyFail();
     throw new Error('COPY FROM STDIN: No source stream defined; use copyFrom of the client');
   } catch (error) {
     if (known === undefined) texts.delete(name);
-    throw errorOf(error, settings);
+    throw errorOf(error);
   }
 }
+
+/** What a config may say beside values and a callback. */
+const NAMES = ['text', 'name', 'rowMode', 'types', 'binary', 'queryMode', 'rows', 'query_timeout', 'signal'];
 
 /** A query that tells by events: 'row' (row, result), then 'end' (result), or 'error'; or by its callback. */
 class Query extends EventEmitter {
   /**
-   * @param {string|object} config text, or `{ text, values, name, rowMode, types, binary, query_timeout, signal }`
+   * @param {string|object} config as of `ask`
    * @param {Array|function} [values]
    * @param {function(Error|null, Result)} [callback]
    */
   constructor(config, values, callback) {
     super();
-    Object.assign(this, queryOf(config, values, callback));
+    if (typeof values === 'function') [values, callback] = [undefined, values];
+    const given = configOf(config);
+    for (const name of NAMES) this[name] = given[name];
+    Object.assign(this, { values: values || given.values, callback: callback || given.callback });
   }
 
   /** By this a client knows what is submitted to it. */
@@ -155,10 +146,9 @@ class Query extends EventEmitter {
   finish(error, results) {
     const { callback } = this;
     if (error) return callback ? callback(error) : this.emit('error', error);
-    const perRow = !callback && this.listenerCount('row') > 0;
     for (const result of [results].flat()) {
       for (const row of result.rows) this.emit('row', row, result);
-      if (perRow) result.rows = [];
+      if (!callback && this.listenerCount('row') > 0) result.rows = [];
     }
     callback?.(null, results);
     this.emit('end', results);
@@ -172,7 +162,7 @@ class Query extends EventEmitter {
  */
 class Submission extends EventEmitter {
   #client;
-  #first = null; // the reader of the first row, until rows are asked for
+  #first = []; // the reader of the first row, until rows are asked for
   #query;
   #state = 'open'; // 'failed', 'over'
   #work; // promise of what was begun last
@@ -192,8 +182,9 @@ class Submission extends EventEmitter {
   async #begin() {
     this.#query.submit(this);
     this.#client.startQuery(this.text, this.values, 0, false);
-    const { rowParser } = this.#first = await this.#client.getResults(1);
+    this.#first = [await this.#client.getResults(1)];
     if (this.#state !== 'open') return;
+    const [{ rowParser }] = this.#first;
     if (rowParser !== undefined) this.#query.handleRowDescription({ fields: rowParser.columns.map(fieldOf) });
     this.emit(rowParser === undefined ? 'noData' : 'rowDescription');
   }
@@ -214,21 +205,20 @@ class Submission extends EventEmitter {
   /** Asks for so many rows; 0 for all. */
   execute({ rows }) { this.#work = this.#work.then(() => this.#execute(rows)).catch(error => this.#fail(error)); }
 
-  async #execute(rows) {
+  async #execute(most) {
     if (this.#state !== 'open') return;
-    let reader = this.#first;
-    this.#first = null;
-    if (reader !== null) this.#give(reader);
-    if (reader === null || (reader.cmd === 'SUSPENDED' && rows !== 1)) {
-      this.#give(reader = await this.#client.getResults(rows && reader ? rows - 1 : rows));
+    const readers = this.#first;
+    this.#first = [];
+    if (readers.length === 0 || (readers[0].cmd === 'SUSPENDED' && most !== 1)) {
+      readers.push(await this.#client.getResults(most && most - readers.length));
     }
-    const { cmd, oid = '', rowCount } = reader;
+    for (const row of readers.flatMap(({ rows }) => rows)) this.#query.handleDataRow({ fields: row.toArray() });
+    const { cmd, oid = [], rowCount } = readers.at(-1);
+    const count = COUNTED.has(cmd) ? rowCount + readers.length - 1 : [];
     if (cmd === 'SUSPENDED') this.#query.handlePortalSuspended(this);
     else if (cmd === 'EMPTY') this.#query.handleEmptyQuery(this);
-    else this.#query.handleCommandComplete({ text: `${cmd} ${oid} ${rowCount}` }, this);
+    else this.#query.handleCommandComplete({ text: [cmd, oid, count].flat().join(' ') }, this);
   }
-
-  #give({ rows }) { for (const row of rows) this.#query.handleDataRow({ fields: row.toArray() }); }
 
   /** Ends it: others may go on. */
   async sync() {
@@ -242,4 +232,4 @@ class Submission extends EventEmitter {
   }
 }
 
-module.exports = { DatabaseError, Query, Result, Submission, ask, errorOf, queryOf };
+module.exports = { DatabaseError, Query, Result, Submission, ask, configOf, errorOf };

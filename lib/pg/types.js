@@ -2,25 +2,10 @@
 
 // How values of results become JavaScript's, by type OID and format: what node-postgres' `types` is.
 
-const { Buffer } = require('#platform');
+const { Buffer } = require('../platform');
 const { dates, decoders } = require('../..');
 
-/** OIDs of PostgreSQL's basic types by their names in capitals. */
-const builtins = {
-  BOOL: 16, BYTEA: 17, CHAR: 18, INT8: 20, INT2: 21, INT4: 23, REGPROC: 24, TEXT: 25, OID: 26, TID: 27, XID: 28, CID:
-  29, JSON: 114, XML: 142, PG_NODE_TREE: 194, SMGR: 210, PATH: 602, POLYGON: 604, CIDR: 650, FLOAT4: 700, FLOAT8: 701,
-  ABSTIME: 702, RELTIME: 703, TINTERVAL: 704, CIRCLE: 718, MACADDR8: 774, MONEY: 790, MACADDR: 829, INET: 869,
-  ACLITEM: 1033, BPCHAR: 1042, VARCHAR: 1043, DATE: 1082, TIME: 1083, TIMESTAMP: 1114, TIMESTAMPTZ: 1184, INTERVAL:
-  1186, TIMETZ: 1266, BIT: 1560, VARBIT: 1562, NUMERIC: 1700, REFCURSOR: 1790, REGPROCEDURE: 2202, REGOPER: 2203,
-  REGOPERATOR: 2204, REGCLASS: 2205, REGTYPE: 2206, UUID: 2950, TXID_SNAPSHOT: 2970, PG_LSN: 3220, PG_NDISTINCT: 3361,
-  PG_DEPENDENCIES: 3402, TSVECTOR: 3614, TSQUERY: 3615, GTSVECTOR: 3642, REGCONFIG: 3734, REGDICTIONARY: 3769, JSONB:
-  3802, REGNAMESPACE: 4089, REGROLE: 4096
-};
-
-const INTERVAL =
-  /^(?:([+-]?\d+) years? ?)?(?:([+-]?\d+) mons? ?)?(?:([+-]?\d+) days? ?)?(?:([+-])?(\d+):(\d\d):(\d\d)(\.\d+)?)?$/;
-
-const secondsOf = ({ seconds = 0, milliseconds = 0 }) => Number((seconds + milliseconds / 1000).toFixed(6));
+const INTERVAL = /^(?:(\S+) years? ?)?(?:(\S+) mons? ?)?(?:(\S+) days? ?)?(?:([+-])?(\d+):(\d\d):(\d\d)(\.\d+)?)?$/;
 
 /** An interval by its parts, of which those that are 0 are left out: `{ hours: 1, minutes: 30 }`. */
 class PostgresInterval {
@@ -33,48 +18,31 @@ class PostgresInterval {
     for (const name in parts) if (+parts[name]) this[name] = +parts[name];
   }
 
-  /** @returns {string} as PostgreSQL reads it */
-  toPostgres() {
-    const { years, months, days, hours, minutes } = this;
-    const parts = { seconds: secondsOf(this), minutes, hours, days, months, years };
-    return Object.keys(parts).filter(name => parts[name]).map(name => `${parts[name]} ${name}`).join(' ') || '0';
-  }
-
   /** @returns {string} of ISO 8601 */
   toISOString() {
-    const { years = 0, months = 0, days = 0, hours = 0, minutes = 0 } = this;
-    return `P${years}Y${months}M${days}DT${hours}H${minutes}M${secondsOf(this)}S`;
+    const { years = 0, months = 0, days = 0, hours = 0, minutes = 0, seconds = 0, milliseconds = 0 } = this;
+    return `P${years}Y${months}M${days}DT${hours}H${minutes}M${Number((seconds + milliseconds / 1000).toFixed(6))}S`;
   }
 
-  /** The same as toISOString. */
-  toISO() { return this.toISOString(); }
+  /** The same as toISOString, which PostgreSQL reads, too. */
+  toPostgres() { return this.toISOString(); }
 }
 
-const toInterval = text => new PostgresInterval(text);
 const bytesOf = view => Buffer.from(view.buffer, view.byteOffset, view.byteLength);
 
 /** The same date and time of day in local time as this one has in UTC; Infinity stays. */
-function toLocal(date) {
-  if (typeof date === 'number') return date;
-  const local = new Date(0);
-  local.setFullYear(date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate());
-  local.setHours(date.getUTCHours(), date.getUTCMinutes(), date.getUTCSeconds(), date.getUTCMilliseconds());
-  return local;
-}
-
-const parseTimestamptz = dates[1184][0];
+const toLocal = date => typeof date === 'number' ? date : new Date(date.toJSON()?.slice(0, -1) ?? NaN);
 
 /** A timestamptz by its digits, as `2020-02-29 12:34:56.789012+00` has them: a pattern takes five times as long. */
 function timestamptz(bytes, start, end) {
   const two = off => bytes[off] * 10 + bytes[off + 1] - 528;
-  const zone = end - 3;
-  const [century, sign] = [two(start), 44 - bytes[zone]]; // + is 43, - is 45
-  const isPlain = zone >= start + 19 && bytes[start + 4] === 45 && century >= 1 && Math.abs(sign) === 1;
-  if (!isPlain) return parseTimestamptz(bytes, start, end);
-  const digit = off => off < zone ? bytes[off] - 48 : 0;
-  const milliseconds = digit(start + 20) * 100 + digit(start + 21) * 10 + digit(start + 22);
-  return new Date(Date.UTC(century * 100 + two(start + 2), two(start + 5) - 1, two(start + 8),
-    two(start + 11) - sign * two(zone + 1), two(start + 14), two(start + 17), milliseconds));
+  const sign = 44 - bytes[end - 3]; // + is 43, - is 45
+  const isPlain = bytes[start + 4] === 45 && bytes[start] > 48 && Math.abs(sign) === 1; // years 1000 to 9999
+  if (!isPlain) return dates[1184][0](bytes, start, end);
+  let milliseconds = 0;
+  for (let off = start + 20, unit = 100; off < end - 3; off++, unit /= 10) milliseconds += (bytes[off] - 48) * unit;
+  return new Date(Date.UTC(two(start) * 100 + two(start + 2), two(start + 5) - 1, two(start + 8),
+    two(start + 11) - sign * two(end - 2), two(start + 14), two(start + 17), milliseconds));
 }
 
 /** Of `(1,2)` and `<(1,2),3>`. */
@@ -90,9 +58,15 @@ const mapAll = (value, convert) => Array.isArray(value) ? value.map(each => mapA
 /** By this a parser of ours has the decoder of bytes that it is made of. */
 const DECODE = Symbol('decode');
 
+/** What decodes the bytes of a value as a parser reads its text or bytes; nothing where that leaves the text. */
+function decoderOf(parse, format) {
+  if (parse[DECODE] !== undefined) return parse[DECODE];
+  if (format === 'binary') return (bytes, start, end) => parse(bytes.subarray(start, end));
+  return parse === String ? undefined : (bytes, start, end) => parse(bytes.toString('utf8', start, end));
+}
+
 /** Parsers by type OID and format, which come before those of other types: what each Client has of its own. */
 class TypeOverrides {
-  #changes = 0;
   #decode;
   #own = { text: new Map(), binary: new Map() };
   #types;
@@ -109,68 +83,72 @@ class TypeOverrides {
   setTypeParser(oid, format, parse) {
     if (typeof format === 'function') [format, parse] = ['text', format];
     this.#own[format].set(oid, parse);
-    this.#changes++;
+    this.#decode = undefined;
   }
 
   /** @returns {function(string|Buffer): *} how values of a type are read in this format, 'text' by default */
   getTypeParser(oid, format = 'text') { return this.#own[format]?.get(oid) ?? this.#types.getTypeParser(oid, format); }
 
-  /** @type {number} another one when parsers have been set */
-  get version() { return this.#changes + (this.#types.version ?? 0); }
-
-  /** @type {Map} the option `decode` of a query, which asks for each type when rows of a kind are read first */
+  /**
+   * @type {Map} the option `decode` of a query, which asks for each type when rows of a kind are read first; another
+   *   one when parsers have been set, here or in the types below
+   */
   get decode() {
-    const { version } = this;
-    if (this.#decode?.version !== version) {
-      const get = oid => ['text', 'binary'].map(format => this.#decoder(oid, format));
-      this.#decode = Object.assign(new Map(), { version, get });
+    const below = this.#types.decode;
+    if (this.#decode === undefined || this.#decode.below !== below) {
+      const get = oid => ['text', 'binary'].map(format => decoderOf(this.getTypeParser(oid, format), format));
+      this.#decode = Object.assign(new Map(), { below, get });
     }
     return this.#decode;
-  }
-
-  #decoder(oid, format) {
-    const parse = this.getTypeParser(oid, format);
-    if (parse[DECODE] !== undefined) return parse[DECODE];
-    if (format === 'binary') return (bytes, start, end) => parse(bytes.subarray(start, end));
-    return parse === String ? undefined : (bytes, start, end) => parse(bytes.toString('utf8', start, end));
   }
 }
 
 /** How the values of all clients are read that have no parser of their own for a type. */
 const types = new TypeOverrides({ getTypeParser: () => String });
 for (const name of ['getTypeParser', 'setTypeParser']) types[name] = types[name].bind(types);
-types.builtins = builtins;
-/** Parsers of types by decoders of this library, and what makes node-postgres' values of theirs. */
-function define(format, oids, convert, from = decoders) {
+
+/** OIDs of PostgreSQL's basic types by their names in capitals. */
+types.builtins = {
+  BOOL: 16, BYTEA: 17, CHAR: 18, INT8: 20, INT2: 21, INT4: 23, REGPROC: 24, TEXT: 25, OID: 26, TID: 27, XID: 28, CID:
+  29, JSON: 114, XML: 142, PG_NODE_TREE: 194, SMGR: 210, PATH: 602, POLYGON: 604, CIDR: 650, FLOAT4: 700, FLOAT8: 701,
+  ABSTIME: 702, RELTIME: 703, TINTERVAL: 704, CIRCLE: 718, MACADDR8: 774, MONEY: 790, MACADDR: 829, INET: 869,
+  ACLITEM: 1033, BPCHAR: 1042, VARCHAR: 1043, DATE: 1082, TIME: 1083, TIMESTAMP: 1114, TIMESTAMPTZ: 1184, INTERVAL:
+  1186, TIMETZ: 1266, BIT: 1560, VARBIT: 1562, NUMERIC: 1700, REFCURSOR: 1790, REGPROCEDURE: 2202, REGOPER: 2203,
+  REGOPERATOR: 2204, REGCLASS: 2205, REGTYPE: 2206, UUID: 2950, TXID_SNAPSHOT: 2970, PG_LSN: 3220, PG_NDISTINCT: 3361,
+  PG_DEPENDENCIES: 3402, TSVECTOR: 3614, TSQUERY: 3615, GTSVECTOR: 3642, REGCONFIG: 3734, REGDICTIONARY: 3769, JSONB:
+  3802, REGNAMESPACE: 4089, REGROLE: 4096
+};
+
+const { 25: string, 1009: strings, 1022: [floats] } = decoders;
+/** What parsers are made of: beside decoders of this library those of types that node-postgres reads as others. */
+const READ = {
+  ...decoders, ...dates, 600: string, 718: string, 791: strings, 1008: strings, 1017: strings, 1231: [floats],
+  1184: [timestamptz, dates[1184][1]]
+};
+
+/** Makes parsers of types by decoders, and what makes node-postgres' values of theirs. */
+function define(format, oids, convert) {
   for (const oid of oids) {
-    const read = from[oid][format === 'text' ? 0 : 1];
+    const read = READ[oid][format === 'text' ? 0 : 1];
     const decode = convert === undefined ? read : (...place) => mapAll(read(...place), convert);
-    const parse = value => decode(Buffer.from(value), 0, Buffer.byteLength(value));
+    const parse = value => value === null ? null : decode(Buffer.from(value), 0, Buffer.byteLength(value));
     types.setTypeParser(oid, format, Object.assign(parse, { [DECODE]: decode }));
   }
 }
-const { 25: string, 1009: strings, 1022: floats } = decoders;
-/** Types of which this library has no decoder, or another one: numeric[] are numbers, though numeric is a string. */
-const others =
-  { 600: string, 718: string, 791: strings, 1008: strings, 1017: strings, 1184: [timestamptz], 1231: floats };
 
-define('text', [16, 21, 23, 26, 114, 199, 651, 700, 701, 1000, 1005, 1007, 1009, 1014, 1015, 1021, 1022, 1028, 1040,
-  1041, 1183, 1270, 2951, 3802, 3807, 3907]);
-define('text', [791, 1008, 1184, 1231], undefined, others);
-define('text', [1016], String);
+define('text', [16, 21, 23, 26, 114, 199, 651, 700, 701, 791, 1000, 1005, 1007, 1008, 1009, 1014, 1015, 1021, 1022,
+  1028, 1040, 1041, 1183, 1184, 1185, 1231, 1270, 2951, 3802, 3807, 3907]);
 define('text', [17, 1001], bytesOf);
-define('text', [1185], undefined, dates);
-define('text', [1082, 1114, 1115, 1182], toLocal, dates);
-define('text', [600, 1017], toPoint, others);
-define('text', [718], toCircle, others);
-define('text', [1186, 1187], toInterval);
-define('binary', [16, 21, 23, 25, 26, 701, 1000, 1007, 1009]);
-define('binary', [1008], undefined, others);
+define('text', [600, 1017], toPoint);
+define('text', [718], toCircle);
+define('text', [1016], String);
+define('text', [1082, 1114, 1115, 1182], toLocal);
+define('text', [1186, 1187], text => new PostgresInterval(text));
+define('binary', [16, 21, 23, 25, 26, 701, 1000, 1007, 1008, 1009, 1184]);
 define('binary', [20], String);
 define('binary', [700], Math.fround);
 define('binary', [1016, 1700], Number);
-define('binary', [1184], undefined, dates);
-define('binary', [1114], toLocal, dates);
+define('binary', [1114], toLocal);
 
 const parseStrings = types.getTypeParser(1009);
 types.arrayParser = { create: (text, parse = String) => ({ parse: () => mapAll(parseStrings(text), parse) }) };

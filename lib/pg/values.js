@@ -2,7 +2,8 @@
 
 // Values of JavaScript as parameters, as node-postgres converts them; quoting; and `defaults`.
 
-const { Buffer, process, util } = require('#platform');
+const { Buffer, process, util } = require('../platform');
+const { array } = require('../..');
 const { bytesOf, types } = require('./types');
 
 const [toInteger, toIntegers, toStrings] = [23, 1007, 1016].map(oid => types.getTypeParser(oid));
@@ -20,8 +21,6 @@ const defaults = {
   }
 };
 
-const pad = (number, digits = 2) => String(number).padStart(digits, '0');
-
 /** A date as PostgreSQL reads it for every type that has one: in local time with its offset, or in UTC. */
 function dateText(date) {
   if (Number.isNaN(date.getTime())) throw new TypeError('a value is an invalid Date: PostgreSQL has none');
@@ -31,20 +30,12 @@ function dateText(date) {
     local.setUTCHours(date.getHours(), date.getMinutes(), date.getSeconds(), date.getMilliseconds());
   }
   const [, year, rest] = /^([+-]?\d+)(.*)Z$/.exec(local.toISOString());
-  const east = (local - date) / 1000;
-  const offset = [east / 3600, east / 60 % 60, east % 60].map(part => pad(Math.floor(Math.abs(part)))).join(':');
-  const zone = `${east < 0 ? '-' : '+'}${offset.replace(/:00$/, '')}`;
-  return year > 0 ? `${pad(+year, 4)}${rest}${zone}` : `${pad(1 - year, 4)}${rest}${zone} BC`;
+  const offset = new Date(Math.abs(local - date)).toISOString().slice(11, 19).replace(/:00$/, ''); // hours and minutes
+  const digits = String(year > 0 ? +year : 1 - year).padStart(4, '0');
+  return `${digits}${rest}${local < date ? '-' : '+'}${offset}${year > 0 ? '' : ' BC'}`;
 }
 
-function elementText(value) {
-  if (value === null || value === undefined) return 'NULL';
-  if (Array.isArray(value)) return arrayText(value);
-  if (ArrayBuffer.isView(value)) return `"\\\\x${bytesOf(value).toString('hex')}"`;
-  return `"${String(prepareValue(value)).replace(/["\\]/g, '\\$&')}"`;
-}
-
-const arrayText = values => `{${Array.from(values, elementText).join()}}`;
+const prepareElements = values => values.map(each => Array.isArray(each) ? prepareElements(each) : prepareValue(each));
 
 /**
  * What is sent for a value: bytes as they are, dates in local time with its offset (in UTC where
@@ -61,7 +52,7 @@ function prepareValue(value, seen = []) {
   if (Buffer.isBuffer(value)) return value;
   if (ArrayBuffer.isView(value)) return bytesOf(value);
   if (util.types.isDate(value)) return dateText(value);
-  if (Array.isArray(value)) return arrayText(value);
+  if (Array.isArray(value)) return array(prepareElements(value));
   if (typeof value.toPostgres !== 'function') return JSON.stringify(value);
   if (seen.includes(value)) throw new Error(`circular reference detected while preparing "${value}" for query`);
   return prepareValue(value.toPostgres(each => prepareValue(each)), [...seen, value]);

@@ -5,25 +5,33 @@ const { resolve } = require('../config');
 const { watchSignal } = require('../query');
 
 /** Tells tracers of who waits for a connection, and how long: `{ owner, waiting }`. */
-const channel = require('#platform').diagnostics_channel.tracingChannel?.('quickgres:pool');
+const channel = require('../platform').diagnostics_channel.tracingChannel?.('quickgres:pool');
 
 /** The first and the longest pause between two attempts to connect, in milliseconds. */
 const PAUSE = 50;
 const LONGEST = 2000;
 
+/** How long plain queries wait for a connection that is being opened rather than behind others, in milliseconds. */
+const HOPE = 1000;
+
 /** How long the server may go on with what nobody waits for, before its connection is taken for lost. */
 const STUCK = 10000;
 
 /*
- * A connection is `{ client, opened, state, users, since, expires, proved }`. Its state is 'shared' by plain queries;
- * 'draining': it gets no more of them, as somebody waits to own it; or 'owned' by one. `opened`: promise of the
- * client's connect(); `users`: requests that it was given to; `since`: when the last of them was over; `proved`: it
- * has served one.
+ * A connection is `{ client, state, users, since, expires, answers, pace }`. Its state is 'opening'; 'shared' by plain
+ * queries; 'draining': it gets no more of them, as somebody waits to own it; or 'owned' by one. `users`: requests that
+ * it was given to, and at first who opens it; `since`: when the first of them began, or the last was over; `answers`:
+ * how many were over while it was open, of those it was given to; `pace`: milliseconds from one to the next, as a mean
+ * of the last ones, each of which counts as one at most.
  */
 const isOpen = ({ client }) => client.state === 'open';
 const isUnused = ({ client, users }) => users === 0 && client.pending === 0;
-const isIdle = each => isUnused(each) && isOpen(each) && each.state !== 'owned';
-const isConnecting = ({ client }) => client.state === 'connecting';
+const isIdle = each => isUnused(each) && isOpen(each) && each.state === 'shared';
+const isOpening = ({ state }) => state === 'opening';
+const isOwned = ({ state }) => state === 'owned';
+
+/** When the first one in a queue has come. */
+const firstOf = queue => queue.values().next().value?.since ?? Infinity;
 
 /** Errors of connecting that no other attempt will change: the server says no, or the config makes no sense. */
 const isFinal = error => /^(?:0A|22|28|3D|42)/.test(error.code) ||
@@ -35,7 +43,7 @@ class Connections {
   #config;
   #emitter;
   #options;
-  #outage; // while no attempt has succeeded: `{ since, failures, pause, error }`: the next one's timer, the last one's
+  #outage; // from when an attempt fails until the next connection has answered: `{ failures, pause, error }`
   #queues = { owned: new Set(), shared: new Set() }; // who waits to own a connection, and plain queries
   #refused; // what requests are rejected with, once it was destroyed
   #sweeping;
@@ -52,86 +60,76 @@ class Connections {
   }
 
   get stats() {
-    const open = this.#all.filter(isOpen);
+    const [connected, idle, owned] = [isOpen, isIdle, isOwned].map(is => this.#all.filter(is).length);
     const pending = this.#all.reduce((sum, { client }) => sum + client.pending, 0);
-    const { size } = this.#options;
-    const idle = open.filter(isIdle).length;
-    return { size, connected: open.length, idle, owned: this.#owned, pending, waiting: this.#waiting };
+    const waiting = this.#queues.owned.size + this.#queues.shared.size;
+    return { size: this.#options.size, connected, idle, owned, pending, waiting };
   }
 
-  get #owned() { return this.#all.reduce((count, { state }) => count + (state === 'owned'), 0); }
-
-  get #waiting() { return this.#queues.owned.size + this.#queues.shared.size; }
-
-  /** Whether nothing can be asked here for now; after each pause somebody has to try. */
+  /** Whether there is none, so that others have to answer; then one is tried, after each pause. */
   get isDown() {
-    const isPaused = this.#outage?.pause !== undefined;
-    return (isPaused || (this.#outage !== undefined && this.#all.length > 0)) && !this.#all.some(isOpen);
+    if (this.#outage === undefined || this.#all.some(isOpen)) return false;
+    if (this.#mayOpen) this.#open();
+    return true;
   }
 
   /** While no connection can be made, one attempt at a time is. */
   get #mayOpen() {
     return this.#all.length < this.#options.size &&
-      (this.#outage === undefined || (this.#outage.pause === undefined && !this.#all.some(isConnecting)));
+      (this.#outage === undefined || (this.#outage.pause === undefined && !this.#all.some(isOpening)));
   }
 
-  /** Where a plain query is likely to wait least: as long again as the one before it has, and for others. */
+  /** Whether there will soon be another connection. */
+  get #isGrowing() {
+    return this.#mayOpen || this.#all.some(each => isOpening(each) && performance.now() - each.since < HOPE);
+  }
+
+  /** Where a plain query is likely to wait least: as long again as the oldest one there has, and for the others. */
   #best() {
     const now = performance.now();
     let best, least = Infinity;
     for (const each of this.#all) {
-      const isUsable = isOpen(each) || (isConnecting(each) && this.#outage === undefined);
-      if (each.state !== 'shared' || !isUsable) continue;
-      const cost = isUnused(each) ? -1 : now - each.since + each.users;
+      if (each.state !== 'shared' || !isOpen(each)) continue;
+      const cost = isUnused(each) ? -1 : now - each.since + each.users * each.pace;
       if (cost < least) [best, least] = [each, cost];
     }
     return best;
   }
 
-  #share() {
-    const best = this.#best();
-    if ((best !== undefined && isUnused(best)) || !this.#mayOpen) return best;
-    this.#open();
-    return this.#best();
-  }
-
-  /** Some are left for plain queries, one where they wait, unless there is no other. */
-  #own() {
-    const { reserved, size } = this.#options;
-    const { owned, shared } = this.#queues;
-    const most = (this.#outage === undefined ? size : this.#all.length) - (shared.size > 0 ? 1 : reserved);
-    if (this.#owned >= Math.max(1, most)) return undefined;
-    const idle = this.#all.find(isIdle);
-    const best = idle ?? this.#best();
-    if (idle !== undefined) idle.state = 'owned';
-    else if (!this.#mayOpen && best !== undefined) best.state = 'draining';
-    else if (this.#mayOpen && this.#all.filter(isConnecting).length < owned.size) this.#open();
-    return idle;
-  }
-
-  #find(kind) {
-    const found = kind === 'owned' ? this.#own() : this.#share();
-    if (found !== undefined && found.users++ === 0) found.since = performance.now();
-    return found;
-  }
-
   /**
-   * @param {string} kind 'owned', where nobody else is to have it, and it is to be open; or 'shared'
-   * @returns {object|undefined} a connection, to be released; undefined where one has to wait
+   * Some are left for plain queries, one where they wait, unless there is no other.
+   * @param {string} kind 'owned', where nobody else is to have it; or 'shared'
+   * @returns {object|undefined} an open connection, to be released; undefined where it is better to wait
    */
-  take(kind) { return this.#refused === undefined && this.#queues[kind].size === 0 ? this.#find(kind) : undefined; }
+  #find(kind) {
+    if (kind === 'owned') {
+      const { reserved, size } = this.#options;
+      const all = this.#outage === undefined ? size : this.#all.length;
+      const most = all - (this.#queues.shared.size > 0 ? 1 : reserved);
+      if (this.#all.filter(isOwned).length >= Math.max(1, most)) return undefined;
+    }
+    const best = this.#best();
+    if (best === undefined || (!isUnused(best) && this.#isGrowing)) return undefined;
+    if (kind === 'owned') best.state = isUnused(best) ? 'owned' : 'draining';
+    if (best.state === 'draining') return undefined;
+    if (best.users++ === 0) best.since = performance.now();
+    return best;
+  }
+
+  /** @returns {object|undefined} as `wait`, where one need not wait */
+  take(kind) { return this.#queues[kind].size === 0 && this.#refused === undefined ? this.#find(kind) : undefined; }
 
   /**
-   * @param {string} kind
+   * @param {string} kind 'owned', where nobody else is to have it; or 'shared'
    * @param {AbortSignal} [signal] ends the waiting
-   * @returns {Promise<object>} a connection, to be released; rejects with an error of connecting, a ConnectionError
-   *   after acquire_timeout, or an AbortError
+   * @returns {Promise<object>} an open connection, to be released; rejects with an error of connecting, a
+   *   ConnectionError after acquire_timeout, or an AbortError
    */
   async wait(kind, signal) {
     if (this.#refused !== undefined) throw this.#refused;
     const { acquire_timeout: time } = this.#options;
     const queue = this.#queues[kind];
-    const entry = {};
+    const entry = { since: performance.now() };
     const waiting = new Promise((resolve, reject) => Object.assign(entry, { resolve, reject }));
     const giveUp = error => {
       queue.delete(entry);
@@ -152,21 +150,20 @@ class Connections {
 
   /** @returns {ConnectionError} for who has waited for so many milliseconds */
   #late(time) {
-    const { connected, owned, size } = this.stats;
-    const cause = this.#outage?.error;
-    const waited = `for ${time} ms (acquire_timeout)`;
-    if (cause !== undefined && connected === 0) {
-      return new ConnectionError(`no connection ${waited}: ${cause.message}`, { code: '08001', cause, sent: false });
-    }
-    return new ConnectionError(`no connection was free ${waited}: of ${size}, ${connected} are open, ${owned} of them ` +
-      'owned by transactions, cursors, COPY, queryTo() or connection(). A transaction inside another one is ' +
-      'tx.transaction()', { code: '53300', cause, sent: false });
+    const { size, connected, owned } = this.stats;
+    const cause = connected > 0 ? undefined : this.#outage?.error;
+    const why = cause?.message ?? `of ${size}, ${connected} are open, ${owned} of them owned by transactions, ` +
+      'cursors, COPY, queryTo() or connection(). A transaction inside another one is tx.transaction()';
+    const message = `no connection for ${time} ms (acquire_timeout): ${why}`;
+    return new ConnectionError(message, { code: cause === undefined ? '53300' : '08001', cause, sent: false });
   }
 
-  /** Gives connections to who waits. */
+  /** Gives connections to who waits, those first who have waited longest, and opens others for the rest. */
   #serve() {
+    const { owned, shared } = this.#queues;
     for (const each of this.#all) if (each.state === 'draining') each.state = 'shared';
-    for (const kind of ['owned', 'shared']) {
+    const kinds = firstOf(owned) < firstOf(shared) ? ['owned', 'shared'] : ['shared', 'owned'];
+    for (const kind of kinds) {
       for (const entry of this.#queues[kind]) {
         const connection = this.#find(kind);
         if (connection === undefined) break;
@@ -174,105 +171,110 @@ class Connections {
         entry.resolve(connection);
       }
     }
+    const opening = this.#all.filter(isOpening).length;
+    for (let wanted = owned.size + shared.size; wanted > opening && this.#mayOpen; wanted--) this.#open();
   }
 
   /**
+   * A request that was given up may be under way; and who had a connection alone may have left it in any state.
    * @param {object} connection that was taken
-   * @param {boolean} [settings] whether those of the session may have been changed
+   * @param {boolean} [reset] whether settings of the session may have been changed
    */
-  async release(connection, settings = false) {
+  async release(connection, reset) {
     const { client } = connection;
-    const isOwner = connection.state === 'owned';
+    const wasAlone = isOwned(connection) || isOpening(connection);
+    const now = performance.now();
     connection.users--;
-    connection.since = performance.now();
-    connection.proved ||= client.state === 'open';
+    if (!wasAlone) connection.pace += (Math.min(1, now - connection.since) - connection.pace) / 32;
+    connection.since = now;
+    if (isOpen(connection) && ++connection.answers === 1) {
+      clearTimeout(this.#outage?.pause);
+      this.#outage = undefined;
+    }
     try {
-      // A request that was given up may be under way; and who has owned the connection may have left it in any state.
       if (connection.users === 0 && client.pending > 0) await client.sync();
-      if (isOwner && client.transactionStatus !== 'I') await client.query('ROLLBACK');
-      if (settings) await client.query('DISCARD ALL', [], 0, false);
+      if (wasAlone && client.transactionStatus !== 'I') await client.query('ROLLBACK');
+      if (reset) await client.query('DISCARD ALL', [], 0, false);
     } catch {
       client.destroy();
     }
-    if (isOwner) connection.state = 'shared';
-    if (this.#waiting > 0) this.#serve();
+    if (wasAlone) connection.state = 'shared';
+    if (this.#queues.owned.size > 0 || this.#queues.shared.size > 0) this.#serve();
   }
 
   #open() {
-    const { acquire_timeout: time, max_lifetime: most, idle_timeout: idle } = this.#options;
+    const { max_lifetime: most, idle_timeout: idle } = this.#options;
     const client = new Client(this.#config);
     const since = performance.now();
     // Not all at once, where all were opened at once.
     const expires = most > 0 ? since + most * (0.9 + Math.random() / 10) : Infinity;
-    const connection = { client, state: 'shared', users: 0, since, expires, proved: false };
+    const connection = { client, state: 'opening', users: 1, since, expires, answers: -1, pace: 1 };
     this.#all.push(connection);
     client.closed.then(error => this.#closed(connection, error));
-    connection.opened = client.connect();
-    const late = new ConnectionError(`no connection was made in ${time} ms (acquire_timeout)`, { code: '08001' });
-    const timer = time > 0 && setTimeout(() => client.destroy(late), time);
-    connection.opened.then(() => {
-      clearTimeout(this.#outage?.pause);
-      this.#outage = undefined;
-      this.#serve();
-      // Who listens to 'connect' may have asked something.
-      if (client.pending > 0 && this.#queues.owned.size > 0) return client.sync().then(() => this.#serve());
-    }).catch(() => {}).finally(() => clearTimeout(timer));
+    client.connect().then(() => this.release(connection), () => {});
     this.#sweeping ??= setInterval(() => this.#sweep(), Math.min(1000, (most || 2000) / 2, (idle || 2000) / 2));
     this.#sweeping.unref?.();
     this.#emitter.emit('connect', client);
   }
 
-  /** One that has served is replaced at once, others after a pause. */
+  /** One that has answered is replaced at once, others after a pause. */
   #closed(connection, error) {
     this.#all.splice(this.#all.indexOf(connection), 1);
-    if (error !== undefined && !connection.proved) {
-      const outage = this.#outage ??= { since: connection.since, failures: 0, pause: undefined, error: undefined };
-      outage.error = error;
-      outage.pause ??= setTimeout(() => {
-        outage.pause = undefined;
-        this.#serve();
-      }, Math.min(PAUSE * 2 ** outage.failures++, LONGEST) * (0.5 + Math.random() / 2));
-      if (!this.#all.some(isOpen) && this.isOver(error)) {
-        const more = { code: error.code, cause: error, sent: false };
-        this.#refuse(isFinal(error) ? error : new ConnectionError(`no connection: ${error.message}`, more));
-      }
-    }
+    if (error !== undefined && connection.answers < 1) this.#pause(error);
+    if (error !== undefined && isOpening(connection) && !this.#all.some(isOpen)) this.#tell(error);
     this.#serve();
     if (error !== undefined && this.#emitter.listenerCount('error') > 0) this.#emitter.emit('error', error);
   }
 
-  /** Whether no attempt helps after this error of connecting, or none has for as long as connect_timeout says. */
-  isOver(error) {
-    if (isFinal(error) || !this.#options.patient) return true;
-    const { connect_timeout: seconds } = resolve(this.#config);
-    return seconds > 0 && performance.now() - this.#outage?.since >= seconds * 1000;
+  #pause(error) {
+    const outage = this.#outage ??= { failures: 0 };
+    outage.error = error;
+    outage.pause ??= setTimeout(() => {
+      outage.pause = undefined;
+      this.#serve();
+    }, Math.min(PAUSE * 2 ** outage.failures++, LONGEST) * (0.5 + Math.random() / 2));
   }
 
-  #refuse(error) {
+  /** Rejects those whom no other attempt to connect helps, or none has for as long as connect_timeout says. */
+  #tell(error) {
+    const isOver = isFinal(error) || !this.#options.patient;
+    const time = isOver ? 0 : (resolve(this.#config).connect_timeout || Infinity) * 1000;
+    const more = { code: error.code, cause: error, sent: false };
+    const told = isFinal(error) ? error : new ConnectionError(`no connection: ${error.message}`, more);
+    this.#refuse(told, performance.now() - time);
+  }
+
+  /** Rejects those who wait; or those of them who do so since `time`. */
+  #refuse(error, time = Infinity) {
     for (const queue of Object.values(this.#queues)) {
-      for (const { reject } of queue) reject(error);
-      queue.clear();
+      for (const entry of queue) {
+        if (entry.since > time) break;
+        queue.delete(entry);
+        entry.reject(error);
+      }
     }
   }
 
   /** Ends what is too old, has not been used for too long, or does not answer. */
   #sweep() {
     const now = performance.now();
-    const { idle_timeout: most } = this.#options;
+    const { acquire_timeout, idle_timeout } = this.#options;
     for (const each of [...this.#all]) {
       const unused = now - each.since;
-      const isOld = now >= each.expires || (most > 0 && isIdle(each) && unused >= most);
-      if (each.users === 0 && each.client.pending > 0 && unused > STUCK) {
-        each.client.destroy(new ConnectionError(`the server was silent for ${STUCK} ms after a request was given up`));
-      } else if (isOld && isOpen(each) && each.state === 'shared') each.client.end();
+      const isGivenUp = each.users === 0 && each.client.pending > 0;
+      const silence = (isOpening(each) ? acquire_timeout : isGivenUp && STUCK) || Infinity;
+      const isOld = now >= each.expires || (idle_timeout > 0 && isIdle(each) && unused >= idle_timeout);
+      if (unused > silence) each.client.destroy(new ConnectionError(`the server was silent for ${silence} ms`));
+      else if (isOld && isOpen(each) && each.state === 'shared') each.client.end();
     }
   }
 
-  /** Closes all connections, when what they were asked is over. */
+  /** Closes all connections, when what they were asked is over; what is being opened is not waited for. */
   async end() {
-    clearInterval(this.#sweeping);
     clearTimeout(this.#outage?.pause);
+    for (const { client } of this.#all.filter(isOpening)) client.destroy();
     await Promise.all(this.#all.map(({ client }) => client.end()));
+    clearInterval(this.#sweeping);
   }
 
   /**

@@ -5,12 +5,6 @@ const { NAMES, checkCount, checkNames } = require('../query');
 const DEFAULTS = { size: 4, reserved: 1, acquire_timeout: 30000, idle_timeout: 30000, max_lifetime: 1800000 };
 const OPTIONS = new Set([...Object.keys(DEFAULTS), 'patient', 'replicas', 'max_lag']);
 
-/** What other pools call it. */
-const ELSEWHERE = {
-  max: 'size', idleTimeoutMillis: 'idle_timeout', connectionTimeoutMillis: 'acquire_timeout',
-  maxLifetimeSeconds: 'max_lifetime, in milliseconds'
-};
-
 const beside = (names, ...own) => new Set([...names, ...own]);
 
 /** The options that there are, by the methods of a pool that take them. */
@@ -32,9 +26,6 @@ const TAKEN = {
  * @throws {TypeError}
  */
 function optionsOf(options) {
-  for (const name in options) {
-    if (Object.hasOwn(ELSEWHERE, name)) throw new TypeError(`${name} is not an option: use ${ELSEWHERE[name]}`);
-  }
   checkNames(options, OPTIONS);
   const { patient = true, max_lag } = options;
   const all = { patient, max_lag };

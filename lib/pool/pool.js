@@ -1,10 +1,10 @@
 'use strict';
 
-const { EventEmitter } = require('#platform').events;
-const { Client, ConnectionError, PostgresError, UsageError } = require('../..');
-const { checkValues, snapshot } = require('../protocol');
+const { EventEmitter } = require('../platform').events;
+const { Client, ConnectionError, UsageError } = require('../..');
+const { checkText, checkValues, snapshot } = require('../protocol');
 const {
-  Cursor, Listener, NO_OPTIONS, NO_VALUES, QUERY_TO, SCOPE, checkLimits, checkNames, copyDirection, firstWord
+  Cursor, Listener, NO_OPTIONS, NO_VALUES, QUERY_TO, checkLimits, checkNames, copyDirection, firstWord
 } = require('../query');
 const { Target, turnOf } = require('../stream');
 const { Channels } = require('./channels');
@@ -22,9 +22,9 @@ const OF_SESSIONS = /^(?:begin|start|set|reset|discard|listen|unlisten|prepare|d
 const isUnsent = error => error.sent === false;
 const isRepeated = (error, retry) => retry || isUnsent(error);
 
-/** @throws {UsageError} for a text that makes sense only on a connection that one knows */
+/** @throws {TypeError|UsageError} for what is no text, or makes sense only on a connection that one knows */
 function checkPlain(text) {
-  if (typeof text !== 'string') return;
+  if (typeof text !== 'string') checkText(text, 'text');
   const word = firstWord(text);
   if (OF_SESSIONS.test(word)) {
     throw new UsageError(`${word.toUpperCase()} concerns one session, and a pool has many: use transaction(), ` +
@@ -38,6 +38,17 @@ function kept(values) {
   if (Array.isArray(values) && !values.some(value => typeof value === 'object')) return [...values];
   checkValues(values);
   return snapshot(values);
+}
+
+/** A query of a batch, checked and kept; what it throws has its `index`. */
+function keptQuery(query, index) {
+  const [text, values = NO_VALUES, options] = Array.isArray(query) ? query : [query];
+  try {
+    checkPlain(text);
+    return [text, kept(values), options];
+  } catch (error) {
+    throw Object.assign(error, { index });
+  }
 }
 
 /**
@@ -86,45 +97,52 @@ class Pool extends EventEmitter {
 
   /**
    * Asks on a connection; on another one, where that is lost and nothing was sent.
+   * @param {string} name of the method: all but `query` and `batch` own the connection
    * @param {object} options of the request
    * @param {function(Client, object): Promise} ask gets the request's own options
-   * @param {object} [how] `kind`, `settings`: see Connections; `repeats(error, retry)`: whether to repeat what was
-   *   lost; `home`: Connections to ask; `before()`: what to wait for first
+   * @param {object} [how] `reset`: see Connections; `repeats(error, retry)`: whether to repeat what was lost; `home`:
+   *   Connections to ask; `before()`: what to wait for first
    */
-  async #run(options, ask, { kind = 'shared', settings, repeats, home = this.#primary, before } = NO_OPTIONS) {
+  async #run(name, options, ask, { reset, repeats = isRepeated, home = this.#primary, before } = NO_OPTIONS) {
+    checkNames(options, TAKEN[name]);
     if (this.#state !== 'open') throw this.#refused;
     const { readOnly, retry, ...rest } = options;
-    let replicas = readOnly ? this.#replicas : undefined; // until they cannot answer
+    const { max_lag } = this.#options;
+    const kind = name === 'query' || name === 'batch' ? 'shared' : 'owned';
+    const first = readOnly && this.#replicas?.isDown === false ? this.#replicas : home;
     this.#pending++;
     try {
       if (before !== undefined) await before();
-      if (this.#state === 'destroyed') throw this.#refused;
-      for (let left = ATTEMPTS; ; left--) {
+      for (let from = first, left = ATTEMPTS; ; from = home, left--) {
         checkLimits(rest);
-        if (replicas?.isDown) replicas = undefined;
-        const connections = replicas ?? home;
         let connection;
         try {
-          connection = connections.take(kind) ?? await connections.wait(kind, rest.signal);
+          connection = from.take(kind) ?? await from.wait(kind, rest.signal);
           const { client } = connection;
-          const isLimited = replicas !== undefined && this.#options.max_lag !== undefined;
-          if (!isLimited || await isFresh(client, this.#options.max_lag).catch(() => false)) return await ask(client, rest);
+          const isFit = from === home || max_lag === undefined || await isFresh(client, max_lag).catch(() => false);
+          if (isFit) return await ask(client, rest);
         } catch (error) {
-          if (connection === undefined ? !replicas?.isDown : connection.client.state !== 'closed') throw error;
-          const refusal = await connection?.opened.catch(reason => reason);
-          if (refusal !== undefined && replicas === undefined && connections.isOver(refusal)) throw refusal;
-          // A server that says no to a connection has done nothing of what was sent with it.
-          const isAsked = connection !== undefined && !(refusal instanceof PostgresError);
-          if (isAsked && !(error instanceof ConnectionError && (repeats ?? isRepeated)(error, retry))) throw error;
-          if (left === 1 || this.#state === 'destroyed') throw error;
+          const isPassed = connection === undefined ? from !== home : repeats(error, retry);
+          if (!(error instanceof ConnectionError && isPassed && left > 1)) throw error;
         } finally {
-          if (connection !== undefined) connections.release(connection, settings);
+          if (connection !== undefined) from.release(connection, reset);
         }
-        replicas = undefined;
       }
     } finally {
       if (--this.#pending === 0) this.#idle();
     }
+  }
+
+  /** Calls a function of the caller's; again, where it had not begun when the connection was lost. */
+  async #work(name, work, options, ask, reset) {
+    if (typeof work !== 'function') throw new TypeError(`${name} takes a function`);
+    let begun = false;
+    const begin = session => {
+      begun = true;
+      return work(session);
+    };
+    const repeats = (error, retry) => retry || !begun;
+    return this.#run(name, options, client => ask(client, begin), { reset, repeats });
   }
 
   /**
@@ -141,26 +159,16 @@ class Pool extends EventEmitter {
     checkPlain(text);
     values = kept(values);
     const isNamed = typeof format === 'object' && format !== null;
-    if (isNamed) checkNames(format, TAKEN.query);
     const ask = (client, rest) => client.query(text, values, isNamed ? rest : format, cache, stream);
     // A stream may have a part of the result already.
-    const repeats = (isNamed ? format.stream : stream) === undefined ? undefined : isUnsent;
-    return this.#run(isNamed ? format : NO_OPTIONS, ask, { repeats });
+    const repeats = (isNamed ? format.stream : stream) === undefined ? isRepeated : isUnsent;
+    return this.#run('query', isNamed ? format : NO_OPTIONS, ask, { repeats });
   }
 
   /** As `query`; the options are for all. */
   async batch(queries, options = NO_OPTIONS) {
-    checkNames(options, TAKEN.batch);
-    if (Array.isArray(queries)) queries = queries.map((each, index) => {
-      const [text, values = NO_VALUES, own] = Array.isArray(each) ? each : [each];
-      try {
-        checkPlain(text);
-        return [text, kept(values), own];
-      } catch (error) {
-        throw Object.assign(error, { index });
-      }
-    });
-    return this.#run(options, (client, rest) => client.batch(queries, rest));
+    const given = Array.isArray(queries) ? queries.map(keptQuery) : queries;
+    return this.#run('batch', options, (client, rest) => client.batch(given, rest));
   }
 
   /**
@@ -168,13 +176,13 @@ class Pool extends EventEmitter {
    * @returns {Promise<RowReader[]>} rejects with a UsageError where it leaves a transaction block open
    */
   async simpleQuery(text, options = NO_OPTIONS) {
-    checkNames(options, TAKEN.simpleQuery);
-    return this.#run(options, async (client, rest) => {
+    checkText(text, 'text');
+    return this.#run('simpleQuery', options, async (client, rest) => {
       const results = await client.simpleQuery(text, rest);
       if (client.transactionStatus === 'I') return results;
       const left = 'simpleQuery left a transaction block open, which is rolled back: use transaction()';
       throw new UsageError(left, '25001');
-    }, { kind: 'owned', settings: true });
+    }, { reset: true });
   }
 
   /**
@@ -183,16 +191,8 @@ class Pool extends EventEmitter {
    * waiting.
    */
   async transaction(work, options = NO_OPTIONS) {
-    if (typeof work !== 'function') throw new TypeError('transaction takes a function');
-    checkNames(options, TAKEN.transaction);
-    const { signal, retry, ...rest } = options;
-    let begun = false;
-    const begin = tx => {
-      begun = true;
-      return work(tx);
-    };
-    const repeats = () => retry || !begun;
-    return this.#run(options, client => client.transaction(begin, rest), { kind: 'owned', repeats });
+    const { signal, retry, ...own } = options ?? NO_OPTIONS;
+    return this.#work('transaction', work, options, (client, begin) => client.transaction(begin, own));
   }
 
   /**
@@ -204,22 +204,18 @@ class Pool extends EventEmitter {
    * @returns {Promise} of what the function returned
    */
   async connection(work, options = NO_OPTIONS) {
-    if (typeof work !== 'function') throw new TypeError('connection takes a function');
-    checkNames(options, TAKEN.connection);
-    const { reset: settings = true } = options;
-    return this.#run(options, async client => work(client), { kind: 'owned', settings, repeats: () => false });
+    return this.#work('connection', work, options, (client, begin) => begin(client), options?.reset ?? true);
   }
 
   /** Has a connection to itself while the target takes the result; a response that waits for its turn has none. */
   async queryTo(target, text, values = NO_VALUES, options = NO_OPTIONS) {
-    checkNames(options, TAKEN.queryTo);
     values = kept(values);
     // A WritableStream has no turn, and no event that could end the program; who writes to it locks it.
-    const own = target instanceof Target || typeof target?.getWriter === 'function' ? target
-      : new Target(target, options?.stall_timeout);
-    const before = own instanceof Target ? () => turnOf(own, { signal: options?.signal }) : undefined;
+    const isWeb = typeof target?.getWriter === 'function';
+    const own = isWeb || target instanceof Target ? target : new Target(target, options?.stall_timeout);
+    const before = isWeb ? undefined : () => turnOf(own, { signal: options.signal });
     const ask = (client, rest) => client.queryTo(target, text, values, rest);
-    return this.#run(options, ask, { kind: 'owned', repeats: isUnsent, before });
+    return this.#run('queryTo', options, ask, { repeats: isUnsent, before });
   }
 
   get [QUERY_TO]() { return TAKEN.queryTo; }
@@ -239,18 +235,18 @@ class Pool extends EventEmitter {
   #holder(readOnly, signal) { return work => this.connection(work, { reset: false, readOnly, signal }); }
 
   /** Has a connection to itself. */
-  copyTo(text, options = NO_OPTIONS) { return this.#copy('copyTo', 'TO STDOUT', 'out', text, options); }
+  copyTo(text, options = NO_OPTIONS) { return this.#copy('copyTo', 'TO STDOUT', text, options); }
 
   /** Has a connection to itself. */
-  copyFrom(text, options = NO_OPTIONS) { return this.#copy('copyFrom', 'FROM STDIN', 'in', text, options); }
+  copyFrom(text, options = NO_OPTIONS) { return this.#copy('copyFrom', 'FROM STDIN', text, options); }
 
-  #copy(method, what, direction, text, given) {
+  #copy(method, what, text, given) {
     checkNames(given, TAKEN[method]);
     const { readOnly, ...options } = given;
-    const isCopy = typeof text === 'string' && copyDirection(text) === direction;
+    const isOut = method === 'copyTo';
+    const isCopy = typeof text === 'string' && copyDirection(text) === (isOut ? 'out' : 'in');
     if (!isCopy) throw new TypeError(`${method} takes COPY … ${what}`);
     const { signal, ...rest } = options;
-    const isOut = direction === 'out';
     return new PooledCopy(this.#holder(readOnly, signal), client => client[method](text, rest), { ...options, isOut });
   }
 
@@ -262,9 +258,10 @@ class Pool extends EventEmitter {
     checkNames(options, TAKEN.listen);
     if (this.#state !== 'open') throw this.#refused;
     if (this.#channels?.state !== 'open') {
-      const channels = this.#channels = new Channels(ask => this.#run({ retry: true }, ask, { home }));
+      const channels = this.#channels = new Channels(ask => this.#run('listen', NO_OPTIONS, ask, how));
       const one = { ...this.#options, size: 1, idle_timeout: 0, max_lifetime: 0 };
       const home = new Connections(this.#config, one, channels);
+      const how = { home, repeats: () => true };
       channels.on('error', error => { if (this.listenerCount('error') > 0) this.emit('error', error); });
       const over = new ConnectionError('nobody listens any more', { code: '08003' });
       channels.once('close', () => home.destroy(undefined, over));

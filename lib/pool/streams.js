@@ -1,6 +1,6 @@
 'use strict';
 
-const { Duplex, addAbortSignal } = require('#platform').stream;
+const { Duplex, addAbortSignal } = require('../platform').stream;
 const { AbortError } = require('../..');
 
 /** What a Cursor takes for its portal: the cursor of a client that is held until the last row. */

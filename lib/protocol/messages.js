@@ -1,6 +1,6 @@
 'use strict';
 
-const { Buffer } = require('#platform');
+const { Buffer } = require('../platform');
 const { ConnectionError, FIELDS, protocolError } = require('./errors');
 
 /*
@@ -47,7 +47,7 @@ function decodeFields(buf, start, end) {
  * @returns {[string, string]} name and value
  */
 function decodeParameterStatus(buf, start, end) {
-  const [name, value] = stringsOf(buf, start + 5, end, 'ParameterStatus', 2);
+  const { 0: name, 1: value } = stringsOf(buf, start + 5, end, 'ParameterStatus', 2);
   if (name === 'client_encoding' && !/^utf-?8$/i.test(value)) {
     throw new ConnectionError(`client_encoding is ${JSON.stringify(value)} now: all text here is UTF8`);
   }

@@ -1,13 +1,10 @@
 'use strict';
 
-const { Buffer } = require('#platform');
+const { Buffer } = require('../platform');
 const { protocolError } = require('./errors');
 
 const DATA_ROW = 68; // D
 const COPY_DATA = 100; // d
-
-/** A longer DataRow or CopyData can be delivered in parts; a shorter one is put together at little cost. */
-const PARTS = 131072;
 
 /** PostgreSQL's own limit, as the length word counts. */
 const MAX_LENGTH = 0x40000000;
@@ -35,16 +32,10 @@ function lengthAt(buf, pos, max = MAX_LENGTH) {
  * A handler has `message(type, buf, start, end, count)`: one whole message in buf[start … end), or, for DataRow
  * and CopyData, `count` of them one after another. The memory is used again after the call,
  * unless `reader.owned` is true: then it holds nothing else and the handler may keep it.
- *
- * A handler may also have `takesParts(type)`: where it returns true for the DataRow or CopyData that comes next,
- * and that is a long one, its bytes are not gathered but given as they come, to
- * `part(type, buf, start, end, left)`; `left` bytes of it are to follow.
  */
 class FrameReader {
   #held = null; // the beginning of a message whose end has not arrived
   #heldLength = 0;
-  #left = 0; // bytes to come of a message that is delivered in parts
-  #type = 0; // of that message
 
   /** @param {{message: function}} [handler] may be replaced at any time, also inside a call */
   constructor(handler) {
@@ -67,9 +58,7 @@ class FrameReader {
    * @throws {ConnectionError} 08P01 for a length below 4 or above 1 GiB
    */
   push(chunk, length = chunk.length) {
-    let pos = 0;
-    if (this.#left > 0) pos = this.#part(chunk, 0, length);
-    else if (this.#held !== null) pos = this.#complete(chunk, length);
+    let pos = this.#held === null ? 0 : this.#complete(chunk, length);
     while (length - pos >= 5 && !this.stopped) {
       // What `lengthAt` does, for every message.
       const size = (chunk[pos + 1] << 24) | (chunk[pos + 2] << 16) | (chunk[pos + 3] << 8) | chunk[pos + 4];
@@ -91,7 +80,6 @@ class FrameReader {
       this.handler.message(type, chunk, start, end, count);
     }
     if (pos >= length || this.stopped) return;
-    if (length - pos >= 5 && this.#inParts(chunk, pos)) return void this.#part(chunk, pos, length);
     this.#held = Buffer.allocUnsafeSlow(length - pos);
     this.#heldLength = chunk.copy(this.#held, 0, pos, length);
   }
@@ -126,29 +114,6 @@ class FrameReader {
     this.handler.message(message[0], message, 0, total, 1);
     this.owned = false;
     return taken;
-  }
-
-  /** Whether the message that begins at pos, and is not all there, is delivered in parts from now on. */
-  #inParts(buf, pos) {
-    const { handler } = this;
-    const type = buf[pos];
-    if ((type !== DATA_ROW && type !== COPY_DATA) || handler.takesParts === undefined) return false;
-    const length = lengthAt(buf, pos);
-    if (length < PARTS || !handler.takesParts(type)) return false;
-    this.#left = 1 + length;
-    this.#type = type;
-    return true;
-  }
-
-  /**
-   * Delivers what there is of the message.
-   * @returns {number} offset after it
-   */
-  #part(buf, pos, length) {
-    const end = Math.min(length, pos + this.#left);
-    this.#left -= end - pos;
-    if (end > pos && !this.stopped) this.handler.part(this.#type, buf, pos, end, this.#left);
-    return end;
   }
 }
 

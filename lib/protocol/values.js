@@ -1,6 +1,6 @@
 'use strict';
 
-const { Buffer } = require('#platform');
+const { Buffer } = require('../platform');
 
 /** What a value is called in an error, which never shows the value itself. */
 function kindOf(value) {

@@ -1,9 +1,11 @@
 'use strict';
 
-const { Buffer } = require('#platform');
+const { Buffer } = require('../platform');
 const { frontend } = require('./codes');
 const { checkText, textOf } = require('./values');
 
+/** Bytes of memory: a writer's first one, which is enough to connect and ask, and what is made later. */
+const FIRST = 2048;
 const INITIAL = 65536;
 const LIMIT = 0x3fffffff; // PostgreSQL refuses messages of 1 GiB and more
 /** The length word of NULL. */
@@ -25,15 +27,12 @@ function checkLength(length) {
  * @returns {Buffer}
  */
 function frame(type, ...parts) {
-  const body = Buffer.concat(parts.map(part => typeof part === 'number' ? int32(part) : Buffer.from(part)));
-  return Buffer.concat([Buffer.from(type === null ? [] : [type]), int32(body.length + 4), body]);
+  const body = parts.map(part => typeof part === 'number' ? int32(part) : Buffer.from(part));
+  const length = body.reduce((sum, part) => sum + part.length, 4);
+  return Buffer.concat([Buffer.from(type === null ? [] : [type]), int32(length), ...body]);
 }
 
-function int32(value) {
-  const bytes = Buffer.alloc(4);
-  bytes.writeUInt32BE(value);
-  return bytes;
-}
+const int32 = value => Buffer.from([value >>> 24, value >>> 16, value >>> 8, value]);
 
 /**
  * Encodes frontend messages into one growing buffer, which is taken off with `take`.
@@ -43,7 +42,7 @@ class MessageWriter {
   #spare = null;
 
   constructor() {
-    this.buffer = Buffer.allocUnsafeSlow(INITIAL);
+    this.buffer = Buffer.allocUnsafe(FIRST);
     /** Bytes written; set it back to drop what was written since. */
     this.length = 0;
   }
@@ -66,7 +65,7 @@ class MessageWriter {
   #reserve(bytes) {
     if (this.buffer === null) this.buffer = Buffer.allocUnsafeSlow(Math.max(INITIAL, bytes));
     else if (this.length + bytes > this.buffer.length) {
-      const larger = Buffer.allocUnsafeSlow(Math.max(2 * this.buffer.length, this.length + bytes));
+      const larger = Buffer.allocUnsafeSlow(Math.max(INITIAL, 2 * this.buffer.length, this.length + bytes));
       this.buffer.copy(larger, 0, 0, this.length);
       this.buffer = larger;
     }

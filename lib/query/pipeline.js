@@ -16,9 +16,6 @@ const { ErrorResponse, NoticeResponse, NotificationResponse, ParameterStatus, Re
 /** From this many bytes on, what was written leaves at once instead of at the end of the tick. */
 const FLUSH_BYTES = 65536;
 
-/** While the rows or the data come, long ones may come in parts. */
-const IN_PARTS = [State.Rows, State.PortalRows, State.CopyOut];
-
 /** The transaction status by its byte: as decodeReadyForQuery has it, without a call for every query. */
 const STATUS = { 73: 'I', 84: 'T', 69: 'E' };
 
@@ -31,7 +28,7 @@ class Pipeline {
 
   /**
    * @param {object} events `notice(fields, buf, start, end)`, `notification(…)`, `parameter(name, value)`;
-   *   `lost(error)`: the connection cannot be used any more; `queued()`: a request waits to be sent; `drained()`
+   *   `lost(error)`: the connection cannot be used any more; without an error, the server has closed it; `queued()`: a request waits to be sent; `drained()`
    * @param {boolean|object} [decode] how columns are decoded where a query says nothing
    */
   constructor(events, decode) {
@@ -48,7 +45,7 @@ class Pipeline {
     this.pending = 0;
     /** The transaction status of the last ReadyForQuery. */
     this.status = 'I';
-    /** @type {object|undefined} see connect() of lib/connection; with its config */
+    /** @type {object|undefined} see connect() of lib/connection */
     this.session = undefined;
     this.socket = null; // while there is no connection
     this.reader = null;
@@ -76,7 +73,7 @@ class Pipeline {
     }
   }
 
-  closed(error = new ConnectionError('the server closed the connection')) { this.events.lost(error); }
+  closed(error) { this.events.lost(error); }
 
   drained() { this.events.drained(); }
 
@@ -201,14 +198,10 @@ class Pipeline {
   /** Asks the server to cancel what it is doing; resolves when it has taken the request. */
   async cancel() {
     const { refused } = this.scopes.root;
-    if (this.socket === null && refused !== null) throw again(refused);
+    if (this.socket === null && refused !== null) throw again(refused());
     if (this.socket === null) throw new ConnectionError('not connected: await connect() first', { code: '08003' });
     await this.session.cancel();
   }
-
-  /** Whether the answer that comes next is taken in parts, see FrameReader. */
-  takesParts() { return this.head?.receiver?.inParts === true && IN_PARTS.includes(this.head.state); }
-  part(type, buf, start, end, left) { this.head.receiver.receivePart(type, buf, start, end, left); }
 
   /** FrameReader's handler. */
   message(type, buf, start, end, count) {
@@ -289,8 +282,9 @@ class Pipeline {
       request.discard();
     }
     this.head = null;
-    this.scopes.root.refused = new ConnectionError(
-      `not connected since ${new Date().toISOString()}: ${message}; connect() connects again`,
+    const since = new Date();
+    this.scopes.root.refused = () => new ConnectionError(
+      `not connected since ${since.toISOString()}: ${message}; connect() connects again`,
       { code: '08003', cause, sent: false });
     this.scopes.abandon(errors(false));
   }

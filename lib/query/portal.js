@@ -124,7 +124,7 @@ class Portal {
    */
   fetch(maxRows, receiver, limits, caller = callerOf(this.fetch)) {
     if (this.#last !== null) return this.#last.then(() => this.fetch(maxRows, receiver, limits, caller));
-    if (!this.open) return Promise.reject(again(this.scope.refused || this.#closed()));
+    if (!this.open) return Promise.reject(again(this.scope.refused?.() ?? this.#closed()));
     const over = () => { this.#last = null; };
     const failed = () => {
       over();

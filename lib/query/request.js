@@ -1,6 +1,6 @@
 'use strict';
 
-const { Buffer } = require('#platform');
+const { Buffer } = require('../platform');
 const {
   AbortError, BARE, ConnectionError, NEXT, PostgresError, State, UsageError, backend, checkText, checkValues,
   decodeFields, nextState, snapshot, unexpected
@@ -14,7 +14,7 @@ const { BindComplete, CopyData, CopyInResponse, DataRow, ErrorResponse, NoData, 
 const KEPT_BYTES = 8192;
 
 /** Takes the answer to a request that nobody waits for any more. */
-const DROPPED = { inParts: true, start() {}, receiveData() {}, receivePart() {}, receive() {} };
+const DROPPED = { start() {}, receiveData() {}, receive() {} };
 
 /** Errors that are made while an answer is read: their stacks show nothing of the caller. */
 const OF_ANSWERS = [PostgresError, ConnectionError, UsageError, AbortError];

@@ -19,7 +19,8 @@ class Scope {
    * @param {boolean} [options.block=false] it is a transaction block: it is entered when no block is open, and no
    *   request in it may end the block but one that `controls` it
    * @param {function()} [options.entered] called when the scope owns the connection
-   * @param {function(Error)} [options.lost] called when it is over without having been left
+   * @param {function(function(): Error)} [options.lost] called when it is over without having been left, with what
+   *   makes the error
    */
   constructor(pipeline, parent, name, { alone = false, block = false, entered = () => {}, lost = () => {} } = {}) {
     this.pipeline = pipeline;
@@ -29,7 +30,7 @@ class Scope {
     this.block = block;
     this.entered = entered;
     this.lost = lost;
-    /** @type {Error|null} what new requests are rejected with; what waits goes on unless the scope was left */
+    /** @type {(function(): Error)|null} makes what new requests are rejected with; what waits goes on unless it was left */
     this.refused = null;
     this.left = false;
     /** @type {Error|undefined} for which the block that it is in has failed */
@@ -76,7 +77,7 @@ class Scopes {
    *   would wait for
    */
   check(scope, request) {
-    if (scope.refused !== null && (scope.left || !request?.controls)) throw again(scope.refused, this.check);
+    if (scope.refused !== null && (scope.left || !request?.controls)) throw again(scope.refused(), this.check);
     if (scope === this.active || !waitsForItself(scope)) return;
     throw new UsageError('inside the function of transaction(), ask the object that it is given ("tx"): ' +
       'the client would wait for the transaction, and the transaction for the client', '25001');
@@ -130,7 +131,7 @@ class Scopes {
   /** Ends a scope, and rejects what waits in it, each with an error of its own. */
   #close(scope, next) {
     scope.left = true;
-    scope.refused ??= next();
+    scope.refused ??= next;
     while (scope.first !== null) {
       const entry = scope.shift();
       if (entry instanceof Scope) this.#lose(entry, next);
@@ -141,7 +142,7 @@ class Scopes {
   /** A scope is over that was not to be. */
   #lose(scope, next) {
     if (!scope.left) this.#close(scope, next);
-    scope.lost(next());
+    scope.lost(next);
   }
 
   /**

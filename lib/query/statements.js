@@ -1,6 +1,6 @@
 'use strict';
 
-const { Buffer } = require('#platform');
+const { Buffer } = require('../platform');
 const { RowParser } = require('../rows');
 const { firstWord } = require('./sql');
 

@@ -1,6 +1,6 @@
 'use strict';
 
-const { setImmediate } = require('#platform');
+const { setImmediate } = require('../platform');
 const { ConnectionError, UsageError, kindOf } = require('../protocol');
 const { runInside } = require('./inside');
 const { outcome } = require('./request');
@@ -60,7 +60,7 @@ async function run(scope, { begin, commit, undo }, session, entered, work) {
   try {
     await entered;
     await control(begin);
-    const result = await work().finally(() => session.abandonSteps(scope.refused ??= OVER));
+    const result = await work().finally(() => session.abandonSteps(scope.refused ??= () => OVER));
     if ((await control(commit))[0].cmd !== 'ROLLBACK') return result;
     throw new UsageError('the transaction was rolled back, because a query in it had failed; ' +
       'the function given to transaction() did not throw', '25P02', scope.failure);
@@ -90,7 +90,7 @@ async function run(scope, { begin, commit, undo }, session, entered, work) {
 function transaction(parent, depth, make, work, options) {
   const controls = controlsOf(depth, options);
   let lose; // rejects what is waited for, as the connection is lost
-  const kind = { alone: depth === 0, block: true, lost: error => lose(error) };
+  const kind = { alone: depth === 0, block: true, lost: next => lose(next()) };
   const entered = new Promise((resolve, reject) => {
     kind.entered = resolve;
     lose = reject;

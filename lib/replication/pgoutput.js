@@ -1,6 +1,6 @@
 'use strict';
 
-const { Buffer } = require('#platform');
+const { Buffer } = require('../platform');
 const { protocolError } = require('../protocol');
 const { readTime } = require('./wal');
 

@@ -1,7 +1,7 @@
 'use strict';
 
-const { Buffer, setImmediate, clearImmediate } = require('#platform');
-const { Duplex, addAbortSignal } = require('#platform').stream;
+const { Buffer, setImmediate, clearImmediate } = require('../platform');
+const { Duplex, addAbortSignal } = require('../platform').stream;
 const { AbortError, State, UsageError, backend, checkText, frontend, nameOf, protocolError } = require('../protocol');
 const { Request, SCOPE, Scope, abort, checkLimits, checkNames } = require('../query');
 const { parseLsn, readTime, writeNow } = require('./wal');
@@ -18,27 +18,6 @@ const WAITING = 1024;
 const XLOG_DATA = 0x77; // w
 const KEEPALIVE = 0x6b; // k
 const STATUS_UPDATE = 0x72; // r
-
-/** A piece of the write-ahead log, or of what an output plugin makes of it. */
-class XLogData {
-  #buf;
-  #start;
-
-  /** A CopyData message in buf[start … end). */
-  constructor(buf, start, end) {
-    this.#buf = buf;
-    this.#start = start;
-    /** @type {Buffer} what the plugin gave: of pgoutput, one message */
-    this.data = buf.subarray(start + 30, end);
-  }
-
-  /** @type {bigint} the position; 0n where the plugin gave none */
-  get lsn() { return this.#buf.readBigUInt64BE(this.#start + 6); }
-  /** @type {bigint} the end of the server's log when it was sent */
-  get walEnd() { return this.#buf.readBigUInt64BE(this.#start + 14); }
-  /** @type {Date} when it was sent */
-  get time() { return readTime(this.#buf, this.#start + 22); }
-}
 
 /**
  * START_REPLICATION: a command of the simple query protocol, after which both sides send CopyData. It owns the
@@ -212,9 +191,10 @@ class Replication extends Duplex {
       next = off + 1 + bytes.readUInt32BE(off + 1);
       const type = next - off > 5 ? bytes[off + 5] : 0;
       if (type === XLOG_DATA && next - off >= 30) {
-        const message = new XLogData(bytes, off, next);
-        if (message.lsn > this.received) this.received = message.lsn;
-        room = this.push(message);
+        const lsn = bytes.readBigUInt64BE(off + 6); // 0n where the plugin gave none
+        const walEnd = bytes.readBigUInt64BE(off + 14);
+        if (lsn > this.received) this.received = lsn;
+        room = this.push({ lsn, walEnd, time: readTime(bytes, off + 22), data: bytes.subarray(off + 30, next) });
       } else if (type === KEEPALIVE && next - off === 23) {
         this.#keepalive(bytes.readBigUInt64BE(off + 6), bytes[off + 22] === 1);
       } else throw protocolError(`a replication message of type ${type} and ${next - off} bytes`);

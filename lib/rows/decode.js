@@ -1,6 +1,6 @@
 'use strict';
 
-const { Buffer } = require('#platform');
+const { Buffer } = require('../platform');
 
 const checked = new WeakSet();
 const isDecoder = value => value === undefined || typeof value === 'function';

@@ -1,10 +1,12 @@
 'use strict';
 
-const { Buffer } = require('#platform');
+const { Buffer } = require('../platform');
 const { backend, decodeCommandComplete, decodeCopyResponse, protocolError } = require('../protocol');
 const { Chunk, arrayAt, int32, makeText, objectAt } = require('../../client-parser/datarow.js');
 const { checkDecode, types } = require('./decode');
 const { RowParser } = require('./row-parser');
+
+const NOTHING = Buffer.alloc(0);
 
 /** Small results share slabs of this size. Small, so that one result that is kept for long holds little else. */
 const SLAB = 4096;
@@ -17,10 +19,10 @@ const LARGE = 65536;
  * would cost a small result more than all the rest of a query does.
  */
 class Memory {
-  #slab = Buffer.alloc(0);
+  #slab = NOTHING;
   #used = 0;
   /** The command tag that came last, with its terminator, and what it says: mostly the next one is the same. */
-  tag = Buffer.alloc(0);
+  tag = NOTHING;
   command = undefined;
 
   /**

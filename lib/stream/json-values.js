@@ -2,7 +2,7 @@
 
 // How single values are written as JSON.
 
-const { Buffer } = require('#platform');
+const { Buffer } = require('../platform');
 const { protocolError } = require('../protocol');
 const rows = require('../rows');
 
@@ -17,11 +17,8 @@ const Kind = Object.freeze({
   NULL: 0, TRUE: 1, FALSE: 2, ZERO: 3, STRING: 4, HEX: 5, BASE64: 6, VERBATIM: 7, BOOL: 8, FLOAT: 9, INT8: 10, ARRAY: 16
 });
 
-/** The text of NULL to ZERO: eight bytes in two words, and how many of them count. */
-const LITERALS = ['null', 'true', 'false', '0'].map(text => {
-  const bytes = Buffer.from(text.padEnd(8));
-  return [bytes.readInt32BE(0), bytes.readInt32BE(4), text.length];
-});
+/** The text of NULL to ZERO. */
+const LITERALS = ['null', 'true', 'false', '0'].map(text => Buffer.from(text));
 
 /** The letter behind the backslash, for those characters that have to be escaped. */
 const ESCAPES = new Uint8Array(256).fill(117, 0, 32); // u
@@ -112,10 +109,8 @@ function resolve(kind, from, pos, stop) {
 
 /** Writes null, true, false or 0. */
 function writeLiteral(kind, to, off) {
-  const [first, second, length] = LITERALS[kind];
-  to.setInt32(off, first);
-  to.setInt32(off + 4, second);
-  return off + length;
+  for (const byte of LITERALS[kind]) to.setUint8(off++, byte);
+  return off;
 }
 
 /** Writes hexadecimal digits as base64. */

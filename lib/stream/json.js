@@ -1,6 +1,6 @@
 'use strict';
 
-const { Buffer } = require('#platform');
+const { Buffer } = require('../platform');
 const { backend, protocolError } = require('../protocol');
 const {
   Kind, MOST, PART, lengthAt, put, resolve, writeLiteral, writeString, writeValue, writeVerbatim
@@ -85,11 +85,9 @@ class Json {
   /** @param {{as: string, int8: string, numeric: string, bytea: string}} options as of queryTo */
   constructor(options) { this.#options = options; }
 
-  /** @returns {boolean} whether messages may come in parts */
   start(out, rowParser) {
     this.#lead = this.#options.as === 'json' ? 91 : 0;
     this.#columns = rowParser && columnsOf(rowParser, this.#options);
-    return false;
   }
 
   message(out, buf, start) {

@@ -1,6 +1,6 @@
 'use strict';
 
-const { Buffer } = require('#platform');
+const { Buffer } = require('../platform');
 const { PostgresError, UsageError, checkText } = require('../protocol');
 const { QueryRequest, abort, checkLimits, copyDirection, submit, watchSignal } = require('../query');
 const { Json } = require('./json');
@@ -108,7 +108,7 @@ function finish(target, { end = true, signal }, piece, rowCount) {
 /** The query has failed. Where nothing was written, the target is as it was; else its reader is told. */
 async function finishFailed(target, receiver, options, error) {
   if (receiver.bytes === 0 || target.gone) return;
-  if ((options.as ?? 'protocol') !== 'protocol' || receiver.inRow) return target.destroy(error);
+  if ((options.as ?? 'protocol') !== 'protocol') return target.destroy(error);
   const rest = receiver.take();
   const last = errorResponse(error);
   const told = finish(target, options, rest === undefined ? last : Buffer.concat([rest, last]));

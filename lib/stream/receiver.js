@@ -1,12 +1,7 @@
 'use strict';
 
-const { Buffer, process, setImmediate, clearImmediate } = require('#platform');
-const { backend, decodeCommandComplete, kindOf } = require('../protocol');
-const { abort } = require('../query');
-const { RowReader, int32 } = require('../rows');
-const { Target } = require('./target');
-
-const { CommandComplete, EmptyQueryResponse, PortalSuspended } = backend;
+const { Buffer, setImmediate, clearImmediate } = require('../platform');
+const { backend: { CommandComplete, EmptyQueryResponse, PortalSuspended }, decodeCommandComplete } = require('../protocol');
 
 /** Bytes go to a target in pieces of about this size. */
 const PIECE = 65536;
@@ -21,12 +16,15 @@ const AHEAD = 131072;
 class Block {
   #view;
 
-  /** @param {number} length */
-  constructor(length) {
-    this.bytes = Buffer.allocUnsafeSlow(length);
-    /** Offset after what was written to it, and after what was taken of that. */
-    this.used = 0;
-    this.sent = 0;
+  /**
+   * @param {Buffer} bytes
+   * @param {number} [sent=0] offset after what was taken of it
+   * @param {number} [used=sent] offset after what was written to it
+   */
+  constructor(bytes, sent = 0, used = sent) {
+    this.bytes = bytes;
+    this.sent = sent;
+    this.used = used;
   }
 
   /** The same memory for an encoder that writes words. */
@@ -41,45 +39,7 @@ class Block {
   }
 }
 
-const NO_BLOCK = new Block(0);
-
-/** Gives a target that has only `write` each message as a Buffer of its own, as Quickgres does. */
-class PacketReceiver {
-  constructor(target) {
-    this.target = target;
-    this.cmd = undefined;
-    /** @type {Error|undefined} what the target threw: nothing is written to it after that */
-    this.error = undefined;
-  }
-
-  start(rowParser, format) {
-    this.target.rowParser = rowParser && rowParser.forFormat(format);
-    this.target.binary = format;
-    if (rowParser !== null) this.#write(rowParser.description(format));
-  }
-
-  #write(message) {
-    if (this.error !== undefined) return;
-    try {
-      this.target.write(Buffer.from(message));
-    } catch (error) {
-      this.error = error;
-    }
-  }
-
-  receiveData(buf, start, end) {
-    for (let off = start; off < end;) {
-      const next = off + 1 + int32(buf, off + 1);
-      this.#write(buf.subarray(off, next));
-      off = next;
-    }
-  }
-
-  receive(type, buf, start, end) {
-    if (type === CommandComplete) this.cmd = decodeCommandComplete(buf, start, end).cmd;
-    this.#write(buf.subarray(start, end));
-  }
-}
+const NO_BLOCK = new Block(Buffer.alloc(0));
 
 /**
  * Writes a result to a sink as bytes, in large pieces. What the bytes are says an encoder: the messages as they came,
@@ -107,10 +67,6 @@ class StreamReceiver {
     this.bytes = 0;
     /** @type {Error|undefined} of the sink: nothing is passed on after it */
     this.error = undefined;
-    /** Whether long rows come in parts. */
-    this.inParts = true;
-    /** Whether the last byte that came is in the middle of a row. */
-    this.inRow = false;
   }
 
   /** What the request resolves to, see QueryRequest. */
@@ -118,18 +74,12 @@ class StreamReceiver {
 
   start(rowParser, format, pipeline) {
     this.#pipeline = pipeline;
-    this.inParts = this.#encoder.start(this, rowParser, format);
+    this.#encoder.start(this, rowParser, format);
   }
 
-  receiveData(buf, start, end, count) {
-    this.#encoder.messages(this, buf, start, end, count);
-    this.#written();
-  }
-
-  receivePart(type, buf, start, end, left) {
-    this.#encoder.part(this, type, buf, start, end, left, !this.inRow);
-    this.inRow = left > 0;
-    this.#written();
+  receiveData(buf, start, end, count, owned) {
+    this.#encoder.messages(this, buf, start, end, count, owned && end - start > PIECE);
+    this.#flushing ??= setImmediate(this.#flush); // when no block is full, but nothing more comes for now
   }
 
   receive(type, buf, start, end) {
@@ -164,9 +114,19 @@ class StreamReceiver {
   reserve(length) {
     if (this.#block.used + length > this.#block.bytes.length) {
       this.flush();
-      this.#block = new Block(Math.max(length, this.bytes === 0 ? FIRST : PIECE));
+      this.#block = new Block(Buffer.allocUnsafeSlow(Math.max(length, this.bytes === 0 ? FIRST : PIECE)));
     }
     return this.#block;
+  }
+
+  /**
+   * Has a long message in its own memory become a part of the result, without a copy.
+   * @param {Buffer} buf of which [start, end) is the part
+   * @returns {Block} an encoder may write to `bytes`, and set `used`
+   */
+  adopt(buf, start, end) {
+    this.flush();
+    return (this.#block = new Block(buf, start, end));
   }
 
   /** Adds a copy of bytes. */
@@ -174,9 +134,6 @@ class StreamReceiver {
     const block = this.reserve(end - start);
     block.used += buf.copy(block.bytes, block.used, start, end);
   }
-
-  /** What has come is written when a block is full, or when nothing more comes for now. */
-  #written() { this.#flushing ??= setImmediate(this.#flush); }
 
   /** @returns {Buffer|undefined} what was not written to the sink yet */
   take() {
@@ -223,50 +180,12 @@ const messages = {
       const description = rowParser.description(format);
       out.append(description, 0, description.length);
     }
-    return true;
   },
-  messages(out, buf, start, end) { out.append(buf, start, end); },
-  part(out, type, buf, start, end) { out.append(buf, start, end); },
+  messages(out, buf, start, end, count, own) {
+    if (own) out.adopt(buf, start, end);
+    else out.append(buf, start, end);
+  },
   message(out, buf, start, end) { out.append(buf, start, end); }
 };
 
-/** What is not a Node stream, but asks by a property `pipe` for its bytes to be written as one does. */
-const plainSink = given => ({ given, queued: 0, write(piece) { given.write(piece); }, wait(callback) { callback(); } });
-
-/**
- * What takes the messages of a result for what the caller gave as `stream`.
- * @param {object} given a RowReader, a Node stream, or an object with `write(packet)`; one that has a `pipe`,
- *   too, is written to as a stream is, not packet by packet
- * @throws {TypeError}
- */
-function receiverFor(given) {
-  if (given instanceof RowReader && given.write === RowReader.prototype.write) return given;
-  if (given === null || typeof given !== 'object' || typeof given.write !== 'function') {
-    throw new TypeError(`stream must be a RowReader, a writable stream or an object with write(packet), not ${kindOf(given)}`);
-  }
-  if (!given.pipe) return new PacketReceiver(given);
-  return new StreamReceiver(typeof given.on === 'function' ? new Target(given) : plainSink(given), messages);
-}
-
-/**
- * Watches over a stream while a result is written to it.
- * @param {object} receiver of the result
- * @param {Promise} promise of the result
- * @param {Request} [request] to be given up when the stream takes no more
- * @returns {Promise} the same, but it rejects with the error of the stream
- */
-function untilTaken(receiver, promise, request) {
-  const { sink } = receiver;
-  if (!(sink instanceof Target)) return promise;
-  sink.watch(error => {
-    receiver.error = error;
-    if (request !== undefined) abort(request, error);
-  });
-  return promise.then(async given => {
-    await new Promise(process.nextTick); // a stream tells of an error in the tick after the write
-    if (receiver.error !== undefined) throw receiver.error;
-    return given;
-  }).finally(() => sink.release());
-}
-
-module.exports = { messages, receiverFor, untilTaken, PacketReceiver, StreamReceiver };
+module.exports = { messages, StreamReceiver };

@@ -1,53 +1,34 @@
 'use strict';
 
-const { setImmediate } = require('#platform');
-const { Writable, finished } = require('#platform').stream;
+const { setImmediate } = require('../platform');
+const { Writable, finished } = require('../platform').stream;
 const { AbortError, kindOf } = require('../protocol');
 const { checkStallTimeout, stalled } = require('../query');
-
-/** Streams that have an 'error' listener of ours: one may fail after we have done with it. */
-const guarded = new WeakSet();
-
-/** Keeps an error of a stream from ending the program, until the stream has closed. */
-function guard(stream) {
-  if (guarded.has(stream)) return;
-  guarded.add(stream);
-  const ignore = () => {};
-  stream.on('error', ignore);
-  stream.once('close', () => {
-    stream.removeListener('error', ignore);
-    guarded.delete(stream);
-  });
-}
 
 /** @type {WeakMap<Writable, Set<function>>} who is told of a stream's end; the stream has one listener for all */
 const watchers = new WeakMap();
 
 /**
- * Calls back when a stream has finished, or is closed or has failed before; also when it was so already.
+ * Calls back when a stream has finished, or is closed or has failed before; also when it was so already. Until the
+ * stream has closed, no error of it ends the program: it may fail after we have done with it.
  * @param {Writable} stream
  * @param {function(Error|undefined)} callback
- * @returns {function} stops watching
+ * @returns {function} stops the calling back
  */
 function watch(stream, callback) {
   let callbacks = watchers.get(stream);
   if (callbacks === undefined) {
-    callbacks = new Set();
-    watchers.set(stream, callbacks);
-    callbacks.cleanup = finished(stream, { readable: false }, error => {
+    watchers.set(stream, callbacks = new Set());
+    stream.once('close', finished(stream, { readable: false }, error => {
       watchers.delete(stream);
-      callbacks.cleanup();
       for (const each of callbacks) each(error || undefined);
-    });
+    }));
   }
   callbacks.add(callback);
-  return () => {
-    callbacks.delete(callback);
-    if (callbacks.size > 0 || watchers.get(stream) !== callbacks) return;
-    watchers.delete(stream);
-    callbacks.cleanup();
-  };
+  return () => callbacks.delete(callback);
 }
+
+const nothing = () => {};
 
 const closedBefore = cause => new AbortError('the target was closed before it had taken the result', cause);
 
@@ -86,7 +67,7 @@ class Target {
   #begun = false;
   #ended = false;
   #lost; // why the target takes no more
-  #ongone = error => this.leave(error);
+  #ongone = nothing;
   #settle; // resolve and reject of the promise that is waited for
   #stall;
   #stallTimeout;
@@ -111,7 +92,7 @@ class Target {
       // An Http2ServerResponse says 'finish' also when it was cut off; the stream behind it knows better.
       this.stream = given.stream;
     }
-    guard(this.stream);
+    watch(this.stream, nothing);
   }
 
   get isHttp2() { return typeof this.given.createPushResponse === 'function' && this.given.stream !== undefined; }
@@ -138,8 +119,7 @@ class Target {
     return this.#until(() => {
       given.once('socket', begin);
       unwatch = watch(socket, () => this.leave(closedBefore())); // Node emits no 'close' of a response that waits
-      this.#watchStall(() => socket.writableLength - socket.bytesWritten);
-    }).finally(() => {
+    }, () => socket.writableLength - socket.bytesWritten).finally(() => {
       clearTimeout(this.#stall);
       given.removeListener('socket', begin);
       unwatch();
@@ -180,7 +160,7 @@ class Target {
     this.#writing--;
     const why = this.#isResponse || !error ? undefined : error;
     // Not all say that they are closed; those that do have done so by then.
-    if (this.stream.destroyed || error) setImmediate(() => this.#ongone(why));
+    if (this.stream.destroyed || error) setImmediate(() => this.#fail(why));
     else if (this.#writing === 0 && this.#settle !== undefined && !this.#ended) this.#settle.resolve();
   }
 
@@ -195,10 +175,12 @@ class Target {
     const { stream } = this;
     const over = () => {
       clearTimeout(this.#stall);
-      for (const event of ['drain', 'close', 'error']) stream.removeListener(event, over);
+      stream.removeListener('drain', over);
+      unwatch();
       callback();
     };
-    for (const event of ['drain', 'close', 'error']) stream.on(event, over);
+    const unwatch = watch(stream, over);
+    stream.on('drain', over);
     this.#watchStall();
   }
 
@@ -211,7 +193,7 @@ class Target {
       this.#stall = setTimeout(() => this.#watchStall(left, now), this.#stallTimeout);
     } else {
       const error = stalled('target', this.#stallTimeout);
-      this.#ongone(error);
+      this.#fail(error);
       this.destroy(error);
     }
   }
@@ -221,15 +203,17 @@ class Target {
    * @param {function(Error)} ongone called once, with the target's error, or with an AbortError if it was just closed
    */
   watch(ongone) {
-    this.#ongone = error => {
-      if (this.#lost !== undefined) return;
-      this.leave(error === undefined || error.code === 'ERR_STREAM_PREMATURE_CLOSE' ? this.error : error);
-      ongone(this.#lost);
-    };
+    this.#ongone = ongone;
     this.#unwatch = watch(this.stream, error => {
       if (error === undefined && this.#ended) this.#settle.resolve();
-      else this.#ongone(error);
+      else this.#fail(error);
     });
+  }
+
+  #fail(error) {
+    if (this.#lost !== undefined) return;
+    this.leave(error === undefined || error.code === 'ERR_STREAM_PREMATURE_CLOSE' ? this.error : error);
+    this.#ongone(this.#lost);
   }
 
   /**
@@ -242,23 +226,18 @@ class Target {
     if (this.gone) return Promise.reject(this.error);
     this.#begin(piece ?? null, rowCount);
     this.#ended = true;
-    return this.#untilTaken(() => this.stream.end(piece));
+    return this.#until(() => this.stream.end(piece));
   }
 
   /** @returns {Promise} like `end`, but the target stays open */
-  flushed() { return this.#writing === 0 ? Promise.resolve() : this.#untilTaken(() => {}); }
+  flushed() { return this.#writing === 0 ? Promise.resolve() : this.#until(nothing); }
 
-  #untilTaken(work) {
-    return this.#until(() => {
-      work();
-      this.#watchStall();
-    });
-  }
-
-  #until(work) {
+  /** Begins something, and waits for its end unless what `left` tells does not get less. */
+  #until(begin, left) {
     return new Promise((resolve, reject) => {
       this.#settle = { resolve, reject };
-      work();
+      begin();
+      this.#watchStall(left);
     });
   }
 
@@ -272,7 +251,7 @@ class Target {
   release() {
     clearTimeout(this.#stall);
     this.#unwatch?.();
-    this.#ongone = () => {};
+    this.#ongone = nothing;
     if (this.stream.release !== undefined && !this.#ended && !this.gone) this.stream.release();
   }
 

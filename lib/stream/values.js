@@ -1,11 +1,10 @@
 'use strict';
 
-const { Buffer } = require('#platform');
+const { Buffer } = require('../platform');
 const { backend: { DataRow }, protocolError } = require('../protocol');
 const { columnLength, int32 } = require('../rows');
 
-/** Where the value begins in a DataRow of one column, and the data in CopyData. */
-const ROW_HEADER = 11;
+/** Where the data begin in CopyData. */
 const COPY_HEADER = 5;
 
 /** From this length on, moving bytes by a call into the runtime is faster than a loop. */
@@ -25,18 +24,14 @@ function move(bytes, start, end, off) {
 class Values {
   #begun = false; // a row has come
   #columns = 0;
-  #header = Buffer.alloc(ROW_HEADER); // of a message that comes in parts
-  #headerLength = 0;
   #separator;
 
   /** @param {Buffer} [separator] to be put between the rows */
   constructor(separator = Buffer.alloc(0)) { this.#separator = separator; }
 
-  /** @returns {boolean} whether messages may come in parts */
   start(out, rowParser) {
     this.#columns = rowParser === null ? 0 : rowParser.columns.length;
     this.#begun = false;
-    return this.#columns <= 1;
   }
 
   message() {}
@@ -44,16 +39,19 @@ class Values {
   /**
    * @param {StreamReceiver} out
    * @param {Buffer} buf with `count` whole messages of one type in [start, end)
+   * @param {boolean} own whether it is one message in memory of its own
    * @throws {ConnectionError} 08P01 for a row that is malformed
    */
-  messages(out, buf, start, end, count) {
+  messages(out, buf, start, end, count, own) {
     const rows = buf[start] === DataRow;
     // The messages are copied at once, behind room for the separators, and what is wanted is moved to the front.
     const room = rows ? count * this.#separator.length : 0;
-    const block = out.reserve(room + end - start);
+    if (own && rows && this.#begun) out.append(this.#separator, 0, room);
+    if (own) this.#begun = false; // what comes before it was written
+    const block = own ? out.adopt(buf, start, start) : out.reserve(room + end - start);
     let off = block.used;
-    let pos = off + room;
-    const stop = pos + buf.copy(block.bytes, pos, start, end);
+    let pos = own ? start : off + room;
+    const stop = own ? end : pos + buf.copy(block.bytes, pos, start, end);
     while (pos < stop) {
       const next = pos + 1 + int32(block.bytes, pos + 1);
       if (rows) off = this.#row(block.bytes, pos, next, off);
@@ -78,34 +76,6 @@ class Values {
       }
     }
     return off;
-  }
-
-  /**
-   * Goes on with a message that comes in parts.
-   * @param {StreamReceiver} out
-   * @param {number} type
-   * @param {Buffer} buf with the part in [start, end)
-   * @param {number} left bytes of the message that are to follow
-   * @param {boolean} first whether the message begins here
-   * @throws {ConnectionError} 08P01 for a row that is malformed
-   */
-  part(out, type, buf, start, end, left, first) {
-    if (first) {
-      this.#headerLength = 0;
-      if (type === DataRow && this.#begun) out.append(this.#separator, 0, this.#separator.length);
-      this.#begun = true;
-    }
-    const size = type === DataRow ? ROW_HEADER : COPY_HEADER;
-    if (this.#headerLength < size) {
-      const taken = buf.copy(this.#header, this.#headerLength, start, Math.min(end, start + size - this.#headerLength));
-      this.#headerLength += taken;
-      start += taken;
-      const whole = this.#headerLength === size && type === DataRow;
-      if (whole && (this.#header.readUInt16BE(5) !== 1 || int32(this.#header, 7) !== end - start + left)) {
-        throw protocolError('DataRow with a column that is not as long as itself');
-      }
-    }
-    out.append(buf, start, end);
   }
 }
 

@@ -1,7 +1,7 @@
 'use strict';
 
-const { Buffer } = require('#platform');
-const { EventEmitter } = require('#platform').events;
+const { Buffer } = require('../platform');
+const { EventEmitter } = require('../platform').events;
 const { isLoopback } = require('../config');
 const { ConnectionError, protocolError } = require('../protocol');
 

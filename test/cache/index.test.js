@@ -5,6 +5,7 @@ const { once } = require('node:events');
 const { Writable } = require('node:stream');
 const { Client, AbortError, ConnectionError, PostgresError, RowReader } = require('../..');
 const { ResponseCache } = require('../../lib/cache');
+const { Pool } = require('../../lib/pool');
 const { connected, proxied, sharedServer } = require('../support');
 
 /** Every query gets another number: the same number twice came from memory. */
@@ -354,6 +355,34 @@ describe('A ResponseCache of a client', () => {
       assert.notEqual(await tagged(), after);
       await stop();
       assert.equal((await client.query('SELECT pg_listening_channels()')).rows.length, 0);
+    });
+
+    it('through a pool, which listens on a connection of its own, and on the next when that is lost', async () => {
+      const pool = new Pool(server.config, { size: 2 });
+      const pooled = new ResponseCache(pool);
+      const tagged = async () => (await pooled.query(NEXT, [], { tags: ['t'] })).objects[0].n;
+      const before = await tagged(); // its connections are open
+      const stop = await pooled.listen('pooled');
+      const first = await tagged();
+      assert.notEqual(first, before, 'what was known before is forgotten');
+      assert.equal(await tagged(), first);
+      const forgotten = async from => { while (await tagged() === from) await new Promise(setImmediate); };
+      await server.sql("NOTIFY pooled, 't'");
+      await forgotten(first);
+      const second = await tagged();
+      await server.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN \"pooled%'");
+      await forgotten(second);
+      const third = await tagged();
+      await server.sql("NOTIFY pooled, 't'");
+      await forgotten(third);
+      await stop();
+      const { objects } = await pool.query("SELECT 1 FROM pg_stat_activity WHERE query LIKE 'LISTEN \"pooled%'");
+      assert.deepEqual(objects, []);
+      const last = new Promise(resolve => { pooled.once('error', resolve); });
+      await pooled.listen('pooled');
+      pool.destroy(new Error('no more'));
+      assert.match((await last).message, /no more/);
+      for (const channel of [5, 'a\0b']) await assert.rejects(pooled.listen(channel), Error);
     });
 
     it('in time for what was asked before: it is not kept', async () => {

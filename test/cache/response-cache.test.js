@@ -317,11 +317,9 @@ describe('ResponseCache', () => {
       const pool = new FakeClient();
       pool.closed = undefined;
       const cache = new ResponseCache(pool);
-      const stopping = cache.listen('changes');
-      await stopping;
       const [good, bad] = [new FakeClient(), new FakeClient()];
       pool.emit('connect', good);
-      assert.deepEqual(good.setUps, [`${READ_ONLY}; LISTEN "changes"`]);
+      assert.deepEqual(good.setUps, [READ_ONLY]);
       bad.failure = new Error('no SET here');
       const destroyed = new Promise(resolve => { bad.destroy = resolve; });
       pool.emit('connect', bad);
@@ -331,7 +329,7 @@ describe('ResponseCache', () => {
       pool.asked.pop().answer('x');
       await getting;
       assert.equal(cache.size, 1);
-      good.emit('notification', { channel: 'changes', payload: 't' });
+      good.emit('parameter', 'TimeZone', 'UTC');
       assert.equal(cache.size, 0);
     });
   });

@@ -55,6 +55,28 @@ describe('Socket', () => {
     socket.destroy();
   });
 
+  it('reads into more memory once so much has come that it was full, and then into the same', async () => {
+    const { socket, listener, peer } = await open();
+    const memories = new Set();
+    let text = '';
+    const read = async until => {
+      while (text.length < until) {
+        const [chunk, length] = await called(listener, 'chunk');
+        memories.add(chunk.buffer.byteLength === 65536 ? chunk : 'little');
+        text += chunk.toString('latin1', 0, length);
+      }
+    };
+    const sent = Buffer.alloc(200000, 'abcdefg').toString();
+    peer.write(sent.slice(0, 100));
+    await read(100);
+    assert.deepEqual([...memories], ['little']);
+    peer.write(sent.slice(100));
+    await read(sent.length);
+    assert.equal(text, sent);
+    assert.equal(memories.size, 2);
+    socket.destroy();
+  });
+
   it('delivers what any other Duplex emits, and writes to it', async () => {
     const readable = new PassThrough();
     const writable = new PassThrough();

@@ -217,6 +217,32 @@ describe('A client of quickgres/pg', () => {
     assert.deepEqual(results, [0, 1, 2]);
   });
 
+  it('drains also for who listens since the last callback', async () => {
+    await new Promise(resolve => client.query('SELECT', () => client.on('drain', resolve)));
+  });
+
+  it('drains once, where what is asked next rejects at once', async () => {
+    let drains = 0;
+    client.on('drain', () => drains++);
+    for (let times = 0; times < 3; times++) await assert.rejects(client.query({}), /either text or a name/);
+    await new Promise(setImmediate);
+    assert.equal(drains, 1);
+  });
+
+  it('tells that it has ended when it could not connect, or its stream was destroyed', async () => {
+    const nowhere = new pg.Client({ ...server.config, port: 1 });
+    const ended = once(nowhere, 'end');
+    await assert.rejects(nowhere.connect(), { code: 'ECONNREFUSED' });
+    await ended;
+    const events = [];
+    for (const name of ['error', 'end']) client.on(name, error => events.push(error?.message ?? name));
+    const over = new Promise(resolve => client.once('end', resolve));
+    const asked = assert.rejects(client.query('SELECT pg_sleep(100)'), { message: 'Connection terminated unexpectedly' });
+    client.connection.stream.destroy();
+    await Promise.all([asked, over]);
+    assert.deepEqual(events, ['Connection terminated unexpectedly', 'end']);
+  });
+
   it('copies by streams of this library', async () => {
     await client.query('CREATE TEMP TABLE copied (a int)');
     const target = client.copyFrom('COPY copied FROM STDIN');

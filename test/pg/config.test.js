@@ -48,6 +48,7 @@ describe('The config of quickgres/pg', () => {
     ['socket://brian:pw@/some/where/?db=mydb', '/some/where/', 5432, 'brian', 'pw', 'mydb'],
     ['pg://user:pass@/dbname?host=/unix/socket', '/unix/socket', 5432, 'user', 'pass', 'dbname'],
     ['pg://user:pass@%2Funix%2Fsocket/dbname', '/unix/socket', 5432, 'user', 'pass', 'dbname'],
+    ['pg://user:pass@[::1]:7/dbname', '::1', 7, 'user', 'pass', 'dbname'],
     ['pg://user:pass@there/dbname?port=7', 'there', 7, 'user', 'pass', 'dbname']
   ]) {
     it(`reads ${text}`, () => {
@@ -66,10 +67,12 @@ describe('The config of quickgres/pg', () => {
     for (const [config, ssl] of [
       [{}, false], [{ ssl: true }, true], [{ ssl: { ca: 'x' } }, { ca: 'x' }], [{ ssl: 'require' }, true],
       ['pg://a/b?ssl=true', true], ['pg://a/b?ssl=0', false], ['pg://a/b?sslmode=disable', false], ['pg://a/b?sslmode=require', true],
-      ['pg://a/b?sslmode=prefer', true], ['pg://a/b?sslmode=no-verify', { rejectUnauthorized: false }],
+      ['pg://a/b?sslmode=prefer', true], ['pg://a/b?sslmode=allow', true], ['pg://a/b?sslmode=no-verify', { rejectUnauthorized: false }],
       ['pg://a/b?sslrootcert=/x.crt', true], [{ ssl: 'no-verify' }, { rejectUnauthorized: false }], ['pg://a/b?sslnegotiation=direct', true]
     ]) assert.deepEqual(of(config, 'ssl', 'sslmode'), { ssl, sslmode: ssl ? 'require' : 'disable' });
     assert.deepEqual(of('pg://a/b?sslmode=prefer&uselibpqcompat=true', 'ssl', 'sslmode'), { ssl: undefined, sslmode: 'prefer' });
+    process.env.PGSSLMODE = 'allow';
+    assert.deepEqual(of({}, 'ssl'), { ssl: false });
     process.env.PGSSLMODE = 'require';
     assert.deepEqual(of({}, 'ssl'), { ssl: true });
     assert.deepEqual(of({ ssl: false }, 'ssl'), { ssl: false });

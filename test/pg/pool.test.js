@@ -59,12 +59,12 @@ describe('A pool of quickgres/pg', () => {
     assert.deepEqual([pool.totalCount, pool.idleCount], [1, 1]);
   });
 
-  it('refuses options that would have no effect', () => {
-    const options = { onConnect: () => {}, verify: () => {}, maxUses: 100, allowExitOnIdle: true };
-    for (const name in options) {
-      assert.throws(() => new pg.Pool({ [name]: options[name] }), { name: 'TypeError', message: new RegExp(`^a pool has no ${name}: use .`) });
+  it('refuses what would be asked before others, and a callback that is no function', () => {
+    for (const name of ['onConnect', 'verify']) {
+      assert.throws(() => new pg.Pool({ [name]: () => {} }), { name: 'TypeError', message: /^a pool has neither onConnect nor verify: use ./ });
     }
-    new pg.Pool({ onConnect: undefined, verify: null, maxUses: Infinity, allowExitOnIdle: false, min: 2 });
+    assert.throws(() => pool.query('SELECT 1', [], 5), { name: 'TypeError', message: 'callback is not a function' });
+    new pg.Pool({ onConnect: undefined, verify: null, maxUses: 100, allowExitOnIdle: true, min: 2 });
   });
 
   it('gives up what a signal aborts', async () => {
@@ -184,14 +184,54 @@ describe('A pool of quickgres/pg', () => {
     pool = new pg.Pool({ ...server.config, max: 1, connectionTimeoutMillis: 30 });
     const client = await pool.connect();
     const late = error => {
-      assert.deepEqual([error.message, error.code, error.cause.message],
-        ['timeout exceeded when trying to connect', '53300', '1 of 1 clients are taken: release() them']);
+      assert.deepEqual([error.message, error.code], ['timeout exceeded when trying to connect', '53300']);
+      assert.match(error.cause.message, /acquire_timeout.*all are busy, or owned/);
       return true;
     };
     await assert.rejects(pool.connect(), late);
     await assert.rejects(pool.query('SELECT 1'), late);
     client.release();
     assert.equal((await pool.query('SELECT 1')).rowCount, 1);
+  });
+
+  it('gives a client that was released to who comes next, and to queries', async () => {
+    const pids = new Set();
+    for (let times = 0; times < 3; times++) {
+      const client = await pool.connect();
+      pids.add(client.processID);
+      client.release();
+      assert.equal(pool.idleCount + pool.waitingCount, 1);
+      if (times === 1) pids.add((await pool.query('SELECT pg_backend_pid() AS pid')).rows[0].pid);
+    }
+    assert.deepEqual([pids.size, pool.totalCount], [1, 1]);
+  });
+
+  it('asks what is to be submitted as a query, whose rows come at once', async () => {
+    assert.deepEqual((await pool.query(new pg.Query('SELECT $1::int AS n', [5]))).rows, [{ n: 5 }]);
+    const cursor = { text: 'SELECT 6 AS n', values: null, submit() { throw new Error('it has no connection'); } };
+    assert.deepEqual((await pool.query(cursor)).rows, [{ n: 6 }]);
+  });
+
+  it('takes its options as numbers or their texts, and defaults for none', async () => {
+    const { options } = new pg.Pool('postgres://there/db?max=5&idleTimeoutMillis=0&connectionTimeoutMillis=7&maxLifetimeSeconds=1');
+    assert.deepEqual([options.max, options.idleTimeoutMillis], [5, 0]);
+    const none = new pg.Pool({ max: 0, idleTimeoutMillis: null, connectionTimeoutMillis: null, maxLifetimeSeconds: undefined });
+    assert.deepEqual([none.options.max, none.options.idleTimeoutMillis], [10, 10000]);
+  });
+
+  it('counts a connection that is being made, and those who wait for none of them', async () => {
+    pool = new pg.Pool({ ...server.config, max: 2 });
+    const taken = Array.from({ length: 5 }, () => pool.connect());
+    assert.deepEqual([pool.totalCount, pool.idleCount, pool.waitingCount], [2, 0, 3]);
+    const [first, second] = [await taken[0], await taken[1]];
+    assert.deepEqual([pool.totalCount, pool.idleCount, pool.waitingCount], [2, 0, 3]);
+    first.release();
+    assert.deepEqual([pool.totalCount, pool.idleCount, pool.waitingCount], [2, 0, 2]);
+    second.release();
+    for (const client of taken.slice(2)) (await client).release();
+    assert.deepEqual([pool.totalCount, pool.idleCount, pool.waitingCount], [2, 2, 0]);
+    (await pool.connect()).release(true);
+    assert.deepEqual([pool.totalCount, pool.idleCount, pool.waitingCount], [1, 1, 0]);
   });
 
   it('closes what nobody has used for idleTimeoutMillis', async () => {

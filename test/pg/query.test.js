@@ -2,19 +2,24 @@
 
 const assert = require('node:assert/strict');
 const { ConnectionError, PostgresError, UsageError } = require('../..');
-const { DatabaseError, Query, errorOf, queryOf } = require('../../lib/pg/query');
+const { DatabaseError, Query, errorOf } = require('../../lib/pg/query');
 
 describe('A query of quickgres/pg', () => {
   it('is text, values and callback, in a config or beside it, which is left as it is', () => {
     const callback = () => {};
-    assert.deepEqual(queryOf('a', [1], callback), { text: 'a', values: [1], callback });
-    assert.deepEqual(queryOf('a', callback), { text: 'a', values: undefined, callback });
-    const config = Object.freeze({ text: 'a', values: [1], name: 'n', rowMode: 'array' });
-    const { text, values, name, rowMode } = queryOf(config);
-    assert.deepEqual({ text, values, name, rowMode }, config);
-    assert.deepEqual(queryOf(config, [2]).values, [2]);
+    const asked = (...args) => {
+      const { text, values, callback } = new Query(...args);
+      return [text, values, callback];
+    };
+    assert.deepEqual(asked('a', [1], callback), ['a', [1], callback]);
+    assert.deepEqual(asked('a', callback), ['a', undefined, callback]);
+    const config = Object.freeze({ text: 'a', values: [1], name: 'n', rowMode: 'array', callback });
+    assert.deepEqual(asked(config), ['a', [1], callback]);
+    assert.deepEqual(asked(config, [2]), ['a', [2], callback]);
+    const { name, rowMode } = new Query(config);
+    assert.deepEqual([name, rowMode], ['n', 'array']);
     class Tagged { get text() { return 'tagged'; } }
-    assert.equal(queryOf(new Tagged()).text, 'tagged');
+    assert.equal(new Query(new Tagged()).text, 'tagged');
   });
 
   it('finishes by its callback or by events, not by both', () => {
@@ -38,17 +43,20 @@ describe('An error of quickgres/pg', () => {
       assert.deepEqual([name, message, code, severity, position, line], ['error', 'm', '57P01', 'FATAL', '5', '6']);
       assert.ok(errorOf(error) instanceof DatabaseError);
     }
-    const { name, length } = new DatabaseError('m', 5, 'notice');
-    assert.deepEqual([name, length], ['notice', 5]);
+    const { name, message } = new DatabaseError('m');
+    assert.deepEqual([name, message], ['error', 'm']);
   });
 
-  it('of a connection or a time limit has the message of node-postgres', () => {
-    const told = (code, sent) => errorOf(new ConnectionError('x', { code, sent })).message;
-    assert.equal(told('08006', true), 'Connection terminated unexpectedly');
-    assert.equal(told('08003', false), 'Connection terminated');
-    assert.equal(told('53300', false), 'timeout exceeded when trying to connect');
-    assert.equal(told('ECONNRESET', true), 'x');
-    assert.equal(errorOf(new ConnectionError('x', { code: '53300', sent: false })).cause, undefined);
+  it('of a connection or a time limit has the message of node-postgres, and a cause that says more', () => {
+    const told = (message, code) => errorOf(new ConnectionError(message, { code }));
+    assert.equal(told('x', '08006').message, 'Connection terminated unexpectedly');
+    assert.equal(told('x', '08003').message, 'Connection terminated');
+    const late = told('no connection was free for 5 ms (acquire_timeout): of 1, 1 are open', '53300');
+    assert.equal(late.message, 'timeout exceeded when trying to connect');
+    assert.equal(late.cause.message, 'no connection was free for 5 ms (acquire_timeout): of 1, 1 are open');
+    assert.equal(told('not connected: x', '08003').message, 'not connected: call connect() first');
+    assert.equal(told('x', 'ECONNRESET').message, 'x');
+    assert.equal(told('x', 'ECONNRESET').cause, undefined);
     assert.equal(errorOf(new UsageError('x', '57014')).message, 'Query read timeout');
     const other = new TypeError('x');
     assert.equal(errorOf(other), other);

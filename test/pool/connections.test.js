@@ -39,6 +39,12 @@ describe('The connections of a pool', () => {
       assert.equal(row.it, 'set');
     });
 
+    it('are in no transaction block, though who listens to "connect" has left one', async () => {
+      const pool = await opened({ size: 1, acquire_timeout: 5000 });
+      pool.on('connect', client => client.query('BEGIN'));
+      assert.equal(await pool.transaction(() => 5), 5);
+    });
+
     it('are waited for until the signal aborts, also while they are being opened', async () => {
       const proxy = await startProxy({ target: await sharedServer() });
       const pool = await opened({}, { host: proxy.host, port: proxy.port });
@@ -88,7 +94,7 @@ describe('The connections of a pool', () => {
       const release = await occupy(pool, 1);
       await assert.rejects(pool.transaction(() => {}), {
         name: 'ConnectionError', code: '53300', sent: false,
-        message: 'no connection was free for 50 ms (acquire_timeout): of 2, 1 are open, 1 of them owned by transactions, ' +
+        message: 'no connection for 50 ms (acquire_timeout): of 2, 2 are open, 1 of them owned by transactions, ' +
           'cursors, COPY, queryTo() or connection(). A transaction inside another one is tx.transaction()'
       });
       const controller = new AbortController();
@@ -127,7 +133,12 @@ describe('The connections of a pool', () => {
           last = next;
         }
       });
-      for (let i = 0; i < 5; i++) await pool.transaction(tx => tx.query('SELECT 1'));
+      for (let i = 0; i < 5; i++) {
+        await pool.transaction(async tx => {
+          assert.equal(pool.stats.owned, 1);
+          await tx.query('SELECT 1');
+        });
+      }
       over = true;
       await Promise.all(traffic);
     });
@@ -159,6 +170,22 @@ describe('The connections of a pool', () => {
         await assert.rejects(pool.query('SELECT 1'), { name: 'ConnectionError', code: '53300' });
       });
       assert.equal((await pool.query('SELECT 1 AS n')).rows[0].n, '1');
+    });
+
+    it('of a pool of one are shared as soon as it is the turn of a plain query', async () => {
+      const pool = await opened({ size: 1 });
+      let over = false;
+      const owners = Array.from({ length: 3 }, async () => { while (!over) await pool.transaction(tx => tx.query('SELECT 1')); });
+      for (let i = 0; i < 5; i++) assert.equal((await pool.query('SELECT 1 AS n')).rows[0].n, '1');
+      over = true;
+      await Promise.all(owners);
+    });
+
+    it('may be destroyed by their owner with an error, which nobody else gets', async () => {
+      const pool = await opened({ size: 1 });
+      const owner = pool.connection(client => client.destroy(new Error('mine')));
+      assert.equal((await pool.query('SELECT 1 AS n')).rows[0].n, '1');
+      await owner;
     });
 
     it('are closed where they cannot be given back', async () => {
@@ -278,6 +305,38 @@ describe('The connections of a pool', () => {
       await proxy.stop();
     });
 
+    it('are tried with longer and longer pauses, also while others answer', async function () {
+      this.timeout(20000);
+      const server = await sharedServer();
+      await server.sql('CREATE ROLE limited LOGIN CONNECTION LIMIT 2');
+      const pool = await opened({ size: 6 }, { user: 'limited' });
+      let attempts = 0;
+      pool.on('error', () => { attempts++; });
+      const asked = Array.from({ length: 10 }, async () => {
+        for (let i = 0; i < 20; i++) await pool.query('SELECT pg_sleep(0.02)');
+      });
+      await Promise.all(asked); // 2 seconds and more, in which there would be 40 to 80 without longer pauses
+      assert.ok(attempts <= 25, `${attempts}`);
+      assert.equal(pool.stats.connected, 2);
+      await pool.end();
+      await server.sql('DROP ROLE limited');
+    });
+
+    it('are not waited for by plain queries when one is silent: they go behind others', async () => {
+      const proxy = await startProxy({ target: await sharedServer() });
+      const pool = await opened({ size: 2, acquire_timeout: 0 }, { host: proxy.host, port: proxy.port });
+      await pool.query('SELECT 1');
+      pool.once('connect', () => proxy.next().then(connection => connection.stall()));
+      let over = false;
+      const asked = Array.from({ length: 5 }, async () => { while (!over) await pool.query('SELECT pg_sleep(0.01)'); });
+      await until(() => pool.stats.pending === 5);
+      assert.equal(pool.stats.connected, 1);
+      over = true;
+      await Promise.all(asked);
+      await pool.end(); // nor by this
+      await proxy.stop();
+    });
+
     it('are not tried for longer than connect_timeout says', async () => {
       const pool = await opened({ acquire_timeout: 0 }, { port: 1, connect_timeout: 0.2 });
       await assert.rejects(pool.query('SELECT 1'), error => error instanceof ConnectionError && error.code === 'ECONNREFUSED');
@@ -288,6 +347,34 @@ describe('The connections of a pool', () => {
       const pool = await opened({ patient: false }, { port: 1 });
       await assert.rejects(pool.query('SELECT 1'), { name: 'ConnectionError', code: 'ECONNREFUSED' });
       await assert.rejects(pool.transaction(() => {}), { code: 'ECONNREFUSED' });
+    });
+
+    it('are not missed by plain queries while there are others', async () => {
+      const server = await sharedServer();
+      await server.sql('CREATE ROLE locked_out LOGIN');
+      const pool = await opened({ size: 3 }, { user: 'locked_out' });
+      await pool.query('SELECT 1');
+      await server.sql('ALTER ROLE locked_out NOLOGIN');
+      const refused = once(pool, 'error');
+      const answers = await Promise.all(Array.from({ length: 20 }, (_, i) => pool.query('SELECT $1::int AS n, pg_sleep(0.001)', [i])));
+      assert.deepEqual(answers.map(({ rows: [{ n }] }) => Number(n)), Array.from({ length: 20 }, (_, i) => i));
+      assert.equal((await refused)[0].code, '28000');
+      await pool.end();
+      await server.sql('DROP ROLE locked_out');
+    });
+
+    it('are waited for no longer than for an attempt where they are replicas that are silent', async () => {
+      const proxy = await startProxy({ target: await sharedServer() });
+      proxy.stall();
+      const pool = await opened({ replicas: { ...(await sharedServer()).config, host: proxy.host, port: proxy.port, connect_timeout: 1 } });
+      let failed = 0;
+      pool.on('error', () => { failed++; });
+      await pool.query('SELECT 1', [], { readOnly: true });
+      await until(() => pool.query('SELECT 1', [], { readOnly: true }).then(() => proxy.connections.length > 1));
+      await pool.query('SELECT 1', [], { readOnly: true });
+      assert.equal(failed, 1); // and the second attempt is under way
+      proxy.reset();
+      await proxy.stop();
     });
 
     it('are not waited for where they are replicas: the primary answers', async () => {

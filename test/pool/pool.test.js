@@ -49,6 +49,16 @@ describe('A Pool', () => {
     assert.ok(others.every(({ rows: [row] }) => row.id !== id));
   });
 
+  it('sends nothing behind slow queries, however many come at once, where another connection is known to be quick', async () => {
+    const pool = await opened({ size: 3 });
+    const ids = count => Promise.all(Array.from({ length: count }, () => pool.query('SELECT pg_backend_pid() AS id')));
+    await ids(1000);
+    const slow = [1, 2].map(() => pool.query('SELECT pg_backend_pid() AS id, pg_sleep(2)'));
+    await sleep(1000);
+    const quick = new Set((await ids(2000)).map(({ rows: [{ id }] }) => id));
+    for (const { rows: [{ id }] } of await Promise.all(slow)) assert.equal(quick.has(id), false);
+  });
+
   it('refuses statements that concern a session, before anything is sent', async () => {
     const pool = await opened({}, { port: 1 });
     for (const each of ['BEGIN', ' /* x */ start transaction', 'SET a.b = 1', 'LISTEN x', '-- y\nDISCARD ALL', 'PREPARE p AS SELECT 1']) {
@@ -139,6 +149,13 @@ describe('A Pool', () => {
     assert.deepEqual(pool.stats, { size: 4, connected: 4, idle: 4, owned: 0, pending: 0, waiting: 0 });
   });
 
+  it('tells bad input of a query from a server that is away', async () => {
+    const pool = await opened({}, { port: 1 });
+    await assert.rejects(pool.query(5), { name: 'TypeError', message: /text must be a string/ });
+    await assert.rejects(pool.simpleQuery(5), { name: 'TypeError', message: /text must be a string/ });
+    await assert.rejects(pool.batch(['SELECT 1', 5]), { name: 'TypeError', message: /text must be a string/, index: 1 });
+  });
+
   it('sends the values that it was given, whatever becomes of the array', async () => {
     const pool = await opened({ size: 1 });
     const values = [0];
@@ -216,19 +233,24 @@ describe('A Pool', () => {
     }
   });
 
-  it('replaces a connection on which the server is silent after a query was given up', async function () {
+  it('replaces a connection on which the server is silent after a query was given up, also while the pool ends', async function () {
     this.timeout(40000);
     const proxy = await startProxy({ target: await sharedServer() });
-    const pool = new Pool({ ...(await sharedServer()).config, host: proxy.host, port: proxy.port }, { size: 1 });
+    const config = { ...(await sharedServer()).config, host: proxy.host, port: proxy.port };
+    const [pool, ending] = [new Pool(config, { size: 1 }), new Pool(config, { size: 1 })];
     try {
-      await pool.query('SELECT 1');
+      await Promise.all([pool.query('SELECT 1'), ending.query('SELECT 1')]);
+      await ending.connection(client => client.cursor('SELECT generate_series(1, 9)', [], { batchSize: 1 }).next());
       for (const each of proxy.open) each.stall();
       await assert.rejects(pool.query('SELECT 1', [], { statement_timeout: 50 }), { code: '57014' });
+      const ended = ending.end();
       const [error] = await once(pool, 'error');
-      assert.match(error.message, /silent for 10000 ms after a request was given up/);
+      assert.equal(error.message, 'the server was silent for 10000 ms');
       assert.equal((await pool.query('SELECT 1 AS n')).rows[0].n, '1');
+      await ended;
     } finally {
       pool.destroy();
+      ending.destroy();
       await proxy.stop();
     }
   });

@@ -78,7 +78,7 @@ describe('The scopes of a connection', () => {
     root.push(owner);
     assert.equal(scopes.next(true, 'I'), owner);
     owner.push(entry('inside'));
-    owner.push(scope('nested', { lost: error => lost.push(error.message) }, owner));
+    owner.push(scope('nested', { lost: next => lost.push(next().message) }, owner));
     const over = new Error('over');
     assert.equal(scopes.leave(owner, over), true);
     assert.equal(scopes.leave(owner, new Error('again')), false);
@@ -100,8 +100,8 @@ describe('The scopes of a connection', () => {
   it('let what ends a block into one that takes no other requests', () => {
     const { scopes, scope } = make();
     const block = scope('block');
-    block.refused = new Error('over');
-    assert.throws(() => scopes.check(block, { controls: false }), block.refused);
+    block.refused = () => new Error('over');
+    assert.throws(() => scopes.check(block, { controls: false }), { message: 'over' });
     scopes.check(block, { controls: true });
   });
 

@@ -53,7 +53,7 @@ describe('A target', () => {
       await result;
       target.release();
       assert.equal(stream.writableFinished, end);
-      if (!end) assert.deepEqual(['close', 'error', 'finish'].map(event => stream.listenerCount(event)), [1, 1, 0]);
+      if (!end) assert.deepEqual(['close', 'error', 'finish'].map(event => stream.listenerCount(event)), [2, 1, 1]);
     }
     await new Target(new Slow()).flushed();
   });
@@ -221,6 +221,7 @@ describe('A target', () => {
       assert.ok(listeners < 10);
       socket.destroy();
       for (const turned of waiting) await assert.rejects(turned, { name: 'AbortError' });
+      await once(connection, 'close');
       assert.ok(connection.listenerCount('close') < listeners);
       stop();
     });

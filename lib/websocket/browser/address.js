@@ -9,21 +9,4 @@ function isIP(text) {
   return address.includes(':') && URL.canParse(`http://[${address}]`) ? 6 : 0;
 }
 
-/** As much of net.BlockList as loopback addresses need. */
-class BlockList {
-  #starts = [];
-  #addresses = [];
-
-  /** @param {string} network an IPv4 one @param {number} bits 8, 16 or 24 */
-  addSubnet(network, bits) { this.#starts.push(`${network.split('.').slice(0, bits / 8).join('.')}.`); }
-
-  addAddress(address) { this.#addresses.push(address); }
-
-  check(address, family) {
-    if (family === 'ipv4') return this.#starts.some(start => address.startsWith(start));
-    const { hostname } = new URL(`http://[${address}]`); // the shortest of its forms
-    return this.#addresses.some(known => hostname === `[${known}]`);
-  }
-}
-
-module.exports = { isIP, BlockList };
+module.exports = { isIP };

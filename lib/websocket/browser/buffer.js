@@ -86,12 +86,6 @@ class Buffer extends Uint8Array {
 
   readUInt8(off = 0) { return view(this).getUint8(off); }
   readInt8(off = 0) { return view(this).getInt8(off); }
-
-  readUIntBE(off, length) {
-    let value = 0;
-    for (let i = 0; i < length; i++) value = value * 256 + this.readUInt8(off + i);
-    return value;
-  }
 }
 
 // readInt32BE(off) and writeInt32BE(value, off), and so on.

@@ -3,7 +3,7 @@
 const { Buffer } = require('./buffer');
 const crypto = require('./crypto');
 const events = require('./events');
-const { isIP, BlockList } = require('./address');
+const { isIP } = require('./address');
 
 /*
  * What lib/ uses of Node.js, as far as a browser has the means for it. What it cannot do says so when it is
@@ -25,8 +25,6 @@ noStream.from = noStream;
 class AsyncLocalStorage {
   getStore() {}
   run(store, work) { return work(); }
-  enterWith() {}
-  disable() {}
 }
 
 module.exports = {
@@ -47,7 +45,7 @@ module.exports = {
   async_hooks: { AsyncLocalStorage },
   diagnostics_channel: {}, // nobody to tell of queries
   util: { promisify: asynchronous => asynchronous }, // of crypto.pbkdf2, which gives a promise here
-  net: { connect: noTcp, isIP, isIPv6: address => isIP(address) === 6, BlockList },
+  net: { connect: noTcp, isIP, isIPv4: text => isIP(text) === 4, isIPv6: text => isIP(text) === 6 },
   dns: { lookup: noTcp },
   tls: { connect: noTls, createSecureContext: noTls },
   fs: { existsSync: () => false, statSync: noFile, readFileSync: noFile },

@@ -1,0 +1,87 @@
+'use strict';
+
+const { Buffer, process } = require('../platform');
+const { backend: { CommandComplete }, decodeCommandComplete, kindOf } = require('../protocol');
+const { abort } = require('../query');
+const { RowReader, int32 } = require('../rows');
+
+/** Gives a target that has only `write` each message as a Buffer of its own, as Quickgres does. */
+class PacketReceiver {
+  constructor(target) {
+    this.target = target;
+    this.cmd = undefined;
+    /** @type {Error|undefined} what the target threw: nothing is written to it after that */
+    this.error = undefined;
+  }
+
+  start(rowParser, format) {
+    this.target.rowParser = rowParser && rowParser.forFormat(format);
+    this.target.binary = format;
+    if (rowParser !== null) this.#write(rowParser.description(format));
+  }
+
+  #write(message) {
+    if (this.error !== undefined) return;
+    try {
+      this.target.write(Buffer.from(message));
+    } catch (error) {
+      this.error = error;
+    }
+  }
+
+  receiveData(buf, start, end) {
+    for (let off = start; off < end;) {
+      const next = off + 1 + int32(buf, off + 1);
+      this.#write(buf.subarray(off, next));
+      off = next;
+    }
+  }
+
+  receive(type, buf, start, end) {
+    if (type === CommandComplete) this.cmd = decodeCommandComplete(buf, start, end).cmd;
+    this.#write(buf.subarray(start, end));
+  }
+}
+
+/** What is not a Node stream, but asks by a property `pipe` for its bytes to be written as one does. */
+const plainSink = given => ({ given, queued: 0, write(piece) { given.write(piece); }, wait(callback) { callback(); } });
+
+/**
+ * What takes the messages of a result for what the caller gave as `stream`.
+ * @param {object} given a RowReader, a Node stream, or an object with `write(packet)`; one that has a `pipe`,
+ *   too, is written to as a stream is, not packet by packet
+ * @throws {TypeError}
+ */
+function receiverFor(given) {
+  if (given instanceof RowReader && given.write === RowReader.prototype.write) return given;
+  if (given === null || typeof given !== 'object' || typeof given.write !== 'function') {
+    throw new TypeError(`stream must be a RowReader, a writable stream or an object with write(packet), not ${kindOf(given)}`);
+  }
+  if (!given.pipe) return new PacketReceiver(given);
+  const { StreamReceiver, messages } = require('#node/stream/receiver');
+  const { Target } = require('#node/stream/target');
+  return new StreamReceiver(typeof given.on === 'function' ? new Target(given) : plainSink(given), messages);
+}
+
+/**
+ * Watches over a stream while a result is written to it.
+ * @param {object} receiver of the result
+ * @param {Promise} promise of the result
+ * @param {Request} [request] to be given up when the stream takes no more
+ * @returns {Promise} the same, but it rejects with the error of the stream
+ */
+function untilTaken(receiver, promise, request) {
+  const { sink } = receiver;
+  if (sink?.watch === undefined) return promise;
+  sink.watch(error => {
+    receiver.error = error;
+    if (request !== undefined) abort(request, error);
+  });
+  return promise.then(async given => {
+    await new Promise(process.nextTick); // a stream tells of an error in the tick after the write
+    if (receiver.error !== undefined) throw receiver.error;
+    return given;
+  }).finally(() => sink.release());
+}
+
+module.exports = { PacketReceiver, receiverFor, untilTaken };
