@@ -90,6 +90,16 @@ describe('A signal', () => {
     });
   }
 
+  it('aborts those that are left of several which it was given to', async () => {
+    const client = await connected();
+    const controller = new AbortController();
+    const { signal } = controller;
+    const [first, second] = ['SELECT 1', 'SELECT pg_sleep(10)'].map(text => client.query(text, [], { signal }));
+    await first;
+    controller.abort();
+    await assert.rejects(second, { name: 'AbortError' });
+  });
+
   it('rejects at once what waits for others, and spares those', async () => {
     const client = await connected();
     const slow = client.query('SELECT pg_sleep(1), 1 AS one');

@@ -2,7 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { ConnectionError, PostgresError, UsageError } = require('../../lib/protocol');
-const { again, callerOf, isStale, lossErrors, showCaller } = require('../../lib/query/failure');
+const { again, callerOf, isStale, lossErrors, mayRepeat, reasonOf, showCaller } = require('../../lib/query/failure');
 
 describe('showCaller', () => {
   it('gives an error the stack of a call, and keeps its name and message', () => {
@@ -44,6 +44,30 @@ describe('isStale', () => {
       { code: '26000' }, { code: '0A000', routine: 'RevalidateCachedQuery' },
       { code: '0A000', routine: 'transformStmt' }, { code: 'XX000', routine: 'RevalidateCachedQuery' }
     ].map(isStale), [true, true, false, false]);
+  });
+});
+
+describe('reasonOf', () => {
+  it('is the error of the Parse, but where that may be otherwise the next time', () => {
+    const lost = new PostgresError({ code: '26000' });
+    assert.equal(reasonOf(lost, new PostgresError({ code: '42P01', message: 'no table' }), 'I').message, 'no table');
+    for (const code of ['40P01', '53200', '55P03', '57014']) {
+      assert.equal(reasonOf(lost, new PostgresError({ code }), 'I'), lost);
+    }
+  });
+});
+
+describe('mayRepeat', () => {
+  it('lets nothing come later than what it could affect, or what could affect it', () => {
+    const scope = {};
+    const sent = { pending: true, scope, reads: true, barrier: false, next: null, canRepeat: () => true };
+    const request = more => ({ ...sent, ...more });
+    for (const [more, expected] of [
+      [{}, true], [{ reads: false }, true], [{ next: request() }, true],
+      [{ pending: false }, false], [{ scope: {} }, false], [{ canRepeat: () => false }, false],
+      [{ reads: false, next: request() }, false], [{ next: request({ reads: false }) }, false],
+      [{ next: request({ barrier: true }) }, false], [{ next: request({ next: request({ reads: false }) }) }, false]
+    ]) assert.equal(mayRepeat(request(more), scope), expected, JSON.stringify(more));
   });
 });
 

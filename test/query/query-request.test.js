@@ -131,6 +131,8 @@ describe('QueryRequest', () => {
     const values = Object.freeze([1, Object.freeze(['x']).length, Buffer.from('ab')]);
     const { request } = sent({ text: 'SELECT $1, $2, $3', values });
     assert.notEqual(request.values, values);
+    const plain = ['x'];
+    assert.notEqual(sent({ text: 'SELECT $1', values: plain }).request.values, plain);
     values[2].fill(0);
     assert.deepEqual(request.values, ['1', '1', Buffer.from('ab')]);
     assert.equal(sent({ text: 'SELECT $1, $2', values: [Buffer.alloc(8193)] }).request.values, null, 'too many to keep');
