@@ -7,7 +7,7 @@ const { pipeline } = require('node:stream/promises');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { PostgresError, ConnectionError } = require('../..');
 const { FLAT, GIGABYTE, watchAlone } = require('../slow-reader');
-const { connected, proxied, sharedServer } = require('../support');
+const { ANSWER, answering, commandComplete, connected, dataRow, proxied, sharedServer } = require('../support');
 const { collect, goesOn, isIdle } = require('./streams');
 
 describe('copyTo', () => {
@@ -108,11 +108,17 @@ describe('copyTo', () => {
     await assert.rejects(once(stream, 'end'), ConnectionError);
   });
 
+  it('reports a server that gives rows', async () => {
+    const client = await answering(ANSWER.described('a'), dataRow('x'), commandComplete('SELECT 1'), ANSWER.ready);
+    const [error] = await once(client.copyTo('COPY users TO STDOUT').on('data', assert.fail), 'error');
+    assert.equal(error.code, '42601');
+  });
+
   it('takes nothing but COPY TO STDOUT', async () => {
     const client = await connected();
     for (const text of ['SELECT 1', 'COPY users FROM STDIN', "COPY users TO '/tmp/stdout_'", undefined,
       "COPY (SELECT ' to stdout') TO PROGRAM 'cat >/dev/null'"]) {
-      assert.throws(() => client.copyTo(text), TypeError);
+      assert.throws(() => client.copyTo(text), { name: 'TypeError', message: /^copyTo takes COPY … TO STDOUT/ });
     }
     client.destroy();
     assert.throws(() => client.copyTo('COPY users TO STDOUT'), ConnectionError);

@@ -82,6 +82,16 @@ describe('QueryRequest', () => {
     }
   });
 
+  it('takes no message with a body that has none', () => {
+    for (const [before, type] of [
+      [[], '1'], [[PARSED, PARAMETERS], 'n'], [[PARSED, PARAMETERS, DESCRIBED], '2'], [[PARSED, PARAMETERS, NO_DATA, BOUND], 'I']
+    ]) {
+      const { answer } = sent();
+      answer(...before);
+      assert.throws(() => answer(message(type, 'x')), { code: '08P01', message: /of a wrong length$/ }, type);
+    }
+  });
+
   it('takes no description of a statement that it has not asked to be described', () => {
     const { statements, answer } = sent();
     answer(PARSED, PARAMETERS, DESCRIBED, BOUND, DONE);

@@ -52,6 +52,16 @@ describe('transaction', () => {
     assert.deepEqual(await ints(client), []);
   });
 
+  it('tells that an aborted query is why it was rolled back', async () => {
+    const client = await prepared();
+    const controller = new AbortController();
+    await assert.rejects(client.transaction(async tx => {
+      const aborted = tx.query('SELECT pg_sleep(10)', [], { signal: controller.signal });
+      controller.abort();
+      await aborted.catch(() => {});
+    }), ({ code, cause }) => code === '25P02' && cause.name === 'AbortError');
+  });
+
   it('rejects when the commit fails', async () => {
     const client = await prepared();
     await client.query('CREATE TEMP TABLE u (i int UNIQUE DEFERRABLE INITIALLY DEFERRED)');
