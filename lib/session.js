@@ -6,7 +6,7 @@ const { UsageError, checkText } = require('./protocol');
 const { RowReader } = require('./rows');
 const { Steps } = require('./steps');
 
-const { NAMES, NO_OPTIONS, NO_VALUES, QueryRequest, SCOPE, checkCount, checkNames, checkOptions, copyDirection } = query;
+const { DECODING, NAMES, NO_OPTIONS, NO_VALUES, QueryRequest, SCOPE, checkNames, checkOptions, copyDirection } = query;
 // What a plain query does not need is loaded when it is needed.
 const copy = () => require('./copy');
 const stream = () => require('./stream');
@@ -39,6 +39,7 @@ class Session extends EventEmitter {
   }
 
   get [SCOPE]() { return this.#scope; }
+  get [DECODING]() { return this.#scope.pipeline.decoding; }
 
   /** Runs what may throw because of its input; then it rejects. */
   #try(work) {
@@ -151,7 +152,7 @@ class Session extends EventEmitter {
   cursor(text, values = NO_VALUES, options = NO_OPTIONS) {
     const { batchSize = 1000, decode, signal } = options;
     const open = this.#portalFor(text, values, options, NAMES.cursor);
-    checkCount(batchSize, 'batchSize', 1);
+    query.checkCount(batchSize, 'batchSize', 1);
     const decoding = decode === undefined ? this.#scope.pipeline.decoding : { decode };
     return new query.Cursor(open, { batchSize, decoding, signal });
   }

@@ -4,7 +4,7 @@ const { EventEmitter } = require('../platform').events;
 const { Client, ConnectionError, UsageError } = require('../..');
 const { checkText, checkValues, snapshot } = require('../protocol');
 const {
-  Cursor, Listener, NO_OPTIONS, NO_VALUES, QUERY_TO, checkLimits, checkNames, copyDirection, firstWord
+  Cursor, DECODING, Listener, NO_OPTIONS, NO_VALUES, QUERY_TO, checkLimits, checkNames, copyDirection, firstWord
 } = require('../query');
 const { Target, turnOf } = require('../stream');
 const { Channels } = require('./channels');
@@ -219,6 +219,7 @@ class Pool extends EventEmitter {
   }
 
   get [QUERY_TO]() { return TAKEN.queryTo; }
+  get [DECODING]() { return this.#template[DECODING]; }
 
   /** Has a connection to itself from the first row to the last. */
   cursor(text, values = NO_VALUES, given = NO_OPTIONS) {

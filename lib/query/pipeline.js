@@ -242,7 +242,7 @@ class Pipeline {
       this.#sendWaiting(request);
     } else {
       if (!request.internal) this.pending--;
-      request.ready(this);
+      request.ready();
     }
     this.head?.cancelAtHead?.();
     const { active, waiting } = this.scopes;

@@ -263,7 +263,7 @@ class QueryRequest extends Request {
       statement.failure = error;
       statements.forget(statement);
     } else if (!parses) statements.doubt(statement, error.code, bound);
-    if (error.code === '26000' && !bound) error = reasonOf(error, statement.failure, status);
+    if (error.code === '26000') error = reasonOf(error, statement.failure, status);
     this.stale = !bound && isStale(error);
     this.receiver?.letGo?.(); // however slow its reader is, nobody else has to wait for it
     super.fail(error);

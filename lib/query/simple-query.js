@@ -48,7 +48,7 @@ class SimpleQueryRequest extends Request {
     if (type === RowDescription) reader.start(RowParser.of(buf.subarray(start, end)), 0, pipeline);
     else if (type === DataRow || type === CopyData) reader.receiveData(buf, start, end, count, pipeline.reader.owned);
     else reader.receive(type, buf, start, end);
-    if (type !== CommandComplete && type !== EmptyQueryResponse) return;
+    if (type !== CommandComplete) return;
     pipeline.statements.afterCommand(reader.cmd);
     this.reader = null;
   }

@@ -226,6 +226,15 @@ describe('A ResponseCache of a client', () => {
     assert.equal(cache.size, 1);
   });
 
+  it('decodes as the config of its client says', async () => {
+    const decoding = new ResponseCache(await connected({ decode: true }));
+    for (let i = 0; i < 2; i++) assert.equal((await decoding.query('SELECT 1 AS one')).rows[0].one, 1);
+    assert.equal((await decoding.query('SELECT 1 AS one', [], { decode: false })).rows[0].one, '1');
+    const pool = new Pool({ ...server.config, decode: true });
+    assert.equal((await new ResponseCache(pool).query('SELECT 1 AS one')).rows[0].one, 1);
+    await pool.end();
+  });
+
   it('gives rows that can be passed on as values', async () => {
     const { rows: [row] } = await cache.query("SELECT 'x' AS a");
     assert.equal((await cache.query('SELECT $1::text AS a', row)).rows[0].a, 'x');
