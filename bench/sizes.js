@@ -14,6 +14,10 @@ const PEERS = {
   'pg, pg-protocol': ['pg/lib', 'pg-protocol/dist'],
   'these with pg-pool, pg-cursor, pg-copy-streams':
     ['pg/lib', 'pg-protocol/dist', 'pg-pool', 'pg-cursor', 'pg-copy-streams'],
+  'these with pg-query-stream, pg-types and its parsers, pg-connection-string, pgpass': [
+    'pg/lib', 'pg-protocol/dist', 'pg-pool', 'pg-cursor', 'pg-copy-streams', 'pg-query-stream', 'pg-types', 'postgres-array',
+    'postgres-bytea', 'postgres-date', 'postgres-interval', 'pg-int8', 'pg-connection-string', 'pgpass'
+  ],
   postgres: ['postgres/src']
 };
 
