@@ -5,7 +5,7 @@ const crypto = require('node:crypto');
 const net = require('node:net');
 const { inspect } = require('node:util');
 const { makeCertificates } = require('pg-test-fixtures');
-const { open, failure, message, query, SAY, withFake } = require('./connecting');
+const { failure, message, query, SAY, withFake } = require('./connecting');
 
 /*
  * Servers that lie. Whatever they do, the client ends with a clear error, has closed the connection (withFake
