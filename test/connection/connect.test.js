@@ -133,7 +133,7 @@ describe('Connecting', () => {
   });
 
   it('gives the session as the server described it', async () => {
-    const session = await open(base('trusted', { application_name: 'a test', TimeZone: 'Asia/Tokyo' }));
+    const session = await open(base('trusted', { application_name: 'a test', timezone: 'UTC', TimeZone: 'Asia/Tokyo' }));
     assert.equal(session.parameters.TimeZone, 'Asia/Tokyo');
     assert.equal(session.parameters.client_encoding, 'UTF8');
     assert.equal(session.transactionStatus, 'I');
