@@ -27,9 +27,8 @@ const HUNG_UP = ['08006', 'ECONNRESET', 'EPIPE'];
  * @param {function(): (Buffer|null)} hooks.earlyRequests the requests that wait in the client, encoded; called at
  *   most once, when they can go with the last message of authentication
  * @param {function(object): void} hooks.ready called in the handling of the first ReadyForQuery, with the
- *   session `{ config, socket, reader, parameters, where, host, port, backendKey, processId, protocolVersion,
- *   transactionStatus, encrypted, cancel }`. The callee sets `reader.handler` for the messages that follow, and
- *   calls `socket.handOver`
+ *   session `{ config, socket, reader, parameters, host, port, backendKey, processId, cancel }`. The callee sets
+ *   `reader.handler` for the messages that follow, and calls `socket.handOver`
  * @param {function(object, Buffer, number, number): void} hooks.notice fields of a NoticeResponse, and where it is
  * @param {AbortSignal} [signal] ends connecting
  * @returns {Promise<void>} resolves after `ready`
@@ -70,10 +69,9 @@ async function passwordFor({ user, database, password, passfile, require_auth: a
     const cause = thrown('password', error);
     throw refuse(`failed: ${cause.message}`, cause);
   });
+  if (typeof given === 'string' && !given.includes('\0')) return given;
   if (given === undefined || given === null) return undefined;
-  if (typeof given !== 'string') throw refuse(`gave no string, but ${kindOf(given)}`);
-  if (given.includes('\0')) throw refuse('gave no string, but one with a NUL character');
-  return given;
+  throw refuse(`gave ${kindOf(given)}, and no string without NUL characters`);
 }
 
 /**
@@ -128,14 +126,13 @@ async function open(config, target, password, plan, attempt, hooks) {
   const { socket, stream } = attempt;
   const encrypted = socket.stream !== stream;
   const login = {
-    user: config.user,
-    require_auth: config.require_auth,
-    channel_binding: config.channel_binding,
+    config,
     password: given,
     // What the caller's own stream says of itself counts, too.
     encrypted: encrypted || stream.encrypted === true,
     local: target.local || stream.local === true,
-    binding: encrypted && config.channel_binding !== 'disable' ? require('#node/connection/tls').endPoint(socket.stream) : null
+    binding: encrypted && config.channel_binding !== 'disable'
+      ? require('#node/connection/tls').endPoint(socket.stream) : null
   };
   const session = await start(config, plan, attempt, login, hooks);
   attempt.checkAborted();
@@ -146,11 +143,8 @@ async function open(config, target, password, plan, attempt, hooks) {
     config,
     socket,
     reader: new FrameReader(),
-    where: target.where,
     host: path ?? target.host ?? target.hostaddr,
     port: path === undefined ? target.port : undefined,
-    transactionStatus: 'I',
-    encrypted,
     cancel: signal => require('./cancel').sendCancel(config, target, encrypted, backendKey, signal)
   }));
   socket.deliver(attempt.unread);
