@@ -9,7 +9,6 @@ const { Socket } = require('./socket');
 const SSL_REQUEST = 80877103;
 const YES = 83; // S
 const NO = 78; // N
-const ERROR = 69; // E
 
 /**
  * Opens a stream to a server: TCP, a Unix socket or the caller's own; then TLS on it, if wanted. The attempt has
@@ -31,6 +30,7 @@ async function dial(config, target, attempt, encrypt) {
   const direct = config.sslnegotiation === 'direct';
   if (!direct && !await requestTls(attempt, encrypt)) return;
   attempt.socket.detach();
+  if (attempt.unread.length > 0) throw protocolError('unencrypted bytes before TLS, maybe an attack');
   const secure = platform.tls.connect({ ...options, socket: attempt.stream });
   attempt.socket = new Socket(attempt.listener);
   attempt.socket.attach(secure);
@@ -84,13 +84,10 @@ async function requestTls(attempt, encrypt) {
   const { unread } = attempt;
   const [answer] = unread;
   // No word of an error is passed on: nobody knows yet who sent it (CVE-2024-10977).
-  if (answer === ERROR) throw protocolError('the server answers with an error instead of yes or no');
-  if (answer !== YES && answer !== NO) throw protocolError(`the answer begins with byte ${answer}`);
+  if (answer !== YES && answer !== NO) throw protocolError(`the server answers neither yes nor no, but byte ${answer}`);
   if (unread.length > 1) throw protocolError('unencrypted bytes behind the answer, maybe an attack');
   if (answer === NO && encrypt === 'must') throw failed('the server does not support TLS, and sslmode demands it');
   attempt.unread = unread.subarray(1);
-  const { closed } = attempt.listener;
-  attempt.socket.handOver({ chunk: () => closed(protocolError('more bytes than the answer')), closed });
   return answer === YES;
 }
 

@@ -54,11 +54,11 @@ function fits(wanted, { in_hot_standby: standby, default_transaction_read_only: 
  * @param {import('./attempt').Attempt} attempt with its socket open
  * @param {object} login what `authenticate` wants to know
  * @param {{earlyRequests: function(): Buffer, notice: function(object, Buffer, number, number): void}} hooks
- * @returns {Promise<object>} `{ parameters, backendKey, processId, protocolVersion }`
+ * @returns {Promise<object>} `{ parameters, backendKey, processId }`
  * @throws {PostgresError|ConnectionError}
  */
 async function start(config, plan, attempt, login, hooks) {
-  const session = { parameters: Object.create(null), backendKey: null, protocolVersion: plan.version };
+  const session = { parameters: Object.create(null), backendKey: null };
 
   /** Sends bytes; the last that the server needs to let us in take the requests with them that wait for it. */
   const send = (last, ...parts) => {
@@ -74,7 +74,7 @@ async function start(config, plan, attempt, login, hooks) {
   const request = async () => {
     let message = await attempt.next();
     while (attempt.doing === STEP.START && message[0] === backend.NegotiateProtocolVersion) {
-      session.protocolVersion = negotiate(message, plan.version, config.min_protocol_version);
+      checkVersion(message, plan.version, config.min_protocol_version);
       message = await attempt.next();
     }
     if (message[0] !== backend.AuthenticationRequest) throw unexpected(message);
@@ -82,7 +82,6 @@ async function start(config, plan, attempt, login, hooks) {
     return decodeAuthentication(message, 0, message.length);
   };
 
-  attempt.socket.handOver(attempt.listener);
   attempt.doing = STEP.START;
   const pairs = Object.entries({ user: config.user, database: config.database, ...config.parameters });
   const text = pairs.map(([name, value]) => `${name}\0${value}\0`).join('');
@@ -94,17 +93,13 @@ async function start(config, plan, attempt, login, hooks) {
   return session;
 }
 
-/** @returns {number} the version that the server names */
-function negotiate(message, asked, oldest) {
-  const { version, options } = decodeNegotiateProtocolVersion(message, 0, message.length);
-  if (!options.every(name => name.startsWith('_pq_.'))) {
-    throw protocolError('NegotiateProtocolVersion names an option that is none of the protocol');
-  }
+/** Takes the version that the server names, unless it is too old. */
+function checkVersion(message, asked, oldest) {
+  const { version } = decodeNegotiateProtocolVersion(message, 0, message.length);
   if (version !== VERSION_3_0 && version !== asked) { // there are no others
     throw protocolError(`NegotiateProtocolVersion names version 0x${version.toString(16)}`);
   }
   if (version < oldest) throw failed('the server does not support min_protocol_version');
-  return version;
 }
 
 /**
@@ -114,7 +109,6 @@ function negotiate(message, asked, oldest) {
 async function untilReady(attempt, session, { notice }) {
   const asked = attempt.doing === STEP.ASK;
   const expected = [...REPORTS, ...asked ? ANSWER : [backend.BackendKeyData]];
-  let reported = 0;
   let value;
   for (;;) {
     const message = attempt.read() ?? await attempt.next();
@@ -126,7 +120,9 @@ async function untilReady(attempt, session, { notice }) {
     } else if (type === backend.ParameterStatus) {
       const { 0: name, 1: setting } = decodeParameterStatus(message, 0, length);
       session.parameters[name] = setting;
-      if (++reported > MAX_PARAMETERS) throw protocolError(`more than ${MAX_PARAMETERS} parameters`);
+      if (Object.keys(session.parameters).length > MAX_PARAMETERS) {
+        throw protocolError(`more than ${MAX_PARAMETERS} parameters`);
+      }
     } else if (type === backend.NoticeResponse) {
       notice(decodeFields(message, 0, length), message, 0, length);
     } else if (type === backend.BackendKeyData) {
