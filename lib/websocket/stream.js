@@ -77,7 +77,6 @@ class WebSocketStream extends EventEmitter {
   }
 
   #close(event) {
-    if (this.destroyed) return;
     if (this.#held.length > 0) this.#closed = event;
     else if (this.connecting) this.#fail({});
     else if (this.#ending || NORMAL.includes(event.code)) this.destroy();
