@@ -220,7 +220,7 @@ describe('A lying server', () => {
             );
           },
           config,
-          { code: '08P01', message: /computing the answer to the server: .*0x52, which may not come now/ }
+          { code: '08P01', message: /authenticating: .*0x52, which may not come now/ }
         );
       });
 

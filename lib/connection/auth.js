@@ -1,7 +1,7 @@
 'use strict';
 
 const platform = require('../platform'); // whose crypto is not loaded before it is needed
-const { unexpected, STEP } = require('./attempt');
+const { unexpected } = require('./attempt');
 const { backend, ConnectionError, frame, frontend, protocolError } = require('../protocol');
 
 /** Codes of the Authentication messages. */
@@ -77,11 +77,9 @@ async function authenticate(login, { attempt, startupMessage, early, send, reque
       send(false, initialResponse(scram));
     }
     const challenge = await expect(SASL_CONTINUE);
-    attempt.doing = STEP.PROVE;
     const proof = await scram.final(challenge.toString('latin1'));
     const { unread } = attempt;
     if (unread.length > 0 && unread[0] !== backend.ErrorResponse) throw unexpected(unread);
-    attempt.doing = STEP.AUTHENTICATE;
     send(true, answer(proof));
     scram.verify((await expect(SASL_FINAL)).toString('latin1'));
   } else throw protocolError(`the server asks for ${methodOf(code)} out of order`);

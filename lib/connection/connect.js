@@ -93,7 +93,7 @@ async function connectTo(config, { target, wanted, password }, hooks, signal) {
       // Requests that may have been carried out are not sent again.
       const mayRepeat = !attempt.requestsSent || (error instanceof PostgresError && attempt.doing !== STEP.WAIT);
       if (signal?.aborted || !mayRepeat) throw error;
-      plan = attempt.expired ? null : otherPlan(config, target, plan, attempt, error);
+      plan = otherPlan(config, target, plan, attempt, error);
       if (plan !== null) continue;
       // Another place may do better by libpq's rules, and where a server closes the connection or times out.
       const mayMoveOn = error instanceof PostgresError ? error.code === '57P03'
@@ -116,7 +116,8 @@ function otherPlan(config, { sslmode }, plan, { doing, socket, stream, unbound }
   // A password that was given away under TLS does not go again without.
   const refused = socket?.stream !== stream && doing === STEP.START && error.code === '28000' &&
     config.require_auth.single !== 'password';
-  return refused || doing === STEP.TLS ? { ...plan, encrypt: 'no' } : null;
+  const broken = doing === STEP.TLS && error.code !== '08001'; // for want of time nothing else is tried
+  return refused || broken ? { ...plan, encrypt: 'no' } : null;
 }
 
 /** Makes one connection. */

@@ -17,31 +17,17 @@ const MAX_PARAMETERS = 1000;
 const REPORTS = [backend.ParameterStatus, backend.NoticeResponse, backend.ReadyForQuery];
 const ANSWER = [backend.RowDescription, backend.DataRow, backend.CommandComplete];
 
-/*
- * target_session_attrs: PostgreSQL 14 and later report what tells, others and poolers are asked.
- */
-const RECOVERY = 'SELECT pg_catalog.pg_is_in_recovery()';
-const READ_ONLY = 'SHOW transaction_read_only';
-
-/** What asks for each kind, and why a session is not of it. */
-const KINDS = {
-  'read-write': { question: READ_ONLY, fault: 'the session is read-only' },
-  'read-only': { question: READ_ONLY, fault: 'the session is not read-only' },
-  primary: { question: RECOVERY, fault: 'the server is in hot standby mode' },
-  standby: { question: RECOVERY, fault: 'the server is not in hot standby mode' }
-};
-
 /**
- * Whether a session is what is wanted.
+ * Whether a session is what target_session_attrs wants. PostgreSQL 14 and later report what tells, others and poolers
+ * are asked.
  * @param {string} wanted read-write, read-only, primary or standby
  * @param {Object<string, string>} parameters 'on' or 'off', as the server has reported or answered them
  * @returns {boolean|undefined} undefined when it has to be asked
  */
 function fits(wanted, { in_hot_standby: standby, default_transaction_read_only: readOnly }) {
-  if (standby === undefined) return undefined;
-  if (wanted === 'primary' || wanted === 'standby') return (standby === 'on') === (wanted === 'standby');
-  if (readOnly === undefined) return undefined;
-  return (standby === 'on' || readOnly === 'on') === (wanted === 'read-only');
+  if (standby === undefined || readOnly === undefined) return undefined;
+  const isOn = standby === 'on' || (wanted.startsWith('read') && readOnly === 'on');
+  return isOn === (wanted === 'read-only' || wanted === 'standby');
 }
 
 /**
@@ -137,17 +123,17 @@ async function untilReady(attempt, session, { notice }) {
 
 /** Makes sure that the session is what target_session_attrs wants: the server has reported it, or is asked. */
 async function checkKind(wanted, attempt, session, hooks) {
-  const { question, fault } = KINDS[wanted];
   let isFit = fits(wanted, session.parameters);
   if (isFit === undefined) {
     attempt.doing = STEP.ASK;
+    const question = wanted.startsWith('read') ? 'SHOW transaction_read_only' : 'SELECT pg_catalog.pg_is_in_recovery()';
     attempt.socket.write(frame(frontend.Query, question, '\0'));
     const value = await untilReady(attempt, session, hooks);
     if (value === undefined) throw protocolError('no answer to the question for the kind of session');
     const kind = value === 'on' || value === 't' ? 'on' : 'off';
     isFit = fits(wanted, { in_hot_standby: kind, default_transaction_read_only: kind });
   }
-  if (!isFit) throw failed(`${fault} (target_session_attrs=${wanted})`);
+  if (!isFit) throw failed(`the server is not what target_session_attrs=${wanted} asks for`);
 }
 
 module.exports = { start, fits };

@@ -138,8 +138,8 @@ function endPoint(socket) {
 }
 
 /**
- * Certificate ::= SEQUENCE { tbsCertificate, signatureAlgorithm, signature }: the last identifier that is known is that of
- * the signature, as nothing but its bits is behind it.
+ * Certificate ::= SEQUENCE { tbsCertificate, signatureAlgorithm, signature }: the last identifier that is known is that
+ * of the signature, as nothing but its bits is behind it.
  * @param {Buffer} der untrusted
  * @returns {string|undefined} the digest for its channel binding; undefined where there is none
  */
