@@ -138,14 +138,13 @@ async function open(config, target, password, plan, attempt, hooks) {
   const session = await start(config, plan, attempt, login, hooks);
   attempt.checkAborted();
   attempt.release();
-  const path = target.address?.path;
   const { backendKey } = session;
   hooks.ready(Object.assign(session, {
     config,
     socket,
     reader: new FrameReader(),
-    host: path ?? target.host ?? target.hostaddr,
-    port: path === undefined ? target.port : undefined,
+    host: target.host ?? target.hostaddr,
+    port: target.port,
     cancel: signal => require('./cancel').sendCancel(config, target, encrypted, backendKey, signal)
   }));
   socket.deliver(attempt.unread);

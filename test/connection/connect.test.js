@@ -138,6 +138,7 @@ describe('Connecting', () => {
     assert.equal(session.parameters.client_encoding, 'UTF8');
     assert.deepEqual(await session.ask('SELECT pg_backend_pid()'), [String(session.processId)]);
     assert.deepEqual(await session.ask('SHOW application_name'), ['a test']);
+    assert.deepEqual([session.host, session.port], [server.host, server.port]);
     await session.end();
   });
 
@@ -179,6 +180,7 @@ describe('Connecting', () => {
   it('connects over a Unix socket, where sslmode means nothing', async () => {
     const session = await open(base('trusted', { host: server.socketDirectory, sslmode: 'require' }));
     assert.equal(session.encrypted, false);
+    assert.deepEqual([session.host, session.port], [server.socketDirectory, server.port]);
     assert.deepEqual(await session.ask('SELECT 1'), ['1']);
     await session.end();
   });
