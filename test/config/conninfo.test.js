@@ -93,6 +93,7 @@ describe('a connection URL', () => {
 
   it('names an unknown query parameter', () => {
     refuses('postgresql://localhost/db?sslmod=require', /unknown query parameter "sslmod"/);
+    refuses('postgresql://localhost:1/db?sslmod=require', /unknown query parameter "sslmod"/);
     refuses('postgresql://localhost/db?ssl=false', /unknown query parameter "ssl"/);
     refuses('postgresql://localhost/db?database=x', /unknown query parameter "database"/);
     refuses('postgresql://localhost:1/db?user=a@b&x=1', /unknown query parameter/);

@@ -221,6 +221,7 @@ describe('service files', () => {
     env.PGSERVICEFILE = path.join(directory, 'nothing');
     assert.throws(() => read('x'), /service file ".*nothing" could not be read: ENOENT/);
     assert.throws(() => read('x', directory), /EISDIR/);
+    assert.throws(() => read('x', write('wrong', '[x]\nhots=a')), /service file ".*wrong", line 2/);
   });
 
   it('must define the service', () => {

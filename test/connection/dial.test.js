@@ -8,7 +8,9 @@ const os = require('node:os');
 const path = require('node:path');
 const { Duplex, duplexPair } = require('node:stream');
 const { startServer } = require('pg-test-fixtures');
-const { open, failure, SAY, FakeServer, withFake } = require('../connecting');
+const { resolve } = require('../../lib/config');
+const { connect } = require('../../lib/connection');
+const { open, failure, message, SAY, FakeServer, withFake } = require('../connecting');
 
 const TLS = [
   { sslmode: 'disable' },
@@ -209,6 +211,37 @@ describe('Opening a connection', () => {
             const error = await failure({ ...fake.config, password: 'x' }, { signal: controller.signal });
             assert.equal(error.name, 'ConnectionError');
             assert.equal(error.cause, reason);
+          }
+        );
+      }
+    });
+
+    it('ends it also at the last moment: no session is ready after it', async () => {
+      for (let ticks = 0; ticks < 12; ticks++) {
+        await withFake(
+          async conversation => {
+            await conversation.first();
+            conversation.say(SAY.ok, message('N', 'Mhi\0\0'), SAY.ready);
+          },
+          async fake => {
+            const controller = new AbortController();
+            const { signal } = controller;
+            let tooLate = false;
+            const hooks = {
+              earlyRequests() {},
+              async notice() {
+                for (let i = 0; i < ticks; i++) await undefined;
+                controller.abort();
+              },
+              ready({ socket }) {
+                tooLate = signal.aborted;
+                socket.destroy();
+              }
+            };
+            await connect(resolve(fake.config, undefined, {}), hooks, signal).catch(error => {
+              assert.equal(error.message, 'connecting was aborted');
+            });
+            assert.equal(tooLate, false);
           }
         );
       }

@@ -40,7 +40,7 @@ describe('In the browser', () => {
       assert.ok(one instanceof Ours);
       assert.deepEqual([...one], [...two]);
     };
-    const TEXTS = ['', 'a', 'ab', 'abc', 'äöü€😀', '\ufeffbom', 'x'.repeat(20000), 'lone \ud800 half'];
+    const TEXTS = ['', 'a', 'ab', 'abc', '\0\t', 'äöü€😀', '\ufeffbom', 'x'.repeat(20000), 'lone \ud800 half'];
 
     it('makes and reads texts as that of Node', () => {
       for (const text of TEXTS) {
