@@ -10,7 +10,7 @@ const { Duplex, duplexPair } = require('node:stream');
 const { startServer } = require('pg-test-fixtures');
 const { resolve } = require('../../lib/config');
 const { connect } = require('../../lib/connection');
-const { open, failure, message, SAY, FakeServer, withFake } = require('../connecting');
+const { open, failure, message, query, SAY, FakeServer, withFake } = require('../connecting');
 
 const TLS = [
   { sslmode: 'disable' },
@@ -71,6 +71,27 @@ describe('Opening a connection', () => {
       assert.equal(fake.conversations.length, 1);
       const error = await failure({ ...fake.config, sslmode: 'require' });
       assert.match(error.message, /asking for TLS: the server does not support TLS/);
+    });
+  });
+
+  it('reads into the same memory again and again, also where the server has said no to TLS', async function () {
+    if (typeof Deno === 'object') this.skip();
+    const script = async conversation => {
+      await conversation.first();
+      conversation.say('N');
+      await conversation.first();
+      for (conversation.say(SAY.ok, SAY.ready); ; conversation.say(SAY.ready)) await conversation.read();
+    };
+    await withFake(script, async fake => {
+      const { socket } = await open({ ...fake.config, sslmode: 'prefer' });
+      const memories = new Set();
+      for (let i = 0; i < 2; i++) {
+        const chunk = new Promise(resolve => { socket.handOver({ chunk: resolve, closed() {} }); });
+        socket.write(query('SELECT 1'));
+        memories.add(await chunk);
+      }
+      assert.equal(memories.size, 1);
+      socket.destroy();
     });
   });
 
