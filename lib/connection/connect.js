@@ -29,7 +29,7 @@ const HUNG_UP = ['08006', 'ECONNRESET', 'EPIPE'];
  * @param {function(object): void} hooks.ready called in the handling of the first ReadyForQuery, with the
  *   session `{ config, socket, reader, parameters, host, port, backendKey, processId, cancel }`. The callee sets
  *   `reader.handler` for the messages that follow, and calls `socket.handOver`
- * @param {function(object, Buffer, number, number): void} hooks.notice fields of a NoticeResponse, and where it is
+ * @param {function(object): void} hooks.notice takes the fields of a NoticeResponse
  * @param {AbortSignal} [signal] ends connecting
  * @returns {Promise<void>} resolves after `ready`
  * @throws {PostgresError|ConnectionError|AggregateError} an AggregateError when there was more

@@ -39,7 +39,7 @@ function fits(wanted, { in_hot_standby: standby, default_transaction_read_only: 
  *   protocol to ask for, and whether what may go with the StartupMessage does
  * @param {import('./attempt').Attempt} attempt with its socket open
  * @param {object} login what `authenticate` wants to know
- * @param {{earlyRequests: function(): Buffer, notice: function(object, Buffer, number, number): void}} hooks
+ * @param {{earlyRequests: function(): Buffer, notice: function(object): void}} hooks
  * @returns {Promise<object>} `{ parameters, backendKey, processId }`
  * @throws {PostgresError|ConnectionError}
  */
@@ -95,6 +95,7 @@ function checkVersion(message, asked, oldest) {
 async function untilReady(attempt, session, { notice }) {
   const asked = attempt.doing === STEP.ASK;
   const expected = [...REPORTS, ...asked ? ANSWER : [backend.BackendKeyData]];
+  let reported = 0;
   let value;
   for (;;) {
     const message = attempt.read() ?? await attempt.next();
@@ -106,11 +107,9 @@ async function untilReady(attempt, session, { notice }) {
     } else if (type === backend.ParameterStatus) {
       const { 0: name, 1: setting } = decodeParameterStatus(message, 0, length);
       session.parameters[name] = setting;
-      if (Object.keys(session.parameters).length > MAX_PARAMETERS) {
-        throw protocolError(`more than ${MAX_PARAMETERS} parameters`);
-      }
+      if (++reported > MAX_PARAMETERS) throw protocolError(`more than ${MAX_PARAMETERS} parameters`);
     } else if (type === backend.NoticeResponse) {
-      notice(decodeFields(message, 0, length), message, 0, length);
+      notice(decodeFields(message, 0, length));
     } else if (type === backend.BackendKeyData) {
       session.backendKey = decodeBackendKeyData(message, 0, length);
       session.processId = session.backendKey.readInt32BE(0);
