@@ -3,7 +3,7 @@
 const { Buffer } = require('../platform');
 const { Attempt, STEP } = require('./attempt');
 const { lookupPassword } = require('../config');
-const { dial, thrown } = require('./dial');
+const { ask, dial } = require('./dial');
 const { ConnectionError, FrameReader, PostgresError, kindOf } = require('../protocol');
 const { start } = require('./startup');
 const { inOrder, targets } = require('./targets');
@@ -65,10 +65,8 @@ async function passwordFor({ user, database, password, passfile, require_auth: a
   const whom = { host: host ?? hostaddr, port, user, database };
   if (typeof password !== 'function') return password ?? lookupPassword(passfile, whom);
   const refuse = (what, cause) => new ConnectionError(`the password function ${what}`, { code: '28000', cause });
-  const given = await Promise.resolve(whom).then(password).catch(error => {
-    const cause = thrown('password', error);
-    throw refuse(`failed: ${cause.message}`, cause);
-  });
+  const given = await ask('password', password, whom)
+    .catch(cause => { throw refuse(`failed: ${cause.message}`, cause); });
   if (typeof given === 'string' && !given.includes('\0')) return given;
   if (given === undefined || given === null) return undefined;
   throw refuse(`gave ${kindOf(given)}, and no string without NUL characters`);

@@ -54,9 +54,9 @@ function openStream({ keepalives, keepalives_idle: idle }, { address }, attempt,
 /** Takes the caller's Duplex; one that comes too late is closed again. */
 async function takeStream(socket, { host, hostaddr, port, sslmode }, attempt) {
   const get = typeof socket === 'function' ? socket : () => socket;
-  const given = Promise.resolve({ host: host ?? hostaddr, port, sslmode }).then(get);
+  const given = ask('socket', get, { host: host ?? hostaddr, port, sslmode });
   given.then(stream => { if (attempt.over) stream?.destroy?.(); }, () => {});
-  const stream = await attempt.wait(given.catch(error => { throw thrown('socket', error); }));
+  const stream = await attempt.wait(given);
   if (typeof stream?.write !== 'function' || typeof stream.on !== 'function') {
     throw failed(`the socket function gave no Duplex stream, but ${kindOf(stream)}`);
   }
@@ -67,10 +67,10 @@ async function takeStream(socket, { host, hostaddr, port, sslmode }, attempt) {
   if (stream.connecting) await attempt.wait(resolve => stream.once('connect', resolve));
 }
 
-/** @returns {Error} what a function of the config has thrown, or what says that it was no error */
-function thrown(name, error) {
-  return error instanceof Error ? error : failed(`the ${name} function has thrown ${kindOf(error)}, which is no Error`);
-}
+/** @returns {Promise<*>} what a function of the config gives, now or later; rejects with an Error, whatever it throws */
+const ask = (name, get, whom) => Promise.resolve(whom).then(get).catch(error => {
+  throw error instanceof Error ? error : failed(`the ${name} function has thrown ${kindOf(error)}, which is no Error`);
+});
 
 /**
  * Sends an SSLRequest. The answer is one byte and nothing else: bytes behind it would be read as if they had
@@ -91,4 +91,4 @@ async function requestTls(attempt, encrypt) {
   return answer === YES;
 }
 
-module.exports = { dial, thrown };
+module.exports = { dial, ask };
