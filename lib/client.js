@@ -134,11 +134,7 @@ class Client extends Session {
       pipeline.statements.limit = config.statement_cache;
       await connecting.connect(config, {
         earlyRequests: () => pipeline.earlyRequests(),
-        ready: session => {
-          if (!signal.aborted) return this.#open(session);
-          session.reader.stop(); // destroyed in a handler of a notice
-          session.socket.destroy();
-        },
+        ready: session => this.#open(session),
         notice: fields => this.#emit('notice', fields)
       }, signal);
     } catch (error) {
