@@ -13,7 +13,7 @@ import {
 export interface PoolOptions {
   /** Most connections, 4 by default; of the replicas as many again. One is left for plain queries. */
   size?: number | undefined;
-  /** Connections that are left to plain queries, where there are more; 1 by default. 0: one is, while plain queries wait. */
+  /** Connections that are left to plain queries, where there are more; 1 by default. */
   reserved?: number | undefined;
   /** false: when an attempt to connect has failed, who waits for it gets its error. Default true. */
   patient?: boolean | undefined;

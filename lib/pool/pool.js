@@ -260,7 +260,7 @@ class Pool extends EventEmitter {
     if (this.#state !== 'open') throw this.#refused;
     if (this.#channels?.state !== 'open') {
       const channels = this.#channels = new Channels(ask => this.#run('listen', NO_OPTIONS, ask, how));
-      const one = { ...this.#options, size: 1, idle_timeout: 0, max_lifetime: 0 };
+      const one = { ...this.#options, size: 1, idle_timeout: Infinity, max_lifetime: Infinity };
       const home = new Connections(this.#config, one, channels);
       const how = { home, repeats: () => true };
       channels.on('error', error => { if (this.listenerCount('error') > 0) this.emit('error', error); });
