@@ -11,7 +11,7 @@ const beside = (names, ...own) => new Set([...names, ...own]);
 const TAKEN = {
   ...NAMES,
   batch: beside(NAMES.batch, 'readOnly', 'retry'),
-  connection: new Set(['readOnly', 'reset', 'signal']),
+  connection: new Set(['readOnly', 'reset', 'retry', 'signal']),
   copyTo: beside(NAMES.copyTo, 'readOnly'),
   cursor: beside(NAMES.cursor, 'readOnly'),
   query: beside(NAMES.query, 'readOnly', 'retry'),

@@ -84,8 +84,9 @@ class Pool extends EventEmitter {
    */
   constructor(config = {}, options = NO_OPTIONS) {
     super();
-    const all = this.#options = optionsOf(options);
+    const all = optionsOf(options);
     this.#config = config;
+    this.#options = options;
     this.#template = new Client(config);
     this.#primary = new Connections(config, all, this);
     const { replicas } = options; // who finds none of them asks the primary at once
@@ -100,29 +101,29 @@ class Pool extends EventEmitter {
    * @param {string} name of the method: all but `query` and `batch` own the connection
    * @param {object} options of the request
    * @param {function(Client, object): Promise} ask gets the request's own options
-   * @param {object} [how] `reset`: see Connections; `repeats(error, retry)`: whether to repeat what was lost; `home`:
-   *   Connections to ask; `before()`: what to wait for first
+   * @param {object} [how] `reset`: see Connections; `repeats(error, retry)`: whether to repeat what was lost; `before()`:
+   *   what to wait for first
    */
-  async #run(name, options, ask, { reset, repeats = isRepeated, home = this.#primary, before } = NO_OPTIONS) {
+  async #run(name, options, ask, { reset, repeats = isRepeated, before } = NO_OPTIONS) {
     checkNames(options, TAKEN[name]);
     if (this.#state !== 'open') throw this.#refused;
     const { readOnly, retry, ...rest } = options;
     const { max_lag } = this.#options;
     const kind = name === 'query' || name === 'batch' ? 'shared' : 'owned';
-    const first = readOnly && this.#replicas?.isDown === false ? this.#replicas : home;
+    const first = readOnly && this.#replicas?.isDown === false ? this.#replicas : this.#primary;
     this.#pending++;
     try {
       if (before !== undefined) await before();
-      for (let from = first, left = ATTEMPTS; ; from = home, left--) {
+      for (let from = first, left = ATTEMPTS; ; from = this.#primary, left--) {
         checkLimits(rest);
         let connection;
         try {
           connection = from.take(kind) ?? await from.wait(kind, rest.signal);
           const { client } = connection;
-          const isFit = from === home || max_lag === undefined || await isFresh(client, max_lag).catch(() => false);
+          const isFit = from === this.#primary || max_lag === undefined || await isFresh(client, max_lag).catch(() => false);
           if (isFit) return await ask(client, rest);
         } catch (error) {
-          const isPassed = connection === undefined ? from !== home : repeats(error, retry);
+          const isPassed = connection === undefined ? from !== this.#primary : repeats(error, retry);
           if (!(error instanceof ConnectionError && isPassed && left > 1)) throw error;
         } finally {
           if (connection !== undefined) from.release(connection, reset);
@@ -200,7 +201,7 @@ class Pool extends EventEmitter {
    * tables, prepared statements and locks of the session are discarded.
    * @param {function(Client): Promise} work
    * @param {object} [options] `reset`: false leaves what is the session's, but rolls back; `readOnly`: a replica will
-   *   do; `signal` ends the waiting
+   *   do; `retry`: the function may be called again when the connection is lost; `signal` ends the waiting
    * @returns {Promise} of what the function returned
    */
   async connection(work, options = NO_OPTIONS) {
@@ -259,13 +260,10 @@ class Pool extends EventEmitter {
     checkNames(options, TAKEN.listen);
     if (this.#state !== 'open') throw this.#refused;
     if (this.#channels?.state !== 'open') {
-      const channels = this.#channels = new Channels(ask => this.#run('listen', NO_OPTIONS, ask, how));
-      const one = { ...this.#options, size: 1, idle_timeout: Infinity, max_lifetime: Infinity };
-      const home = new Connections(this.#config, one, channels);
-      const how = { home, repeats: () => true };
-      channels.on('error', error => { if (this.listenerCount('error') > 0) this.emit('error', error); });
-      const over = new ConnectionError('nobody listens any more', { code: '08003' });
-      channels.once('close', () => home.destroy(undefined, over));
+      const one = { ...this.#options, size: 1, idle_timeout: 0, max_lifetime: 0, replicas: undefined };
+      const pool = new Pool(this.#config, one);
+      pool.on('error', error => { if (this.listenerCount('error') > 0) this.emit('error', error); });
+      this.#channels = new Channels(pool);
     }
     return new Listener(this.#channels, channel, options.signal);
   }

@@ -253,7 +253,7 @@ describe('The connections of a pool', () => {
       assert.deepEqual(short, [true, '2', true, true, '5', 6]);
     });
 
-    it('end the function of a transaction, which is called again only where it may be', async () => {
+    it('end the function of a transaction or connection, which is called again only where it may be', async () => {
       const server = await sharedServer();
       const pool = await opened({ size: 2 });
       const lose = async tx => server.sql(`SELECT pg_terminate_backend(${await idOf(tx.query(ID))})`);
@@ -266,6 +266,8 @@ describe('The connections of a pool', () => {
       await assert.rejects(pool.transaction(work), { name: 'ConnectionError' });
       assert.equal(calls, 1);
       assert.equal(await pool.transaction(work, { retry: true }), 3);
+      await assert.rejects(pool.connection(work), { name: 'ConnectionError' });
+      assert.equal(await pool.connection(work, { retry: true }), 6);
     });
   });
 

@@ -27,7 +27,7 @@ describe('Options of a pool', () => {
       [() => pool.batch(['SELECT 1'], it), `${LIMITS}, readOnly, retry`],
       [() => pool.simpleQuery('SELECT 1', it), `decode, ${LIMITS}, readOnly, retry`],
       [() => pool.transaction(() => {}, it), 'isolation, readOnly, deferrable, retry, signal'],
-      [() => pool.connection(() => {}, it), 'readOnly, reset, signal'],
+      [() => pool.connection(() => {}, it), 'readOnly, reset, retry, signal'],
       [() => pool.queryTo(sink, 'SELECT 1', [], it),
         `as, int8, numeric, bytea, separator, end, stall_timeout, ${STATEMENT}, ${LIMITS}, readOnly, retry`],
       [async () => pool.cursor('SELECT 1', [], it), `${STATEMENT}, batchSize, decode, signal, readOnly`],
