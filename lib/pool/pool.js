@@ -120,7 +120,7 @@ class Pool extends EventEmitter {
         try {
           connection = from.take(kind) ?? await from.wait(kind, rest.signal);
           const { client } = connection;
-          const isFit = from === this.#primary || max_lag === undefined || await isFresh(client, max_lag).catch(() => false);
+          const isFit = from === this.#primary || max_lag === undefined || await isFresh(client, max_lag);
           if (isFit) return await ask(client, rest);
         } catch (error) {
           const isPassed = connection === undefined ? from !== this.#primary : repeats(error, retry);
