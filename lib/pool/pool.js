@@ -19,19 +19,7 @@ const ATTEMPTS = 5;
 /** First words of statements that concern a session: here it would be that of whichever connection is free. */
 const OF_SESSIONS = /^(?:begin|start|set|reset|discard|listen|unlisten|prepare|deallocate|declare)$/;
 
-const isUnsent = error => error.sent === false;
-const isRepeated = (error, retry) => retry || isUnsent(error);
-
-/** @throws {TypeError|UsageError} for what is no text, or makes sense only on a connection that one knows */
-function checkPlain(text) {
-  if (typeof text !== 'string') checkText(text, 'text');
-  const word = firstWord(text);
-  if (OF_SESSIONS.test(word)) {
-    throw new UsageError(`${word.toUpperCase()} concerns one session, and a pool has many: use transaction(), ` +
-      'connection(), listen(), or settings in the config', '0A000');
-  }
-  if (copyDirection(text) === 'in') throw new UsageError('COPY FROM STDIN on a pool is copyFrom()', '0A000');
-}
+const isRepeated = (error, retry) => retry || error.sent === false;
 
 /** @returns {Array|object} a copy that later changes by the caller cannot reach; throws a TypeError */
 function kept(values) {
@@ -40,12 +28,26 @@ function kept(values) {
   return snapshot(values);
 }
 
+/**
+ * @returns {Array|object} the values of a query, kept
+ * @throws {TypeError|UsageError} for what is no query, or makes sense only on a connection that one knows
+ */
+function checkPlain(text, values = NO_VALUES) {
+  if (typeof text !== 'string') checkText(text, 'text');
+  const word = firstWord(text);
+  if (OF_SESSIONS.test(word)) {
+    throw new UsageError(`${word.toUpperCase()} concerns one session, and a pool has many: use transaction(), ` +
+      'connection(), listen(), or settings in the config', '0A000');
+  }
+  if (copyDirection(text) === 'in') throw new UsageError('COPY FROM STDIN on a pool is copyFrom()', '0A000');
+  return kept(values);
+}
+
 /** A query of a batch, checked and kept; what it throws has its `index`. */
 function keptQuery(query, index) {
-  const [text, values = NO_VALUES, options] = Array.isArray(query) ? query : [query];
+  const [text, values, options] = Array.isArray(query) ? query : [query];
   try {
-    checkPlain(text);
-    return [text, kept(values), options];
+    return [text, checkPlain(text, values), options];
   } catch (error) {
     throw Object.assign(error, { index });
   }
@@ -64,9 +66,8 @@ class Pool extends EventEmitter {
   #options;
   #pending = 0;
   #primary;
-  #refused = null; // what new requests are rejected with
+  #refused; // what new requests are rejected with, since the pool was ended or destroyed
   #replicas;
-  #state = 'open'; // 'ended', 'destroyed'
   #template;
 
   /**
@@ -106,7 +107,7 @@ class Pool extends EventEmitter {
    */
   async #run(name, options, ask, { reset, repeats = isRepeated, before } = NO_OPTIONS) {
     checkNames(options, TAKEN[name]);
-    if (this.#state !== 'open') throw this.#refused;
+    if (this.#refused !== undefined) throw this.#refused;
     const { readOnly, retry, ...rest } = options;
     const { max_lag } = this.#options;
     const kind = name === 'query' || name === 'batch' ? 'shared' : 'owned';
@@ -157,13 +158,14 @@ class Pool extends EventEmitter {
    * @returns {Promise<RowReader>} rejects with a UsageError for BEGIN, SET, LISTEN and what else concerns a session
    */
   async query(text, values = NO_VALUES, format = 0, cache = true, stream) {
-    checkPlain(text);
-    values = kept(values);
-    const isNamed = typeof format === 'object' && format !== null;
-    const ask = (client, rest) => client.query(text, values, isNamed ? rest : format, cache, stream);
-    // A stream may have a part of the result already.
-    const repeats = (isNamed ? format.stream : stream) === undefined ? isRepeated : isUnsent;
-    return this.#run('query', isNamed ? format : NO_OPTIONS, ask, { repeats });
+    const given = checkPlain(text, values);
+    if (typeof format !== 'object' || format === null) {
+      return this.#run('query', NO_OPTIONS, client => client.query(text, given, format, cache, stream));
+    }
+    if (format.retry && format.stream !== undefined) {
+      throw new TypeError('the stream of a query that is repeated may get rows twice: leave out retry');
+    }
+    return this.#run('query', format, (client, rest) => client.query(text, given, rest));
   }
 
   /** As `query`; the options are for all. */
@@ -215,8 +217,7 @@ class Pool extends EventEmitter {
     const isWeb = typeof target?.getWriter === 'function';
     const own = isWeb || target instanceof Target ? target : new Target(target, options?.stall_timeout);
     const before = isWeb ? undefined : () => turnOf(own, { signal: options.signal });
-    const ask = (client, rest) => client.queryTo(target, text, values, rest);
-    return this.#run('queryTo', options, ask, { repeats: isUnsent, before });
+    return this.#run('queryTo', options, (client, rest) => client.queryTo(target, text, values, rest), { before });
   }
 
   get [QUERY_TO]() { return TAKEN.queryTo; }
@@ -258,7 +259,7 @@ class Pool extends EventEmitter {
    */
   listen(channel, options = NO_OPTIONS) {
     checkNames(options, TAKEN.listen);
-    if (this.#state !== 'open') throw this.#refused;
+    if (this.#refused !== undefined) throw this.#refused;
     if (this.#channels?.state !== 'open') {
       const one = { ...this.#options, size: 1, idle_timeout: 0, max_lifetime: 0, replicas: undefined };
       const pool = new Pool(this.#config, one);
@@ -273,14 +274,13 @@ class Pool extends EventEmitter {
    * @returns {Promise<void>}
    */
   async end() {
-    if (this.#state === 'open') this.#close('ended');
+    if (this.#refused === undefined) this.#close('ended');
     const before = this.#idle;
     if (this.#pending > 0) await new Promise(resolve => { this.#idle = () => resolve(before()); });
     await Promise.all([this.#primary.end(), this.#replicas?.end()]);
   }
 
   #close(state, error) {
-    this.#state = state;
     const message = `the pool was ${state}: it takes no more requests`;
     this.#refused = new ConnectionError(message, { code: '08003', cause: error, sent: false });
     this.#channels?.close(error);

@@ -8,7 +8,7 @@ const { text } = require('node:stream/consumers');
 const { pipeline } = require('node:stream/promises');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { skipUnless, startPgBouncer, startProxy, startServer, startStandby } = require('pg-test-fixtures');
-const { ConnectionError } = require('../..');
+const { ConnectionError, RowReader } = require('../..');
 const { ResponseCache } = require('../../lib/cache');
 const { respond } = require('../../lib/http');
 const { Pool } = require('../../lib/pool');
@@ -136,6 +136,7 @@ describe('A Pool', () => {
     await assert.rejects(pool.query(5), { name: 'TypeError', message: /text must be a string/ });
     await assert.rejects(pool.query('SELECT $1', [{}]), { name: 'TypeError', message: /values\[0\] is an object/ });
     await assert.rejects(pool.query('SELECT 1', [], { retyr: true }), { name: 'TypeError', message: /there is no option retyr/ });
+    await assert.rejects(pool.query('SELECT 1', [], { retry: true, stream: new RowReader() }), { name: 'TypeError', message: /leave out retry/ });
     await assert.rejects(pool.batch(5), TypeError);
     await assert.rejects(pool.batch(['SELECT 1', ['SELECT $1', [{}]]]), { name: 'TypeError', message: /values\[0\]/, index: 1 });
     await assert.rejects(pool.transaction(5), { message: 'transaction takes a function' });
