@@ -249,8 +249,9 @@ class Pool extends EventEmitter {
     const isOut = method === 'copyTo';
     const isCopy = typeof text === 'string' && copyDirection(text) === (isOut ? 'out' : 'in');
     if (!isCopy) throw new TypeError(`${method} takes COPY … ${what}`);
-    const { signal, ...rest } = options;
-    return new PooledCopy(this.#holder(readOnly, signal), client => client[method](text, rest), { ...options, isOut });
+    const { signal, highWaterMark } = options;
+    if (signal?.aborted !== true) checkLimits({ signal });
+    return new PooledCopy(this.#holder(readOnly, signal), client => client[method](text, options), { isOut, highWaterMark });
   }
 
   /**

@@ -147,6 +147,7 @@ describe('A Pool', () => {
     await assert.rejects(pool.queryTo({}, 'SELECT 1'), TypeError);
     await assert.rejects(pool.query('SELECT $1', [{}], { retry: true }), /values\[0\] is an object/);
     await Promise.all([1, 2, 3, 4].map(() => pool.query('SELECT pg_sleep(0.01)')));
+    await until(() => pool.stats.connected === 4);
     assert.deepEqual(pool.stats, { size: 4, connected: 4, idle: 4, owned: 0, pending: 0, waiting: 0 });
   });
 

@@ -143,8 +143,7 @@ describe('COPY of a pool', () => {
 
   it('ends no program when it is destroyed before it has a connection, with what was written to it', async () => {
     const pool = await opened({ size: 1 });
-    const errors = [];
-    for (const begin of [copy => copy.write('a', error => errors.push(error)), copy => copy.end()]) {
+    for (const begin of [copy => copy.write('a'), copy => copy.end()]) {
       const copy = pool.copyFrom('COPY users FROM STDIN').on('error', () => {});
       begin(copy);
       await new Promise(setImmediate);
@@ -152,7 +151,6 @@ describe('COPY of a pool', () => {
       await once(copy, 'close');
       await idle(pool);
     }
-    assert.deepEqual(errors.map(({ name, message }) => [name, message]), [['AbortError', 'the stream was destroyed']]);
   });
 
   it('ends with its signal, also while it waits for a connection, and takes only COPY', async () => {
