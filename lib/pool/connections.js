@@ -111,7 +111,7 @@ class Connections {
   }
 
   /** @returns {object|undefined} as `wait`, where one need not wait */
-  take(kind) { return this.#queues[kind].size === 0 && this.#refused === undefined ? this.#find(kind) : undefined; }
+  take(kind) { return this.#queues[kind].size === 0 ? this.#find(kind) : undefined; }
 
   /**
    * @param {string} kind 'owned', where nobody else is to have it; or 'shared'
@@ -231,11 +231,10 @@ class Connections {
 
   /** Rejects those whom no other attempt to connect helps, or none has for as long as connect_timeout says. */
   #tell(error) {
-    const isOver = isFinal(error) || !this.#options.patient;
-    const time = isOver ? 0 : (resolve(this.#config).connect_timeout || Infinity) * 1000;
+    if (isFinal(error)) return this.#refuse(error);
+    const time = this.#options.patient ? (resolve(this.#config).connect_timeout || Infinity) * 1000 : 0;
     const more = { code: error.code, cause: error, sent: false };
-    const told = isFinal(error) ? error : new ConnectionError(`no connection: ${error.message}`, more);
-    this.#refuse(told, performance.now() - time);
+    this.#refuse(new ConnectionError(`no connection: ${error.message}`, more), performance.now() - time);
   }
 
   /** Rejects those who wait; or those of them who do so since `time`. */
