@@ -4,7 +4,7 @@ const { EventEmitter } = require('../platform').events;
 const { Client, ConnectionError, UsageError } = require('../..');
 const { checkText, checkValues, snapshot } = require('../protocol');
 const {
-  Cursor, DECODING, Listener, NO_OPTIONS, NO_VALUES, QUERY_TO, checkLimits, checkNames, copyDirection, firstWord
+  Cursor, DECODING, Listener, NO_OPTIONS, NO_VALUES, checkLimits, checkNames, copyDirection, firstWord
 } = require('../query');
 const { Target, turnOf } = require('../stream');
 const { Channels } = require('./channels');
@@ -220,7 +220,6 @@ class Pool extends EventEmitter {
     return this.#run('queryTo', options, (client, rest) => client.queryTo(target, text, values, rest), { before });
   }
 
-  get [QUERY_TO]() { return TAKEN.queryTo; }
   get [DECODING]() { return this.#template[DECODING]; }
 
   /** Has a connection to itself from the first row to the last. */
