@@ -397,6 +397,7 @@ describe('ResponseCache', () => {
       // The server would cut it off, and notify by another name.
       for (const channel of ['', 'ä'.repeat(32)]) await assert.rejects(cache.listen(channel), RangeError);
       assert.deepEqual(client.setUps, []);
+      await cache.listen('x'.repeat(63));
     });
   });
 
