@@ -128,7 +128,6 @@ class Connections {
     const giveUp = error => {
       queue.delete(entry);
       entry.reject(error);
-      this.#serve(); // nobody has to make room for it any more
     };
     const timer = time < Infinity && setTimeout(() => giveUp(this.#late(time)), time);
     const unwatch = signal && watchSignal(signal, giveUp);

@@ -135,18 +135,6 @@ class Pool extends EventEmitter {
     }
   }
 
-  /** Calls a function of the caller's; again, where it had not begun when the connection was lost. */
-  async #work(name, work, options, ask, reset) {
-    if (typeof work !== 'function') throw new TypeError(`${name} takes a function`);
-    let begun = false;
-    const begin = session => {
-      begun = true;
-      return work(session);
-    };
-    const repeats = (error, retry) => retry || !begun;
-    return this.#run(name, options, client => ask(client, begin), { reset, repeats });
-  }
-
   /**
    * Goes to the connection on which it is likely to wait least. Beside Client's there are the options `readOnly`: it
    * may be asked of a replica; `retry`: it may be repeated when the connection is lost (not with a `stream`).
@@ -194,8 +182,14 @@ class Pool extends EventEmitter {
    * waiting.
    */
   async transaction(work, options = NO_OPTIONS) {
+    if (typeof work !== 'function') throw new TypeError('transaction takes a function');
     const { signal, retry, ...own } = options ?? NO_OPTIONS;
-    return this.#work('transaction', work, options, (client, begin) => client.transaction(begin, own));
+    let begun = false;
+    const begin = tx => {
+      begun = true;
+      return work(tx);
+    };
+    return this.#run('transaction', options, client => client.transaction(begin, own), { repeats: () => retry || !begun });
   }
 
   /**
@@ -207,7 +201,9 @@ class Pool extends EventEmitter {
    * @returns {Promise} of what the function returned
    */
   async connection(work, options = NO_OPTIONS) {
-    return this.#work('connection', work, options, (client, begin) => begin(client), options?.reset ?? true);
+    if (typeof work !== 'function') throw new TypeError('connection takes a function');
+    const how = { reset: options?.reset ?? true, repeats: () => options.retry };
+    return this.#run('connection', options, client => work(client), how);
   }
 
   /** Has a connection to itself while the target takes the result; a response that waits for its turn has none. */
