@@ -11,6 +11,9 @@ const channel = require('../platform').diagnostics_channel.tracingChannel?.('qui
 const PAUSE = 50;
 const LONGEST = 2000;
 
+/** How long the server may be silent at most with what nobody waits for, in milliseconds. */
+const STUCK = 10000;
+
 /** How long plain queries wait for a connection that is being opened rather than behind others, in milliseconds. */
 const HOPE = 1000;
 
@@ -253,9 +256,10 @@ class Connections {
     const { acquire_timeout: most, idle_timeout } = this.#options;
     for (const each of [...this.#all]) {
       const unused = now - each.since;
-      const isUnheeded = isOpening(each) || (each.users === 0 && each.client.pending > 0);
+      const isGivenUp = each.users === 0 && each.client.pending > 0;
+      const silence = isOpening(each) ? most : isGivenUp ? Math.min(most, STUCK) : Infinity;
       const isOld = now >= each.expires || (isIdle(each) && unused >= idle_timeout);
-      if (isUnheeded && unused > most) each.client.destroy(new ConnectionError(`the server was silent for ${most} ms`));
+      if (unused > silence) each.client.destroy(new ConnectionError(`the server was silent for ${silence} ms`));
       else if (isOld && isOpen(each) && each.state === 'shared') each.client.end();
     }
   }

@@ -99,6 +99,12 @@ describe('A Pool', () => {
     assert.equal(row.n, '1');
   });
 
+  it('resets the session after simpleQuery', async () => {
+    const pool = await opened({ size: 1 });
+    await pool.simpleQuery('SET search_path TO nowhere');
+    assert.equal((await pool.query('SHOW search_path')).rows[0].search_path, '"$user", public');
+  });
+
   it('streams: cursor, queryTo, copyTo, copyFrom', async () => {
     const pool = await opened();
     let sum = 0;
