@@ -32,6 +32,20 @@ describe('A cursor of a pool', () => {
     await idle(pool);
   });
 
+  it('has the server make as many rows at a time as batchSize says', async () => {
+    const pool = await opened();
+    const server = await sharedServer();
+    await server.sql('CREATE SEQUENCE made');
+    try {
+      const cursor = pool.cursor("SELECT nextval('made') AS n FROM generate_series(1, 100)", [], { batchSize: 10 });
+      assert.equal((await cursor.next()).value.n, '1');
+      assert.equal((await server.sql('SELECT last_value AS n FROM made'))[0].n, '10');
+      await cursor.return();
+    } finally {
+      await server.sql('DROP SEQUENCE made');
+    }
+  });
+
   it('throws for bad input at once, and keeps its values', async () => {
     const pool = await opened();
     assert.throws(() => pool.cursor(5), TypeError);
