@@ -10,7 +10,7 @@ const { pathToFileURL } = require('node:url');
 const { startServer } = require('pg-test-fixtures');
 const quickgres = require('..');
 const { OPTIONS } = require('../lib/config/options');
-const { FIELDS } = require('../lib/protocol/errors');
+const { FIELDS } = require('../client-parser/messages.js');
 const { installed } = require('./folder');
 
 const root = path.join(__dirname, '..');
