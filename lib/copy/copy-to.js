@@ -41,9 +41,6 @@ class CopyTo extends PassThrough {
 
   /** Bytes so far. */
   get bytes() { return this.#receiver.bytes; }
-
-  /** Nobody can be waited for who would read the rest. */
-  abandon(error) { if (!this.writableEnded) this.destroy(error); }
 }
 
 module.exports = { CopyTo };
