@@ -163,7 +163,6 @@ class Socket {
    * @param {Error} [error]
    */
   destroy(error) {
-    if (this.#closed) return;
     this.#error ??= error;
     if (this.stream === null) return void this.#close();
     this.stream.destroy();

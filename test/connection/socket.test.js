@@ -155,6 +155,24 @@ describe('Socket', () => {
     await closed;
   });
 
+  it('calls back once when everything written has been taken', async () => {
+    const { socket, listener, peer } = await open();
+    peer.pause();
+    socket.write(Buffer.alloc(64 << 20));
+    const calls = [];
+    socket.whenDrained(() => calls.push('asked'));
+    listener.drained = () => calls.push('always');
+    for (let i = 0; i < 2; i++) {
+      const drained = once(socket.stream, 'drain');
+      peer.resume();
+      await drained;
+      peer.pause();
+      socket.write(Buffer.alloc(64 << 20));
+    }
+    assert.deepEqual(calls, ['asked', 'always', 'always']);
+    socket.destroy();
+  });
+
   it('does not say so of TLS, which writes later', async () => {
     const { server: { cert, key } } = await makeCertificates();
     const secure = tls.createServer({ cert, key }, socket => socket.on('error', () => {}));

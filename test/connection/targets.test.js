@@ -64,6 +64,24 @@ describe('Where to connect', () => {
       assert.deepEqual(await find({ host: 'db.example', hostaddr: '127.0.0.1', port: 5 }), [
         { address: { host: '127.0.0.1', port: 5 }, where: 'db.example:5 (127.0.0.1)', local: true }
       ]);
+      assert.deepEqual((await find({ host: '/run/pg', hostaddr: '192.0.2.1', port: 5 }))[0].address, { host: '192.0.2.1', port: 5 });
+    } finally {
+      dns.lookup = lookup;
+    }
+  });
+
+  it('is not looked for any more once connecting is aborted', async () => {
+    const { lookup } = dns;
+    const controller = new AbortController();
+    const names = [];
+    dns.lookup = name => {
+      names.push(name);
+      controller.abort();
+    };
+    try {
+      const error = await failure({ host: 'a.example,b.example', user: 'u' }, { signal: controller.signal });
+      assert.equal(error.message, 'connecting was aborted');
+      assert.deepEqual(names, ['a.example']);
     } finally {
       dns.lookup = lookup;
     }
