@@ -136,14 +136,13 @@ async function open(config, target, password, plan, attempt, hooks) {
   const session = await start(config, plan, attempt, login, hooks);
   attempt.checkAborted();
   attempt.release();
-  const { backendKey } = session;
   hooks.ready(Object.assign(session, {
     config,
     socket,
     reader: new FrameReader(),
     host: target.host ?? target.hostaddr,
     port: target.port,
-    cancel: signal => require('./cancel').sendCancel(config, target, encrypted, backendKey, signal)
+    cancel: signal => require('./cancel').sendCancel(config, target, encrypted, session.backendKey, signal)
   }));
   socket.deliver(attempt.unread);
 }
