@@ -36,12 +36,12 @@ describe('A cursor of a pool', () => {
     const pool = await opened();
     const server = await sharedServer();
     await server.sql('CREATE SEQUENCE made');
+    const cursor = pool.cursor("SELECT nextval('made') AS n FROM generate_series(1, 100)", [], { batchSize: 10 });
     try {
-      const cursor = pool.cursor("SELECT nextval('made') AS n FROM generate_series(1, 100)", [], { batchSize: 10 });
       assert.equal((await cursor.next()).value.n, '1');
       assert.equal((await server.sql('SELECT last_value AS n FROM made'))[0].n, '10');
-      await cursor.return();
     } finally {
+      await cursor.return();
       await server.sql('DROP SEQUENCE made');
     }
   });
