@@ -1,5 +1,6 @@
 'use strict';
 
+const { process } = require('../platform');
 const { Client, ConnectionError, PostgresError } = require('../..');
 const { resolve } = require('../config');
 const { watchSignal } = require('../query');
@@ -210,7 +211,16 @@ class Connections {
     client.connect().then(() => this.release(connection), () => {});
     this.#sweeping ??= setInterval(() => this.#sweep(), Math.min(1000, most / 2, idle / 2));
     this.#sweeping.unref?.();
-    this.#emitter.emit('connect', client);
+    this.#emit('connect', client);
+  }
+
+  /** What a listener throws is thrown where nothing of ours is running. */
+  #emit(event, what) {
+    try {
+      if (this.#emitter.listenerCount(event) > 0) this.#emitter.emit(event, what);
+    } catch (error) {
+      process.nextTick(() => { throw error; });
+    }
   }
 
   /** One that has answered is replaced at once, others after a pause. */
@@ -219,7 +229,7 @@ class Connections {
     if (error !== undefined && connection.answers < 1) this.#pause(error);
     if (error !== undefined && isOpening(connection) && !this.#all.some(isOpen)) this.#tell(error);
     this.#serve();
-    if (error !== undefined && this.#emitter.listenerCount('error') > 0) this.#emitter.emit('error', error);
+    if (error !== undefined) this.#emit('error', error);
   }
 
   #pause(error) {

@@ -203,6 +203,26 @@ describe('A Pool', () => {
     assert.equal(await pool.transaction(async tx => (await tx.query('SHOW search_path')).rows[0].search_path), 'elsewhere');
   });
 
+  it('goes on whatever its listeners throw, which is uncaught', async () => {
+    const pool = await opened({ size: 2 });
+    const others = process.listeners('uncaughtException');
+    process.removeAllListeners('uncaughtException');
+    const thrown = [];
+    process.on('uncaughtException', error => thrown.push(error.message));
+    for (const event of ['connect', 'error']) pool.on(event, () => { throw new Error(event); });
+    try {
+      const ids = await Promise.all([1, 2].map(() => pool.query('SELECT pg_backend_pid() AS id, pg_sleep(0.1)')));
+      await (await sharedServer()).sql(`SELECT pg_terminate_backend(${ids[0].rows[0].id})`);
+      await until(() => thrown.length === 3);
+      await pool.query('SELECT 1');
+    } finally {
+      process.removeAllListeners('uncaughtException');
+      for (const each of others) process.on('uncaughtException', each);
+    }
+    assert.deepEqual(thrown, ['connect', 'connect', 'error']);
+    assert.equal(pool.stats.idle, pool.stats.connected);
+  });
+
   it('rejects all that is pending when it is destroyed', async () => {
     const pool = await opened({ size: 2 });
     await pool.query('SELECT 1');
