@@ -226,7 +226,7 @@ class Connections {
   /** One that has answered is replaced at once, others after a pause. */
   #closed(connection, error) {
     this.#all.splice(this.#all.indexOf(connection), 1);
-    if (error !== undefined && connection.answers < 1) this.#pause(error);
+    if (connection.answers < 1 && (error !== undefined || isOpening(connection))) this.#pause(error);
     if (error !== undefined && isOpening(connection) && !this.#all.some(isOpen)) this.#tell(error);
     this.#serve();
     if (error !== undefined) this.#emit('error', error);
@@ -276,9 +276,9 @@ class Connections {
 
   /** Closes all connections, when what they were asked is over; what is being opened is not waited for. */
   async end() {
-    clearTimeout(this.#outage?.pause);
     for (const { client } of this.#all.filter(isOpening)) client.destroy();
     await Promise.all(this.#all.map(({ client }) => client.end()));
+    clearTimeout(this.#outage?.pause);
     clearInterval(this.#sweeping);
   }
 

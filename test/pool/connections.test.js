@@ -336,16 +336,18 @@ describe('The connections of a pool', () => {
       await server.sql('DROP ROLE limited');
     });
 
-    it('are tried with pauses, too, where the server takes connections and drops them', async () => {
-      const pool = await opened({ size: 4, acquire_timeout: 1000 });
-      let attempts = 0;
-      pool.on('connect', client => {
-        attempts++;
-        client.query('SELECT pg_terminate_backend(pg_backend_pid())').catch(() => {});
+    for (const [who, drop] of [
+      ['the server takes connections and drops them', client => client.query('SELECT pg_terminate_backend(pg_backend_pid())').catch(() => {})],
+      ['who listens to "connect" destroys them', client => client.destroy()]
+    ]) {
+      it(`are tried with pauses, too, where ${who}`, async () => {
+        const pool = await opened({ size: 4, acquire_timeout: 1000 });
+        let attempts = 0;
+        pool.on('connect', client => { if (++attempts < 1000) drop(client); });
+        await Promise.allSettled(Array.from({ length: 20 }, () => pool.query('SELECT 1')));
+        assert.ok(attempts <= 4 + 10, `${attempts}`); // pauses of 25 to 50 ms, then twice as long each
       });
-      await Promise.allSettled(Array.from({ length: 20 }, () => pool.query('SELECT 1')));
-      assert.ok(attempts <= 4 + 10, `${attempts}`); // pauses of 25 to 50 ms, then twice as long each
-    });
+    }
 
     it('are not waited for by plain queries when one is silent: they go behind others', async () => {
       const proxy = await startProxy({ target: await sharedServer() });
