@@ -12,7 +12,7 @@ const channel = require('../platform').diagnostics_channel.tracingChannel?.('qui
 const PAUSE = 50;
 const LONGEST = 2000;
 
-/** How long the server may be silent at most with what nobody waits for, in milliseconds. */
+/** How long the server may be silent with what nobody waits for, and at least with an attempt, in milliseconds. */
 const STUCK = 10000;
 
 /** How long plain queries wait for a connection that is being opened rather than behind others, in milliseconds. */
@@ -267,7 +267,7 @@ class Connections {
     for (const each of [...this.#all]) {
       const unused = now - each.since;
       const isGivenUp = each.users === 0 && each.client.pending > 0;
-      const silence = isOpening(each) ? most : isGivenUp ? Math.min(most, STUCK) : Infinity;
+      const silence = isOpening(each) ? Math.max(most, STUCK) : isGivenUp ? STUCK : Infinity;
       const isOld = now >= each.expires || (isIdle(each) && unused >= idle_timeout);
       if (unused > silence) each.client.destroy(new ConnectionError(`the server was silent for ${silence} ms`));
       else if (isOld && isOpen(each) && each.state === 'shared') each.client.end();

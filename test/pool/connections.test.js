@@ -3,6 +3,7 @@
 const assert = require('node:assert/strict');
 const { tracingChannel } = require('node:diagnostics_channel');
 const { once } = require('node:events');
+const { setTimeout: sleep } = require('node:timers/promises');
 const { startProxy, startServer, startStandby } = require('pg-test-fixtures');
 const { ConnectionError } = require('../..');
 const { Pool } = require('../../lib/pool');
@@ -361,6 +362,21 @@ describe('The connections of a pool', () => {
       over = true;
       await Promise.all(asked);
       await pool.end(); // nor by this
+      await proxy.stop();
+    });
+
+    it('are tried on when who has asked for them waits no longer', async () => {
+      const proxy = await startProxy({ target: await sharedServer() });
+      const pool = await opened({ acquire_timeout: 50 }, { host: proxy.host, port: proxy.port });
+      let attempts = 0;
+      pool.on('connect', () => { attempts++; });
+      proxy.stall();
+      await assert.rejects(pool.query('SELECT 1'), { name: 'ConnectionError', sent: false });
+      await sleep(1500); // in which the pool looks after its connections
+      proxy.resume();
+      await until(() => pool.stats.connected === 1);
+      assert.equal(attempts, 1);
+      await pool.end();
       await proxy.stop();
     });
 
