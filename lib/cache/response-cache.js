@@ -111,10 +111,11 @@ class ResponseCache extends EventEmitter {
     checkNames(options, OF_QUERY_TO);
     const { tags, max_age, stale_while_revalidate, ...plain } = options;
     const limit = limitOf(plain);
-    const own = target instanceof Target ? target : new Target(target, plain.stall_timeout);
-    own.watch(limit.fail);
+    let own;
     let bytes = 0;
     try {
+      own = target instanceof Target ? target : new Target(target, plain.stall_timeout);
+      own.watch(limit.fail);
       await limit.race(own.turn());
       const answer = await limit.race(this.#find(text, values, options));
       if (!answer.large) {
@@ -129,7 +130,7 @@ class ResponseCache extends EventEmitter {
       throw error;
     } finally {
       limit.release();
-      own.release();
+      own?.release();
     }
     return this.#client.queryTo(target, text, values, plain);
   }

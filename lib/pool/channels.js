@@ -32,7 +32,8 @@ class Channels extends EventEmitter {
 
   async #ask(text) {
     const over = this.closed.then(() => { throw new ConnectionError('nobody listens any more', { code: '08003' }); });
-    return Promise.race([over, this.#pool.connection(client => client.simpleQuery(text), { reset: false, retry: true })]);
+    const how = { reset: false, retry: true };
+    return Promise.race([over, this.#pool.connection(client => client.simpleQuery(text), how)]);
   }
 
   /** Listens on the next connection, and tells that something may have been missed. */

@@ -1,5 +1,6 @@
 'use strict';
 
+const { process } = require('../platform');
 const { Client, ConnectionError, PostgresError } = require('../..');
 const { resolve } = require('../config');
 const { watchSignal } = require('../query');
@@ -11,7 +12,7 @@ const channel = require('../platform').diagnostics_channel.tracingChannel?.('qui
 const PAUSE = 50;
 const LONGEST = 2000;
 
-/** How long the server may be silent at most with what nobody waits for, in milliseconds. */
+/** How long the server may be silent with what nobody waits for, and at least with an attempt, in milliseconds. */
 const STUCK = 10000;
 
 /** How long plain queries wait for a connection that is being opened rather than behind others, in milliseconds. */
@@ -210,16 +211,25 @@ class Connections {
     client.connect().then(() => this.release(connection), () => {});
     this.#sweeping ??= setInterval(() => this.#sweep(), Math.min(1000, most / 2, idle / 2));
     this.#sweeping.unref?.();
-    this.#emitter.emit('connect', client);
+    this.#emit('connect', client);
+  }
+
+  /** What a listener throws is thrown where nothing of ours is running. */
+  #emit(event, what) {
+    try {
+      if (this.#emitter.listenerCount(event) > 0) this.#emitter.emit(event, what);
+    } catch (error) {
+      process.nextTick(() => { throw error; });
+    }
   }
 
   /** One that has answered is replaced at once, others after a pause. */
   #closed(connection, error) {
     this.#all.splice(this.#all.indexOf(connection), 1);
-    if (error !== undefined && connection.answers < 1) this.#pause(error);
+    if (connection.answers < 1 && (error !== undefined || isOpening(connection))) this.#pause(error);
     if (error !== undefined && isOpening(connection) && !this.#all.some(isOpen)) this.#tell(error);
     this.#serve();
-    if (error !== undefined && this.#emitter.listenerCount('error') > 0) this.#emitter.emit('error', error);
+    if (error !== undefined) this.#emit('error', error);
   }
 
   #pause(error) {
@@ -257,7 +267,7 @@ class Connections {
     for (const each of [...this.#all]) {
       const unused = now - each.since;
       const isGivenUp = each.users === 0 && each.client.pending > 0;
-      const silence = isOpening(each) ? most : isGivenUp ? Math.min(most, STUCK) : Infinity;
+      const silence = isOpening(each) ? Math.max(most, STUCK) : isGivenUp ? STUCK : Infinity;
       const isOld = now >= each.expires || (isIdle(each) && unused >= idle_timeout);
       if (unused > silence) each.client.destroy(new ConnectionError(`the server was silent for ${silence} ms`));
       else if (isOld && isOpen(each) && each.state === 'shared') each.client.end();
@@ -266,9 +276,9 @@ class Connections {
 
   /** Closes all connections, when what they were asked is over; what is being opened is not waited for. */
   async end() {
-    clearTimeout(this.#outage?.pause);
     for (const { client } of this.#all.filter(isOpening)) client.destroy();
     await Promise.all(this.#all.map(({ client }) => client.end()));
+    clearTimeout(this.#outage?.pause);
     clearInterval(this.#sweeping);
   }
 

@@ -102,8 +102,8 @@ class Pool extends EventEmitter {
    * @param {string} name of the method: all but `query` and `batch` own the connection
    * @param {object} options of the request
    * @param {function(Client, object): Promise} ask gets the request's own options
-   * @param {object} [how] `reset`: see Connections; `repeats(error, retry)`: whether to repeat what was lost; `before()`:
-   *   what to wait for first
+   * @param {object} [how] `reset`: see Connections; `repeats(error, retry)`: whether to repeat what was lost;
+   *   `before()`: what to wait for first
    */
   async #run(name, options, ask, { reset, repeats = isRepeated, before } = NO_OPTIONS) {
     checkNames(options, TAKEN[name]);
@@ -189,7 +189,8 @@ class Pool extends EventEmitter {
       begun = true;
       return work(tx);
     };
-    return this.#run('transaction', options, client => client.transaction(begin, own), { repeats: () => retry || !begun });
+    const repeats = () => retry || !begun;
+    return this.#run('transaction', options, client => client.transaction(begin, own), { repeats });
   }
 
   /**
@@ -246,7 +247,8 @@ class Pool extends EventEmitter {
     if (!isCopy) throw new TypeError(`${method} takes COPY … ${what}`);
     const { signal, highWaterMark } = options;
     if (signal?.aborted !== true) checkLimits({ signal });
-    return new PooledCopy(this.#holder(readOnly, signal), client => client[method](text, options), { isOut, highWaterMark });
+    const open = client => client[method](text, options);
+    return new PooledCopy(this.#holder(readOnly, signal), open, { isOut, highWaterMark });
   }
 
   /**

@@ -152,6 +152,14 @@ describe('A ResponseCache of a client', () => {
     assert.equal(cache.size, 0);
   });
 
+  it('leaves no timer behind where the target is none', async () => {
+    const timers = () => process.getActiveResourcesInfo().filter(each => each === 'Timeout').length;
+    await new Promise(setImmediate); // the test's own is set
+    const before = timers();
+    await assert.rejects(cache.queryTo(5, NEXT, [], { statement_timeout: 60000 }), TypeError);
+    assert.equal(timers(), before);
+  });
+
   it('ends only the waiting of whose signal aborts or whose time is over', async () => {
     const abort = new AbortController();
     const text = `${NEXT}, pg_sleep(0.2)`;

@@ -72,7 +72,7 @@ async function isAsked({ get, asked }, text, given) {
 describe('ResponseCache', () => {
   it('has the defaults of Hyperdrive', () => {
     const { cache } = setUp();
-    assert.deepEqual([cache.max_age, cache.stale_while_revalidate, cache.max_bytes], [60, 15, 1 << 26]);
+    assert.deepEqual([cache.max_age, cache.stale_while_revalidate, cache.max_bytes, cache.max_answer_bytes], [60, 15, 1 << 26, 1 << 23]);
     const { hits, misses, stale, evictions, bytes, size } = cache;
     assert.deepEqual({ hits, misses, stale, evictions, bytes, size }, { hits: 0, misses: 0, stale: 0, evictions: 0, bytes: 0, size: 0 });
   });

@@ -204,6 +204,8 @@ describe('respond', () => {
           const answer = await get(port, { accept: 'application/json' });
           assert.deepEqual([answer.headers['content-type'], answer.headers.vary], [type, 'Accept-Encoding']);
           if (body !== undefined) assert.equal(String(answer.body), String(body));
+          const head = await get(port, { accept: 'application/json' }, { method: 'HEAD' });
+          assert.deepEqual([head.headers['content-type'], head.headers.vary], [type, 'Accept-Encoding']);
         });
       }
     });

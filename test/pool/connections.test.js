@@ -3,6 +3,7 @@
 const assert = require('node:assert/strict');
 const { tracingChannel } = require('node:diagnostics_channel');
 const { once } = require('node:events');
+const { setTimeout: sleep } = require('node:timers/promises');
 const { startProxy, startServer, startStandby } = require('pg-test-fixtures');
 const { ConnectionError } = require('../..');
 const { Pool } = require('../../lib/pool');
@@ -336,6 +337,19 @@ describe('The connections of a pool', () => {
       await server.sql('DROP ROLE limited');
     });
 
+    for (const [who, drop] of [
+      ['the server takes connections and drops them', client => client.query('SELECT pg_terminate_backend(pg_backend_pid())').catch(() => {})],
+      ['who listens to "connect" destroys them', client => client.destroy()]
+    ]) {
+      it(`are tried with pauses, too, where ${who}`, async () => {
+        const pool = await opened({ size: 4, acquire_timeout: 1000 });
+        let attempts = 0;
+        pool.on('connect', client => { if (++attempts < 1000) drop(client); });
+        await Promise.allSettled(Array.from({ length: 20 }, () => pool.query('SELECT 1')));
+        assert.ok(attempts <= 4 + 10, `${attempts}`); // pauses of 25 to 50 ms, then twice as long each
+      });
+    }
+
     it('are not waited for by plain queries when one is silent: they go behind others', async () => {
       const proxy = await startProxy({ target: await sharedServer() });
       const pool = await opened({ size: 2, acquire_timeout: 0 }, { host: proxy.host, port: proxy.port });
@@ -348,6 +362,21 @@ describe('The connections of a pool', () => {
       over = true;
       await Promise.all(asked);
       await pool.end(); // nor by this
+      await proxy.stop();
+    });
+
+    it('are tried on when who has asked for them waits no longer', async () => {
+      const proxy = await startProxy({ target: await sharedServer() });
+      const pool = await opened({ acquire_timeout: 50 }, { host: proxy.host, port: proxy.port });
+      let attempts = 0;
+      pool.on('connect', () => { attempts++; });
+      proxy.stall();
+      await assert.rejects(pool.query('SELECT 1'), { name: 'ConnectionError', sent: false });
+      await sleep(1500); // in which the pool looks after its connections
+      proxy.resume();
+      await until(() => pool.stats.connected === 1);
+      assert.equal(attempts, 1);
+      await pool.end();
       await proxy.stop();
     });
 

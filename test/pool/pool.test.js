@@ -203,6 +203,26 @@ describe('A Pool', () => {
     assert.equal(await pool.transaction(async tx => (await tx.query('SHOW search_path')).rows[0].search_path), 'elsewhere');
   });
 
+  it('goes on whatever its listeners throw, which is uncaught', async () => {
+    const pool = await opened({ size: 2 });
+    const others = process.listeners('uncaughtException');
+    process.removeAllListeners('uncaughtException');
+    const thrown = [];
+    process.on('uncaughtException', error => thrown.push(error.message));
+    for (const event of ['connect', 'error']) pool.on(event, () => { throw new Error(event); });
+    try {
+      const ids = await Promise.all([1, 2].map(() => pool.query('SELECT pg_backend_pid() AS id, pg_sleep(0.1)')));
+      await (await sharedServer()).sql(`SELECT pg_terminate_backend(${ids[0].rows[0].id})`);
+      await until(() => thrown.length === 3);
+      await pool.query('SELECT 1');
+    } finally {
+      process.removeAllListeners('uncaughtException');
+      for (const each of others) process.on('uncaughtException', each);
+    }
+    assert.deepEqual(thrown, ['connect', 'connect', 'error']);
+    assert.equal(pool.stats.idle, pool.stats.connected);
+  });
+
   it('rejects all that is pending when it is destroyed', async () => {
     const pool = await opened({ size: 2 });
     await pool.query('SELECT 1');
@@ -244,7 +264,7 @@ describe('A Pool', () => {
   it('replaces a connection on which the server is silent after a query was given up, also while the pool ends', async () => {
     const proxy = await startProxy({ target: await sharedServer() });
     const config = { ...(await sharedServer()).config, host: proxy.host, port: proxy.port };
-    const [pool, ending] = [1, 2].map(() => new Pool(config, { size: 1, acquire_timeout: 1000 }));
+    const [pool, ending] = [1, 2].map(() => new Pool(config, { size: 1 }));
     try {
       await Promise.all([pool.query('SELECT 1'), ending.query('SELECT 1')]);
       await ending.connection(client => client.cursor('SELECT generate_series(1, 9)', [], { batchSize: 1 }).next());
@@ -252,7 +272,7 @@ describe('A Pool', () => {
       await assert.rejects(pool.query('SELECT 1', [], { statement_timeout: 50 }), { code: '57014' });
       const ended = ending.end();
       const [error] = await once(pool, 'error');
-      assert.equal(error.message, 'the server was silent for 1000 ms');
+      assert.equal(error.message, 'the server was silent for 10000 ms');
       assert.equal((await pool.query('SELECT 1 AS n')).rows[0].n, '1');
       await ended;
     } finally {
