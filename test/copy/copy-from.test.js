@@ -212,7 +212,7 @@ describe('copyFrom', () => {
     };
     await assert.rejects(pipeline(source, client.copyFrom('COPY numbers FROM STDIN')), /the source ran dry/);
     assert.equal(await stored(), 0);
-    assert.match(server.log(), /COPY from stdin failed: the source ran dry/);
+    while (!server.log().includes('COPY from stdin failed: the source ran dry')) await sleep(5); // it comes by itself
   });
 
   it('stores nothing when it is destroyed or its signal aborts', async () => {
