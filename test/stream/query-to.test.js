@@ -543,9 +543,11 @@ describe('queryTo', () => {
       const ended = new PassThrough();
       ended.end();
       for (const target of [destroyed, ended]) {
-        await assert.rejects(client.queryTo(target, 'SELECT pg_sleep(60)'), AbortError);
+        const result = client.queryTo(target, 'SELECT pg_sleep(60)');
+        const { pending } = client;
+        await assert.rejects(result, AbortError);
+        assert.equal(pending, 0);
       }
-      await client.query('SELECT 1');
     });
 
     it('rejects with the error of a target that has failed', async () => {
