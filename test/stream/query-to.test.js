@@ -550,8 +550,8 @@ describe('queryTo', () => {
       }
     });
 
-    it('rejects with the error of a target that has failed', async () => {
-      const client = await connected();
+    it('rejects with the error of a target that has failed, and cancels the query', async () => {
+      const { client, wire } = await proxied();
       const broken = new Error('disk full');
       await assert.rejects(client.queryTo(leaving(10000, broken), GIGABYTE), error => error === broken);
       const throwing = new Writable({ write() { throw broken; } });
@@ -559,6 +559,7 @@ describe('queryTo', () => {
       const stream = new WritableStream({ write() { throw broken; } });
       await assert.rejects(client.queryTo(stream, GIGABYTE), error => error === broken);
       assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, '7');
+      assert.ok(wire.stats.bytes.toClient < 5e8, `${wire.stats.bytes.toClient} bytes`);
     });
 
     it('rejects when it has all of the result, but was closed before it took it', async () => {
