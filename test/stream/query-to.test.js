@@ -141,7 +141,7 @@ describe('queryTo', () => {
       const target = new Collector();
       assert.deepEqual(await client.queryTo(target, 'CREATE TEMP TABLE passed (a int)', [], { end: false }),
         { cmd: 'CREATE TABLE', rowCount: 0, bytes: 18 });
-      await client.queryTo(target, '', [], { end: false });
+      assert.deepEqual(await client.queryTo(target, '', [], { end: false }), { cmd: undefined, rowCount: 0, bytes: 5 });
       assert.deepEqual(target.bytes, Buffer.concat([commandComplete('CREATE TABLE'), message('I')]));
       const copied = new Collector();
       assert.equal((await client.queryTo(copied, 'COPY (VALUES (1), (2)) TO STDOUT')).rowCount, 2);
