@@ -20,17 +20,13 @@ export class FrameReader {
   #broken; // the error that ended it
 
   /** @param {{message: function(number, Uint8Array, number, number), complete: boolean}} receiver */
-  constructor(receiver) {
-    this.receiver = receiver;
-    /** Longest message accepted, as its length word counts; 1 GiB, PostgreSQL's own limit. */
-    this.maxLength = 2 ** 30;
-  }
+  constructor(receiver) { this.receiver = receiver; }
 
   /**
    * Takes the next bytes. What the receiver throws comes out of here: after a PostgresError the next call
    * goes on with the message behind it, any other error is thrown by every later call too.
    * @param {Uint8Array} bytes
-   * @throws {ProtocolError} for an unknown type, or a length below 4 or above maxLength
+   * @throws {ProtocolError} for an unknown type, or a length below 4 or above 1 GiB, PostgreSQL's own limit
    */
   push(bytes) {
     if (this.#broken !== undefined) throw this.#broken;
@@ -66,7 +62,7 @@ export class FrameReader {
 
   #lengthAt(bytes, pos) {
     const length = int32(bytes, pos + 1);
-    check(length >= 4 && length <= this.maxLength && TYPES.includes(String.fromCharCode(bytes[pos])),
+    check(length >= 4 && length <= 2 ** 30 && TYPES.includes(String.fromCharCode(bytes[pos])),
       'no PostgreSQL message');
     return length;
   }
