@@ -4,7 +4,7 @@ const assert = require('node:assert/strict');
 const { once } = require('node:events');
 const http = require('node:http');
 const { PassThrough, Writable } = require('node:stream');
-const { Client, RowReader } = require('../..');
+const { Client } = require('../..');
 const { StreamReceiver, messages } = require('../../lib/stream/receiver');
 const { connected, proxied, faked, hex, dataRow, ANSWER } = require('../support');
 
