@@ -54,6 +54,20 @@ describe('copyTo', () => {
     }
   });
 
+  it('ends a program that listens to no error of it, as any stream does', async () => {
+    const client = await connected();
+    const [uncaught] = process.rawListeners('uncaughtException');
+    process.removeListener('uncaughtException', uncaught); // mocha's
+    try {
+      const thrown = once(process, 'uncaughtException');
+      client.copyTo('COPY missing TO STDOUT').resume();
+      assert.equal((await thrown)[0].code, '42P01');
+    } finally {
+      process.on('uncaughtException', uncaught);
+    }
+    await goesOn(client);
+  });
+
   it('cancels the COPY when the loop is left, when it is destroyed and when its signal aborts', async () => {
     const client = await connected();
     const controller = new AbortController();
