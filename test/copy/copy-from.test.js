@@ -195,6 +195,7 @@ describe('copyFrom', () => {
     const stream = client.copyFrom('COPY missing FROM STDIN');
     const [error] = await once(stream, 'error');
     assert.equal(error.code, '42P01');
+    assert.match(error.stack, /copy-from\.test\.js/);
     await goesOn(client);
   });
 
