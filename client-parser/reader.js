@@ -1,6 +1,5 @@
 import { int32 } from './datarow.js';
 import { check, ProtocolError } from './errors.js';
-import { PostgresError } from './messages.js';
 
 /** Types of the messages that a server sends; by what else comes first one knows HTML, JSON and garbage. */
 const TYPES = '123ACDEGHIKNRSTVWZcdnstv';
@@ -17,39 +16,28 @@ export class FrameReader {
   #chunks = []; // what has not been read
   #pos = 0; // in the first of them
   #left = 0; // bytes in all of them
-  #broken; // the error that ended it
 
   /** @param {{message: function(number, Uint8Array, number, number), complete: boolean}} receiver */
-  constructor(receiver) {
-    this.receiver = receiver;
-    /** Longest message accepted, as its length word counts; 1 GiB, PostgreSQL's own limit. */
-    this.maxLength = 2 ** 30;
-  }
+  constructor(receiver) { this.receiver = receiver; }
 
   /**
-   * Takes the next bytes. What the receiver throws comes out of here: after a PostgresError the next call
-   * goes on with the message behind it, any other error is thrown by every later call too.
+   * Takes the next bytes. What the receiver throws comes out of here, and the next call goes on with the message behind
+   * it. Behind what is no message nothing is read any more.
    * @param {Uint8Array} bytes
-   * @throws {ProtocolError} for an unknown type, or a length below 4 or above maxLength
+   * @throws {ProtocolError} for an unknown type, or a length below 4 or above 1 GiB, PostgreSQL's own limit
    */
   push(bytes) {
-    if (this.#broken !== undefined) throw this.#broken;
     this.#chunks.push(bytes);
     this.#left += bytes.length;
-    try {
-      while (this.#left >= 5) {
-        this.#join(5);
-        const length = 1 + this.#lengthAt(this.#chunks[0], this.#pos);
-        if (this.#left < length) break;
-        this.#join(length);
-        const start = this.#pos;
-        this.#pos += length;
-        this.#left -= length;
-        this.receiver.message(this.#chunks[0][start], this.#chunks[0], start, this.#pos);
-      }
-    } catch (error) {
-      if (!(error instanceof PostgresError)) this.#broken = error;
-      throw error;
+    while (this.#left >= 5) {
+      this.#join(5);
+      const length = 1 + this.#lengthAt(this.#chunks[0], this.#pos);
+      if (this.#left < length) break;
+      this.#join(length);
+      const start = this.#pos;
+      this.#pos += length;
+      this.#left -= length;
+      this.receiver.message(this.#chunks[0][start], this.#chunks[0], start, this.#pos);
     }
   }
 
@@ -66,7 +54,7 @@ export class FrameReader {
 
   #lengthAt(bytes, pos) {
     const length = int32(bytes, pos + 1);
-    check(length >= 4 && length <= this.maxLength && TYPES.includes(String.fromCharCode(bytes[pos])),
+    check(length >= 4 && length <= 2 ** 30 && TYPES.includes(String.fromCharCode(bytes[pos])),
       'no PostgreSQL message');
     return length;
   }

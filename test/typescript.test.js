@@ -25,9 +25,9 @@ const ENTRIES = Object.fromEntries(Object.entries(require('../package.json').exp
 
 /** Public by their names, and still nobody's business but of the other folders. */
 const INTERNAL = {
-  Client: ['maxLength', 'push', 'receiver'],
+  Client: ['push', 'receiver'],
   RowParser: ['decoderOf', 'forFormat', 'known', 'of', 'platform', 'textType', 'type'], RowReader: ['message', 'receive', 'receiveData', 'start'],
-  CopyTo: ['pipe'], Listener: ['give'], PgOutput: ['relation']
+  CopyTo: ['abandon', 'pipe'], CopyFrom: ['abandon'], Listener: ['give'], PgOutput: ['relation']
 };
 
 /** Made or set without a declaration that could be read: fields that the server sends, and what is set later. */

@@ -1,7 +1,7 @@
 'use strict';
 
 const { Buffer, setImmediate } = require('../platform');
-const { State, checkText, checkValues, frontend } = require('../protocol');
+const { State, frontend } = require('../protocol');
 const { QueryRequest, outcome } = require('../query');
 
 /** Longest reason of a CopyFail, in characters: it goes into the server's log. */
@@ -26,8 +26,6 @@ class CopyInRequest extends QueryRequest {
   constructor(text, values, receiver, begun) {
     // The unnamed statement: it cannot be lost, and to parse COPY costs nothing.
     super(text, values, 0, false, undefined, receiver);
-    checkText(text, 'text');
-    checkValues(values);
     this.barrier = true;
     this.endsWithSync = false;
     this.#begun = begun;

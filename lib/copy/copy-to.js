@@ -1,13 +1,15 @@
 'use strict';
 
-const { PassThrough, addAbortSignal } = require('../platform').stream;
+const { Readable, Writable, addAbortSignal } = require('../platform').stream;
 const { backend: { CopyOutResponse }, decodeCopyResponse } = require('../protocol');
 const { QueryRequest, callerOf, checkLimits, copyDirection, submit } = require('../query');
 const { StreamReceiver, Target, Values, untilTaken } = require('../stream');
 
-/** What COPY … TO STDOUT gives, as a stream of bytes, in which rows may be split anywhere. It is its own target. */
-class CopyTo extends PassThrough {
+/** What COPY … TO STDOUT gives, as a stream of bytes, in which rows may be split anywhere. */
+class CopyTo extends Readable {
   #receiver;
+  #taken; // called when more can be taken
+  #target;
 
   /**
    * @param {Scope} scope
@@ -23,11 +25,22 @@ class CopyTo extends PassThrough {
     this.rowCount = undefined;
     /** @type {number|undefined} 0 text and CSV, 1 binary; set with the first bytes */
     this.format = undefined;
+    this.#target = new Writable({
+      highWaterMark,
+      write: (chunk, encoding, callback) => {
+        this.#taken = callback;
+        if (this.push(chunk)) this._read();
+      },
+      final: callback => {
+        this.push(null);
+        callback();
+      }
+    });
     const values = new Values();
     values.message = (out, buf, start, end) => {
       if (buf[start] === CopyOutResponse) Object.assign(this, decodeCopyResponse(buf, start, end));
     };
-    this.#receiver = new StreamReceiver(new Target(this, stall_timeout), values);
+    this.#receiver = new StreamReceiver(new Target(this.#target, stall_timeout), values);
     const request = new QueryRequest(text, [], 0, false, undefined, this.#receiver);
     request.caller = callerOf(CopyTo);
     request.barrier = true; // so that it can be cancelled
@@ -35,12 +48,26 @@ class CopyTo extends PassThrough {
     if (this.destroyed) return;
     untilTaken(this.#receiver, submit(request, scope), request).then(() => {
       this.rowCount = this.#receiver.rowCount;
-      this.end();
+      this.#target.end();
     }, error => this.destroy(error));
   }
 
   /** Bytes so far. */
   get bytes() { return this.#receiver.bytes; }
+
+  /** Nobody can be waited for who would read the rest. */
+  abandon(error) { if (!this.#target.writableEnded) this.destroy(error); }
+
+  _read() {
+    const taken = this.#taken;
+    this.#taken = undefined;
+    taken?.();
+  }
+
+  _destroy(error, callback) {
+    this.#target.destroy(error);
+    callback(error);
+  }
 }
 
 module.exports = { CopyTo };

@@ -126,11 +126,7 @@ function put(out, code) {
 function writeValue(out, kind, from, pos, stop) {
   if (kind >= Kind.ARRAY) return writeArray(out, kind - Kind.ARRAY, from, pos, stop);
   kind = resolve(kind, from, pos, stop);
-  if (kind <= Kind.ZERO) {
-    const block = out.reserve(8);
-    block.used = writeLiteral(kind, block.view, block.used);
-    return;
-  }
+  if (kind <= Kind.ZERO) return out.append(LITERALS[kind], 0, LITERALS[kind].length);
   const isBytea = kind === Kind.HEX || kind === Kind.BASE64;
   if (isBytea && (stop - pos < 2 || from.getInt16(pos) !== 0x5c78)) { // \x, unless bytea_output is escape
     const value = rows.decoders[17][0](new Uint8Array(from.buffer, from.byteOffset), pos, stop);

@@ -24,10 +24,9 @@ function errorResponse(error) {
   const { severity = 'FATAL', code = '08006', message } = error instanceof PostgresError ? error
     : own ? { severity: 'ERROR', code: '57014', message: error.message }
       : { message: 'the connection to the database was lost' };
-  const body = Buffer.from(`S${severity}\0V${severity}\0C${code}\0M${message}\0\0`);
-  const head = Buffer.from('E\0\0\0\0');
-  head.writeInt32BE(body.length + 4, 1);
-  return Buffer.concat([head, body]);
+  const bytes = Buffer.from(`E\0\0\0\0S${severity}\0V${severity}\0C${code}\0M${message}\0\0`);
+  bytes.writeInt32BE(bytes.length - 1, 1);
+  return bytes;
 }
 
 /** Holds the end of the result back until ReadyForQuery has come: the commit may fail. */
@@ -109,9 +108,9 @@ function finish(target, { end = true, signal }, piece, rowCount) {
 async function finishFailed(target, receiver, options, error) {
   if (receiver.bytes === 0 || target.gone) return;
   if ((options.as ?? 'protocol') !== 'protocol') return target.destroy(error);
-  const rest = receiver.take();
   const last = errorResponse(error);
-  const told = finish(target, options, rest === undefined ? last : Buffer.concat([rest, last]));
+  receiver.append(last, 0, last.length);
+  const told = finish(target, options, receiver.take());
   // Who aborts does not want to wait.
   if (error instanceof PostgresError) await told;
   else told.catch(() => {});

@@ -146,7 +146,7 @@ describe('client-parser, rows', () => {
       const types = [['i', 23], ['at', 1184], ['c', 18], ['t'], ['p', 600]];
       const second = [0, 0, 0, 0, 0, 0x0f, 0x42, 0x40];
       const row = rowOf(types, [INT4, second, 'a', 'ä', [1, 2]], 1);
-      assert.equal(row.i, 256);
+      assert.deepEqual([row.i, row.dataFormat], [256, 1]);
       assert.deepEqual(row.at, new Date('2000-01-01T00:00:01Z'));
       assert.equal(row.c, 97);
       assert.equal(row.t, 'ä');

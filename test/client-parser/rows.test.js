@@ -125,6 +125,7 @@ describe('client-parser, rows()', () => {
       try {
         yield HALF;
       } finally {
+        await new Promise(setImmediate);
         closed = true;
       }
     })();

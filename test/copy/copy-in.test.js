@@ -95,15 +95,32 @@ describe('COPY FROM STDIN', () => {
   });
 
   it('rejects at its end also when the error came long before', async () => {
-    const client = await withTable();
+    const { client, wire } = await withTable({});
     await client.query('COPY target FROM STDIN');
     const behind = client.query('SELECT 1');
     client.copyData('not a number\ty\n');
     while (client.pending > 0) await new Promise(setImmediate);
     assert.equal((await behind).rows[0][0], '1', 'what waits goes on');
+    const from = wire.recorded.toServer.length;
     assert.equal(client.copyData('2\ty\n'), true, 'more data is harmless');
+    await client.query('');
+    assert.ok(!wire.recorded.toServer.includes('2\ty\n', from));
     await assert.rejects(client.copyDone(), { code: '22P02' });
     await assert.rejects(client.copyDone(), { name: 'UsageError', code: '55000' });
+  });
+
+  it('rejects at its end when it is cancelled there', async () => {
+    const client = await withTable();
+    await client.simpleQuery(`CREATE FUNCTION pg_temp.wait() RETURNS trigger LANGUAGE plpgsql
+        AS 'BEGIN PERFORM pg_sleep(60); RETURN NULL; END';
+      CREATE TRIGGER wait AFTER INSERT ON target FOR EACH STATEMENT EXECUTE FUNCTION pg_temp.wait()`);
+    await client.query('COPY target FROM STDIN');
+    const server = await sharedServer();
+    const done = assert.rejects(client.copyDone(), { code: '57014' });
+    const text = `SELECT wait_event FROM pg_stat_activity WHERE pid = ${client.processId}`;
+    while ((await server.sql(text))[0].wait_event !== 'PgSleep');
+    await client.cancel();
+    await done;
   });
 
   it('rejects at once when it cannot begin', async () => {

@@ -49,9 +49,24 @@ describe('copyTo', () => {
   it('reports an error of the query, before and after the first bytes', async () => {
     const client = await connected();
     for (const query of ['SELECT * FROM missing', 'SELECT 1 / (50000 - i) FROM generate_series(1, 100000) AS i']) {
-      await assert.rejects(collect(client.copyTo(`COPY (${query}) TO STDOUT`)), PostgresError);
+      await assert.rejects(collect(client.copyTo(`COPY (${query}) TO STDOUT`)),
+        error => error instanceof PostgresError && error.stack.includes('copy-to.test.js'));
       await goesOn(client);
     }
+  });
+
+  it('ends a program that listens to no error of it, as any stream does', async () => {
+    const client = await connected();
+    const [uncaught] = process.rawListeners('uncaughtException');
+    process.removeListener('uncaughtException', uncaught); // mocha's
+    try {
+      const thrown = once(process, 'uncaughtException');
+      client.copyTo('COPY missing TO STDOUT').resume();
+      assert.equal((await thrown)[0].code, '42P01');
+    } finally {
+      process.on('uncaughtException', uncaught);
+    }
+    await goesOn(client);
   });
 
   it('cancels the COPY when the loop is left, when it is destroyed and when its signal aborts', async () => {

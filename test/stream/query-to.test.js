@@ -141,7 +141,7 @@ describe('queryTo', () => {
       const target = new Collector();
       assert.deepEqual(await client.queryTo(target, 'CREATE TEMP TABLE passed (a int)', [], { end: false }),
         { cmd: 'CREATE TABLE', rowCount: 0, bytes: 18 });
-      await client.queryTo(target, '', [], { end: false });
+      assert.deepEqual(await client.queryTo(target, '', [], { end: false }), { cmd: undefined, rowCount: 0, bytes: 5 });
       assert.deepEqual(target.bytes, Buffer.concat([commandComplete('CREATE TABLE'), message('I')]));
       const copied = new Collector();
       assert.equal((await client.queryTo(copied, 'COPY (VALUES (1), (2)) TO STDOUT')).rowCount, 2);
@@ -495,8 +495,9 @@ describe('queryTo', () => {
     it('sends nothing behind a large result, and the next time not from its start', async () => {
       const { client, proxy, wire } = await proxied();
       const target = new Slow({ highWaterMark: 1 });
-      const text = "SELECT i, repeat('x', 1000) FROM generate_series(1, 5000) i";
-      const result = client.queryTo(target, text);
+      const text = "SELECT i, repeat('x', 1000) FROM generate_series(1, $1::int) i";
+      await client.queryTo(new Collector(), text, [1]); // known for short ones from now on
+      const result = client.queryTo(target, text, [5000]);
       while (target.bytes.length < 2e6) {
         await target.asked();
         target.go();
@@ -509,7 +510,7 @@ describe('queryTo', () => {
       await Promise.all([result, behind]);
       const sent = proxy.stats.bytes.toServer;
       const stuck = new Slow({ highWaterMark: 1 });
-      const again = client.queryTo(stuck, text);
+      const again = client.queryTo(stuck, text, [5000]);
       const third = client.query('SELECT 1');
       await stuck.asked();
       assert.deepEqual(bindsIn(wire.recorded.toServer.subarray(sent)), 1);
@@ -542,13 +543,15 @@ describe('queryTo', () => {
       const ended = new PassThrough();
       ended.end();
       for (const target of [destroyed, ended]) {
-        await assert.rejects(client.queryTo(target, 'SELECT pg_sleep(60)'), AbortError);
+        const result = client.queryTo(target, 'SELECT pg_sleep(60)');
+        const { pending } = client;
+        await assert.rejects(result, AbortError);
+        assert.equal(pending, 0);
       }
-      await client.query('SELECT 1');
     });
 
-    it('rejects with the error of a target that has failed', async () => {
-      const client = await connected();
+    it('rejects with the error of a target that has failed, and cancels the query', async () => {
+      const { client, wire } = await proxied();
       const broken = new Error('disk full');
       await assert.rejects(client.queryTo(leaving(10000, broken), GIGABYTE), error => error === broken);
       const throwing = new Writable({ write() { throw broken; } });
@@ -556,6 +559,7 @@ describe('queryTo', () => {
       const stream = new WritableStream({ write() { throw broken; } });
       await assert.rejects(client.queryTo(stream, GIGABYTE), error => error === broken);
       assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, '7');
+      assert.ok(wire.stats.bytes.toClient < 5e8, `${wire.stats.bytes.toClient} bytes`);
     });
 
     it('rejects when it has all of the result, but was closed before it took it', async () => {

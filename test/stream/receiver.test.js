@@ -5,6 +5,7 @@ const { once } = require('node:events');
 const http = require('node:http');
 const { PassThrough, Writable } = require('node:stream');
 const { Client } = require('../..');
+const { StreamReceiver, messages } = require('../../lib/stream/receiver');
 const { connected, proxied, faked, hex, dataRow, ANSWER } = require('../support');
 
 /** An object with nothing but write, which collects packets. */
@@ -275,6 +276,24 @@ describe('A Node stream', () => {
     stream.destroy();
     await once(stream, 'close');
     assert.deepEqual(listeners(), before);
+  });
+});
+
+describe('StreamReceiver', () => {
+  it('pauses nobody for what is left to be written when its query is over', () => {
+    const told = [];
+    const pipeline = { socket: { pause() { told.push('pause'); }, resume() { told.push('resume'); } } };
+    const receiver = new StreamReceiver({ queued: Infinity, write: () => false, wait() {} }, messages);
+    receiver.start(null, 0, pipeline);
+    const row = dataRow('a');
+    receiver.receiveData(row, 0, row.length, 1, false);
+    receiver.flush();
+    receiver.letGo();
+    assert.deepEqual(told, ['pause', 'resume']);
+    receiver.receiveData(row, 0, row.length, 1, false);
+    receiver.flush();
+    assert.deepEqual(told, ['pause', 'resume']);
+    receiver.stop();
   });
 });
 
