@@ -127,6 +127,9 @@ class Client extends EventEmitter {
     }
   }
 
+  /** @returns {Promise<void>|undefined} of when what was submitted is over; nothing where nothing was */
+  get submitted() { return this.#owner; }
+
   /** Whether it can be asked, as far as is known. */
   get _queryable() { return this.#client.state !== 'closed'; }
 

@@ -328,6 +328,8 @@ export class Pool extends EventEmitter implements Queryable {
    * @throws {TypeError|Error} for a connection string that cannot be read, for wrong options, onConnect and verify
    */
   constructor(config?: string | PoolConfig);
+  /** Makes one outside of the pool: Kysely cancels queries by it. */
+  readonly Client: typeof Client;
   /** What was given, with the defaults. */
   readonly options: PoolOptions;
   /** Whether end() was called. */

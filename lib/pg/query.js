@@ -7,14 +7,20 @@ const { ConnectionError, PostgresError, UsageError } = require('../..');
 const { TypeOverrides } = require('./types');
 const { prepareValue } = require('./values');
 
-/** An error that the server reported, as node-postgres has it: its name is 'error', its numbers are strings. */
+const FIELDS = ['severity', 'code', 'detail', 'hint', 'position', 'internalPosition', 'internalQuery', 'where',
+  'schema', 'table', 'column', 'dataType', 'constraint', 'file', 'line', 'routine'];
+
+/**
+ * An error that the server reported, as node-postgres has it: its name is 'error', its numbers are strings, and what the
+ * server has not sent is undefined but there, by which db-errors knows it.
+ */
 class DatabaseError extends PostgresError {
   name = 'error';
 
   /** @param {object|string} fields that the server sent, or a message */
   constructor(fields) {
     super(typeof fields === 'string' ? { message: fields } : fields);
-    for (const name of ['position', 'internalPosition', 'line']) if (name in this) this[name] = String(this[name]);
+    for (const name of FIELDS) this[name] = this[name] && String(this[name]);
   }
 }
 

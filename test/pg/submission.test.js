@@ -115,6 +115,17 @@ describe('What is submitted to a client of quickgres/pg', () => {
     assert.deepEqual(await outcome('SELECT 1', [], 1), ['Client has encountered a connection error and is not queryable']);
   });
 
+  it('goes on when its client has been released, and others wait', async () => {
+    const pool = new pg.Pool({ ...server.config, max: 1 });
+    const taken = await pool.connect();
+    const over = once(taken.query(new Reader('SELECT n FROM generate_series(1, 3) n', [], 2)), 'over');
+    taken.release();
+    const next = pool.query('SELECT 6 AS n');
+    assert.deepEqual((await over)[0], ['n 23', ['1'], ['2'], 'suspended', ['3'], 'SELECT 1']);
+    assert.deepEqual((await next).rows, [{ n: 6 }]);
+    await pool.end();
+  });
+
   it('says what it cannot do: COPY', async () => {
     class Copy extends Reader { submit(connection) { this.connection = connection; } }
     const [got] = await once(client.query(new Copy()), 'over');
