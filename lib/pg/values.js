@@ -2,7 +2,7 @@
 
 // Values of JavaScript as parameters, as node-postgres converts them; quoting; and `defaults`.
 
-const { Buffer, process, util } = require('../platform');
+const { process, util } = require('../platform');
 const { array } = require('../..');
 const { bytesOf, types } = require('./types');
 
@@ -48,7 +48,6 @@ const prepareElements = values => values.map(each => Array.isArray(each) ? prepa
 function prepareValue(value, seen = []) {
   if (value === null || value === undefined) return null;
   if (typeof value !== 'object') return value.toString();
-  if (Buffer.isBuffer(value)) return value;
   if (ArrayBuffer.isView(value)) return bytesOf(value);
   if (util.types.isDate(value)) return dateText(value);
   if (Array.isArray(value)) return array(prepareElements(value));

@@ -73,7 +73,9 @@ describe('What is submitted to a client of quickgres/pg', () => {
   it('gets its rows some at a time, as text', async () => {
     assert.deepEqual(await outcome('SELECT n, NULL::int AS m FROM generate_series(1, $1::int) n', [3], 2),
       ['n 23,m 23', ['1', null], ['2', null], 'suspended', ['3', null], 'SELECT 1']);
+    const described = once(client.connection, 'rowDescription'); // as Slonik asks for it
     assert.deepEqual(await outcome('SELECT n FROM generate_series(1, 3) n', [], 0), ['n 23', ['1'], ['2'], ['3'], 'SELECT 3']);
+    assert.deepEqual((await described)[0].fields.map(({ name, dataTypeID }) => [name, dataTypeID]), [['n', 23]]);
     assert.deepEqual(await outcome('SELECT n FROM generate_series(1, 2) n', null, 1),
       ['n 23', ['1'], 'suspended', ['2'], 'suspended', 'SELECT 0']);
   });
@@ -95,6 +97,16 @@ describe('What is submitted to a client of quickgres/pg', () => {
     const third = once(client.query(new Reader('SELECT 1', [], 2)), 'over').then(() => order.push(3));
     await Promise.all([first, second, third]);
     assert.deepEqual(order.sort(), [1, 2, 3]);
+  });
+
+  it('reads values as its client does, if it says nothing else', async () => {
+    client.setTypeParser(23, text => `int ${text}`);
+    const types = { getTypeParser: () => text => `own ${text}` };
+    for (const [_types, read] of [[undefined, 'int 1'], [types, 'own 1']]) {
+      const reader = Object.assign(new Reader('SELECT 1', [], 2), { _result: { _types } });
+      await once(client.query(reader), 'over');
+      assert.equal(reader._result._types.getTypeParser(23, 'text')('1'), read);
+    }
   });
 
   it('is followed by what is asked behind it, and by nothing before', async () => {
