@@ -4,7 +4,8 @@ import { dates, decoders } from './types.js';
 import { defaults, TypeParser } from './type-parser.js';
 
 export { Client } from './client.js';
-export { PostgresError, ProtocolError } from './errors.js';
+export { ProtocolError } from './errors.js';
+export { PostgresError } from './messages.js';
 export { RowParser } from './row-parser.js';
 export { RowReader } from './row-reader.js';
 export { ResponseError, rows } from './rows.js';

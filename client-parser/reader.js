@@ -1,5 +1,6 @@
 import { int32 } from './datarow.js';
-import { check, PostgresError, ProtocolError } from './errors.js';
+import { check, ProtocolError } from './errors.js';
+import { PostgresError } from './messages.js';
 
 /** Types of the messages that a server sends; by what else comes first one knows HTML, JSON and garbage. */
 const TYPES = '123ACDEGHIKNRSTVWZcdnstv';

@@ -1,5 +1,5 @@
 import { ProtocolError } from './errors.js';
-import { RowDescription } from './row.js';
+import { RowDescription } from './messages.js';
 import { characters, text } from './text.js';
 import { TypeParser } from './type-parser.js';
 

@@ -1,8 +1,10 @@
-import { Chunk, checkRow, uint16 } from './datarow.js';
-import { check, decodeError, stringEnd } from './errors.js';
+import { Chunk, checkRow } from './datarow.js';
+import { check } from './errors.js';
+import { PostgresError, decodeCommandComplete, decodeCopyResponse, decodeFields } from './messages.js';
 import { RowParser } from './row-parser.js';
-import { text } from './text.js';
 import { defaults } from './type-parser.js';
+
+const { platform } = RowParser;
 
 /** A map of decoders that has none. */
 const NONE = {};
@@ -59,14 +61,17 @@ export class RowReader {
         this.rowParser = RowParser.of(bytes, start);
         return this.#finish(this.cmd, false, this.rowParser.type(this.binary, this.#decode));
       case 'G': case 'H': case 'W': // CopyInResponse, CopyOutResponse, CopyBothResponse
-        return this.#copyResponse(bytes, start + 5, end);
+        this.#finish(this.cmd, false, null);
+        return void Object.assign(this, decodeCopyResponse(bytes, start, end, platform));
       case 'c': return this.#finish('COPY', false); // CopyDone
-      case 'C': return this.#commandComplete(bytes, start + 5, end);
+      case 'C': // CommandComplete
+        this.#finish(undefined, true);
+        return void Object.assign(this, decodeCommandComplete(bytes, start, end, platform));
       case 'I': return this.#finish('EMPTY', true); // EmptyQueryResponse
       case 's': return this.#finish('SUSPENDED', true, this.#type); // PortalSuspended: more rows may follow
       case 'E': // ErrorResponse
         this.#finish(this.cmd, true);
-        throw decodeError(bytes, start + 5, end);
+        throw new PostgresError(decodeFields(bytes, start, end, platform));
     }
   }
 
@@ -88,22 +93,5 @@ export class RowReader {
     checkRow(bytes, start, type);
     if (this.#run?.bytes !== bytes || this.#run.type !== type) this.#run = new Chunk(bytes, 0, bytes.length, type);
     this.rows.push(new type.Row(bytes, start, this.#run));
-  }
-
-  #copyResponse(bytes, start, end) {
-    const count = uint16(bytes, start + 1);
-    check(end - start === 3 + 2 * count, 'a message of a wrong length');
-    this.#finish(this.cmd, false, null);
-    this.format = bytes[start];
-    this.columnCount = count;
-    this.columnFormats = Array.from({ length: count }, (_, i) => uint16(bytes, start + 3 + 2 * i));
-  }
-
-  #commandComplete(bytes, start, end) {
-    check(stringEnd(bytes, start, end) === end - 1, 'a message of a wrong length');
-    const [, cmd, oid, rowCount] = /^(.*?)(?: (\d+))??(?: (\d+))?$/s.exec(text(bytes, start, end - 1));
-    this.#finish(cmd, true);
-    this.oid = oid;
-    this.rowCount = Number(rowCount || 0);
   }
 }

@@ -21,8 +21,7 @@ class Rows {
   #each;
   #batch = []; // that came last
   #at = 0; // the next row of it
-  #waiting; // how to settle the promise of what comes from the source
-  #closed = false;
+  #reject; // the promise of what comes from the source
 
   constructor(source, { decode = false, signal } = {}) {
     /** Bytes read so far. */
@@ -56,15 +55,10 @@ class Rows {
   /**
    * Stops reading and cancels the source: what `break` calls.
    * @param {*} [value] to be given back
-   * @returns {Promise<{value: *, done: true}>} resolves when the source is cancelled; never rejects
+   * @returns {Promise<{value: *, done: true}>} resolves when the source is cancelled, which waits for what was asked for
+   *   before; never rejects
    */
-  async return(value) {
-    this.#closed = true;
-    this.#batch = [];
-    this.#waiting?.resolve();
-    await this.#batches.return();
-    return this.#each.return(value);
-  }
+  return(value) { return this.#each.return(value); }
 
   /**
    * The rows as they come. Saves a promise a row.
@@ -108,14 +102,15 @@ class Rows {
   }
 
   async *#read(source) {
-    const abort = () => this.#waiting.reject(this.#signal.reason);
+    const abort = () => this.#reject(this.#signal.reason);
     this.#signal?.addEventListener('abort', abort);
     const opening = this.#open(source);
     let chunks, answer, reason;
     try {
       chunks = await this.#wait(opening);
       const { stream } = this.#client;
-      while (!answer?.done && (answer = await this.#wait(chunks?.next()))) {
+      do {
+        answer = await this.#wait(chunks.next());
         stream.rows = [];
         try {
           if (answer.done) this.#client.end();
@@ -129,7 +124,7 @@ class Rows {
         }
         if (stream.rows.length > 0) yield stream.rows;
         if (reason) throw reason;
-      }
+      } while (!answer.done);
     } catch (error) {
       reason = error;
       throw error;
@@ -140,12 +135,11 @@ class Rows {
     }
   }
 
-  /** What a promise of the source's gives, unless the signal aborts; undefined if nothing more is wanted. */
+  /** What a promise of the source's gives, unless the signal aborts. */
   #wait(promise) {
     return new Promise((resolve, reject) => {
-      this.#waiting = { resolve, reject };
+      this.#reject = reject;
       if (this.#signal?.aborted) reject(this.#signal.reason);
-      if (this.#closed) resolve();
       Promise.resolve(promise).then(resolve, reject);
     });
   }

@@ -2,8 +2,8 @@
 
 const { Buffer, process, setImmediate } = require('./platform');
 const { setMaxListeners } = require('./platform').events;
-const { ConnectionError, PostgresError, UsageError } = require('./protocol');
-const { Pipeline, SCOPE, Scope } = require('./query');
+const { ConnectionError, UsageError } = require('./protocol');
+const { Pipeline, Scope } = require('./query');
 const { checkDecode } = require('./rows');
 const { Session } = require('./session');
 
@@ -134,16 +134,12 @@ class Client extends Session {
       pipeline.statements.limit = config.statement_cache;
       await connecting.connect(config, {
         earlyRequests: () => pipeline.earlyRequests(),
-        ready: session => {
-          if (!signal.aborted) return this.#open(session);
-          session.reader.stop(); // destroyed in a handler of a notice
-          session.socket.destroy();
-        },
+        ready: session => this.#open(session),
         notice: fields => this.#emit('notice', fields)
       }, signal);
     } catch (error) {
       // Made by an event of a socket, it would not show who awaits.
-      if (error instanceof ConnectionError || error instanceof PostgresError) Error.captureStackTrace?.(error);
+      if (error instanceof ConnectionError) Error.captureStackTrace?.(error);
       if (!signal.aborted) this.#close(error, error.message, error.code);
       throw error;
     }

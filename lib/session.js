@@ -137,7 +137,8 @@ class Session extends EventEmitter {
   /** @private Ends what is fetched or copied step by step and, in a transaction, the streams of COPY that are open. */
   abandonSteps(refused) {
     this.#steps.abandon(refused);
-    for (const each of this.#streams) each.abandon(query.again(refused()));
+    // Nobody can be waited for who would write or read the rest.
+    for (const stream of this.#streams) if (!stream.writableEnded) stream.destroy(query.again(refused()));
   }
 
   /**

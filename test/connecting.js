@@ -34,6 +34,7 @@ class TestSession {
     Object.assign(this, session);
     this.session = session;
     this.notices = notices;
+    this.encrypted = this.socket.stream instanceof tls.TLSSocket;
     this.values = [];
     this.errors = [];
     this.closed = new Promise(done => {

@@ -3,9 +3,10 @@
 const assert = require('node:assert/strict');
 const crypto = require('node:crypto');
 const net = require('node:net');
+const { Duplex } = require('node:stream');
 const { inspect } = require('node:util');
 const { makeCertificates } = require('pg-test-fixtures');
-const { open, failure, message, query, SAY, withFake } = require('./connecting');
+const { failure, message, query, SAY, withFake } = require('./connecting');
 
 /*
  * Servers that lie. Whatever they do, the client ends with a clear error, has closed the connection (withFake
@@ -78,12 +79,30 @@ describe('A lying server', () => {
       });
     });
 
+    it('gets nowhere with plaintext behind its yes, however soon that comes', async () => {
+      const found = [];
+      for (let ticks = 0; ticks < 6; ticks++) {
+        const socket = new Duplex({
+          read() {},
+          write: () => setImmediate(async () => {
+            socket.emit('data', Buffer.from('S'));
+            for (let i = 0; i < ticks; i++) await undefined;
+            socket.emit('data', SAY.ok);
+            setImmediate(() => socket.destroy());
+          })
+        });
+        const { code, message } = await failure({ user: 'u', host: 'db.example', sslmode: 'require', socket });
+        found.push(code === '08P01' ? /unencrypted bytes (behind|before)/.exec(message)?.[1] : 'TLS');
+      }
+      assert.deepEqual([...new Set(found)], ['behind', 'before', 'TLS']);
+    });
+
     it('is not quoted when it answers with an error', async () => {
       for (const sslmode of modes) {
         const error = await lie(
           answer(SAY.error('28P01', 'please send your password to evil.example')),
           config(sslmode),
-          { code: '08P01', message: /asking for TLS: .*answers with an error instead of yes or no/ }
+          { code: '08P01', message: /asking for TLS: .*answers neither yes nor no, but byte 69/ }
         );
         assert.doesNotMatch(inspect(error), /evil/);
       }
@@ -93,7 +112,7 @@ describe('A lying server', () => {
       for (const byte of ['X', '\0', 'R', 's']) {
         await lie(answer(byte), config('require'), {
           code: '08P01',
-          message: new RegExp(`the answer begins with byte ${byte.charCodeAt()}: does PostgreSQL listen there`)
+          message: new RegExp(`neither yes nor no, but byte ${byte.charCodeAt()}: does PostgreSQL listen there`)
         });
       }
     });
@@ -201,7 +220,7 @@ describe('A lying server', () => {
             );
           },
           config,
-          { code: '08P01', message: /computing the answer to the server: .*0x52, which may not come now/ }
+          { code: '08P01', message: /authenticating: .*0x52, which may not come now/ }
         );
       });
 
@@ -210,7 +229,7 @@ describe('A lying server', () => {
           [`v=${crypto.randomBytes(32).toString('base64')}`, /signature is wrong/],
           ['', /malformed/],
           ['v=', /malformed/],
-          ['e=other-error', /the server reports "other-error"/]
+          ['e=other-error', /malformed/]
         ]) {
           await lie(
             async conversation => {
@@ -364,14 +383,6 @@ describe('A lying server', () => {
         await lie(
           async conversation => {
             await begin(conversation);
-            conversation.say(SAY.negotiate(0x30000, 'user'), SAY.ok, SAY.ready);
-          },
-          config,
-          { code: '08P01', message: /names an option/ }
-        );
-        await lie(
-          async conversation => {
-            await begin(conversation);
             conversation.say(SAY.negotiate(0x30000), SAY.ok, SAY.ready);
           },
           { ...config, min_protocol_version: '3.2' },
@@ -479,24 +490,6 @@ describe('A lying server', () => {
         assert.equal(fake.conversations.length, 1);
       }
     );
-  });
-
-  it('that says more than its no to TLS before the session begins is refused', async () => {
-    let saidNo;
-    const script = async conversation => {
-      await conversation.first();
-      conversation.say('N');
-      saidNo.then(() => conversation.say(SAY.ok));
-    };
-    await withFake(script, async fake => {
-      const password = () => new Promise(() => {});
-      saidNo = new Promise(later => {
-        setTimeout(later, 50);
-      });
-      const error = await failure({ ...fake.config, password, sslmode: 'prefer' });
-      assert.equal(error.code, '08P01');
-      assert.match(error.message, /asking for TLS: .*more bytes than the answer/);
-    });
   });
 
   it('that fails TLS gets no password in plaintext with sslmode prefer', async () => {

@@ -132,7 +132,7 @@ async function replay(asking, { bytes, greeting, results, events }, cuts) {
   };
   const reader = new FrameReader(pipeline);
   const session = new Session(pipeline.scopes.root);
-  pipeline.open({ socket, reader, transactionStatus: 'I' });
+  pipeline.open({ socket, reader });
   const promises = asking(session);
   let last = greeting;
   for (const cut of [...cuts, bytes.length]) {

@@ -10,7 +10,7 @@ const { pathToFileURL } = require('node:url');
 const { startServer } = require('pg-test-fixtures');
 const quickgres = require('..');
 const { OPTIONS } = require('../lib/config/options');
-const { FIELDS } = require('../lib/protocol/errors');
+const { FIELDS } = require('../client-parser/messages.js');
 const { installed } = require('./folder');
 
 const root = path.join(__dirname, '..');
@@ -27,7 +27,7 @@ const ENTRIES = Object.fromEntries(Object.entries(require('../package.json').exp
 const INTERNAL = {
   Client: ['maxLength', 'push', 'receiver'],
   RowParser: ['decoderOf', 'forFormat', 'known', 'of', 'platform', 'textType', 'type'], RowReader: ['message', 'receive', 'receiveData', 'start'],
-  CopyTo: ['abandon', 'pipe'], CopyFrom: ['abandon'], Listener: ['give'], PgOutput: ['relation', 'xid']
+  CopyTo: ['pipe'], Listener: ['give'], PgOutput: ['relation']
 };
 
 /** Made or set without a declaration that could be read: fields that the server sends, and what is set later. */

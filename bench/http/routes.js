@@ -4,7 +4,6 @@
 // A client's adapter (clients/) says only how its documentation would have it asked.
 
 /** A row is chosen by counting on, so that neither the generator nor the server spends time on randomness. */
-const USERS = 20000;
 const OWNERS = 10000;
 
 let next = 0;

@@ -41,22 +41,6 @@ export interface ResponseCacheOptions {
   now?: (() => number) | undefined;
 }
 
-/** The counters of a ResponseCache. */
-export interface ResponseCacheCounters {
-  /** Fresh answers given from memory. */
-  hits: number;
-  /** Answers that had to be asked for, or waited for while another asked. */
-  misses: number;
-  /** Answers given after their `max_age`. */
-  stale: number;
-  /** Answers that left for others to have room. */
-  evictions: number;
-  /** Memory that the answers take, in bytes: an upper estimate. */
-  bytes: number;
-  /** Answers that are kept or asked for. */
-  size: number;
-}
-
 /** The events of a ResponseCache. */
 export interface ResponseCacheEvents {
   /**
@@ -133,8 +117,6 @@ export class ResponseCache extends EventEmitter {
    * @returns when it listens, what ends that; rejects with an error of LISTEN, or a TypeError or RangeError for no name
    */
   listen(channel: string): Promise<() => Promise<void>>;
-  /** What JSON.stringify sees. @returns the counters */
-  toJSON(): ResponseCacheCounters;
 
   on<E extends keyof ResponseCacheEvents>(event: E, listener: (...args: ResponseCacheEvents[E]) => void): this;
   once<E extends keyof ResponseCacheEvents>(event: E, listener: (...args: ResponseCacheEvents[E]) => void): this;

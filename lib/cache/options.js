@@ -10,12 +10,10 @@ const LONGEST_NAME = 63;
 /** Options of a query beside those of the client. */
 const OWN = ['tags', 'max_age', 'stale_while_revalidate'];
 
-/** The options that there are: of a ResponseCache, and of its `query`. */
+/** The options that there are: of a ResponseCache, of its `query` and of its `queryTo`. */
 const OF_CACHE = new Set(['max_bytes', 'max_answer_bytes', 'max_age', 'stale_while_revalidate', 'now']);
 const OF_QUERY = new Set([...NAMES.query, ...OWN].filter(name => name !== 'stream'));
-
-/** @returns {Set<string>} the options of a cache's `queryTo`, with those of its client, where that tells them */
-const ofQueryTo = (names = NAMES.queryTo) => new Set([...names, ...OWN]);
+const OF_QUERY_TO = new Set([...NAMES.queryTo, 'readOnly', ...OWN]); // a client refuses readOnly
 
 /** @throws {TypeError} where an option is not a number from 0 */
 function checkNumber(value, name) {
@@ -32,4 +30,4 @@ function checkChannel(channel) {
 
 const quote = name => `"${name.replaceAll('"', '""')}"`;
 
-module.exports = { OF_CACHE, OF_QUERY, checkChannel, checkNumber, ofQueryTo, quote };
+module.exports = { OF_CACHE, OF_QUERY, OF_QUERY_TO, checkChannel, checkNumber, quote };

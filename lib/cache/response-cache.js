@@ -2,13 +2,13 @@
 
 const { EventEmitter } = require('../platform').events;
 const { checkText, checkValues, snapshot } = require('../protocol');
-const { DECODING, QUERY_TO, checkNames, checkOptions } = require('../query');
+const { DECODING, checkNames, checkOptions } = require('../query');
 const { RowReader } = require('../rows');
 const { Target } = require('../stream');
 const { Collector, isRead, read, write } = require('./answer');
 const { Entries } = require('./entries');
 const { limitOf } = require('./limit');
-const { OF_CACHE, OF_QUERY, checkChannel, checkNumber, ofQueryTo, quote } = require('./options');
+const { OF_CACHE, OF_QUERY, OF_QUERY_TO, checkChannel, checkNumber, quote } = require('./options');
 
 /**
  * Answers queries from memory. It owns the client that it asks, and makes that client's session read-only, so that
@@ -23,7 +23,6 @@ class ResponseCache extends EventEmitter {
   #connection; // that was prepared: the promise `closed` of the client, another one for each connection
   #prepared; // the promise that it is
   #now;
-  #ofQueryTo;
 
   /**
    * @param {Client|Pool} client that nobody else uses. A pool emits 'connect' with each client that it opens
@@ -58,7 +57,6 @@ class ResponseCache extends EventEmitter {
     this.#client = client;
     this.#entries = new Entries(max_bytes);
     this.#now = now;
-    this.#ofQueryTo = ofQueryTo(client[QUERY_TO]);
     if (client.closed !== undefined) this.#watch(client);
     else {
       client.on('connect', each => {
@@ -110,7 +108,7 @@ class ResponseCache extends EventEmitter {
    *   the first byte from memory, the target is destroyed
    */
   async queryTo(target, text, values = [], options = {}) {
-    checkNames(options, this.#ofQueryTo);
+    checkNames(options, OF_QUERY_TO);
     const { tags, max_age, stale_while_revalidate, ...plain } = options;
     const limit = limitOf(plain);
     const own = target instanceof Target ? target : new Target(target, plain.stall_timeout);
@@ -135,8 +133,6 @@ class ResponseCache extends EventEmitter {
     }
     return this.#client.queryTo(target, text, values, plain);
   }
-
-  get [QUERY_TO]() { return this.#ofQueryTo; }
 
   /** What an answer depends on, and how it is to be kept; throws as the query would. */
   #request(text, values, options) {
@@ -289,11 +285,6 @@ class ResponseCache extends EventEmitter {
   }
 
   #report(...error) { if (this.listenerCount('error') > 0) this.emit('error', ...error); }
-
-  toJSON() {
-    const { hits, misses, stale, evictions, bytes, size } = this;
-    return { hits, misses, stale, evictions, bytes, size };
-  }
 }
 
 module.exports = { ResponseCache };

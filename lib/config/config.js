@@ -64,7 +64,7 @@ function resolve(config, overrides, env = process.env) {
   check(!/^postgres(ql)?:\/\//.test(result.database),
     'database must be the name of one; a URL is a whole config: new Client(url)');
   result.passfile ??= homeFile(env, '.pgpass', 'pgpass.conf');
-  for (const name of ['socket', 'decode']) if (own[name] !== undefined) result[name] = own[name];
+  if (own.socket !== undefined) result.socket = own.socket;
   result.sslmode = sslMode(result, own.ssl, given);
   checkTogether(result);
   const portAlone = before?.given.has('port') && !before.given.has('host');
@@ -114,8 +114,7 @@ function fromObject(config) {
   const own = {};
   for (const [key, value] of Object.entries(named)) {
     if (value === undefined || value === null || value === '') continue;
-    // The server knows names of parameters in any case, and this one must not get past us.
-    const name = key === 'database' ? 'dbname' : /^client_encoding$/i.test(key) ? 'client_encoding' : key;
+    const name = key === 'database' ? 'dbname' : key;
     if (Object.hasOwn(OBJECT_OPTIONS, name) && !(name === 'password' && typeof value === 'string')) {
       const [test, expected] = OBJECT_OPTIONS[name];
       check(test(value), `${name} must be ${expected}, not ${kindOf(value)}`);
@@ -178,16 +177,15 @@ function checkTogether(result) {
  * @throws {TypeError} for a value that it cannot carry
  */
 function startupParameters(values, extra, env) {
-  const named = Object.keys(extra).map(name => name.toLowerCase());
   const parameters = Object.create(null);
   const put = (name, value) => {
     check(!value?.includes('\0'), `${name} must not contain a NUL character`);
     if (value) parameters[name] = value;
   };
   for (const [variable, name] of SESSION_VARIABLES) {
-    if (env[variable]?.toLowerCase() !== 'default' && !named.includes(name)) put(name, env[variable]);
+    if (env[variable]?.toLowerCase() !== 'default') put(name, env[variable]);
   }
-  for (const name in extra) put(name, extra[name]);
+  for (const name in extra) put(name, extra[name]); // in any case: of two spellings the server takes the last
   put('client_encoding', 'UTF8');
   put('options', values.get('options'));
   put('application_name', values.get('application_name') ?? values.get('fallback_application_name'));

@@ -12,9 +12,6 @@ const { check, isOption } = require('./options');
  */
 const SYSTEM_DIRECTORIES = ['/etc/postgresql-common', '/etc/sysconfig/pgsql', '/usr/local/pgsql/etc'];
 
-/** Files that a warning was given for. */
-const warned = new Set();
-
 /**
  * The path of one of the files that libpq looks for in the user's home directory.
  *
@@ -33,7 +30,7 @@ function homeFile(env, name, windowsName = name) {
  * `host:port:database:user:password`, where `*` matches anything and a backslash escapes a colon or a
  * backslash; the first line that matches counts. The default socket directory goes by the name `localhost`.
  *
- * A file that others may read is not used; a warning says so, once per file.
+ * A file that others may read is not used; a warning says so.
  *
  * @param {string} passfile the file; where there is none, no password is found
  * @param {object} server what the password is for
@@ -47,9 +44,7 @@ function homeFile(env, name, windowsName = name) {
  */
 function lookupPassword(passfile, { hostaddr, host = hostaddr, port, database, user }) {
   const wanted = [host === defaultHost() ? 'localhost' : host, String(port), database, user];
-  for (let line of readPassfile(passfile).split('\n')) {
-    while (line.endsWith('\r')) line = line.slice(0, -1);
-    if (line.startsWith('#')) continue;
+  for (const line of readPassfile(passfile).split(/\r?\n/)) {
     const fields = Array.from(`:${line}`.matchAll(/:((?:\\[^]|[^:])*)/g), match => match[1]);
     if (fields.length < 5) continue;
     if (wanted.every((value, i) => fields[i] === '*' || unescape(fields[i]) === value)) return unescape(fields[4]);
@@ -62,13 +57,10 @@ function readPassfile(passfile) {
   try {
     const stat = fs.statSync(passfile, { throwIfNoEntry: false }); // to throw costs ten times the call
     if (stat === undefined) return '';
-    const problem = !stat.isFile() ? 'is not a plain file'
-      // Windows protects the directory instead.
-      : process.platform !== 'win32' && (stat.mode & 0o077) !== 0
-        ? 'has group or world access; permissions should be u=rw (0600) or less' : undefined;
-    if (problem === undefined) return fs.readFileSync(passfile, 'utf8');
-    if (!warned.has(passfile)) process.emitWarning(`password file "${passfile}" is not used: it ${problem}`);
-    warned.add(passfile);
+    // Windows protects the directory instead.
+    if (process.platform === 'win32' || (stat.mode & 0o077) === 0) return fs.readFileSync(passfile, 'utf8');
+    process.emitWarning(`password file "${passfile}" is not used: it has group or world access; ` +
+      'permissions should be u=rw (0600) or less');
   } catch {
     // A file that cannot be read is none, as in libpq.
   }
@@ -131,8 +123,8 @@ function parseService(text, service, file) {
     } else if (settings) {
       const [name] = line.split('=', 1);
       const place = `service file "${file}", line ${index + 1}`;
-      check(name !== 'service' && name !== 'servicefile', `${place}: a service cannot name another one`);
-      check(name !== line && isOption(name), `${place}: write option=value, with an option that exists`);
+      check(name !== line && isOption(name) && !name.startsWith('service'),
+        `${place}: write option=value, with an option that exists and names no other service`);
       if (!settings.has(name)) settings.set(name, line.slice(name.length + 1));
     }
   }

@@ -1,7 +1,7 @@
 'use strict';
 
 const { Buffer, process, fs, net } = require('../platform');
-const { check, integer } = require('./options');
+const { check } = require('./options');
 
 /** Where the servers are that a config names, and which of those are on this machine. */
 
@@ -34,8 +34,10 @@ function hostList(values, { sslmode, socket }, fallback) {
     check(!host?.includes('://') && (!host?.includes('@') || isSocket(host)),
       'host must be a host name; a URL is a whole config: new Client(url)');
     const text = ports[ports.length === 1 ? 0 : i] || DEFAULT_PORT;
-    const port = integer(text, 'port');
-    check(port >= 1 && port <= 65535, `port must be from 1 to 65535, not "${text}"`);
+    const port = Number(text);
+    // It is not shown: nothing but an "@" makes a password of what stands there in a URL.
+    check(/^\s*\+?\d+\s*$/.test(text) && port >= 1 && port <= 65535,
+      'port must be a number from 1 to 65535; a "/" in the password of a URL is written %2F');
     const where = hostaddr ?? host;
     const local = socket === undefined && isLoopback(where);
     // As in libpq, a Unix socket has no TLS whatever sslmode says.
@@ -76,14 +78,11 @@ function socketPath(host, port) {
  * Whether what is sent to a host stays on this machine.
  *
  * @param {string} host a name, an address or a socket directory
- * @returns {boolean} true for `localhost`, the loopback addresses and every Unix socket
+ * @returns {boolean} true for `localhost`, 127.x.x.x, ::1 and every Unix socket
  */
 function isLoopback(host) {
-  if (isSocket(host) || host.toLowerCase() === 'localhost') return true;
-  const [address] = host.split('%', 1);
-  if (net.isIPv4(address)) return address.startsWith('127.');
-  // A URL has the shortest of its forms; 7f is 127.
-  return net.isIPv6(address) && /^\[::(?:1|ffff:7f..:.*)\]$/.test(new URL(`http://[${address}]`).hostname);
+  return isSocket(host) || host.toLowerCase() === 'localhost' || host === '::1' ||
+    (net.isIPv4(host) && host.startsWith('127.'));
 }
 
 module.exports = { hostList, defaultHost, socketPath, isLoopback };

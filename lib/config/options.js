@@ -29,9 +29,8 @@ const checked = (test, expected, convert = value => value) => (value, name) => {
   return convert(value);
 };
 
-/** @returns {Function} a parser that takes one of these words, and says of one that libpq has that we do not */
-const oneOf = (words, foreign) => (value, name) => {
-  check(value !== foreign, `${name}=${value} is not supported`);
+/** @returns {Function} a parser that takes one of these words */
+const oneOf = words => (value, name) => {
   check(words.includes(value), `${name} must be one of ${words.join(', ')}, not "${value}"`);
   return value;
 };
@@ -97,7 +96,7 @@ const OPTIONS = {
   sslrootcert: [text, 'PGSSLROOTCERT'],
   sslcert: [text, 'PGSSLCERT'],
   sslkey: [text, 'PGSSLKEY'],
-  sslcertmode: [oneOf(['disable', 'allow'], 'require'), 'PGSSLCERTMODE', 'allow'],
+  sslcertmode: [oneOf(['disable', 'allow']), 'PGSSLCERTMODE', 'allow'],
   sslsni: [value => value !== '0', 'PGSSLSNI', '1'],
   ssl_min_protocol_version: [tlsVersion, 'PGSSLMINPROTOCOLVERSION', 'TLSv1.2'],
   ssl_max_protocol_version: [tlsVersion, 'PGSSLMAXPROTOCOLVERSION'],
@@ -106,7 +105,7 @@ const OPTIONS = {
   target_session_attrs: [oneOf(SESSIONS), 'PGTARGETSESSIONATTRS', 'any'],
   load_balance_hosts: [oneOf(['disable', 'random']), 'PGLOADBALANCEHOSTS', 'disable'],
   statement_cache: [count, undefined, '256'],
-  gssencmode: [oneOf(['disable', 'prefer'], 'require'), 'PGGSSENCMODE']
+  gssencmode: [oneOf(['disable', 'prefer']), 'PGGSSENCMODE']
 };
 
 for (const name of ['service', 'servicefile', 'fallback_application_name', 'replication', 'sslpassword',
@@ -149,4 +148,4 @@ function requireAuth(value, name) {
   return { allowed, named: new Set(negative ? [] : allowed), single: negative || items[1] ? null : methods[0] };
 }
 
-module.exports = { OPTIONS, ENCRYPTED, VERIFIED, check, integer, isOption };
+module.exports = { OPTIONS, ENCRYPTED, VERIFIED, check, isOption };

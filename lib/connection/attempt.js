@@ -26,7 +26,6 @@ const STEP = {
   DIRECT_TLS: 'direct TLS handshake',
   START: 'starting the session',
   AUTHENTICATE: 'authenticating',
-  PROVE: 'computing the answer to the server',
   WAIT: 'waiting for the session to be ready',
   ASK: 'asking what kind of session it is'
 };
@@ -82,17 +81,12 @@ class Attempt {
     this.requestsSent = false;
     /** Whether it failed for want of channel binding, and may do without. */
     this.unbound = false;
-    /** Whether connect_timeout is over. */
-    this.expired = false;
     /** Whether nobody wants its connection any more, or somebody else has it. */
     this.over = false;
     this.#over = new Promise((_, reject) => { this.#reject = reject; });
     this.#over.catch(() => {});
     this.#signal = signal;
-    const expire = () => {
-      this.expired = true;
-      this.#reject(failed(`no success within ${seconds} s (connect_timeout)`));
-    };
+    const expire = () => this.#reject(failed(`no success within ${seconds} s (connect_timeout)`));
     if (seconds > 0) this.#timer = setTimeout(expire, begun + seconds * 1000 - performance.now());
     if (signal?.aborted) this.#reject();
     signal?.addEventListener('abort', this.#reject);

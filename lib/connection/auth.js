@@ -1,7 +1,7 @@
 'use strict';
 
 const platform = require('../platform'); // whose crypto is not loaded before it is needed
-const { unexpected, STEP } = require('./attempt');
+const { unexpected } = require('./attempt');
 const { backend, ConnectionError, frame, frontend, protocolError } = require('../protocol');
 
 /** Codes of the Authentication messages. */
@@ -34,9 +34,7 @@ const answer = (...parts) => frame(frontend.PasswordMessage, ...parts);
  * Where `require_auth` leaves only one thing that the server may ask for, the answer goes with the StartupMessage.
  *
  * @param {object} login
- * @param {string} login.user
- * @param {object} login.require_auth as the config has it
- * @param {string} login.channel_binding as the config has it
+ * @param {object} login.config resolved
  * @param {string|undefined} login.password
  * @param {boolean} login.encrypted by TLS
  * @param {boolean} login.local nobody can listen on the way
@@ -51,7 +49,7 @@ const answer = (...parts) => frame(frontend.PasswordMessage, ...parts);
  * @throws {ConnectionError} 28000 when we refuse, 08P01 when the server makes no sense
  */
 async function authenticate(login, { attempt, startupMessage, early, send, request }) {
-  const { single } = login.require_auth;
+  const { single } = login.config.require_auth;
   const sent = early && single !== 'md5' ? single : null;
   if (sent !== null) checkAllowed(login, sent);
   let scram = sent === SCRAM ? scramFor(login, true) : null;
@@ -79,11 +77,9 @@ async function authenticate(login, { attempt, startupMessage, early, send, reque
       send(false, initialResponse(scram));
     }
     const challenge = await expect(SASL_CONTINUE);
-    attempt.doing = STEP.PROVE;
     const proof = await scram.final(challenge.toString('latin1'));
     const { unread } = attempt;
     if (unread.length > 0 && unread[0] !== backend.ErrorResponse) throw unexpected(unread);
-    attempt.doing = STEP.AUTHENTICATE;
     send(true, answer(proof));
     scram.verify((await expect(SASL_FINAL)).toString('latin1'));
   } else throw protocolError(`the server asks for ${methodOf(code)} out of order`);
@@ -98,7 +94,7 @@ function methodOf(code) {
 }
 
 /** Throws unless the method is allowed by `require_auth` and gives the `channel_binding` required. */
-function checkAllowed({ require_auth: { allowed }, channel_binding: binding }, method) {
+function checkAllowed({ config: { require_auth: { allowed }, channel_binding: binding } }, method) {
   const asks = `the server ${method === 'none' ? 'did not ask for authentication' : `asks for ${method}`}`;
   if (!allowed.has(method)) throw refuse(`${asks}, but require_auth allows only ${[...allowed].join(', ')}`);
   if (method !== SCRAM && binding === 'require') throw refuse(`${asks}, but channel binding is required`);
@@ -113,7 +109,7 @@ function passwordOf({ password }, method) {
 
 /** @returns {Buffer} the answer to AuthenticationCleartextPassword */
 function cleartext(login) {
-  const { encrypted, local, require_auth: { named } } = login;
+  const { config: { require_auth: { named } }, encrypted, local } = login;
   if (encrypted || local || named.has('password')) return answer(passwordOf(login, 'password'), '\0');
   throw refuse('the server asks for the password in cleartext, and the connection is not encrypted; it ' +
     'is sent only if require_auth names "password"');
@@ -123,7 +119,7 @@ function cleartext(login) {
 function md5(login, salt) {
   if (salt.length !== 4) throw protocolError('AuthenticationMD5Password of a wrong length');
   const hash = (text, more) => platform.crypto.createHash('md5').update(text).update(more).digest('hex');
-  return answer('md5', hash(hash(passwordOf(login, 'md5'), login.user), salt), '\0');
+  return answer('md5', hash(hash(passwordOf(login, 'md5'), login.config.user), salt), '\0');
 }
 
 /**
@@ -139,7 +135,7 @@ function chooseMechanism(login, list, scram, attempt) {
   }
   const mechanism = scram?.mechanism ?? (plus && login.binding ? PLUS : 'SCRAM-SHA-256');
   if (offered.includes(mechanism)) return plus;
-  attempt.unbound = mechanism === PLUS && login.channel_binding === 'prefer';
+  attempt.unbound = mechanism === PLUS && login.config.channel_binding === 'prefer';
   // Nobody has vouched for the server yet, so only what can be a name is shown.
   const names = offered.filter(name => /^[A-Z0-9_-]{1,20}$/.test(name)).slice(0, 10).join(', ');
   throw refuse(`the server offers ${names || 'nothing'} and not ${mechanism}`);
@@ -148,7 +144,7 @@ function chooseMechanism(login, list, scram, attempt) {
 /** @returns {object} what `startScram` gives; `plus`: bound to the channel if it can be */
 function scramFor(login, plus) {
   const binding = plus ? login.binding : null;
-  if (binding === null && login.channel_binding === 'require') {
+  if (binding === null && login.config.channel_binding === 'require') {
     const why = !login.encrypted ? 'the connection has no TLS'
       : login.binding ? 'the server does not offer it'
         : 'the server\'s certificate is signed with an algorithm that has none';

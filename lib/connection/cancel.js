@@ -44,11 +44,10 @@ async function sendCancel(config, target, encrypted, backendKey, signal) {
     const error = await attempt.wait(resolve => attempt.socket.handOver({ chunk() {}, closed: resolve }));
     if (error && !['ECONNRESET', 'EPIPE'].includes(error.code)) throw error;
     if (error) await attempt.wait(resolve => setTimeout(resolve, ON_ITS_WAY));
+    attempt.release();
+    attempt.socket.destroy();
   } catch (error) {
     throw attempt.fail(error);
-  } finally {
-    attempt.release();
-    attempt.socket?.destroy();
   }
 }
 

@@ -3,7 +3,7 @@
 const { Buffer } = require('../platform');
 const { Attempt, STEP } = require('./attempt');
 const { lookupPassword } = require('../config');
-const { dial, thrown } = require('./dial');
+const { ask, dial } = require('./dial');
 const { ConnectionError, FrameReader, PostgresError, kindOf } = require('../protocol');
 const { start } = require('./startup');
 const { inOrder, targets } = require('./targets');
@@ -27,10 +27,9 @@ const HUNG_UP = ['08006', 'ECONNRESET', 'EPIPE'];
  * @param {function(): (Buffer|null)} hooks.earlyRequests the requests that wait in the client, encoded; called at
  *   most once, when they can go with the last message of authentication
  * @param {function(object): void} hooks.ready called in the handling of the first ReadyForQuery, with the
- *   session `{ config, socket, reader, parameters, where, host, port, backendKey, processId, protocolVersion,
- *   transactionStatus, encrypted, cancel }`. The callee sets `reader.handler` for the messages that follow, and
- *   calls `socket.handOver`
- * @param {function(object, Buffer, number, number): void} hooks.notice fields of a NoticeResponse, and where it is
+ *   session `{ config, socket, reader, parameters, host, port, backendKey, processId, cancel }`. The callee sets
+ *   `reader.handler` for the messages that follow, and calls `socket.handOver`
+ * @param {function(object): void} hooks.notice takes the fields of a NoticeResponse
  * @param {AbortSignal} [signal] ends connecting
  * @returns {Promise<void>} resolves after `ready`
  * @throws {PostgresError|ConnectionError|AggregateError} an AggregateError when there was more
@@ -66,14 +65,11 @@ async function passwordFor({ user, database, password, passfile, require_auth: a
   const whom = { host: host ?? hostaddr, port, user, database };
   if (typeof password !== 'function') return password ?? lookupPassword(passfile, whom);
   const refuse = (what, cause) => new ConnectionError(`the password function ${what}`, { code: '28000', cause });
-  const given = await Promise.resolve(whom).then(password).catch(error => {
-    const cause = thrown('password', error);
-    throw refuse(`failed: ${cause.message}`, cause);
-  });
+  const given = await ask('password', password, whom)
+    .catch(cause => { throw refuse(`failed: ${cause.message}`, cause); });
+  if (typeof given === 'string' && !given.includes('\0')) return given;
   if (given === undefined || given === null) return undefined;
-  if (typeof given !== 'string') throw refuse(`gave no string, but ${kindOf(given)}`);
-  if (given.includes('\0')) throw refuse('gave no string, but one with a NUL character');
-  return given;
+  throw refuse(`gave ${kindOf(given)}, and no string without NUL characters`);
 }
 
 /**
@@ -95,7 +91,7 @@ async function connectTo(config, { target, wanted, password }, hooks, signal) {
       // Requests that may have been carried out are not sent again.
       const mayRepeat = !attempt.requestsSent || (error instanceof PostgresError && attempt.doing !== STEP.WAIT);
       if (signal?.aborted || !mayRepeat) throw error;
-      plan = attempt.expired ? null : otherPlan(config, target, plan, attempt, error);
+      plan = otherPlan(config, target, plan, attempt, error);
       if (plan !== null) continue;
       // Another place may do better by libpq's rules, and where a server closes the connection or times out.
       const mayMoveOn = error instanceof PostgresError ? error.code === '57P03'
@@ -118,7 +114,8 @@ function otherPlan(config, { sslmode }, plan, { doing, socket, stream, unbound }
   // A password that was given away under TLS does not go again without.
   const refused = socket?.stream !== stream && doing === STEP.START && error.code === '28000' &&
     config.require_auth.single !== 'password';
-  return refused || doing === STEP.TLS ? { ...plan, encrypt: 'no' } : null;
+  const broken = doing === STEP.TLS && error.code !== '08001'; // for want of time nothing else is tried
+  return refused || broken ? { ...plan, encrypt: 'no' } : null;
 }
 
 /** Makes one connection. */
@@ -128,29 +125,24 @@ async function open(config, target, password, plan, attempt, hooks) {
   const { socket, stream } = attempt;
   const encrypted = socket.stream !== stream;
   const login = {
-    user: config.user,
-    require_auth: config.require_auth,
-    channel_binding: config.channel_binding,
+    config,
     password: given,
     // What the caller's own stream says of itself counts, too.
     encrypted: encrypted || stream.encrypted === true,
     local: target.local || stream.local === true,
-    binding: encrypted && config.channel_binding !== 'disable' ? require('#node/connection/tls').endPoint(socket.stream) : null
+    binding: encrypted && config.channel_binding !== 'disable'
+      ? require('#node/connection/tls').endPoint(socket.stream) : null
   };
   const session = await start(config, plan, attempt, login, hooks);
   attempt.checkAborted();
   attempt.release();
-  const path = target.address?.path;
   const { backendKey } = session;
   hooks.ready(Object.assign(session, {
     config,
     socket,
     reader: new FrameReader(),
-    where: target.where,
-    host: path ?? target.host ?? target.hostaddr,
-    port: path === undefined ? target.port : undefined,
-    transactionStatus: 'I',
-    encrypted,
+    host: target.host ?? target.hostaddr,
+    port: target.port,
     cancel: signal => require('./cancel').sendCancel(config, target, encrypted, backendKey, signal)
   }));
   socket.deliver(attempt.unread);

@@ -9,7 +9,6 @@ const { Socket } = require('./socket');
 const SSL_REQUEST = 80877103;
 const YES = 83; // S
 const NO = 78; // N
-const ERROR = 69; // E
 
 /**
  * Opens a stream to a server: TCP, a Unix socket or the caller's own; then TLS on it, if wanted. The attempt has
@@ -31,6 +30,7 @@ async function dial(config, target, attempt, encrypt) {
   const direct = config.sslnegotiation === 'direct';
   if (!direct && !await requestTls(attempt, encrypt)) return;
   attempt.socket.detach();
+  if (attempt.unread.length > 0) throw protocolError('unencrypted bytes before TLS, maybe an attack');
   const secure = platform.tls.connect({ ...options, socket: attempt.stream });
   attempt.socket = new Socket(attempt.listener);
   attempt.socket.attach(secure);
@@ -54,9 +54,9 @@ function openStream({ keepalives, keepalives_idle: idle }, { address }, attempt,
 /** Takes the caller's Duplex; one that comes too late is closed again. */
 async function takeStream(socket, { host, hostaddr, port, sslmode }, attempt) {
   const get = typeof socket === 'function' ? socket : () => socket;
-  const given = Promise.resolve({ host: host ?? hostaddr, port, sslmode }).then(get);
+  const given = ask('socket', get, { host: host ?? hostaddr, port, sslmode });
   given.then(stream => { if (attempt.over) stream?.destroy?.(); }, () => {});
-  const stream = await attempt.wait(given.catch(error => { throw thrown('socket', error); }));
+  const stream = await attempt.wait(given);
   if (typeof stream?.write !== 'function' || typeof stream.on !== 'function') {
     throw failed(`the socket function gave no Duplex stream, but ${kindOf(stream)}`);
   }
@@ -67,10 +67,10 @@ async function takeStream(socket, { host, hostaddr, port, sslmode }, attempt) {
   if (stream.connecting) await attempt.wait(resolve => stream.once('connect', resolve));
 }
 
-/** @returns {Error} what a function of the config has thrown, or what says that it was no error */
-function thrown(name, error) {
-  return error instanceof Error ? error : failed(`the ${name} function has thrown ${kindOf(error)}, which is no Error`);
-}
+/** @returns {Promise<*>} what a function of the config gives, now or later; rejects with an Error, whatever it throws */
+const ask = (name, get, whom) => Promise.resolve(whom).then(get).catch(error => {
+  throw error instanceof Error ? error : failed(`the ${name} function has thrown ${kindOf(error)}, which is no Error`);
+});
 
 /**
  * Sends an SSLRequest. The answer is one byte and nothing else: bytes behind it would be read as if they had
@@ -84,14 +84,11 @@ async function requestTls(attempt, encrypt) {
   const { unread } = attempt;
   const [answer] = unread;
   // No word of an error is passed on: nobody knows yet who sent it (CVE-2024-10977).
-  if (answer === ERROR) throw protocolError('the server answers with an error instead of yes or no');
-  if (answer !== YES && answer !== NO) throw protocolError(`the answer begins with byte ${answer}`);
+  if (answer !== YES && answer !== NO) throw protocolError(`the server answers neither yes nor no, but byte ${answer}`);
   if (unread.length > 1) throw protocolError('unencrypted bytes behind the answer, maybe an attack');
   if (answer === NO && encrypt === 'must') throw failed('the server does not support TLS, and sslmode demands it');
   attempt.unread = unread.subarray(1);
-  const { closed } = attempt.listener;
-  attempt.socket.handOver({ chunk: () => closed(protocolError('more bytes than the answer')), closed });
   return answer === YES;
 }
 
-module.exports = { dial, thrown };
+module.exports = { dial, ask };

@@ -40,7 +40,6 @@ const BETWEEN_RIGHT_TO_LEFT = new RegExp(`^(?=${RIGHT_TO_LEFT}).*${RIGHT_TO_LEFT
  *   PostgreSQL then takes the password as it is, and so must the caller
  */
 function saslprep(text) {
-  if (/^[\x20-\x7e]*$/.test(text)) return text;
   const mapped = text.replace(SPACES, ' ').replace(NOTHING, '');
   if (mapped === '' || PROHIBITED.test(mapped) || UNASSIGNED.test(mapped)) return null;
   const oneWay = !ANY_RIGHT_TO_LEFT.test(mapped) || (BETWEEN_RIGHT_TO_LEFT.test(mapped) && !MIXED.test(mapped));

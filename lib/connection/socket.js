@@ -107,9 +107,6 @@ class Socket {
     if (writer.length > 0 && !this.#closed && this.write(writer.take())) writer.reuse();
   };
 
-  /** Whether `writeAll` is possible: what stands for a socket over a WebSocket does not tell when bytes are taken. */
-  get canWriteInPlace() { return typeof this.stream?.cork === 'function'; }
-
   /**
    * Writes several pieces as one, without a copy.
    * @param {Uint8Array[]} pieces
@@ -118,18 +115,15 @@ class Socket {
   writeAll(pieces, callback) {
     const { stream } = this;
     const last = pieces.length - 1;
-    stream.cork();
+    stream.cork?.(); // a WebSocket gathers nothing
     for (let i = 0; i < last; i++) stream.write(pieces[i]);
     // Also a socket that is destroyed calls back, and without an error.
     stream.write(pieces[last], error => { if (!error && !stream.destroyed) callback(); });
-    stream.uncork();
+    stream.uncork?.();
   }
 
   /** Bytes written that the system has not taken yet. */
   get bufferedBytes() { return this.stream?.writableLength ?? 0; }
-
-  /** Whether `drained` will be called. */
-  get needsDrain() { return this.stream?.writableNeedDrain === true; }
 
   /** Calls back when everything written has been taken; not at all if the connection is lost before. */
   whenDrained(callback) { this.#draining.push(callback); }

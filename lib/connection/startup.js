@@ -17,31 +17,17 @@ const MAX_PARAMETERS = 1000;
 const REPORTS = [backend.ParameterStatus, backend.NoticeResponse, backend.ReadyForQuery];
 const ANSWER = [backend.RowDescription, backend.DataRow, backend.CommandComplete];
 
-/*
- * target_session_attrs: PostgreSQL 14 and later report what tells, others and poolers are asked.
- */
-const RECOVERY = 'SELECT pg_catalog.pg_is_in_recovery()';
-const READ_ONLY = 'SHOW transaction_read_only';
-
-/** What asks for each kind, and why a session is not of it. */
-const KINDS = {
-  'read-write': { question: READ_ONLY, fault: 'the session is read-only' },
-  'read-only': { question: READ_ONLY, fault: 'the session is not read-only' },
-  primary: { question: RECOVERY, fault: 'the server is in hot standby mode' },
-  standby: { question: RECOVERY, fault: 'the server is not in hot standby mode' }
-};
-
 /**
- * Whether a session is what is wanted.
+ * Whether a session is what target_session_attrs wants. PostgreSQL 14 and later report what tells, others and poolers
+ * are asked.
  * @param {string} wanted read-write, read-only, primary or standby
  * @param {Object<string, string>} parameters 'on' or 'off', as the server has reported or answered them
  * @returns {boolean|undefined} undefined when it has to be asked
  */
 function fits(wanted, { in_hot_standby: standby, default_transaction_read_only: readOnly }) {
-  if (standby === undefined) return undefined;
-  if (wanted === 'primary' || wanted === 'standby') return (standby === 'on') === (wanted === 'standby');
-  if (readOnly === undefined) return undefined;
-  return (standby === 'on' || readOnly === 'on') === (wanted === 'read-only');
+  if (standby === undefined || readOnly === undefined) return undefined;
+  const isOn = standby === 'on' || (wanted.startsWith('read') && readOnly === 'on');
+  return isOn === (wanted === 'read-only' || wanted === 'standby');
 }
 
 /**
@@ -53,12 +39,12 @@ function fits(wanted, { in_hot_standby: standby, default_transaction_read_only: 
  *   protocol to ask for, and whether what may go with the StartupMessage does
  * @param {import('./attempt').Attempt} attempt with its socket open
  * @param {object} login what `authenticate` wants to know
- * @param {{earlyRequests: function(): Buffer, notice: function(object, Buffer, number, number): void}} hooks
- * @returns {Promise<object>} `{ parameters, backendKey, processId, protocolVersion }`
+ * @param {{earlyRequests: function(): Buffer, notice: function(object): void}} hooks
+ * @returns {Promise<object>} `{ parameters, backendKey, processId }`
  * @throws {PostgresError|ConnectionError}
  */
 async function start(config, plan, attempt, login, hooks) {
-  const session = { parameters: Object.create(null), backendKey: null, protocolVersion: plan.version };
+  const session = { parameters: Object.create(null), backendKey: null };
 
   /** Sends bytes; the last that the server needs to let us in take the requests with them that wait for it. */
   const send = (last, ...parts) => {
@@ -74,7 +60,7 @@ async function start(config, plan, attempt, login, hooks) {
   const request = async () => {
     let message = await attempt.next();
     while (attempt.doing === STEP.START && message[0] === backend.NegotiateProtocolVersion) {
-      session.protocolVersion = negotiate(message, plan.version, config.min_protocol_version);
+      checkVersion(message, plan.version, config.min_protocol_version);
       message = await attempt.next();
     }
     if (message[0] !== backend.AuthenticationRequest) throw unexpected(message);
@@ -82,7 +68,6 @@ async function start(config, plan, attempt, login, hooks) {
     return decodeAuthentication(message, 0, message.length);
   };
 
-  attempt.socket.handOver(attempt.listener);
   attempt.doing = STEP.START;
   const pairs = Object.entries({ user: config.user, database: config.database, ...config.parameters });
   const text = pairs.map(([name, value]) => `${name}\0${value}\0`).join('');
@@ -94,17 +79,13 @@ async function start(config, plan, attempt, login, hooks) {
   return session;
 }
 
-/** @returns {number} the version that the server names */
-function negotiate(message, asked, oldest) {
-  const { version, options } = decodeNegotiateProtocolVersion(message, 0, message.length);
-  if (!options.every(name => name.startsWith('_pq_.'))) {
-    throw protocolError('NegotiateProtocolVersion names an option that is none of the protocol');
-  }
+/** Takes the version that the server names, unless it is too old. */
+function checkVersion(message, asked, oldest) {
+  const { version } = decodeNegotiateProtocolVersion(message, 0, message.length);
   if (version !== VERSION_3_0 && version !== asked) { // there are no others
     throw protocolError(`NegotiateProtocolVersion names version 0x${version.toString(16)}`);
   }
   if (version < oldest) throw failed('the server does not support min_protocol_version');
-  return version;
 }
 
 /**
@@ -128,7 +109,7 @@ async function untilReady(attempt, session, { notice }) {
       session.parameters[name] = setting;
       if (++reported > MAX_PARAMETERS) throw protocolError(`more than ${MAX_PARAMETERS} parameters`);
     } else if (type === backend.NoticeResponse) {
-      notice(decodeFields(message, 0, length), message, 0, length);
+      notice(decodeFields(message, 0, length));
     } else if (type === backend.BackendKeyData) {
       session.backendKey = decodeBackendKeyData(message, 0, length);
       session.processId = session.backendKey.readInt32BE(0);
@@ -141,17 +122,17 @@ async function untilReady(attempt, session, { notice }) {
 
 /** Makes sure that the session is what target_session_attrs wants: the server has reported it, or is asked. */
 async function checkKind(wanted, attempt, session, hooks) {
-  const { question, fault } = KINDS[wanted];
   let isFit = fits(wanted, session.parameters);
   if (isFit === undefined) {
     attempt.doing = STEP.ASK;
+    const question = wanted.startsWith('read') ? 'SHOW transaction_read_only' : 'SELECT pg_catalog.pg_is_in_recovery()';
     attempt.socket.write(frame(frontend.Query, question, '\0'));
     const value = await untilReady(attempt, session, hooks);
     if (value === undefined) throw protocolError('no answer to the question for the kind of session');
     const kind = value === 'on' || value === 't' ? 'on' : 'off';
     isFit = fits(wanted, { in_hot_standby: kind, default_transaction_read_only: kind });
   }
-  if (!isFit) throw failed(`${fault} (target_session_attrs=${wanted})`);
+  if (!isFit) throw failed(`the server is not what target_session_attrs=${wanted} asks for`);
 }
 
 module.exports = { start, fits };

@@ -110,21 +110,18 @@ function read(file, what) {
 }
 
 /*
- * The digest of each object identifier, whose contents are in hex: of RSA, of ECDSA, and in RSA-PSS parameters.
- * MD5 and SHA-1 stand for SHA-256 (RFC 5929, section 4.1).
+ * The digest of each object identifier, whose contents are in hex: of RSA, of ECDSA, and of RSA-PSS, where it stands in
+ * the parameters. MD5 and SHA-1, which RSA-PSS has without parameters, stand for SHA-256 (RFC 5929, section 4.1).
  */
 const DIGESTS = {
   sha224: ['2a864886f70d01010e', '2a8648ce3d040301', '608648016503040204'],
   sha256: [
     '2a864886f70d010104', '2a864886f70d010105', '2a864886f70d01010b', '2a8648ce3d0401', '2a8648ce3d040302',
-    '608648016503040201'
+    '2a864886f70d01010a', '608648016503040201'
   ],
   sha384: ['2a864886f70d01010c', '2a8648ce3d040303', '608648016503040202'],
   sha512: ['2a864886f70d01010d', '2a8648ce3d040304', '608648016503040203']
 };
-const RSA_PSS = '2a864886f70d01010a';
-
-const digestOf = oid => Object.keys(DIGESTS).find(digest => DIGESTS[digest].includes(oid.toString('hex')));
 
 /**
  * The tls-server-end-point channel binding: a hash of the server's certificate, with the digest that it is
@@ -141,39 +138,21 @@ function endPoint(socket) {
 }
 
 /**
- * @param {Buffer} der untrusted: Certificate ::= SEQUENCE { tbsCertificate, signatureAlgorithm, signature }
+ * Certificate ::= SEQUENCE { tbsCertificate, signatureAlgorithm, signature }: the last identifier that is known is that
+ * of the signature, as nothing but its bits is behind it.
+ * @param {Buffer} der untrusted
  * @returns {string|undefined} the digest for its channel binding; undefined where there is none
  */
 function signatureDigest(der) {
-  try {
-    const [certificate] = elements(der);
-    const [, signatureAlgorithm] = elements(certificate);
-    const [oid, parameters] = elements(signatureAlgorithm);
-    if (oid.toString('hex') !== RSA_PSS) return digestOf(oid);
-    // RSASSA-PSS-params ::= SEQUENCE { [0] hashAlgorithm DEFAULT sha1, … }
-    if (parameters[0] !== 0xa0) return 'sha256';
-    const [hashAlgorithm] = elements(elements(parameters)[0]);
-    return digestOf(elements(hashAlgorithm)[0]);
-  } catch {
-    return undefined;
+  let last = -1;
+  let found;
+  for (const digest in DIGESTS) {
+    for (const oid of DIGESTS[digest]) {
+      const at = der.lastIndexOf(oid, undefined, 'hex');
+      if (at > last) [last, found] = [at, digest];
+    }
   }
-}
-
-/**
- * @param {Buffer} der elements of DER in a row
- * @returns {Buffer[]} their contents
- * @throws {RangeError} where one does not fit
- */
-function elements(der) {
-  const contents = [];
-  for (let at = 0; at < der.length;) {
-    const more = der.readUInt8(at + 1) & 0x80 ? der[at + 1] & 0x7f : 0; // bytes of a long length
-    const start = at + 2 + more;
-    at = start + (more === 0 ? der[at + 1] : der.readUIntBE(at + 2, more));
-    if (at > der.length) throw new RangeError('an element that ends behind what it is in');
-    contents.push(der.subarray(start, at));
-  }
-  return contents;
+  return found;
 }
 
 module.exports = { tlsOptions, endPoint, signatureDigest };

@@ -45,9 +45,6 @@ class CopyFrom extends Writable {
     });
   }
 
-  /** Nobody can be waited for who would write the rest. */
-  abandon(error) { if (!this.writableEnded) this.destroy(error); }
-
   _write(chunk, encoding, callback) { this._writev([{ chunk }], callback); }
 
   _writev(entries, callback) {

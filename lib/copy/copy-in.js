@@ -72,10 +72,6 @@ class CopyInRequest extends QueryRequest {
     const { socket, writer } = this.scope.pipeline;
     // Others have their turn: where the system takes all at once, nothing would be read meanwhile.
     const taken = () => setImmediate(callback);
-    if (!socket.canWriteInPlace) {
-      for (const piece of pieces) this.data(piece);
-      return socket.needsDrain ? socket.whenDrained(taken) : taken();
-    }
     const headers = Buffer.allocUnsafe(5 * pieces.length);
     const parts = pieces.flatMap((piece, i) => {
       headers[5 * i] = frontend.CopyData;

@@ -1,7 +1,7 @@
 'use strict';
 
 const { pipeline } = require('../platform').stream;
-const { NAMES, QUERY_TO, SCOPE, checkLimits, checkNames, checkNumber, watchSignal } = require('../query');
+const { NAMES, checkLimits, checkNames, checkNumber, watchSignal } = require('../query');
 const { Target } = require('../stream');
 const { Csv } = require('./csv');
 const { COMPRESSORS, TYPES, encodingFor, representationFor } = require('./negotiate');
@@ -11,8 +11,10 @@ const { WebResponse } = require('./web-response');
 /** What Accept chooses from, the best first: `fetch` takes anything, and client-parser reads the first. */
 const REPRESENTATIONS = ['protocol', 'json', 'ndjson', 'csv'];
 
-/** Options that are not those of queryTo, but for `as`. */
-const OWN = ['as', 'status', 'emptyStatus', 'compress'];
+/** The options that there are. Those that not all sessions have come last; a session refuses what it has not. */
+const OPTIONS = new Set(['as', 'status', 'emptyStatus', 'compress', ...NAMES.queryTo,
+  'readOnly', 'tags', 'max_age', 'stale_while_revalidate']);
+OPTIONS.delete('end');
 
 /** A smaller body, where it is known from the start, is not worth compressing. */
 const SMALL = 1024;
@@ -31,7 +33,7 @@ class ResponseTarget extends Target {
   /**
    * @param {IncomingMessage|Http2ServerRequest} request
    * @param {ServerResponse|Http2ServerResponse} response
-   * @param {object} options `{ type, status, emptyStatus, encoding, stallTimeout }`
+   * @param {object} options `{ type, status, emptyStatus, encoding, stallTimeout, varying }`
    */
   constructor(request, response, options) {
     super(response, options.stallTimeout);
@@ -53,8 +55,9 @@ class ResponseTarget extends Target {
 
   begin(whole, rowCount) {
     const { given: response } = this;
-    const { type, encoding } = this.#options;
+    const { type, encoding, varying } = this.#options;
     this.#begun = true;
+    vary(response, varying);
     response.statusCode = this.#statusOf(rowCount);
     if (!BODILESS.has(response.statusCode)) {
       if (!response.hasHeader('content-type')) response.setHeader('content-type', type);
@@ -93,15 +96,12 @@ class ResponseTarget extends Target {
  * Checks what `respond` was given, before anything is set or asked.
  * @throws {TypeError}
  */
-function check(session, response, options) {
+function check(response, options) {
   if (response.headersSent || response.writableEnded) throw new TypeError('the response was already sent');
-  const { end, status, emptyStatus, ...others } = options;
+  const { end, ...others } = options;
   if (end !== undefined) throw new TypeError('respond has no option end: it always ends the response');
-  const names = session[QUERY_TO] ?? (session[SCOPE] && NAMES.queryTo); // who made another session checks its own
-  for (const name in names && others) {
-    const isKnown = names.has(name) || OWN.includes(name);
-    if (!isKnown) checkNames(others, new Set([...OWN, ...names].filter(each => each !== 'end')));
-  }
+  checkNames(others, OPTIONS);
+  const { status, emptyStatus } = options;
   const isStatus = value => Number.isInteger(value) && value >= 200 && value < 600;
   for (const [name, value] of Object.entries({ status, emptyStatus })) {
     if (value !== undefined) checkNumber(value, name, 'an integer from 200 to 599', isStatus);
@@ -117,7 +117,8 @@ function vary(response, fields) {
 }
 
 /** Answers without asking the database. */
-function answerAlone(response, status, type, body) {
+function answerAlone(response, varying, status, type, body) {
+  vary(response, varying);
   response.statusCode = status;
   if (type !== undefined) response.setHeader('content-type', type);
   response.end(body);
@@ -126,7 +127,7 @@ function answerAlone(response, status, type, body) {
 
 /** What both kinds of `respond` do, with a response as those of Node's servers. */
 async function answer(session, request, response, text, values = [], options = {}) {
-  check(session, response, options);
+  check(response, options);
   const typed = response.hasHeader('content-type');
   const { as = typed || options.format === 1 ? 'protocol' : REPRESENTATIONS, ...others } = options;
   const { status = response.statusCode, emptyStatus = status, compress = true, ...plain } = others;
@@ -134,18 +135,18 @@ async function answer(session, request, response, text, values = [], options = {
   if (offered.length === 0 || !offered.every(name => Object.hasOwn(TYPES, name))) {
     throw new TypeError(`as must be one of ${Object.keys(TYPES).join(', ')}, or an array of these`);
   }
-  vary(response, [...(Array.isArray(as) ? ['Accept'] : []), ...(compress ? ['Accept-Encoding'] : [])]);
+  const varying = [...(Array.isArray(as) ? ['Accept'] : []), ...(compress ? ['Accept-Encoding'] : [])];
   const { method, headers } = request;
   const chosen = Array.isArray(as) ? representationFor(headers.accept, as) : as;
   const type = TYPES[chosen];
   if (chosen === undefined) {
     const list = offered.map(name => `${TYPES[name]}\n`).join('');
-    return answerAlone(response, 406, 'text/plain; charset=utf-8', list);
+    return answerAlone(response, varying, 406, 'text/plain; charset=utf-8', list);
   }
-  if (method === 'HEAD') return answerAlone(response, status, typed ? undefined : type);
+  if (method === 'HEAD') return answerAlone(response, varying, status, typed ? undefined : type);
   const encoding = compress ? encodingFor(headers['accept-encoding']) : undefined;
   const stallTimeout = plain.stall_timeout;
-  const target = new ResponseTarget(request, response, { type, status, emptyStatus, encoding, stallTimeout });
+  const target = new ResponseTarget(request, response, { type, status, emptyStatus, encoding, stallTimeout, varying });
   return session.queryTo(target, text, values, { ...plain, as: chosen === 'csv' ? new Csv() : chosen });
 }
 
@@ -191,7 +192,6 @@ async function respond(session, request, response, ...query) {
     throw new TypeError('session must be a Client, a Pool, a transaction or a ResponseCache');
   }
   if (typeof response === 'string') return answerWeb(session, request, response, ...query);
-  if (response === undefined) return answerWeb(session, request, ...query);
   if (typeof response?.setHeader !== 'function') throw new TypeError('response must be one of node:http or node:http2');
   return answer(session, request, response, ...query);
 }

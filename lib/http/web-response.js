@@ -38,12 +38,11 @@ class WebResponse extends Writable {
 
   _write(chunk, encoding, callback) {
     if (this.#controller === undefined) this.#respond(this.#stream());
-    this.#controller.enqueue(new Uint8Array(chunk)); // a copy: the reader may give its memory away
-    if (this.#controller.desiredSize > 0) return void callback();
     this.#taken = () => {
       this.#taken = undefined;
       callback();
     };
+    this.#controller.enqueue(new Uint8Array(chunk)); // a copy: the reader may give its memory away
   }
 
   /** A body that is whole needs no stream. */

@@ -11,11 +11,11 @@ const channel = require('../platform').diagnostics_channel.tracingChannel?.('qui
 const PAUSE = 50;
 const LONGEST = 2000;
 
+/** How long the server may be silent at most with what nobody waits for, in milliseconds. */
+const STUCK = 10000;
+
 /** How long plain queries wait for a connection that is being opened rather than behind others, in milliseconds. */
 const HOPE = 1000;
-
-/** How long the server may go on with what nobody waits for, before its connection is taken for lost. */
-const STUCK = 10000;
 
 /*
  * A connection is `{ client, state, users, since, expires, answers, pace }`. Its state is 'opening'; 'shared' by plain
@@ -97,17 +97,14 @@ class Connections {
   }
 
   /**
-   * Some are left for plain queries, one where they wait, unless there is no other.
+   * Some are left for plain queries, unless there is no other.
    * @param {string} kind 'owned', where nobody else is to have it; or 'shared'
    * @returns {object|undefined} an open connection, to be released; undefined where it is better to wait
    */
   #find(kind) {
-    if (kind === 'owned') {
-      const { reserved, size } = this.#options;
-      const all = this.#outage === undefined ? size : this.#all.length;
-      const most = all - (this.#queues.shared.size > 0 ? 1 : reserved);
-      if (this.#all.filter(isOwned).length >= Math.max(1, most)) return undefined;
-    }
+    const { reserved, size } = this.#options;
+    const most = Math.max(1, size - reserved);
+    if (kind === 'owned' && this.#all.filter(isOwned).length >= most) return undefined;
     const best = this.#best();
     if (best === undefined || (!isUnused(best) && this.#isGrowing)) return undefined;
     if (kind === 'owned') best.state = isUnused(best) ? 'owned' : 'draining';
@@ -117,7 +114,7 @@ class Connections {
   }
 
   /** @returns {object|undefined} as `wait`, where one need not wait */
-  take(kind) { return this.#queues[kind].size === 0 && this.#refused === undefined ? this.#find(kind) : undefined; }
+  take(kind) { return this.#queues[kind].size === 0 ? this.#find(kind) : undefined; }
 
   /**
    * @param {string} kind 'owned', where nobody else is to have it; or 'shared'
@@ -134,9 +131,8 @@ class Connections {
     const giveUp = error => {
       queue.delete(entry);
       entry.reject(error);
-      this.#serve(); // nobody has to make room for it any more
     };
-    const timer = time > 0 && setTimeout(() => giveUp(this.#late(time)), time);
+    const timer = time < Infinity && setTimeout(() => giveUp(this.#late(time)), time);
     const unwatch = signal && watchSignal(signal, giveUp);
     queue.add(entry);
     this.#serve();
@@ -207,12 +203,12 @@ class Connections {
     const client = new Client(this.#config);
     const since = performance.now();
     // Not all at once, where all were opened at once.
-    const expires = most > 0 ? since + most * (0.9 + Math.random() / 10) : Infinity;
+    const expires = since + most * (0.9 + Math.random() / 10);
     const connection = { client, state: 'opening', users: 1, since, expires, answers: -1, pace: 1 };
     this.#all.push(connection);
     client.closed.then(error => this.#closed(connection, error));
     client.connect().then(() => this.release(connection), () => {});
-    this.#sweeping ??= setInterval(() => this.#sweep(), Math.min(1000, (most || 2000) / 2, (idle || 2000) / 2));
+    this.#sweeping ??= setInterval(() => this.#sweep(), Math.min(1000, most / 2, idle / 2));
     this.#sweeping.unref?.();
     this.#emitter.emit('connect', client);
   }
@@ -237,11 +233,10 @@ class Connections {
 
   /** Rejects those whom no other attempt to connect helps, or none has for as long as connect_timeout says. */
   #tell(error) {
-    const isOver = isFinal(error) || !this.#options.patient;
-    const time = isOver ? 0 : (resolve(this.#config).connect_timeout || Infinity) * 1000;
+    if (isFinal(error)) return this.#refuse(error);
+    const time = this.#options.patient ? (resolve(this.#config).connect_timeout || Infinity) * 1000 : 0;
     const more = { code: error.code, cause: error, sent: false };
-    const told = isFinal(error) ? error : new ConnectionError(`no connection: ${error.message}`, more);
-    this.#refuse(told, performance.now() - time);
+    this.#refuse(new ConnectionError(`no connection: ${error.message}`, more), performance.now() - time);
   }
 
   /** Rejects those who wait; or those of them who do so since `time`. */
@@ -258,12 +253,12 @@ class Connections {
   /** Ends what is too old, has not been used for too long, or does not answer. */
   #sweep() {
     const now = performance.now();
-    const { acquire_timeout, idle_timeout } = this.#options;
+    const { acquire_timeout: most, idle_timeout } = this.#options;
     for (const each of [...this.#all]) {
       const unused = now - each.since;
       const isGivenUp = each.users === 0 && each.client.pending > 0;
-      const silence = (isOpening(each) ? acquire_timeout : isGivenUp && STUCK) || Infinity;
-      const isOld = now >= each.expires || (idle_timeout > 0 && isIdle(each) && unused >= idle_timeout);
+      const silence = isOpening(each) ? most : isGivenUp ? Math.min(most, STUCK) : Infinity;
+      const isOld = now >= each.expires || (isIdle(each) && unused >= idle_timeout);
       if (unused > silence) each.client.destroy(new ConnectionError(`the server was silent for ${silence} ms`));
       else if (isOld && isOpen(each) && each.state === 'shared') each.client.end();
     }

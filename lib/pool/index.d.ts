@@ -13,7 +13,7 @@ import {
 export interface PoolOptions {
   /** Most connections, 4 by default; of the replicas as many again. One is left for plain queries. */
   size?: number | undefined;
-  /** Connections that are left to plain queries, where there are more; 1 by default. 0: one is, while plain queries wait. */
+  /** Connections that are left to plain queries, where there are more; 1 by default. */
   reserved?: number | undefined;
   /** false: when an attempt to connect has failed, who waits for it gets its error. Default true. */
   patient?: boolean | undefined;
@@ -36,7 +36,7 @@ export interface ReadOnly {
 }
 
 /** Options of `connection`. */
-export interface ConnectionOptions extends ReadOnly {
+export interface ConnectionOptions extends ReadOnly, Retry {
   /** false: settings, temporary tables and prepared statements of the session stay. Default true. */
   reset?: boolean | undefined;
   /** Ends the waiting for a connection. Default: none. */
@@ -164,8 +164,8 @@ export class Pool extends EventEmitter {
    * Gives a function a client for itself. Afterwards an open transaction block is rolled back, and settings, temporary
    * tables, prepared statements and locks of the session are discarded.
    * @param work gets the client
-   * @param options reset: false leaves what is the session's, but rolls back; readOnly: one of a replica will do; signal:
-   *   ends the waiting for a connection
+   * @param options reset: false leaves what is the session's, but rolls back; readOnly: one of a replica will do; retry:
+   *   the function may be called again when the connection is lost; signal: ends the waiting for a connection
    * @returns what the function returned; rejects with what it threw; with an AbortError; with a ConnectionError where no
    *   connection could be made, or (53300) after `acquire_timeout`; with a TypeError for what is no function
    */

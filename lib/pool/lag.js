@@ -6,25 +6,22 @@ const LAG = `SELECT CASE WHEN NOT pg_is_in_recovery() THEN 0
   ELSE coalesce(1000 * extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()), 'Infinity')
   END::float8::text AS lag`;
 
-/** @type {WeakMap<Client, {time: number, asking: Promise}>} when a client's server was known to be up to date */
-const known = new WeakMap();
+/** @type {WeakMap<Client, {time: number, lag: Promise<number>}>} what clients were last asked, and when */
+const asked = new WeakMap();
 
 /**
- * Asks a standby, as often as needed.
+ * Asks a standby, once in `most` milliseconds; it may fall behind as fast as time goes by.
  * @param {Client} client
  * @param {number} most milliseconds
- * @returns {Promise<boolean>} whether it is at most so far behind
+ * @returns {Promise<boolean>} whether it is at most so far behind; false where it does not say
  */
 async function isFresh(client, most) {
-  const state = known.get(client) ?? { time: -Infinity, asking: undefined };
-  known.set(client, state);
-  const now = performance.now();
-  if (now - state.time > most) {
-    state.asking ??= client.query(LAG).finally(() => { state.asking = undefined; });
-    const { rows: [{ lag }] } = await state.asking;
-    state.time = Math.max(state.time, now - Number(lag));
+  let known = asked.get(client);
+  if (known === undefined || performance.now() - known.time > most) {
+    const lag = client.query(LAG).then(({ rows: [row] }) => Number(row.lag), () => Infinity);
+    asked.set(client, known = { time: performance.now(), lag });
   }
-  return performance.now() - state.time <= most;
+  return await known.lag + performance.now() - known.time <= most;
 }
 
 module.exports = { isFresh };

@@ -4,7 +4,7 @@ const { EventEmitter } = require('../platform').events;
 const { Client, ConnectionError, UsageError } = require('../..');
 const { checkText, checkValues, snapshot } = require('../protocol');
 const {
-  Cursor, DECODING, Listener, NO_OPTIONS, NO_VALUES, QUERY_TO, checkLimits, checkNames, copyDirection, firstWord
+  Cursor, DECODING, Listener, NO_OPTIONS, NO_VALUES, checkLimits, checkNames, copyDirection, firstWord
 } = require('../query');
 const { Target, turnOf } = require('../stream');
 const { Channels } = require('./channels');
@@ -19,19 +19,7 @@ const ATTEMPTS = 5;
 /** First words of statements that concern a session: here it would be that of whichever connection is free. */
 const OF_SESSIONS = /^(?:begin|start|set|reset|discard|listen|unlisten|prepare|deallocate|declare)$/;
 
-const isUnsent = error => error.sent === false;
-const isRepeated = (error, retry) => retry || isUnsent(error);
-
-/** @throws {TypeError|UsageError} for what is no text, or makes sense only on a connection that one knows */
-function checkPlain(text) {
-  if (typeof text !== 'string') checkText(text, 'text');
-  const word = firstWord(text);
-  if (OF_SESSIONS.test(word)) {
-    throw new UsageError(`${word.toUpperCase()} concerns one session, and a pool has many: use transaction(), ` +
-      'connection(), listen(), or settings in the config', '0A000');
-  }
-  if (copyDirection(text) === 'in') throw new UsageError('COPY FROM STDIN on a pool is copyFrom()', '0A000');
-}
+const isRepeated = (error, retry) => retry || error.sent === false;
 
 /** @returns {Array|object} a copy that later changes by the caller cannot reach; throws a TypeError */
 function kept(values) {
@@ -40,12 +28,26 @@ function kept(values) {
   return snapshot(values);
 }
 
+/**
+ * @returns {Array|object} the values of a query, kept
+ * @throws {TypeError|UsageError} for what is no query, or makes sense only on a connection that one knows
+ */
+function checkPlain(text, values = NO_VALUES) {
+  if (typeof text !== 'string') checkText(text, 'text');
+  const word = firstWord(text);
+  if (OF_SESSIONS.test(word)) {
+    throw new UsageError(`${word.toUpperCase()} concerns one session, and a pool has many: use transaction(), ` +
+      'connection(), listen(), or settings in the config', '0A000');
+  }
+  if (copyDirection(text) === 'in') throw new UsageError('COPY FROM STDIN on a pool is copyFrom()', '0A000');
+  return kept(values);
+}
+
 /** A query of a batch, checked and kept; what it throws has its `index`. */
 function keptQuery(query, index) {
-  const [text, values = NO_VALUES, options] = Array.isArray(query) ? query : [query];
+  const [text, values, options] = Array.isArray(query) ? query : [query];
   try {
-    checkPlain(text);
-    return [text, kept(values), options];
+    return [text, checkPlain(text, values), options];
   } catch (error) {
     throw Object.assign(error, { index });
   }
@@ -64,9 +66,8 @@ class Pool extends EventEmitter {
   #options;
   #pending = 0;
   #primary;
-  #refused = null; // what new requests are rejected with
+  #refused; // what new requests are rejected with, since the pool was ended or destroyed
   #replicas;
-  #state = 'open'; // 'ended', 'destroyed'
   #template;
 
   /**
@@ -84,8 +85,9 @@ class Pool extends EventEmitter {
    */
   constructor(config = {}, options = NO_OPTIONS) {
     super();
-    const all = this.#options = optionsOf(options);
+    const all = optionsOf(options);
     this.#config = config;
+    this.#options = options;
     this.#template = new Client(config);
     this.#primary = new Connections(config, all, this);
     const { replicas } = options; // who finds none of them asks the primary at once
@@ -100,29 +102,29 @@ class Pool extends EventEmitter {
    * @param {string} name of the method: all but `query` and `batch` own the connection
    * @param {object} options of the request
    * @param {function(Client, object): Promise} ask gets the request's own options
-   * @param {object} [how] `reset`: see Connections; `repeats(error, retry)`: whether to repeat what was lost; `home`:
-   *   Connections to ask; `before()`: what to wait for first
+   * @param {object} [how] `reset`: see Connections; `repeats(error, retry)`: whether to repeat what was lost; `before()`:
+   *   what to wait for first
    */
-  async #run(name, options, ask, { reset, repeats = isRepeated, home = this.#primary, before } = NO_OPTIONS) {
+  async #run(name, options, ask, { reset, repeats = isRepeated, before } = NO_OPTIONS) {
     checkNames(options, TAKEN[name]);
-    if (this.#state !== 'open') throw this.#refused;
+    if (this.#refused !== undefined) throw this.#refused;
     const { readOnly, retry, ...rest } = options;
     const { max_lag } = this.#options;
     const kind = name === 'query' || name === 'batch' ? 'shared' : 'owned';
-    const first = readOnly && this.#replicas?.isDown === false ? this.#replicas : home;
+    const first = readOnly && this.#replicas?.isDown === false ? this.#replicas : this.#primary;
     this.#pending++;
     try {
       if (before !== undefined) await before();
-      for (let from = first, left = ATTEMPTS; ; from = home, left--) {
+      for (let from = first, left = ATTEMPTS; ; from = this.#primary, left--) {
         checkLimits(rest);
         let connection;
         try {
           connection = from.take(kind) ?? await from.wait(kind, rest.signal);
           const { client } = connection;
-          const isFit = from === home || max_lag === undefined || await isFresh(client, max_lag).catch(() => false);
+          const isFit = from === this.#primary || max_lag === undefined || await isFresh(client, max_lag);
           if (isFit) return await ask(client, rest);
         } catch (error) {
-          const isPassed = connection === undefined ? from !== home : repeats(error, retry);
+          const isPassed = connection === undefined ? from !== this.#primary : repeats(error, retry);
           if (!(error instanceof ConnectionError && isPassed && left > 1)) throw error;
         } finally {
           if (connection !== undefined) from.release(connection, reset);
@@ -131,18 +133,6 @@ class Pool extends EventEmitter {
     } finally {
       if (--this.#pending === 0) this.#idle();
     }
-  }
-
-  /** Calls a function of the caller's; again, where it had not begun when the connection was lost. */
-  async #work(name, work, options, ask, reset) {
-    if (typeof work !== 'function') throw new TypeError(`${name} takes a function`);
-    let begun = false;
-    const begin = session => {
-      begun = true;
-      return work(session);
-    };
-    const repeats = (error, retry) => retry || !begun;
-    return this.#run(name, options, client => ask(client, begin), { reset, repeats });
   }
 
   /**
@@ -156,13 +146,14 @@ class Pool extends EventEmitter {
    * @returns {Promise<RowReader>} rejects with a UsageError for BEGIN, SET, LISTEN and what else concerns a session
    */
   async query(text, values = NO_VALUES, format = 0, cache = true, stream) {
-    checkPlain(text);
-    values = kept(values);
-    const isNamed = typeof format === 'object' && format !== null;
-    const ask = (client, rest) => client.query(text, values, isNamed ? rest : format, cache, stream);
-    // A stream may have a part of the result already.
-    const repeats = (isNamed ? format.stream : stream) === undefined ? isRepeated : isUnsent;
-    return this.#run('query', isNamed ? format : NO_OPTIONS, ask, { repeats });
+    const given = checkPlain(text, values);
+    if (typeof format !== 'object' || format === null) {
+      return this.#run('query', NO_OPTIONS, client => client.query(text, given, format, cache, stream));
+    }
+    if (format.retry && format.stream !== undefined) {
+      throw new TypeError('the stream of a query that is repeated may get rows twice: leave out retry');
+    }
+    return this.#run('query', format, (client, rest) => client.query(text, given, rest));
   }
 
   /** As `query`; the options are for all. */
@@ -191,8 +182,14 @@ class Pool extends EventEmitter {
    * waiting.
    */
   async transaction(work, options = NO_OPTIONS) {
+    if (typeof work !== 'function') throw new TypeError('transaction takes a function');
     const { signal, retry, ...own } = options ?? NO_OPTIONS;
-    return this.#work('transaction', work, options, (client, begin) => client.transaction(begin, own));
+    let begun = false;
+    const begin = tx => {
+      begun = true;
+      return work(tx);
+    };
+    return this.#run('transaction', options, client => client.transaction(begin, own), { repeats: () => retry || !begun });
   }
 
   /**
@@ -200,11 +197,13 @@ class Pool extends EventEmitter {
    * tables, prepared statements and locks of the session are discarded.
    * @param {function(Client): Promise} work
    * @param {object} [options] `reset`: false leaves what is the session's, but rolls back; `readOnly`: a replica will
-   *   do; `signal` ends the waiting
+   *   do; `retry`: the function may be called again when the connection is lost; `signal` ends the waiting
    * @returns {Promise} of what the function returned
    */
   async connection(work, options = NO_OPTIONS) {
-    return this.#work('connection', work, options, (client, begin) => begin(client), options?.reset ?? true);
+    if (typeof work !== 'function') throw new TypeError('connection takes a function');
+    const how = { reset: options?.reset ?? true, repeats: () => options.retry };
+    return this.#run('connection', options, client => work(client), how);
   }
 
   /** Has a connection to itself while the target takes the result; a response that waits for its turn has none. */
@@ -214,11 +213,9 @@ class Pool extends EventEmitter {
     const isWeb = typeof target?.getWriter === 'function';
     const own = isWeb || target instanceof Target ? target : new Target(target, options?.stall_timeout);
     const before = isWeb ? undefined : () => turnOf(own, { signal: options.signal });
-    const ask = (client, rest) => client.queryTo(target, text, values, rest);
-    return this.#run('queryTo', options, ask, { repeats: isUnsent, before });
+    return this.#run('queryTo', options, (client, rest) => client.queryTo(target, text, values, rest), { before });
   }
 
-  get [QUERY_TO]() { return TAKEN.queryTo; }
   get [DECODING]() { return this.#template[DECODING]; }
 
   /** Has a connection to itself from the first row to the last. */
@@ -247,8 +244,9 @@ class Pool extends EventEmitter {
     const isOut = method === 'copyTo';
     const isCopy = typeof text === 'string' && copyDirection(text) === (isOut ? 'out' : 'in');
     if (!isCopy) throw new TypeError(`${method} takes COPY … ${what}`);
-    const { signal, ...rest } = options;
-    return new PooledCopy(this.#holder(readOnly, signal), client => client[method](text, rest), { ...options, isOut });
+    const { signal, highWaterMark } = options;
+    if (signal?.aborted !== true) checkLimits({ signal });
+    return new PooledCopy(this.#holder(readOnly, signal), client => client[method](text, options), { isOut, highWaterMark });
   }
 
   /**
@@ -257,15 +255,12 @@ class Pool extends EventEmitter {
    */
   listen(channel, options = NO_OPTIONS) {
     checkNames(options, TAKEN.listen);
-    if (this.#state !== 'open') throw this.#refused;
+    if (this.#refused !== undefined) throw this.#refused;
     if (this.#channels?.state !== 'open') {
-      const channels = this.#channels = new Channels(ask => this.#run('listen', NO_OPTIONS, ask, how));
-      const one = { ...this.#options, size: 1, idle_timeout: 0, max_lifetime: 0 };
-      const home = new Connections(this.#config, one, channels);
-      const how = { home, repeats: () => true };
-      channels.on('error', error => { if (this.listenerCount('error') > 0) this.emit('error', error); });
-      const over = new ConnectionError('nobody listens any more', { code: '08003' });
-      channels.once('close', () => home.destroy(undefined, over));
+      const one = { ...this.#options, size: 1, idle_timeout: 0, max_lifetime: 0, replicas: undefined };
+      const pool = new Pool(this.#config, one);
+      pool.on('error', error => { if (this.listenerCount('error') > 0) this.emit('error', error); });
+      this.#channels = new Channels(pool);
     }
     return new Listener(this.#channels, channel, options.signal);
   }
@@ -275,14 +270,13 @@ class Pool extends EventEmitter {
    * @returns {Promise<void>}
    */
   async end() {
-    if (this.#state === 'open') this.#close('ended');
+    if (this.#refused === undefined) this.#close('ended');
     const before = this.#idle;
     if (this.#pending > 0) await new Promise(resolve => { this.#idle = () => resolve(before()); });
     await Promise.all([this.#primary.end(), this.#replicas?.end()]);
   }
 
   #close(state, error) {
-    this.#state = state;
     const message = `the pool was ${state}: it takes no more requests`;
     this.#refused = new ConnectionError(message, { code: '08003', cause: error, sent: false });
     this.#channels?.close(error);

@@ -1,6 +1,6 @@
 'use strict';
 
-const { Duplex, addAbortSignal } = require('../platform').stream;
+const { PassThrough, promises: { pipeline } } = require('../platform').stream;
 const { AbortError } = require('../..');
 
 /** What a Cursor takes for its portal: the cursor of a client that is held until the last row. */
@@ -44,29 +44,26 @@ class PooledPortal {
   }
 }
 
-/** A CopyTo or CopyFrom on a connection of its own. */
-class PooledCopy extends Duplex {
-  #begun; // promise of the client's stream
-  #inner;
+/** What a CopyTo of a client is piped to, or a CopyFrom is piped from, on a connection of its own. */
+class PooledCopy extends PassThrough {
+  #copied; // promise of when all is copied
+  #inner; // once there is a connection
+  #isOut;
 
   /**
    * @param {function(function(Client): Promise): Promise} hold calls a function with a client of its own
    * @param {function(Client): CopyTo|CopyFrom} open
-   * @param {object} options `{ isOut, signal, highWaterMark }`
+   * @param {object} options `{ isOut, highWaterMark }`
    */
-  constructor(hold, open, { isOut, signal, highWaterMark = 65536 }) {
-    super({ readable: isOut, writable: !isOut, highWaterMark });
-    if (signal !== undefined) addAbortSignal(signal, this);
-    this.#begun = new Promise((resolve, reject) => {
-      hold(client => {
-        if (this.destroyed) throw new AbortError('the stream was destroyed');
-        const inner = this.#inner = open(client).on('error', error => this.destroy(error));
-        if (isOut) inner.on('data', chunk => this.push(chunk) || inner.pause()).on('end', () => this.push(null));
-        resolve(inner);
-        return new Promise(release => { inner.once('close', release); });
-      }).catch(reject);
+  constructor(hold, open, { isOut, highWaterMark = 65536 }) {
+    super({ highWaterMark });
+    this.#isOut = isOut;
+    this.#copied = hold(async client => {
+      if (this.destroyed) throw new AbortError('the stream was destroyed');
+      this.#inner = open(client);
+      await (isOut ? pipeline(this.#inner, this) : pipeline(this, this.#inner));
     });
-    this.#begun.catch(error => this.destroy(error));
+    this.#copied.catch(error => this.destroy(error));
   }
 
   get rowCount() { return this.#inner?.rowCount; }
@@ -75,17 +72,11 @@ class PooledCopy extends Duplex {
   get columnCount() { return this.#inner?.columnCount; }
   get columnFormats() { return this.#inner?.columnFormats; }
 
-  _read() { this.#inner?.resume(); }
-
-  _write(chunk, encoding, callback) {
-    this.#begun.then(inner => inner.write(chunk) ? callback() : inner.once('drain', callback), callback);
-  }
-
-  _final(callback) { this.#begun.then(inner => inner.once('finish', callback).end(), callback); }
-
-  _destroy(error, callback) {
-    this.#inner?.destroy(error);
-    callback(error);
+  /** The event 'finish' is to say that the server has taken the rows. */
+  _flush(callback) {
+    if (this.#isOut) return callback();
+    this.push(null);
+    this.#copied.then(() => callback(), callback);
   }
 }
 

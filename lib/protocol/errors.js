@@ -1,28 +1,6 @@
 'use strict';
 
-// https://www.postgresql.org/docs/current/protocol-error-fields.html
-const FIELDS = {
-  S: 'severity', V: 'severity', C: 'code', M: 'message', D: 'detail', H: 'hint', P: 'position',
-  p: 'internalPosition', q: 'internalQuery', W: 'where', s: 'schema', t: 'table', c: 'column',
-  d: 'dataType', n: 'constraint', F: 'file', L: 'line', R: 'routine'
-};
-const NUMBERS = new Set(['position', 'internalPosition', 'line']);
-
-/**
- * An ErrorResponse of the server, every field by its name; absent fields are undefined.
- * `severity` is the untranslated one (ERROR, FATAL, PANIC), `code` the SQLSTATE, `position`,
- * `internalPosition` and `line` are numbers (position counts characters of the query text from 1).
- */
-class PostgresError extends Error {
-  /** @param {Object<string, string>} fields as `decodeFields` gives them */
-  constructor(fields) {
-    super(fields.message || 'the server reported an error without a message');
-    for (const name in fields) {
-      if (name !== 'message') this[name] = NUMBERS.has(name) ? Number(fields[name]) : fields[name];
-    }
-  }
-}
-PostgresError.prototype.name = 'PostgresError';
+const { PostgresError } = require('../../client-parser/messages.js');
 
 /** The connection could not be made, was refused by us, broke, or was used after its end. */
 class ConnectionError extends Error {
@@ -77,4 +55,4 @@ function protocolError(message) {
   return new ConnectionError(`protocol violation: ${message}`, { code: '08P01' });
 }
 
-module.exports = { PostgresError, ConnectionError, AbortError, UsageError, protocolError, FIELDS };
+module.exports = { PostgresError, ConnectionError, AbortError, UsageError, protocolError };

@@ -1,13 +1,19 @@
 'use strict';
 
 const { Buffer } = require('../platform');
-const { ConnectionError, FIELDS, protocolError } = require('./errors');
+const messages = require('../../client-parser/messages.js');
+const { ConnectionError, protocolError } = require('./errors');
 
 /*
  * Decoders of the backend's small messages. Each is given the buffer, the offset of the message's type byte and
  * the offset after its end, trusts no length and no terminator in it, and throws a protocol violation that names
  * the message. https://www.postgresql.org/docs/current/protocol-message-formats.html
  */
+
+const platform = { text: (buf, start, end) => buf.utf8Slice(start, end), error: protocolError };
+
+/** A decoder that browsers have, too. */
+const shared = decode => (buf, start, end) => decode(buf, start, end, platform);
 
 const wrongLength = what => protocolError(`${what} of a wrong length`);
 
@@ -24,22 +30,6 @@ function stringsOf(buf, off, end, what, count) {
   }
   if (strings.length > count || rest !== '') throw wrongLength(what);
   return strings;
-}
-
-/**
- * Decodes ErrorResponse and NoticeResponse: strings of a type and a text, and an empty one.
- * @returns {Object<string, string>} fields by name
- */
-function decodeFields(buf, start, end) {
-  const strings = stringsOf(buf, start + 5, end, 'ErrorResponse');
-  if (strings.pop() !== '' || strings.includes('')) throw protocolError('ErrorResponse without its terminator');
-  const fields = {};
-  for (const text of strings) {
-    const name = FIELDS[text[0]];
-    // V, the untranslated severity, comes after S and replaces it; servers before 9.6 send S alone.
-    if (name !== undefined) fields[name] = text.slice(1);
-  }
-  return fields;
 }
 
 /**
@@ -61,31 +51,6 @@ function decodeParameterStatus(buf, start, end) {
 function decodeNotification(buf, start, end) {
   const [channel, payload] = stringsOf(buf, start + 9, end, 'NotificationResponse', 2);
   return { processId: buf.readInt32BE(start + 5), channel, payload };
-}
-
-/**
- * Decodes CommandComplete, whose tag is `SELECT 5`, `INSERT 0 1`, `CREATE TABLE`, ….
- * @returns {{cmd: string, oid: string|undefined, rowCount: number}} `cmd` is the tag without its numbers
- */
-function decodeCommandComplete(buf, start, end) {
-  if (buf.indexOf(0, start + 5) !== end - 1) stringsOf(buf, start + 5, end, 'CommandComplete', 1); // says what is wrong
-  const tag = buf.latin1Slice(start + 5, end - 1);
-  const at = tag.lastIndexOf(' ');
-  const rowCount = at < 0 ? NaN : Number(tag.slice(at + 1));
-  if (!Number.isInteger(rowCount)) return { cmd: tag, oid: undefined, rowCount: 0 };
-  if (tag.startsWith('INSERT ')) return { cmd: 'INSERT', oid: tag.slice(7, at) || undefined, rowCount };
-  return { cmd: tag.slice(0, at), oid: undefined, rowCount };
-}
-
-/**
- * Decodes CopyInResponse, CopyOutResponse and CopyBothResponse.
- * @returns {{format: number, columnCount: number, columnFormats: number[]}} formats: 0 text, 1 binary
- */
-function decodeCopyResponse(buf, start, end) {
-  const columnCount = end - start < 8 ? 0 : buf.readUInt16BE(start + 6);
-  if (end - start !== 8 + 2 * columnCount) throw wrongLength('CopyResponse');
-  const columnFormats = Array.from({ length: columnCount }, (_, i) => buf.readUInt16BE(start + 8 + 2 * i));
-  return { format: buf[start + 5], columnCount, columnFormats };
 }
 
 /**
@@ -131,5 +96,6 @@ function decodeNegotiateProtocolVersion(buf, start, end) {
 
 module.exports = {
   decodeAuthentication, decodeBackendKeyData, decodeNegotiateProtocolVersion, decodeReadyForQuery,
-  decodeFields, decodeParameterStatus, decodeNotification, decodeCommandComplete, decodeCopyResponse
+  decodeParameterStatus, decodeNotification, decodeFields: shared(messages.decodeFields),
+  decodeCommandComplete: shared(messages.decodeCommandComplete), decodeCopyResponse: shared(messages.decodeCopyResponse)
 };

@@ -1,10 +1,8 @@
 'use strict';
 
 const { Buffer } = require('../platform');
+const { backend: { CopyData, DataRow } } = require('./codes');
 const { protocolError } = require('./errors');
-
-const DATA_ROW = 68; // D
-const COPY_DATA = 100; // d
 
 /** PostgreSQL's own limit, as the length word counts. */
 const MAX_LENGTH = 0x40000000;
@@ -66,7 +64,7 @@ class FrameReader {
       if (end > length) break;
       const type = chunk[pos];
       let count = 1;
-      if (type === DATA_ROW || type === COPY_DATA) {
+      if (type === DataRow || type === CopyData) {
         // The run is what makes a large result cheap: one call for all the rows of a chunk.
         while (length - end >= 5 && chunk[end] === type) {
           const next = end + 1 + lengthAt(chunk, end);
@@ -92,10 +90,8 @@ class FrameReader {
     const held = this.#held;
     const had = this.#heldLength;
     if (had < 5) { // its length is not known yet
-      const more = Math.min(5 - had, length);
       this.#held = null;
-      this.push(Buffer.concat([held.subarray(0, had), chunk.subarray(0, more)]));
-      if (more < length) this.push(chunk.subarray(more, length));
+      this.push(Buffer.concat([held.subarray(0, had), chunk.subarray(0, length)]));
       return length;
     }
     const total = 1 + lengthAt(held, 0);

@@ -20,13 +20,10 @@ const SCOPE = Symbol('scope');
 /** The property of a session or a pool that holds `{ decode }` where its config says how columns are decoded. */
 const DECODING = Symbol('decode of the config');
 
-/** The property of a pool or a cache that holds the names of the options of its `queryTo`. */
-const QUERY_TO = Symbol('options of queryTo');
-
 let batch, transaction; // to require what is loaded costs a microsecond, as much as a query of a batch
 
 module.exports = {
-  Pipeline, QueryRequest, Request, CloseRequest, Scope, DECODING, QUERY_TO, SCOPE, again, callerOf, outcome, showCaller,
+  Pipeline, QueryRequest, Request, CloseRequest, Scope, DECODING, SCOPE, again, callerOf, outcome, showCaller,
   copyDirection, firstWord, ...abort, ...options,
   get BatchRequest() { return (batch ??= require('./batch')).BatchRequest; },
   get Cursor() { return require('./cursor').Cursor; },

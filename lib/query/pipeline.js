@@ -58,7 +58,6 @@ class Pipeline {
     this.session = session;
     this.socket = session.socket;
     this.reader = session.reader;
-    this.status = session.transactionStatus;
     this.reader.handler = this;
     this.socket.handOver(this);
     this.pump();

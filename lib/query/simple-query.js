@@ -26,7 +26,7 @@ class SimpleQueryRequest extends Request {
     this.result = []; // the readers
     this.reader = null; // of the statement whose answer is coming
     // The server ignores everything behind a COPY FROM STDIN but its data.
-    this.barrier = /\bcopy\b/i.test(text) && /\bstd(?:in|out)\b/i.test(text);
+    this.barrier = /\bcopy\b/i.test(text);
   }
 
   encode(writer, statements) {

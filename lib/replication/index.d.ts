@@ -54,8 +54,6 @@ export type PgOutputRow = Record<string, string | Buffer | null>;
 export interface PgOutputRelation {
   /** Which message it is. */
   type: 'relation';
-  /** Of the transaction, where that is streamed before its commit. */
-  xid?: number;
   /** OID of the table. */
   oid: number;
   /** Its schema. */
@@ -68,22 +66,17 @@ export interface PgOutputRelation {
   columns: Array<{ key: boolean; name: string; typeOid: number; typeModifier: number }>;
 }
 
-/** A message of pgoutput; `xid` is that of a transaction which is streamed before its commit. */
+/** A message of pgoutput, protocol version 1. */
 export type PgOutputMessage =
   | { type: 'begin'; commitLsn: bigint; time: Date; xid: number }
   | { type: 'commit'; flags: number; commitLsn: bigint; endLsn: bigint; time: Date }
   | { type: 'origin'; lsn: bigint; name: string }
-  | { type: 'type'; xid?: number; oid: number; schema: string; name: string }
-  | { type: 'message'; xid?: number; transactional: boolean; lsn: bigint; prefix: string; content: Buffer }
+  | { type: 'type'; oid: number; schema: string; name: string }
   | PgOutputRelation
-  | { type: 'insert'; xid?: number; relation: PgOutputRelation; new: PgOutputRow }
-  | { type: 'update'; xid?: number; relation: PgOutputRelation; old?: PgOutputRow; key?: PgOutputRow; new: PgOutputRow }
-  | { type: 'delete'; xid?: number; relation: PgOutputRelation; old?: PgOutputRow; key?: PgOutputRow }
-  | { type: 'truncate'; xid?: number; cascade: boolean; restartIdentity: boolean; relations: PgOutputRelation[] }
-  | { type: 'streamStart'; xid: number; first: boolean }
-  | { type: 'streamStop' }
-  | { type: 'streamCommit'; xid: number; flags: number; commitLsn: bigint; endLsn: bigint; time: Date }
-  | { type: 'streamAbort'; xid: number; subxid: number };
+  | { type: 'insert'; relation: PgOutputRelation; new: PgOutputRow }
+  | { type: 'update'; relation: PgOutputRelation; old?: PgOutputRow; key?: PgOutputRow; new: PgOutputRow }
+  | { type: 'delete'; relation: PgOutputRelation; old?: PgOutputRow; key?: PgOutputRow }
+  | { type: 'truncate'; cascade: boolean; restartIdentity: boolean; relations: PgOutputRelation[] };
 
 /** Decodes the messages of the plugin pgoutput. */
 export class PgOutput {
@@ -91,8 +84,6 @@ export class PgOutput {
   constructor();
   /** The tables described so far, by OID. */
   readonly relations: Map<number, PgOutputRelation>;
-  /** Whether the messages belong to a transaction that is not committed yet (protocol version 2). */
-  readonly streaming: boolean;
   /**
    * Decodes one message.
    * @param data of a WalMessage

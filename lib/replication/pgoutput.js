@@ -88,73 +88,51 @@ const MESSAGES = {
   B: m => ({ type: 'begin', commitLsn: m.lsn(), time: m.time(), xid: m.uint32() }),
   C: m => ({ type: 'commit', flags: m.byte(), commitLsn: m.lsn(), endLsn: m.lsn(), time: m.time() }),
   O: m => ({ type: 'origin', lsn: m.lsn(), name: m.string() }),
-  Y: (m, decoder) => ({ type: 'type', ...decoder.xid(m), oid: m.uint32(), schema: m.string(), name: m.string() }),
-  M: (m, decoder) => ({
-    type: 'message', ...decoder.xid(m), transactional: (m.byte() & 1) === 1, lsn: m.lsn(), prefix: m.string(),
-    content: Buffer.from(m.bytes())
-  }),
+  Y: m => ({ type: 'type', oid: m.uint32(), schema: m.string(), name: m.string() }),
   R(m, decoder) {
     const key = () => (m.byte() & 1) === 1;
     const column = () => ({ key: key(), name: m.string(), typeOid: m.uint32(), typeModifier: m.int32() });
     const relation = {
-      type: 'relation', ...decoder.xid(m), oid: m.uint32(), schema: m.string() || 'pg_catalog', name: m.string(),
+      type: 'relation', oid: m.uint32(), schema: m.string() || 'pg_catalog', name: m.string(),
       identity: IDENTITIES[m.char()], columns: m.list(m.int16(), column)
     };
     decoder.relations.set(relation.oid, relation);
     return relation;
   },
   I(m, decoder) {
-    const change = { type: 'insert', ...decoder.xid(m), relation: decoder.relation(m.uint32()) };
+    const change = { type: 'insert', relation: decoder.relation(m.uint32()) };
     change.new = readNew(m, change.relation, m.char());
     return change;
   },
   U(m, decoder) {
-    const change = { type: 'update', ...decoder.xid(m), relation: decoder.relation(m.uint32()) };
+    const change = { type: 'update', relation: decoder.relation(m.uint32()) };
     change.new = readNew(m, change.relation, readOld(m, change.relation, change) ?? m.char());
     return change;
   },
   D(m, decoder) {
-    const change = { type: 'delete', ...decoder.xid(m), relation: decoder.relation(m.uint32()) };
+    const change = { type: 'delete', relation: decoder.relation(m.uint32()) };
     const kind = readOld(m, change.relation, change);
     if (kind !== undefined) throw protocolError(`a change of pgoutput has a row of kind ${kind}`);
     return change;
   },
   T(m, decoder) {
-    const xid = decoder.xid(m);
     const count = Math.min(m.int32(), m.buf.length);
     const options = m.byte();
     const relations = m.list(count, () => decoder.relation(m.uint32()));
-    return { type: 'truncate', ...xid, cascade: (options & 1) === 1, restartIdentity: (options & 2) === 2, relations };
-  },
-  S(m, decoder) {
-    decoder.streaming = true;
-    return { type: 'streamStart', xid: m.uint32(), first: m.byte() === 1 };
-  },
-  E(m, decoder) {
-    decoder.streaming = false;
-    return { type: 'streamStop' };
-  },
-  c: m => ({
-    type: 'streamCommit', xid: m.uint32(), flags: m.byte(), commitLsn: m.lsn(), endLsn: m.lsn(), time: m.time()
-  }),
-  A: m => ({ type: 'streamAbort', xid: m.uint32(), subxid: m.uint32() })
+    return { type: 'truncate', cascade: (options & 1) === 1, restartIdentity: (options & 2) === 2, relations };
+  }
 };
 
 /**
  * Decodes what the output plugin pgoutput makes of the log: the changes of the tables of a publication, in the
- * order of the commits. Protocol versions 1 and 2, without two-phase commits.
+ * order of the commits. Protocol version 1: nothing of a transaction comes before its commit.
  * https://www.postgresql.org/docs/current/protocol-logicalrep-message-formats.html
  */
 class PgOutput {
   constructor() {
     /** @type {Map<number, object>} the tables described so far, by OID */
     this.relations = new Map();
-    /** Whether the messages belong to a transaction that is not committed yet (protocol version 2). */
-    this.streaming = false;
   }
-
-  /** The transaction's id, which only messages of a streamed transaction have. */
-  xid(message) { return this.streaming ? { xid: message.uint32() } : undefined; }
 
   relation(oid) {
     const relation = this.relations.get(oid);
@@ -167,16 +145,17 @@ class PgOutput {
    * @param {Buffer} data of XLogData
    * @returns {object} with `type`: begin `{ commitLsn, time, xid }`, relation `{ oid, schema, name, identity,
    *   columns }`, insert `{ relation, new }`, update `{ relation, old | key, new }`, delete `{ relation, old | key }`,
-   *   truncate `{ relations, cascade, restartIdentity }`, commit `{ commitLsn, endLsn, time }`, message
-   *   `{ transactional, lsn, prefix, content }`, origin, type, streamStart, streamStop, streamCommit, streamAbort.
-   *   Rows are objects of strings, Buffers (where the option `binary` is on) and null by column; a large value
+   *   truncate `{ relations, cascade, restartIdentity }`, commit `{ commitLsn, endLsn, time }`, origin,
+   *   type. Rows are objects of strings, Buffers (where the option `binary` is on) and null by column; a large value
    *   that an update did not change is left out
    * @throws {ConnectionError} 08P01 for a message that is malformed or unknown
    */
   decode(data) {
     const message = new MessageReader(data);
     const type = message.char();
-    if (!Object.hasOwn(MESSAGES, type)) throw protocolError(`a message of pgoutput of unknown type ${type}`);
+    if (!Object.hasOwn(MESSAGES, type)) {
+      throw protocolError(`a message of pgoutput of type ${type}: START_REPLICATION takes proto_version '1', no messages`);
+    }
     const change = MESSAGES[type](message, this);
     if (message.off !== data.length) throw protocolError(`a message of pgoutput of type ${type} is too long`);
     return change;

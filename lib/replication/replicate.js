@@ -27,7 +27,6 @@ const STATUS_UPDATE = 0x72; // r
 class CopyBothRequest extends Request {
   #ended = false; // this side has sent CopyDone
   #listener;
-  #refused = false; // a COPY FROM STDIN, which is something else
 
   /**
    * @param {string} text
@@ -38,7 +37,6 @@ class CopyBothRequest extends Request {
    */
   constructor(text, listener) {
     super();
-    checkText(text, 'text');
     this.text = text;
     this.#listener = listener;
     /** Whether data is coming. */
@@ -61,7 +59,7 @@ class CopyBothRequest extends Request {
         return;
       case backend.CopyDone:
         return this.send();
-      case backend.CommandComplete: case backend.EmptyQueryResponse:
+      case backend.CommandComplete:
         // Neither side has sent CopyDone: the server goes down, or streams no second time on one connection.
         if (this.copying && !this.#ended) {
           this.error ??= new UsageError('the server ended the replication; it takes a new connection', '55000');
@@ -69,13 +67,7 @@ class CopyBothRequest extends Request {
         this.#ended = true;
         this.state = State.Done;
         return;
-      case backend.CopyInResponse:
-        if (this.#refused) break;
-        this.#refused = true;
-        pipeline.writer.copyFail('replicate takes START_REPLICATION');
-        return pipeline.flush();
       case backend.RowDescription: case backend.DataRow: // the next timeline
-      case backend.CopyOutResponse: // another command
         return;
       case backend.ErrorResponse:
         return this.takeError(pipeline, buf, start, end);
@@ -103,7 +95,6 @@ class CopyBothRequest extends Request {
   discard() { this.#listener = null; }
 
   ready() {
-    if (!this.copying) this.error ??= new UsageError('replicate takes START_REPLICATION', '42601');
     super.ready();
     this.scope.pipeline.leave(this.scope);
   }
@@ -189,7 +180,7 @@ class Replication extends Duplex {
     let room = true;
     for (let off = 0, next; off < bytes.length; off = next) {
       next = off + 1 + bytes.readUInt32BE(off + 1);
-      const type = next - off > 5 ? bytes[off + 5] : 0;
+      const type = bytes[off + 5];
       if (type === XLOG_DATA && next - off >= 30) {
         const lsn = bytes.readBigUInt64BE(off + 6); // 0n where the plugin gave none
         const walEnd = bytes.readBigUInt64BE(off + 14);
@@ -269,6 +260,7 @@ function replicate(client, text, options = {}) {
   }
   if (signal?.aborted !== true) checkLimits({ signal });
   checkText(text, 'text');
+  if (!/^\s*START_REPLICATION\b/i.test(text)) throw new TypeError('replicate takes START_REPLICATION …');
   return new Replication(client, text, { statusInterval, signal });
 }
 

@@ -16,6 +16,5 @@ module.exports = {
   RowReader, RowParser, Memory, checkDecode, columnLength, int32: datarow.int32,
   get decoders() { return types().decoders; },
   get jsonDecoders() { return (json ??= makeJsonDecoders()); },
-  get dates() { return types().dates; },
-  get arrayOf() { return types().arrayOf; }
+  get dates() { return types().dates; }
 };

@@ -3,7 +3,7 @@
 const { Buffer } = require('../platform');
 const { protocolError } = require('../protocol');
 const { int32 } = require('../../client-parser/datarow.js');
-const { RowDescription } = require('../../client-parser/row.js');
+const { RowDescription } = require('../../client-parser/messages.js');
 
 /**
  * A RowDescription, and the classes of the rows that it describes: `new parser[Client.STRING](dataRow)`,

@@ -39,26 +39,18 @@ const closedBefore = cause => new AbortError('the target was closed before it ha
  */
 function fromWeb(stream) {
   const writer = stream.getWriter();
-  let over = false;
   const writable = new Writable({
     write(chunk, encoding, callback) {
       writer.ready.then(() => writer.write(chunk)).then(() => callback(), callback);
     },
-    final(callback) {
-      over = true;
-      writer.close().then(() => callback(), callback);
-    },
+    final(callback) { writer.close().then(() => callback(), callback); },
     destroy(error, callback) {
-      if (!over) writer.abort(error).catch(() => {});
-      over = true;
+      writer.abort(error).catch(() => {});
       callback(error);
     }
   });
-  writable.release = () => {
-    over = true;
-    writer.releaseLock();
-  };
-  writer.closed.then(() => { throw closedBefore(); }).catch(error => { if (!over) writable.destroy(error); });
+  writable.release = () => writer.releaseLock();
+  writer.closed.then(() => { throw closedBefore(); }).catch(error => { if (!writable.writableEnded) writable.destroy(error); });
   return writable;
 }
 

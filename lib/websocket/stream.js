@@ -77,7 +77,6 @@ class WebSocketStream extends EventEmitter {
   }
 
   #close(event) {
-    if (this.destroyed) return;
     if (this.#held.length > 0) this.#closed = event;
     else if (this.connecting) this.#fail({});
     else if (this.#ending || NORMAL.includes(event.code)) this.destroy();
@@ -92,14 +91,15 @@ class WebSocketStream extends EventEmitter {
   /** Bytes written and not sent; not every platform tells (workerd). */
   get writableLength() { return this.#socket.bufferedAmount ?? 0; }
 
-  /** Whether there will be a 'drain'. */
-  get writableNeedDrain() { return this.#timer !== undefined; }
-
-  /** @param {Uint8Array} bytes */
-  write(bytes) {
+  /**
+   * @param {Uint8Array} bytes
+   * @param {function} [callback] called when few bytes are left to be sent; not at all if the connection is lost before
+   */
+  write(bytes, callback) {
     if (this.destroyed || this.#ending) return;
     for (let off = 0; off < bytes.length; off += PIECE) this.#socket.send(bytes.subarray(off, off + PIECE));
     if (this.writableLength >= HIGH_WATER) this.#timer ??= setInterval(() => this.#poll(), POLL);
+    if (callback) this.#timer === undefined ? callback() : this.once('drain', callback);
   }
 
   #poll() {

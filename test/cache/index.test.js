@@ -376,8 +376,10 @@ describe('A ResponseCache of a client', () => {
       assert.notEqual(first, before, 'what was known before is forgotten');
       assert.equal(await tagged(), first);
       const forgotten = async from => { while (await tagged() === from) await new Promise(setImmediate); };
+      const other = await pooled.query(NEXT, [], { tags: ['u'] });
       await server.sql("NOTIFY pooled, 't'");
       await forgotten(first);
+      assert.equal((await pooled.query(NEXT, [], { tags: ['u'] })).objects[0].n, other.objects[0].n);
       const second = await tagged();
       await server.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN \"pooled%'");
       await forgotten(second);

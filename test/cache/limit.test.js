@@ -46,6 +46,18 @@ describe('limitOf', () => {
     assert.equal(getEventListeners(signal, 'abort').length, 0);
   });
 
+  it('leaves no timer behind, and is not reached before its time', async () => {
+    const timers = () => process.getActiveResourcesInfo().filter(each => each === 'Timeout').length;
+    await new Promise(setImmediate); // the test's own is set
+    const before = timers();
+    const limit = limitOf({ statement_timeout: 60000 });
+    assert.equal(timers(), before + 1);
+    assert.equal(await limit.race(new Promise(resolve => setTimeout(resolve, 10, 'in time'))), 'in time');
+    limit.release();
+    await new Promise(setImmediate);
+    assert.equal(timers(), before);
+  });
+
   it('refuses what is no signal and no time', () => {
     for (const signal of [5, {}, null]) assert.throws(() => limitOf({ signal }), { name: 'TypeError', message: /^signal must be an AbortSignal/ });
     for (const statement_timeout of [0, -1, NaN, '5', null, 2 ** 31]) {

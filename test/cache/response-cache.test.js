@@ -73,7 +73,8 @@ describe('ResponseCache', () => {
   it('has the defaults of Hyperdrive', () => {
     const { cache } = setUp();
     assert.deepEqual([cache.max_age, cache.stale_while_revalidate, cache.max_bytes], [60, 15, 1 << 26]);
-    assert.deepEqual(cache.toJSON(), { hits: 0, misses: 0, stale: 0, evictions: 0, bytes: 0, size: 0 });
+    const { hits, misses, stale, evictions, bytes, size } = cache;
+    assert.deepEqual({ hits, misses, stale, evictions, bytes, size }, { hits: 0, misses: 0, stale: 0, evictions: 0, bytes: 0, size: 0 });
   });
 
   it('refuses what is no client, and options that are wrong', async () => {
@@ -396,13 +397,13 @@ describe('ResponseCache', () => {
       // The server would cut it off, and notify by another name.
       for (const channel of ['', 'ä'.repeat(32)]) await assert.rejects(cache.listen(channel), RangeError);
       assert.deepEqual(client.setUps, []);
+      await cache.listen('x'.repeat(63));
     });
   });
 
-  it('shows its counters and nothing of what it keeps', async () => {
+  it('shows nothing of what it keeps', async () => {
     const { cache, fill } = setUp();
     await fill('secret key', 'secret value', { tags: ['secret tag'] });
     assert.doesNotMatch(inspect(cache) + JSON.stringify(cache), /secret/);
-    assert.equal(JSON.stringify(cache), `{"hits":0,"misses":1,"stale":0,"evictions":0,"bytes":${cache.bytes},"size":1}`);
   });
 });

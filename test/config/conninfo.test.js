@@ -93,6 +93,7 @@ describe('a connection URL', () => {
 
   it('names an unknown query parameter', () => {
     refuses('postgresql://localhost/db?sslmod=require', /unknown query parameter "sslmod"/);
+    refuses('postgresql://localhost:1/db?sslmod=require', /unknown query parameter "sslmod"/);
     refuses('postgresql://localhost/db?ssl=false', /unknown query parameter "ssl"/);
     refuses('postgresql://localhost/db?database=x', /unknown query parameter "database"/);
     refuses('postgresql://localhost:1/db?user=a@b&x=1', /unknown query parameter/);
@@ -105,12 +106,11 @@ describe('a connection URL', () => {
     refuses('postgresql://localhost?&user=a', /no "="/);
   });
 
-  it('has its percent signs before two hexadecimal digits, never 00', () => {
+  it('has its percent signs before two hexadecimal digits, which give UTF-8', () => {
     refuses('postgresql://localhost/%', /invalid percent-encoding in the database name/);
     refuses('postgresql://localhost/%4', /invalid percent-encoding/);
     refuses('postgresql://localhost/%zz', /invalid percent-encoding/);
-    refuses('postgresql://us%00er@localhost', /forbidden %00 in the user name/);
-    refuses('postgresql://localhost?user=%ff', /"user" that is not UTF-8/);
+    refuses('postgresql://localhost?user=%ff', /invalid percent-encoding in the query parameter "user"/);
   });
 
   it('has no blanks inside', () => {
@@ -123,13 +123,9 @@ describe('a connection URL', () => {
     refuses('postgresql://[::1', /malformed host/);
     refuses('postgresql://[]', /malformed host/);
     refuses('postgresql://[::1]x', /malformed host/);
-    refuses('postgresql://::1/db', /port that is not a number/);
   });
 
   it('never shows a password in its errors, wherever a malformed URL has put it', () => {
-    refuses('postgresql://user:hunter2', /port that is not a number/, 'hunter2');
-    refuses('postgresql://user:hunter2/x@host/db', /written %2F/, 'hunter2');
-    refuses('postgresql://user:99999999/x@host/db', /written %2F/, '99999999');
     refuses('postgresql://user:12/x?hunter2=y@host/db', /unknown query parameter$/, 'hunter2');
     refuses('postgresql://user:12/x?hunter2@host/db', /no "=" in the query parameter$/, 'hunter2');
     refuses('postgresql://host/db?user=me&password=a&hunter2', /no "=" in the query parameter$/, 'hunter2');
@@ -137,7 +133,6 @@ describe('a connection URL', () => {
     refuses('postgresql://user:a@hunter2@host/db', /written %40/, 'hunter2');
     refuses('postgresql://user:hunter2%@host/db', /invalid percent-encoding in the password/, 'hunter2');
     refuses('postgresql://user:hunter2 x@host/db', /a blank in the password/, 'hunter2');
-    refuses('postgresql://user:hunter2%00@host/db', /forbidden %00 in the password/, 'hunter2');
     refuses('postgresql://host/?password=hunter2=', /more than one "=" in .* "password"/, 'hunter2');
     refuses('http://user:hunter2@host/db?a=b', /unknown option, at the start \(a URL begins with postgresql:\/\/\)$/, 'hunter2');
     refuses('user:hunter2@host/db', /no "="/, 'hunter2');

@@ -29,6 +29,7 @@ describe('a list of hosts', () => {
     [{ host: ',' }, ['/run/:5432', '/run/:5432']],
     [{ hostaddr: '10.0.0.1,::1' }, ['/10.0.0.1:5432', '/::1:5432']],
     [{ host: 'a,b', hostaddr: '10.0.0.1,10.0.0.2' }, ['a/10.0.0.1:5432', 'b/10.0.0.2:5432']],
+    [{ host: 'a,b', hostaddr: '' }, ['a/:5432', 'b/:5432']],
     [{ host: 'a,b', hostaddr: ',10.0.0.2' }, ['a/:5432', 'b/10.0.0.2:5432']],
     [{ host: ',b', hostaddr: '10.0.0.1,' }, ['/10.0.0.1:5432', 'b/:5432']],
     [{ host: '/tmp,@x', port: '1' }, ['/tmp/:1', '@x/:1']]
@@ -47,13 +48,14 @@ describe('a list of hosts', () => {
     assert.throws(() => pair({ port: '1,2' }), /as many as there are hosts: it lists 2 for 1/);
   });
 
-  it('has ports from 1 to 65535', () => {
+  it('has ports from 1 to 65535, and does not show what may be a part of a password', () => {
     assert.deepEqual(pair({ host: 'a,b', port: '1,65535' }), ['a/:1', 'b/:65535']);
-    for (const port of ['0', '65536', '-1', 'x', '1.5', '0x1']) {
-      assert.throws(
-        () => pair({ host: 'a', port }),
-        error => /^port must/.test(error.message) && error.message.includes(`"${port}"`)
-      );
+    assert.deepEqual(pair({ host: 'a', port: ' +7 ' }), ['a/:7']);
+    for (const port of ['0', '65536', '-1', 'x', '1.5', '0x1', '1e3', ' ', ':1', '99999999']) {
+      assert.throws(() => pair({ host: 'a', port }), {
+        name: 'TypeError',
+        message: 'port must be a number from 1 to 65535; a "/" in the password of a URL is written %2F'
+      });
     }
   });
 
@@ -154,10 +156,6 @@ describe('isLoopback', () => {
     '127.0.0.1',
     '127.255.255.254',
     '::1',
-    '0:0:0:0:0:0:0:1',
-    '::1%lo',
-    '::ffff:127.0.0.1',
-    '::FFFF:7fff:1',
     '/tmp',
     '@x'
   ])
@@ -172,11 +170,6 @@ describe('isLoopback', () => {
     '0.0.0.0',
     '::',
     '::2',
-    '::ffff:10.0.0.1',
-    '::ffff:7f:1',
-    '::7f00:1',
-    '::ffff:128.0.0.1',
-    'fe80::1%lo',
     '',
     '%'
   ])

@@ -17,7 +17,7 @@ const refused = (name, message) =>
 describe('A key of a config object', () => {
   it('that is one slip away from an option is refused with the name of that', () => {
     for (const [name, option] of [
-      ['pasword', 'password'], ['passwordd', 'password'], ['passwird', 'password'], ['hots', 'host'],
+      ['pasword', 'password'], ['passwordd', 'password'], ['passwird', 'password'], ['hots', 'host'], ['hsot', 'host'],
       ['usr', 'user'], ['databse', 'database'], ['dbnam', 'dbname'], ['decod', 'decode'], ['ssll', 'ssl'],
       ['conect_timeout', 'connect_timeout'], ['applicaton_name', 'application_name'],
       ['ssl_mode', 'sslmode'], ['statementCache', 'statement_cache'], ['applicationName', 'application_name'],

@@ -21,7 +21,7 @@ class Exchange {
 
   constructor(options, connection) {
     const config = resolve({ user: 'foo', host: 'db.example', ...options }, undefined, {});
-    const login = { ...config, password: 'secret', encrypted: false, local: false, binding: null, ...connection };
+    const login = { config, password: 'secret', encrypted: false, local: false, binding: null, ...connection };
     if (config.channel_binding === 'disable') login.binding = null;
     this.opening = this.#answer();
     authenticate(login, {

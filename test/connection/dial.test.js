@@ -8,7 +8,9 @@ const os = require('node:os');
 const path = require('node:path');
 const { Duplex, duplexPair } = require('node:stream');
 const { startServer } = require('pg-test-fixtures');
-const { open, failure, SAY, FakeServer, withFake } = require('../connecting');
+const { resolve } = require('../../lib/config');
+const { connect } = require('../../lib/connection');
+const { open, failure, message, query, SAY, FakeServer, withFake } = require('../connecting');
 
 const TLS = [
   { sslmode: 'disable' },
@@ -69,6 +71,27 @@ describe('Opening a connection', () => {
       assert.equal(fake.conversations.length, 1);
       const error = await failure({ ...fake.config, sslmode: 'require' });
       assert.match(error.message, /asking for TLS: the server does not support TLS/);
+    });
+  });
+
+  it('reads into the same memory again and again, also where the server has said no to TLS', async function () {
+    if (typeof Deno === 'object') this.skip();
+    const script = async conversation => {
+      await conversation.first();
+      conversation.say('N');
+      await conversation.first();
+      for (conversation.say(SAY.ok, SAY.ready); ; conversation.say(SAY.ready)) await conversation.read();
+    };
+    await withFake(script, async fake => {
+      const { socket } = await open({ ...fake.config, sslmode: 'prefer' });
+      const memories = new Set();
+      for (let i = 0; i < 2; i++) {
+        const chunk = new Promise(resolve => { socket.handOver({ chunk: resolve, closed() {} }); });
+        socket.write(query('SELECT 1'));
+        memories.add(await chunk);
+      }
+      assert.equal(memories.size, 1);
+      socket.destroy();
     });
   });
 
@@ -209,6 +232,37 @@ describe('Opening a connection', () => {
             const error = await failure({ ...fake.config, password: 'x' }, { signal: controller.signal });
             assert.equal(error.name, 'ConnectionError');
             assert.equal(error.cause, reason);
+          }
+        );
+      }
+    });
+
+    it('ends it also at the last moment: no session is ready after it', async () => {
+      for (let ticks = 0; ticks < 12; ticks++) {
+        await withFake(
+          async conversation => {
+            await conversation.first();
+            conversation.say(SAY.ok, message('N', 'Mhi\0\0'), SAY.ready);
+          },
+          async fake => {
+            const controller = new AbortController();
+            const { signal } = controller;
+            let tooLate = false;
+            const hooks = {
+              earlyRequests() {},
+              async notice() {
+                for (let i = 0; i < ticks; i++) await undefined;
+                controller.abort();
+              },
+              ready({ socket }) {
+                tooLate = signal.aborted;
+                socket.destroy();
+              }
+            };
+            await connect(resolve(fake.config, undefined, {}), hooks, signal).catch(error => {
+              assert.equal(error.message, 'connecting was aborted');
+            });
+            assert.equal(tooLate, false);
           }
         );
       }

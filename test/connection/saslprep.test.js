@@ -61,6 +61,7 @@ describe('SASLprep', () => {
     assert.equal(saslprep('\u0627a\u0628'), null);
     assert.equal(saslprep('1\u0627'), null);
     assert.equal(saslprep('\u05d01'), null);
+    assert.equal(saslprep('a\u0661'), 'a\u0661'); // digits have no direction of their own
   });
 
   it('prohibits what is nothing after the mapping', () => {

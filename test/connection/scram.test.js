@@ -136,14 +136,14 @@ describe('SCRAM', () => {
     }
   });
 
-  it('refuses a wrong signature, an error, a malformed final message, and one that comes first', async () => {
+  it('refuses a wrong signature, a malformed final message, and one that comes first', async () => {
     const scram = example();
     assert.throws(() => scram.verify(SERVER_FINAL), refused(/signature is wrong/));
     await scram.final(SERVER_FIRST);
     assert.throws(() => scram.verify(SERVER_FINAL.replace('6rri', '6rrj')), refused(/signature is wrong/));
-    assert.throws(() => scram.verify('e=invalid-proof'), refused(/"invalid-proof"/));
     for (const message of [
       '',
+      'e=invalid-proof',
       'v=',
       'v=6rri',
       `${SERVER_FINAL},x=1`,

@@ -19,7 +19,7 @@ describe('target_session_attrs', () => {
     assert.deepEqual(decide(reported('on', 'off')), [false, true, false, true]);
     assert.deepEqual(decide(reported('on', 'on')), [false, true, false, true]);
     assert.deepEqual(decide({}), [undefined, undefined, undefined, undefined]);
-    assert.deepEqual(decide({ in_hot_standby: 'off' }), [undefined, undefined, true, false]);
+    assert.deepEqual(decide({ in_hot_standby: 'off' }), [undefined, undefined, undefined, undefined]);
   });
 
   it('is asked of servers and poolers that report nothing', async () => {
@@ -158,7 +158,7 @@ describe('target_session_attrs', () => {
       const error = await failure(config([standby, standby], { target_session_attrs: 'primary' }));
       assert.ok(error instanceof AggregateError);
       assert.equal(error.code, '08001');
-      for (const one of error.errors) assert.match(one.message, /the server is in hot standby mode/);
+      for (const one of error.errors) assert.match(one.message, /the server is not what target_session_attrs=primary asks for/);
     });
 
     it('sends no requests ahead to a server that may not be the one', async () => {

@@ -442,17 +442,13 @@ describe('TLS', () => {
       assert.match(fakes.at(-1).header, /^SCRAM-SHA-256\0....n,,/s);
     });
 
-    it('from certificates that are cut off or altered without any harm', async () => {
+    it('by the signature of the certificate, which is the last that it names', () => {
       const der = Buffer.from(certificates.server.cert.replace(/-.*-|\s/g, ''), 'base64');
       assert.equal(signatureDigest(der), 'sha256');
-      for (let length = 0; length < der.length; length++) signatureDigest(der.subarray(0, length));
-      for (let at = 0; at < der.length; at++) {
-        for (const byte of [0, 0x7f, 0x80, 0x84, 0xff]) {
-          const altered = Buffer.from(der);
-          altered[at] = byte;
-          assert.match(String(signatureDigest(altered)), /^(sha\d+|undefined)$/);
-        }
-      }
+      const [sha384, ed25519] = ['2a8648ce3d040303', '2b6570'].map(oid => Buffer.from(oid, 'hex'));
+      assert.equal(signatureDigest(Buffer.concat([sha384, der])), 'sha256');
+      assert.equal(signatureDigest(Buffer.concat([der, sha384])), 'sha384');
+      assert.equal(signatureDigest(ed25519), undefined);
       assert.equal(endPoint({ getPeerCertificate: () => ({}) }), null);
       const expected = crypto.createHash('sha256').update(der).digest();
       assert.deepEqual(endPoint({ getPeerCertificate: () => ({ raw: der }) }), expected);

@@ -134,7 +134,7 @@ describe('copyFrom', () => {
   for (const [what, socket] of [
     ['connection', undefined],
     // As a socket over a WebSocket is.
-    ['Duplex that cannot gather writes', address => Object.assign(net.connect(address), { cork: undefined })]
+    ['Duplex that cannot gather writes', address => Object.assign(net.connect(address), { cork: undefined, uncork: undefined })]
   ]) {
     it(`asks its source to wait while a ${what} takes nothing`, async () => {
       const { client, proxy } = await proxied({ socket });

@@ -7,7 +7,7 @@ const { pipeline } = require('node:stream/promises');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { PostgresError, ConnectionError } = require('../..');
 const { FLAT, GIGABYTE, watchAlone } = require('../slow-reader');
-const { ANSWER, answering, commandComplete, connected, dataRow, proxied, sharedServer } = require('../support');
+const { connected, proxied, sharedServer } = require('../support');
 const { collect, goesOn, isIdle } = require('./streams');
 
 describe('copyTo', () => {
@@ -108,12 +108,6 @@ describe('copyTo', () => {
     await assert.rejects(once(stream, 'end'), ConnectionError);
   });
 
-  it('reports a server that gives rows', async () => {
-    const client = await answering(ANSWER.described('a'), dataRow('x'), commandComplete('SELECT 1'), ANSWER.ready);
-    const [error] = await once(client.copyTo('COPY users TO STDOUT').on('data', assert.fail), 'error');
-    assert.equal(error.code, '42601');
-  });
-
   it('takes nothing but COPY TO STDOUT', async () => {
     const client = await connected();
     for (const text of ['SELECT 1', 'COPY users FROM STDIN', "COPY users TO '/tmp/stdout_'", undefined,
@@ -169,7 +163,7 @@ describe('copyTo', () => {
     await once(stream, 'readable');
     const other = client.query('SELECT 7 AS a');
     const [error] = await failed;
-    assert.deepEqual([error.name, error.message], ['AbortError', 'the reader took nothing for 50 ms (stall_timeout)']);
+    assert.deepEqual([error.name, error.message], ['AbortError', 'the target took nothing for 50 ms (stall_timeout)']);
     assert.equal((await other).rows[0].a, '7');
     for (const value of [-1, '1', null]) {
       assert.throws(() => client.copyTo('COPY users TO STDOUT', { stall_timeout: value }), { name: 'TypeError', message: /^stall_timeout/ });

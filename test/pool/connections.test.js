@@ -108,6 +108,18 @@ describe('The connections of a pool', () => {
       await assert.rejects(pool.transaction(() => assert.fail(), { signal: AbortSignal.abort() }), { name: 'AbortError' });
     });
 
+    it('leave no timer of the waiting behind', async () => {
+      const pool = await opened({ size: 1 });
+      const timers = () => process.getActiveResourcesInfo().filter(each => each === 'Timeout').length;
+      await pool.query('SELECT 1'); // opens it
+      const before = timers();
+      const release = await occupy(pool, 1);
+      const asked = pool.query('SELECT 1');
+      assert.equal(timers(), before + 1);
+      await Promise.all([release(), asked]);
+      assert.equal(timers(), before);
+    });
+
     it('are waited for until acquire_timeout where none can be made, and the error tells why', async () => {
       const pool = await opened({ acquire_timeout: 400 }, { host: '127.0.0.1', port: 1 });
       const errors = [];
@@ -253,7 +265,7 @@ describe('The connections of a pool', () => {
       assert.deepEqual(short, [true, '2', true, true, '5', 6]);
     });
 
-    it('end the function of a transaction, which is called again only where it may be', async () => {
+    it('end the function of a transaction or connection, which is called again only where it may be', async () => {
       const server = await sharedServer();
       const pool = await opened({ size: 2 });
       const lose = async tx => server.sql(`SELECT pg_terminate_backend(${await idOf(tx.query(ID))})`);
@@ -266,6 +278,8 @@ describe('The connections of a pool', () => {
       await assert.rejects(pool.transaction(work), { name: 'ConnectionError' });
       assert.equal(calls, 1);
       assert.equal(await pool.transaction(work, { retry: true }), 3);
+      await assert.rejects(pool.connection(work), { name: 'ConnectionError' });
+      assert.equal(await pool.connection(work, { retry: true }), 6);
     });
   });
 

@@ -166,6 +166,20 @@ describe('replicate', function () {
     assert.deepEqual(again.filter(change => change.type === 'insert').map(change => change.new.id), ['2', '3']);
   });
 
+  it('tells the server of each confirmation, as flushed and as applied, without waiting for the next report', async () => {
+    const client = await follower('told', { options: '-c wal_sender_timeout=0' });
+    const stream = follow(client, start('told'), { statusInterval: 1e9 });
+    const decoder = new PgOutput();
+    for (let i = 1; i <= 2; i++) {
+      await writer.query('INSERT INTO followed VALUES ($1)', [i]);
+      const [, , { endLsn }] = await changes(stream, 1, decoder);
+      stream.confirm(endLsn);
+      while (await confirmed('told') < endLsn) await sleep(5);
+      const [{ replay_lsn: applied }] = await server.sql(`SELECT replay_lsn FROM pg_stat_replication WHERE pid = ${client.processId}`);
+      assert.equal(parseLsn(applied), endLsn);
+    }
+  });
+
   it('takes what was processed by being written to: the end of its own pipeline', async () => {
     const client = await follower('piped');
     const stream = follow(client, start('piped'));
@@ -327,11 +341,12 @@ describe('replicate', function () {
     const client = await follower();
     const [error] = await once(follow(client, start('missing')), 'error');
     assert.equal(error.code, '42704');
-    for (const text of ['SELECT 1', 'IDENTIFY_SYSTEM', 'COPY followed TO STDOUT', 'COPY followed FROM STDIN', '']) {
-      const [error] = await once(replicate(client, text), 'error');
-      assert.ok(['42601', '57014'].includes(error.code), `${text}: ${error.code}`);
-      await client.simpleQuery('SELECT 1');
+    for (const text of ['SELECT 1', 'IDENTIFY_SYSTEM', 'COPY followed FROM STDIN', 'START_REPLICATIONS', '']) {
+      assert.throws(() => replicate(client, text), { name: 'TypeError', message: 'replicate takes START_REPLICATION …' });
     }
+    const [plain] = await once(follow(writer, '\n start_replication'), 'error');
+    assert.equal(plain.code, '42601');
+    await writer.query('SELECT 1');
     assert.throws(() => replicate(client, 5), TypeError);
     assert.throws(() => replicate({}, start('missing')), { name: 'TypeError', message: 'replicate takes a Client' });
     assert.throws(() => replicate(client, 'x', { interval: 5 }), /there is no option interval here/);

@@ -2,7 +2,8 @@
 
 const assert = require('node:assert/strict');
 const { Writable } = require('node:stream');
-const { decoders, jsonDecoders, arrayOf } = require('../../lib/rows');
+const { decoders, jsonDecoders } = require('../../lib/rows');
+const { arrayOf } = require('../../client-parser/types.js');
 const { Json } = require('../../lib/stream/json');
 const { STRINGS, NUMBERS, OTHERS, RECORDS, random } = require('../client-parser/values');
 const { FLAT, GIGABYTES, watchAlone } = require('../slow-reader');

@@ -4,7 +4,7 @@ const assert = require('node:assert/strict');
 const { once } = require('node:events');
 const http = require('node:http');
 const { PassThrough, Writable } = require('node:stream');
-const { Client, RowReader } = require('../..');
+const { Client } = require('../..');
 const { connected, proxied, faked, hex, dataRow, ANSWER } = require('../support');
 
 /** An object with nothing but write, which collects packets. */
@@ -234,19 +234,6 @@ describe('A Node stream', () => {
     await assert.rejects(query, { name: 'AbortError', message: 'the target was closed before it had taken the result' });
     assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, '7');
     assert.ok(wire.stats.bytes.toClient - before < 25e6, `${wire.stats.bytes.toClient - before} bytes`);
-  });
-
-  it('that is none, but has a `pipe`, gets its bytes in large pieces as well', async () => {
-    const client = await connected();
-    const pieces = [];
-    const target = { pipe: true, write(piece) { pieces.push(piece); } };
-    const result = await client.query('SELECT generate_series(1, 10000)', [], { stream: target });
-    assert.equal(result, target);
-    assert.equal(types(Buffer.concat(pieces)), 'TDC');
-    assert.ok(pieces.length < 30, `${pieces.length} pieces`);
-    const error = new Error('no');
-    const thrower = { pipe: true, write() { throw error; } };
-    await assert.rejects(client.query('SELECT 1', [], { stream: thrower }), error);
   });
 
   it('that is closed before fails its query, and the connection goes on', async () => {

@@ -38,15 +38,17 @@ describe('WebSocketStream', () => {
     const { socket, stream, events } = faked();
     stream.write(Buffer.alloc(600000, 'x'));
     assert.deepEqual(socket.sent.map(({ length }) => length), [262144, 262144, 75712]);
-    assert.equal(stream.writableNeedDrain, false);
-    socket.bufferedAmount = HIGH_WATER;
-    stream.write(Buffer.from('y'));
-    assert.equal(stream.writableNeedDrain, true);
+    let looked = 0;
+    let waiting = HIGH_WATER;
+    Object.defineProperty(socket, 'bufferedAmount', { get: () => (looked++, waiting) });
+    stream.write(Buffer.from('y'), () => events.push('taken'));
     assert.equal(stream.writableLength, HIGH_WATER);
-    socket.bufferedAmount = 0;
+    while (looked < 4) await new Promise(setImmediate);
+    assert.deepEqual(events, []);
+    waiting = HIGH_WATER - 1;
     await once(stream, 'drain');
-    assert.equal(stream.writableNeedDrain, false);
-    assert.deepEqual(events, ['drain']);
+    stream.write(Buffer.from('z'), () => events.push('taken at once'));
+    assert.deepEqual(events, ['drain', 'taken', 'taken at once']);
   });
 
   it('holds what comes for a reader who waits, in order, and its end with it', async () => {

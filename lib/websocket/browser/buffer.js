@@ -32,7 +32,7 @@ function encoding(name) {
   throw new TypeError(`unknown encoding: ${name}`);
 }
 
-/** As much of Node's Buffer as lib/ uses and those who get one may expect. */
+/** As much of Node's Buffer as lib/ uses. */
 class Buffer extends Uint8Array {
   static alloc(length, fill = 0) {
     const buffer = new Buffer(length);
@@ -79,20 +79,10 @@ class Buffer extends Uint8Array {
     target.set(bytes, at);
     return bytes.length;
   }
-
-  equals(other) { return this.length === other.length && this.every((byte, i) => byte === other[i]); }
-  slice(start, end) { return this.subarray(start, end); }
-  toJSON() { return { type: 'Buffer', data: Array.from(this) }; }
-
-  readUInt8(off = 0) { return view(this).getUint8(off); }
-  readInt8(off = 0) { return view(this).getInt8(off); }
 }
 
 // readInt32BE(off) and writeInt32BE(value, off), and so on.
-const NUMBERS = {
-  UInt16: 'Uint16', Int16: 'Int16', UInt32: 'Uint32', Int32: 'Int32',
-  BigUInt64: 'BigUint64', BigInt64: 'BigInt64', Float: 'Float32', Double: 'Float64'
-};
+const NUMBERS = { UInt16: 'Uint16', Int16: 'Int16', UInt32: 'Uint32', Int32: 'Int32' };
 for (const [name, type] of Object.entries(NUMBERS)) {
   const bytes = Number(/\d+/.exec(type)[0]) / 8;
   Object.defineProperty(Buffer.prototype, `read${name}BE`, {

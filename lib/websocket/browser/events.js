@@ -1,6 +1,6 @@
 'use strict';
 
-/** As much of Node's EventEmitter as a client promises. */
+/** What a client and its users need of Node's EventEmitter. */
 class EventEmitter {
   #listeners = new Map(); // type → [{ listener, once }]
 
@@ -13,7 +13,6 @@ class EventEmitter {
 
   on(type, listener) { return this.#add(type, listener, false); }
   once(type, listener) { return this.#add(type, listener, true); }
-  addListener(type, listener) { return this.on(type, listener); }
 
   off(type, listener) {
     const list = this.#listeners.get(type) ?? [];
@@ -24,15 +23,7 @@ class EventEmitter {
 
   removeListener(type, listener) { return this.off(type, listener); }
 
-  removeAllListeners(type) {
-    if (type === undefined) this.#listeners.clear();
-    else this.#listeners.delete(type);
-    return this;
-  }
-
-  listeners(type) { return (this.#listeners.get(type) ?? []).map(({ listener }) => listener); }
-  listenerCount(type) { return this.listeners(type).length; }
-  setMaxListeners() { return this; }
+  listenerCount(type) { return this.#listeners.get(type)?.length ?? 0; }
 
   emit(type, ...values) {
     const list = this.#listeners.get(type) ?? [];

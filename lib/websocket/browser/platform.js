@@ -36,7 +36,6 @@ module.exports = {
   process: {
     env: {},
     platform: 'browser',
-    versions: {},
     nextTick: (work, ...args) => queueMicrotask(() => work(...args)),
     emitWarning: message => console.warn(message)
   },

@@ -1,6 +1,68 @@
-// RowDescription messages, and how the rows that they describe are read.
+// What the backend's messages say that a result has beside its rows. Each decoder is given the bytes, the offset of the
+// message's type, the offset after its end, and the platform; none trusts a length or a terminator in them.
+// https://www.postgresql.org/docs/current/protocol-message-formats.html
 
 import { int16, int32, makeRowClass, uint16 } from './datarow.js';
+
+// https://www.postgresql.org/docs/current/protocol-error-fields.html
+export const FIELDS = {
+  S: 'severity', V: 'severity', C: 'code', M: 'message', D: 'detail', H: 'hint', P: 'position',
+  p: 'internalPosition', q: 'internalQuery', W: 'where', s: 'schema', t: 'table', c: 'column',
+  d: 'dataType', n: 'constraint', F: 'file', L: 'line', R: 'routine'
+};
+
+/**
+ * An ErrorResponse of the server, every field by its name; absent fields are undefined. `severity` is the
+ * untranslated one (ERROR, FATAL, PANIC), `code` the SQLSTATE; `position`, `internalPosition` and `line` are numbers,
+ * positions count the characters of the query from 1.
+ */
+export class PostgresError extends Error {
+  /** @param {Object<string, string>} fields as `decodeFields` gives them */
+  constructor(fields) {
+    super(fields.message || 'the server reported an error without a message');
+    for (const name in fields) {
+      if (name !== 'message') this[name] = /osition|line/.test(name) ? Number(fields[name]) : fields[name];
+    }
+  }
+}
+PostgresError.prototype.name = 'PostgresError';
+
+/**
+ * Decodes ErrorResponse and NoticeResponse: strings of a type and a text, and an empty one.
+ * @returns {Object<string, string>} fields by name
+ */
+export function decodeFields(bytes, start, end, { text, error }) {
+  const strings = text(bytes, start + 5, end).split('\0');
+  if (strings.pop() !== '' || strings.pop() !== '' || strings.includes('')) throw error('ErrorResponse of a wrong length');
+  const fields = {};
+  for (const string of strings) {
+    const name = FIELDS[string[0]];
+    // V, the untranslated severity, comes after S and replaces it; servers before 9.6 send S alone.
+    if (name !== undefined) fields[name] = string.slice(1);
+  }
+  return fields;
+}
+
+/**
+ * Decodes CommandComplete, whose tag is `SELECT 5`, `INSERT 0 1`, `CREATE TABLE`, ….
+ * @returns {{cmd: string, oid: string|undefined, rowCount: number}} `cmd` is the tag without its numbers
+ */
+export function decodeCommandComplete(bytes, start, end, { text, error }) {
+  if (bytes.indexOf(0, start + 5) !== end - 1) throw error('CommandComplete of a wrong length');
+  const [, cmd, oid, rowCount] = /^(.*?)(?: (\d+))??(?: (\d+))?$/s.exec(text(bytes, start + 5, end - 1));
+  return { cmd, oid, rowCount: Number(rowCount ?? 0) };
+}
+
+/**
+ * Decodes CopyInResponse, CopyOutResponse and CopyBothResponse.
+ * @returns {{format: number, columnCount: number, columnFormats: number[]}} formats: 0 text, 1 binary
+ */
+export function decodeCopyResponse(bytes, start, end, { error }) {
+  const columnCount = end - start < 8 ? 0 : uint16(bytes, start + 6);
+  if (end - start !== 8 + 2 * columnCount) throw error('CopyResponse of a wrong length');
+  const columnFormats = Array.from({ length: columnCount }, (_, i) => uint16(bytes, start + 8 + 2 * i));
+  return { format: bytes[start + 5], columnCount, columnFormats };
+}
 
 /** So many descriptions are remembered. */
 const MOST = 100;
