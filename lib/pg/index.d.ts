@@ -226,7 +226,7 @@ export class Client extends EventEmitter implements Queryable {
   readonly ssl?: any;
   /** What the config has come to. */
   readonly connectionParameters: any;
-  /** Emits 'parameterStatus', and 'rowDescription' `({ fields })` of a cursor; `stream.destroy()` closes the connection. */
+  /** Emits 'parameterStatus', and 'rowDescription' `({ fields })` of a cursor; `stream.destroy()` closes it. */
   readonly connection: EventEmitter & { stream: { destroy(error?: Error): void } };
   /** Of the server process; null without a connection. */
   readonly processID: number | null;

@@ -2,7 +2,7 @@
 
 // Values of JavaScript as parameters, as node-postgres converts them; quoting; and `defaults`.
 
-const { process, util } = require('../platform');
+const { Buffer, process, util } = require('../platform');
 const { array } = require('../..');
 const { bytesOf, types } = require('./types');
 
@@ -48,7 +48,7 @@ const prepareElements = values => values.map(each => Array.isArray(each) ? prepa
 function prepareValue(value, seen = []) {
   if (value === null || value === undefined) return null;
   if (typeof value !== 'object') return value.toString();
-  if (ArrayBuffer.isView(value)) return bytesOf(value);
+  if (ArrayBuffer.isView(value)) return Buffer.isBuffer(value) ? value : bytesOf(value);
   if (util.types.isDate(value)) return dateText(value);
   if (Array.isArray(value)) return array(prepareElements(value));
   if (typeof value.toPostgres !== 'function') return JSON.stringify(value);
