@@ -25,8 +25,8 @@ const CAPABILITIES = [
 
 const MAX_LINES = 300;
 
-/** Underscore fields of Node.js that tell what nothing public tells. */
-const NODES_OWN = ['_handle', '_httpMessage'];
+/** Underscore fields of Node.js, and of cursors of pg, that tell what nothing public tells. */
+const NODES_OWN = ['_handle', '_httpMessage', '_result', '_types'];
 
 /** @returns {string} JavaScript without comments that have lines of their own */
 function withoutComments(text) {

@@ -48,7 +48,7 @@ class Client extends EventEmitter {
     hide(Object.assign(this, { host, port, user, database }), { password, ssl });
     this.#settings = { ...parameters, types: new TypeOverrides(given.types), texts: new Map() };
     this.#client = client ?? new Connection(libpqConfig(parameters));
-    /** Emits 'parameterStatus' and 'end'; `stream.destroy()` closes the connection. */
+    /** Emits 'parameterStatus', and 'rowDescription' for what was submitted; `stream.destroy()` closes it. */
     this.connection = new EventEmitter().on('error', error => this.#client.destroy(error));
     this.connection.stream = { destroy: (error = new ConnectionError('destroyed')) => this.#client.destroy(error) };
     this._ending = false;
@@ -60,10 +60,7 @@ class Client extends EventEmitter {
     this.#client.on('end', this.#over);
   }
 
-  #over = () => {
-    this.connection.emit('end');
-    setImmediate(() => this.emit('end')); // when what was pending has been told
-  };
+  #over = () => { setImmediate(() => this.emit('end')); }; // when what was pending has been told
 
   #parameter = (parameterName, parameterValue) =>
     this.connection.emit('parameterStatus', { parameterName, parameterValue });
@@ -127,6 +124,9 @@ class Client extends EventEmitter {
     }
   }
 
+  /** @returns {Promise<void>|undefined} of when what was submitted is over; nothing where nothing was */
+  get submitted() { return this.#owner; }
+
   /** Whether it can be asked, as far as is known. */
   get _queryable() { return this.#client.state !== 'closed'; }
 
@@ -134,7 +134,10 @@ class Client extends EventEmitter {
     query.callback ??= typeof values === 'function' ? values : callback;
     if (query instanceof Query) settle(() => this.#ask(query), (...outcome) => query.finish(...outcome));
     else {
-      const owner = this.#owner = this.#run(client => once(new Submission(client, query), 'readyForQuery'))
+      if (query._result) query._result._types ??= this.#settings.types; // which else are those of pg
+      const tell = description => this.connection.emit('rowDescription', description);
+      const begin = client => once(new Submission(client, query).on('rowDescription', tell), 'readyForQuery');
+      const owner = this.#owner = this.#run(begin)
         .catch(error => query.handleError(error, this.connection))
         .then(() => { if (this.#owner === owner) this.#owner = undefined; });
     }
@@ -147,10 +150,10 @@ class Client extends EventEmitter {
    * @returns {Promise<void>|undefined} resolves when it is closed
    */
   end(callback) {
-    const client = this.#client;
     this._ending = true;
-    if (this.#asked > this.#answered && !this.connectionParameters.given.pipeline) client.destroy();
-    return settle(async () => client.state === 'new' ? undefined : client.end(), callback); // it may still connect
+    if (this.#asked > this.#answered && !this.connectionParameters.given.pipeline) this.#client.destroy();
+    // A new one may still connect.
+    return settle(async () => this.#client.state === 'new' ? undefined : this.#client.end(), callback);
   }
 
   /** A COPY … TO STDOUT as a Readable, and a COPY … FROM STDIN as a Writable: see Client of this library. */

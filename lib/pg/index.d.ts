@@ -226,7 +226,7 @@ export class Client extends EventEmitter implements Queryable {
   readonly ssl?: any;
   /** What the config has come to. */
   readonly connectionParameters: any;
-  /** Emits 'parameterStatus' and 'end'; `stream.destroy()` closes the connection. */
+  /** Emits 'parameterStatus', and 'rowDescription' `({ fields })` of a cursor; `stream.destroy()` closes it. */
   readonly connection: EventEmitter & { stream: { destroy(error?: Error): void } };
   /** Of the server process; null without a connection. */
   readonly processID: number | null;
@@ -328,6 +328,8 @@ export class Pool extends EventEmitter implements Queryable {
    * @throws {TypeError|Error} for a connection string that cannot be read, for wrong options, onConnect and verify
    */
   constructor(config?: string | PoolConfig);
+  /** Makes one outside of the pool: Kysely cancels queries by it. */
+  readonly Client: typeof Client;
   /** What was given, with the defaults. */
   readonly options: PoolOptions;
   /** Whether end() was called. */

@@ -25,6 +25,9 @@ const ENDED = 'Cannot use a pool after calling end on the pool';
  * what `connect` gives; 'remove' (client); 'error' (error, client): a connection was lost that nobody had taken.
  */
 class Pool extends EventEmitter {
+  /** Makes one outside of the pool: Kysely cancels queries by it. */
+  Client = Client;
+
   #clients = new Map(); // by those of this library, until these are closed
   #freed; // promise of when clients that were released can be taken again
   #freeing = 0; // how many of them there are
@@ -57,8 +60,8 @@ class Pool extends EventEmitter {
 
   #add(connection, client) {
     this.#clients.set(connection, client);
-    client.on('error', error => {
-      if (!this.#held.has(client) && this.listenerCount('error') > 0) this.emit('error', error, client);
+    connection.on('error', error => {
+      if (!this.#held.has(client) && this.listenerCount('error') > 0) this.emit('error', errorOf(error), client);
     });
     connection.closed.then(() => this.#clients.delete(connection));
     connection.once('end', () => this.emit('remove', client));
@@ -89,7 +92,8 @@ class Pool extends EventEmitter {
       this.#held.delete(client);
       this.emit('release', destroy, client);
       if (destroy) connection.destroy();
-      giveBack();
+      giveBack(client.submitted); // which goes on
+      if (client.submitted) return;
       this.#freeing++;
       this.#freed = over.then(() => { if (--this.#freeing === 0) this.#freed = undefined; });
     };

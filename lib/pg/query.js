@@ -7,14 +7,20 @@ const { ConnectionError, PostgresError, UsageError } = require('../..');
 const { TypeOverrides } = require('./types');
 const { prepareValue } = require('./values');
 
-/** An error that the server reported, as node-postgres has it: its name is 'error', its numbers are strings. */
+const FIELDS = ['severity', 'code', 'detail', 'hint', 'position', 'internalPosition', 'internalQuery', 'where',
+  'schema', 'table', 'column', 'dataType', 'constraint', 'file', 'line', 'routine'];
+
+/**
+ * An error that the server reported, as node-postgres has it: its name is 'error', its numbers are strings, and what
+ * was not sent is there, undefined: db-errors knows it by that.
+ */
 class DatabaseError extends PostgresError {
   name = 'error';
 
   /** @param {object|string} fields that the server sent, or a message */
   constructor(fields) {
     super(typeof fields === 'string' ? { message: fields } : fields);
-    for (const name of ['position', 'internalPosition', 'line']) if (name in this) this[name] = String(this[name]);
+    for (const name of FIELDS) this[name] = this[name] && String(this[name]);
   }
 }
 
@@ -169,7 +175,8 @@ class Submission extends EventEmitter {
 
   /**
    * @param {Client} client of this library
-   * @param {object} query that was submitted; 'readyForQuery' is emitted when the connection is free for others
+   * @param {object} query that was submitted; 'rowDescription' `({ fields })` or 'noData' is emitted when the columns
+   *   are known, 'readyForQuery' when the connection is free for others
    */
   constructor(client, query) {
     super();
@@ -185,8 +192,10 @@ class Submission extends EventEmitter {
     this.#first = [await this.#client.getResults(1)];
     if (this.#state !== 'open') return;
     const [{ rowParser }] = this.#first;
-    if (rowParser !== undefined) this.#query.handleRowDescription({ fields: rowParser.columns.map(fieldOf) });
-    this.emit(rowParser === undefined ? 'noData' : 'rowDescription');
+    if (rowParser === undefined) return this.emit('noData');
+    const description = { fields: rowParser.columns.map(fieldOf) };
+    this.#query.handleRowDescription(description);
+    this.emit('rowDescription', description);
   }
 
   #fail(error) {

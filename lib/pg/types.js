@@ -35,6 +35,7 @@ const toLocal = date => typeof date === 'number' ? date : new Date(date.toJSON()
 
 /** A timestamptz by its digits, as `2020-02-29 12:34:56.789012+00` has them: a pattern takes five times as long. */
 function timestamptz(bytes, start, end) {
+  if (bytes[start] === 34) return timestamptz(bytes, start + 1, end - 1); // Sequelize leaves bounds of ranges quoted
   const two = off => bytes[off] * 10 + bytes[off + 1] - 528;
   const sign = 44 - bytes[end - 3]; // + is 43, - is 45
   const isPlain = bytes[start + 4] === 45 && bytes[start] > 48 && Math.abs(sign) === 1; // years 1000 to 9999

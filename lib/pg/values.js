@@ -6,8 +6,6 @@ const { Buffer, process, util } = require('../platform');
 const { array } = require('../..');
 const { bytesOf, types } = require('./types');
 
-const [toInteger, toIntegers, toStrings] = [23, 1007, 1016].map(oid => types.getTypeParser(oid));
-
 /** What counts where neither a config nor the environment says something; a program may change it. */
 const defaults = {
   host: 'localhost', port: 5432, user: process.env.USER ?? process.env.USERNAME, password: null, ssl: false,
@@ -16,8 +14,9 @@ const defaults = {
   parseInputDatesAsUTC: false,
   /** Whether an int8 is read as a number, which may lose digits, and not as a string. */
   set parseInt8(asNumber) {
-    types.setTypeParser(20, asNumber ? toInteger : String);
-    types.setTypeParser(1016, asNumber ? toIntegers : toStrings);
+    const parse = asNumber ? Number : String;
+    types.setTypeParser(20, parse);
+    types.setTypeParser(1016, text => types.arrayParser.create(text, parse).parse());
   }
 };
 
@@ -49,8 +48,7 @@ const prepareElements = values => values.map(each => Array.isArray(each) ? prepa
 function prepareValue(value, seen = []) {
   if (value === null || value === undefined) return null;
   if (typeof value !== 'object') return value.toString();
-  if (Buffer.isBuffer(value)) return value;
-  if (ArrayBuffer.isView(value)) return bytesOf(value);
+  if (ArrayBuffer.isView(value)) return Buffer.isBuffer(value) ? value : bytesOf(value);
   if (util.types.isDate(value)) return dateText(value);
   if (Array.isArray(value)) return array(prepareElements(value));
   if (typeof value.toPostgres !== 'function') return JSON.stringify(value);

@@ -149,6 +149,10 @@ describe('A pool of quickgres/pg', () => {
     client.release();
   });
 
+  it('has the class by which a query of its clients is cancelled, as Kysely does', () => {
+    assert.equal(pool.Client, pg.Client);
+  });
+
   it('closes a client that is released with an error, or true', async () => {
     const client = await pool.connect();
     const removed = once(pool, 'remove');
@@ -250,6 +254,7 @@ describe('A pool of quickgres/pg', () => {
     await kill();
     assert.equal((await lost)[0].code, '57P01');
     const other = await pool.connect();
+    assert.equal(other.listenerCount('error'), 0); // TypeORM counts them
     const told = once(other, 'error').catch(error => [error]);
     await server.sql(`SELECT pg_terminate_backend(${other.processID})`);
     assert.equal((await told)[0].code, '57P01');

@@ -43,6 +43,9 @@ describe('An error of quickgres/pg', () => {
       assert.deepEqual([name, message, code, severity, position, line], ['error', 'm', '57P01', 'FATAL', '5', '6']);
       assert.ok(errorOf(error) instanceof DatabaseError);
     }
+    assert.deepEqual(Object.keys(errorOf(reason)).sort(), ['code', 'column', 'constraint', 'dataType', 'detail', 'file', 'hint',
+      'internalPosition', 'internalQuery', 'line', 'name', 'position', 'routine', 'schema', 'severity', 'table', 'where']);
+    assert.equal(errorOf(reason).internalQuery, undefined);
     const { name, message } = new DatabaseError('m');
     assert.deepEqual([name, message], ['error', 'm']);
   });

@@ -73,7 +73,9 @@ describe('What is submitted to a client of quickgres/pg', () => {
   it('gets its rows some at a time, as text', async () => {
     assert.deepEqual(await outcome('SELECT n, NULL::int AS m FROM generate_series(1, $1::int) n', [3], 2),
       ['n 23,m 23', ['1', null], ['2', null], 'suspended', ['3', null], 'SELECT 1']);
+    const described = once(client.connection, 'rowDescription'); // as Slonik asks for it
     assert.deepEqual(await outcome('SELECT n FROM generate_series(1, 3) n', [], 0), ['n 23', ['1'], ['2'], ['3'], 'SELECT 3']);
+    assert.deepEqual((await described)[0].fields.map(({ name, dataTypeID }) => [name, dataTypeID]), [['n', 23]]);
     assert.deepEqual(await outcome('SELECT n FROM generate_series(1, 2) n', null, 1),
       ['n 23', ['1'], 'suspended', ['2'], 'suspended', 'SELECT 0']);
   });
@@ -97,6 +99,16 @@ describe('What is submitted to a client of quickgres/pg', () => {
     assert.deepEqual(order.sort(), [1, 2, 3]);
   });
 
+  it('reads values as its client does, if it says nothing else', async () => {
+    client.setTypeParser(23, text => `int ${text}`);
+    const types = { getTypeParser: () => text => `own ${text}` };
+    for (const [_types, read] of [[undefined, 'int 1'], [types, 'own 1']]) {
+      const reader = Object.assign(new Reader('SELECT 1', [], 2), { _result: { _types } });
+      await once(client.query(reader), 'over');
+      assert.equal(reader._result._types.getTypeParser(23, 'text')('1'), read);
+    }
+  });
+
   it('is followed by what is asked behind it, and by nothing before', async () => {
     const order = [];
     const tell = name => order.push(name);
@@ -113,6 +125,17 @@ describe('What is submitted to a client of quickgres/pg', () => {
     const [got] = await once(client.query(idle), 'over');
     assert.equal(got.at(-1), '57P01');
     assert.deepEqual(await outcome('SELECT 1', [], 1), ['Client has encountered a connection error and is not queryable']);
+  });
+
+  it('goes on when its client has been released, and others wait', async () => {
+    const pool = new pg.Pool({ ...server.config, max: 1 });
+    const taken = await pool.connect();
+    const over = once(taken.query(new Reader('SELECT n FROM generate_series(1, 3) n', [], 2)), 'over');
+    taken.release();
+    const next = pool.query('SELECT 6 AS n');
+    assert.deepEqual((await over)[0], ['n 23', ['1'], ['2'], 'suspended', ['3'], 'SELECT 1']);
+    assert.deepEqual((await next).rows, [{ n: 6 }]);
+    await pool.end();
   });
 
   it('says what it cannot do: COPY', async () => {

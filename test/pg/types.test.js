@@ -41,6 +41,7 @@ describe('Types of quickgres/pg', () => {
     assert.deepEqual(text(1082, '0099-01-02'), early);
     assert.deepEqual(text(1182, '{2020-02-29,NULL}'), [new Date(2020, 1, 29), null]);
     assert.equal(text(1184, 'infinity'), Infinity);
+    assert.deepEqual(text(1184, '"2020-02-29 12:00:00+00"'), new Date('2020-02-29T12:00:00Z')); // in a range
     assert.equal(text(1114, '-infinity'), -Infinity);
   });
 

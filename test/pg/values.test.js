@@ -1,6 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { types } = require('../../lib/pg/types');
 const { defaults, escapeIdentifier, escapeLiteral, prepareValue } = require('../../lib/pg/values');
 
 /** What is sent for a Date in a time zone. */
@@ -62,5 +63,14 @@ describe('Values of quickgres/pg', () => {
     assert.equal(escapeLiteral("it's"), "'it''s'");
     assert.equal(escapeLiteral("\\'"), " E'\\\\'''");
     assert.equal(escapeLiteral(undefined), "''");
+  });
+
+  it('are read as numbers where they are an int8 and defaults say parseInt8, large ones, too', () => {
+    const read = () => [types.getTypeParser(20)('9007199254740991'), types.getTypeParser(1016)('{1,NULL,-9007199254740991}')];
+    defaults.parseInt8 = true;
+    const numbers = read();
+    defaults.parseInt8 = false;
+    assert.deepEqual(numbers, [9007199254740991, [1, null, -9007199254740991]]);
+    assert.deepEqual(read(), ['9007199254740991', ['1', null, '-9007199254740991']]);
   });
 });

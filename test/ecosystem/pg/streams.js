@@ -28,5 +28,9 @@ module.exports = async ({ pg, config, tell, errorOf }) => {
   tell(await inside.read(5));
   await inside.close();
   await client.query('COMMIT');
+  pg.types.setTypeParser(20, Number);
+  client.setTypeParser(25, text => `${text}!`);
+  const parsed = client.query(new Cursor("SELECT 5::int8 AS n, 'a' AS text", [], { rowMode: 'array' }));
+  tell(await parsed.read(5));
   await client.end();
 };
