@@ -130,6 +130,7 @@ describe('a connection URL', () => {
     refuses('postgresql://user:12/x?hunter2@host/db', /no "=" in the query parameter$/, 'hunter2');
     refuses('postgresql://host/db?user=me&password=a&hunter2', /no "=" in the query parameter$/, 'hunter2');
     refuses('postgresql://host/db?sslpassword=a&hunter2=b', /unknown query parameter$/, 'hunter2');
+    refuses('postgresql://host/db?sslpassword=a&user=b&hunter2=c', /unknown query parameter$/, 'hunter2');
     refuses('postgresql://user:a@hunter2@host/db', /written %40/, 'hunter2');
     refuses('postgresql://user:hunter2%@host/db', /invalid percent-encoding in the password/, 'hunter2');
     refuses('postgresql://user:hunter2 x@host/db', /a blank in the password/, 'hunter2');

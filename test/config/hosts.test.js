@@ -60,6 +60,7 @@ describe('a list of hosts', () => {
   });
 
   it('has addresses that are addresses', () => {
+    assert.equal(hostList(new Map([['host', 'a,b'], ['hostaddr', ',::1']]), {})[0].hostaddr, undefined);
     assert.throws(() => pair({ hostaddr: 'localhost' }), /hostaddr must be an IP address, not "localhost"/);
   });
 

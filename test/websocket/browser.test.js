@@ -62,6 +62,7 @@ describe('In the browser', () => {
         assert.equal(one.utf8Write(text, 3), two.utf8Write(text, 3));
         same(one, two);
         if (text.length < 10) {
+          assert.equal(one.write(text), two.write(text));
           assert.equal(one.write(text, 1), two.write(text, 1));
           assert.equal(one.write('0aff', 5, 'hex'), two.write('0aff', 5, 'hex'));
           same(one, two);
@@ -102,6 +103,7 @@ describe('In the browser', () => {
           assert.equal(one[`write${name}`](value, off), two[`write${name}`](value, off));
           same(one, two);
         }
+        assert.equal(ours[`read${name}`](), view[`read${name}`]());
         assert.throws(() => ours[`read${name}`](view.length - 1), RangeError);
         assert.throws(() => ours[`write${name}`](0, view.length - 1), RangeError);
       }
@@ -153,6 +155,8 @@ describe('In the browser', () => {
       log.push(emitter.emit('x', 3), emitter.off('x', a).listenerCount('x'));
       emitter.removeListener('x', a).removeListener('x', a).removeListener('x', b).removeListener('y', b);
       log.push(emitter.emit('x', 4), emitter.listenerCount('z'));
+      emitter.on('z', a).on('z', b).off('z', a);
+      log.push(emitter.emit('z', 5));
       const error = new Error('nobody listens');
       try {
         emitter.emit('error', error);

@@ -35,7 +35,7 @@ describe('webSocket', () => {
 
     it('of nothing else', () => {
       for (const to of [undefined, null, {}, 5, '', 'proxy.example', 'https://proxy.example', 'wss://u:secret@proxy.example',
-        'ws://secret@x/', 'ws://x/#secret']) {
+        'ws://secret@x/', 'ws://:secret@x/', 'ws://x/#secret']) {
         assert.throws(() => webSocket(to), { name: 'TypeError', message: URL_ERROR });
       }
     });

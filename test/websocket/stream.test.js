@@ -69,6 +69,24 @@ describe('WebSocketStream', () => {
     assert.deepEqual(events, ['a', 'b', 'c', 'd', 'close']);
   });
 
+  it('cuts the WebSocket where that is possible, and looks at nothing any more, when it is destroyed', () => {
+    const timers = () => process.getActiveResourcesInfo().filter(name => name === 'Timeout').length;
+    const before = timers();
+    let cuts = 0;
+    const { socket, stream, events } = faked({ bufferedAmount: HIGH_WATER, terminate: () => { cuts++; } });
+    stream.write(Buffer.from('x'));
+    assert.equal(timers(), before + 1);
+    stream.destroy();
+    stream.destroy();
+    assert.equal(timers(), before);
+    assert.deepEqual([cuts, socket.closes, events], [1, [], ['close']]);
+  });
+
+  it('is destroyed from the beginning over a WebSocket that is closing or closed', () => {
+    const destroyed = [0, 1, 2, 3].map(readyState => faked({ readyState }).stream.destroyed);
+    assert.deepEqual(destroyed, [false, false, true, true]);
+  });
+
   it('holds a bounded amount', async () => {
     const { socket, stream, events } = faked();
     stream.pause();

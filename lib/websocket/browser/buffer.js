@@ -69,7 +69,7 @@ class Buffer extends Uint8Array {
   utf8Write(text, start = 0) { return encoder.encodeInto(text, this.subarray(start)).written; }
 
   write(text, start = 0, name = 'utf8') {
-    const bytes = encoding(name).write(text).subarray(0, this.length - start);
+    const bytes = encoding(name).write(text);
     this.set(bytes, start);
     return bytes.length;
   }
