@@ -24,7 +24,8 @@ const TYPES = {
 };
 
 /**
- * What a header such as Accept names, each with its weight, 0 where that is no number; other parameters are not looked at.
+ * What a header such as Accept names, each with its weight, 0 where that is no number; of no other parameter is
+ * anything read.
  * @param {string} header
  * @returns {Map<string, number>}
  * @see https://www.rfc-editor.org/rfc/rfc9110#name-quality-values
