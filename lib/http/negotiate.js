@@ -24,7 +24,8 @@ const TYPES = {
 };
 
 /**
- * What a header such as Accept names, each with its weight from 0 to 1; other parameters are not looked at.
+ * What a header such as Accept names, each with its weight, 0 where that is no number; of no other parameter is
+ * anything read.
  * @param {string} header
  * @returns {Map<string, number>}
  * @see https://www.rfc-editor.org/rfc/rfc9110#name-quality-values
@@ -35,7 +36,7 @@ function weightsOf(header) {
     const [name, ...parameters] = item.split(';').map(part => part.trim());
     const q = parameters.find(parameter => parameter.startsWith('q='));
     const weight = q === undefined ? 1 : Number(q.slice(2));
-    weights.set(name, Math.max(weights.get(name) ?? 0, weight >= 0 ? Math.min(weight, 1) : 0));
+    weights.set(name, Math.max(weights.get(name) ?? 0, weight || 0));
   }
   return weights;
 }

@@ -77,6 +77,7 @@ describe('CopyWriter', () => {
         [['text', 'text'], ['a', 5], 'row 0, column 1: a number cannot be sent as text'],
         [['bool'], [1], 'row 0, column 0: a number cannot be sent as bool'],
         [['uuid'], ['x'], 'row 0, column 0: a string cannot be sent as uuid'],
+        [['uuid'], [5], 'row 0, column 0: a number cannot be sent as uuid'],
         [['timestamptz'], [new Date(NaN)], 'row 0, column 0: an object of class Date cannot be sent as timestamptz'],
         [['bytea'], ['x'], 'row 0, column 0: a string cannot be sent as bytea'],
         [undefined, [5], 'row 0, column 0: a number needs the type of its column: give types'],
@@ -99,7 +100,7 @@ describe('CopyWriter', () => {
       await assert.rejects(write([['fine'], row]), { name: 'TypeError', message });
     }
     for (const options of [{ format: 'csv' }, { types: 'int4' }, { format: 'binary', types: ['numeric'] },
-      { format: 'binary', types: [5] }, { format: 'binary', types: ['constructor'] }]) {
+      { format: 'binary', types: [5] }, { format: 'binary', types: ['constructor'] }, { type: ['int4'] }]) {
       assert.throws(() => new CopyWriter(options), TypeError);
     }
   });

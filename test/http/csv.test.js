@@ -42,14 +42,17 @@ describe('CSV', () => {
   it('puts in quotes what needs them, and an empty string, which is not NULL', () => {
     assert.equal(csvOf(['a', 'b,"c'], dataRow('', null), dataRow('a,b', '"'), dataRow('1\n2', '3\r4'), dataRow(null, "'\t;")),
       'a,"b,""c"\n"",\n"a,b",""""\n"1\n2","3\r4"\n,\'\t;\n');
-    assert.equal(csvOf(['a'], dataRow('\\.'), dataRow(null), dataRow('\\.x'), dataRow('.\\')), 'a\n"\\."\n\n\\.x\n.\\\n');
+    assert.equal(csvOf(['a'], dataRow('\\.'), dataRow(null), dataRow('\\.x'), dataRow('.\\'), dataRow('x.')), 'a\n"\\."\n\n\\.x\n.\\\nx.\n');
     assert.equal(csvOf(['a', 'b'], dataRow('\\.', null)), 'a,b\n\\.,\n');
     assert.equal(csvOf(['\\.']), '"\\."\n');
   });
 
-  it('has room for what becomes twice as long', () => {
+  it('has room for what becomes twice as long, names, too', async () => {
     const quotes = '"'.repeat(2000);
     assert.equal(csvOf(['a'], dataRow(quotes)), `a\n"${quotes}${quotes}"\n`);
+    const name = `"${'"'.repeat(126)}"`; // 63 of them, in SQL as in CSV
+    const body = await written(await connected(), `SELECT ${Array(1000).fill(`1 AS ${name}`)}`);
+    assert.equal(body, `${Array(1000).fill(name)}\n${Array(1000).fill(1)}\n`);
   });
 
   it('does not take a row that is malformed', () => {

@@ -30,7 +30,7 @@ describe('The representation for a reader', () => {
     ['*/*;q=0, application/x-ndjson;q=0.001', 'ndjson'], ['application/json; charset=utf-8; q=0.9, text/csv;q=0.8', 'json'],
     ['application/json;q=0.5;ext=1, text/csv;q=0.6', 'csv'], ['application/json;q=7, text/csv;q=0.9', 'json'],
     ['text/html', undefined], ['application/json;q=0', undefined], ['*/*;q=0', undefined], ['json', undefined],
-    ['application/json;q=x', undefined], ['application/json', undefined, ['csv']], ['text/csv/*', undefined],
+    ['application/json;q=x', undefined], ['application/json;q=x, application/json', 'json'], ['application/json;q=-1', undefined], ['application/json', undefined, ['csv']], ['text/csv/*', undefined],
     ['application/json', 'values', ['values']], ['__proto__, constructor/*', undefined]
   ]) {
     it(`is ${expected} of ${among} where Accept is ${header}`, () => assert.equal(representationFor(header, among), expected));
