@@ -189,8 +189,10 @@ describe('client-parser, decoders', () => {
         const bytes = hex(`00000002 00000000 00000017 ${dimension} ${dimension} 00000004 00000001`);
         assert.throws(() => parser.decoders[1007][1](bytes, 0, bytes.length), { code: '08P01' });
       }
-      const deep = hex('00000007 00000000 00000017');
-      assert.throws(() => parser.decoders[1007][1](deep, 0, deep.length), { code: '08P01' });
+      const deep = hex(`00000007 00000000 00000017 ${'00000001 00000001'.repeat(7)} 00000004 00000001`);
+      for (const bytes of [deep, hex('ffffffff 00000000 00000017')]) {
+        assert.throws(() => parser.decoders[1007][1](bytes, 0, bytes.length), { code: '08P01' });
+      }
       assert.throws(() => decodeText(parser.decoders[1007][0], '{'.repeat(100000)), { code: '08P01' });
     });
 

@@ -149,8 +149,8 @@ describe('decodeCommandComplete', () => {
 
 describe('decodeCopyResponse', () => {
   it('gives the format of the whole and of each column', () => {
-    assert.deepEqual(decode(decodeCopyResponse, hex('47 0000000b 01 0002 0001 0000')),
-      { format: 1, columnCount: 2, columnFormats: [1, 0] });
+    assert.deepEqual(decode(decodeCopyResponse, hex('47 0000000b 01 0002 0000 0001')),
+      { format: 1, columnCount: 2, columnFormats: [0, 1] });
     assert.deepEqual(decode(decodeCopyResponse, hex('57 00000007 00 0000')),
       { format: 0, columnCount: 0, columnFormats: [] });
   });

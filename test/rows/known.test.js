@@ -13,8 +13,9 @@ function grown(count, valueOf) {
   const reader = new RowReader();
   reader.start(RowParser.of(rowDescription('a')), 0);
   for (let i = 0; i < count; i += 500) {
-    const messages = Buffer.concat(Array.from({ length: 500 }, (_, j) => dataRow(valueOf(i + j))));
-    reader.receiveData(messages, 0, messages.length, 500, true);
+    const rows = Array.from({ length: 500 }, (_, j) => dataRow(valueOf(i + j)));
+    const memory = Buffer.concat([Buffer.from('before'), ...rows]);
+    reader.receiveData(memory, 6, memory.length, 500, true);
   }
   gc();
   const before = process.memoryUsage().heapUsed;

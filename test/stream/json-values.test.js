@@ -1,7 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { writeString } = require('../../lib/stream/json-values');
+const { Kind, resolve, writeString } = require('../../lib/stream/json-values');
 
 const viewOf = buf => new DataView(buf.buffer, buf.byteOffset, buf.length);
 
@@ -16,5 +16,14 @@ describe('A JSON string', () => {
         assert.equal(`"${to.toString('utf8', 0, end)}"`, JSON.stringify(text));
       }
     }
+  });
+});
+
+describe('A value without a byte', () => {
+  it('is refused where its type has none: what lies behind it is another\'s', () => {
+    for (const kind of [Kind.BOOL, Kind.FLOAT, Kind.INT8, Kind.VERBATIM]) {
+      assert.throws(() => resolve(kind, viewOf(Buffer.from('true')), 0, 0), { name: 'ConnectionError', code: '08P01' });
+    }
+    assert.equal(resolve(Kind.STRING, viewOf(Buffer.from('true')), 0, 0), Kind.STRING);
   });
 });
