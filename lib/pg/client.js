@@ -44,8 +44,8 @@ class Client extends EventEmitter {
   constructor(config, client) {
     super();
     const parameters = this.connectionParameters = parametersOf(config);
-    const { host, port, user, database, password, ssl, given } = parameters;
-    hide(Object.assign(this, { host, port, user, database }), { password, ssl });
+    const { host, port, user, database, binary, password, ssl, given } = parameters;
+    hide(Object.assign(this, { host, port, user, database, binary }), { password, ssl });
     this.#settings = { ...parameters, types: new TypeOverrides(given.types), texts: new Map() };
     this.#client = client ?? new Connection(libpqConfig(parameters));
     /** Emits 'parameterStatus', and 'rowDescription' for what was submitted; `stream.destroy()` closes it. */

@@ -11,8 +11,7 @@ const TIMEOUTS = ['statement_timeout', 'lock_timeout', 'idle_in_transaction_sess
 const SAME = {
   host: 'PGHOST', port: 'PGPORT', user: 'PGUSER', database: 'PGDATABASE', application_name: 'PGAPPNAME',
   options: 'PGOPTIONS', client_encoding: 'PGCLIENTENCODING', replication: 'PGREPLICATION',
-  sslnegotiation: 'PGSSLNEGOTIATION', sslcert: '', sslkey: '', sslrootcert: '', fallback_application_name: '',
-  statement_cache: ''
+  sslnegotiation: 'PGSSLNEGOTIATION', sslcert: '', sslkey: '', sslrootcert: '', fallback_application_name: ''
 };
 
 /**
@@ -69,7 +68,8 @@ function parametersOf(config) {
     : { ...config, password: config?.password, ssl: config?.ssl }; // which a config may hide, too
   if (given.connectionString) Object.assign(given, parse(given.connectionString));
   const value = (name, variable) => given[name] || process.env[variable] || defaults[name];
-  const parameters = { query_timeout: value('query_timeout'), binary: value('binary') };
+  const { statement_cache } = given; // 0 is none
+  const parameters = { query_timeout: value('query_timeout'), binary: value('binary'), statement_cache };
   for (const name in SAME) parameters[name] = value(name, SAME[name]);
   for (const name of TIMEOUTS) parameters[name] = parseInt(value(name), 10) || undefined;
   parameters.port = parseInt(parameters.port, 10);
@@ -93,7 +93,6 @@ function libpqConfig({ query_timeout: timeout, binary, password, ssl, given, ...
   return {
     ...config,
     ssl,
-    statement_cache: given.statement_cache ?? config.statement_cache, // 0 is none
     sslmode: ssl === undefined ? sslmode : ssl ? 'require' : 'disable',
     password: typeof password === 'function' ? () => password(given) : password,
     socket: stream && connect,

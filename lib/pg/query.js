@@ -19,8 +19,8 @@ class DatabaseError extends PostgresError {
 
   /** @param {object|string} fields that the server sent, or a message */
   constructor(fields) {
-    super(typeof fields === 'string' ? { message: fields } : fields);
-    for (const name of FIELDS) this[name] = this[name] && String(this[name]);
+    super({ message: typeof fields === 'string' ? fields : fields.message });
+    for (const name of FIELDS) this[name] = fields[name] && String(fields[name]);
   }
 }
 

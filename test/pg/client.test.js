@@ -3,7 +3,7 @@
 const assert = require('node:assert/strict');
 const { once } = require('node:events');
 const { inspect } = require('node:util');
-const { startServer } = require('pg-test-fixtures');
+const { startProxy, startServer } = require('pg-test-fixtures');
 const { sharedServer } = require('../support');
 const pg = require('../../lib/pg');
 
@@ -227,6 +227,16 @@ describe('A client of quickgres/pg', () => {
     for (let times = 0; times < 3; times++) await assert.rejects(client.query({}), /either text or a name/);
     await new Promise(setImmediate);
     assert.equal(drains, 1);
+  });
+
+  it('says good-bye to the server when nothing is under way', async () => {
+    const proxy = await startProxy({ target: server, record: true });
+    const other = new pg.Client({ ...server.config, host: proxy.host, port: proxy.port });
+    await other.connect();
+    await other.query('SELECT 1');
+    await other.end();
+    await proxy.stop();
+    assert.equal(Buffer.from(proxy.connections[0].recorded.toServer).subarray(-5).toString('hex'), '5800000004'); // Terminate
   });
 
   it('tells that it has ended when it could not connect, or its stream was destroyed', async () => {

@@ -70,6 +70,7 @@ describe('The config of quickgres/pg', () => {
       ['pg://a/b?sslmode=prefer', true], ['pg://a/b?sslmode=allow', true], ['pg://a/b?sslmode=no-verify', { rejectUnauthorized: false }],
       ['pg://a/b?sslrootcert=/x.crt', true], [{ ssl: 'no-verify' }, { rejectUnauthorized: false }], ['pg://a/b?sslnegotiation=direct', true]
     ]) assert.deepEqual(of(config, 'ssl', 'sslmode'), { ssl, sslmode: ssl ? 'require' : 'disable' });
+    for (const name of ['sslcert', 'sslkey', 'sslrootcert']) assert.deepEqual(of({ [name]: 'file' }, 'ssl'), { ssl: true });
     assert.deepEqual(of('pg://a/b?sslmode=prefer&uselibpqcompat=true', 'ssl', 'sslmode'), { ssl: undefined, sslmode: 'prefer' });
     process.env.PGSSLMODE = 'allow';
     assert.deepEqual(of({}, 'ssl'), { ssl: false });

@@ -43,6 +43,7 @@ describe('Types of quickgres/pg', () => {
     assert.equal(text(1184, 'infinity'), Infinity);
     assert.deepEqual(text(1184, '"2020-02-29 12:00:00+00"'), new Date('2020-02-29T12:00:00Z')); // in a range
     assert.equal(text(1114, '-infinity'), -Infinity);
+    assert.equal(text(1114, '290000-01-01 00:00:00').getTime(), NaN); // later than any Date
   });
 
   it('are intervals by their parts, which PostgreSQL reads, too', () => {
@@ -75,6 +76,8 @@ describe('Types of quickgres/pg', () => {
     assert.equal(mine.getTypeParser(16)('t'), true);
     const theirs = new TypeOverrides({ getTypeParser: oid => value => `${oid}:${value}` });
     assert.equal(theirs.getTypeParser(5)('x'), '5:x');
+    const [ofText, ofBytes] = new TypeOverrides({ getTypeParser: () => value => value }).decode.get(5);
+    assert.deepEqual([ofText, ofBytes].map(read => read(Buffer.from('(7)'), 1, 2)), ['7', Buffer.from('7')]);
     assert.equal(types.builtins.TIMESTAMPTZ, 1184);
   });
 
