@@ -91,7 +91,7 @@ class Pool extends EventEmitter {
       if (isOver) throw new Error('Release called on client which has already been released to the pool.');
       this.#held.delete(client);
       this.emit('release', destroy, client);
-      if (destroy) connection.destroy();
+      if (destroy || (this.ending && client.submitted)) connection.destroy();
       giveBack(client.submitted); // which goes on
       if (client.submitted) return;
       this.#freeing++;
@@ -131,13 +131,16 @@ class Pool extends EventEmitter {
   }
 
   /**
-   * Closes the connections, when they have been released.
+   * Closes the connections, when they have been released; what was submitted and goes on is given up.
    * @param {function} [callback]
    * @returns {Promise<void>|undefined}
    */
   end(callback) {
     if (this.ending) return settle(async () => { throw new Error('Called end on pool more than once'); }, callback);
     this.ending = true;
+    for (const [connection, client] of this.#clients) {
+      if (client.submitted && !this.#held.has(client)) connection.destroy(); // nobody may read it any more
+    }
     return settle(() => this.#pool.end(), callback);
   }
 

@@ -259,6 +259,10 @@ describe('A pool of quickgres/pg', () => {
     await server.sql(`SELECT pg_terminate_backend(${other.processID})`);
     assert.equal((await told)[0].code, '57P01');
     other.release();
+    const { rows: [{ pid }] } = await pool.query('SELECT pg_backend_pid() AS pid');
+    const removed = new Promise(resolve => pool.once('remove', resolve));
+    await server.sql(`SELECT pg_terminate_backend(${pid})`); // and nobody listens
+    await removed;
     assert.equal((await pool.query('SELECT 1')).rowCount, 1);
   });
 

@@ -138,6 +138,22 @@ describe('What is submitted to a client of quickgres/pg', () => {
     await pool.end();
   });
 
+  it('is given up when its client has been released and the pool ends, before or after', async () => {
+    for (const isEarly of [true, false]) {
+      const pool = new pg.Pool({ ...server.config, max: 1 });
+      const taken = await pool.connect();
+      const idle = new Reader('SELECT n FROM generate_series(1, 3) n', [], 1);
+      const suspended = new Promise(resolve => { idle.handlePortalSuspended = resolve; });
+      const over = once(taken.query(idle), 'over');
+      await suspended;
+      if (isEarly) taken.release();
+      const ended = pool.end();
+      if (!isEarly) taken.release();
+      await ended;
+      assert.deepEqual((await over)[0], ['n 23', ['1'], 'Connection terminated']);
+    }
+  });
+
   it('says what it cannot do: COPY', async () => {
     class Copy extends Reader { submit(connection) { this.connection = connection; } }
     const [got] = await once(client.query(new Copy()), 'over');
