@@ -802,6 +802,24 @@ describe('queryTo', () => {
       stop();
     });
 
+    it('asks with the values of the call when it is its turn', async () => {
+      const client = await connected();
+      const values = [5];
+      let first;
+      let result;
+      const { open, stop } = await serving((request, response) => {
+        if (request.url === '/first') first = response;
+        else result = client.queryTo(response, 'SELECT generate_series(1, $1::int)', values);
+      });
+      const socket = open('/first', '/second').resume();
+      while (result === undefined) await sleep(1);
+      values[0] = 7;
+      first.end();
+      assert.equal((await result).rowCount, 5);
+      socket.destroy();
+      stop();
+    });
+
     it('waits for no turn any more when its signal aborts', async () => {
       const client = await connected();
       const controller = new AbortController();
