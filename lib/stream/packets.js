@@ -43,9 +43,13 @@ class PacketReceiver {
   }
 }
 
+/** What is not a Node stream, but asks by a property `pipe` for its bytes to be written as one does. */
+const plainSink = given => ({ given, queued: 0, write(piece) { given.write(piece); }, wait(callback) { callback(); } });
+
 /**
  * What takes the messages of a result for what the caller gave as `stream`.
- * @param {object} given a RowReader, a Node stream (which has a `pipe`), or an object with `write(packet)`
+ * @param {object} given a RowReader, a Node stream, or an object with `write(packet)`; one that has a `pipe`,
+ *   too, is written to as a stream is, not packet by packet
  * @throws {TypeError}
  */
 function receiverFor(given) {
@@ -56,7 +60,7 @@ function receiverFor(given) {
   if (!given.pipe) return new PacketReceiver(given);
   const { StreamReceiver, messages } = require('#node/stream/receiver');
   const { Target } = require('#node/stream/target');
-  return new StreamReceiver(new Target(given), messages);
+  return new StreamReceiver(typeof given.on === 'function' ? new Target(given) : plainSink(given), messages);
 }
 
 /**
@@ -68,7 +72,7 @@ function receiverFor(given) {
  */
 function untilTaken(receiver, promise, request) {
   const { sink } = receiver;
-  if (sink === undefined) return promise;
+  if (sink?.watch === undefined) return promise;
   sink.watch(error => {
     receiver.error = error;
     if (request !== undefined) abort(request, error);

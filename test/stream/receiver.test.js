@@ -237,6 +237,19 @@ describe('A Node stream', () => {
     assert.ok(wire.stats.bytes.toClient - before < 25e6, `${wire.stats.bytes.toClient - before} bytes`);
   });
 
+  it('that is none, but has a `pipe`, gets its bytes in large pieces as well', async () => {
+    const client = await connected();
+    const pieces = [];
+    const target = { pipe: true, write(piece) { pieces.push(piece); } };
+    const result = await client.query('SELECT generate_series(1, 10000)', [], { stream: target });
+    assert.equal(result, target);
+    assert.equal(types(Buffer.concat(pieces)), 'TDC');
+    assert.ok(pieces.length < 30, `${pieces.length} pieces`);
+    const error = new Error('no');
+    const thrower = { pipe: true, write() { throw error; } };
+    await assert.rejects(client.query('SELECT 1', [], { stream: thrower }), error);
+  });
+
   it('that is closed before fails its query, and the connection goes on', async () => {
     const client = await connected();
     const ended = new Collector();
