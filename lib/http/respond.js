@@ -192,6 +192,7 @@ async function respond(session, request, response, ...query) {
     throw new TypeError('session must be a Client, a Pool, a transaction or a ResponseCache');
   }
   if (typeof response === 'string') return answerWeb(session, request, response, ...query);
+  if (response === undefined) return answerWeb(session, request, ...query);
   if (typeof response?.setHeader !== 'function') throw new TypeError('response must be one of node:http or node:http2');
   return answer(session, request, response, ...query);
 }

@@ -43,10 +43,12 @@ describe('A WHATWG Response', () => {
 describe('respond to a WHATWG Request', () => {
   it('gives a Response with status, type, length and Vary', async () => {
     const client = await connected();
-    const response = await respond(client, requestOf(), 'SELECT 1 AS a', [], { as: 'csv', status: 203 });
-    assert.ok(response instanceof Response);
-    assert.deepEqual([response.status, Object.fromEntries(response.headers), await response.text()],
-      [203, { 'content-type': 'text/csv; charset=utf-8', 'content-length': '4', vary: 'Accept-Encoding' }, 'a\n1\n']);
+    for (const query of [['SELECT 1 AS a', [], { as: 'csv', status: 203 }], [undefined, 'SELECT 1 AS a', [], { as: 'csv', status: 203 }]]) {
+      const response = await respond(client, requestOf(), ...query);
+      assert.ok(response instanceof Response);
+      assert.deepEqual([response.status, Object.fromEntries(response.headers), await response.text()],
+        [203, { 'content-type': 'text/csv; charset=utf-8', 'content-length': '4', vary: 'Accept-Encoding' }, 'a\n1\n']);
+    }
     assert.equal(await (await respond(client, requestOf(), 'SELECT 5', undefined, { as: 'values' })).text(), '5');
     assert.equal((await respond(client, requestOf(), 'SELECT 5')).headers.get('content-type'), 'application/x-postgresql');
   });
