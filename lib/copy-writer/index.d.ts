@@ -6,7 +6,7 @@ import { Transform } from 'node:stream';
 export interface CopyWriterOptions {
   /** The same as in the COPY; 'text' by default. */
   format?: 'text' | 'binary' | undefined;
-  /** Types of the columns for the binary format, by name or OID. Default: none, then only bytes. */
+  /** Types of the columns for the binary format, by name or OID. Default: none, then only strings, booleans and bytes. */
   types?: ReadonlyArray<string | number> | undefined;
 }
 

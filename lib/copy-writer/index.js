@@ -76,7 +76,12 @@ function uuid(writer, value) {
 
 function bytea(writer, value) { expect(false, 'bytea', value); } // bytes are taken for every type
 
-function untyped(writer, value) { throw new TypeError(`${kindOf(value)} needs the type of its column: give types`); }
+/** What a type is not needed for. */
+function untyped(writer, value) {
+  if (typeof value === 'string') return writer.text(value);
+  if (typeof value === 'boolean') return bool(writer, value);
+  throw new TypeError(`${kindOf(value)} needs the type of its column: give types`);
+}
 
 const { writeInt16BE, writeInt32BE, writeUInt32BE, writeBigInt64BE, writeFloatBE, writeDoubleBE } = Buffer.prototype;
 
@@ -175,7 +180,7 @@ class CopyWriter extends Transform {
    * @param {object} [options]
    * @param {string} [options.format='text'] 'text' or 'binary', the same as in the COPY
    * @param {Array<string|number>} [options.types] of the columns, by name or OID, for the binary format: without
-   *   them only bytes can be sent
+   *   them only strings (for columns of text), booleans and bytes can be sent
    * @throws {TypeError}
    */
   constructor(options = {}) {
