@@ -175,10 +175,10 @@ export class Pool extends EventEmitter {
    * @param target an HTTP response, a file, any Writable, or a WHATWG WritableStream
    * @param text SQL
    * @param values of its parameters
-   * @param options those of Client, readOnly
+   * @param options those of Client, readOnly, retry: as long as nothing was written to a Node stream that is to be ended
    * @returns what was written; rejects as `Client.queryTo`, or with a ConnectionError (53300) after `acquire_timeout`
    */
-  queryTo(target: Writable | WritableStream, text: string, values?: Values, options?: QueryToOptions & ReadOnly):
+  queryTo(target: Writable | WritableStream, text: string, values?: Values, options?: QueryToOptions & ReadOnly & Retry):
     Promise<StreamResult>;
   /**
    * As `Client.cursor`, on a connection of its own from the first row to the last.

@@ -7,8 +7,8 @@ const OPTIONS = new Set([...Object.keys(DEFAULTS), 'patient', 'replicas', 'max_l
 
 /** The options that there are, by the methods of a pool that take them: those of a client's, and others. */
 const TAKEN = { ...NAMES, connection: ['reset', 'signal'], transaction: [...NAMES.transaction, 'signal'] };
-const READING = ['copyTo', 'cursor', 'queryTo'];
-const REPEATING = ['batch', 'connection', 'query', 'simpleQuery', 'transaction'];
+const READING = ['copyTo', 'cursor'];
+const REPEATING = ['batch', 'connection', 'query', 'queryTo', 'simpleQuery', 'transaction'];
 for (const name of [...READING, ...REPEATING]) TAKEN[name] = new Set([...TAKEN[name], 'readOnly']);
 for (const name of REPEATING) TAKEN[name].add('retry');
 

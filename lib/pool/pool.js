@@ -214,7 +214,11 @@ class Pool extends EventEmitter {
     const isWeb = typeof target?.getWriter === 'function';
     const own = isWeb || target instanceof Target ? target : new Target(target, options?.stall_timeout);
     const before = isWeb ? undefined : () => turnOf(own, { signal: options.signal });
-    return this.#run('queryTo', options, (client, rest) => client.queryTo(target, text, values, rest), { before });
+    // Nothing may have been written: else the target was ended when the query failed; or destroyed, which takes nothing.
+    const isUntouched = () => options.end !== false && own.stream?.writableEnded === false;
+    const repeats = (error, retry) => isRepeated(error, retry && isUntouched());
+    const ask = (client, rest) => client.queryTo(target, text, values, rest);
+    return this.#run('queryTo', options, ask, { before, repeats });
   }
 
   get [DECODING]() { return this.#template[DECODING]; }

@@ -3,6 +3,7 @@
 const assert = require('node:assert/strict');
 const { tracingChannel } = require('node:diagnostics_channel');
 const { once } = require('node:events');
+const { PassThrough } = require('node:stream');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { startProxy, startServer, startStandby } = require('pg-test-fixtures');
 const { ConnectionError } = require('../..');
@@ -264,6 +265,31 @@ describe('The connections of a pool', () => {
       await server.sql(`SELECT pg_terminate_backend(${id})`);
       const short = (await results).map(({ reason, value }) => reason ? reason.sent : value.rows?.[0].n ?? value);
       assert.deepEqual(short, [true, '2', true, true, '5', 6]);
+    });
+
+    it('are asked again by queryTo that may be repeated, as long as its target has got nothing', async () => {
+      const server = await sharedServer();
+      const pool = await opened({ size: 1 });
+      /** The outcome of queryTo whose connection is lost when it is time. */
+      const outcome = async (text, options, isTime) => {
+        const id = await idOf(pool.query(ID));
+        let written = '';
+        const target = new PassThrough().on('data', data => { written += data; });
+        const asked = pool.queryTo(target, text, [], { as: 'json', ...options }).then(() => written, ({ sent }) => sent);
+        await until(() => isTime(written, id));
+        await server.sql(`SELECT pg_terminate_backend(${id})`);
+        return asked;
+      };
+      const SLOW = 'SELECT 1 AS n FROM pg_sleep(0.3)';
+      const isAsleep = async (written, id) =>
+        (await server.sql(`SELECT FROM pg_stat_activity WHERE pid = ${id} AND query = '${SLOW}'`)).length === 1;
+      assert.equal(await outcome(SLOW, { retry: true }, isAsleep), '[{"n":1}]');
+      assert.equal(await outcome(SLOW, {}, isAsleep), true);
+      assert.equal(await outcome(SLOW, { retry: true, end: false }, isAsleep), true);
+      const LONG = "SELECT repeat('x', 1000), CASE i WHEN 1000 THEN pg_sleep(60) END FROM generate_series(1, 1000) i";
+      for (const as of ['json', 'protocol']) {
+        assert.equal(await outcome(LONG, { retry: true, as }, written => written !== ''), true);
+      }
     });
 
     it('end the function of a transaction or connection, which is called again only where it may be', async () => {

@@ -29,7 +29,7 @@ describe('Options of a pool', () => {
       [() => pool.transaction(() => {}, it), 'isolation, readOnly, deferrable, signal, retry'],
       [() => pool.connection(() => {}, it), 'reset, signal, readOnly, retry'],
       [() => pool.queryTo(sink, 'SELECT 1', [], it),
-        `as, int8, numeric, bytea, separator, end, stall_timeout, ${STATEMENT}, ${LIMITS}, readOnly`],
+        `as, int8, numeric, bytea, separator, end, stall_timeout, ${STATEMENT}, ${LIMITS}, readOnly, retry`],
       [async () => pool.cursor('SELECT 1', [], it), `${STATEMENT}, batchSize, decode, signal, readOnly`],
       [async () => pool.copyTo('COPY t TO STDOUT', it), 'signal, highWaterMark, stall_timeout, readOnly'],
       [async () => pool.copyFrom('COPY t FROM STDIN', it), 'signal, highWaterMark'],
