@@ -56,7 +56,7 @@ function lookupPassword(passfile, { hostaddr, host = hostaddr, port, database, u
 function readPassfile(passfile) {
   try {
     const stat = fs.statSync(passfile, { throwIfNoEntry: false }); // to throw costs ten times the call
-    if (stat === undefined) return '';
+    if (!stat?.isFile()) return '';
     // Windows protects the directory instead.
     if (process.platform === 'win32' || (stat.mode & 0o077) === 0) return fs.readFileSync(passfile, 'utf8');
     process.emitWarning(`password file "${passfile}" is not used: it has group or world access; ` +

@@ -125,6 +125,12 @@ describe('a password file', () => {
     fs.mkdirSync(file, 0o700);
     assert.equal(find(), undefined);
   });
+
+  it('that is no plain file is not read, which might never end', function () {
+    if (process.platform === 'win32') this.skip();
+    file = '/dev/null'; // which others may read, too
+    assert.deepEqual(warnings(() => assert.equal(find(), undefined)), []);
+  });
 });
 
 const parse = (text, service) => {
