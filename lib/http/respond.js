@@ -13,7 +13,7 @@ const REPRESENTATIONS = ['protocol', 'json', 'ndjson', 'csv'];
 
 /** The options that there are. Those that not all sessions have come last; a session refuses what it has not. */
 const OPTIONS = new Set(['as', 'status', 'emptyStatus', 'compress', ...NAMES.queryTo,
-  'readOnly', 'tags', 'max_age', 'stale_while_revalidate']);
+  'readOnly', 'retry', 'tags', 'max_age', 'stale_while_revalidate']);
 OPTIONS.delete('end');
 
 /** A smaller body, where it is known from the start, is not worth compressing. */
