@@ -156,7 +156,7 @@ describe('TypeScript', () => {
         const server = name === 'DatabaseError' ? [...fields, 'index'] : []; // what a server's error may have
         const missing = [...members.keys()].filter(each => !(each in instance) && !server.includes(each));
         assert.deepEqual(missing, [], name);
-        const known = new Set(['constructor', 'finish', ...members.keys()]);
+        const known = new Set(['constructor', 'finish', 'submitted', ...members.keys()]);
         const undeclared = Object.getOwnPropertyNames(prototype).filter(each => !each.startsWith('_') && !known.has(each));
         assert.deepEqual(undeclared, [], name);
         for (const each of statics.keys()) assert.ok(each in instance.constructor, each);
