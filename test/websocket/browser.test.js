@@ -149,7 +149,7 @@ describe('In the browser', () => {
       const log = [];
       const emitter = new Emitter();
       const [a, b] = ['a', 'b'].map(name => (...values) => log.push([name, ...values]));
-      emitter.on('x', a).on('x', b).once('x', a);
+      emitter.on('x', a).addListener('x', b).once('x', a);
       log.push(emitter.listenerCount('x'), emitter.emit('x', 1, 2), emitter.listenerCount('x'));
       emitter.once('x', () => emitter.on('x', a)); // not called for the event that is going on
       log.push(emitter.emit('x', 3), emitter.off('x', a).listenerCount('x'));
@@ -157,6 +157,8 @@ describe('In the browser', () => {
       log.push(emitter.emit('x', 4), emitter.listenerCount('z'));
       emitter.on('z', a).on('z', b).off('z', a);
       log.push(emitter.emit('z', 5));
+      emitter.on('y', a).removeAllListeners('y');
+      log.push(emitter.emit('y', 6), emitter.listenerCount('z'), emitter.removeAllListeners().listenerCount('z'));
       const error = new Error('nobody listens');
       try {
         emitter.emit('error', error);

@@ -13,6 +13,7 @@ class EventEmitter {
 
   on(type, listener) { return this.#add(type, listener, false); }
   once(type, listener) { return this.#add(type, listener, true); }
+  addListener(type, listener) { return this.on(type, listener); }
 
   off(type, listener) {
     const list = this.#listeners.get(type) ?? [];
@@ -22,6 +23,12 @@ class EventEmitter {
   }
 
   removeListener(type, listener) { return this.off(type, listener); }
+
+  removeAllListeners(type) {
+    if (type === undefined) this.#listeners.clear();
+    else this.#listeners.delete(type);
+    return this;
+  }
 
   listenerCount(type) { return this.#listeners.get(type)?.length ?? 0; }
 
