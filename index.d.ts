@@ -914,6 +914,23 @@ export class AbortError extends Error {
   cause?: unknown;
 }
 
+/**
+ * A time limit of this library has passed: `statement_timeout` of a request (57014), `acquire_timeout` (53300 where all
+ * connections are owned, 08001 where none could be made), `connect_timeout` (08001), `stall_timeout` (57014).
+ */
+export class TimeoutError extends Error {
+  /** @param message which limit has passed @param more its code, its cause, and whether the request had been sent */
+  constructor(message: string, more: { code: string; cause?: unknown; sent?: boolean });
+  /** The name of the class. */
+  readonly name: 'TimeoutError';
+  /** The SQLSTATE that fits. */
+  code: string;
+  /** The error behind it. */
+  cause?: unknown;
+  /** Whether the request had been written to the server, which may have carried it out. */
+  sent?: boolean;
+}
+
 /** Something that cannot be done as it was asked for. */
 export class UsageError extends Error {
   /** @param message what, and what to do instead @param code the SQLSTATE that fits @param cause the reason, if any */

@@ -32,6 +32,26 @@ class AbortError extends Error {
 }
 AbortError.prototype.name = 'AbortError';
 
+/**
+ * A time limit of ours has passed: `statement_timeout` of a request (57014), `acquire_timeout` (53300, or 08001 with the
+ * cause), `connect_timeout` (08001), `stall_timeout` (57014).
+ */
+class TimeoutError extends Error {
+  /**
+   * @param {string} message
+   * @param {object} more
+   * @param {string} more.code SQLSTATE
+   * @param {Error} [more.cause]
+   * @param {boolean} [more.sent] whether the request had been written to the server, which may have carried it out
+   */
+  constructor(message, { code, cause, sent }) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.code = code;
+    if (sent !== undefined) this.sent = sent;
+  }
+}
+TimeoutError.prototype.name = 'TimeoutError';
+
 /** Something that cannot be done as it was asked for, now or at all; `code` is the SQLSTATE that fits. */
 class UsageError extends Error {
   /**
@@ -55,4 +75,4 @@ function protocolError(message) {
   return new ConnectionError(`protocol violation: ${message}`, { code: '08P01' });
 }
 
-module.exports = { PostgresError, ConnectionError, AbortError, UsageError, protocolError };
+module.exports = { PostgresError, ConnectionError, AbortError, TimeoutError, UsageError, protocolError };
