@@ -78,6 +78,15 @@ function parametersOf(config) {
   return hide(parameters, { password: value('password', 'PGPASSWORD'), ssl, given });
 }
 
+/** What a client's `connectionParameters` are. */
+class ConnectionParameters {
+  /**
+   * @param {object|string} [config] node-postgres', or a connection string
+   * @throws {TypeError} for a connection string that is none
+   */
+  constructor(config) { return Object.setPrototypeOf(parametersOf(config), new.target.prototype); }
+}
+
 /**
  * @param {object} parameters as `parametersOf` gives them
  * @returns {object} the config of a Client of this library
@@ -102,4 +111,4 @@ function libpqConfig({ query_timeout: timeout, binary, password, ssl, given, ...
   };
 }
 
-module.exports = { hide, libpqConfig, parametersOf };
+module.exports = { ConnectionParameters, hide, libpqConfig, parametersOf };

@@ -66,14 +66,20 @@ function decoderOf(parse, format) {
   return parse === String ? undefined : (bytes, start, end) => parse(bytes.toString('utf8', start, end));
 }
 
+/** @type {WeakMap<TypeOverrides, object>} the option `decode` that was made of each; what is copied gets one of its own */
+const decoding = new WeakMap();
+
 /** Parsers by type OID and format, which come before those of other types: what each Client has of its own. */
 class TypeOverrides {
-  #decode;
-  #own = { text: new Map(), binary: new Map() };
-  #types;
-
   /** @param {{getTypeParser: function}} [types] asked for what is not set here; default: `types` */
-  constructor(types = module.exports.types) { this.#types = types; }
+  constructor(types = module.exports.types) {
+    this._types = types;
+    this.text = {};
+    this.binary = {};
+  }
+
+  /** @returns {Object<number, function>} the parsers set here for 'text' or 'binary' */
+  getOverrides(format) { return this[format] ?? {}; }
 
   /**
    * Says how values of a type are read from now on.
@@ -83,24 +89,28 @@ class TypeOverrides {
    */
   setTypeParser(oid, format, parse) {
     if (typeof format === 'function') [format, parse] = ['text', format];
-    this.#own[format].set(oid, parse);
-    this.#decode = undefined;
+    this[format][oid] = parse;
+    decoding.delete(this);
   }
 
   /** @returns {function(string|Buffer): *} how values of a type are read in this format, 'text' by default */
-  getTypeParser(oid, format = 'text') { return this.#own[format]?.get(oid) ?? this.#types.getTypeParser(oid, format); }
+  getTypeParser(oid, format = 'text') {
+    const own = this.getOverrides(format);
+    return Object.hasOwn(own, oid) ? own[oid] : this._types.getTypeParser(oid, format);
+  }
 
   /**
    * @type {Map} the option `decode` of a query, which asks for each type when rows of a kind are read first; another
    *   one when parsers have been set, here or in the types below
    */
   get decode() {
-    const below = this.#types.decode;
-    if (this.#decode === undefined || this.#decode.below !== below) {
+    const below = this._types.decode;
+    let decode = decoding.get(this);
+    if (decode === undefined || decode.below !== below) {
       const get = oid => ['text', 'binary'].map(format => decoderOf(this.getTypeParser(oid, format), format));
-      this.#decode = Object.assign(new Map(), { below, get });
+      decoding.set(this, decode = Object.assign(new Map(), { below, get }));
     }
-    return this.#decode;
+    return decode;
   }
 }
 
