@@ -64,6 +64,7 @@ class Client extends EventEmitter {
     hide(this, { _state: { client, settings, asked: 0, answered: 0, last: undefined, owner: undefined } });
     this.connection = new Connection(client);
     this._ending = false;
+    this.pipeline = Boolean(given.pipeline);
     for (const name of ['notification', 'notice']) client.on(name, sent => this.emit(name, { name, ...sent }));
     client.on('parameter', (name, value) => this._parameter(name, value));
     client.on('error', error => {
@@ -135,7 +136,7 @@ class Client extends EventEmitter {
       return await work(this._state.client);
     } finally {
       const count = ++this._state.answered;
-      if (count === this._state.asked) setImmediate(() => { if (count === this._state.asked) this.emit('drain'); });
+      if (count === this._state.asked) setImmediate(() => this._drain(count));
     }
   }
 
@@ -147,6 +148,20 @@ class Client extends EventEmitter {
 
   /** Whether it can be asked, as far as is known. */
   get _queryable() { return this._state.client.state !== 'closed'; }
+
+  _drain(count) {
+    if (count !== this._state.asked) return;
+    this._state.isDrained = true;
+    if (!this._state.isPaused) this.emit('drain');
+  }
+
+  /** Holds the event 'drain' back until `resumeDrain()`; one that was held back comes then. */
+  pauseDrain() { Object.assign(this._state, { isPaused: true, isDrained: false }); }
+  resumeDrain() {
+    const { isPaused, isDrained } = this._state;
+    this._state.isPaused = false;
+    if (isPaused && isDrained) this.emit('drain');
+  }
 
   _submit(query, values, callback) {
     query.callback ??= typeof values === 'function' ? values : callback;
@@ -169,7 +184,7 @@ class Client extends EventEmitter {
    */
   end(callback) {
     this._ending = true;
-    if (this._state.asked > this._state.answered && !this.connectionParameters.given.pipeline) this._state.client.destroy();
+    if (this._state.asked > this._state.answered && !this.pipeline) this._state.client.destroy();
     // A new one may still connect.
     return settle(async () => this._state.client.state === 'new' ? undefined : this._state.client.end(), callback);
   }
