@@ -4,7 +4,7 @@ const { events: { EventEmitter, once }, process, setImmediate } = require('../pl
 const { Client: Session, ConnectionError } = require('../..');
 const { hide, libpqConfig, parametersOf } = require('./config');
 const { Query, Submission, ask, configOf, errorOf } = require('./query');
-const { TypeOverrides } = require('./types');
+const { TypeOverrides, adoptTypes } = require('./types');
 const { escapeIdentifier, escapeLiteral } = require('./values');
 
 /**
@@ -57,6 +57,7 @@ class Client extends EventEmitter {
     const parameters = this.connectionParameters = parametersOf(config);
     const { host, port, user, database, binary, password, ssl, given } = parameters;
     hide(Object.assign(this, { host, port, user, database, binary }), { password, ssl });
+    if (client === undefined) adoptTypes();
     client ??= new Session(libpqConfig(parameters));
     const settings = { ...parameters, types: new TypeOverrides(given.types), texts: new Map() };
     // One object has all that changes, since programs wrap clients in a Proxy and inherit from them by Object.create.

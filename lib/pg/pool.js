@@ -6,7 +6,7 @@ const { Pool: Connections } = require('../pool');
 const { Client, settle } = require('./client');
 const { hide, libpqConfig, parametersOf } = require('./config');
 const { ask, errorOf } = require('./query');
-const { TypeOverrides } = require('./types');
+const { TypeOverrides, adoptTypes } = require('./types');
 const { defaults } = require('./values');
 
 /** Routines of the server that refuse several statements in one text, and a prepared one whose columns have changed. */
@@ -43,6 +43,7 @@ class Pool extends EventEmitter {
     const options = { max: Number(max) || defaults.max, idleTimeoutMillis: Number(idleTimeoutMillis ?? 10000) };
     this.options = hide({ ...given, ...options }, { connectionString, password, ssl });
     this.ending = false;
+    adoptTypes();
     const settings = { ...parameters, isPool: true, texts: new Map(), types: new TypeOverrides(given.types) };
     const pool = new Connections(libpqConfig(parameters), {
       size: options.max, reserved: 0, patient: false, acquire_timeout: Number(connectionTimeoutMillis ?? 0),

@@ -2,6 +2,7 @@
 
 // How values of results become JavaScript's, by type OID and format: what node-postgres' `types` is.
 
+const path = require('node:path');
 const { Buffer } = require('../platform');
 const { dates, decoders } = require('../..');
 
@@ -114,8 +115,15 @@ class TypeOverrides {
   }
 }
 
+let foreign; // the module pg-types, where the program has loaded it
+
 /** How the values of all clients are read that have no parser of their own for a type. */
-const types = new TypeOverrides({ getTypeParser: () => String });
+const types = new TypeOverrides({
+  getTypeParser(oid, format) {
+    const parse = foreign?.getTypeParser(oid, format);
+    return parse === undefined || isSame(parse, foreign.getTypeParser(-1, format)) ? String : parse;
+  }
+});
 for (const name of ['getTypeParser', 'setTypeParser']) types[name] = types[name].bind(types);
 
 /** OIDs of PostgreSQL's basic types by their names in capitals. */
@@ -164,4 +172,24 @@ define('binary', [1114], toLocal);
 const parseStrings = types.getTypeParser(1009);
 types.arrayParser = { create: (text, parse = String) => ({ parse: () => mapAll(parseStrings(text), parse) }) };
 
-module.exports = { TypeOverrides, bytesOf, types };
+/** Whether a parser is the one that pg-types has begun with: some of them are bound anew each time. */
+const isSame = (one, other) => one === other || (one.name === other.name && `${one}` === `${other}`);
+
+/**
+ * Takes over the parsers that a program has set by `pg-types` itself, which this library does not load: its module is
+ * looked for among those that were loaded.
+ */
+function adoptTypes() {
+  for (const file of Object.keys(require.cache)) {
+    if (!/[\\/]pg-types[\\/]index\.js$/.test(file)) continue;
+    const { getTypeParser } = foreign = require.cache[file].exports;
+    for (const format of ['text', 'binary']) {
+      require(path.join(file, '..', 'lib', `${format}Parsers.js`)).init((oid, usual) => {
+        const parse = getTypeParser(oid, format);
+        if (!isSame(parse, usual) && types.getTypeParser(oid, format) !== parse) types.setTypeParser(oid, format, parse);
+      });
+    }
+  }
+}
+
+module.exports = { TypeOverrides, adoptTypes, bytesOf, types };
