@@ -3,7 +3,6 @@
 // How values of results become JavaScript's, by type OID and format: what node-postgres' `types` is.
 
 const path = require('node:path');
-const { Buffer } = require('../platform');
 const { dates, decoders } = require('../..');
 
 const INTERVAL = /^(?:(\S+) years? ?)?(?:(\S+) mons? ?)?(?:(\S+) days? ?)?(?:([+-])?(\d+):(\d\d):(\d\d)(\.\d+)?)?$/;
