@@ -25,7 +25,7 @@ const CAPABILITIES = [
 const MAX_LINES = 300;
 
 /** Underscore fields of Node.js, and of cursors of pg, that tell what nothing public tells. */
-const NODES_OWN = ['_handle', '_httpMessage', '_result', '_types'];
+const NODES_OWN = ['_handle', '_httpMessage', '_resolveFilename', '_result', '_types'];
 
 /** @returns {string} JavaScript without comments that have lines of their own */
 function withoutComments(text) {

@@ -183,7 +183,7 @@ function adoptTypes() {
     if (!/[\\/]pg-types[\\/]index\.js$/.test(file)) continue;
     const { getTypeParser } = foreign = require.cache[file].exports;
     for (const format of ['text', 'binary']) {
-      require(path.join(file, '..', 'lib', `${format}Parsers.js`)).init((oid, usual) => {
+      require.cache[path.join(file, '..', 'lib', `${format}Parsers.js`)].exports.init((oid, usual) => {
         const parse = getTypeParser(oid, format);
         if (!isSame(parse, usual) && types.getTypeParser(oid, format) !== parse) types.setTypeParser(oid, format, parse);
       });
