@@ -13,11 +13,10 @@ const { pathToFileURL } = require('node:url');
  * @throws {Error} for a file of node-postgres that has no counterpart
  */
 function fileFor(specifier, parent) {
-  if (specifier === 'pg') return path.join(__dirname, 'index.js');
+  if (/^pg(?:\/lib(?:\/index(?:\.js)?)?)?$/.test(specifier)) return path.join(__dirname, 'index.js');
   if (specifier === 'pg-types') return path.join(__dirname, 'lib', 'types.js');
-  const [, name] = /^pg\/lib(?:\/([\w/-]+?)(?:\.js)?)?$/.exec(specifier) ?? [];
   if (!specifier.startsWith('pg/lib')) return undefined;
-  if (name === undefined || name === 'index') return path.join(__dirname, 'index.js');
+  const [, name = 'types'] = /^pg\/lib\/([\w-]+?)(?:\.js)?$/.exec(specifier) ?? [];
   const file = path.join(__dirname, 'lib', `${name}.js`);
   if (name !== 'types' && existsSync(file)) return file;
   throw Object.assign(new Error(`quickgres/pg has no ${specifier}, which ${parent ?? 'the program'} loads: ` +
