@@ -1,6 +1,6 @@
 'use strict';
 
-const { events: { EventEmitter, once }, process, setImmediate } = require('../platform');
+const { EventEmitter, once } = require('node:events');
 const { Client: Connection, ConnectionError } = require('../..');
 const { hide, libpqConfig, parametersOf } = require('./config');
 const { Query, Submission, ask, configOf, errorOf } = require('./query');

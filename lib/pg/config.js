@@ -2,7 +2,6 @@
 
 // Where to connect to and how: node-postgres' configuration, and the same in the names of this library, libpq's.
 
-const { process } = require('../platform');
 const { defaults } = require('./values');
 
 /** Settings of the server, in milliseconds; 0 and false leave what it has. */

@@ -1,6 +1,6 @@
 'use strict';
 
-const { EventEmitter } = require('../platform').events;
+const { EventEmitter } = require('node:events');
 const { UsageError } = require('../..');
 const { Pool: Connections } = require('../pool');
 const { Client, settle } = require('./client');

@@ -2,7 +2,7 @@
 
 // What a query is asked with, and what it comes to.
 
-const { events: { EventEmitter } } = require('../platform');
+const { EventEmitter } = require('node:events');
 const { ConnectionError, PostgresError, UsageError } = require('../..');
 const { TypeOverrides } = require('./types');
 const { prepareValue } = require('./values');

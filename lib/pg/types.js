@@ -2,7 +2,6 @@
 
 // How values of results become JavaScript's, by type OID and format: what node-postgres' `types` is.
 
-const { Buffer } = require('../platform');
 const { dates, decoders } = require('../..');
 
 const INTERVAL = /^(?:(\S+) years? ?)?(?:(\S+) mons? ?)?(?:(\S+) days? ?)?(?:([+-])?(\d+):(\d\d):(\d\d)(\.\d+)?)?$/;

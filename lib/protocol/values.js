@@ -1,7 +1,5 @@
 'use strict';
 
-const { Buffer } = require('../platform');
-
 /** What a value is called in an error, which never shows the value itself. */
 function kindOf(value) {
   if (value === null) return 'null';
