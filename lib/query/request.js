@@ -1,6 +1,5 @@
 'use strict';
 
-const { Buffer } = require('../platform');
 const {
   AbortError, BARE, ConnectionError, NEXT, PostgresError, State, TimeoutError, UsageError, backend, checkText, checkValues,
   decodeFields, nextState, snapshot, unexpected
