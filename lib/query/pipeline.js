@@ -6,7 +6,7 @@ const {
 } = require('../protocol');
 const { Memory } = require('../rows');
 const { again, lossErrors, mayRepeat } = require('./failure');
-const { CloseRequest } = require('./sync');
+const { closeStatements } = require('./sync');
 const { Scope, Scopes } = require('./scope');
 const { Statements } = require('./statements');
 const { channel, trace } = require('./tracing');
@@ -172,19 +172,8 @@ class Pipeline {
     if (this.head === null) this.head = request;
     else this.#tail.next = request;
     this.#tail = request;
-    if (statements.closing.length > 0 && request.endsWithSync && this.#held === 0) this.#closeStatements();
+    if (statements.closing.length > 0 && request.endsWithSync && this.#held === 0) closeStatements(this);
     this.flush();
-  }
-
-  /** Closes the statements on the server that nobody uses any more. */
-  #closeStatements() {
-    const { statements } = this;
-    const names = statements.closing;
-    const request = new CloseRequest('S', names);
-    statements.closing = [];
-    request.open(this.scopes.root).catch(() => statements.closing.push(...names)); // a cancel may meet it
-    request.internal = true;
-    this.send(request);
   }
 
   /** Rejects a request that is not over. */
