@@ -66,7 +66,7 @@ class BatchRequest extends Request {
 
   encode(writer, statements) {
     const { queries } = this;
-    const { disturbing } = statements;
+    const { disturbing, turning } = statements;
     try {
       mapQueries(queries, query => {
         query.bind(writer, statements, '', this);
@@ -74,7 +74,7 @@ class BatchRequest extends Request {
       });
     } catch (error) {
       forgetParsed(queries.slice(0, error.index), statements);
-      statements.disturbing = disturbing;
+      Object.assign(statements, { disturbing, turning });
       throw error;
     }
     writer.sync();

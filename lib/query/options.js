@@ -23,7 +23,7 @@ const NAMES = {
   query: new Set([...STATEMENT, 'decode', 'stream', ...LIMITS]),
   queryTo: new Set(['as', 'int8', 'numeric', 'bytea', 'separator', 'end', 'stall_timeout', ...STATEMENT, ...LIMITS]),
   simpleQuery: new Set(['decode', ...LIMITS]),
-  transaction: new Set(['isolation', 'readOnly', 'deferrable'])
+  transaction: new Set(['isolation', 'readOnly', 'deferrable', ...LIMITS])
 };
 
 /**
