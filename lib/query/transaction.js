@@ -7,6 +7,7 @@ const { NO_OPTIONS, NO_VALUES } = require('./options');
 const { QueryRequest, outcome } = require('./request');
 const { Scope } = require('./scope');
 const { SimpleQueryRequest } = require('./simple-query');
+const { channel, trace } = require('./tracing');
 
 /** What is asked once the function has returned rejects with one like it. */
 const OVER = new UsageError('the transaction is over: await in its function what you ask of it', '25P01');
@@ -46,11 +47,13 @@ class BeginRequest extends QueryRequest {
   constructor(text) {
     super(text, NO_VALUES, 0, false);
     this.barrier = true;
+    this.controls = true;
     this.endsWithSync = false;
     this.internal = true;
   }
 
   encode(writer, statements) {
+    if (channel.hasSubscribers && !this.traced) trace(this, this.scope.pipeline, this.scope, () => this.open(this.scope));
     this.bind(writer, statements);
     writer.executeAll(false);
     writer.flush();
@@ -120,17 +123,17 @@ class Transaction {
     this.#depth = depth;
     const begin = new BeginRequest(this.#controls.begin);
     const kind = { block: true, begin, lost: next => this.#lose(next()) };
-    this.#entered = this.#until(new Promise(resolve => { kind.entered = resolve; }));
+    this.#entered = this.#until(() => new Promise(resolve => { kind.entered = resolve; }));
     this.#scope = begin.scope = new Scope(parent.pipeline, parent, depth === 0 ? 'the transaction' : 'the savepoint', kind);
     parent.pipeline.enter(this.#scope);
     this.#session = make(this.#scope);
   }
 
-  /** Waits for a promise, until the time limit or the loss of the connection comes first. */
-  #until(promise) {
+  /** Waits for what work promises, unless the time limit or the loss of the connection comes first. */
+  #until(work) {
     return new Promise((resolve, reject) => {
       this.#settle = [resolve, reject];
-      promise.then(resolve, reject);
+      Promise.resolve(work()).then(resolve, reject);
     });
   }
 
@@ -145,11 +148,9 @@ class Transaction {
     const unwatch = watchLimits(options, 'transaction', error => this.#giveUp(error), () => this.#committing);
     try {
       await this.#entered;
-      if (this.#givenUp !== undefined) throw this.#givenUp;
+      if (scope.left) throw scope.refused();
       this.#called = true;
-      const result = await this.#until(new Promise(resolve => {
-        resolve(runInside(scope, () => work(this.#session)));
-      })).finally(() => this.#refuse(OVER));
+      const result = await this.#until(() => runInside(scope, () => work(this.#session))).finally(() => this.#refuse(OVER));
       await this.#commit();
       return result;
     } catch (error) {
@@ -167,16 +168,12 @@ class Transaction {
 
   async #control(text) { return this.#scope.pipeline.submit(new EndRequest(text), this.#scope); }
 
-  /** Whether neither BEGIN nor anything else was sent, or waits to be. */
-  get #isEmpty() { return this.#scope.begin !== undefined && this.#scope.first === null; }
-
   async #commit() {
-    if (this.#isEmpty) return;
     const { pipeline } = this.#scope;
     this.#committing = true;
     const committed = this.#control(this.#controls.commit);
     if (this.#depth === 0) pipeline.end(this.#scope); // whatever comes of COMMIT, the block is over
-    const [{ cmd }] = await this.#until(committed);
+    const [{ cmd }] = await this.#until(() => committed);
     if (cmd !== 'ROLLBACK') return;
     throw new UsageError('the transaction was rolled back, because a query in it had failed; ' +
       'the function given to transaction() did not throw', '25P02', this.#scope.failure);
@@ -184,13 +181,14 @@ class Transaction {
 
   /** Where that fails too, the first error tells more. */
   async #undo() {
-    const { pipeline } = this.#scope;
+    const { begin, first, left, pipeline } = this.#scope;
+    const isEmpty = begin !== undefined && first === null;
     const isEnding = this.#committing && (this.#depth === 0 || this.#givenUp !== undefined);
-    if (this.#scope.left || this.#isEmpty || isEnding) return;
+    if (left || isEmpty || isEnding) return;
     const undone = Promise.allSettled(this.#controls.undo.map(text => this.#control(text)));
     pipeline.end(this.#scope);
     // On a connection that is silent, it would not be answered.
-    if (this.#givenUp === undefined && pipeline.givenUpAt === 0) await this.#until(undone).catch(() => {});
+    if (this.#givenUp === undefined && pipeline.givenUpAt === 0) await this.#until(() => undone).catch(() => {});
   }
 
   /** The time limit is over, or the signal aborts. */
