@@ -5,7 +5,6 @@
 
 const { startServer, startProxy } = require('pg-test-fixtures');
 const { Client } = require('..');
-const { SCOPE } = require('../lib/query');
 const { SAY, FakeServer, message } = require('./connecting');
 
 let server; // promise of the shared one
@@ -48,7 +47,7 @@ function sharedServer() {
 async function connected(config) {
   const client = new Client({ ...(await sharedServer()).config, ...config });
   clients.add(client);
-  client[SCOPE].pipeline.statements.tag = ''; // without what is random, bytes can be compared
+  client.lease.pipeline.statements.tag = ''; // without what is random, bytes can be compared
   await client.connect();
   return client;
 }

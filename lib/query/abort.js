@@ -67,10 +67,7 @@ function watchSignal(signal, callback) {
 
 const abortedBy = ({ reason }) => new AbortError('the query was aborted', reason);
 
-/**
- * @throws {TypeError} for what is given and no AbortSignal, or no time limit
- * @throws {AbortError} when the signal has aborted
- */
+/** @throws {TypeError} for what is given and no AbortSignal, or no time limit */
 function checkLimits({ signal, statement_timeout: timeout }) {
   if (signal !== undefined && !(signal && typeof signal.addEventListener === 'function')) {
     throw new TypeError(`signal must be an AbortSignal, not ${kindOf(signal)}`);
@@ -78,8 +75,10 @@ function checkLimits({ signal, statement_timeout: timeout }) {
   if (timeout !== undefined) {
     checkNumber(timeout, 'statement_timeout', 'a number of milliseconds above 0', timeout => timeout > 0);
   }
-  if (signal?.aborted) throw abortedBy(signal);
 }
+
+/** @throws {AbortError} when the signal has aborted */
+function throwIfAborted({ signal }) { if (signal?.aborted) throw abortedBy(signal); }
 
 /**
  * Gives up a request when a signal aborts or a time limit is over.
@@ -109,10 +108,12 @@ function watchLimits(request, { signal, statement_timeout: timeout }) {
  * @throws {TypeError|RangeError|AbortError}
  */
 function submit(request, scope, limits) {
+  if (limits?.alone) request.barrier = true;
   if (limits === undefined || (limits.signal === undefined && limits.statement_timeout === undefined)) {
     return scope.pipeline.submit(request, scope);
   }
   checkLimits(limits);
+  throwIfAborted(limits);
   request.barrier = true;
   request.caller ??= callerOf(submit); // two who await its promise hide each other
   const promise = scope.pipeline.submit(request, scope);
@@ -121,4 +122,4 @@ function submit(request, scope, limits) {
   return promise;
 }
 
-module.exports = { abort, checkLimits, submit, watchLimits, watchSignal };
+module.exports = { abort, checkLimits, submit, throwIfAborted, watchLimits, watchSignal };

@@ -1,7 +1,7 @@
 'use strict';
 
 const { RowReader } = require('../rows');
-const { checkLimits } = require('./abort');
+const { checkLimits, throwIfAborted } = require('./abort');
 const { callerOf } = require('./failure');
 const { checkStallTimeout, stalled } = require('./options');
 
@@ -14,7 +14,7 @@ class Cursor {
   #rows = []; // of the last batch
 
   /**
-   * @param {function(): Portal} open makes the portal; called for the first row
+   * @param {function(): Portal|Promise<Portal>} open makes the portal, or a promise of it; called for the first row
    * @param {object} options
    * @param {number} options.batchSize rows a round trip
    * @param {object} [options.decoding] `{ decode }` for the readers
@@ -23,8 +23,9 @@ class Cursor {
   constructor(open, options) { this.#generator = this.#generate(open, options); }
 
   async * #generate(open, { batchSize, decoding, signal }) {
-    checkLimits({ signal });
-    const portal = this.#portal = open();
+    throwIfAborted({ signal });
+    const opened = open();
+    const portal = this.#portal = opened instanceof Promise ? await opened : opened; // what is sent at once is one write
     try {
       let reader;
       do {
@@ -77,7 +78,7 @@ class Cursor {
    * @throws {TypeError}
    */
   readable({ highWaterMark = 16, signal, stall_timeout: given } = {}) {
-    if (signal?.aborted !== true) checkLimits({ signal });
+    checkLimits({ signal });
     const timeout = checkStallTimeout(given);
     const rows = { next: () => this.next(), return: () => this.#abandon(), [Symbol.asyncIterator]: () => rows };
     const stream = require('../platform').stream.Readable.from(rows, { highWaterMark, signal });

@@ -367,7 +367,7 @@ describe('respond', () => {
     const client = await connected();
     const pool = new Pool((await sharedServer()).config);
     const list = 'as, status, emptyStatus, compress, int8, numeric, bytea, separator, stall_timeout, format, cache, paramTypes, ' +
-      'signal, statement_timeout, readOnly, retry, tags, max_age, stale_while_revalidate';
+      'signal, statement_timeout, alone, retry, tags, max_age, stale_while_revalidate';
     const status = name => `${name} must be an integer from 200 to 599, not `;
     const cases = [
       [client, { status: 'abc' }, `${status('status')}a string`], [client, { status: 199 }, `${status('status')}199`],

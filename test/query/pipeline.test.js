@@ -4,7 +4,6 @@ const assert = require('node:assert/strict');
 const { PassThrough } = require('node:stream');
 const { setImmediate: turn } = require('node:timers/promises');
 const { AbortError, PostgresError } = require('../..');
-const { SCOPE } = require('../../lib/query');
 const { sharedServer, connected, proxied, faked, answering, message, rowDescription, dataRow, ANSWER } = require('../support');
 
 /** Calls back with the name of each promise that settles, in their order. */
@@ -175,7 +174,7 @@ describe('A connection that is lost', () => {
       client.transaction(tx => tx.query('SELECT 5')), client.query('COPY users FROM STDIN'), client.query('SELECT 6', [], { signal })];
     await turn();
     await turn();
-    const { pipeline } = client[SCOPE];
+    const { pipeline } = client.lease;
     const from = wire.recorded.toServer.length;
     client.destroy();
     await assert.rejects(sent, { name: 'ConnectionError', sent: true });
