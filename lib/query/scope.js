@@ -25,6 +25,8 @@ class Scope {
    *   makes the error
    */
   constructor(pipeline, parent, name, { alone = false, block = false, entered = () => {}, lost = () => {} } = {}) {
+    /** @type {Scope|null} of a lease: where a session may send at once; null where a connection has to be found first */
+    this.scope = this;
     this.pipeline = pipeline;
     this.parent = parent;
     this.name = name;
@@ -42,9 +44,6 @@ class Scope {
     this.last = null;
     this.next = null;
   }
-
-  /** @type {Scope|null} where a session may send at once; null where the lease has to find a connection first */
-  get scope() { return this; }
 
   /** @type {{decode: *}|undefined} for readers of results, where a query says nothing */
   get decoding() { return this.pipeline.decoding; }

@@ -399,7 +399,7 @@ describe('respond', () => {
     const pool = new Pool((await sharedServer()).config);
     const own = { status: 201, emptyStatus: 404, compress: false, as: 'json' };
     for (const [session, options] of [
-      [pool, { readOnly: true, retry: true }], [new ResponseCache(pool), { tags: ['a'], max_age: 1, readOnly: true, retry: true }]
+      [pool, { retry: true }], [new ResponseCache(pool), { tags: ['a'], max_age: 1, retry: true }]
     ]) {
       const response = await respond(session, new Request('http://localhost/'), SMALL, [], { ...own, ...options });
       assert.deepEqual([response.status, await response.text()], [201, '[{"a":1}]']);
