@@ -805,7 +805,7 @@ export interface Config {
   load_balance_hosts?: Choice<'disable' | 'random'>;
   /** '3.0' by default. */
   min_protocol_version?: Choice<'3.0' | '3.2' | 'latest'>;
-  /** 'latest' by default, which is 3.2. */
+  /** By default as `min_protocol_version`. PostgreSQL 18 and later know 3.2, which is 'latest'. */
   max_protocol_version?: Choice<'3.0' | '3.2' | 'latest'>;
   /** Taken, and changes nothing. */
   gssencmode?: Choice<'disable' | 'prefer'>;
