@@ -19,13 +19,13 @@ const LAYERS = [
 
 /** Entry points of their own, on top of all layers: the core never imports them. */
 const CAPABILITIES = [
-  'lib/cache', 'lib/http', 'lib/replication', 'lib/websocket', 'lib/copy-writer', 'lib/pool', 'lib/pg'
+  'lib/cache', 'lib/http', 'lib/replication', 'lib/websocket', 'lib/copy-writer', 'lib/pool', 'lib/pg', 'lib/sql'
 ];
 
 const MAX_LINES = 300;
 
 /** Underscore fields of Node.js, and of cursors of pg, that tell what nothing public tells. */
-const NODES_OWN = ['_handle', '_httpMessage', '_result', '_types'];
+const NODES_OWN = ['_handle', '_httpMessage', '_resolveFilename', '_result', '_types'];
 
 /** @returns {string} JavaScript without comments that have lines of their own */
 function withoutComments(text) {

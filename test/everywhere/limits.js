@@ -12,7 +12,7 @@ const COMMON = {
   'fixtures.slow.test.js': FIXTURES,
   'house.test.js': 'of the sources: the runtime has no part in it',
   'pgbouncer.test.js': 'of a server, run with Node.js',
-  'client-parser/browser.test.js': BROWSER
+  'client-parser/browser.slow.test.js': BROWSER
 };
 
 /** By runtime: whole files of test/, and tests by file or folder and title, each with the reason. */
@@ -23,9 +23,9 @@ const LIMITS = {
       ...['client-parser/index.test.js', 'protocol/errors.test.js'].map(file => [file, /every field/,
         'errors have a column and a line of their own: those of the server are in their place, but not enumerable']),
       ['typescript.slow.test.js', /the fields of errors/, 'errors have a column and a line of their own'],
-      ...['browser.test.js', 'demo.test.js'].map(file => [file, /Chromium/, BROWSER]),
+      ...['browser.slow.test.js', 'demo.slow.test.js'].map(file => [file, /Chromium/, BROWSER]),
       ['websocket/', /holds a bounded amount/, 'bounded memory over its WebSocket was not seen to hold'],
-      ...['protocol/errors.test.js', 'stream/query-to.test.js'].map(file => [file, /stack with the async functions|error on row 50,000/,
+      ...['protocol/errors.test.js', 'stream/query-to.test.js', 'http/respond.slow.test.js'].map(file => [file, /stack with the async functions|error on row 50,000/,
         'stacks do not name the async functions that await']),
       ...['copy/', 'query/', 'http/', 'bounds.slow.test.js'].map(file => [file,
         /memory/, 'memory grows by more than the bounds, which are those of Node.js 20']),
@@ -41,7 +41,7 @@ const LIMITS = {
     tests: [
       ...['copy/', 'query/', 'http/', 'bounds.slow.test.js'].map(file => [file,
         /memory/, 'memory grows by more than the bounds, which are those of Node.js 20, or is not told']),
-      ...['browser.test.js', 'demo.test.js'].map(file => [file, /Chromium/, BROWSER]),
+      ...['browser.slow.test.js', 'demo.slow.test.js'].map(file => [file, /Chromium/, BROWSER]),
       ['client.test.js', /keeps it running/, 'a program that is given with -e finds its arguments elsewhere'],
       ['stream/query-to.test.js', /error of a target that has failed/, 'a target that has failed counts as one that was closed'],
       ['replication/', /process is killed/, 'a program that is given with -e finds its arguments elsewhere'],
