@@ -1,6 +1,5 @@
 'use strict';
 
-const { Buffer } = require('./platform');
 const { CloseRequest, NAMES, NO_VALUES, Portal, again, checkCount, checkOptions, promised, submit } = require('./query');
 const { UsageError, kindOf } = require('./protocol');
 const { RowReader } = require('./rows');

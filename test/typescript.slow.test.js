@@ -58,9 +58,9 @@ describe('TypeScript', () => {
     });
     after(() => fs.rmSync(project, { recursive: true, force: true }));
 
-    const NEWEST = ['real use and misuse, node16', 'real use and misuse, bundler', 'a page without Node\'s types',
+    const NEWEST = ['real use and misuse, node16', 'real use and misuse, bundler', 'what is written for pg', 'a page without Node\'s types',
       'the examples of the documents, node16', 'the examples of the documents, bundler'];
-    const projects = [...NEWEST.map(name => ['typescript', name]), ...NEWEST.slice(0, 3).map(name => ['typescript-5', name])];
+    const projects = [...NEWEST.map(name => ['typescript', name]), ...NEWEST.slice(0, 4).map(name => ['typescript-5', name])];
     for (const [compiler, name] of projects) {
       it(`${name}, by ${compiler}`, async () => {
         const complaints = await compiling.compile(project, name, compiler);
@@ -157,7 +157,7 @@ describe('TypeScript', () => {
         const server = name === 'DatabaseError' ? [...fields, 'index'] : []; // what a server's error may have
         const missing = [...members.keys()].filter(each => !(each in instance) && !server.includes(each));
         assert.deepEqual(missing, [], name);
-        const known = new Set(['constructor', 'finish', 'submitted', ...members.keys()]);
+        const known = new Set(['constructor', 'finish', 'getOverrides', 'queryQueue', 'submitted', ...members.keys()]);
         const undeclared = Object.getOwnPropertyNames(prototype).filter(each => !each.startsWith('_') && !known.has(each));
         assert.deepEqual(undeclared, [], name);
         for (const each of statics.keys()) assert.ok(each in instance.constructor, each);
@@ -170,7 +170,7 @@ describe('TypeScript', () => {
       const declaredFields = [...types.exports.get('PostgresError').members.keys()];
       assert.deepEqual(declaredFields.sort(), [...Object.keys(error), 'index', 'name'].sort());
       assert.deepEqual(types.propertiesOf('ServerFields').sort(), [...fields, 'message'].sort());
-      for (const [name, ...args] of [['ConnectionError', 'm', { cause: 1, sent: true }], ['AbortError', 'm', 1], ['UsageError', 'm', 'c']]) {
+      for (const [name, ...args] of [['ConnectionError', 'm', { cause: 1, sent: true }], ['AbortError', 'm', 1], ['TimeoutError', 'm', { code: '1', cause: 1, sent: true }], ['UsageError', 'm', 'c']]) {
         const made = new quickgres[name](...args);
         for (const field of SET[name]) assert.ok(field in made, `${name}.${field}`);
       }
