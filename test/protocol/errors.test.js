@@ -8,6 +8,13 @@ const { PostgresError, ConnectionError, AbortError, UsageError, protocolError } 
 const { Client } = require('../..');
 const { connected, sharedServer } = require('../support');
 
+/** In a describe: stacks have ten lines, as in a program, where mocha has all of them. */
+function tenLines() {
+  const { stackTraceLimit } = Error;
+  before(() => { Error.stackTraceLimit = 10; });
+  after(() => { Error.stackTraceLimit = stackTraceLimit; });
+}
+
 describe('PostgresError', () => {
   it('has every field of the ErrorResponse by its name, numbers where PostgreSQL counts', () => {
     const error = new PostgresError({
@@ -167,6 +174,8 @@ describe('An error of the server', () => {
 });
 
 describe('An error of the connection', () => {
+  tenLines();
+
   const SLEEP = 'SELECT pg_sleep(60)';
   const busy = client => { client.query(SLEEP).catch(() => {}); };
   async function throughCursor(rows) { for await (const row of rows) assert.ok(row); }
