@@ -146,7 +146,7 @@ describe('An error of the server', () => {
       () => client.query('SELECT pg_sleep(5)', [], { signal: AbortSignal.timeout(20) })
     ]) {
       const error = await doTheWork(ask).catch(error => error);
-      assert.match(error.stack, /^(Postgres|Usage|Abort)Error: .+\n(.*\n)*.*at (async )?askTheServer .*errors\.test\.js/,
+      assert.match(error.stack, /^(Postgres|Timeout|Abort)Error: .+\n(.*\n)*.*at (async )?askTheServer .*errors\.test\.js/,
         String(ask));
       assert.match(error.stack, /at (async )?doTheWork .*errors\.test\.js/);
     }
