@@ -2,7 +2,7 @@
 
 const { RowReader } = require('../rows');
 const { checkLimits, throwIfAborted } = require('./abort');
-const { callerOf } = require('./failure');
+const { callerOf, showCaller } = require('./failure');
 const { checkStallTimeout, stalled } = require('./options');
 
 /** The rows of a query, some at a time: an async iterable that holds one batch in memory. */
@@ -24,7 +24,7 @@ class Cursor {
 
   async * #generate(open, { batchSize, decoding, signal }) {
     throwIfAborted({ signal });
-    const opened = open();
+    const opened = this.#opened(open);
     const portal = this.#portal = opened instanceof Promise ? await opened : opened; // what is sent at once is one write
     try {
       let reader;
@@ -38,6 +38,15 @@ class Cursor {
     } finally {
       this.#rows = [];
       await portal.close();
+    }
+  }
+
+  /** The portal; its error shows who asked for rows, also where a stream of Node is between. */
+  #opened(open) {
+    try {
+      return open();
+    } catch (error) {
+      throw showCaller(error, callerOf(this.next));
     }
   }
 
