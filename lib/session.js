@@ -190,7 +190,6 @@ class Session extends EventEmitter {
    */
   cursor(text, values = NO_VALUES, options = NO_OPTIONS) {
     checkOptions(options, NAMES.cursor);
-    query.checkLimits(options);
     const { batchSize = 1000, decode, signal } = options;
     query.checkCount(batchSize, 'batchSize', 1);
     const kept = query.Portal.check(text, values);

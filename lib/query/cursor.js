@@ -23,6 +23,7 @@ class Cursor {
   constructor(open, options) { this.#generator = this.#generate(open, options); }
 
   async * #generate(open, { batchSize, decoding, signal }) {
+    checkLimits({ signal });
     throwIfAborted({ signal });
     const opened = this.#opened(open);
     const portal = this.#portal = opened instanceof Promise ? await opened : opened; // what is sent at once is one write
