@@ -85,10 +85,7 @@ function watchSignal(signal, callback) {
 
 const abortedBy = ({ reason }) => new AbortError('the query was aborted', reason);
 
-/**
- * @throws {TypeError} for what is given and no AbortSignal, or no time limit
- * @throws {AbortError} when the signal has aborted
- */
+/** @throws {TypeError} for what is given and no AbortSignal, or no time limit */
 function checkLimits({ signal, statement_timeout: timeout }) {
   if (signal !== undefined && !(signal && typeof signal.addEventListener === 'function')) {
     throw new TypeError(`signal must be an AbortSignal, not ${kindOf(signal)}`);
@@ -96,8 +93,10 @@ function checkLimits({ signal, statement_timeout: timeout }) {
   if (timeout !== undefined) {
     checkNumber(timeout, 'statement_timeout', 'a number of milliseconds above 0', timeout => timeout > 0);
   }
-  if (signal?.aborted) throw abortedBy(signal);
 }
+
+/** @throws {AbortError} when the signal has aborted */
+function throwIfAborted({ signal }) { if (signal?.aborted) throw abortedBy(signal); }
 
 /**
  * Calls back when a signal aborts or a time limit is over.
@@ -130,10 +129,12 @@ function watchLimits({ signal, statement_timeout: timeout }, what, callback, isS
  * @throws {TypeError|RangeError|AbortError}
  */
 function submit(request, scope, limits) {
+  if (limits?.alone) request.barrier = true;
   if (limits === undefined || (limits.signal === undefined && limits.statement_timeout === undefined)) {
     return scope.pipeline.submit(request, scope);
   }
   checkLimits(limits);
+  throwIfAborted(limits);
   const promise = scope.pipeline.submit(request, scope);
   if (!request.pending) return promise;
   const over = watchLimits(limits, 'query', error => abort(request, error), () => request.state !== State.Waiting);
@@ -148,4 +149,4 @@ function submit(request, scope, limits) {
   return promise;
 }
 
-module.exports = { abort, abortScope, checkLimits, submit, watchLimits, watchSignal };
+module.exports = { abort, abortScope, checkLimits, submit, throwIfAborted, watchLimits, watchSignal };

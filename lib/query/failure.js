@@ -80,6 +80,18 @@ function mayRepeat(request, sending) {
   return each === null;
 }
 
+/**
+ * @param {function(): Promise} work
+ * @returns {Promise} the work's; it rejects with what the work throws because of its input
+ */
+function promised(work) {
+  try {
+    return work();
+  } catch (error) {
+    return Promise.reject(error);
+  }
+}
+
 /** @returns {function(): Error} what the next request is rejected with whose connection is lost */
 function lossErrors(message, code, cause, sent) {
   const what = sent ? 'had been sent, the server may have carried it out' : 'had not been sent';
@@ -115,4 +127,4 @@ function abandon(pipeline, message, cause, code) {
   pipeline.scopes.abandon(errors(false));
 }
 
-module.exports = { abandon, again, callerOf, isStale, mayRepeat, reasonOf, showCaller };
+module.exports = { abandon, again, callerOf, isStale, mayRepeat, promised, reasonOf, showCaller };

@@ -1,7 +1,7 @@
 'use strict';
 
 const { ConnectionError, State, UsageError, kindOf } = require('../protocol');
-const { abortScope, checkLimits, watchLimits } = require('./abort');
+const { abortScope, checkLimits, throwIfAborted, watchLimits } = require('./abort');
 const { runInside } = require('./inside');
 const { NO_OPTIONS, NO_VALUES } = require('./options');
 const { QueryRequest, outcome } = require('./request');
@@ -164,7 +164,7 @@ class Transaction {
   }
 
   /** The session takes no more requests; what is open in it ends. */
-  #refuse(error) { this.#session.abandonSteps(this.#scope.refused ??= () => error); }
+  #refuse(error) { this.#session.abandonStreams(this.#scope.refused ??= () => error); }
 
   async #control(text) { return this.#scope.pipeline.submit(new EndRequest(text), this.#scope); }
 
@@ -224,7 +224,8 @@ class Transaction {
  */
 function transaction(parent, depth, make, work, options = NO_OPTIONS) {
   checkLimits(options);
+  throwIfAborted(options);
   return new Transaction(parent, depth, make, options).run(work, options);
 }
 
-module.exports = { transaction };
+module.exports = { beginText, transaction };
