@@ -43,7 +43,7 @@ const MESSAGES = {
  *   ConnectionError with another message has a cause that says more
  */
 function errorOf(error) {
-  if (error instanceof TimeoutError) return new Error('Query read timeout', { cause: error });
+  if (error instanceof TimeoutError && error.code === '57014') return new Error('Query read timeout', { cause: error });
   const isLost = error instanceof ConnectionError || error instanceof TimeoutError;
   const cause = isLost ? error.cause : error;
   if (cause instanceof PostgresError && !(error instanceof DatabaseError)) return new DatabaseError(cause);
