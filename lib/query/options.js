@@ -34,6 +34,7 @@ const NAMES = {
 function checkNames(options, names) {
   if (options === undefined) return;
   if (options === null || typeof options !== 'object') throw new TypeError(`options must be an object, not ${kindOf(options)}`);
+  if (Array.isArray(options)) throw new TypeError('options must be an object, not an array: query(text, values, options) takes values');
   for (const name in options) {
     if (!names.has(name)) throw new TypeError(`there is no option ${name} here; there are ${[...names].join(', ')}`);
   }
