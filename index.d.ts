@@ -239,11 +239,11 @@ export type Receiver = RowReader<any> | Writable | PacketReceiver;
 
 /* Options */
 
-/** Cancels exactly the request it is given to. */
+/** Gives up exactly the request it is given to: it rejects at once, and the server is asked to cancel it if nothing was sent behind it. */
 export interface Abortable {
   /** Rejects with an AbortError when it aborts. Default: none. */
   signal?: AbortSignal | undefined;
-  /** Milliseconds, above 0, after which the request is cancelled: a UsageError 57014. Default: none. */
+  /** Milliseconds, above 0, after which it rejects with a TimeoutError 57014. Default: none. */
   statement_timeout?: number | undefined;
 }
 
@@ -874,7 +874,7 @@ export interface Config extends Partial<Record<RuntimeParameter, Setting>> {
   load_balance_hosts?: Choice<'disable' | 'random'>;
   /** '3.0' by default. */
   min_protocol_version?: Choice<'3.0' | '3.2' | 'latest'>;
-  /** 'latest' by default, which is 3.2. */
+  /** By default as `min_protocol_version`. PostgreSQL 18 and later know 3.2, which is 'latest'. */
   max_protocol_version?: Choice<'3.0' | '3.2' | 'latest'>;
   /** Taken, and changes nothing. */
   gssencmode?: Choice<'disable' | 'prefer'>;

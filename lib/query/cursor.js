@@ -2,7 +2,7 @@
 
 const { RowReader } = require('../rows');
 const { checkLimits } = require('./abort');
-const { callerOf } = require('./failure');
+const { callerOf, showCaller } = require('./failure');
 const { checkStallTimeout, stalled } = require('./options');
 
 /** The rows of a query, some at a time: an async iterable that holds one batch in memory. */
@@ -24,7 +24,7 @@ class Cursor {
 
   async * #generate(open, { batchSize, decoding, signal }) {
     checkLimits({ signal });
-    const portal = this.#portal = open();
+    const portal = this.#portal = this.#opened(open);
     try {
       let reader;
       do {
@@ -37,6 +37,15 @@ class Cursor {
     } finally {
       this.#rows = [];
       await portal.close();
+    }
+  }
+
+  /** The portal; its error shows who asked for rows, also where a stream of Node is between. */
+  #opened(open) {
+    try {
+      return open();
+    } catch (error) {
+      throw showCaller(error, callerOf(this.next));
     }
   }
 

@@ -19,7 +19,7 @@ const LONG = 65536;
  * @returns {Buffer}
  */
 function errorResponse(error) {
-  const own = error.name === 'AbortError' || error instanceof UsageError;
+  const own = ['AbortError', 'TimeoutError', 'UsageError'].includes(error.name);
   const { severity = 'FATAL', code = '08006', message } = error instanceof PostgresError ? error
     : own ? { severity: 'ERROR', code: '57014', message: error.message }
       : { message: 'the connection to the database was lost' };
