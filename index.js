@@ -12,5 +12,6 @@ module.exports = {
   // What not every program uses is loaded when it is.
   get decoders() { return rows.decoders; },
   get jsonDecoders() { return rows.jsonDecoders; },
-  get dates() { return rows.dates; }
+  get dates() { return rows.dates; },
+  get oid() { return rows.oid; }
 };

@@ -15,6 +15,7 @@ function checkDecode(decode) {
   }
   if (checked.has(decode)) return decode;
   for (const [oid, decoder] of decode instanceof Map ? decode : Object.entries(decode)) {
+    if (!/^\d+$/.test(oid)) throw new TypeError(`decode has the key ${String(oid)}: keys are OIDs, such as [oid.timestamptz], of the export oid`);
     if (!isDecoder(decoder) && !(Array.isArray(decoder) && decoder.every(isDecoder))) {
       throw new TypeError(`decode[${oid}] must be a function, or a pair of them`);
     }

@@ -16,5 +16,6 @@ module.exports = {
   RowReader, RowParser, Memory, checkDecode, columnLength, int32: datarow.int32,
   get decoders() { return types().decoders; },
   get jsonDecoders() { return (json ??= makeJsonDecoders()); },
-  get dates() { return types().dates; }
+  get dates() { return types().dates; },
+  get oid() { return require('./oid'); }
 };

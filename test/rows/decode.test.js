@@ -3,7 +3,7 @@
 const assert = require('node:assert/strict');
 const { execFile } = require('node:child_process');
 const { inspect, promisify } = require('node:util');
-const { Client } = require('../..');
+const { Client, oid } = require('../..');
 const { checkDecode, decoders, dates, jsonDecoders } = require('../../lib/rows');
 const { connected } = require('../support');
 
@@ -211,6 +211,16 @@ describe('checkDecode', () => {
     for (const decode of [null, 0, 'true', () => {}]) {
       assert.throws(() => checkDecode(decode), { name: 'TypeError', message: /^decode must be a boolean or an object/ });
     }
+  });
+});
+
+describe('A map of decoders', () => {
+  it('has OIDs as its keys, and leads from a name to them', () => {
+    for (const decode of [{ timestamptz: String }, new Map([['int8', Number]]), { [oid.int8]: Number, date: String }, { '-1': Number }]) {
+      assert.throws(() => checkDecode(decode), { name: 'TypeError', message: /^decode has the key (?:timestamptz|int8|date|-1): keys are OIDs, such as \[oid\.timestamptz\]/ });
+    }
+    checkDecode({ [oid.timestamptz]: String });
+    checkDecode(new Map([[oid.int8, Number]]));
   });
 });
 
