@@ -19,8 +19,6 @@ const FLUSH_BYTES = 65536;
 /** The transaction status by its byte: as decodeReadyForQuery has it, without a call for every query. */
 const STATUS = { 73: 'I', 84: 'T', 69: 'E' };
 
-const NONE = [];
-
 /**
  * The requests of one connection: what was sent, whose answer comes next, what may be sent.
  */
@@ -166,10 +164,10 @@ class Pipeline {
    */
   send(request) {
     const { statements, writer } = this;
-    const begins = request.scope.begin === undefined ? NONE : request.scope.begins;
+    const first = request.scope.begin === undefined ? request : request.scope.chain(request);
     const mark = writer.length;
     try {
-      for (const begin of begins) begin.encode(writer, statements);
+      for (let each = first; each !== request; each = each.next) each.encode(writer, statements);
       request.encode(writer, statements);
     } catch (error) {
       writer.length = mark;
@@ -178,20 +176,16 @@ class Pipeline {
       throw error;
     }
     if (request.statement !== statements.run) statements.run = undefined;
-    for (const begin of begins) {
-      begin.scope.begin = undefined;
-      this.#link(begin);
+    for (let each = first; each !== request; each = each.next) {
+      each.scope.begin = undefined;
+      this.#held++;
     }
-    this.#link(request);
+    if (request.barrier) this.#held++;
+    if (this.head === null) this.head = first;
+    else this.#tail.next = first;
+    this.#tail = request;
     if (statements.closing.length > 0 && request.endsWithSync && this.#held === 0) closeStatements(this);
     this.flush();
-  }
-
-  #link(request) {
-    if (request.barrier) this.#held++;
-    if (this.head === null) this.head = request;
-    else this.#tail.next = request;
-    this.#tail = request;
   }
 
   /** Rejects a request that is not over. */

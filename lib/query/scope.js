@@ -86,10 +86,13 @@ class Scope {
     return entry;
   }
 
-  /** What begins its block and those around it, as far as that was not sent before. */
-  get begins() {
-    const begins = this.parent === null ? [] : this.parent.begins;
-    return this.begin === undefined ? begins : [...begins, this.begin];
+  /** @returns {Request} the first of what begins its block and those around it, and was not sent yet; a request comes last */
+  chain(request) {
+    let first = request;
+    for (let each = this; each !== null; each = each.parent) {
+      if (each.begin !== undefined) [each.begin.next, first] = [first, each.begin];
+    }
+    return first;
   }
 
   /** Whether it lies inside another scope. */
