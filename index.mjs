@@ -2,6 +2,6 @@ import quickgres from './index.js';
 
 export const {
   Client, RowReader, RowParser, PostgresError, ConnectionError, AbortError, TimeoutError, UsageError, array,
-  decoders, jsonDecoders, dates
+  decoders, exact
 } = quickgres;
 export default quickgres;

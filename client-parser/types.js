@@ -1,5 +1,5 @@
-// Which type is decoded how. What has no exact equal in JavaScript stays a string as the server prints it, so
-// that nothing is lost, and so that it can go back to the server as a parameter unchanged.
+// Which type is decoded how. What JavaScript has no value for stays the string that the server prints, so that it can go
+// back to the server as a parameter.
 
 import { text } from './text.js';
 import * as at from './datetime.js';
@@ -13,17 +13,18 @@ export { arrayOf, text };
  * of the bytes from start to end. A decoder throws a ProtocolError for bytes that its type does not allow, or
  * a SyntaxError for what is no JSON or no integer, and never lets bytes outside of them be seen.
  *
- * boolean: bool · number: int2, int4, oid, xid, float4, float8 · bigint: int8 · Uint8Array: bytea ·
+ * boolean: bool · number: int2, int4, oid, xid, float4, float8, int8 (a string if a number is not exact) ·
+ * Date: timestamptz (a string for infinity and after the year 275760) · Uint8Array: bytea ·
  * what JSON.parse gives: json, jsonb · arrays: arrays · string: all others
  * @type {Object<number, [Decoder, Decoder]>}
  */
 export const decoders = {};
 
 /**
- * Decoders of date, timestamp and timestamptz, and of arrays of them, to Date: `{ ...decoders, ...dates }`.
+ * Decoders that lose nothing: of int8 to bigint, of timestamptz to a string with all its digits, and of arrays of both.
  * @type {Object<number, [Decoder, Decoder]>}
  */
-export const dates = {};
+export const exact = {};
 
 function define(map, typeOid, arrayOid, pair) {
   map[typeOid] = pair;
@@ -55,7 +56,7 @@ function define(map, typeOid, arrayOid, pair) {
   [1082, 1182, at.date],
   [1083, 1183, at.time],
   [1114, 1115, at.timestamp],
-  [1184, 1185, at.timestamptz],
+  [1184, 1185, at.orDate(at.timestamptz), at.orDate(text)],
   [1186, 1187, at.interval],
   [1266, 1270, at.timetz],
   [1700, 1231, is.numeric],
@@ -64,6 +65,9 @@ function define(map, typeOid, arrayOid, pair) {
   [3802, 3807, is.jsonb, is.json]
 ].forEach(([typeOid, arrayOid, binary, string = text]) =>
   define(decoders, typeOid, arrayOid, [string, binary]));
+
+define(exact, 20, 1016, [is.bigintText, is.bigint]);
+define(exact, 1184, 1185, [text, at.timestamptz]);
 
 // Type of the bounds, range (the array of it comes next), multirange, array of it.
 [
@@ -74,10 +78,7 @@ function define(map, typeOid, arrayOid, pair) {
   [1184, 3910, 4534, 6153],
   [1082, 3912, 4535, 6155]
 ].forEach(([boundOid, rangeOid, multirangeOid, multirangesOid]) => {
-  const decode = range(decoders[boundOid][1]);
+  const decode = range((exact[boundOid] ?? decoders[boundOid])[1]);
   define(decoders, rangeOid, rangeOid + 1, [text, decode]);
   define(decoders, multirangeOid, multirangesOid, [text, multirange(decode)]);
 });
-
-[[1082, 1182], [1114, 1115], [1184, 1185]].forEach(([typeOid, arrayOid]) =>
-  define(dates, typeOid, arrayOid, decoders[typeOid].map(at.toDate)));

@@ -2,12 +2,18 @@
 
 const assert = require('node:assert/strict');
 const { Writable } = require('node:stream');
-const { decoders, jsonDecoders } = require('../../lib/rows');
+const { decoders, exact } = require('../../lib/rows');
 const { arrayOf } = require('../../client-parser/types.js');
 const { Json } = require('../../lib/stream/json');
 const { STRINGS, NUMBERS, OTHERS, RECORDS, random } = require('../client-parser/values');
 const { FLAT, GIGABYTES, watchAlone } = require('../slow-reader');
 const { ANSWER, answering, commandComplete, connected, dataRow, hex, message, proxied, sharedServer } = require('../support');
+
+const hexOf = decoders[17].map(decode => (...place) => `\\x${decode(...place).toString('hex')}`);
+/** What is printed in JSON as the server prints it. */
+const jsonDecoders = {
+  ...decoders, 1184: exact[1184], 1185: exact[1185], 17: hexOf, 1001: arrayOf(hexOf)
+};
 
 /** A target that gathers text. */
 class Collector extends Writable {
