@@ -1,7 +1,6 @@
 'use strict';
 
-const { Buffer, process, setImmediate } = require('./platform');
-const { setMaxListeners } = require('./platform').events;
+const { setMaxListeners } = require('node:events');
 const { ConnectionError, UsageError } = require('./protocol');
 const { Pipeline, Scope } = require('./query');
 const { checkDecode } = require('./rows');

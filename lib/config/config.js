@@ -1,7 +1,8 @@
 'use strict';
 
-const { process, os, path } = require('../platform');
-const { homeFile, readService } = require('#node/config/files');
+const os = require('node:os');
+const path = require('node:path');
+const { homeFile, readService } = require('./files');
 const { hostList } = require('./hosts');
 const { OPTIONS, ENCRYPTED, VERIFIED, check, isOption } = require('./options');
 const { kindOf } = require('../protocol');

@@ -1,6 +1,5 @@
 'use strict';
 
-const { Buffer } = require('../platform');
 const { Attempt, STEP } = require('./attempt');
 const { lookupPassword } = require('../config');
 const { ask, dial } = require('./dial');
@@ -131,7 +130,7 @@ async function open(config, target, password, plan, attempt, hooks) {
     encrypted: encrypted || stream.encrypted === true,
     local: target.local || stream.local === true,
     binding: encrypted && config.channel_binding !== 'disable'
-      ? require('#node/connection/tls').endPoint(socket.stream) : null
+      ? require('./tls').endPoint(socket.stream) : null
   };
   const session = await start(config, plan, attempt, login, hooks);
   attempt.checkAborted();

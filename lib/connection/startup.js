@@ -1,6 +1,5 @@
 'use strict';
 
-const { Buffer } = require('../platform');
 const { failed, unexpected, STEP } = require('./attempt');
 const { authenticate } = require('./auth');
 const {

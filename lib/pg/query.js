@@ -2,7 +2,7 @@
 
 // What a query is asked with, and what it comes to.
 
-const { events: { EventEmitter } } = require('../platform');
+const { EventEmitter } = require('node:events');
 const { ConnectionError, PostgresError, UsageError } = require('../..');
 const { TypeOverrides } = require('./types');
 const { prepareValue } = require('./values');
@@ -21,6 +21,9 @@ class DatabaseError extends PostgresError {
   constructor(fields) {
     super({ message: typeof fields === 'string' ? fields : fields.message });
     for (const name of FIELDS) this[name] = fields[name] && String(fields[name]);
+    // Of the message: its length, then each field by a letter, its text and a zero; the severity comes twice.
+    const texts = [this.message, this.severity, ...FIELDS.map(name => this[name])].filter(text => text !== undefined);
+    this.length = texts.reduce((sum, text) => sum + Buffer.byteLength(text) + 2, 5);
   }
 }
 
@@ -77,6 +80,9 @@ class Result {
     this.fields = rowParser === undefined ? [] : rowParser.columns.map(fieldOf);
     this.rowAsArray = rowMode === 'array';
   }
+
+  /** Adds a row. */
+  addRow(row) { this.rows.push(row); }
 }
 
 /** @returns {object} a config, also of a text alone; throws a TypeError where there is none */

@@ -1,6 +1,5 @@
 'use strict';
 
-const { Buffer } = require('../platform');
 const {
   AbortError, BARE, ConnectionError, NEXT, PostgresError, State, UsageError, backend, checkText, checkValues,
   decodeFields, nextState, snapshot, unexpected

@@ -1,6 +1,5 @@
 'use strict';
 
-const { Buffer } = require('../platform');
 const { protocolError } = require('../protocol');
 
 /** A hexadecimal bytea is read in parts of so many digits: the engine has no strings of more than 512 MB. */

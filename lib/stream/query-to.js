@@ -1,6 +1,5 @@
 'use strict';
 
-const { Buffer } = require('../platform');
 const { PostgresError, UsageError, checkText } = require('../protocol');
 const { QueryRequest, abort, checkLimits, copyDirection, submit, watchSignal } = require('../query');
 const { Json } = require('./json');

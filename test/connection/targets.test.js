@@ -1,7 +1,10 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { execFile } = require('node:child_process');
 const dns = require('node:dns');
+const path = require('node:path');
+const { promisify } = require('node:util');
 const { freePort } = require('pg-test-fixtures');
 const { resolve } = require('../../lib/config');
 const { targets, inOrder } = require('../../lib/connection/targets');
@@ -242,5 +245,18 @@ describe('Where to connect', () => {
     const servers = await Promise.all([start(good), start(good), start(good)]);
     for (let i = 0; i < 60; i++) await (await open(all(servers, { load_balance_hosts: 'random' }))).end();
     for (const { conversations } of servers) assert.ok(conversations.length > 0);
+  });
+
+  it('are names as they are in Cloudflare\'s Workers, where sockets read into no memory of ours', async () => {
+    const program = `
+      Object.defineProperty(globalThis, 'navigator', { value: { userAgent: 'Cloudflare-Workers' } });
+      const { Socket } = require('./lib/connection/socket');
+      const { targets } = require('./lib/connection/targets');
+      const config = require('./lib/config').resolve({ host: 'no.such.name.invalid', user: 'me' });
+      targets(config, config.hosts[0]).then(list => {
+        console.log(JSON.stringify([typeof new Socket({}).onread, list.map(({ address }) => address)]));
+      });`;
+    const { stdout } = await promisify(execFile)(process.execPath, ['-e', program], { cwd: path.join(__dirname, '../..') });
+    assert.deepEqual(JSON.parse(stdout), ['undefined', [{ host: 'no.such.name.invalid', port: 5432 }]]);
   });
 });
