@@ -75,11 +75,10 @@ const ISO = /^(\d{3,7})-(\d\d)-(\d\d)(?: (\d\d):(\d\d):([\d.]+)(?:([+-]\d\d)(?::
 
 /**
  * @param {string} string a date, timestamp or timestamptz as the server prints it
- * @returns {Date|number} ±Infinity for infinity; without a time zone in UTC; microseconds are cut off; an Invalid Date after
- *   the year 275760, and for a DateStyle other than ISO
+ * @returns {Date} without a time zone in UTC; microseconds are cut off; an Invalid Date for infinity, after the year 275760,
+ *   and for a DateStyle other than ISO
  */
 export function toDate(string) {
-  if (string.endsWith('infinity')) return Number(string.replace('i', 'I'));
   const [, year, month, day, hour = 0, minute = 0, second = 0, zone = '0', minutes = 0, seconds = 0, bc] =
     ISO.exec(string.slice(0, 41)) || [];
   const east = abs(zone) * 3600 + minutes * 60 + Number(seconds);
@@ -96,5 +95,5 @@ export function toDate(string) {
 export const orDate = decode => (...place) => {
   const string = decode(...place);
   const date = toDate(string);
-  return Number.isFinite(Number(date)) ? date : string;
+  return isFinite(date) ? date : string;
 };

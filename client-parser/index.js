@@ -14,10 +14,10 @@ export { arrayOf, decoders, exact, text } from './types.js';
 export { TypeParser };
 
 defaults.decoders = decoders;
-for (const typeOid in decoders) TypeParser[typeOid] = (exact[typeOid] ?? decoders[typeOid])[1];
+for (const map of [decoders, exact]) for (const typeOid in map) TypeParser[typeOid] = map[typeOid][1];
 // As Quickgres has it.
 for (const typeOid of [1114, 1184]) {
   const decode = TypeParser[typeOid];
-  [, TypeParser[typeOid + 1]] = arrayOf([decode, TypeParser[typeOid] = (...place) => toDate(decode(...place))]);
+  [, TypeParser[typeOid + 1]] = arrayOf([, TypeParser[typeOid] = (...place) => toDate(decode(...place))]);
 }
 TypeParser[18] = (bytes, start) => bytes[start];

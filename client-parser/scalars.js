@@ -67,11 +67,11 @@ export const intText = (bytes, start, end) => decimal(bytes, start, end) ?? vali
 /** @returns {bigint} */
 export function bigintText(bytes, start, end) {
   valid(end > start && end - start < 21);
-  return BigInt(decimal(bytes, start, end) ?? text(bytes, start, end));
+  return BigInt(text(bytes, start, end));
 }
 
 /** @returns {number|string} a number if it is exact, else the string that the server prints */
-const safe = value => Number.isSafeInteger(Number(value)) ? Number(value) : String(value);
+const safe = value => Number.isSafeInteger(Number(value)) ? Number(value) : `${value}`;
 
 export const int8 = (...place) => safe(bigint(...place));
 export const int8Text = (...place) => decimal(...place) ?? safe(bigintText(...place));

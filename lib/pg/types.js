@@ -31,14 +31,17 @@ class PostgresInterval {
 
 const bytesOf = view => Buffer.from(view.buffer, view.byteOffset, view.byteLength);
 
-/** The date and time of day in local time; Infinity stays. */
-function toLocal(text) {
-  const date = toDate(text);
-  return typeof date === 'number' ? date : new Date(date.toJSON()?.slice(0, -1) ?? NaN);
+/** A Date as it is; of the text of one the Date, or ±Infinity. */
+function dateOf(value) {
+  if (typeof value !== 'string') return value;
+  return value.endsWith('infinity') ? Number(value.replace('i', 'I')) : toDate(value);
 }
 
-/** The Date of what is one, ±Infinity of infinity. */
-const dateOf = value => typeof value === 'string' ? toDate(value) : value;
+/** The date and time of day in local time; Infinity stays. */
+function toLocal(text) {
+  const date = dateOf(text);
+  return typeof date === 'number' ? date : new Date(date.toJSON()?.slice(0, -1) ?? NaN);
+}
 
 /** A timestamptz; Sequelize leaves bounds of ranges quoted. */
 const timestamptz = (bytes, start, end) => bytes[start] === 34 ? timestamptz(bytes, start + 1, end - 1)
