@@ -223,13 +223,28 @@ export type Receiver = RowReader<any> | Writable | PacketReceiver;
 
 /* Options */
 
-/** Cancels exactly the request it is given to. */
+/** Gives up exactly the request it is given to: it rejects at once, and the server is asked to cancel it if nothing was sent behind it. */
 export interface Abortable {
   /** Rejects with an AbortError when it aborts. Default: none. */
   signal?: AbortSignal | undefined;
-  /** Milliseconds, above 0, after which the request is cancelled: a UsageError 57014. Default: none. */
+  /** Milliseconds, above 0, after which it rejects with a TimeoutError 57014. Default: none. */
   statement_timeout?: number | undefined;
 }
+
+/** What a pool may do when a connection is lost; on a client and in a transaction nothing is repeated. */
+export interface Retry {
+  /** true: it may be repeated though the server may have carried it out. Default false. */
+  retry?: boolean | undefined;
+}
+
+/** How a request shares its connection, and whether it may be repeated. */
+export interface Placement extends Retry {
+  /** true: nothing is sent behind it, so that it can always be cancelled; of a pool it owns a connection. Default false. */
+  alone?: boolean | undefined;
+}
+
+/** Options of any request. */
+export interface RequestOptions extends Abortable, Placement {}
 
 /** How a statement is sent, and in which format its result comes. */
 export interface StatementOptions {
@@ -242,7 +257,7 @@ export interface StatementOptions {
 }
 
 /** Options of `simpleQuery`. */
-export interface SimpleQueryOptions extends Abortable {
+export interface SimpleQueryOptions extends Abortable, Retry {
   /** What rows are and how columns become values. Default: as the config says, else structs of strings and Buffers. */
   decode?: Decode | undefined;
 }
@@ -256,13 +271,13 @@ export interface BatchOptions<S extends Receiver = Receiver> extends StatementOp
 }
 
 /** Options of `query`. */
-export interface QueryOptions<S extends Receiver = Receiver> extends BatchOptions<S>, Abortable {}
+export interface QueryOptions<S extends Receiver = Receiver> extends BatchOptions<S>, RequestOptions {}
 
 /** One query of a batch: its text alone, or with values and options. */
 export type BatchQuery = string | readonly [text: string, values?: Values, options?: BatchOptions];
 
 /** Options of `queryTo`. */
-export interface QueryToOptions extends StatementOptions, Abortable {
+export interface QueryToOptions extends StatementOptions, RequestOptions {
   /**
    * 'protocol' (default): messages that need no earlier state to be parsed; 'values': the columns' bytes alone;
    * 'json': an array of objects; 'ndjson': an object a line.
@@ -303,7 +318,9 @@ export interface CursorOptions extends StatementOptions {
 }
 
 /** Options of a transaction block; a savepoint has those of its block. */
-export interface TransactionOptions {
+export interface TransactionOptions extends Retry {
+  /** Ends the transaction with an AbortError: it is rolled back. Default: none. */
+  signal?: AbortSignal | undefined;
   /** Default: the server's default_transaction_isolation, as a rule 'read committed'. */
   isolation?: 'serializable' | 'repeatable read' | 'read committed' | 'read uncommitted' | undefined;
   /** Default: the server's default_transaction_read_only, as a rule false. */
@@ -322,14 +339,24 @@ export interface CopyStreamOptions {
 
 /** Options of `copyTo`. */
 export interface CopyToOptions extends CopyStreamOptions {
+  /** true: nothing is sent behind it, so that it can always be cancelled. Default false. */
+  alone?: boolean | undefined;
   /** Milliseconds after which a stream that nobody reads is destroyed; 60000 by default, 0 for never. */
   stall_timeout?: number | undefined;
 }
 
 /* Sessions */
 
-/** What can be asked of the server, of a client or inside a transaction. Its event 'drain': copyData may go on. */
-export interface Session extends EventEmitter {
+/**
+ * What can be asked of the server: the base of Client and Pool, and what the function of `transaction` is given. It is the
+ * type of a parameter that takes "a pool or a transaction".
+ */
+export abstract class Session extends EventEmitter {
+  protected constructor();
+
+  /** How columns are decoded where a query says nothing: the option `decode` of the config. */
+  readonly decode: Decode | undefined;
+
   /**
    * Sends one query in one write, without waiting for those before it. An error of one query is not that of another.
    * T is what a row's columns are. https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-EXT-QUERY
@@ -349,7 +376,7 @@ export interface Session extends EventEmitter {
     text: string, values: Values | undefined, format: Format | undefined, cache: boolean | undefined,
     stream: S): Promise<S>;
   query<S extends Receiver>(
-    text: string, values: Values | undefined, options: QueryOptions<S> & { stream: S }): Promise<S>;
+    text: string, values: Values | undefined, options: QueryOptions<S> & { stream: S, retry?: false | undefined }): Promise<S>;
   query<T extends object = AnyColumns>(
     text: string, values: Values | undefined, options: QueryOptions & { stream?: undefined }): Promise<RowReader<T>>;
   query(text: string, values: Values | undefined, options: QueryOptions): Promise<Receiver>;
@@ -370,8 +397,8 @@ export interface Session extends EventEmitter {
    * @param options signal and statement_timeout for all of them
    * @returns the results; rejects with the first error, whose `index` tells the query
    */
-  batch(queries: readonly BatchQuery[], options?: Abortable): Promise<RowReader[]>;
-  batch<R extends readonly object[]>(queries: { readonly [I in keyof R]: BatchQuery }, options?: Abortable):
+  batch(queries: readonly BatchQuery[], options?: RequestOptions): Promise<RowReader[]>;
+  batch<R extends readonly object[]>(queries: { readonly [I in keyof R]: BatchQuery }, options?: RequestOptions):
     Promise<{ -readonly [I in keyof R]: RowReader<R[I]> }>;
 
   /**
@@ -440,6 +467,58 @@ export interface Session extends EventEmitter {
   listen(channel: string, options?: { signal?: AbortSignal | undefined }): Listener;
 
   /**
+   * Closes a named statement or portal on the server.
+   * @param type 'S' for a statement, 'P' for a portal
+   * @param name of the statement or portal
+   * @returns resolves also where there is none of this name; rejects with a TypeError or a ConnectionError
+   */
+  close(type: 'S' | 'P', name: string): Promise<void>;
+}
+
+/** The events of a client, with their arguments. */
+export interface ClientEvents {
+  /** What NOTIFY sent on a channel that the connection listens to. */
+  notification: [notification: Notification];
+  /** A NoticeResponse. */
+  notice: [fields: ServerFields];
+  /** A setting that the server reports has changed. */
+  parameter: [name: string, value: string];
+  /** The system has taken what was written: copyData may go on. */
+  drain: [];
+  /** The connection was lost. Without a listener it does not end the program. */
+  error: [error: Error];
+  /** The connection, which had been open, is over, for whatever reason. */
+  end: [];
+}
+
+/** One connection to a PostgreSQL server. */
+export class Client extends Session {
+  /** Text format of results: columns are strings. */
+  static readonly STRING: 0;
+  /** Binary format of results: columns are Buffers. */
+  static readonly BINARY: 1;
+
+  /**
+   * @param config libpq's parameters as an object, a URL, or a list of `key=value`; the environment says the rest. One
+   *   that cannot be makes connect() reject
+   */
+  constructor(config?: Config | string | URL);
+
+  /**
+   * Connects as the config says; queries may be sent at once. `connect(socketPath)` takes the path of a Unix socket.
+   * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-START-UP
+   * @param port in place of that of the config; or, alone, the socketPath
+   * @param host in place of that of the config, 'localhost' by default
+   * @param ssl true, or options of tls.connect
+   * @returns resolves when the server takes queries; rejects with a ConnectionError, or with the server's
+   *   PostgresError, or with a TypeError for a config that cannot be; afterwards connect() may be called again. Where
+   *   queries have waited for it, and so are rejected, the promise need not be handled, too
+   */
+  connect(): Promise<void>;
+  connect(port: number | string, host?: string, ssl?: ConnectionOptions | boolean): Promise<void>;
+  connect(socketPath: string): Promise<void>;
+
+  /**
    * Starts a query whose rows `getResults` fetches; the connection is its own until it is over.
    * @param text SQL
    * @param values of the parameters
@@ -471,14 +550,6 @@ export interface Session extends EventEmitter {
   sync(stream?: RowReader<any>): Promise<RowReader>;
 
   /**
-   * Closes a named statement or portal on the server.
-   * @param type 'S' for a statement, 'P' for a portal
-   * @param name of the statement or portal
-   * @returns resolves also where there is none of this name; rejects with a TypeError or a ConnectionError
-   */
-  close(type: 'S' | 'P', name: string): Promise<void>;
-
-  /**
    * Sends data of the COPY FROM STDIN that `query` has begun. Rows may be split anywhere.
    * @param data bytes, or text
    * @returns false when a mebibyte and more waits to be taken: best to go on after the event 'drain'
@@ -500,50 +571,6 @@ export interface Session extends EventEmitter {
    *   with a ConnectionError, or with a UsageError (55000) where none is open
    */
   copyFail(reason?: string | Uint8Array): Promise<RowReader>;
-}
-
-/** The events of a client, with their arguments. */
-export interface ClientEvents {
-  /** What NOTIFY sent on a channel that the connection listens to. */
-  notification: [notification: Notification];
-  /** A NoticeResponse. */
-  notice: [fields: ServerFields];
-  /** A setting that the server reports has changed. */
-  parameter: [name: string, value: string];
-  /** The system has taken what was written: copyData may go on. */
-  drain: [];
-  /** The connection was lost. Without a listener it does not end the program. */
-  error: [error: Error];
-  /** The connection, which had been open, is over, for whatever reason. */
-  end: [];
-}
-
-/** One connection to a PostgreSQL server. */
-export class Client extends EventEmitter {
-  /** Text format of results: columns are strings. */
-  static readonly STRING: 0;
-  /** Binary format of results: columns are Buffers. */
-  static readonly BINARY: 1;
-
-  /**
-   * @param config libpq's parameters as an object, a URL, or a list of `key=value`; the environment says the rest. One
-   *   that cannot be makes connect() reject
-   */
-  constructor(config?: Config | string | URL);
-
-  /**
-   * Connects as the config says; queries may be sent at once. `connect(socketPath)` takes the path of a Unix socket.
-   * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-START-UP
-   * @param port in place of that of the config; or, alone, the socketPath
-   * @param host in place of that of the config, 'localhost' by default
-   * @param ssl true, or options of tls.connect
-   * @returns resolves when the server takes queries; rejects with a ConnectionError, or with the server's
-   *   PostgresError, or with a TypeError for a config that cannot be; afterwards connect() may be called again. Where
-   *   queries have waited for it, and so are rejected, the promise need not be handled, too
-   */
-  connect(): Promise<void>;
-  connect(port: number | string, host?: string, ssl?: ConnectionOptions | boolean): Promise<void>;
-  connect(socketPath: string): Promise<void>;
 
   /**
    * Asks the server, over a connection of its own, to cancel what it is running for this client, whatever that is. To
@@ -600,7 +627,6 @@ export class Client extends EventEmitter {
   prependOnceListener<E extends keyof ClientEvents>(event: E, listener: (...args: ClientEvents[E]) => void): this;
   removeListener<E extends keyof ClientEvents>(event: E, listener: (...args: ClientEvents[E]) => void): this;
 }
-export interface Client extends Session {}
 
 /** The rows of a query, some at a time; `break` closes it. */
 export interface Cursor<T extends object = AnyColumns> {
@@ -810,7 +836,7 @@ export interface Config {
   load_balance_hosts?: Choice<'disable' | 'random'>;
   /** '3.0' by default. */
   min_protocol_version?: Choice<'3.0' | '3.2' | 'latest'>;
-  /** 'latest' by default, which is 3.2. */
+  /** By default as `min_protocol_version`. PostgreSQL 18 and later know 3.2, which is 'latest'. */
   max_protocol_version?: Choice<'3.0' | '3.2' | 'latest'>;
   /** Taken, and changes nothing. */
   gssencmode?: Choice<'disable' | 'prefer'>;

@@ -1,7 +1,7 @@
 import quickgres from './index.js';
 
 export const {
-  Client, RowReader, RowParser, PostgresError, ConnectionError, AbortError, TimeoutError, UsageError, array,
+  Client, Session, RowReader, RowParser, PostgresError, ConnectionError, AbortError, TimeoutError, UsageError, array,
   decoders, exact
 } = quickgres;
 export default quickgres;

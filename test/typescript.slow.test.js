@@ -24,8 +24,9 @@ const ENTRIES = Object.fromEntries(Object.entries(require('../package.json').exp
   }));
 
 /** Public by their names, and still nobody's business but of the other folders. */
+const SESSION = ['abandonStreams', 'copyIn', 'lease'];
 const INTERNAL = {
-  Client: ['push', 'receiver'],
+  Client: ['push', 'receiver', ...SESSION, 'abandonSteps', 'begin'], Session: SESSION,
   RowParser: ['decoderOf', 'forFormat', 'known', 'of', 'platform', 'textType', 'type'], RowReader: ['message', 'receive', 'receiveData', 'start'],
   CopyTo: ['abandon', 'pipe'], CopyFrom: ['abandon'], Listener: ['give'], PgOutput: ['relation']
 };
@@ -204,7 +205,7 @@ describe('TypeScript', () => {
       const CALLS = {
         QueryOptions: options => client.query('SELECT 1', [], options),
         BatchOptions: options => client.batch([['SELECT 1', [], options]]),
-        Abortable: options => client.batch(['SELECT 1'], options),
+        RequestOptions: options => client.batch(['SELECT 1'], options),
         SimpleQueryOptions: options => client.simpleQuery('SELECT 1', options),
         QueryToOptions: options => client.queryTo(target, 'SELECT 1', [], options),
         CursorOptions: options => client.cursor('SELECT 1', [], options),

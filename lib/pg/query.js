@@ -3,7 +3,7 @@
 // What a query is asked with, and what it comes to.
 
 const { EventEmitter } = require('node:events');
-const { ConnectionError, PostgresError, UsageError } = require('../..');
+const { ConnectionError, PostgresError, TimeoutError } = require('../..');
 const { TypeOverrides } = require('./types');
 const { prepareValue } = require('./values');
 
@@ -42,7 +42,7 @@ const MESSAGES = {
  *   ConnectionError with another message has a cause that says more
  */
 function errorOf(error) {
-  if (error instanceof UsageError && error.code === '57014') return new Error('Query read timeout', { cause: error });
+  if (error instanceof TimeoutError) return new Error('Query read timeout', { cause: error });
   const isLost = error instanceof ConnectionError;
   const cause = isLost ? error.cause : error;
   if (cause instanceof PostgresError && !(error instanceof DatabaseError)) return new DatabaseError(cause);

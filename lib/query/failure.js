@@ -80,6 +80,18 @@ function mayRepeat(request, sending) {
   return each === null;
 }
 
+/**
+ * @param {function(): Promise} work
+ * @returns {Promise} the work's; it rejects with what the work throws because of its input
+ */
+function promised(work) {
+  try {
+    return work();
+  } catch (error) {
+    return Promise.reject(error);
+  }
+}
+
 /** @returns {function(): Error} what the next request is rejected with whose connection is lost */
 function lossErrors(message, code, cause, sent) {
   const what = sent ? 'had been sent, the server may have carried it out' : 'had not been sent';
@@ -91,4 +103,4 @@ function lossErrors(message, code, cause, sent) {
   };
 }
 
-module.exports = { again, callerOf, isStale, lossErrors, mayRepeat, reasonOf, showCaller };
+module.exports = { again, callerOf, isStale, lossErrors, mayRepeat, promised, reasonOf, showCaller };

@@ -6,7 +6,7 @@ const {
 } = require('../protocol');
 const { Memory } = require('../rows');
 const { again, lossErrors, mayRepeat } = require('./failure');
-const { CloseRequest } = require('./sync');
+const { closeStatements } = require('./sync');
 const { Scope, Scopes } = require('./scope');
 const { Statements } = require('./statements');
 const { channel, trace } = require('./tracing');
@@ -51,6 +51,8 @@ class Pipeline {
     this.reader = null;
     /** @type {Set<function>} called when the server says that it has cancelled something */
     this.cancelling = new Set();
+    /** When a request that had been sent was given up, and the server asked to cancel, if nothing was read since; else 0. */
+    this.givenUpAt = this.askedAt = 0;
   }
 
   /** Requests can be sent from now on. */
@@ -65,6 +67,7 @@ class Pipeline {
 
   /** What the socket tells. */
   chunk(buf, length) {
+    this.givenUpAt = this.askedAt = 0;
     try {
       this.reader.push(buf, length);
     } catch (error) {
@@ -111,6 +114,9 @@ class Pipeline {
     this.events.queued();
     this.pump();
   }
+
+  /** Whether nothing is sent now, because of a barrier or a CancelRequest that is under way. */
+  get held() { return this.#held > 0; }
 
   /** Whether requests or transactions are not over, or not begun. */
   get waited() { return this.head !== null || this.scopes.root.first !== null; }
@@ -166,17 +172,8 @@ class Pipeline {
     if (this.head === null) this.head = request;
     else this.#tail.next = request;
     this.#tail = request;
-    if (statements.closing.length > 0 && request.endsWithSync && this.#held === 0) this.#closeStatements();
+    if (statements.closing.length > 0 && request.endsWithSync && this.#held === 0) closeStatements(this);
     this.flush();
-  }
-
-  /** Closes the statements on the server that nobody uses any more. */
-  #closeStatements() {
-    const request = new CloseRequest('S', this.statements.closing);
-    this.statements.closing = [];
-    request.open(this.scopes.root).catch(() => {});
-    request.internal = true;
-    this.send(request);
   }
 
   /** Rejects a request that is not over. */
@@ -251,7 +248,9 @@ class Pipeline {
   /** From now on nothing is sent behind a request. @returns {boolean} false where something was that is not given up */
   setBarrier(request) {
     if (request.barrier) return true;
-    for (let behind = request.next; behind !== null; behind = behind.next) if (behind.pending) return false;
+    for (let behind = request.next; behind !== null; behind = behind.next) {
+      if (behind.pending && !behind.internal) return false;
+    }
     request.barrier = true;
     this.#held++;
     return true;

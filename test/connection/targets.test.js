@@ -189,7 +189,7 @@ describe('Where to connect', () => {
       conversation.socket.end();
     });
     const other = await start(good);
-    const config = all([silent, other], { require_auth: 'none', max_protocol_version: '3.0' });
+    const config = all([silent, other], { require_auth: 'none' });
     const error = await failure(config, { earlyRequests: Buffer.from('Q') });
     assert.equal(error.code, '08006');
     assert.deepEqual(other.conversations, []);
@@ -210,15 +210,19 @@ describe('Where to connect', () => {
 
   it('sends the same requests again only when the server has said that it did not begin', async () => {
     const flights = [];
-    const old = await start(async conversation => {
-      const version = (await conversation.first()).readUInt32BE();
-      if (version === 0x30002) return conversation.say(SAY.error('0A000', 'unsupported'));
+    let refused = false;
+    const starting = await start(async conversation => {
+      await conversation.first();
+      if (!refused) {
+        refused = true;
+        return conversation.say(SAY.error('57P03', 'the database system is starting up'));
+      }
       conversation.say(SAY.ok, SAY.ready);
       flights.push((await conversation.read()).body.toString());
       conversation.socket.end();
     });
     const session = await open(
-      { ...old.config, require_auth: 'none' },
+      { ...all([starting, starting]), require_auth: 'none' },
       { earlyRequests: Buffer.from('Q\0\0\0\x08hey\0') }
     );
     assert.equal(session.taken, 1);

@@ -101,7 +101,7 @@ async function pooled(config: Config): Promise<void> {
   const pool = new Pool(config, options);
   pool.on('error', (error: Error) => assert.fail(error));
   pool.once('connect', (client: Client) => assert.equal(client.state, 'connecting'));
-  const { rows } = await pool.query<{ n: string }>('SELECT 1 AS n', [], { retry: true, readOnly: true, statement_timeout: 5000 });
+  const { rows } = await pool.query<{ n: string }>('SELECT 1 AS n', [], { retry: true, alone: true, statement_timeout: 5000 });
   assert.equal(rows[0]?.n, '1');
   const stats: PoolStats = pool.stats;
   assert.equal(stats.replicas?.connected, 1);
@@ -116,7 +116,7 @@ async function pooled(config: Config): Promise<void> {
   const [written] = await Promise.all([pool.queryTo(target, 'SELECT 5', [], { as: 'values' }), textOf(target)]);
   assert.equal(written.rowCount, 1);
   const request = new Request('http://localhost/');
-  const response: Response = await respond(pool, request, 'SELECT 6 AS n', [], { readOnly: true, as: 'json' });
+  const response: Response = await respond(pool, request, 'SELECT 6 AS n', [], { retry: true, as: 'json' });
   assert.deepEqual(await response.json(), [{ n: 6 }]);
   const owned = new Pool(config);
   const cache = new ResponseCache(owned);
