@@ -84,6 +84,27 @@ export const decoders: Readonly<Record<number, DecoderPair>>;
  */
 export const exact: Readonly<Record<number, DecoderPair>>;
 
+/** OIDs of PostgreSQL's types by name, of arrays as `_text`: for `paramTypes: [oid.int8]` and `decode: { [oid.date]: … }`. */
+export const oid: Readonly<Record<
+  | 'bool' | 'bytea' | 'char' | 'name' | 'int8' | 'int2' | 'int2vector' | 'int4' | 'regproc' | 'text' | 'oid' | 'tid' | 'xid'
+  | 'cid' | 'oidvector' | 'json' | 'xml' | '_xml' | 'pg_node_tree' | '_json' | '_xid8' | 'point' | 'lseg' | 'path' | 'box'
+  | 'polygon' | 'line' | '_line' | 'cidr' | '_cidr' | 'float4' | 'float8' | 'unknown' | 'circle' | '_circle' | 'macaddr8'
+  | '_macaddr8' | 'money' | '_money' | 'macaddr' | 'inet' | '_bool' | '_bytea' | '_char' | '_name' | '_int2' | '_int2vector'
+  | '_int4' | '_regproc' | '_text' | '_tid' | '_xid' | '_cid' | '_oidvector' | '_bpchar' | '_varchar' | '_int8' | '_point'
+  | '_lseg' | '_path' | '_box' | '_float4' | '_float8' | '_polygon' | '_oid' | 'aclitem' | '_aclitem' | '_macaddr' | '_inet'
+  | 'bpchar' | 'varchar' | 'date' | 'time' | 'timestamp' | '_timestamp' | '_date' | '_time' | 'timestamptz' | '_timestamptz'
+  | 'interval' | '_interval' | '_numeric' | '_cstring' | 'timetz' | '_timetz' | 'bit' | '_bit' | 'varbit' | '_varbit'
+  | 'numeric' | 'refcursor' | '_refcursor' | 'regprocedure' | 'regoper' | 'regoperator' | 'regclass' | 'regtype'
+  | '_regprocedure' | '_regoper' | '_regoperator' | '_regclass' | '_regtype' | 'record' | 'void' | '_record' | '_txid_snapshot'
+  | 'uuid' | '_uuid' | 'txid_snapshot' | 'pg_lsn' | '_pg_lsn' | 'pg_ndistinct' | 'pg_dependencies' | 'tsvector' | 'tsquery'
+  | 'gtsvector' | '_tsvector' | '_gtsvector' | '_tsquery' | 'regconfig' | '_regconfig' | 'regdictionary' | '_regdictionary'
+  | 'jsonb' | '_jsonb' | 'int4range' | '_int4range' | 'numrange' | '_numrange' | 'tsrange' | '_tsrange' | 'tstzrange'
+  | '_tstzrange' | 'daterange' | '_daterange' | 'int8range' | '_int8range' | 'jsonpath' | '_jsonpath' | 'regnamespace'
+  | '_regnamespace' | 'regrole' | '_regrole' | 'regcollation' | '_regcollation' | 'int4multirange' | 'nummultirange'
+  | 'tsmultirange' | 'tstzmultirange' | 'datemultirange' | 'int8multirange' | 'pg_brin_bloom_summary'
+  | 'pg_brin_minmax_multi_summary' | 'pg_mcv_list' | 'pg_snapshot' | '_pg_snapshot' | 'xid8' | '_int4multirange'
+  | '_nummultirange' | '_tsmultirange' | '_tstzmultirange' | '_datemultirange' | '_int8multirange', number>>;
+
 /**
  * What every struct has, whatever its columns. Columns are no own properties of a struct: `{ ...row }` and
  * `Object.keys(row)` have none of them. Use `toObject()`, or `result.objects`.
@@ -753,12 +774,60 @@ export interface ServerAddress {
 export type ByteStream = Duplex | ((server: ServerAddress) => Duplex | Promise<Duplex>);
 
 /**
- * libpq's connection parameters and ours: lib/config/README.md. What is left out says the service file, the environment
- * (PGHOST, PGUSER, …), or else the default. Other names in lower case go to the server as startup parameters, such as
- * search_path; a name that cannot be one makes connect() reject.
+ * Run-time parameters that a session can set, by PostgreSQL's names. For one that is not here, write
+ * `options: '-c name=value'`. https://www.postgresql.org/docs/current/runtime-config.html
+ */
+export type RuntimeParameter =
+  | 'allow_in_place_tablespaces' | 'allow_system_table_mods' | 'array_nulls' | 'backend_flush_after' | 'backslash_quote'
+  | 'backtrace_functions' | 'bytea_output' | 'check_function_bodies' | 'client_connection_check_interval' | 'client_min_messages'
+  | 'commit_delay' | 'commit_siblings' | 'compute_query_id' | 'constraint_exclusion' | 'cpu_index_tuple_cost'
+  | 'cpu_operator_cost' | 'cpu_tuple_cost' | 'createrole_self_grant' | 'cursor_tuple_fraction' | 'DateStyle' | 'datestyle'
+  | 'deadlock_timeout' | 'debug_discard_caches' | 'debug_logical_replication_streaming' | 'debug_parallel_query'
+  | 'debug_pretty_print' | 'debug_print_parse' | 'debug_print_plan' | 'debug_print_rewritten' | 'default_statistics_target'
+  | 'default_table_access_method' | 'default_tablespace' | 'default_text_search_config' | 'default_toast_compression'
+  | 'default_transaction_deferrable' | 'default_transaction_isolation' | 'default_transaction_read_only' | 'dynamic_library_path'
+  | 'effective_cache_size' | 'effective_io_concurrency' | 'enable_async_append' | 'enable_bitmapscan'
+  | 'enable_distinct_reordering' | 'enable_gathermerge' | 'enable_group_by_reordering' | 'enable_hashagg' | 'enable_hashjoin'
+  | 'enable_incremental_sort' | 'enable_indexonlyscan' | 'enable_indexscan' | 'enable_material' | 'enable_memoize'
+  | 'enable_mergejoin' | 'enable_nestloop' | 'enable_parallel_append' | 'enable_parallel_hash' | 'enable_partition_pruning'
+  | 'enable_partitionwise_aggregate' | 'enable_partitionwise_join' | 'enable_presorted_aggregate' | 'enable_self_join_elimination'
+  | 'enable_seqscan' | 'enable_sort' | 'enable_tidscan' | 'escape_string_warning' | 'event_triggers' | 'exit_on_error'
+  | 'extension_control_path' | 'extra_float_digits' | 'file_copy_method' | 'force_parallel_mode' | 'from_collapse_limit' | 'geqo'
+  | 'geqo_effort' | 'geqo_generations' | 'geqo_pool_size' | 'geqo_seed' | 'geqo_selection_bias' | 'geqo_threshold'
+  | 'gin_fuzzy_search_limit' | 'gin_pending_list_limit' | 'hash_mem_multiplier' | 'icu_validation_level'
+  | 'idle_in_transaction_session_timeout' | 'idle_session_timeout' | 'ignore_checksum_failure' | 'ignore_system_indexes'
+  | 'intervalstyle' | 'IntervalStyle' | 'io_combine_limit' | 'jit' | 'jit_above_cost' | 'jit_debugging_support'
+  | 'jit_dump_bitcode' | 'jit_expressions' | 'jit_inline_above_cost' | 'jit_optimize_above_cost' | 'jit_profiling_support'
+  | 'jit_tuple_deforming' | 'join_collapse_limit' | 'lc_messages' | 'lc_monetary' | 'lc_numeric' | 'lc_time'
+  | 'lo_compat_privileges' | 'local_preload_libraries' | 'lock_timeout' | 'log_connections' | 'log_disconnections'
+  | 'log_duration' | 'log_error_verbosity' | 'log_executor_stats' | 'log_lock_failures' | 'log_lock_waits'
+  | 'log_min_duration_sample' | 'log_min_duration_statement' | 'log_min_error_statement' | 'log_min_messages'
+  | 'log_parameter_max_length' | 'log_parameter_max_length_on_error' | 'log_parser_stats' | 'log_planner_stats'
+  | 'log_replication_commands' | 'log_statement' | 'log_statement_sample_rate' | 'log_statement_stats' | 'log_temp_files'
+  | 'log_transaction_sample_rate' | 'logical_decoding_work_mem' | 'maintenance_io_concurrency' | 'maintenance_work_mem'
+  | 'max_parallel_maintenance_workers' | 'max_parallel_workers' | 'max_parallel_workers_per_gather' | 'max_stack_depth'
+  | 'md5_password_warnings' | 'min_parallel_index_scan_size' | 'min_parallel_table_scan_size' | 'parallel_leader_participation'
+  | 'parallel_setup_cost' | 'parallel_tuple_cost' | 'password_encryption' | 'plan_cache_mode' | 'post_auth_delay'
+  | 'quote_all_identifiers' | 'random_page_cost' | 'recursive_worktable_factor' | 'restrict_nonsystem_relation_kind' | 'role'
+  | 'row_security' | 'scram_iterations' | 'search_path' | 'seq_page_cost' | 'session_authorization' | 'session_preload_libraries'
+  | 'session_replication_role' | 'standard_conforming_strings' | 'statement_timeout' | 'stats_fetch_consistency'
+  | 'synchronize_seqscans' | 'synchronous_commit' | 'tcp_keepalives_count' | 'tcp_keepalives_idle' | 'tcp_keepalives_interval'
+  | 'temp_buffers' | 'temp_file_limit' | 'temp_tablespaces' | 'TimeZone' | 'timezone' | 'timezone_abbreviations' | 'trace_notify'
+  | 'trace_sort' | 'track_activities' | 'track_cost_delay_timing' | 'track_counts' | 'track_functions' | 'track_io_timing'
+  | 'track_wal_io_timing' | 'transaction_deferrable' | 'transaction_isolation' | 'transaction_read_only' | 'transaction_timeout'
+  | 'transform_null_equals' | 'update_process_title' | 'vacuum_buffer_usage_limit' | 'vacuum_cost_delay' | 'vacuum_cost_limit'
+  | 'vacuum_cost_page_dirty' | 'vacuum_cost_page_hit' | 'vacuum_cost_page_miss' | 'vacuum_failsafe_age' | 'vacuum_freeze_min_age'
+  | 'vacuum_freeze_table_age' | 'vacuum_max_eager_freeze_failure_rate' | 'vacuum_multixact_failsafe_age'
+  | 'vacuum_multixact_freeze_min_age' | 'vacuum_multixact_freeze_table_age' | 'vacuum_truncate' | 'wal_compression'
+  | 'wal_consistency_checking' | 'wal_init_zero' | 'wal_recycle' | 'wal_sender_timeout' | 'wal_skip_threshold' | 'work_mem'
+  | 'xmlbinary' | 'xmloption' | 'zero_damaged_pages';
+
+/**
+ * libpq's connection parameters and ours (lib/config/README.md), and run-time parameters of the server. Anything you omit is
+ * taken from the service file, then the environment (PGHOST, PGUSER, …), then the default.
  * https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-PARAMKEYWORDS
  */
-export interface Config {
+export interface Config extends Partial<Record<RuntimeParameter, Setting>> {
   /** A `postgresql://` URL or a `key=value` string, beside what has no text, such as `decode`. Default: none. */
   connectionString?: string | URL | null | undefined;
   /** Name, address, or directory of a socket; several with commas. Default: this machine's, or 'localhost'. */
@@ -846,9 +915,8 @@ export interface Config {
   statement_cache?: Choice<number | string>;
   /** What rows are and how columns become values, unless a query says otherwise. Default: structs of strings and Buffers. */
   decode?: Decode | null | undefined;
-  /** A startup parameter, such as search_path. */
-  [parameter: string]: Setting | URL | ConnectionOptions | ByteStream | Decode
-    | ((to: PasswordRequest) => string | Promise<string>);
+  /** Parameters of extensions, such as `'app.user'`. Default: the server's. */
+  [parameter: `${string}.${string}`]: Setting;
 }
 
 /* Errors */

@@ -49,7 +49,7 @@ function define(map, typeOid, arrayOid, pair) {
   [650, , is.inet], // cidr
   [700, 1021, is.float4, is.floatText],
   [701, 1022, is.float8, is.floatText],
-  [705], // unknown
+  [705, 1009], // unknown, which has no arrays, as void: those of text again
   [774, , is.macaddr], // macaddr8
   [829, 1040, is.macaddr],
   [869, 1041, is.inet],
@@ -63,7 +63,7 @@ function define(map, typeOid, arrayOid, pair) {
   [1266, 1270, at.timetz],
   [1700, 1231, is.numeric],
   [2249, 2287, is.bytea], // record: from binary its bytes, as of a named composite type
-  [2278], // void
+  [2278, 1009], // void
   [2950, , is.uuid],
   [3802, 3807, is.jsonb, is.json]
 ].forEach(([typeOid, arrayOid, binary = text, string = text]) =>

@@ -4,7 +4,6 @@
 
 const path = require('node:path');
 const { decoders, exact } = require('../..');
-const { toDate } = require('../../client-parser/datetime.js');
 
 const INTERVAL = /^(?:(\S+) years? ?)?(?:(\S+) mons? ?)?(?:(\S+) days? ?)?(?:([+-])?(\d+):(\d\d):(\d\d)(\.\d+)?)?$/;
 
@@ -31,15 +30,15 @@ class PostgresInterval {
 
 const bytesOf = view => Buffer.from(view.buffer, view.byteOffset, view.byteLength);
 
-/** A Date as it is; of the text of one the Date, or ±Infinity. */
+/** A Date as it is; ±Infinity, or an Invalid Date, of what no Date could be made of. */
 function dateOf(value) {
   if (typeof value !== 'string') return value;
-  return value.endsWith('infinity') ? Number(value.replace('i', 'I')) : toDate(value);
+  return value.endsWith('infinity') ? Number(value.replace('i', 'I')) : new Date(NaN);
 }
 
-/** The date and time of day in local time; Infinity stays. */
-function toLocal(text) {
-  const date = dateOf(text);
+/** The same date and time of day in local time as this one has in UTC; Infinity stays. */
+function toLocal(value) {
+  const date = dateOf(value);
   return typeof date === 'number' ? date : new Date(date.toJSON()?.slice(0, -1) ?? NaN);
 }
 
@@ -142,7 +141,7 @@ const { 25: string, 1009: strings, 1022: [floats] } = decoders;
 /** What parsers are made of: beside decoders of this library those of types that node-postgres reads as others. */
 const READ = {
   ...decoders, 600: string, 718: string, 791: strings, 1008: strings, 1017: strings, 1231: [floats],
-  1016: exact[1016], 1184: [timestamptz, (...place) => dateOf(decoders[1184][1](...place))]
+  1016: exact[1016], 1082: decoders[1184], 1114: decoders[1184], 1115: decoders[1185], 1182: decoders[1185], 1184: [timestamptz, (...place) => dateOf(decoders[1184][1](...place))]
 };
 
 /** Makes parsers of types by decoders, and what makes node-postgres' values of theirs. */

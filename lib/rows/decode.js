@@ -13,7 +13,7 @@ const isOid = key => Number.isInteger(key) && key > 0 && key < 2 ** 32;
 function checkKey(key, isMap) {
   if (isOid(isMap ? key : Number(key)) && (isMap || String(Number(key)) === key)) return;
   throw new TypeError(`decode has the key ${typeof key === 'string' ? `'${key}'` : String(key)
-  }, which is no type OID: use the number in pg_type.oid, such as 1184 for timestamptz`);
+  }, which is no type OID: write [oid.timestamptz], of the export oid, or the number in pg_type.oid`);
 }
 
 /**

@@ -117,8 +117,11 @@ class RowReader {
   get structs() {
     const structs = (this._structs ??= []);
     for (let chunk = this._next; chunk !== null; this._next = chunk = chunk.next) {
-      const { bytes, end } = chunk;
-      for (let at = chunk.start; at < end; at += 1 + int32(bytes, at + 1)) structs.push(rowAt(chunk, at));
+      const { bytes, end, type } = chunk;
+      for (let at = chunk.start; at < end; at += 1 + int32(bytes, at + 1)) {
+        const isRow = type !== null && (bytes[at + 5] << 8 | bytes[at + 6]) === type.count;
+        structs.push(isRow ? new type.Row(bytes, at, chunk) : rowAt(chunk, at)); // the data of a COPY, or an error
+      }
     }
     return structs;
   }

@@ -70,7 +70,8 @@ describe('Opening a connection', () => {
       await session.end();
       assert.equal(fake.conversations.length, 1);
       const error = await failure({ ...fake.config, sslmode: 'require' });
-      assert.match(error.message, /asking for TLS: the server does not support TLS/);
+      assert.match(error.message, /asking for TLS: the server does not support TLS, and sslmode=require demands it/);
+      assert.match((await failure({ ...fake.config, ssl: true })).message, /the server does not support TLS, and ssl demands it/);
     });
   });
 

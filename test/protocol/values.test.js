@@ -201,3 +201,24 @@ describe('array', () => {
     }
   });
 });
+
+describe('An error of a value', () => {
+  it('has the SQLSTATE that the server would give', async () => {
+    const client = await connected();
+    for (const [value, code] of [['a\0', '22021'], [new Date(NaN), '22007']]) {
+      await assert.rejects(client.query('SELECT $1', [value]), { name: 'TypeError', code });
+      await assert.rejects(client.batch([['SELECT $1', [value]]]), { name: 'TypeError', code });
+      assert.throws(() => array([value]), { name: 'TypeError', code });
+    }
+    await assert.rejects(client.query('SELECT \0'), { name: 'TypeError', code: '22021' });
+  });
+
+  it('says what to write in its place', async () => {
+    const client = await connected();
+    for (const [value, message] of [
+      [new Map(), /class Map: write JSON\.stringify\(Object\.fromEntries\(map\)\) for json, array\(\[\.\.\.map\.keys\(\)\]\)/],
+      [new Set(), /class Set: write array\(\[\.\.\.set\]\) for a PostgreSQL array, JSON\.stringify\(\[\.\.\.set\]\)/],
+      [{ a: 1 }, /an object: write JSON\.stringify\(value\) for json/], [[1], /an array: write array\(value\) for a PostgreSQL array, JSON\.stringify\(value\) for json/]
+    ]) await assert.rejects(client.query('SELECT $1', [value]), { name: 'TypeError', message });
+  });
+});

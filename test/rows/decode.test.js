@@ -3,7 +3,7 @@
 const assert = require('node:assert/strict');
 const { execFile } = require('node:child_process');
 const { inspect, promisify } = require('node:util');
-const { Client } = require('../..');
+const { Client, oid } = require('../..');
 const { checkDecode, decoders, exact } = require('../../lib/rows');
 const { connected } = require('../support');
 
@@ -215,14 +215,21 @@ describe('A map of decoders', () => {
     assert.equal((await client.query('SELECT 1')).rows[0][0], '1');
   });
 
+  it('may have the names of `oid` as its keys', async () => {
+    const client = await connected();
+    for (const decode of [{ [oid.int4]: () => 'int4', [oid._text]: () => '_text' }, new Map([[oid.int4, () => 'int4'], [oid._text, () => '_text']])]) {
+      assert.deepEqual((await client.query("SELECT 1 AS a, '{}'::text[] AS b", [], { decode })).rows, [{ a: 'int4', b: '_text' }]);
+    }
+  });
+
   it('whose key is no OID says so', async () => {
     const client = await connected();
-    const maps = [{ timestamptz: () => 0 }, { 0: () => 0 }, { '': () => 0 }, { '1e3': () => 0 }, { 4294967296: () => 0 },
+    const maps = [{ timestamptz: () => 0 }, { '-1': () => 0 }, { 0: () => 0 }, { '': () => 0 }, { '1e3': () => 0 }, { 4294967296: () => 0 },
       new Map([['23', () => 0]]), new Map([[2.5, () => 0]])];
     for (const decode of maps) {
       const [key] = decode instanceof Map ? decode.keys() : Object.keys(decode);
       const error = { name: 'TypeError', message: `decode has the key ${typeof key === 'string' ? `'${key}'` : key
-      }, which is no type OID: use the number in pg_type.oid, such as 1184 for timestamptz` };
+      }, which is no type OID: write [oid.timestamptz], of the export oid, or the number in pg_type.oid` };
       await assert.rejects(client.query('SELECT 1 AS a', [], { decode }), error);
       await assert.rejects(client.simpleQuery('SELECT 1 AS a', { decode }), error);
       await assert.rejects(new Client({ ...client.config, decode }).connect(), error);
