@@ -1,7 +1,7 @@
 'use strict';
 
 const { setMaxListeners } = require('node:events');
-const { ConnectionError, UsageError } = require('./protocol');
+const { ConnectionError, TimeoutError, UsageError } = require('./protocol');
 const { Pipeline, Scope } = require('./query');
 const { checkDecode } = require('./rows');
 const { Steps } = require('./steps');
@@ -138,7 +138,7 @@ class Client extends Steps {
       }, signal);
     } catch (error) {
       // Made by an event of a socket, it would not show who awaits.
-      if (error instanceof ConnectionError) Error.captureStackTrace?.(error);
+      if (error instanceof ConnectionError || error instanceof TimeoutError) Error.captureStackTrace?.(error);
       if (!signal.aborted) this.#close(error, error.message, error.code);
       throw error;
     }

@@ -24,7 +24,7 @@ const NAMES = {
   query: new Set([...STATEMENT, 'decode', 'stream', ...LIMITS, ...PLACE]),
   queryTo: new Set(['as', 'int8', 'numeric', 'bytea', 'separator', 'end', 'stall_timeout', ...STATEMENT, ...LIMITS, ...PLACE]),
   simpleQuery: new Set(['decode', ...LIMITS, 'retry']),
-  transaction: new Set(['isolation', 'readOnly', 'deferrable', 'signal', 'retry'])
+  transaction: new Set(['isolation', 'readOnly', 'deferrable', ...LIMITS, 'retry'])
 };
 
 /**
@@ -35,6 +35,7 @@ const NAMES = {
 function checkNames(options, names) {
   if (options === undefined) return;
   if (options === null || typeof options !== 'object') throw new TypeError(`options must be an object, not ${kindOf(options)}`);
+  if (Array.isArray(options)) throw new TypeError('options must be an object, not an array: query(text, values, options) takes values');
   for (const name in options) {
     if (names.has(name) || (name in Object.prototype && !Object.hasOwn(options, name))) continue; // what others put there
     throw new TypeError(`there is no option ${name} here; there are ${[...names].join(', ')}`);

@@ -108,6 +108,14 @@ describe('Options of a query', () => {
     }
   });
 
+  it('are an object: values in their place are told where they go', async () => {
+    const client = await connected();
+    await assert.rejects(client.simpleQuery('SELECT $1', [1]), {
+      name: 'TypeError', message: 'options must be an object, not an array: query(text, values, options) takes values'
+    });
+    assert.throws(() => client.cursor('SELECT $1', [1], [1]), TypeError);
+  });
+
   it('have defaults that nobody can change', () => {
     assert.ok(Object.isFrozen(NO_OPTIONS) && Object.isFrozen(NO_VALUES));
   });
