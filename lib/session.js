@@ -67,13 +67,13 @@ class Session extends EventEmitter {
   query(text, values = NO_VALUES, format = 0, cache = true, target) {
     try {
       const { pipeline } = this.#scope;
-      let options, paramTypes, receiver;
+      let options, paramTypes, receiver, buffer;
       if (typeof format === 'object' && format !== null) {
         checkOptions(options = format, NAMES.query);
-        ({ format = 0, cache = true, stream: target, paramTypes } = options);
+        ({ format = 0, cache = true, stream: target, paramTypes, buffer } = options);
         if (options.decode !== undefined) receiver = new RowReader(options);
       } else if (format !== 0 || cache !== true) checkOptions({ format, cache }, NAMES.query);
-      if (target !== undefined) receiver = stream().receiverFor(target);
+      if (target !== undefined) receiver = stream().receiverFor(target, { buffer, text });
       const letter = typeof text === 'string' ? text.charCodeAt(0) | 32 : 100;
       // From d to z is what most texts begin with.
       if ((letter < 100 || letter > 122) && copyDirection(text) === 'in') {
@@ -81,6 +81,7 @@ class Session extends EventEmitter {
       }
       const request = new QueryRequest(text, values, format, cache, paramTypes, receiver);
       if (options === undefined && target === undefined) return pipeline.submit(request, this.#scope);
+      if (target !== undefined && pipeline.longTexts.has(text)) request.barrier = true;
       const promise = query.submit(request, this.#scope, options);
       return target === undefined ? promise : stream().untilTaken(receiver, promise, request);
     } catch (error) {

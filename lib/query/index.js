@@ -9,6 +9,7 @@ const { Pipeline } = require('./pipeline');
 const { again, callerOf, showCaller } = require('./failure');
 const { QueryRequest, Request, outcome } = require('./request');
 const { CloseRequest } = require('./sync');
+const { LongTexts } = require('./long-texts');
 const { Scope } = require('./scope');
 const { copyDirection, firstWord } = require('./sql');
 const abort = require('./abort');
@@ -23,7 +24,7 @@ const DECODING = Symbol('decode of the config');
 let batch, transaction; // to require what is loaded costs a microsecond, as much as a query of a batch
 
 module.exports = {
-  Pipeline, QueryRequest, Request, CloseRequest, Scope, DECODING, SCOPE, again, callerOf, outcome, showCaller,
+  Pipeline, QueryRequest, Request, CloseRequest, LongTexts, Scope, DECODING, SCOPE, again, callerOf, outcome, showCaller,
   copyDirection, firstWord, ...abort, ...options,
   get BatchRequest() { return (batch ??= require('./batch')).BatchRequest; },
   get Cursor() { return require('./cursor').Cursor; },

@@ -1,6 +1,6 @@
 'use strict';
 
-const { AbortError, kindOf } = require('../protocol');
+const { TimeoutError, kindOf } = require('../protocol');
 const { checkDecode } = require('../rows');
 
 const NO_VALUES = Object.freeze([]);
@@ -17,11 +17,11 @@ const NAMES = {
   batch: new Set(LIMITS),
   batched: new Set([...STATEMENT, 'decode', 'stream']),
   copyFrom: new Set(['signal', 'highWaterMark']),
-  copyTo: new Set(['signal', 'highWaterMark', 'stall_timeout']),
+  copyTo: new Set(['signal', 'highWaterMark', 'stall_timeout', 'buffer']),
   cursor: new Set([...STATEMENT, 'batchSize', 'decode', 'signal']),
   listen: new Set(['signal']),
-  query: new Set([...STATEMENT, 'decode', 'stream', ...LIMITS]),
-  queryTo: new Set(['as', 'int8', 'numeric', 'bytea', 'separator', 'end', 'stall_timeout', ...STATEMENT, ...LIMITS]),
+  query: new Set([...STATEMENT, 'decode', 'stream', 'buffer', ...LIMITS]),
+  queryTo: new Set(['as', 'int8', 'numeric', 'bytea', 'separator', 'end', 'stall_timeout', 'buffer', ...STATEMENT, ...LIMITS]),
   simpleQuery: new Set(['decode', ...LIMITS]),
   transaction: new Set(['isolation', 'readOnly', 'deferrable'])
 };
@@ -68,7 +68,14 @@ const checkCount = (count, name, least) =>
 const checkStallTimeout = (value = STALL_TIMEOUT) =>
   checkNumber(value, 'stall_timeout', 'a number of milliseconds from 0', value => value >= 0);
 
-/** @returns {AbortError} for what took nothing for so long */
-const stalled = (what, timeout) => new AbortError(`the ${what} took nothing for ${timeout} ms (stall_timeout)`);
+/** The longest result that is read however slow its target is, in bytes. */
+const BUFFER = 1 << 20;
 
-module.exports = { stalled, checkStallTimeout, checkCount, checkNumber, checkNames, checkOptions, NAMES, NO_OPTIONS, NO_VALUES };
+/** @returns {number} the option `buffer`, in bytes; throws a TypeError */
+const checkBuffer = (value = BUFFER) => checkNumber(value, 'buffer', 'a number of bytes from 0', value => value >= 0);
+
+/** @returns {TimeoutError} for what took nothing for so long */
+const stalled = (what, timeout, why = 'stall_timeout') =>
+  new TimeoutError(`the ${what} took nothing for ${timeout} ms (${why})`, { code: '57014' });
+
+module.exports = { stalled, checkBuffer, checkStallTimeout, checkCount, checkNumber, checkNames, checkOptions, NAMES, NO_OPTIONS, NO_VALUES };

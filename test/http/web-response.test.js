@@ -211,6 +211,6 @@ describe('respond to a WHATWG Request', () => {
     const client = await connected();
     const response = await respond(client, requestOf(), GIGABYTE, [], { stall_timeout: 50 });
     while (client.pending > 0) await new Promise(setImmediate);
-    await assert.rejects(response.text(), { name: 'AbortError', message: 'the target took nothing for 50 ms (stall_timeout)' });
+    await assert.rejects(response.text(), { name: 'TimeoutError', message: 'the target took nothing for 50 ms (stall_timeout)' });
   });
 });
