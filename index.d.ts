@@ -218,11 +218,11 @@ export type Receiver = RowReader<any> | Writable | PacketReceiver;
 
 /* Options */
 
-/** Cancels exactly the request it is given to. */
+/** Gives up exactly the request it is given to: it rejects at once, and the server is asked to cancel it if nothing was sent behind it. */
 export interface Abortable {
   /** Rejects with an AbortError when it aborts. Default: none. */
   signal?: AbortSignal | undefined;
-  /** Milliseconds, above 0, after which the request is cancelled: a UsageError 57014. Default: none. */
+  /** Milliseconds, above 0, after which it rejects with a TimeoutError 57014. Default: none. */
   statement_timeout?: number | undefined;
 }
 
@@ -805,7 +805,7 @@ export interface Config {
   load_balance_hosts?: Choice<'disable' | 'random'>;
   /** '3.0' by default. */
   min_protocol_version?: Choice<'3.0' | '3.2' | 'latest'>;
-  /** 'latest' by default, which is 3.2. */
+  /** By default as `min_protocol_version`. PostgreSQL 18 and later know 3.2, which is 'latest'. */
   max_protocol_version?: Choice<'3.0' | '3.2' | 'latest'>;
   /** Taken, and changes nothing. */
   gssencmode?: Choice<'disable' | 'prefer'>;
@@ -813,6 +813,8 @@ export interface Config {
   socket?: ByteStream | null | undefined;
   /** Most prepared statements kept, 256 by default; 0 for none, behind transaction poolers. */
   statement_cache?: Choice<number | string>;
+  /** Most bytes that the results of one connection wait in for slow readers (default 64 MiB), see `buffer` of `queryTo`. */
+  max_buffer_bytes?: Choice<number | string>;
   /** How columns become values, where a query does not say otherwise. Default: strings and Buffers. */
   decode?: Decode | null | undefined;
   /** A startup parameter, such as search_path. */

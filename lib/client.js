@@ -1,7 +1,6 @@
 'use strict';
 
-const { Buffer, process, setImmediate } = require('./platform');
-const { setMaxListeners } = require('./platform').events;
+const { setMaxListeners } = require('node:events');
 const { ConnectionError, UsageError } = require('./protocol');
 const { Pipeline, Scope } = require('./query');
 const { checkDecode } = require('./rows');
@@ -43,7 +42,7 @@ class Client extends Session {
   /**
    * @param {object|string} [config] libpq's parameters by their names, as an object, a URL or a list of
    *   `key=value`; other keys of an object go to the server as run-time parameters. Beside libpq's:
-   *   `statement_cache`, `decode`, `ssl`, `socket`, `password` as a function
+   *   `statement_cache`, `max_buffer_bytes`, `decode`, `ssl`, `socket`, `password` as a function
    */
   constructor(config = {}) {
     super(null);
@@ -132,6 +131,7 @@ class Client extends Session {
       const config = await this.#resolve(port, host, ssl); // what is asked in this tick shares its fate
       if (signal.aborted) throw signal.reason;
       pipeline.statements.limit = config.statement_cache;
+      pipeline.maxBuffered = config.max_buffer_bytes;
       await connecting.connect(config, {
         earlyRequests: () => pipeline.earlyRequests(),
         ready: session => this.#open(session),

@@ -1,6 +1,6 @@
 'use strict';
 
-const { EventEmitter } = require('./platform').events;
+const { EventEmitter } = require('node:events');
 const query = require('./query');
 const { UsageError, checkText } = require('./protocol');
 const { RowReader } = require('./rows');

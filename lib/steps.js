@@ -1,6 +1,5 @@
 'use strict';
 
-const { Buffer, process } = require('./platform');
 const { CloseRequest, again, checkCount, submit } = require('./query');
 const { UsageError, kindOf } = require('./protocol');
 const { RowReader } = require('./rows');

@@ -1,6 +1,5 @@
 'use strict';
 
-const { Buffer } = require('../platform');
 const { checkText } = require('../protocol');
 const { NAMES } = require('../query');
 

@@ -1,6 +1,6 @@
 'use strict';
 
-const { EventEmitter } = require('../platform').events;
+const { EventEmitter } = require('node:events');
 const { checkText, checkValues, snapshot } = require('../protocol');
 const { DECODING, checkNames, checkOptions } = require('../query');
 const { RowReader } = require('../rows');

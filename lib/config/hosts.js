@@ -1,6 +1,7 @@
 'use strict';
 
-const { Buffer, process, fs, net } = require('../platform');
+const fs = require('node:fs');
+const net = require('node:net');
 const { check } = require('./options');
 
 /** Where the servers are that a config names, and which of those are on this machine. */

@@ -1,6 +1,5 @@
 'use strict';
 
-const { Buffer } = require('../platform');
 const {
   backend, decodeFields, lengthAt, ConnectionError, PostgresError, protocolError
 } = require('../protocol');

@@ -1,7 +1,6 @@
 'use strict';
 
-const { Buffer } = require('../platform');
-const { Writable, addAbortSignal } = require('../platform').stream;
+const { Writable, addAbortSignal } = require('node:stream');
 const { AbortError, UsageError } = require('../protocol');
 const { abort, callerOf, checkLimits, copyDirection, showCaller, submit } = require('../query');
 const { RowReader } = require('../rows');

@@ -1,6 +1,6 @@
 'use strict';
 
-const { Readable, Writable, addAbortSignal } = require('../platform').stream;
+const { Readable, Writable, addAbortSignal } = require('node:stream');
 const { backend: { CopyOutResponse }, decodeCopyResponse } = require('../protocol');
 const { QueryRequest, callerOf, checkLimits, copyDirection, submit } = require('../query');
 const { StreamReceiver, Target, Values, untilTaken } = require('../stream');

@@ -1,6 +1,6 @@
 'use strict';
 
-const { pipeline } = require('../platform').stream;
+const { pipeline } = require('node:stream');
 const { NAMES, checkLimits, checkNames, checkNumber, watchSignal } = require('../query');
 const { Target } = require('../stream');
 const { Csv } = require('./csv');

@@ -2,8 +2,8 @@
 
 // What a query is asked with, and what it comes to.
 
-const { events: { EventEmitter } } = require('../platform');
-const { ConnectionError, PostgresError, UsageError } = require('../..');
+const { EventEmitter } = require('node:events');
+const { ConnectionError, PostgresError, TimeoutError } = require('../..');
 const { TypeOverrides } = require('./types');
 const { prepareValue } = require('./values');
 
@@ -21,6 +21,9 @@ class DatabaseError extends PostgresError {
   constructor(fields) {
     super({ message: typeof fields === 'string' ? fields : fields.message });
     for (const name of FIELDS) this[name] = fields[name] && String(fields[name]);
+    // Of the message: its length, then each field by a letter, its text and a zero; the severity comes twice.
+    const texts = [this.message, this.severity, ...FIELDS.map(name => this[name])].filter(text => text !== undefined);
+    this.length = texts.reduce((sum, text) => sum + Buffer.byteLength(text) + 2, 5);
   }
 }
 
@@ -39,7 +42,7 @@ const MESSAGES = {
  *   ConnectionError with another message has a cause that says more
  */
 function errorOf(error) {
-  if (error instanceof UsageError && error.code === '57014') return new Error('Query read timeout', { cause: error });
+  if (error instanceof TimeoutError) return new Error('Query read timeout', { cause: error });
   const isLost = error instanceof ConnectionError;
   const cause = isLost ? error.cause : error;
   if (cause instanceof PostgresError && !(error instanceof DatabaseError)) return new DatabaseError(cause);
@@ -77,6 +80,9 @@ class Result {
     this.fields = rowParser === undefined ? [] : rowParser.columns.map(fieldOf);
     this.rowAsArray = rowMode === 'array';
   }
+
+  /** Adds a row. */
+  addRow(row) { this.rows.push(row); }
 }
 
 /** @returns {object} a config, also of a text alone; throws a TypeError where there is none */

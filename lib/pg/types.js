@@ -2,7 +2,7 @@
 
 // How values of results become JavaScript's, by type OID and format: what node-postgres' `types` is.
 
-const { Buffer } = require('../platform');
+const path = require('node:path');
 const { dates, decoders } = require('../..');
 
 const INTERVAL = /^(?:(\S+) years? ?)?(?:(\S+) mons? ?)?(?:(\S+) days? ?)?(?:([+-])?(\d+):(\d\d):(\d\d)(\.\d+)?)?$/;
@@ -66,14 +66,20 @@ function decoderOf(parse, format) {
   return parse === String ? undefined : (bytes, start, end) => parse(bytes.toString('utf8', start, end));
 }
 
+/** @type {WeakMap<TypeOverrides, object>} the option `decode` that was made of each; what is copied gets one of its own */
+const decoding = new WeakMap();
+
 /** Parsers by type OID and format, which come before those of other types: what each Client has of its own. */
 class TypeOverrides {
-  #decode;
-  #own = { text: new Map(), binary: new Map() };
-  #types;
-
   /** @param {{getTypeParser: function}} [types] asked for what is not set here; default: `types` */
-  constructor(types = module.exports.types) { this.#types = types; }
+  constructor(types = module.exports.types) {
+    this._types = types;
+    this.text = {};
+    this.binary = {};
+  }
+
+  /** @returns {Object<number, function>} the parsers set here for 'text' or 'binary' */
+  getOverrides(format) { return this[format] ?? {}; }
 
   /**
    * Says how values of a type are read from now on.
@@ -83,29 +89,40 @@ class TypeOverrides {
    */
   setTypeParser(oid, format, parse) {
     if (typeof format === 'function') [format, parse] = ['text', format];
-    this.#own[format].set(oid, parse);
-    this.#decode = undefined;
+    this[format][oid] = parse;
+    decoding.delete(this);
   }
 
   /** @returns {function(string|Buffer): *} how values of a type are read in this format, 'text' by default */
-  getTypeParser(oid, format = 'text') { return this.#own[format]?.get(oid) ?? this.#types.getTypeParser(oid, format); }
+  getTypeParser(oid, format = 'text') {
+    const own = this.getOverrides(format);
+    return Object.hasOwn(own, oid) ? own[oid] : this._types.getTypeParser(oid, format);
+  }
 
   /**
    * @type {Map} the option `decode` of a query, which asks for each type when rows of a kind are read first; another
    *   one when parsers have been set, here or in the types below
    */
   get decode() {
-    const below = this.#types.decode;
-    if (this.#decode === undefined || this.#decode.below !== below) {
+    const below = this._types.decode;
+    let decode = decoding.get(this);
+    if (decode === undefined || decode.below !== below) {
       const get = oid => ['text', 'binary'].map(format => decoderOf(this.getTypeParser(oid, format), format));
-      this.#decode = Object.assign(new Map(), { below, get });
+      decoding.set(this, decode = Object.assign(new Map(), { below, get }));
     }
-    return this.#decode;
+    return decode;
   }
 }
 
+let foreign; // the module pg-types, where the program has loaded it
+
 /** How the values of all clients are read that have no parser of their own for a type. */
-const types = new TypeOverrides({ getTypeParser: () => String });
+const types = new TypeOverrides({
+  getTypeParser(oid, format) {
+    const parse = foreign?.getTypeParser(oid, format);
+    return parse === undefined || isSame(parse, foreign.getTypeParser(-1, format)) ? String : parse;
+  }
+});
 for (const name of ['getTypeParser', 'setTypeParser']) types[name] = types[name].bind(types);
 
 /** OIDs of PostgreSQL's basic types by their names in capitals. */
@@ -154,4 +171,24 @@ define('binary', [1114], toLocal);
 const parseStrings = types.getTypeParser(1009);
 types.arrayParser = { create: (text, parse = String) => ({ parse: () => mapAll(parseStrings(text), parse) }) };
 
-module.exports = { TypeOverrides, bytesOf, types };
+/** Whether a parser is the one that pg-types has begun with: some of them are bound anew each time. */
+const isSame = (one, other) => one === other || (one.name === other.name && `${one}` === `${other}`);
+
+/**
+ * Takes over the parsers that a program has set by `pg-types` itself, which this library does not load: its module is
+ * looked for among those that were loaded.
+ */
+function adoptTypes() {
+  for (const file of Object.keys(require.cache)) {
+    if (!/[\\/]pg-types[\\/]index\.js$/.test(file)) continue;
+    const { getTypeParser } = foreign = require.cache[file].exports;
+    for (const format of ['text', 'binary']) {
+      require.cache[path.join(file, '..', 'lib', `${format}Parsers.js`)].exports.init((oid, usual) => {
+        const parse = getTypeParser(oid, format);
+        if (!isSame(parse, usual) && types.getTypeParser(oid, format) !== parse) types.setTypeParser(oid, format, parse);
+      });
+    }
+  }
+}
+
+module.exports = { TypeOverrides, adoptTypes, bytesOf, types };

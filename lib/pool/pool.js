@@ -1,6 +1,6 @@
 'use strict';
 
-const { EventEmitter } = require('../platform').events;
+const { EventEmitter } = require('node:events');
 const { Client, ConnectionError, UsageError } = require('../..');
 const { checkText, checkValues, snapshot } = require('../protocol');
 const {

@@ -1,7 +1,5 @@
 'use strict';
 
-const { Buffer } = require('../platform');
-
 /** What a value is called in an error, which never shows the value itself. */
 function kindOf(value) {
   if (value === null) return 'null';
@@ -11,12 +9,19 @@ function kindOf(value) {
   return name === undefined || name === 'Object' ? 'an object' : `an object of class ${name}`;
 }
 
+/** What to write where the text of a query is none; '' where that cannot be told. */
+function textRemedy(text) {
+  if (Array.isArray(text?.raw)) return ': query is no template tag; write query(...sql`…`) with sql of quickgres/sql, or query(text, values)';
+  if (Array.isArray(text)) return ': spread what sql`…` gives, query(...sql`…`), or write query(text, values)';
+  return typeof text?.text === 'string' ? ': write query(text, values) in place of query({ text, values }), or use quickgres/pg' : '';
+}
+
 /**
  * Text that is to be sent as a string of the protocol.
  * @throws {TypeError} naming `what` where it is not a string or holds a null byte
  */
 function checkText(text, what) {
-  if (typeof text !== 'string') throw new TypeError(`${what} must be a string, not ${kindOf(text)}`);
+  if (typeof text !== 'string') throw new TypeError(`${what} must be a string, not ${kindOf(text)}${what === 'text' ? textRemedy(text) : ''}`);
   if (text.includes('\0')) throw new TypeError(`${what} has a null byte at ${text.indexOf('\0')}, which PostgreSQL cannot take`);
 }
 

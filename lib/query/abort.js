@@ -1,7 +1,6 @@
 'use strict';
 
-const { AbortError, UsageError, kindOf } = require('../protocol');
-const { callerOf } = require('./failure');
+const { AbortError, State, TimeoutError, kindOf } = require('../protocol');
 const { checkNumber } = require('./options');
 
 /** First and longest pause between two CancelRequests for one query, in milliseconds. */
@@ -9,10 +8,12 @@ const PAUSE = 50;
 const LONGEST = 1000;
 
 /**
- * Gives up a request: it rejects at once, and where nothing that somebody waits for was sent behind it, the server is
- * asked to cancel it. A CancelRequest names a connection, not a query. So it leaves only while the request is the one
- * that is being answered, and nothing is sent until the server has taken it. One that comes before the server has begun
- * with the query is lost, so it is repeated. Else the answer is read and dropped.
+ * Gives up a request: it rejects at once. If nothing that lives was sent behind it, nothing more is sent, and the server
+ * is asked to cancel it; otherwise its answer is read and dropped.
+ *
+ * A CancelRequest names a connection, not a query. Therefore it leaves only while the request is the one that is being
+ * answered, and nothing is sent until the server has closed the connection on which it came. The server ignores one
+ * that comes before it has begun with the query, so it is repeated.
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-CANCELING-REQUESTS
  * @param {Request} request that was submitted
  * @param {Error} error to reject with
@@ -20,10 +21,12 @@ const LONGEST = 1000;
 function abort(request, error) {
   const { pipeline } = request.scope;
   if (!request.abort(error, pipeline) || pipeline.head === null) return; // null: the connection is lost
+  pipeline.givenUpAt ||= performance.now();
   let pause = PAUSE;
   let asked = false;
   const cancel = async () => {
     if (pipeline.head !== request) return;
+    pipeline.askedAt ||= performance.now();
     pipeline.hold();
     await pipeline.cancel().catch(() => {});
     pipeline.release();
@@ -37,7 +40,7 @@ function abort(request, error) {
     cancel();
   };
   pipeline.setBarrier(request);
-  pipeline.head.cancelAtHead?.(); // it may be that all behind it have now been given up, too
+  pipeline.head.cancelAtHead?.(); // this may have been the last one that lived behind the head
 }
 
 /** @type {WeakMap<AbortSignal, Set<function>>} who is told of a signal; it has one listener for all requests */
@@ -85,21 +88,29 @@ function checkLimits({ signal, statement_timeout: timeout }) {
  * Gives up a request when a signal aborts or a time limit is over.
  * @param {Request} request that was submitted
  * @param {object} limits checked
- * @returns {function} stops watching
  */
 function watchLimits(request, { signal, statement_timeout: timeout }) {
+  if (!request.pending) return;
   const unwatch = signal && watchSignal(signal, error => abort(request, error));
   const timer = timeout && setTimeout(() => {
-    abort(request, new UsageError(`the query took longer than its statement_timeout of ${timeout} ms`, '57014'));
+    const message = `the query took longer than its statement_timeout of ${timeout} ms`;
+    abort(request, new TimeoutError(message, { code: '57014', sent: request.state !== State.Waiting }));
   }, timeout);
-  return () => {
+  const over = () => {
     unwatch?.();
     clearTimeout(timer);
+  };
+  if (request.over !== undefined) return void request.over.then(over);
+  // Not by the request's promise: two who await that hide each other from an error's stack.
+  const { resolve } = request;
+  request.resolve = settled => {
+    over();
+    resolve(settled);
   };
 }
 
 /**
- * Submits a request which a signal or a time limit cancels, and nothing else with it.
+ * Submits a request that a signal or a time limit gives up.
  * @param {Request} request
  * @param {Scope} scope
  * @param {object} [limits]
@@ -113,12 +124,9 @@ function submit(request, scope, limits) {
     return scope.pipeline.submit(request, scope);
   }
   checkLimits(limits);
-  request.barrier = true;
-  request.caller ??= callerOf(submit); // two who await its promise hide each other
   const promise = scope.pipeline.submit(request, scope);
-  const over = watchLimits(request, limits);
-  (request.over ?? promise).then(over, over);
+  watchLimits(request, limits);
   return promise;
 }
 
-module.exports = { abort, checkLimits, submit, watchLimits, watchSignal };
+module.exports = { abort, checkLimits, submit, watchSignal };

@@ -80,7 +80,7 @@ class Cursor {
     if (signal?.aborted !== true) checkLimits({ signal });
     const timeout = checkStallTimeout(given);
     const rows = { next: () => this.next(), return: () => this.#abandon(), [Symbol.asyncIterator]: () => rows };
-    const stream = require('../platform').stream.Readable.from(rows, { highWaterMark, signal });
+    const stream = require('node:stream').Readable.from(rows, { highWaterMark, signal });
     if (timeout > 0) this.#watchStall(stream, timeout);
     return stream;
   }

@@ -1,6 +1,5 @@
 'use strict';
 
-const { Buffer } = require('../platform');
 const { ConnectionError, checkText } = require('../protocol');
 const { checkLimits, watchSignal } = require('./abort');
 const { callerOf, showCaller } = require('./failure');

@@ -7,7 +7,7 @@ const {
 const { Memory } = require('../rows');
 const { again, lossErrors, mayRepeat } = require('./failure');
 const { LongTexts } = require('./long-texts');
-const { CloseRequest } = require('./sync');
+const { closeStatements } = require('./sync');
 const { Scope, Scopes } = require('./scope');
 const { Statements } = require('./statements');
 const { channel, trace } = require('./tracing');
@@ -55,6 +55,8 @@ class Pipeline {
     this.reader = null;
     /** @type {Set<function>} called when the server says that it has cancelled something */
     this.cancelling = new Set();
+    /** When a request that had been sent was given up, and the server asked to cancel, if nothing was read since; else 0. */
+    this.givenUpAt = this.askedAt = 0;
   }
 
   /** Requests can be sent from now on. */
@@ -69,6 +71,7 @@ class Pipeline {
 
   /** What the socket tells. */
   chunk(buf, length) {
+    this.givenUpAt = this.askedAt = 0;
     try {
       this.reader.push(buf, length);
       this.unflushed?.flushLater();
@@ -117,6 +120,9 @@ class Pipeline {
     this.events.queued();
     this.pump();
   }
+
+  /** Whether nothing is sent now, because of a barrier or a CancelRequest that is under way. */
+  get held() { return this.#held > 0; }
 
   /** Whether requests or transactions are not over, or not begun. */
   get waited() { return this.head !== null || this.scopes.root.first !== null; }
@@ -172,17 +178,8 @@ class Pipeline {
     if (this.head === null) this.head = request;
     else this.#tail.next = request;
     this.#tail = request;
-    if (statements.closing.length > 0 && request.endsWithSync && this.#held === 0) this.#closeStatements();
+    if (statements.closing.length > 0 && request.endsWithSync && this.#held === 0) closeStatements(this);
     this.flush();
-  }
-
-  /** Closes the statements on the server that nobody uses any more. */
-  #closeStatements() {
-    const request = new CloseRequest('S', this.statements.closing);
-    this.statements.closing = [];
-    request.open(this.scopes.root).catch(() => {});
-    request.internal = true;
-    this.send(request);
   }
 
   /** Rejects a request that is not over. */
@@ -254,12 +251,6 @@ class Pipeline {
     if (active.first !== null || waiting.length > 0) this.pump();
   }
 
-  /** Whether a request that somebody waits for was sent behind another. */
-  isFollowed(request) {
-    for (let behind = request.next; behind !== null; behind = behind.next) if (behind.pending) return true;
-    return false;
-  }
-
   /** From now on nothing is sent behind a request that was sent. */
   holdBehind(request) {
     if (request.barrier) return;
@@ -269,7 +260,7 @@ class Pipeline {
 
   /** The same, unless another was sent behind it before. @returns {boolean} whether it may be cancelled */
   setBarrier(request) {
-    if (this.isFollowed(request)) return false;
+    if (request.isFollowed) return false;
     this.holdBehind(request);
     return true;
   }

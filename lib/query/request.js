@@ -1,8 +1,7 @@
 'use strict';
 
-const { Buffer } = require('../platform');
 const {
-  AbortError, BARE, ConnectionError, NEXT, PostgresError, State, UsageError, backend, checkText, checkValues,
+  AbortError, BARE, ConnectionError, NEXT, PostgresError, State, TimeoutError, UsageError, backend, checkText, checkValues,
   decodeFields, nextState, snapshot, unexpected
 } = require('../protocol');
 const { RowReader } = require('../rows');
@@ -17,7 +16,7 @@ const KEPT_BYTES = 8192;
 const DROPPED = { start() {}, receiveData() {}, receive() {} };
 
 /** Errors that are made while an answer is read: their stacks show nothing of the caller. */
-const OF_ANSWERS = [PostgresError, ConnectionError, UsageError, AbortError];
+const OF_ANSWERS = [PostgresError, ConnectionError, UsageError, AbortError, TimeoutError];
 
 /** The last link of a request's promise: in it the engine knows who awaits that, so the error can show its caller. */
 function outcome({ error, caller, result }) {
@@ -52,6 +51,12 @@ class Request {
 
   /** Whether the promise is still to be settled. */
   get pending() { return this.resolve !== null; }
+
+  /** Whether another request that is waited for was sent behind it. */
+  get isFollowed() {
+    for (let { next } = this; next !== null; next = next.next) if (next.pending && !next.internal) return true;
+    return false;
+  }
 
   /** Settles the promise, unless that was done before. */
   settle(error = this.error) {
@@ -94,7 +99,7 @@ class Request {
     this.state = State.Failed;
   }
 
-  /** Nobody waits for its answer any more. */
+  /** Nobody waits for its answer any more: it keeps nothing of its input. */
   discard() {}
 
   /**
@@ -106,9 +111,8 @@ class Request {
   abort(error, pipeline) {
     if (!this.pending) return false;
     this.settle(error);
-    if (this.state === State.Waiting) return false;
     this.discard();
-    return true;
+    return this.state !== State.Waiting;
   }
 
   /** Whether it can be sent once more: its error says that a statement was stale, and nothing was done yet. */
@@ -281,6 +285,7 @@ class QueryRequest extends Request {
   discard() {
     this.receiver?.stop?.();
     this.receiver = DROPPED;
+    this.values = null;
   }
 
   ready() {

@@ -1,6 +1,5 @@
 'use strict';
 
-const { Buffer } = require('../platform');
 const { RowParser } = require('../rows');
 const { firstWord } = require('./sql');
 

@@ -3,8 +3,7 @@
 // Tells tracers of every query, on the channels `tracing:quickgres:query:…` of node:diagnostics_channel.
 // https://nodejs.org/api/diagnostics_channel.html#class-tracingchannel
 
-/** Where the runtime has no such module, as in a browser, there is nobody to tell. */
-const channel = require('../platform').diagnostics_channel.tracingChannel?.('quickgres:query') ?? { hasSubscribers: false };
+const channel = require('node:diagnostics_channel').tracingChannel('quickgres:query');
 const { start, end, asyncStart, asyncEnd, error } = channel;
 
 /** Which connection a request goes to, as far as that is known yet. */

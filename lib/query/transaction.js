@@ -1,6 +1,5 @@
 'use strict';
 
-const { setImmediate } = require('../platform');
 const { ConnectionError, UsageError, kindOf } = require('../protocol');
 const { runInside } = require('./inside');
 const { outcome } = require('./request');

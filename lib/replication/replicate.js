@@ -1,7 +1,6 @@
 'use strict';
 
-const { Buffer, setImmediate, clearImmediate } = require('../platform');
-const { Duplex, addAbortSignal } = require('../platform').stream;
+const { Duplex, addAbortSignal } = require('node:stream');
 const { AbortError, State, UsageError, backend, checkText, frontend, nameOf, protocolError } = require('../protocol');
 const { Request, SCOPE, Scope, abort, checkLimits, checkNames } = require('../query');
 const { parseLsn, readTime, writeNow } = require('./wal');

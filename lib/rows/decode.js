@@ -1,7 +1,5 @@
 'use strict';
 
-const { Buffer } = require('../platform');
-
 const checked = new WeakSet();
 const isDecoder = value => value === undefined || typeof value === 'function';
 

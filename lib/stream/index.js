@@ -1,14 +1,11 @@
 'use strict';
 
-// Results straight into Writables: protocol bytes, or the values alone. What needs Node's streams is not in a browser.
+// Results straight into Writables: protocol bytes, or the values alone.
 
 const { receiverFor, untilTaken } = require('./packets');
+const { queryTo, turnOf } = require('./query-to');
+const { StreamReceiver } = require('./receiver');
+const { Target } = require('./target');
+const { Values } = require('./values');
 
-module.exports = {
-  receiverFor, untilTaken,
-  get StreamReceiver() { return require('#node/stream/receiver').StreamReceiver; },
-  get Target() { return require('#node/stream/target').Target; },
-  get Values() { return require('#node/stream/values').Values; },
-  get queryTo() { return require('#node/stream/query-to').queryTo; },
-  get turnOf() { return require('#node/stream/query-to').turnOf; }
-};
+module.exports = { StreamReceiver, Target, Values, queryTo, receiverFor, turnOf, untilTaken };

@@ -2,7 +2,6 @@
 
 // How single values are written as JSON.
 
-const { Buffer } = require('../platform');
 const { protocolError } = require('../protocol');
 const rows = require('../rows');
 

@@ -1,9 +1,10 @@
 'use strict';
 
-const { Buffer, process } = require('../platform');
 const { backend: { CommandComplete }, decodeCommandComplete, kindOf } = require('../protocol');
 const { abort } = require('../query');
 const { RowReader, int32 } = require('../rows');
+const { StreamReceiver, messages } = require('./receiver');
+const { Target } = require('./target');
 
 /** Gives a target that has only `write` each message as a Buffer of its own, as Quickgres does. */
 class PacketReceiver {
@@ -59,8 +60,6 @@ function receiverFor(given, options) {
     throw new TypeError(`stream must be a RowReader, a writable stream or an object with write(packet), not ${kindOf(given)}`);
   }
   if (!given.pipe) return new PacketReceiver(given);
-  const { StreamReceiver, messages } = require('#node/stream/receiver');
-  const { Target } = require('#node/stream/target');
   return new StreamReceiver(typeof given.on === 'function' ? new Target(given) : plainSink(given), messages, options);
 }
 

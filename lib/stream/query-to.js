@@ -1,6 +1,5 @@
 'use strict';
 
-const { Buffer } = require('../platform');
 const { PostgresError, UsageError, checkText } = require('../protocol');
 const { QueryRequest, abort, checkLimits, copyDirection, submit, watchSignal } = require('../query');
 const { Json } = require('./json');
@@ -14,7 +13,7 @@ const { Values } = require('./values');
  * @returns {Buffer}
  */
 function errorResponse(error) {
-  const own = error.name === 'AbortError' || error instanceof UsageError;
+  const own = ['AbortError', 'TimeoutError', 'UsageError'].includes(error.name);
   const { severity = 'FATAL', code = '08006', message } = error instanceof PostgresError ? error
     : own ? { severity: 'ERROR', code: '57014', message: error.message }
       : { message: 'the connection to the database was lost' };

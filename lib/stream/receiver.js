@@ -1,6 +1,5 @@
 'use strict';
 
-const { Buffer, setImmediate, clearImmediate } = require('../platform');
 const { backend: { CommandComplete, EmptyQueryResponse, PortalSuspended }, decodeCommandComplete } = require('../protocol');
 const { abort, checkBuffer } = require('../query');
 const { Backlog, PATIENCE } = require('./backlog');
@@ -226,7 +225,7 @@ class StreamReceiver {
   /** Requests that were sent behind a long result do not wait longer for a sink that takes nothing. */
   #urge() {
     const { head } = this.#pipeline;
-    if (head !== null && this.#pipeline.isFollowed(head)) this.sink.giveUp?.(Backlog.stalled());
+    if (head?.isFollowed) this.sink.giveUp?.(Backlog.stalled());
   }
 
   #resume() {

@@ -54,10 +54,12 @@ describe('An error of quickgres/pg', () => {
       assert.ok(errorOf(error) instanceof DatabaseError);
     }
     assert.deepEqual(Object.keys(errorOf(reason)).sort(), ['code', 'column', 'constraint', 'dataType', 'detail', 'file', 'hint',
-      'internalPosition', 'internalQuery', 'line', 'name', 'position', 'routine', 'schema', 'severity', 'table', 'where']);
+      'internalPosition', 'internalQuery', 'length', 'line', 'name', 'position', 'routine', 'schema', 'severity', 'table', 'where']);
     assert.equal(errorOf(reason).internalQuery, undefined);
     const { name, message } = new DatabaseError('m');
     assert.deepEqual([name, message], ['error', 'm']);
+    // E, the length, S and V with ERROR, C 22012, M ü, and the last zero: pg counts what follows the type.
+    assert.equal(new DatabaseError({ severity: 'ERROR', code: '22012', message: 'ü' }).length, 4 + 7 + 7 + 7 + 4 + 1);
   });
 
   it('of a connection or a time limit has the message of node-postgres, and a cause that says more', () => {

@@ -170,12 +170,13 @@ describe('A connection that is lost', () => {
   it('rejects what waits and what is asked later, and sends nothing of it', async () => {
     const { client, wire } = await proxied();
     const { signal } = new AbortController();
+    const { pipeline } = client[SCOPE];
     const sent = client.query('SELECT pg_sleep(60)', [], { signal });
+    pipeline.hold();
     const waiting = [client.query('SELECT 1'), client.batch(['SELECT 2']), client.simpleQuery('SELECT 3'), client.cursor('SELECT 4').next(),
       client.transaction(tx => tx.query('SELECT 5')), client.query('COPY users FROM STDIN'), client.query('SELECT 6', [], { signal })];
     await turn();
     await turn();
-    const { pipeline } = client[SCOPE];
     const from = wire.recorded.toServer.length;
     client.destroy();
     await assert.rejects(sent, { name: 'ConnectionError', sent: true });

@@ -6,8 +6,7 @@ const { decoders, jsonDecoders } = require('../../lib/rows');
 const { arrayOf } = require('../../client-parser/types.js');
 const { Json } = require('../../lib/stream/json');
 const { STRINGS, NUMBERS, OTHERS, RECORDS, random } = require('../client-parser/values');
-const { FLAT, GIGABYTES, watchAlone } = require('../slow-reader');
-const { ANSWER, answering, commandComplete, connected, dataRow, hex, message, proxied, sharedServer } = require('../support');
+const { ANSWER, answering, commandComplete, connected, dataRow, hex, message, proxied } = require('../support');
 
 /** A target that gathers text. */
 class Collector extends Writable {
@@ -69,20 +68,6 @@ describe('JSON of a result', () => {
       await agrees(client, `SELECT point '(1,2)', '12.5'::float8::numeric::money, bit '101', tsvector 'a b', 'int'::regtype,
         pg_lsn '1/2', ARRAY[point '(1,2)'], ARRAY['12.5'::numeric::money], ARRAY[box '(1,2),(3,4)', box '(1,2),(3,4)'],
         '1 2'::int2vector, '1 2'::oidvector, txid_current_snapshot(), jsonpath '$.a', xid8 '7', cid '7', tid '(1,2)'`);
-    });
-
-    it('with so many rows that every place in a piece is the end of one', async () => {
-      for (const bytea_output of ['hex', 'escape']) {
-        const client = await connected({ TimeZone: 'UTC', bytea_output });
-        for (const [type, values] of TYPES) {
-          if (bytea_output === 'escape' && !type.startsWith('bytea')) continue;
-          const short = values.filter(value => value.length < 100);
-          const array = type.endsWith('[]') ? 'NULL' : `ARRAY[x::${type}, NULL, x::${type}]`;
-          await agrees(client, `SELECT repeat('x', n % 7) AS pad, x::${type} AS a, ${array} AS b, NULL AS c
-            FROM generate_series(1, ${Math.ceil(3000 / short.length)}) n, unnest(ARRAY[${short.map(quoted)}]::text[]) x`);
-        }
-        await agrees(client, "SELECT decode(repeat('61', n % 90), 'hex') AS a, ARRAY[bytea 'a', 'b'] AS b FROM generate_series(1, 5000) n");
-      }
     });
 
     it('with random values in random columns', async () => {
@@ -280,13 +265,6 @@ describe('JSON of a result', () => {
     }
     assert.equal(proxy.stats.bytes.toServer, before);
     assert.deepEqual([target.writableEnded, target.destroyed], [false, false]);
-  });
-
-  it('needs no more memory for a slow reader, however much there is: with GIGABYTES=5 as many', async function () {
-    this.timeout(60000 * GIGABYTES);
-    const { length, most } = await watchAlone((await sharedServer()).url, 'json', 2);
-    assert.ok(length > GIGABYTES * 1e9, `${length} bytes were read`);
-    assert.ok(most < FLAT, `${most} MB`);
   });
 
   it('is refused where the server answers with the data of a COPY', async () => {

@@ -6,6 +6,7 @@ import { rows } from 'quickgres/client-parser';
 import { CopyWriter } from 'quickgres/copy-writer';
 import { respond } from 'quickgres/http';
 import { parseLsn } from 'quickgres/replication';
+import { sql } from 'quickgres/sql';
 declare const client: Client;
 declare const cache: ResponseCache;
 
@@ -131,3 +132,47 @@ rows('/rows');
 rows(new ArrayBuffer(0), { decode: [] as string[] });
 // @ts-expect-error a column that the row does not have
 for await (const row of rows<{ id: number }>(new ArrayBuffer(0))) row.name;
+// @ts-expect-error undefined is no value of a piece
+sql`SELECT ${undefined}`;
+// @ts-expect-error a function is none either
+sql`SELECT ${() => 1}`;
+// @ts-expect-error a Map has no one form in PostgreSQL
+sql`SELECT ${new Map([['a', 1]])}`;
+// @ts-expect-error nor has a Set
+sql`SELECT ${new Set([1])}`;
+// @ts-expect-error nor has an object of a class
+sql`SELECT ${new Error('a')}`;
+// @ts-expect-error a symbol is no value
+sql`SELECT ${Symbol('a')}`;
+// @ts-expect-error a promise is to be awaited
+sql`SELECT ${Promise.resolve(1)}`;
+// @ts-expect-error sql is a tag
+sql('SELECT 1');
+// @ts-expect-error a string is no piece
+sql.join(['a', 'b']);
+// @ts-expect-error nor is a list that sql has not made
+sql.and([['a = $1', [1]]]);
+// @ts-expect-error a separator is a piece
+sql.join([sql`a`], ', ');
+// @ts-expect-error of nothing there is no name
+sql.id();
+// @ts-expect-error names are strings
+sql.id(1);
+// @ts-expect-error rows are a list
+sql.values({ a: 1 });
+// @ts-expect-error a column that the rows do not have
+sql.values([{ a: 1 }], ['b']);
+// @ts-expect-error a column that is no value
+sql.values([{ a: new Map() }]);
+// @ts-expect-error nor may it be named
+sql.set({ a: 1, b: () => 1 }, ['b']);
+// @ts-expect-error nothing is undefined in JSON
+sql.json(undefined);
+// @ts-expect-error text is a string
+sql.raw(1);
+// @ts-expect-error a piece is to be spread
+client.query(sql`SELECT 1`);
+// @ts-expect-error query is no tag
+client.query`SELECT 1`;
+// @ts-expect-error a piece cannot be changed
+sql`SELECT 1`[0] = 'SELECT 2';

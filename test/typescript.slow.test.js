@@ -34,7 +34,7 @@ const INTERNAL = {
 const fields = [...new Set(Object.values(FIELDS))].filter(name => name !== 'message');
 const SET = {
   PostgresError: [...fields, 'index', 'name'], ConnectionError: ['cause', 'code', 'name', 'sent'],
-  AbortError: ['cause', 'code', 'name'], UsageError: ['code', 'name'], ProtocolError: ['code', 'name'],
+  AbortError: ['cause', 'code', 'name'], TimeoutError: ['cause', 'code', 'name', 'sent'], UsageError: ['code', 'name'], ProtocolError: ['code', 'name'],
   ResponseError: ['name', 'response', 'status'], CopyTo: ['columnCount', 'columnFormats'], Listener: ['channel'],
   ResponseCache: ['max_age', 'max_answer_bytes', 'max_bytes', 'stale_while_revalidate'],
   RowReader: ['arrays', 'binary', 'cmd', 'columnCount', 'columnFormats', 'format', 'objects', 'oid', 'rowParser'], RowParser: ['columnNames', 'columns']
@@ -57,9 +57,9 @@ describe('TypeScript', () => {
     });
     after(() => fs.rmSync(project, { recursive: true, force: true }));
 
-    const NEWEST = ['real use and misuse, node16', 'real use and misuse, bundler', 'a page without Node\'s types',
+    const NEWEST = ['real use and misuse, node16', 'real use and misuse, bundler', 'what is written for pg', 'a page without Node\'s types',
       'the examples of the documents, node16', 'the examples of the documents, bundler'];
-    const projects = [...NEWEST.map(name => ['typescript', name]), ...NEWEST.slice(0, 3).map(name => ['typescript-5', name])];
+    const projects = [...NEWEST.map(name => ['typescript', name]), ...NEWEST.slice(0, 4).map(name => ['typescript-5', name])];
     for (const [compiler, name] of projects) {
       it(`${name}, by ${compiler}`, async () => {
         const complaints = await compiling.compile(project, name, compiler);
@@ -156,7 +156,7 @@ describe('TypeScript', () => {
         const server = name === 'DatabaseError' ? [...fields, 'index'] : []; // what a server's error may have
         const missing = [...members.keys()].filter(each => !(each in instance) && !server.includes(each));
         assert.deepEqual(missing, [], name);
-        const known = new Set(['constructor', 'finish', 'submitted', ...members.keys()]);
+        const known = new Set(['constructor', 'finish', 'getOverrides', 'queryQueue', 'submitted', ...members.keys()]);
         const undeclared = Object.getOwnPropertyNames(prototype).filter(each => !each.startsWith('_') && !known.has(each));
         assert.deepEqual(undeclared, [], name);
         for (const each of statics.keys()) assert.ok(each in instance.constructor, each);
@@ -169,7 +169,7 @@ describe('TypeScript', () => {
       const declaredFields = [...types.exports.get('PostgresError').members.keys()];
       assert.deepEqual(declaredFields.sort(), [...Object.keys(error), 'index', 'name'].sort());
       assert.deepEqual(types.propertiesOf('ServerFields').sort(), [...fields, 'message'].sort());
-      for (const [name, ...args] of [['ConnectionError', 'm', { cause: 1, sent: true }], ['AbortError', 'm', 1], ['UsageError', 'm', 'c']]) {
+      for (const [name, ...args] of [['ConnectionError', 'm', { cause: 1, sent: true }], ['AbortError', 'm', 1], ['TimeoutError', 'm', { code: '1', cause: 1, sent: true }], ['UsageError', 'm', 'c']]) {
         const made = new quickgres[name](...args);
         for (const field of SET[name]) assert.ok(field in made, `${name}.${field}`);
       }
