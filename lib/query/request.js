@@ -5,9 +5,9 @@ const {
   decodeFields, nextState, snapshot, unexpected
 } = require('../protocol');
 const { RowReader } = require('../rows');
-const { isStale, reasonOf, showCaller } = require('./failure');
+const { isStale, miscounted, reasonOf, showCaller } = require('./failure');
 
-const { BindComplete, CopyData, CopyInResponse, DataRow, ErrorResponse, NoData, RowDescription } = backend;
+const { BindComplete, CopyData, CopyInResponse, DataRow, ErrorResponse, NoData, ParameterDescription, RowDescription } = backend;
 
 /** A query with more bytes of Buffers among its values is not sent again: they are not kept. */
 const KEPT_BYTES = 8192;
@@ -51,12 +51,6 @@ class Request {
 
   /** Whether the promise is still to be settled. */
   get pending() { return this.resolve !== null; }
-
-  /** Whether another request that is waited for was sent behind it. */
-  get isFollowed() {
-    for (let { next } = this; next !== null; next = next.next) if (next.pending && !next.internal) return true;
-    return false;
-  }
 
   /** Settles the promise, unless that was done before. */
   settle(error = this.error) {
@@ -137,6 +131,7 @@ Object.assign(Request.prototype, { // what few have is not in each of them: ther
   internal: false, // not asked for, so not counted as pending
   over: undefined, // a promise of what goes on when its own has settled: until it is over
   result: undefined, // what it resolves to
+  simple: false, // it is a Query message, which has its Sync in itself
   reads: false, // and nothing else, as far as the first word of its text tells
   stale: false, // it has failed because its statement was
   traced: false // tracers are told of it
@@ -208,6 +203,7 @@ class QueryRequest extends Request {
     }
     this.state = parses ? State.Parsing : State.Binding;
     if (statement.disturbs) statements.disturbing = batch ?? this;
+    if (statement.begins) statements.turning = batch ?? this;
     // If it has to be sent again, the values must be what they were.
     if (statement.name === '' || !Array.isArray(values)) return;
     this.values = binary ? snapshot(values, KEPT_BYTES) : values.slice();
@@ -222,6 +218,9 @@ class QueryRequest extends Request {
     switch (type) {
       case DataRow: case CopyData:
         return this.receiver.receiveData(buf, start, end, count, pipeline.reader.owned);
+      case ParameterDescription:
+        if (end - start >= 7) this.statement.parameters = buf.readUInt16BE(start + 5);
+        return;
       case RowDescription: case NoData:
         this.statement.describe(type === RowDescription ? buf : null, start, end);
         if (next !== State.Binding) this.start(pipeline);
@@ -267,6 +266,7 @@ class QueryRequest extends Request {
       statement.failure = error;
       statements.forget(statement);
     } else if (!parses) statements.doubt(statement, error.code, bound);
+    if (error.code === '08P01' && !bound) error = miscounted(error, statement, this.values);
     if (error.code === '26000') error = reasonOf(error, statement.failure, status);
     this.stale = !bound && isStale(error);
     this.receiver?.letGo?.(); // however slow its reader is, nobody else has to wait for it

@@ -1,7 +1,7 @@
 'use strict';
 
 const { backend: { CommandComplete, EmptyQueryResponse, PortalSuspended }, decodeCommandComplete } = require('../protocol');
-const { abort, checkBuffer } = require('../query');
+const { abort, checkBuffer, isFollowed } = require('../query');
 const { Backlog, PATIENCE } = require('./backlog');
 
 /** Bytes go to a target in pieces of about this size. */
@@ -225,7 +225,7 @@ class StreamReceiver {
   /** Requests that were sent behind a long result do not wait longer for a sink that takes nothing. */
   #urge() {
     const { head } = this.#pipeline;
-    if (head?.isFollowed) this.sink.giveUp?.(Backlog.stalled());
+    if (head !== null && isFollowed(head)) this.sink.giveUp?.(Backlog.stalled());
   }
 
   #resume() {
