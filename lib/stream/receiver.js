@@ -7,7 +7,7 @@ const { Backlog, PATIENCE } = require('./backlog');
 /** Bytes go to a target in pieces of about this size. */
 const PIECE = 65536;
 
-/** The first block is used again for the next result; it grows up to MOST while a result may still be complete in it. */
+/** The first block is used again for the next result; it grows up to MOST for a result that comes in one chunk. */
 const FIRST = 16384;
 const MOST = 262144;
 
@@ -64,6 +64,7 @@ class StreamReceiver {
   #buffer;
   #encoder;
   #flushing;
+  #isFirst = true; // of the chunks that the result comes in
   #long = false;
   #over = false;
   #patience;
@@ -106,7 +107,10 @@ class StreamReceiver {
   }
 
   /** No block is full, but this is all that has come: it leaves, unless more comes at once. */
-  flushLater() { if (!this.#over) this.#flushing ??= setImmediate(flush, this); }
+  flushLater() {
+    this.#isFirst = false;
+    if (!this.#over) this.#flushing ??= setImmediate(flush, this);
+  }
 
   receive(type, buf, start, end) {
     if (type === CommandComplete) Object.assign(this, decodeCommandComplete(buf, start, end));
@@ -148,7 +152,7 @@ class StreamReceiver {
 
   #enlarge(length) {
     const old = this.#block;
-    if (this.bytes > 0 || old.used + length > MOST || !(old.isOurs || old === NO_BLOCK)) {
+    if (!this.#isFirst || this.bytes > 0 || old.used + length > MOST || !(old.isOurs || old === NO_BLOCK)) {
       this.flush();
       this.#block = new Block(Buffer.allocUnsafeSlow(Math.max(length, PIECE)));
       return;
