@@ -419,9 +419,9 @@ describe('Bad input', () => {
   it('that only the server can find rejects with its error, and the connection goes on', async () => {
     const client = await connected();
     await assert.rejects(client.query('SELECT $1::int', []),
-      { code: '08P01', message: /supplies 0 parameters/ });
+      { code: '08P01', message: /takes 1 parameter, but was given 0 values/ });
     await assert.rejects(client.query('SELECT $1::int', ['1', '2']),
-      { code: '08P01', message: /supplies 2 parameters/ });
+      { code: '08P01', message: /takes 1 parameter, but was given 2 values/ });
     await assert.rejects(client.query('SELECT $1::int', [Buffer.from('x')]),
       { code: '08P01', message: /insufficient data/ });
     await assert.rejects(client.query('SELECT 1; SELECT 2'), { code: '42601' });

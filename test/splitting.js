@@ -5,11 +5,10 @@
 const assert = require('node:assert/strict');
 const { Duplex, PassThrough } = require('node:stream');
 const { startProxy } = require('pg-test-fixtures');
-const { SCOPE } = require('../lib/query');
 const { Client } = require('..');
 const { Pipeline } = require('../lib/query/pipeline');
 const { FrameReader } = require('../lib/protocol/reader');
-const { Session } = require('../lib/session');
+const { Steps } = require('../lib/steps');
 const { sharedServer } = require('./support');
 
 /** Asks for a bit of everything that can be pipelined; gives the promises. */
@@ -94,7 +93,7 @@ async function record(asking) {
   const proxy = await startProxy({ target: await sharedServer(), record: true });
   const client = new Client({ ...(await sharedServer()).config, host: proxy.host, port: proxy.port });
   const events = [];
-  client[SCOPE].pipeline.statements.tag = '';
+  client.lease.pipeline.statements.tag = '';
   client.on('notice', fields => events.push(fields));
   client.on('notification', notification => events.push(notification));
   client.on('parameter', (...parameter) => events.push(parameter));
@@ -129,7 +128,7 @@ async function replay(asking, { bytes, greeting, results, events }, cuts) {
     handOver() {}, flush(writer) { writer.take(); }, flushSoon() {}, pause() {}, resume() {}, bufferedBytes: 0
   };
   const reader = new FrameReader(pipeline);
-  const session = new Session(pipeline.scopes.root);
+  const session = new Steps(pipeline.scopes.root);
   pipeline.open({ socket, reader });
   const promises = asking(session);
   let last = greeting;
@@ -149,7 +148,7 @@ async function replay(asking, { bytes, greeting, results, events }, cuts) {
 async function connect({ bytes, results, events, parameters }, cuts) {
   const duplex = new Duplex({ read() {}, write(chunk, encoding, done) { done(); } });
   const client = new Client({ user: 'someone', host: 'nowhere', sslmode: 'disable', socket: () => duplex });
-  client[SCOPE].pipeline.statements.tag = '';
+  client.lease.pipeline.statements.tag = '';
   const seen = [];
   client.on('notice', fields => seen.push(fields));
   client.on('notification', notification => seen.push(notification));

@@ -5,7 +5,6 @@
 
 const { startServer, startProxy } = require('pg-test-fixtures');
 const { Client } = require('..');
-const { SCOPE } = require('../lib/query');
 const { SAY, FakeServer, message } = require('./connecting');
 const { afterTest, endAfterTest } = require('./hooks');
 
@@ -28,7 +27,7 @@ function sharedServer() {
  */
 async function connected(config) {
   const client = endAfterTest(new Client({ ...(await sharedServer()).config, ...config }));
-  client[SCOPE].pipeline.statements.tag = ''; // without what is random, bytes can be compared
+  client.lease.pipeline.statements.tag = ''; // without what is random, bytes can be compared
   await client.connect();
   return client;
 }

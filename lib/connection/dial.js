@@ -29,7 +29,7 @@ async function dial(config, target, attempt, encrypt) {
   else await openStream(config, target, attempt, options === null || !isDeno);
   if (options === null) return;
   const direct = config.sslnegotiation === 'direct';
-  if (!direct && !await requestTls(attempt, encrypt)) return;
+  if (!direct && !await requestTls(attempt, encrypt, config.ssl ? 'ssl' : `sslmode=${target.sslmode}`)) return;
   attempt.socket.detach();
   if (attempt.unread.length > 0) throw protocolError('unencrypted bytes before TLS, maybe an attack');
   const secure = require('node:tls').connect({ ...options, socket: attempt.stream });
@@ -76,9 +76,12 @@ const ask = (name, get, whom) => Promise.resolve(whom).then(get).catch(error => 
 /**
  * Sends an SSLRequest. The answer is one byte and nothing else: bytes behind it would be read as if they had
  * come through TLS (CVE-2021-23222).
+ * @param {Attempt} attempt
+ * @param {string} encrypt 'must', or 'try': the server may refuse
+ * @param {string} option that demands it
  * @returns {Promise<boolean>} true to do TLS on the stream, false to go on without
  */
-async function requestTls(attempt, encrypt) {
+async function requestTls(attempt, encrypt, option) {
   attempt.doing = STEP.TLS_REQUEST;
   attempt.socket.write(frame(null, SSL_REQUEST));
   await attempt.more();
@@ -87,7 +90,7 @@ async function requestTls(attempt, encrypt) {
   // No word of an error is passed on: nobody knows yet who sent it (CVE-2024-10977).
   if (answer !== YES && answer !== NO) throw protocolError(`the server answers neither yes nor no, but byte ${answer}`);
   if (unread.length > 1) throw protocolError('unencrypted bytes behind the answer, maybe an attack');
-  if (answer === NO && encrypt === 'must') throw failed('the server does not support TLS, and sslmode demands it');
+  if (answer === NO && encrypt === 'must') throw failed(`the server does not support TLS, and ${option} demands it`);
   attempt.unread = unread.subarray(1);
   return answer === YES;
 }

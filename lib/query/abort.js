@@ -70,10 +70,7 @@ function watchSignal(signal, callback) {
 
 const abortedBy = ({ reason }) => new AbortError('the query was aborted', reason);
 
-/**
- * @throws {TypeError} for what is given and no AbortSignal, or no time limit
- * @throws {AbortError} when the signal has aborted
- */
+/** @throws {TypeError} for what is given and no AbortSignal, or no time limit */
 function checkLimits({ signal, statement_timeout: timeout }) {
   if (signal !== undefined && !(signal && typeof signal.addEventListener === 'function')) {
     throw new TypeError(`signal must be an AbortSignal, not ${kindOf(signal)}`);
@@ -81,8 +78,10 @@ function checkLimits({ signal, statement_timeout: timeout }) {
   if (timeout !== undefined) {
     checkNumber(timeout, 'statement_timeout', 'a number of milliseconds above 0', timeout => timeout > 0);
   }
-  if (signal?.aborted) throw abortedBy(signal);
 }
+
+/** @throws {AbortError} when the signal has aborted */
+function throwIfAborted({ signal }) { if (signal?.aborted) throw abortedBy(signal); }
 
 /**
  * Gives up a request when a signal aborts or a time limit is over.
@@ -120,13 +119,15 @@ function watchLimits(request, { signal, statement_timeout: timeout }) {
  * @throws {TypeError|RangeError|AbortError}
  */
 function submit(request, scope, limits) {
+  if (limits?.alone) request.barrier = true;
   if (limits === undefined || (limits.signal === undefined && limits.statement_timeout === undefined)) {
     return scope.pipeline.submit(request, scope);
   }
   checkLimits(limits);
+  throwIfAborted(limits);
   const promise = scope.pipeline.submit(request, scope);
   watchLimits(request, limits);
   return promise;
 }
 
-module.exports = { abort, checkLimits, submit, watchSignal };
+module.exports = { abort, checkLimits, submit, throwIfAborted, watchSignal };

@@ -5,9 +5,9 @@ const {
   decodeFields, nextState, snapshot, unexpected
 } = require('../protocol');
 const { RowReader } = require('../rows');
-const { isStale, reasonOf, showCaller } = require('./failure');
+const { isStale, miscounted, reasonOf, showCaller } = require('./failure');
 
-const { BindComplete, CopyData, CopyInResponse, DataRow, ErrorResponse, NoData, RowDescription } = backend;
+const { BindComplete, CopyData, CopyInResponse, DataRow, ErrorResponse, NoData, ParameterDescription, RowDescription } = backend;
 
 /** A query with more bytes of Buffers among its values is not sent again: they are not kept. */
 const KEPT_BYTES = 8192;
@@ -216,6 +216,9 @@ class QueryRequest extends Request {
     switch (type) {
       case DataRow: case CopyData:
         return this.receiver.receiveData(buf, start, end, count, pipeline.reader.owned);
+      case ParameterDescription:
+        if (end - start >= 7) this.statement.parameters = buf.readUInt16BE(start + 5);
+        return;
       case RowDescription: case NoData:
         this.statement.describe(type === RowDescription ? buf : null, start, end);
         if (next !== State.Binding) this.start(pipeline);
@@ -261,6 +264,7 @@ class QueryRequest extends Request {
       statement.failure = error;
       statements.forget(statement);
     } else if (!parses) statements.doubt(statement, error.code, bound);
+    if (error.code === '08P01' && !bound) error = miscounted(error, statement, this.values);
     if (error.code === '26000') error = reasonOf(error, statement.failure, status);
     this.stale = !bound && isStale(error);
     this.receiver?.letGo?.(); // however slow its reader is, nobody else has to wait for it

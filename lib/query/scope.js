@@ -8,6 +8,8 @@ const { waitsForItself } = require('./inside');
  * Requests that wait in the client, in order, because the connection belongs to somebody else. A scope that was
  * entered owns the connection: a transaction, an open portal, a COPY FROM STDIN, end(). The scopes form a stack,
  * of which only the innermost one sends.
+ *
+ * A session works on a lease. A scope is the lease of itself: it is there at once and is never given back.
  */
 class Scope {
   /**
@@ -23,6 +25,8 @@ class Scope {
    *   makes the error
    */
   constructor(pipeline, parent, name, { alone = false, block = false, entered = () => {}, lost = () => {} } = {}) {
+    /** @type {Scope|null} of a lease: where a session may send at once; null where a connection has to be found first */
+    this.scope = this;
     this.pipeline = pipeline;
     this.parent = parent;
     this.name = name;
@@ -40,6 +44,29 @@ class Scope {
     this.last = null;
     this.next = null;
   }
+
+  /** @type {{decode: *}|undefined} for readers of results, where a query says nothing */
+  get decoding() { return this.pipeline.decoding; }
+
+  /**
+   * Checks a query that may have to wait for a connection; here it does not.
+   * @param {string} text
+   * @param {Array|Row} values
+   * @returns {Array|Row} the values: of a pool a copy, which later changes by the caller cannot reach
+   * @throws {TypeError|RangeError|UsageError} of a pool, also for what concerns the session of one connection
+   */
+  check(text, values) { return values; }
+
+  /**
+   * Does a piece of work in a scope, and takes the scope back when the work's promise has settled.
+   * @param {string} need 'shared': others may be sent before and behind; 'alone': the work owns the connection; 'session':
+   *   it may also change settings, which a pool resets
+   * @param {object} options the caller's: a pool reads `signal`, `statement_timeout`, `retry`
+   * @param {function(Scope): Promise} work a pool calls it again, where it may, when the connection is lost
+   * @param {function(Error, boolean): boolean|Promise<boolean>} [mayRepeat] whether a pool may, after this loss, by `retry`
+   * @returns {Promise} the work's
+   */
+  run(need, options, work) { return work(this); }
 
   push(entry) {
     if (this.last === null) this.first = entry;

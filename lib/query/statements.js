@@ -40,6 +40,8 @@ class Statement {
     this.sent = false;
     /** @type {RowParser|null|undefined} null for a statement without columns; undefined before its description */
     this.rowParser = undefined;
+    /** How many parameters it has; undefined before its description. */
+    this.parameters = undefined;
     /** @type {PostgresError|undefined} why the server has not parsed it */
     this.failure = undefined;
     /** @type {BatchRequest|null} that carries its Parse */

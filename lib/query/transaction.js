@@ -59,7 +59,7 @@ async function run(scope, { begin, commit, undo }, session, entered, work) {
   try {
     await entered;
     await control(begin);
-    const result = await work().finally(() => session.abandonSteps(scope.refused ??= () => OVER));
+    const result = await work().finally(() => session.abandonStreams(scope.refused ??= () => OVER));
     if ((await control(commit))[0].cmd !== 'ROLLBACK') return result;
     throw new UsageError('the transaction was rolled back, because a query in it had failed; ' +
       'the function given to transaction() did not throw', '25P02', scope.failure);
@@ -103,4 +103,4 @@ function transaction(parent, depth, make, work, options) {
   }));
 }
 
-module.exports = { transaction };
+module.exports = { beginText, transaction };

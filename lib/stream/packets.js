@@ -74,7 +74,7 @@ function untilTaken(receiver, promise, request) {
   if (sink?.watch === undefined) return promise;
   sink.watch(error => {
     receiver.error = error;
-    if (request !== undefined) abort(request, error);
+    if (request?.scope) abort(request, error); // else it waits for a connection
   });
   return promise.then(async given => {
     await new Promise(process.nextTick); // a stream tells of an error in the tick after the write

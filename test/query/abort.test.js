@@ -5,7 +5,6 @@ const { once } = require('node:events');
 const { PassThrough, Writable } = require('node:stream');
 const { setTimeout: sleep, setImmediate: turn } = require('node:timers/promises');
 const { Client, AbortError, ConnectionError, TimeoutError } = require('../..');
-const { SCOPE } = require('../../lib/query');
 const { FakeServer } = require('../connecting');
 const { gc } = require('../gc');
 const { sharedServer, connected, proxied, message, dataRow, commandComplete, ANSWER, GREETING } = require('../support');
@@ -305,7 +304,7 @@ describe('statement_timeout', () => {
 });
 
 /** The pipeline of a client. */
-const pipelineOf = client => client[SCOPE].pipeline;
+const pipelineOf = client => client.lease.pipeline;
 
 describe('Queries with signals and time limits', () => {
   it('go out together: a hundred of them are one flight', async () => {

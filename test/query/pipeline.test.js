@@ -4,7 +4,6 @@ const assert = require('node:assert/strict');
 const { PassThrough } = require('node:stream');
 const { setImmediate: turn } = require('node:timers/promises');
 const { AbortError, PostgresError } = require('../..');
-const { SCOPE } = require('../../lib/query');
 const { sharedServer, connected, proxied, faked, answering, message, rowDescription, dataRow, ANSWER } = require('../support');
 
 /** Calls back with the name of each promise that settles, in their order. */
@@ -170,7 +169,7 @@ describe('A connection that is lost', () => {
   it('rejects what waits and what is asked later, and sends nothing of it', async () => {
     const { client, wire } = await proxied();
     const { signal } = new AbortController();
-    const { pipeline } = client[SCOPE];
+    const { pipeline } = client.lease;
     const sent = client.query('SELECT pg_sleep(60)', [], { signal });
     pipeline.hold();
     const waiting = [client.query('SELECT 1'), client.batch(['SELECT 2']), client.simpleQuery('SELECT 3'), client.cursor('SELECT 4').next(),

@@ -6,7 +6,6 @@ const { tracingChannel } = require('node:diagnostics_channel');
 const { PassThrough } = require('node:stream');
 const { inspect } = require('node:util');
 const { Client } = require('../..');
-const { SCOPE } = require('../../lib/query');
 const { connected } = require('../support');
 
 const channel = tracingChannel('quickgres:query');
@@ -37,7 +36,7 @@ describe('diagnostics', () => {
     assert.equal(names, 'start end asyncStart asyncEnd');
     assert.deepEqual(operation.result, { cmd: 'SELECT', rowCount: 1 });
     assert.equal(operation.error, undefined);
-    const { host, port, config } = client[SCOPE].pipeline.session;
+    const { host, port, config } = client.lease.pipeline.session;
     assert.deepEqual([operation.host, operation.port, operation.database, operation.user, operation.processId],
       [host, port, config.database, config.user, client.processId]);
     assert.ok(!inspect(operation, { depth: 9, showHidden: true, getters: true }).includes('a secret value'));
@@ -106,7 +105,7 @@ describe('diagnostics', () => {
     const client = await connected();
     await assert.rejects(client.query('SELECT $1', [{}]), TypeError);
     assert.equal(told('SELECT $1').names, 'start end error asyncStart asyncEnd');
-    const { host, port, config: { user, database } } = client[SCOPE].pipeline.session;
+    const { host, port, config: { user, database } } = client.lease.pipeline.session;
     const early = new Client({ host, port, user, database });
     const connecting = early.connect();
     const promise = early.query('SELECT 8');

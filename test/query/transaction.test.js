@@ -1,7 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { once } = require('node:events');
+const { finished } = require('node:stream/promises');
 const { setImmediate: turn } = require('node:timers/promises');
 const { skipBefore } = require('pg-test-fixtures');
 const { UsageError, PostgresError } = require('../..');
@@ -140,8 +140,7 @@ describe('transaction', () => {
     await assert.rejects(kept.simpleQuery('SELECT 1'), over);
     await assert.rejects(kept.transaction(() => {}), over);
     await assert.rejects(kept.cursor('SELECT 1').next(), over);
-    await assert.rejects(kept.copyDone(), over);
-    assert.throws(() => kept.startQuery('SELECT 1'), over);
+    assert.throws(() => kept.copyTo('COPY t TO STDOUT'), over);
     await assert.rejects(client.transaction(async tx => {
       kept = tx;
       throw new Error('thrown');
@@ -161,16 +160,12 @@ describe('transaction', () => {
   it('ends what its function has left open', async () => {
     const client = await prepared();
     await client.transaction(async tx => {
-      tx.startQuery('SELECT generate_series(1, 10)');
-      await tx.getResults(2);
+      await tx.cursor('SELECT generate_series(1, 10)', [], { batchSize: 2 }).next();
       tx.cursor('SELECT generate_series(1, 10)', [], { batchSize: 2 }).next();
     });
     for (const leave of [
-      async tx => {
-        await tx.query('COPY t FROM STDIN');
-        tx.copyData('1\n');
-      },
-      async tx => { tx.query('COPY t FROM STDIN').catch(() => {}); }
+      tx => new Promise(resolve => { tx.copyFrom('COPY t FROM STDIN').on('error', () => {}).write('1\n', resolve); }),
+      async tx => { tx.copyFrom('COPY t FROM STDIN').on('error', () => {}); }
     ]) await assert.rejects(client.transaction(leave), { code: '25P02' });
     assert.deepEqual(await ints(client), []);
   });
@@ -318,7 +313,7 @@ describe('A transaction in a transaction', () => {
       await tx.query('SELECT 1').catch(error => errors.push(error));
       await tx.transaction(() => {}).catch(error => errors.push(error));
       await tx.cursor('SELECT 1').next().catch(error => errors.push(error));
-      await tx.query('COPY t FROM STDIN').catch(error => errors.push(error));
+      await tx.batch(['SELECT 1']).catch(error => errors.push(error));
     });
     await assert.rejects(outer, { name: 'ConnectionError' });
     assert.equal(errors.length, 5);
@@ -326,43 +321,6 @@ describe('A transaction in a transaction', () => {
       assert.equal(error.name, 'ConnectionError');
       assert.ok(['57P01', 'ECONNRESET', 'EPIPE', '08006'].includes(error.code), error.code);
     }
-  });
-});
-
-describe('copyData in a transaction', () => {
-  it('returns false when much waits, and the event drain on the transaction says when to go on', async () => {
-    const client = await prepared();
-    await client.query('CREATE TEMP TABLE big (v text)');
-    const row = Buffer.from(`${'x'.repeat(99999)}\n`);
-    let waits = 0;
-    await client.transaction(async tx => {
-      await tx.query('COPY big FROM STDIN');
-      for (let i = 0; i < 300; i++) {
-        if (tx.copyData(row)) continue;
-        waits++;
-        await once(tx, 'drain');
-        assert.ok(client.bufferedBytes < 1 << 20);
-      }
-      assert.equal((await tx.copyDone()).rowCount, 300);
-    });
-    assert.ok(waits > 2, `waited ${waits} times`);
-  });
-
-  it('emits drain once, however often copyData returned false', async () => {
-    const { client, wire } = await proxied();
-    await client.query('CREATE TEMP TABLE big (v text)');
-    const row = Buffer.from(`${'x'.repeat(99999)}\n`);
-    await client.transaction(async tx => {
-      let drains = 0;
-      tx.on('drain', () => { drains++; });
-      await tx.query('COPY big FROM STDIN');
-      wire.stall('toServer');
-      const said = Array.from({ length: 300 }, () => tx.copyData(row));
-      assert.ok(said.filter(more => !more).length > 10);
-      wire.resume('toServer');
-      assert.equal((await tx.copyDone()).rowCount, 300);
-      assert.equal(drains, 1);
-    });
   });
 });
 
@@ -378,7 +336,7 @@ describe('A block that its function ends by hand', () => {
         note('behind', tx.query('SELECT 1'));
         note('savepoint', tx.transaction(nested => nested.query('SELECT 1')));
         note('cursor', tx.cursor('SELECT 1').next());
-        note('copy', tx.query('COPY t FROM STDIN'));
+        note('copy', finished(tx.copyFrom('COPY t FROM STDIN')));
         await turn();
         await tx.query('SELECT 2');
       }));
@@ -423,8 +381,7 @@ describe('A block that its function ends by hand', () => {
       await tx.query("DO $$ BEGIN EXECUTE 'DEALLOCATE ALL'; END $$");
       const lost = tx.query('SELECT $1::int AS i', [2]);
       const cursor = tx.cursor('SELECT generate_series(1, 10)', [], { batchSize: 2 }).next();
-      tx.startQuery('SELECT generate_series(1, 10)');
-      const fetched = tx.getResults(2);
+      const fetched = tx.cursor('SELECT generate_series(1, 10)').next();
       assert.deepEqual((await Promise.allSettled([lost, cursor, fetched])).map(({ reason }) => reason.code), ['26000', '25P02', '25P02']);
       await assert.rejects(tx.query('ROLLBACK'), { code: '25P01' });
       await tx.query('SELECT 1');

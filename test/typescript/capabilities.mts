@@ -6,7 +6,7 @@ import { createServer } from 'node:http';
 import { PassThrough } from 'node:stream';
 import { text as textOf } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
-import { Client, type Config, type StreamResult } from 'quickgres';
+import { Client, oid, type Config, type StreamResult } from 'quickgres';
 import { ResponseCache } from 'quickgres/cache';
 import { CopyWriter } from 'quickgres/copy-writer';
 import { respond, type Representation } from 'quickgres/http';
@@ -101,7 +101,7 @@ async function pooled(config: Config): Promise<void> {
   const pool = new Pool(config, options);
   pool.on('error', (error: Error) => assert.fail(error));
   pool.once('connect', (client: Client) => assert.equal(client.state, 'connecting'));
-  const { rows } = await pool.query<{ n: string }>('SELECT 1 AS n', [], { retry: true, readOnly: true, statement_timeout: 5000 });
+  const { rows } = await pool.query<{ n: string }>('SELECT 1 AS n', [], { retry: true, alone: true, statement_timeout: 5000 });
   assert.equal(rows[0]?.n, '1');
   const stats: PoolStats = pool.stats;
   assert.equal(stats.replicas?.connected, 1);
@@ -116,7 +116,7 @@ async function pooled(config: Config): Promise<void> {
   const [written] = await Promise.all([pool.queryTo(target, 'SELECT 5', [], { as: 'values' }), textOf(target)]);
   assert.equal(written.rowCount, 1);
   const request = new Request('http://localhost/');
-  const response: Response = await respond(pool, request, 'SELECT 6 AS n', [], { readOnly: true, as: 'json' });
+  const response: Response = await respond(pool, request, 'SELECT 6 AS n', [], { retry: true, as: 'json' });
   assert.deepEqual(await response.json(), [{ n: 6 }]);
   const owned = new Pool(config);
   const cache = new ResponseCache(owned);
@@ -165,8 +165,10 @@ async function replication(config: Config): Promise<void> {
 interface Product { sku: string; amount: number; tags: string[]; data?: { note: string } | null; added: Date }
 
 async function pieces(config: Config): Promise<void> {
-  const client = new Client(config);
+  const client = new Client({ ...config, search_path: 'public', 'app.user': 7, statement_timeout: 60000, TimeZone: 'UTC', work_mem: '8MB' });
   await client.connect();
+  const typed = await client.query('SELECT $1 AS n', ['7'], { paramTypes: [oid.int8], decode: { [oid.int8]: Number } });
+  assert.equal(typed.rows[0]?.n, 7);
   await client.query('CREATE TEMP TABLE products (sku text, amount int, tags text[], data jsonb, added timestamptz)');
   const products: Product[] = [
     { sku: 'a', amount: 1, tags: ['x'], data: { note: 'n' }, added: new Date() }, { sku: 'b', amount: 2, tags: [], data: null, added: new Date() }

@@ -1,11 +1,12 @@
 // What must not compile: each line below a comment.
 
-import { Client, ConnectionError, RowReader, UsageError, array } from 'quickgres';
+import { Client, ConnectionError, RowReader, UsageError, array, oid } from 'quickgres';
 import { ResponseCache } from 'quickgres/cache';
 import { rows } from 'quickgres/client-parser';
 import { CopyWriter } from 'quickgres/copy-writer';
 import { respond } from 'quickgres/http';
 import { parseLsn } from 'quickgres/replication';
+import { Pool } from 'quickgres/pool';
 import { sql } from 'quickgres/sql';
 declare const client: Client;
 declare const cache: ResponseCache;
@@ -50,8 +51,12 @@ client.transactionStatus = 'I';
 new Client({ decode: 'x' });
 // @ts-expect-error a column that the row does not have
 client.query<{ id: string }>('SELECT id').then(({ rows }) => rows[0]!.name);
-// @ts-expect-error a row's column is not writable
-client.query<{ id: string }>('SELECT id').then(({ rows }) => { rows[0]!.id = '1'; });
+// @ts-expect-error a struct's column is not writable
+client.query<{ id: string }>('SELECT id').then(({ structs }) => { structs[0]!.id = '1'; });
+// @ts-expect-error a plain row has no members of a struct
+client.query<{ id: string }>('SELECT id').then(({ rows }) => rows[0]!.rowBuffer);
+// @ts-expect-error decoders by OID, not by name
+new Client({ decode: { timestamptz: Date } });
 // @ts-expect-error an own stream is what comes back
 client.query('SELECT 1', [], { stream: { write() {} } }).then(result => result.rows);
 // @ts-expect-error a batch is a list of queries
@@ -132,6 +137,18 @@ rows('/rows');
 rows(new ArrayBuffer(0), { decode: [] as string[] });
 // @ts-expect-error a column that the row does not have
 for await (const row of rows<{ id: number }>(new ArrayBuffer(0))) row.name;
+// @ts-expect-error an option that is misspelt
+new Client({ hots: 'db.example' });
+// @ts-expect-error a parameter that PostgreSQL does not have
+new Client({ serch_path: 'shop' });
+// @ts-expect-error an option of a pool
+new Client({ max: 5 });
+// @ts-expect-error connectionString, and a pool's options beside the config
+new Pool({ conectionString: 'postgres://', hots: 'a', max: 5 });
+// @ts-expect-error not in the options of a pool either
+new Pool({}, { max: 5 });
+// @ts-expect-error a type that PostgreSQL does not have
+client.query('SELECT $1', ['1'], { paramTypes: [oid.int9] });
 // @ts-expect-error undefined is no value of a piece
 sql`SELECT ${undefined}`;
 // @ts-expect-error a function is none either
