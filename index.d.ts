@@ -340,8 +340,10 @@ export interface CursorOptions extends StatementOptions {
 
 /** Options of a transaction block; a savepoint has those of its block. */
 export interface TransactionOptions extends Retry {
-  /** Ends the transaction with an AbortError: it is rolled back. Default: none. */
+  /** Rejects at once with an AbortError: what is under way is given up, and ROLLBACK follows. Default: none. */
   signal?: AbortSignal | undefined;
+  /** The same after so many milliseconds, above 0, with a TimeoutError 57014. Default: none. */
+  statement_timeout?: number | undefined;
   /** Default: the server's default_transaction_isolation, as a rule 'read committed'. */
   isolation?: 'serializable' | 'repeatable read' | 'read committed' | 'read uncommitted' | undefined;
   /** Default: the server's default_transaction_read_only, as a rule false. */
