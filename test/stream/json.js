@@ -8,9 +8,12 @@ const { decoders, exact } = require('../../lib/rows');
 const { arrayOf } = require('../../client-parser/types.js');
 
 const hexOf = decoders[17].map(decode => (...place) => `\\x${decode(...place).toString('hex')}`);
-/** What is printed in JSON as the server prints it. */
+/** A timestamp as to_json prints it. */
+const isoOf = ([decode]) => [(...place) => decode(...place).replace(/^(\d+-\d\d-\d\d) /, '$1T').replace(/(T.*[+-]\d\d)( BC)?$/, '$1:00$2')];
+const [timestamp, timestamptz] = [isoOf(decoders[1114]), isoOf(exact[1184])];
+/** What JSON has, as values. */
 const jsonDecoders = {
-  ...decoders, 1184: exact[1184], 1185: exact[1185], 17: hexOf, 1001: arrayOf(hexOf)
+  ...decoders, 17: hexOf, 1001: arrayOf(hexOf), 1114: timestamp, 1115: arrayOf(timestamp), 1184: timestamptz, 1185: arrayOf(timestamptz)
 };
 
 /** A target that gathers text. */
