@@ -141,4 +141,4 @@ function abandon(pipeline, message, cause, code) {
   pipeline.scopes.abandon(errors(false));
 }
 
-module.exports = { abandon, again, callerOf, isStale, mayRepeat, miscounted, promised, reasonOf, showCaller };
+module.exports = { abandon, again, callerOf, isStale, lossErrors, mayRepeat, miscounted, promised, reasonOf, showCaller };
