@@ -94,6 +94,12 @@ function mayRepeat(request, sending) {
   return others.length === 0 || [request, ...others].every(each => each.reads && !each.barrier);
 }
 
+/** Whether another request that is waited for was sent behind a request. */
+function isFollowed({ next }) {
+  for (; next !== null; next = next.next) if (next.pending && !next.internal) return true;
+  return false;
+}
+
 /**
  * @param {function(): Promise} work
  * @returns {Promise} the work's; it rejects with what the work throws because of its input
@@ -141,4 +147,4 @@ function abandon(pipeline, message, cause, code) {
   pipeline.scopes.abandon(errors(false));
 }
 
-module.exports = { abandon, again, callerOf, isStale, lossErrors, mayRepeat, miscounted, promised, reasonOf, showCaller };
+module.exports = { abandon, again, callerOf, isFollowed, isStale, lossErrors, mayRepeat, miscounted, promised, reasonOf, showCaller };
