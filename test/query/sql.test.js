@@ -70,6 +70,16 @@ describe('Whatever looks at SQL', () => {
   const { SimpleQueryRequest } = require('../../lib/query');
   const LENGTH = 2e5;
 
+  it('takes a literal of 30 million characters', () => {
+    for (const [quote, end] of [["'", "'"], ["E'", "'"], ['"', '"']]) {
+      for (const piece of [quote.at(-1).repeat(2), '\\\\']) {
+        const literal = quote + piece.repeat(3e7 / piece.length) + end;
+        assert.equal(copyDirection(`COPY (SELECT ${literal}) TO STDOUT`), 'out');
+        assert.equal(firstWord(`${literal}; SELECT 1`), '');
+      }
+    }
+  }).timeout(120000);
+
   it('takes time that is linear in the text, whatever it is made of', () => {
     for (const piece of [' ', '/*a', '*/', '/* ', 'copy ', 'copy(', '(', ')', "'", "''", "E'\\", '"', '""', '$', '$$', '$a', '$a$', '$1$', '--', '--\n', ';', '\n', '\t\n',
       'copy stdin ', 'from ', "E'", 'e', '_', '\\', 'ä', '/', '-', 'std', '\u2028']) {
