@@ -80,6 +80,7 @@ function importsIn(text) {
 
 /** @returns {string|null} the file that is imported, 'node:…', or null where there is none */
 function resolve(files, from, name) {
+  if (name === 'cloudflare:sockets' && from.startsWith('lib/workers/')) return name;
   if (name.startsWith('node:') || builtinModules.includes(name)) return `node:${name.replace('node:', '')}`;
   const at = name.startsWith('.') ? path.posix.join(path.posix.dirname(from), name)
     : name === 'quickgres' ? 'index.js'
