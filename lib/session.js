@@ -154,7 +154,7 @@ class Session extends EventEmitter {
    * Runs a function in a transaction block (of a transaction: behind a savepoint). Commits when it returns, rolls back
    * when it throws. Requests of others wait until it is over; inside it, requests to the outer client are refused.
    * @param {function(Session): Promise} work gets what to send its queries with; useless once it has returned
-   * @param {object} [options] `{ isolation, readOnly, deferrable, signal, retry }`. retry: a pool may call the function
+   * @param {object} [options] `{ isolation, readOnly, deferrable, signal, statement_timeout, retry }`. retry: a pool may call the function
    *   again when the connection is lost, also where that may have been after the commit, but not before the first call is over
    * @returns {Promise} of what the function returned; rejects with what it threw, or with the error of COMMIT
    */

@@ -24,7 +24,7 @@ const NAMES = {
   query: new Set([...STATEMENT, 'decode', 'stream', ...LIMITS, ...PLACE]),
   queryTo: new Set(['as', 'int8', 'numeric', 'bytea', 'separator', 'end', 'stall_timeout', ...STATEMENT, ...LIMITS, ...PLACE]),
   simpleQuery: new Set(['decode', ...LIMITS, 'retry']),
-  transaction: new Set(['isolation', 'readOnly', 'deferrable', 'signal', 'retry'])
+  transaction: new Set(['isolation', 'readOnly', 'deferrable', ...LIMITS, 'retry'])
 };
 
 /**
