@@ -42,7 +42,7 @@ class Client extends Steps {
   /**
    * @param {object|string} [config] libpq's parameters by their names, as an object, a URL or a list of
    *   `key=value`; other keys of an object go to the server as run-time parameters. Beside libpq's:
-   *   `statement_cache`, `decode`, `ssl`, `socket`, `password` as a function
+   *   `statement_cache`, `max_buffer_bytes`, `decode`, `ssl`, `socket`, `password` as a function
    */
   constructor(config = {}) {
     super();
@@ -131,6 +131,7 @@ class Client extends Steps {
       const config = await this.#resolve(port, host, ssl); // what is asked in this tick shares its fate
       if (signal.aborted) throw signal.reason;
       pipeline.statements.limit = config.statement_cache;
+      pipeline.maxBuffered = config.max_buffer_bytes;
       await connecting.connect(config, {
         earlyRequests: () => pipeline.earlyRequests(),
         ready: session => this.#open(session),

@@ -93,16 +93,17 @@ class Session extends EventEmitter {
   }
 
   #query(text, values, options, isCopy) {
-    const { format, cache, paramTypes, decode, stream: target } = options;
+    const { format, cache, paramTypes, decode, stream: target, buffer } = options;
     checkRepeated(options, target);
-    const receiver = target === undefined ? undefined : stream().receiverFor(target);
+    const receiver = target === undefined ? undefined : stream().receiverFor(target, { buffer, text });
     const takes = () => receiver ?? (decode === undefined ? undefined : new RowReader(options));
     if (isCopy) return this.copyIn(text, values, takes(), options);
     const kept = this.#lease.check(text, values);
-    const need = options.alone ? 'alone' : 'shared';
     let request;
     const make = () => (request = new QueryRequest(text, kept, format, cache, paramTypes, takes()));
-    if (target === undefined) return this.#send(need, options, make);
+    if (target === undefined) return this.#send(options.alone ? 'alone' : 'shared', options, make);
+    options.alone ||= this.#lease.longTexts.has(text);
+    const need = options.alone ? 'alone' : 'shared';
     return stream().untilTaken(receiver, this.#send(need, options, make, never), request);
   }
 

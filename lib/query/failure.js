@@ -94,6 +94,12 @@ function mayRepeat(request, sending) {
   return each === null;
 }
 
+/** Whether another request that is waited for was sent behind a request. */
+function isFollowed({ next }) {
+  for (; next !== null; next = next.next) if (next.pending && !next.internal) return true;
+  return false;
+}
+
 /**
  * @param {function(): Promise} work
  * @returns {Promise} the work's; it rejects with what the work throws because of its input
@@ -141,4 +147,4 @@ function abandon(pipeline, message, cause, code) {
   pipeline.scopes.abandon(errors(false));
 }
 
-module.exports = { abandon, again, callerOf, isStale, mayRepeat, miscounted, promised, reasonOf, showCaller };
+module.exports = { abandon, again, callerOf, isFollowed, isStale, mayRepeat, miscounted, promised, reasonOf, showCaller };

@@ -6,7 +6,7 @@ const fs = require('node:fs');
 const http = require('node:http');
 const os = require('node:os');
 const path = require('node:path');
-const { launchBrowser, skipUnless } = require('pg-test-fixtures');
+const { skipUnless } = require('pg-test-fixtures');
 const { Client, decoders, exact } = require('../..');
 const { STRINGS, NUMBERS, OTHERS, RECORDS } = require('./values');
 const { sharedServer } = require('../support');
@@ -120,27 +120,6 @@ describe('The type table', () => {
         const values = [...decoded[format][TYPES.findIndex(each => each.type === type)].map(([value]) => value), null];
         assert.deepEqual(decoded[format][COLUMNS.length + i], [[values, [values, values]]], `${type}, ${name}`);
       });
-    }
-  });
-
-  it('is the same in a browser', async function () {
-    await skipUnless(this, 'chromium');
-    this.timeout(120000);
-    const browser = await launchBrowser();
-    try {
-      const page = await browser.newPage();
-      await page.goto(`http://127.0.0.1:${web.address().port}/`);
-      for (const format of [0, 1]) {
-        const seen = await page.evaluate(async ({ format, count }) => {
-          const { read } = await import('/read.js');
-          const results = [];
-          for (let i = 0; i < count; i++) results.push(await read(fetch(`/result/${format}/${i}`)));
-          return results;
-        }, { format, count: TEXTS.length });
-        TEXTS.forEach((text, i) => assert.deepEqual(seen[i], show(decoded[format][i]), text.slice(0, 200)));
-      }
-    } finally {
-      await browser.close();
     }
   });
 });
