@@ -60,9 +60,9 @@ export async function exercise(Client, config) {
   const pause = () => new Promise(resolve => setTimeout(resolve, 100));
   const controller = new AbortController();
   const sleeping = client.query('SELECT pg_sleep(600)', [], { signal: controller.signal }).catch(error => error.name);
-  const next = client.query('SELECT 1 AS n');
   await pause();
-  controller.abort();
+  controller.abort(); // nothing was sent behind it
+  const next = client.query('SELECT 1 AS n');
   seen.aborted = [await sleeping, (await next).rows[0].n];
   const limited = client.query('SELECT pg_sleep(600)', [], { statement_timeout: 100 });
   seen.limited = await limited.catch(error => error.code);
