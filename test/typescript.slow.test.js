@@ -150,7 +150,7 @@ describe('TypeScript', () => {
     it('the members of the classes of quickgres/pg', async () => {
       const pg = ENTRIES['quickgres/pg'].load();
       const instances = [new pg.Client(), new pg.Pool(), new pg.Query('SELECT 1'), new pg.TypeOverrides(),
-        new pg.Result({ cmd: 'SELECT' }), new pg.DatabaseError('no')];
+        new pg.Result(), new pg.DatabaseError('no')];
       for (const instance of instances) {
         const { name, prototype } = instance.constructor;
         const { members, statics } = entries.get('quickgres/pg').exports.get(name);

@@ -484,8 +484,14 @@ export interface ResultBuilder<R extends QueryResultRow = any> extends QueryResu
 
 /** The result of one statement. */
 export class Result<R extends QueryResultRow = any> implements QueryResult<R> {
-  /** @param reader of the statement @param rowMode 'array': rows are arrays */
-  constructor(reader: any, rowMode?: any);
+  /** @param rowMode 'array': rows are arrays @param types read the values; default: `types` */
+  constructor(rowMode?: string, types?: CustomTypesConfig);
+  /** @param fields the columns, for parseRow */
+  addFields(fields: FieldDef[]): void;
+  /** @param data texts of a row's columns, null for NULL @returns the row, as the parsers of its types read it */
+  parseRow(data: Array<string | null>): R;
+  /** @param message with the tag of the command */
+  addCommandComplete(message: { text?: string; command?: string }): void;
   /** Adds a row. */
   addRow(row: R): void;
   /** First word of the command; null of an empty text. */

@@ -5,7 +5,8 @@
 const { EventEmitter } = require('node:events');
 const { Client, Connection } = require('./client');
 const { Pool } = require('./pool');
-const { DatabaseError, Query, Result } = require('./query');
+const { DatabaseError, Query } = require('./query');
+const { Result } = require('./result');
 const { TypeOverrides, types } = require('./types');
 const utils = require('./values');
 

@@ -175,10 +175,7 @@ class Connections {
   async release(connection, isLimited, reset) {
     const { client, isOpening, isOwned } = connection;
     connection.end(isLimited);
-    if (connection.isOpen && connection.answered === 1) {
-      clearTimeout(this.#outage?.pause);
-      this.#outage = undefined;
-    }
+    if (connection.isOpen && connection.answered === 1) this.#resume();
     try {
       if (connection.users === 0 && !connection.isUnused) await client.sync();
       if (isOwned || isOpening) await connection.restore(reset);
@@ -219,9 +216,12 @@ class Connections {
     const hasFailed = error !== undefined && connection.isOpening;
     const isOver = hasFailed && !this.#all.some(each => each.isOpen || (each.isOpening && !this.reached)) &&
       (isFinal(error) || !(this.reached || isStarting(error)));
-    if (connection.answered < 1 && (error !== undefined || connection.isOpening) && (this.reached || !isOver)) this.#pause(error);
-    if (isOver) this.#refuse(isFinal(error) ? error : new ConnectionError(`no connection: ${error.message}`,
-      { code: error.code, cause: error, sent: false }));
+    if (connection.answered < 1 && (error !== undefined || connection.isOpening)) this.#pause(error);
+    if (isOver) {
+      const more = { code: error.code, cause: error, sent: false };
+      this.#refuse(isFinal(error) ? error : new ConnectionError(`no connection: ${error.message}`, more));
+      if (!this.reached) this.#resume();
+    }
     this.#serve();
     if (error !== undefined) this.#emit('error', error);
   }
@@ -233,6 +233,12 @@ class Connections {
       outage.pause = undefined;
       this.#serve();
     }, Math.min(FIRST_PAUSE * 2 ** outage.failures++, LONGEST_PAUSE) * (0.5 + Math.random() / 2));
+  }
+
+  /** Connections are made without pauses. */
+  #resume() {
+    clearTimeout(this.#outage?.pause);
+    this.#outage = undefined;
   }
 
   /** Rejects all that waits. */

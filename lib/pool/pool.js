@@ -34,7 +34,7 @@ class Pool extends Session {
    */
   constructor(config = {}, options = NO_OPTIONS) {
     super();
-    const longTexts = LongTexts && new LongTexts();
+    const longTexts = new LongTexts();
     this.#config = config;
     this.#options = { ...optionsOf(options), longTexts };
     this.#connections = new Connections(config, this.#options, this);

@@ -1,3 +1,3 @@
 'use strict';
 
-module.exports = require('../query').Result;
+module.exports = require('../result').Result;
