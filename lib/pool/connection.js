@@ -43,7 +43,14 @@ class Connection {
   get isOpen() { return this.client.state === 'open'; }
   get isOpening() { return this.state === 'opening'; }
   get isOwned() { return this.state === 'owned'; }
-  get isUnused() { return this.users === 0 && this.client.pending === (this.resetting ? 1 : 0); }
+
+  /** Whether nothing is under way on it, and no cursor was left open. */
+  get isUnused() {
+    if (this.users > 0) return false;
+    const { pending, scopes } = this.pipeline;
+    return pending === (this.resetting ? 1 : 0) && scopes.active === scopes.root;
+  }
+
   get isIdle() { return this.isUnused && this.isOpen && this.state === 'shared'; }
 
   /**
