@@ -91,4 +91,7 @@ function copyDirection(text) {
   return direction;
 }
 
-module.exports = { firstWord, copyDirection };
+/** @returns {string} a name as an identifier of SQL */
+const quoted = name => `"${name.replaceAll('"', '""')}"`;
+
+module.exports = { copyDirection, firstWord, quoted };
