@@ -219,7 +219,7 @@ const onConnection = {
 
   async wrong(on) {
     await fails(on.query('SELECT $1', [{}]), undefined);
-    await fails(on.query('SELECT $1', ['\0']), undefined);
+    await fails(on.query('SELECT $1', ['\0']), '22021');
   },
 
   async transaction(on, random, model) {
