@@ -59,27 +59,30 @@ export interface Column {
 /** A function that makes a JavaScript value of a column's string (text format) or Buffer (binary format). */
 export type Decoder = (value: any, column: Column) => unknown;
 
-/** Decoders of a type's text and binary values, as in `decoders` and `dates`. */
+/** Decoders of a type's text and binary values, as in `decoders` and `exact`. */
 export type DecoderPair = readonly [
   text: (bytes: Uint8Array, start: number, end: number) => unknown,
   binary: (bytes: Uint8Array, start: number, end: number) => unknown
 ];
 
-/** true: `decoders`; a map: decoders by type OID. Columns of other types stay as they are. */
+/**
+ * Any of these but false makes `rows` plain objects of values. true: by `decoders`; a map: by its decoders, whose keys are
+ * type OIDs; columns of other types stay strings, or Buffers in binary format. false: `rows` are structs of strings.
+ */
 export type Decode = boolean | Readonly<Record<number, Decoder | DecoderPair>>
   | ReadonlyMap<number, Decoder | DecoderPair>;
 
-/** What `decode: true` uses, by type OID: int8 becomes a bigint. `{ ...decoders, 20: Number }` is a map of your own. */
+/**
+ * What `decode: true` uses, by type OID. An int8 becomes a number if that is exact, else a string; a timestamptz a Date,
+ * unless it is infinite; bytea a Buffer. `{ ...decoders, 1700: Number }` is a map of your own.
+ */
 export const decoders: Readonly<Record<number, DecoderPair>>;
 
 /**
- * `decoders` for what goes through JSON.stringify: an int8 becomes a number where that is exact, else a string; a bytea
- * the string that the server prints, `\x00ff`.
+ * Decoders that lose nothing: of int8 to bigint, of timestamptz to a string with microseconds, and of arrays of both.
+ * Use them as `{ ...decoders, ...exact }`.
  */
-export const jsonDecoders: Readonly<Record<number, DecoderPair>>;
-
-/** Decoders of date, timestamp, timestamptz and their arrays as Date: `{ ...decoders, ...dates }`. */
-export const dates: Readonly<Record<number, DecoderPair>>;
+export const exact: Readonly<Record<number, DecoderPair>>;
 
 /** OIDs of PostgreSQL's types by name, of arrays as `_text`: for `paramTypes: [oid.int8]` and `decode: { [oid.date]: … }`. */
 export const oid: Readonly<Record<
@@ -103,8 +106,8 @@ export const oid: Readonly<Record<
   | '_nummultirange' | '_tsmultirange' | '_tstzmultirange' | '_datemultirange' | '_int8multirange', number>>;
 
 /**
- * What every row has, whatever its columns. Columns are no own properties of a row: `{ ...row }` and `Object.keys(row)`
- * have none of the columns. Take `toObject()`, or `result.objects`.
+ * What every struct has, whatever its columns. Columns are no own properties of a struct: `{ ...row }` and
+ * `Object.keys(row)` have none of them. Use `toObject()`, or `result.objects`.
  */
 export interface RowMembers<T extends object = AnyColumns> {
   /** Columns by index from 0. */
@@ -136,12 +139,12 @@ export interface RowMembers<T extends object = AnyColumns> {
   readonly rowParser: RowParser;
 }
 
-/** A row of which the columns' names are not known. */
+/** A struct whose columns' names are not known. */
 export type AnyRow = Row<AnyColumns>;
 
 /**
- * One row: its columns are read from the received bytes when they are asked for. T is what they are by name:
- * `string | null` in text format, `Buffer | null` in binary format, or what `decode` makes of them.
+ * A struct over a row's bytes, which reads a column when you ask for it. T has the columns by name: `string | null` in text
+ * format, `Buffer | null` in binary format, or what `decode` makes of them.
  */
 export type Row<T extends object = AnyColumns> =
   RowMembers<T> & Readonly<Omit<T, keyof RowMembers<T>>>;
@@ -175,21 +178,23 @@ export class RowParser {
   description(format: Format): Buffer;
 }
 
-/** What a query resolves to: the result, whose rows are made of the received bytes when they are asked for. */
+/** What a query resolves to: the result, whose rows are made of the received bytes when they are read. */
 export class RowReader<T extends object = AnyColumns> {
-  /** @param options decode: how columns become values; default: strings and Buffers */
+  /** @param options decode: what `rows` are and how columns become values; default: structs of strings and Buffers */
   constructor(options?: { decode?: Decode | undefined });
   /**
-   * The rows: structs that read a column when it is asked for, and have none as an own property, so that `{ ...row }`
-   * has none of the columns. For COPY … TO STDOUT, Buffers: see CopyReader.
+   * The rows. With `decode` plain objects, the same as `objects`; without it structs, the same as `structs`, whose columns
+   * are no own properties. For COPY … TO STDOUT, Buffers: see CopyReader.
    */
-  rows: Row<T>[];
+  rows: T[];
+  /** The rows as structs over the received bytes, which read a column when you ask for it. */
+  readonly structs: Row<T>[];
   /** The rows as plain objects with own properties in column order; of columns with one name the last. */
   readonly objects: T[];
   /** The rows as plain arrays. */
   readonly arrays: any[][];
-  /** The rows one at a time, made as the loop comes to them: `for (const row of result)` makes no array. */
-  [Symbol.iterator](): IterableIterator<Row<T>>;
+  /** What `rows` gives, one at a time: `for (const row of result)` makes no array. */
+  [Symbol.iterator](): IterableIterator<T>;
   /** Rows returned or changed, as the server counted them. */
   rowCount: number;
   /** SELECT, INSERT, … ; EMPTY for an empty query, SUSPENDED when getResults may go on. */
@@ -209,11 +214,11 @@ export class RowReader<T extends object = AnyColumns> {
   /** Takes one message. @param packet the message, header and all, as a Buffer of its own */
   write(packet: Buffer): void;
   /** What JSON.stringify sees. @returns a plain object */
-  toJSON(): { cmd: string | undefined; oid: string | undefined; rowCount: number; rows: Row<T>[] };
+  toJSON(): { cmd: string | undefined; oid: string | undefined; rowCount: number; rows: T[] };
 }
 
 /** What a COPY that was given to `query` resolves to: of COPY … TO STDOUT the data, a Buffer for each message. */
-export interface CopyReader extends Omit<RowReader, 'rows' | 'objects' | 'arrays' | typeof Symbol.iterator> {
+export interface CopyReader extends Omit<RowReader, 'rows' | 'structs' | 'objects' | 'arrays' | typeof Symbol.iterator> {
   /** The data. */
   rows: Buffer[];
   /** The data one at a time. */
@@ -274,13 +279,13 @@ export interface StatementOptions {
 
 /** Options of `simpleQuery`. */
 export interface SimpleQueryOptions extends Abortable, Retry {
-  /** How columns become values. Default: that of the client's config, else strings and Buffers. */
+  /** What rows are and how columns become values. Default: as the config says, else structs of strings and Buffers. */
   decode?: Decode | undefined;
 }
 
 /** Options of one query of a batch. */
 export interface BatchOptions<S extends Receiver = Receiver> extends StatementOptions {
-  /** How columns become values. Default: that of the client's config, else strings and Buffers. */
+  /** What rows are and how columns become values. Default: as the config says, else structs of strings and Buffers. */
   decode?: Decode | undefined;
   /** What takes the result. Default: a new RowReader. */
   stream?: S | undefined;
@@ -327,7 +332,7 @@ export interface StreamResult {
 export interface CursorOptions extends StatementOptions {
   /** Rows a round trip, 1000 by default. */
   batchSize?: number | undefined;
-  /** How columns become values. Default: that of the client's config, else strings and Buffers. */
+  /** What rows are and how columns become values. Default: as the config says, else structs of strings and Buffers. */
   decode?: Decode | undefined;
   /** Cancels the fetch that is under way, or the next one, with an AbortError. Default: none. */
   signal?: AbortSignal | undefined;
@@ -335,8 +340,10 @@ export interface CursorOptions extends StatementOptions {
 
 /** Options of a transaction block; a savepoint has those of its block. */
 export interface TransactionOptions extends Retry {
-  /** Ends the transaction with an AbortError: it is rolled back. Default: none. */
+  /** Rejects at once with an AbortError: what is under way is given up, and ROLLBACK follows. Default: none. */
   signal?: AbortSignal | undefined;
+  /** The same after so many milliseconds, above 0, with a TimeoutError 57014. Default: none. */
+  statement_timeout?: number | undefined;
   /** Default: the server's default_transaction_isolation, as a rule 'read committed'. */
   isolation?: 'serializable' | 'repeatable read' | 'read committed' | 'read uncommitted' | undefined;
   /** Default: the server's default_transaction_read_only, as a rule false. */
@@ -652,7 +659,7 @@ export interface Cursor<T extends object = AnyColumns> {
    * @returns the next row; rejects once with the error of the query, of the connection or of the signal, after the rows
    *   that came before it
    */
-  next(): Promise<IteratorResult<Row<T>, undefined>>;
+  next(): Promise<IteratorResult<T, undefined>>;
   /**
    * Closes the portal; what `break` calls.
    * @param value to be given back
@@ -670,7 +677,7 @@ export interface Cursor<T extends object = AnyColumns> {
     highWaterMark?: number | undefined; signal?: AbortSignal | undefined; stall_timeout?: number | undefined
   }): Readable;
   /** The rows as a WHATWG stream. To cancel it does what destroying `readable()` does. @returns the stream */
-  readableStream(): ReadableStream<Row<T>>;
+  readableStream(): ReadableStream<T>;
 }
 
 /**
@@ -908,7 +915,10 @@ export interface Config extends Partial<Record<RuntimeParameter, Setting>> {
   socket?: ByteStream | null | undefined;
   /** Most prepared statements kept, 256 by default; 0 for none, behind transaction poolers. */
   statement_cache?: Choice<number | string>;
+  /** Most bytes that the results of one connection wait in for slow readers (default 64 MiB), see `buffer` of `queryTo`. */
+  max_buffer_bytes?: Choice<number | string>;
   /** How columns become values, where a query does not say otherwise. Default: strings and Buffers. */
+  /** What rows are and how columns become values, unless a query says otherwise. Default: structs of strings and Buffers. */
   decode?: Decode | null | undefined;
   /** Parameters of extensions, such as `'app.user'`. Default: the server's. */
   [parameter: `${string}.${string}`]: Setting;

@@ -11,7 +11,6 @@ module.exports = {
   Client, Session, RowReader, RowParser, PostgresError, ConnectionError, AbortError, TimeoutError, UsageError, array,
   // What not every program uses is loaded when it is.
   get decoders() { return rows.decoders; },
-  get jsonDecoders() { return rows.jsonDecoders; },
-  get dates() { return rows.dates; },
+  get exact() { return rows.exact; },
   get oid() { return rows.oid; }
 };

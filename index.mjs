@@ -2,6 +2,6 @@ import quickgres from './index.js';
 
 export const {
   Client, Session, RowReader, RowParser, PostgresError, ConnectionError, AbortError, TimeoutError, UsageError, array,
-  decoders, jsonDecoders, dates, oid
+  decoders, exact, oid
 } = quickgres;
 export default quickgres;

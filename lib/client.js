@@ -1,7 +1,7 @@
 'use strict';
 
 const { setMaxListeners } = require('node:events');
-const { ConnectionError, UsageError } = require('./protocol');
+const { ConnectionError, TimeoutError, UsageError } = require('./protocol');
 const { Pipeline, Scope } = require('./query');
 const { checkDecode } = require('./rows');
 const { Steps } = require('./steps');
@@ -42,7 +42,7 @@ class Client extends Steps {
   /**
    * @param {object|string} [config] libpq's parameters by their names, as an object, a URL or a list of
    *   `key=value`; other keys of an object go to the server as run-time parameters. Beside libpq's:
-   *   `statement_cache`, `decode`, `ssl`, `socket`, `password` as a function
+   *   `statement_cache`, `max_buffer_bytes`, `decode`, `ssl`, `socket`, `password` as a function
    */
   constructor(config = {}) {
     super();
@@ -131,6 +131,7 @@ class Client extends Steps {
       const config = await this.#resolve(port, host, ssl); // what is asked in this tick shares its fate
       if (signal.aborted) throw signal.reason;
       pipeline.statements.limit = config.statement_cache;
+      pipeline.maxBuffered = config.max_buffer_bytes;
       await connecting.connect(config, {
         earlyRequests: () => pipeline.earlyRequests(),
         ready: session => this.#open(session),
@@ -138,7 +139,7 @@ class Client extends Steps {
       }, signal);
     } catch (error) {
       // Made by an event of a socket, it would not show who awaits.
-      if (error instanceof ConnectionError) Error.captureStackTrace?.(error);
+      if (error instanceof ConnectionError || error instanceof TimeoutError) Error.captureStackTrace?.(error);
       if (!signal.aborted) this.#close(error, error.message, error.code);
       throw error;
     }

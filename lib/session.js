@@ -93,16 +93,17 @@ class Session extends EventEmitter {
   }
 
   #query(text, values, options, isCopy) {
-    const { format, cache, paramTypes, decode, stream: target } = options;
+    const { format, cache, paramTypes, decode, stream: target, buffer } = options;
     checkRepeated(options, target);
-    const receiver = target === undefined ? undefined : stream().receiverFor(target);
+    const receiver = target === undefined ? undefined : stream().receiverFor(target, { buffer, text });
     const takes = () => receiver ?? (decode === undefined ? undefined : new RowReader(options));
     if (isCopy) return this.copyIn(text, values, takes(), options);
     const kept = this.#lease.check(text, values);
-    const need = options.alone ? 'alone' : 'shared';
     let request;
     const make = () => (request = new QueryRequest(text, kept, format, cache, paramTypes, takes()));
-    if (target === undefined) return this.#send(need, options, make);
+    if (target === undefined) return this.#send(options.alone ? 'alone' : 'shared', options, make);
+    options.alone ||= this.#lease.longTexts.has(text);
+    const need = options.alone ? 'alone' : 'shared';
     return stream().untilTaken(receiver, this.#send(need, options, make, never), request);
   }
 
@@ -154,7 +155,7 @@ class Session extends EventEmitter {
    * Runs a function in a transaction block (of a transaction: behind a savepoint). Commits when it returns, rolls back
    * when it throws. Requests of others wait until it is over; inside it, requests to the outer client are refused.
    * @param {function(Session): Promise} work gets what to send its queries with; useless once it has returned
-   * @param {object} [options] `{ isolation, readOnly, deferrable, signal, retry }`. retry: a pool may call the function
+   * @param {object} [options] `{ isolation, readOnly, deferrable, signal, statement_timeout, retry }`. retry: a pool may call the function
    *   again when the connection is lost, also where that may have been after the commit, but not before the first call is over
    * @returns {Promise} of what the function returned; rejects with what it threw, or with the error of COMMIT
    */

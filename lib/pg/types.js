@@ -3,7 +3,7 @@
 // How values of results become JavaScript's, by type OID and format: what node-postgres' `types` is.
 
 const path = require('node:path');
-const { dates, decoders } = require('../..');
+const { decoders, exact } = require('../..');
 
 const INTERVAL = /^(?:(\S+) years? ?)?(?:(\S+) mons? ?)?(?:(\S+) days? ?)?(?:([+-])?(\d+):(\d\d):(\d\d)(\.\d+)?)?$/;
 
@@ -30,21 +30,21 @@ class PostgresInterval {
 
 const bytesOf = view => Buffer.from(view.buffer, view.byteOffset, view.byteLength);
 
-/** The same date and time of day in local time as this one has in UTC; Infinity stays. */
-const toLocal = date => typeof date === 'number' ? date : new Date(date.toJSON()?.slice(0, -1) ?? NaN);
-
-/** A timestamptz by its digits, as `2020-02-29 12:34:56.789012+00` has them: a pattern takes five times as long. */
-function timestamptz(bytes, start, end) {
-  if (bytes[start] === 34) return timestamptz(bytes, start + 1, end - 1); // Sequelize leaves bounds of ranges quoted
-  const two = off => bytes[off] * 10 + bytes[off + 1] - 528;
-  const sign = 44 - bytes[end - 3]; // + is 43, - is 45
-  const isPlain = bytes[start + 4] === 45 && bytes[start] > 48 && Math.abs(sign) === 1; // years 1000 to 9999
-  if (!isPlain) return dates[1184][0](bytes, start, end);
-  let milliseconds = 0;
-  for (let off = start + 20, unit = 100; off < end - 3; off++, unit /= 10) milliseconds += (bytes[off] - 48) * unit;
-  return new Date(Date.UTC(two(start) * 100 + two(start + 2), two(start + 5) - 1, two(start + 8),
-    two(start + 11) - sign * two(end - 2), two(start + 14), two(start + 17), milliseconds));
+/** A Date as it is; ±Infinity, or an Invalid Date, of what no Date could be made of. */
+function dateOf(value) {
+  if (typeof value !== 'string') return value;
+  return value.endsWith('infinity') ? Number(value.replace('i', 'I')) : new Date(NaN);
 }
+
+/** The same date and time of day in local time as this one has in UTC; Infinity stays. */
+function toLocal(value) {
+  const date = dateOf(value);
+  return typeof date === 'number' ? date : new Date(date.toJSON()?.slice(0, -1) ?? NaN);
+}
+
+/** A timestamptz; Sequelize leaves bounds of ranges quoted. */
+const timestamptz = (bytes, start, end) => bytes[start] === 34 ? timestamptz(bytes, start + 1, end - 1)
+  : dateOf(decoders[1184][0](bytes, start, end));
 
 /** Of `(1,2)` and `<(1,2),3>`. */
 function toPoint(text) {
@@ -140,8 +140,8 @@ types.builtins = {
 const { 25: string, 1009: strings, 1022: [floats] } = decoders;
 /** What parsers are made of: beside decoders of this library those of types that node-postgres reads as others. */
 const READ = {
-  ...decoders, ...dates, 600: string, 718: string, 791: strings, 1008: strings, 1017: strings, 1231: [floats],
-  1184: [timestamptz, dates[1184][1]]
+  ...decoders, 600: string, 718: string, 791: strings, 1008: strings, 1017: strings, 1231: [floats],
+  1016: exact[1016], 1082: decoders[1184], 1114: decoders[1184], 1115: decoders[1185], 1182: decoders[1185], 1184: [timestamptz, (...place) => dateOf(decoders[1184][1](...place))]
 };
 
 /** Makes parsers of types by decoders, and what makes node-postgres' values of theirs. */
@@ -154,12 +154,12 @@ function define(format, oids, convert) {
   }
 }
 
-define('text', [16, 21, 23, 26, 114, 199, 651, 700, 701, 791, 1000, 1005, 1007, 1008, 1009, 1014, 1015, 1021, 1022,
-  1028, 1040, 1041, 1183, 1184, 1185, 1231, 1270, 2951, 3802, 3807, 3907]);
-define('text', [17, 1001], bytesOf);
+define('text', [16, 17, 21, 23, 26, 114, 199, 651, 700, 701, 791, 1000, 1001, 1005, 1007, 1008, 1009, 1014, 1015, 1021,
+  1022, 1028, 1040, 1041, 1183, 1184, 1231, 1270, 2951, 3802, 3807, 3907]);
 define('text', [600, 1017], toPoint);
 define('text', [718], toCircle);
 define('text', [1016], String);
+define('text', [1185], dateOf);
 define('text', [1082, 1114, 1115, 1182], toLocal);
 define('text', [1186, 1187], text => new PostgresInterval(text));
 define('binary', [16, 21, 23, 25, 26, 701, 1000, 1007, 1008, 1009, 1184]);

@@ -1,6 +1,6 @@
 'use strict';
 
-const { Client, ConnectionError, PostgresError } = require('../..');
+const { Client, ConnectionError, PostgresError, TimeoutError } = require('../..');
 const { resolve } = require('../config');
 const { watchSignal } = require('../query');
 
@@ -35,7 +35,7 @@ const firstOf = queue => queue.values().next().value?.since ?? Infinity;
 
 /** Errors of connecting that no other attempt will change: the server says no, or the config makes no sense. */
 const isFinal = error => /^(?:0A|22|28|3D|42)/.test(error.code) ||
-  ![ConnectionError, PostgresError, AggregateError].some(each => error instanceof each);
+  ![ConnectionError, TimeoutError, PostgresError, AggregateError].some(each => error instanceof each);
 
 /** Connections to one place: who gets which, and when others are opened. */
 class Connections {

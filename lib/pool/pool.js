@@ -110,7 +110,7 @@ class Pool extends EventEmitter {
     if (this.#refused !== undefined) throw this.#refused;
     const { readOnly, retry, ...rest } = options;
     const { max_lag } = this.#options;
-    const kind = name === 'query' || name === 'batch' ? 'shared' : 'owned';
+    const kind = name === 'query' || name === 'batch' || name === 'queryTo' ? 'shared' : 'owned';
     const first = readOnly && this.#replicas?.isDown === false ? this.#replicas : this.#primary;
     this.#pending++;
     try {

@@ -1,6 +1,7 @@
 'use strict';
 
 const { AbortError, State, TimeoutError, kindOf } = require('../protocol');
+const { again } = require('./failure');
 const { checkNumber } = require('./options');
 
 /** First and longest pause between two CancelRequests for one query, in milliseconds. */
@@ -41,6 +42,20 @@ function abort(request, error) {
   };
   pipeline.setBarrier(request);
   pipeline.head.cancelAtHead?.(); // this may have been the last one that lived behind the head
+}
+
+/**
+ * Gives up all that was asked in a scope and inside it, except what begins and ends blocks. The scopes inside it are over.
+ * @param {Scope} scope
+ * @param {Error} error to reject with
+ */
+function abortScope(scope, error) {
+  const { pipeline, pipeline: { scopes } } = scope;
+  while (scopes.active.isInside(scope)) scopes.leave(scopes.active, error);
+  scopes.empty(scope, () => again(error));
+  for (let each = pipeline.head; each !== null; each = each.next) {
+    if (!each.controls && (each.scope === scope || each.scope.isInside(scope))) abort(each, again(error));
+  }
 }
 
 /** @type {WeakMap<AbortSignal, Set<function>>} who is told of a signal; it has one listener for all requests */
@@ -84,27 +99,22 @@ function checkLimits({ signal, statement_timeout: timeout }) {
 function throwIfAborted({ signal }) { if (signal?.aborted) throw abortedBy(signal); }
 
 /**
- * Gives up a request when a signal aborts or a time limit is over.
- * @param {Request} request that was submitted
- * @param {object} limits checked
+ * Calls back when a signal aborts or a time limit is over.
+ * @param {object} limits checked: `{ signal, statement_timeout }`
+ * @param {string} what has a limit
+ * @param {function(Error)} callback
+ * @param {function(): boolean} isSent
+ * @returns {function} stops watching
  */
-function watchLimits(request, { signal, statement_timeout: timeout }) {
-  if (!request.pending) return;
-  const unwatch = signal && watchSignal(signal, error => abort(request, error));
+function watchLimits({ signal, statement_timeout: timeout }, what, callback, isSent) {
+  const unwatch = signal && watchSignal(signal, callback);
   const timer = timeout && setTimeout(() => {
-    const message = `the query took longer than its statement_timeout of ${timeout} ms`;
-    abort(request, new TimeoutError(message, { code: '57014', sent: request.state !== State.Waiting }));
+    const message = `the ${what} took longer than its statement_timeout of ${timeout} ms`;
+    callback(new TimeoutError(message, { code: '57014', sent: isSent() }));
   }, timeout);
-  const over = () => {
+  return () => {
     unwatch?.();
     clearTimeout(timer);
-  };
-  if (request.over !== undefined) return void request.over.then(over);
-  // Not by the request's promise: two who await that hide each other from an error's stack.
-  const { resolve } = request;
-  request.resolve = settled => {
-    over();
-    resolve(settled);
   };
 }
 
@@ -126,8 +136,17 @@ function submit(request, scope, limits) {
   checkLimits(limits);
   throwIfAborted(limits);
   const promise = scope.pipeline.submit(request, scope);
-  watchLimits(request, limits);
+  if (!request.pending) return promise;
+  const over = watchLimits(limits, 'query', error => abort(request, error), () => request.state !== State.Waiting);
+  if (request.over === undefined) {
+    // Not by the request's promise: two who await that hide each other from an error's stack.
+    const { resolve } = request;
+    request.resolve = settled => {
+      over();
+      resolve(settled);
+    };
+  } else request.over.then(over);
   return promise;
 }
 
-module.exports = { abort, checkLimits, submit, throwIfAborted, watchSignal };
+module.exports = { abort, abortScope, checkLimits, submit, throwIfAborted, watchLimits, watchSignal };

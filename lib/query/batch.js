@@ -71,7 +71,7 @@ class BatchRequest extends Request {
 
   encode(writer, statements) {
     const { queries } = this;
-    const { disturbing } = statements;
+    const { disturbing, turning } = statements;
     try {
       mapQueries(queries, query => {
         query.bind(writer, statements, '', this);
@@ -79,7 +79,7 @@ class BatchRequest extends Request {
       });
     } catch (error) {
       forgetParsed(queries.slice(0, error.index), statements);
-      statements.disturbing = disturbing;
+      Object.assign(statements, { disturbing, turning });
       throw error;
     }
     writer.sync();

@@ -94,6 +94,12 @@ function mayRepeat(request, sending) {
   return each === null;
 }
 
+/** Whether another request that is waited for was sent behind a request. */
+function isFollowed({ next }) {
+  for (; next !== null; next = next.next) if (next.pending && !next.internal) return true;
+  return false;
+}
+
 /**
  * @param {function(): Promise} work
  * @returns {Promise} the work's; it rejects with what the work throws because of its input
@@ -117,4 +123,28 @@ function lossErrors(message, code, cause, sent) {
   };
 }
 
-module.exports = { again, callerOf, isStale, lossErrors, mayRepeat, miscounted, promised, reasonOf, showCaller };
+/**
+ * The connection is gone, or there will be none: rejects everything, also what comes later.
+ * @param {Pipeline} pipeline
+ * @param {string} message
+ * @param {Error} [cause] a TypeError of connect(): its config cannot be right for them either
+ * @param {string} [code]
+ */
+function abandon(pipeline, message, cause, code) {
+  const bad = pipeline.session === undefined && cause instanceof TypeError;
+  const errors = sent => bad ? () => cause : lossErrors(message, code, cause, sent);
+  const lost = errors(true);
+  pipeline.socket = null;
+  for (let request = pipeline.head; request !== null; request = request.next) {
+    pipeline.reject(request, lost());
+    request.discard();
+  }
+  pipeline.head = null;
+  const since = new Date();
+  pipeline.scopes.root.refused = () => new ConnectionError(
+    `not connected since ${since.toISOString()}: ${message}; connect() connects again`,
+    { code: '08003', cause, sent: false });
+  pipeline.scopes.abandon(errors(false));
+}
+
+module.exports = { abandon, again, callerOf, isFollowed, isStale, mayRepeat, miscounted, promised, reasonOf, showCaller };

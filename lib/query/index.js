@@ -6,9 +6,10 @@
  */
 
 const { Pipeline } = require('./pipeline');
-const { again, callerOf, promised, showCaller } = require('./failure');
+const { again, callerOf, isFollowed, promised, showCaller } = require('./failure');
 const { QueryRequest, Request, outcome } = require('./request');
 const { CloseRequest } = require('./sync');
+const { LongTexts } = require('./long-texts');
 const { Scope } = require('./scope');
 const { copyDirection, firstWord } = require('./sql');
 const abort = require('./abort');
@@ -17,7 +18,7 @@ const options = require('./options');
 let batch, transaction; // to require what is loaded costs a microsecond, as much as a query of a batch
 
 module.exports = {
-  Pipeline, QueryRequest, Request, CloseRequest, Scope, again, callerOf, outcome, promised, showCaller,
+  Pipeline, QueryRequest, Request, CloseRequest, LongTexts, Scope, again, callerOf, isFollowed, outcome, promised, showCaller,
   copyDirection, firstWord, ...abort, ...options,
   get BatchRequest() { return (batch ??= require('./batch')).BatchRequest; },
   get Cursor() { return require('./cursor').Cursor; },

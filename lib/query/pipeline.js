@@ -5,7 +5,8 @@ const {
   decodeParameterStatus, nameOf, nextState, protocolError
 } = require('../protocol');
 const { Memory } = require('../rows');
-const { again, lossErrors, mayRepeat } = require('./failure');
+const { abandon, again, isFollowed, mayRepeat } = require('./failure');
+const { LongTexts } = require('./long-texts');
 const { closeStatements } = require('./sync');
 const { Scope, Scopes } = require('./scope');
 const { Statements } = require('./statements');
@@ -39,6 +40,9 @@ class Pipeline {
     this.writer = new MessageWriter();
     this.statements = new Statements(0, `_${Math.random().toString(36).slice(2, 8)}`);
     this.scopes = new Scopes(this);
+    this.longTexts = new LongTexts(); // shared by the connections of a pool
+    this.backlog = this.block = this.unflushed = undefined; // what results that go to targets share, see lib/stream
+    this.maxBuffered = 1 << 26;
     /** @type {Request|null} whose answer comes next */
     this.head = null;
     /** Requests that are not over. */
@@ -70,6 +74,8 @@ class Pipeline {
     this.givenUpAt = this.askedAt = 0;
     try {
       this.reader.push(buf, length);
+      this.unflushed?.flushLater();
+      this.unflushed = undefined;
     } catch (error) {
       this.events.lost(error);
     }
@@ -127,6 +133,12 @@ class Pipeline {
     this.#queue(scope, scope.parent);
   }
 
+  /** A scope is left as soon as all that waits in it has been sent. */
+  end(scope) {
+    scope.ending = true;
+    this.pump();
+  }
+
   /** A scope is over, whether it was entered or not: its parent goes on. */
   leave(scope, error) {
     if (this.scopes.leave(scope, error)) this.pump();
@@ -135,7 +147,7 @@ class Pipeline {
   /** Sends what may be sent. */
   pump() {
     while (this.socket !== null && this.#held === 0) {
-      const entry = this.scopes.next(this.head === null, this.status);
+      const entry = this.scopes.next();
       if (entry === null) return;
       if (entry instanceof Scope) entry.entered();
       else this.#sendWaiting(entry);
@@ -158,8 +170,10 @@ class Pipeline {
    */
   send(request) {
     const { statements, writer } = this;
+    const first = request.scope.begin === undefined ? request : request.scope.chain(request);
     const mark = writer.length;
     try {
+      for (let each = first; each !== request; each = each.next) each.encode(writer, statements);
       request.encode(writer, statements);
     } catch (error) {
       writer.length = mark;
@@ -168,9 +182,13 @@ class Pipeline {
       throw error;
     }
     if (request.statement !== statements.run) statements.run = undefined;
+    for (let each = first; each !== request; each = each.next) {
+      each.scope.begin = undefined;
+      this.#held++;
+    }
     if (request.barrier) this.#held++;
-    if (this.head === null) this.head = request;
-    else this.#tail.next = request;
+    if (this.head === null) this.head = first;
+    else this.#tail.next = first;
     this.#tail = request;
     if (statements.closing.length > 0 && request.endsWithSync && this.#held === 0) closeStatements(this);
     this.flush();
@@ -216,7 +234,7 @@ class Pipeline {
     if (request === null) throw protocolError('ReadyForQuery that nobody asked for');
     if (status === undefined || end - start !== 6) throw protocolError('ReadyForQuery of a wrong kind');
     request.state = request.state === State.Done ? State.Over : nextState(request.state, ReadyForQuery, start, end);
-    if (status === 'E' && this.status === 'T') request.scope.failure = request.error;
+    if (status === 'E' && this.status !== 'E') request.scope.failure = request.error;
     this.status = status;
     if (request.scope.block && status === 'I' && !request.controls) {
       request.error ??= new UsageError('this ended the transaction block: in transaction(), return from the function ' +
@@ -231,7 +249,9 @@ class Pipeline {
     const request = this.head;
     this.head = request.next;
     request.next = null;
-    if (this.statements.disturbing === request) this.statements.disturbing = undefined;
+    const { statements } = this;
+    if (statements.disturbing === request) statements.disturbing = undefined;
+    if (statements.turning === request) statements.turning = undefined;
     if (request.barrier) this.#held--;
     if (repeat) {
       request.reset();
@@ -245,14 +265,17 @@ class Pipeline {
     if (active.first !== null || waiting.length > 0) this.pump();
   }
 
-  /** From now on nothing is sent behind a request. @returns {boolean} false where something was that is not given up */
-  setBarrier(request) {
-    if (request.barrier) return true;
-    for (let behind = request.next; behind !== null; behind = behind.next) {
-      if (behind.pending && !behind.internal) return false;
-    }
+  /** From now on nothing is sent behind a request that was sent. */
+  holdBehind(request) {
+    if (request.barrier) return;
     request.barrier = true;
     this.#held++;
+  }
+
+  /** The same, unless another was sent behind it before. @returns {boolean} whether it may be cancelled */
+  setBarrier(request) {
+    if (isFollowed(request)) return false;
+    this.holdBehind(request);
     return true;
   }
 
@@ -264,28 +287,8 @@ class Pipeline {
     this.pump();
   }
 
-  /**
-   * The connection is gone, or there will be none: rejects everything, also what comes later.
-   * @param {string} message
-   * @param {Error} [cause] a TypeError of connect(): its config cannot be right for them either
-   * @param {string} [code]
-   */
-  abandon(message, cause, code) {
-    const bad = this.session === undefined && cause instanceof TypeError;
-    const errors = sent => bad ? () => cause : lossErrors(message, code, cause, sent);
-    const lost = errors(true);
-    this.socket = null;
-    for (let request = this.head; request !== null; request = request.next) {
-      this.reject(request, lost());
-      request.discard();
-    }
-    this.head = null;
-    const since = new Date();
-    this.scopes.root.refused = () => new ConnectionError(
-      `not connected since ${since.toISOString()}: ${message}; connect() connects again`,
-      { code: '08003', cause, sent: false });
-    this.scopes.abandon(errors(false));
-  }
+  /** The connection is gone, or there will be none, see `abandon`. */
+  abandon(...why) { abandon(this, ...why); }
 }
 
 module.exports = { Pipeline };

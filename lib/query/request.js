@@ -131,6 +131,7 @@ Object.assign(Request.prototype, { // what few have is not in each of them: ther
   internal: false, // not asked for, so not counted as pending
   over: undefined, // a promise of what goes on when its own has settled: until it is over
   result: undefined, // what it resolves to
+  simple: false, // it is a Query message, which has its Sync in itself
   reads: false, // and nothing else, as far as the first word of its text tells
   stale: false, // it has failed because its statement was
   traced: false // tracers are told of it
@@ -202,6 +203,7 @@ class QueryRequest extends Request {
     }
     this.state = parses ? State.Parsing : State.Binding;
     if (statement.disturbs) statements.disturbing = batch ?? this;
+    if (statement.begins) statements.turning = batch ?? this;
     // If it has to be sent again, the values must be what they were.
     if (statement.name === '' || !Array.isArray(values)) return;
     this.values = binary ? snapshot(values, KEPT_BYTES) : values.slice();

@@ -17,6 +17,9 @@ const HARMLESS = new Set([...PLANNED, 'analyze', 'begin', 'checkpoint', 'close',
   'explain', 'fetch', 'listen', 'lock', 'move', 'notify', 'release', 'savepoint', 'show', 'start', 'truncate',
   'unlisten', 'vacuum']);
 
+/** First words of what may begin a transaction block. */
+const BEGINNING = new Set(['begin', 'start']);
+
 /** First words of what only reads, unless a function that it calls writes. */
 const READING = new Set(['select', 'table', 'values', 'show']);
 
@@ -47,11 +50,10 @@ class Statement {
     /** @type {BatchRequest|null} that carries its Parse */
     this.batch = null;
     this.used = 0;
-    /** Whether its last result was a short one, see queryTo. */
-    this.short = false;
     this.reads = READING.has(word);
     /** Whether it may drop prepared statements, or change the columns of what they return. */
     this.disturbs = !HARMLESS.has(word);
+    this.begins = BEGINNING.has(word);
   }
 
   /** Takes the statement's RowDescription in buf[start …), or NoData where buf is null. */
@@ -80,6 +82,8 @@ class Statements {
     this.closing = [];
     /** @type {Request|undefined} the last sent that may drop statements: until it is over, others carry their own Parse */
     this.disturbing = undefined;
+    /** @type {Request|undefined} the last sent that may begin a block, or ends that of a transaction, until it is over */
+    this.turning = undefined;
     /** @type {Statement|undefined} whose Parse was sent last, while nothing but uses of it were sent since */
     this.run = undefined;
   }

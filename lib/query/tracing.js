@@ -29,7 +29,7 @@ function resultOf({ receiver, result, queries }) {
  * @param {Scope} scope
  * @returns {Promise} of the request
  */
-function trace(request, pipeline, scope) {
+function trace(request, pipeline, scope, submit = () => pipeline.submit(request, scope)) {
   request.traced = true;
   // One object for all messages of a query, with no parameter values and no rows.
   const operation = {
@@ -48,7 +48,7 @@ function trace(request, pipeline, scope) {
   };
   return start.runStores(operation, () => {
     try {
-      const promise = pipeline.submit(request, scope);
+      const promise = submit();
       if (request.over === undefined) promise.then(() => settled(), settled);
       else request.over.then(settled);
       return promise;

@@ -304,6 +304,7 @@ describe('Connecting', () => {
         base('scram', { password: () => new Promise(() => {}), connect_timeout: 0.2 })
       );
       assert.match(error.message, /no success within 0.2 s \(connect_timeout\)/);
+      assert.deepEqual([error.name, error.code, error.cause], ['TimeoutError', '08001', undefined]);
     });
   });
 

@@ -153,7 +153,7 @@ describe('Where to connect', () => {
       [
         ['ConnectionError', error.errors[0].code],
         ['ConnectionError', '08006'],
-        ['ConnectionError', '08001'],
+        ['TimeoutError', '08001'],
         ['PostgresError', '57P03'],
         ['ConnectionError', 'ECONNREFUSED']
       ]

@@ -160,7 +160,7 @@ describe('copyTo', () => {
     await once(stream, 'readable');
     const other = client.query('SELECT 7 AS a');
     const [error] = await failed;
-    assert.deepEqual([error.name, error.message], ['AbortError', 'the target took nothing for 50 ms (stall_timeout)']);
+    assert.deepEqual([error.name, error.message], ['TimeoutError', 'the target took nothing for 50 ms (stall_timeout)']);
     assert.equal((await other).rows[0].a, '7');
     for (const value of [-1, '1', null]) {
       assert.throws(() => client.copyTo('COPY users TO STDOUT', { stall_timeout: value }), { name: 'TypeError', message: /^stall_timeout/ });

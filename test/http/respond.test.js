@@ -16,7 +16,7 @@ const { ResponseCache } = require('../../lib/cache');
 const { respond } = require('../../lib/http');
 const { Pool } = require('../../lib/pool');
 const { GIGABYTE } = require('../slow-reader');
-const { connected, sharedServer } = require('../support');
+const { connected, makeLong, sharedServer } = require('../support');
 
 const FOLDER = path.join(__dirname, '../../client-parser');
 const SMALL = 'SELECT 1 AS a';
@@ -365,7 +365,7 @@ describe('respond', () => {
   it('refuses a status that is none, options that there are not and a response that was sent, before anything is set', async () => {
     const client = await connected();
     const pool = new Pool((await sharedServer()).config);
-    const list = 'as, status, emptyStatus, compress, int8, numeric, bytea, separator, stall_timeout, format, cache, paramTypes, ' +
+    const list = 'as, status, emptyStatus, compress, int8, numeric, bytea, separator, stall_timeout, buffer, format, cache, paramTypes, ' +
       'signal, statement_timeout, alone, retry, tags, max_age, stale_while_revalidate';
     const status = name => `${name} must be an integer from 200 to 599, not `;
     const cases = [
@@ -449,6 +449,7 @@ describe('respond', () => {
   it('cancels the query of a reader that disconnects after 10 KB of a gigabyte', async () => {
     const server = await sharedServer();
     const client = await connected();
+    await makeLong(client, GIGABYTE);
     await serving((request, response) => respond(client, request, response, GIGABYTE), async (port, errors) => {
       for (const headers of [{}, { 'accept-encoding': 'gzip' }]) {
         const request = http.get({ port, host: '127.0.0.1', headers });

@@ -2,10 +2,9 @@
 
 const assert = require('node:assert/strict');
 const { setTimeout: sleep } = require('node:timers/promises');
-const { startPgBouncer, skipUnless } = require('pg-test-fixtures');
-const { Client, AbortError } = require('../..');
+const { AbortError } = require('../..');
 const { Random } = require('../model');
-const { sharedServer, connected } = require('../support');
+const { connected } = require('../support');
 
 const QUERIES = 10000;
 const ABORTED = 500;
@@ -65,22 +64,6 @@ describe('Signals that are aborted', function () {
     assert.ok(spared > 5, `${spared} of ${ABORTED} were over before`);
     await client.sync();
     assert.equal(client.pending, 0);
-  });
-
-  it('do so through PgBouncer in transaction mode, where other clients use the same sessions', async function () {
-    skipUnless(this, 'pgbouncer');
-    const bouncer = await startPgBouncer({ target: await sharedServer(), mode: 'transaction', poolSize: 2 });
-    const clients = [1, 2, 3].map(() => new Client({ ...bouncer.config, statement_cache: 0 }));
-    try {
-      await Promise.all(clients.map(client => client.connect()));
-      const counts = await Promise.all([
-        mix(clients[0], new Random(1)), mix(clients[1], new Random(2), 3000, 100), mix(clients[2], new Random(3), 3000, 0)
-      ]);
-      assert.ok(counts[0].aborted > 50);
-    } finally {
-      await Promise.all(clients.map(client => client.end()));
-      await bouncer.stop();
-    }
   });
 
   it('end what runs, and what comes next is answered at once', async () => {

@@ -1,42 +1,10 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { Writable } = require('node:stream');
-const { jsonDecoders } = require('../../lib/rows');
 const { STRINGS, NUMBERS, OTHERS } = require('../client-parser/values');
+const { agrees, written } = require('./json');
 const { FLAT, GIGABYTES, watchAlone } = require('../slow-reader');
 const { connected, sharedServer } = require('../support');
-
-/** A target that gathers text. */
-class Collector extends Writable {
-  chunks = [];
-  get text() { return Buffer.concat(this.chunks).toString(); }
-  _write(chunk, encoding, callback) {
-    this.chunks.push(Buffer.from(chunk));
-    callback();
-  }
-}
-
-/** What a query gives, as text. */
-async function written(client, text, options, values = []) {
-  const target = new Collector();
-  await client.queryTo(target, text, values, { as: 'json', ...options });
-  return target.text;
-}
-
-/** What JSON.stringify makes of the objects of a query, read again. */
-async function stringified(client, text, decode = jsonDecoders) {
-  return JSON.parse(JSON.stringify((await client.query(text, [], { decode })).objects));
-}
-
-/** Asserts that a query gives what JSON.stringify makes of its objects, in both forms. */
-async function agrees(client, text, options, decode) {
-  const expected = await stringified(client, text, decode);
-  assert.deepEqual(JSON.parse(await written(client, text, options)), expected, text.slice(0, 200));
-  const lines = (await written(client, text, { ...options, as: 'ndjson' })).split('\n');
-  assert.equal(lines.pop(), '');
-  assert.deepEqual(lines.map(line => JSON.parse(line)), expected, text.slice(0, 200));
-}
 
 const quoted = text => `'${text.replaceAll('\'', '\'\'')}'`;
 
