@@ -35,4 +35,4 @@ async function start() {
   };
 }
 
-stranger('Pgpool-II', { start, needs: 'pgpool', lacks: {}, slow: 'SELECT pg_sleep(3)' });
+stranger('Pgpool-II', { start, needs: 'pgpool', lacks: { cursor: /no answer/ }, slow: 'SELECT pg_sleep(3)' });
