@@ -86,4 +86,7 @@ function copyDirection(text) {
   return undefined;
 }
 
-module.exports = { firstWord, copyDirection };
+/** @returns {string} a name as an identifier of SQL */
+const quoted = name => `"${name.replaceAll('"', '""')}"`;
+
+module.exports = { copyDirection, firstWord, quoted };
