@@ -122,8 +122,8 @@ class Pool extends EventEmitter {
     if (this._state.freed !== undefined) await this._state.freed;
     return new Promise((resolve, reject) => {
       const hold = connection => this._use(connection, (client, entry) => new Promise(giveBack => {
-        client.release = entry.release = destroy => {
-          if (entry.release === undefined || client.release !== entry.release) throw new Error(RELEASED);
+        const release = client.release = entry.release = destroy => {
+          if (entry.release !== release) throw new Error(RELEASED);
           entry.release = undefined;
           this.emit('release', destroy, client);
           if (destroy || (this.ending && client.submitted)) connection.destroy();
@@ -157,7 +157,7 @@ class Pool extends EventEmitter {
     const { freed, pool, texts } = this._state;
     if (freed !== undefined) await freed;
     if (this.ending) throw new Error(ENDED);
-    const query = configOf(config);
+    const { submit, ...query } = configOf(config); // what is to be submitted is asked as a query
     const ask = given => connection => this._use(connection, async client => {
       try {
         return await client.query(given, values);

@@ -3,7 +3,8 @@
 // What a query is asked with, and what it comes to.
 
 const { EventEmitter } = require('node:events');
-const { ConnectionError, PostgresError, TimeoutError } = require('../..');
+const { ConnectionError, PostgresError, TimeoutError, UsageError } = require('../..');
+const { copyDirection } = require('../query');
 const { COUNTED, fieldOf, resultOf } = require('./result');
 const { TypeOverrides } = require('./types');
 const { prepareValue } = require('./values');
@@ -90,7 +91,8 @@ async function ask(session, config, values, { binary, query_timeout, statement_c
   const { decode } = types instanceof TypeOverrides ? types : types ? new TypeOverrides(types) : usual;
   const statement_timeout = query.query_timeout || query_timeout || undefined;
   try {
-    shared?.pool.lease.check(text);
+    shared?.pool.lease.check(text, []);
+    if (shared && copyDirection(text) === 'in') throw new UsageError('COPY FROM STDIN owns its connection', '0A000');
     if (isSimple && shared === undefined) {
       const results = await session.simpleQuery(text, { decode, signal: query.signal, statement_timeout });
       return results.length === 1 ? resultOf(results[0], rowMode) : results.map(each => resultOf(each, rowMode));
