@@ -39,7 +39,7 @@ describe('A cursor of a pool', () => {
     const cursor = pool.cursor("SELECT nextval('made') AS n FROM generate_series(1, 100)", [], { batchSize: 10 });
     try {
       assert.equal((await cursor.next()).value.n, '1');
-      assert.equal((await server.sql('SELECT last_value AS n FROM made'))[0].n, '10');
+      await until(async () => (await server.sql('SELECT last_value AS n FROM made'))[0].n === '20'); // the next rows are under way
     } finally {
       await cursor.return();
       await server.sql('DROP SEQUENCE made');
