@@ -5,8 +5,8 @@ const { Client } = require('../..');
 /** How many of the last answers the mean interval between two is about. */
 const INTERVALS = 32;
 
-/** Answers keep coming from a connection whose last one came less than so many milliseconds ago. */
-const FLOWING = 100;
+/** So much longer a request rather waits than that one keeps the other from being cancelled, in milliseconds. */
+const MIXING = 20;
 
 /** A connection of a pool, and how it is used. */
 class Connection {
@@ -20,8 +20,6 @@ class Connection {
   limited = 0;
   /** When the first of its users began, or the last was over. */
   since = performance.now();
-  /** When the last of its users was over while others went on. */
-  flowed = -Infinity;
   /** Requests that were over while it was open. */
   answered = -1;
   /** Milliseconds from one answer to the next, as a mean of the last ones, each of which counts as one at most. */
@@ -53,24 +51,24 @@ class Connection {
 
   get isIdle() { return this.isUnused && this.isOpen && this.state === 'shared'; }
 
-  /**
-   * Whether a request may be given to it: nothing holds it up, and it has answered since a request was given up. One that
-   * has no limit itself does not wait behind one that has, which could not be cancelled then, unless answers keep coming.
-   */
-  isReady(isLimited, now) {
+  /** Whether a request may be given to it: nothing holds it up, and it has answered since a request was given up. */
+  get isReady() {
     const { pipeline } = this;
-    return this.state === 'shared' && this.isOpen && !pipeline.held && pipeline.givenUpAt === 0 &&
-      (isLimited || this.limited === 0 || now - this.flowed < FLOWING);
+    return this.state === 'shared' && this.isOpen && !pipeline.held && pipeline.givenUpAt === 0;
   }
 
-  /** How long a plain query is likely to wait: as long again as the oldest one here has, and for the others. */
-  waitAt(now) { return this.isUnused ? -1 : now - this.since + this.users * this.interval; }
+  /**
+   * How long a request is likely to wait: as long again as the oldest one here has, and for the others. Requests with a
+   * limit and such without stay apart: the one behind would keep the one before from being cancelled.
+   */
+  waitAt(now, isLimited) {
+    if (this.isUnused) return -1;
+    const apart = isLimited ? this.limited === this.users : this.limited === 0;
+    return now - this.since + this.users * this.interval + (apart ? 0 : MIXING);
+  }
 
   begin(isLimited) {
-    if (this.users++ === 0) {
-      this.since = performance.now();
-      this.flowed = -Infinity;
-    }
+    if (this.users++ === 0) this.since = performance.now();
     if (isLimited) this.limited++;
   }
 
@@ -80,7 +78,7 @@ class Connection {
     if (isLimited) this.limited--;
     if (this.isOpen) this.answered++;
     if (!this.isOwned && !this.isOpening) this.interval += (Math.min(1, now - this.since) - this.interval) / INTERVALS;
-    this.since = this.flowed = now;
+    this.since = now;
   }
 
   /**

@@ -15,11 +15,8 @@ const LONGEST_PAUSE = 2000;
 /** How long at least an attempt to connect may be silent, in milliseconds. */
 const ATTEMPT = 10000;
 
-/** How long plain queries wait for a connection that is being opened rather than behind others, in milliseconds. */
-const OPENING_WAIT = 1000;
-
-/** A plain query waits so long, rather than go where one could not be cancelled any more because of it. */
-const AVOIDED = 1e9;
+/** How long plain queries wait for another connection, rather than behind others, in milliseconds. */
+const PATIENCE = 1000;
 
 /** When the first entry of a queue has come. */
 const firstOf = queue => queue.values().next().value?.since ?? Infinity;
@@ -74,27 +71,28 @@ class Connections {
   /** Whether there will soon be another connection. */
   get #isGrowing() {
     const now = performance.now();
-    return this.#mayOpen || this.#all.some(each => each.isOpening && now - each.since < OPENING_WAIT);
+    return this.#mayOpen || this.#all.some(each => each.isOpening && now - each.since < PATIENCE);
   }
 
-  /** Where a request is likely to wait least. Behind one that has a limit nothing is sent while there are others. */
-  #best(isLimited) {
-    const now = performance.now();
+  /** Where a request is likely to wait least. One without a limit does not go behind one that has a limit. */
+  #best(isLimited, now, since) {
+    const mayFollow = isLimited || this.#options.size === 1 || now - since > PATIENCE;
     let best, least = Infinity;
     for (const each of this.#all) {
-      if (!each.isReady(isLimited, now)) continue;
-      const wait = each.waitAt(now) + (each.limited > 0 ? AVOIDED : 0);
+      if (!each.isReady || (each.limited > 0 && !mayFollow)) continue;
+      const wait = each.waitAt(now, isLimited);
       if (wait < least) [best, least] = [each, wait];
     }
     return best;
   }
 
   /** Some are left for plain queries, unless there is no other. */
-  #find(kind, isLimited) {
+  #find(kind, isLimited, since) {
     const { reserved, size } = this.#options;
+    const now = performance.now();
     const most = Math.max(1, size - reserved);
     if (kind === 'owned' && this.#all.filter(each => each.isOwned).length >= most) return undefined;
-    const best = this.#best(isLimited);
+    const best = this.#best(isLimited, now, since ?? now);
     if (best === undefined || (!best.isUnused && this.#isGrowing)) return undefined;
     if (kind === 'owned') best.state = best.isUnused ? 'owned' : 'draining';
     if (best.state === 'draining') return undefined;
@@ -156,7 +154,7 @@ class Connections {
     const kinds = firstOf(owned) < firstOf(shared) ? ['owned', 'shared'] : ['shared', 'owned'];
     for (const kind of kinds) {
       for (const entry of this.#queues[kind]) {
-        const connection = this.#find(kind, entry.isLimited);
+        const connection = this.#find(kind, entry.isLimited, entry.since);
         if (connection === undefined) break;
         this.#queues[kind].delete(entry);
         entry.resolve(connection);
@@ -268,6 +266,7 @@ class Connections {
       if (now - from > time) each.client.destroy(new ConnectionError(`the server was silent for ${time} ms`));
       else if (isOld && each.isOpen && each.state === 'shared') each.client.end();
     }
+    this.#serve();
   }
 
   /** Closes all connections, when what they were asked is over; what is being opened is not waited for. */
