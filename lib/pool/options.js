@@ -21,7 +21,7 @@ function optionsOf(options) {
   checkNames(options, OPTIONS);
   const { patient = true, max_lag } = options;
   const all = { patient, max_lag };
-  for (const name in DEFAULTS) all[name] = checkCount(options[name] ?? DEFAULTS[name], name, name === 'size' ? 1 : 0);
+  for (const name of Object.keys(DEFAULTS)) all[name] = checkCount(options[name] ?? DEFAULTS[name], name, name === 'size' ? 1 : 0);
   for (const name of ['acquire_timeout', 'idle_timeout', 'max_lifetime']) all[name] ||= Infinity;
   if (max_lag !== undefined) checkCount(max_lag, 'max_lag', 1);
   return all;

@@ -36,9 +36,8 @@ function checkNames(options, names) {
   if (options === undefined) return;
   if (options === null || typeof options !== 'object') throw new TypeError(`options must be an object, not ${kindOf(options)}`);
   if (Array.isArray(options)) throw new TypeError('options must be an object, not an array: query(text, values, options) takes values');
-  for (const name in options) {
-    if (names.has(name) || (name in Object.prototype && !Object.hasOwn(options, name))) continue; // what others put there
-    throw new TypeError(`there is no option ${name} here; there are ${[...names].join(', ')}`);
+  for (const name of Object.keys(options)) {
+    if (!names.has(name)) throw new TypeError(`there is no option ${name} here; there are ${[...names].join(', ')}`);
   }
   checkFlag(options.alone, 'alone');
   checkFlag(options.retry, 'retry');
