@@ -37,7 +37,9 @@ function checkNames(options, names) {
   if (options === null || typeof options !== 'object') throw new TypeError(`options must be an object, not ${kindOf(options)}`);
   if (Array.isArray(options)) throw new TypeError('options must be an object, not an array: query(text, values, options) takes values');
   for (const name of Object.keys(options)) {
-    if (!names.has(name)) throw new TypeError(`there is no option ${name} here; there are ${[...names].join(', ')}`);
+    if (names.has(name)) continue;
+    const hint = name === 'readOnly' ? ': for replicas, make a pool of their own' : '';
+    throw new TypeError(`there is no option ${name} here${hint}; there are ${[...names].join(', ')}`);
   }
   checkFlag(options.alone, 'alone');
   checkFlag(options.retry, 'retry');
