@@ -36,6 +36,7 @@ function checkNames(options, names) {
   if (options === undefined) return;
   if (options === null || typeof options !== 'object') throw new TypeError(`options must be an object, not ${kindOf(options)}`);
   if (Array.isArray(options)) throw new TypeError('options must be an object, not an array: query(text, values, options) takes values');
+  if (options instanceof AbortSignal) throw new TypeError('options must be an object, not an AbortSignal: write { signal }');
   for (const name of Object.keys(options)) {
     if (names.has(name)) continue;
     const hint = name === 'readOnly' ? ': for replicas, make a pool of their own' : '';
