@@ -11,9 +11,9 @@ module.exports = function app(pool) {
   async function answer({ url, method, headers }, reply, text, values, options) {
     const request = new Request(new URL(url, 'http://localhost'), { method, headers });
     const response = await respond(pool, request, text, values, options);
-    const vary = reply.getHeader('vary'); // Fastify would replace it
-    if (vary) response.headers.append('vary', vary);
-    return response;
+    const vary = reply.getHeader('vary');
+    if (vary) response.headers.append('vary', vary); // beside that of a plugin, such as @fastify/cors
+    return reply.code(response.status).headers(Object.fromEntries(response.headers)).send(response.body ?? undefined);
   }
 
   server.get('/users', (request, reply) =>
