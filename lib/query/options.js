@@ -36,8 +36,9 @@ function checkNames(options, names) {
   if (options === undefined) return;
   if (options === null || typeof options !== 'object') throw new TypeError(`options must be an object, not ${kindOf(options)}`);
   if (Array.isArray(options)) throw new TypeError('options must be an object, not an array: query(text, values, options) takes values');
-  for (const name in options) {
-    if (names.has(name) || (name in Object.prototype && !Object.hasOwn(options, name))) continue; // what others put there
+  if (options instanceof AbortSignal) throw new TypeError('options must be an object, not an AbortSignal: write { signal }');
+  for (const name of Object.keys(options)) {
+    if (names.has(name)) continue;
     const hint = name === 'readOnly' ? ': for replicas, make a pool of their own' : '';
     throw new TypeError(`there is no option ${name} here${hint}; there are ${[...names].join(', ')}`);
   }
