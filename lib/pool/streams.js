@@ -36,7 +36,7 @@ class PooledPortal {
   /** Nobody waits for the rows that are being fetched. */
   cancel() { this.#rows.then(cursor => cursor.readableStream().cancel()).catch(() => {}); }
 
-  async close() {
+  async leave() {
     try {
       await (await this.#rows).return();
     } finally {

@@ -5,7 +5,9 @@
  * else the server tells, by command tags, the transaction status and ParameterStatus.
  */
 
-const TOKEN = /\s+|--[^\n]*|[Ee]'(?:[^'\\]|\\[^]|'')*'|'(?:[^']|'')*'|"(?:[^"]|"")*"|[A-Za-z_][\w$]*|[^]/y;
+/* No group repeats in these: the engine needs stack for each repetition, and a literal may have 30 million characters. */
+const TOKEN = /\s+|--[^\n]*|'[^']*'|"[^"]*"|[A-Za-z_][\w$]*|[^]/y; // a doubled quote: one text behind another
+const ESCAPE_MARK = /['\\]/g;
 /** What may come before the first word. */
 const BLANK = /^(?:[\s;(]|--)/;
 const COMMENT_MARK = /\/\*|\*\//g;
@@ -23,6 +25,13 @@ function afterComment(text, off) {
   return COMMENT_MARK.lastIndex;
 }
 
+/** @returns {number} offset after the text E'…' whose first character is at `off` */
+function afterEscapes(text, off) {
+  ESCAPE_MARK.lastIndex = off;
+  for (let mark; (mark = ESCAPE_MARK.exec(text)) !== null && mark[0] === '\\';) ESCAPE_MARK.lastIndex++;
+  return ESCAPE_MARK.lastIndex || text.length;
+}
+
 /** Words, quoted texts, white space and single characters; not what is in block comments and between dollars. */
 function* tokens(text) {
   for (let off = 0; off < text.length;) {
@@ -31,6 +40,9 @@ function* tokens(text) {
     else if (text[off] === '$' && DOLLAR_QUOTE.test(text)) {
       const end = text.indexOf(text.slice(off, DOLLAR_QUOTE.lastIndex), DOLLAR_QUOTE.lastIndex);
       off = end < 0 ? text.length : end + DOLLAR_QUOTE.lastIndex - off;
+    } else if (/[Ee]/.test(text[off]) && text[off + 1] === "'") {
+      off = afterEscapes(text, off + 2);
+      yield "''";
     } else {
       const [token] = TOKEN.exec(text);
       off = TOKEN.lastIndex;
