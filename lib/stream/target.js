@@ -9,7 +9,7 @@ const CALLBACKS = Symbol('callbacks for the end');
 
 const isServerResponse = ({ assignSocket }) => typeof assignSocket === 'function';
 
-/** An HTTP/1.1 response emits no more than 'close' in every case, and costs half as much this way. */
+/** For an HTTP/1.1 response, the event 'close' is enough, and cheaper. */
 function responseClosed() {
   this.removeListener('error', nothing);
   const error = this.writableFinished ? undefined : closedBefore();
@@ -254,8 +254,7 @@ class Target {
    * Ends the target.
    * @param {Buffer} [piece] the last one
    * @param {number} [rowCount] what the command reported
-   * @returns {Promise|undefined} resolves when it has taken everything; rejects when it has not and never will; undefined
-   *   where it has, as an HTTP response of which the system has taken all
+   * @returns {Promise|undefined} resolves when it has taken everything; rejects when it never will; undefined where it has
    */
   end(piece, rowCount) {
     if (this.gone) return Promise.reject(this.error);
