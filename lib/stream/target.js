@@ -225,10 +225,7 @@ class Target {
   }
 
   /** Cuts the target off, since it takes nothing. */
-  giveUp(error) {
-    this.#fail(error);
-    this.destroy(error);
-  }
+  giveUp(error) { this.#fail(error); this.destroy(error); }
 
   /**
    * Finds out when the target goes away.
@@ -267,7 +264,7 @@ class Target {
     return this.#until(nothing);
   }
 
-  /** @returns {Promise|undefined} like `end`, but the target stays open */
+  /** Like `end`, but the target stays open. */
   flushed() { return this.#writing === 0 ? undefined : this.#until(nothing); }
 
   /** Begins something, and waits for its end unless what `left` tells does not get less. */
