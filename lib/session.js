@@ -275,9 +275,13 @@ class Session extends EventEmitter {
    */
   listen(channel, options = NO_OPTIONS) {
     checkNames(options, NAMES.listen);
-    if (this.#depth === undefined) return new query.Listener(this, channel, options.signal);
-    throw new UsageError("listen is the client's: in a transaction it would begin with the commit", '25001');
+    query.checkLimits(options);
+    query.checkChannel(channel);
+    return new query.Listener(this.channels, channel, options.signal, query.callerOf(this.listen));
   }
+
+  /** @private What `listen` takes notifications from. */
+  get channels() { throw new UsageError("listen is the client's: in a transaction it would begin with the commit", '25001'); }
 
   #open(name, text, options, names) {
     checkNames(options, names);

@@ -25,7 +25,7 @@ describe('A lost connection', () => {
     const { client, wire } = await proxied();
     await client.query('SELECT 1');
     wire.stall('toServer');
-    const sent = [client.query('SELECT 1'), client.query('SELECT 2', ['x']), client.query('SELECT 3', [], { signal: new AbortController().signal })];
+    const sent = [client.query('SELECT 1'), client.query('SELECT 2', ['x']), client.query('SELECT 3', [], { alone: true })];
     const unsent = [client.query('SELECT 4'), client.transaction(() => {}), client.batch([['SELECT 5']]), client.query('COPY t FROM STDIN')];
     await sleep(10);
     wire.reset();

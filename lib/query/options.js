@@ -38,7 +38,8 @@ function checkNames(options, names) {
   if (Array.isArray(options)) throw new TypeError('options must be an object, not an array: query(text, values, options) takes values');
   for (const name in options) {
     if (names.has(name) || (name in Object.prototype && !Object.hasOwn(options, name))) continue; // what others put there
-    throw new TypeError(`there is no option ${name} here; there are ${[...names].join(', ')}`);
+    const hint = name === 'readOnly' ? ': for replicas, make a pool of their own' : '';
+    throw new TypeError(`there is no option ${name} here${hint}; there are ${[...names].join(', ')}`);
   }
   checkFlag(options.alone, 'alone');
   checkFlag(options.retry, 'retry');

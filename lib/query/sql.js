@@ -10,6 +10,8 @@ const TOKEN = /\s+|--[^\n]*|'[^']*'|"[^"]*"|[A-Za-z_][\w$]*|[^]/y; // a doubled 
 const ESCAPE_MARK = /['\\]/g;
 /** What may come before the first word. */
 const BLANK = /^(?:[\s;(]|--)/;
+/** What may come behind the last statement. */
+const BETWEEN = /^(?:[\s;]|--)/;
 const COMMENT_MARK = /\/\*|\*\//g;
 const DOLLAR_QUOTE = /\$(?:[A-Za-z_]\w*)?\$/y;
 
@@ -64,26 +66,32 @@ function firstWord(text) {
 /**
  * @param {string} text
  * @returns {string|undefined} 'in' for COPY … FROM STDIN, 'out' for COPY … TO STDOUT; undefined for anything else,
- *   also for a COPY of a file of the server
+ *   also for a COPY of a file of the server, and where another statement follows
  */
 function copyDirection(text) {
   const letter = text.charCodeAt(0) | 32;
   if ((letter > 99 && letter < 123) || firstWord(text) !== 'copy') return undefined; // from d to z is what most begin with
   let depth = 0;
-  let last;
+  let direction, last;
+  let over = false; // a semicolon has ended it
   for (const token of tokens(text)) {
-    if (token === '(') depth++;
+    if (over && !BETWEEN.test(token)) return undefined;
+    if (token === ';' && last !== undefined) over = true;
+    else if (token === '(') depth++;
     else if (token === ')') depth--;
     else if (depth === 0 && /^\w/.test(token)) {
       const word = token.toLowerCase();
       // STDIN and STDOUT mean the same to the server.
       const copies = word === 'stdin' || word === 'stdout';
-      if (copies && last === 'from') return 'in';
-      if (copies && last === 'to') return 'out';
+      if (copies && last === 'from') direction ??= 'in';
+      if (copies && last === 'to') direction ??= 'out';
       last = word;
     }
   }
-  return undefined;
+  return direction;
 }
 
-module.exports = { firstWord, copyDirection };
+/** @returns {string} a name as an identifier of SQL */
+const quoted = name => `"${name.replaceAll('"', '""')}"`;
+
+module.exports = { copyDirection, firstWord, quoted };

@@ -6,39 +6,9 @@ const fs = require('node:fs');
 const http = require('node:http');
 const path = require('node:path');
 const { launchBrowser, skipUnless } = require('pg-test-fixtures');
-const { Client, decoders, exact } = require('../..');
-const { STRINGS, NUMBERS, OTHERS, RECORDS } = require('./values');
-const { sharedServer } = require('../support');
+const { TEXTS, show, readTypeTable } = require('./type-table');
 
 const FOLDER = path.join(__dirname, '../../client-parser');
-const SETTINGS = { TimeZone: 'UTC', DateStyle: 'ISO', IntervalStyle: 'postgres', bytea_output: 'hex' };
-const literals = values => `ARRAY[${values.map(text => `'${text.replaceAll('\'', '\'\'')}'`)}]::text[]`;
-
-/** The type table: of each type its values as one writes them, and how what psql prints becomes what is decoded. */
-const TYPES = [
-  ...Object.entries(STRINGS).map(([type, values]) => ({ type, values, make: text => text })),
-  ...Object.entries(NUMBERS).map(([type, [make, values]]) => ({ type, values, make })),
-  ...Object.entries(OTHERS).map(([type, pairs]) => {
-    let next = 0;
-    return { type, values: pairs.map(([text]) => text), make: () => pairs[next++ % pairs.length][1] };
-  })
-];
-/** One column, a row for each value; and for what is no array itself, one array of all values and NULL, and one of two of it. */
-const COLUMNS = TYPES.map(({ type, values }) =>
-  `SELECT x::${type} FROM unnest(${literals(values)}) WITH ORDINALITY AS _(x, i) ORDER BY i`);
-const SCALARS = TYPES.filter(({ type }) => !type.endsWith('[]'));
-const ARRAYS = SCALARS.map(({ type, values }) =>
-  `SELECT a, ARRAY[a, a] FROM (SELECT array_agg(x::${type} ORDER BY i) || NULL::${type} AS a
-    FROM unnest(${literals(values)}) WITH ORDINALITY AS _(x, i)) AS _`);
-const TEXTS = [...COLUMNS, ...ARRAYS, ...RECORDS.map(text => `SELECT ${text}`)];
-
-/** Values as text that keeps them all apart. */
-function show(value) {
-  if (value instanceof Uint8Array) return `bytes ${value.join()}`;
-  if (Array.isArray(value)) return value.map(show);
-  if (typeof value === 'object') return JSON.stringify(value);
-  return Object.is(value, -0) ? '-0' : `${typeof value} ${value}`;
-}
 
 /** What runs in the page. */
 const SCRIPT = `
@@ -52,21 +22,10 @@ const SCRIPT = `
   };`;
 
 describe('The type table', () => {
-  let server, client, web, bytes, decoded;
+  let client, web, bytes, decoded;
 
-  before(async function () {
-    this.timeout(120000);
-    server = await sharedServer();
-    client = new Client({ ...server.config, ...SETTINGS });
-    await client.connect();
-    // What Node's client makes of it, from text and from binary, and the bytes that a browser gets.
-    decoded = await Promise.all([Client.STRING, Client.BINARY].map(format => Promise.all(TEXTS.map(async text =>
-      (await client.query(text, [], { format, decode: { ...decoders, ...exact } })).arrays))));
-    bytes = await Promise.all([Client.STRING, Client.BINARY].map(format => Promise.all(TEXTS.map(async text => {
-      const chunks = [];
-      await client.queryTo(new WritableStream({ write(chunk) { chunks.push(Buffer.from(chunk)); } }), text, [], { format });
-      return Buffer.concat(chunks);
-    }))));
+  before(async () => {
+    ({ client, bytes, decoded } = await readTypeTable());
     web = http.createServer((request, response) => {
       const { pathname } = new URL(request.url, 'http://localhost');
       const [, format, index] = /^\/result\/([01])\/(\d+)$/.exec(pathname) ?? [];

@@ -60,6 +60,36 @@ describe('copyFrom', () => {
     assert.deepEqual([stream.rowCount, await stored()], [0, 0]);
   });
 
+  it('is a simple Query with its data right behind, one round trip of few rows', async () => {
+    const { client, wire } = await proxied({}, { delay: 10 });
+    await client.query('CREATE TEMP TABLE numbers (a int)');
+    const [from, before] = [wire.recorded.toServer.length, wire.stats.flights.toServer];
+    const stream = client.copyFrom('COPY numbers FROM STDIN');
+    stream.write('1\n');
+    stream.end('2\n');
+    await once(stream, 'finish');
+    assert.equal(wire.stats.flights.toServer - before, 1);
+    const text = Buffer.from('Q\0\0\0\x1cCOPY numbers FROM STDIN\0');
+    assert.deepEqual(wire.recorded.toServer.subarray(from), Buffer.concat([text, message('d', '1\n'), message('d', '2\n'), message('c')]));
+    assert.equal(stream.rowCount, 2);
+    const begun = wire.stats.flights.toServer;
+    await client.transaction(tx => pipeline(['3\n'], tx.copyFrom('COPY numbers FROM STDIN')));
+    assert.equal(wire.stats.flights.toServer - begun, 2);
+    assert.equal((await client.query('SELECT sum(a) AS sum FROM numbers')).rows[0].sum, '6');
+  });
+
+  it('whose data came before the server had said no, leaves nothing behind', async () => {
+    for (const end of [true, false]) {
+      const stream = client.copyFrom('COPY nowhere FROM STDIN');
+      stream.write('1\n'.repeat(100));
+      if (end) stream.end('2\n');
+      const [error] = await once(stream, 'error');
+      assert.equal(error.code, '42P01');
+      assert.equal(await stored(), 0);
+      assert.equal(client.pending, 0);
+    }
+  });
+
   it('asks its source to wait while the server does not take what it has', async () => {
     const server = await sharedServer();
     await client.query('CREATE UNLOGGED TABLE locked_for_copy (a int)');
@@ -258,8 +288,7 @@ describe('copyFrom', () => {
   });
 
   it('reports a server that takes no data', async () => {
-    const client = await answering(ANSWER.parseComplete, ANSWER.noParameters, ANSWER.noData, ANSWER.bindComplete,
-      commandComplete('COPY 5'), ANSWER.ready);
+    const client = await answering(commandComplete('COPY 5'), ANSWER.ready);
     const stream = client.copyFrom('COPY numbers FROM STDIN');
     const [error] = await once(stream.on('finish', assert.fail), 'error');
     assert.equal(error.code, '42601');
@@ -280,8 +309,7 @@ describe('copyFrom', () => {
 
     it('fails once where the server takes data and ends in one packet', async () => {
       for (let i = 0; i < 100; i++) {
-        const client = await answering(ANSWER.parseComplete, ANSWER.noParameters, ANSWER.noData, ANSWER.bindComplete,
-          COPY_IN, FATAL);
+        const client = await answering(COPY_IN, FATAL);
         const stream = client.copyFrom('COPY numbers FROM STDIN');
         if (i % 4 > 0) stream.write('1\n'.repeat(10 ** (i % 4 + 2)));
         if (i % 3 === 0) stream.end();

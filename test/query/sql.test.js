@@ -23,7 +23,8 @@ describe('copyDirection', () => {
       '-- why\nCOPY t FROM STDIN', '/* a /* nested */ one */ COPY t FROM STDIN', '/**/--\n/* x */copy t from stdin;',
       'COPY "from" FROM STDIN WITH (FORMAT binary)', 'COPY t FROM /* x */ STDIN', 'COPY t FROM--\nSTDIN',
       ';COPY t FROM STDIN', '; /* x */ ; COPY t FROM STDIN', "COPY t FROM STDIN (DELIMITER ')', NULL 'TO STDOUT')",
-      'COPY "to stdout" FROM STDIN', 'COPY t (a, "b)") FROM STDIN', 'COPY stdin FROM STDIN', 'COPY stdout FROM STDIN'
+      'COPY "to stdout" FROM STDIN', 'COPY t (a, "b)") FROM STDIN', 'COPY stdin FROM STDIN', 'COPY stdout FROM STDIN',
+      "COPY t FROM STDIN (NULL ';') ; -- over\n; /* and over */"
     ]) assert.equal(copyDirection(text), 'in', text);
   });
 
@@ -42,7 +43,8 @@ describe('copyDirection', () => {
       "COPY t FROM '/file'", "COPY t TO '/file'", "COPY t TO PROGRAM 'stdout'", "SELECT 'COPY t FROM STDIN'", '', '--', '/*', '/* COPY',
       '-- COPY t FROM STDIN', '/* COPY t FROM STDIN */ SELECT 1', 'COPYING t FROM STDIN', 'INSERT INTO copy SELECT * FROM stdin',
       'COPY (SELECT a FROM stdin', 'COPY t FROM "STDIN"', "COPY t FROM 'STDIN'", 'COPY',
-      "COPY stdin FROM '/file'", "COPY stdin TO '/file'", "COPY stdout TO PROGRAM 'x'", 'COPY stdin'
+      "COPY stdin FROM '/file'", "COPY stdin TO '/file'", "COPY stdout TO PROGRAM 'x'", 'COPY stdin',
+      'COPY t FROM STDIN; DROP TABLE t', 'COPY t TO STDOUT;;/**/SELECT 1', 'COPY t TO STDOUT ; COPY t FROM STDIN'
     ]) assert.equal(copyDirection(text), undefined, text);
   });
 
