@@ -20,12 +20,12 @@ export class PostgresError extends Error {
   /** @param {Object<string, string>} fields as `decodeFields` gives them */
   constructor(fields) {
     super(fields.message || 'the server reported an error without a message');
-    for (const name in fields) {
+    for (const name of Object.keys(fields)) {
       if (name !== 'message') this[name] = /osition|line/.test(name) ? Number(fields[name]) : fields[name];
     }
   }
 }
-PostgresError.prototype.name = 'PostgresError';
+Object.defineProperty(PostgresError.prototype, 'name', { value: 'PostgresError', writable: true, configurable: true });
 
 /**
  * Decodes ErrorResponse and NoticeResponse: strings of a type and a text, and an empty one.

@@ -11,7 +11,7 @@ export class ResponseError extends Error {
     this.response = response;
   }
 }
-ResponseError.prototype.name = 'ResponseError';
+Object.defineProperty(ResponseError.prototype, 'name', { value: 'ResponseError', writable: true, configurable: true });
 
 /** The rows of a source as an async iterator, and what is known of their result so far. */
 class Rows {
