@@ -66,6 +66,9 @@ function checkOptions(options, names) {
   checkDecode(decode);
 }
 
+/** Whether a value is what it is, whatever the caller does later, and can be sent. */
+const isPlain = value => typeof value === 'number' || (typeof value === 'string' && !value.includes('\0'));
+
 /**
  * Checks a query that has to wait.
  * @returns {Array|object} a copy of its values, which later changes by the caller cannot reach
@@ -74,7 +77,7 @@ function checkOptions(options, names) {
 function keep(text, values) {
   checkText(text, 'text');
   checkValues(values);
-  return snapshot(values);
+  return Array.isArray(values) && values.every(isPlain) ? values.slice() : snapshot(values);
 }
 
 /** @returns {number} a number that the server or a timer can take; throws a TypeError for any other value */
