@@ -16,13 +16,8 @@ export const int16 = (bytes, off) => uint16(bytes, off) << 16 >> 16;
 const CHUNK = Symbol();
 const OFFSET = Symbol();
 
-/** A string of fewer bytes is put together here: it costs less than a call into the runtime. */
-const SHORT = 13;
-/** A longer value is not looked at byte by byte to see whether it is ASCII. */
-const LONG = 64;
-/** When so many others have been read, a chunk of at most this size becomes a string: parts of it cost little. */
-const READS = 64;
-const LARGEST = 1e6;
+/** So many bytes of whole rows at most become one string, which each of its parts keeps alive. */
+export const BLOCK = 4096;
 
 /** DataRow or CopyData messages that follow one another in memory; rows point to it. */
 export class Chunk {
@@ -37,50 +32,56 @@ export class Chunk {
     this.start = start;
     this.end = end;
     this.type = type;
-    /** @type {string|null} the bytes as characters, when enough values have been read */
+    /** @type {string|null} the rows in [from, to), a character for each byte; null if they are not ASCII */
     this.text = null;
-    /** How many are to be read until then; 0 for never, where the bytes may change. */
-    this.left = READS;
+    this.from = this.to = -1;
+    /** Whether a block was not ASCII: from then on each row is decoded by itself. */
+    this.mixed = false;
     /** @type {Chunk|null} the next one of the result */
     this.next = null;
   }
 }
 
-/** Makes the chunk's string, unless it is too long for that. */
-export function makeText(chunk) {
-  const { bytes, start, end, type: { platform } } = chunk;
-  if (end - start <= LARGEST) chunk.text = platform.characters(bytes, start, end);
+/**
+ * Decodes the row at `off`, and as many rows behind it as make a block, if it follows the rows that were decoded last.
+ * Columns are parts of that text: one call into the runtime serves all of them.
+ */
+function decode(chunk, off) {
+  const { bytes, end, type: { platform } } = chunk;
+  const { scratch } = platform;
+  const row = 1 + int32(bytes, off + 1);
+  const most = Math.min(BLOCK, off === chunk.to && !chunk.mixed ? end - off : row);
+  let to = 0;
+  scratch.set(bytes.subarray(off, off + most));
+  while (to < most - 4) {
+    const next = to + 1 + int32(scratch, to + 1);
+    if (next > most) break;
+    // What is no text may have bytes that are not ASCII.
+    scratch[to + 4] = scratch[to + 6] = 0;
+    for (let at = to + 7; at < next;) {
+      const length = int32(scratch, at);
+      scratch[at] = scratch[at + 1] = scratch[at + 2] = scratch[at + 3] = 0;
+      at += length > 0 ? length + 4 : 4;
+    }
+    to = next;
+  }
+  const text = platform.text(scratch, 0, to);
+  chunk.from = off;
+  chunk.to = off + (to || row);
+  // Each character takes at least a byte: as many characters as bytes means that each is one.
+  chunk.text = to && text.length === to ? text : null;
+  if (to > row && chunk.text === null) {
+    chunk.mixed = true;
+    decode(chunk, off);
+  }
 }
 
-/**
- * @param {Chunk} chunk
- * @param {number} start
- * @param {number} end
- * @param {{at: function(Chunk, number, number, number): string}} [known] gives the string instead where the chunk has
- *   become one, by a hash of the value
- * @returns {string} the value in text format at [start, end)
- */
-function textAt(chunk, start, end, known) {
-  const { bytes, type: { platform } } = chunk;
-  const length = end - start;
-  if (length >= LONG) return platform.text(bytes, start, end);
-  if (length >= SHORT && chunk.text === null && --chunk.left === 0) makeText(chunk);
-  let bits = 0;
-  let hash = 0;
-  for (let i = start; i < end; i++) {
-    bits |= bytes[i];
-    hash = hash * 31 + bytes[i] | 0;
-  }
-  const { text } = chunk;
-  if (bits > 127 || (text === null && length >= SHORT)) return platform.text(bytes, start, end);
-  if (text !== null) {
-    return known ? known.at(chunk, start, end, hash) : text.substring(start - chunk.start, end - chunk.start);
-  }
-  let string = '';
-  let i = start;
-  for (; i < end - 3; i += 4) string += String.fromCharCode(bytes[i], bytes[i + 1], bytes[i + 2], bytes[i + 3]);
-  for (; i < end; i++) string += String.fromCharCode(bytes[i]);
-  return string;
+/** @returns {string} the value in text format at [start, end), in the row at `offset` */
+function textAt(chunk, offset, start, end, known) {
+  if (offset < chunk.from || offset >= chunk.to) decode(chunk, offset);
+  const { from, text } = chunk;
+  return text === null ? chunk.type.platform.text(chunk.bytes, start, end)
+  : known ? known.at(chunk, start, end) : text.substring(start - from, end - from);
 }
 
 /** The length of the column whose length word is at `off`; never past the end of its message. */
@@ -92,13 +93,12 @@ export function columnLength(bytes, off, end, platform) {
 }
 
 /** Checks a whole DataRow. */
-export function checkRow(bytes, off, { count, platform }) {
+export function checkRow(chunk, off) {
+  const { bytes, type: { count, platform } } = chunk;
   const end = off + 1 + int32(bytes, off + 1);
   if (end < off + 7 || end > bytes.length) throw platform.error('DataRow of a wrong length');
   if (uint16(bytes, off + 5) !== count) throw platform.error('DataRow of a wrong column count');
-  off += 7;
-  for (let i = 0; i < count; i++) off += 4 + Math.max(0, columnLength(bytes, off, end, platform));
-  if (off !== end) throw platform.error('DataRow of a wrong length');
+  read(chunk, off, count);
 }
 
 /**
@@ -107,37 +107,36 @@ export function checkRow(bytes, off, { count, platform }) {
  * @param {number} offset of the row
  * @param {number} first of the columns to be read
  * @param {Array|object|null} target to put the values into; null: the first is all that is wanted
- * @param {Known[]} [known] strings of the columns, for who keeps the values
  * @param {string[]} [names] of the values in the target
+ * @param {Array<{at: function(Chunk, number, number): string}|undefined>} [known] gives a column's part of the text instead
  * @returns {*} the target, or the value
  */
-function read(chunk, offset, first, target, known, names) {
+function read(chunk, offset, first, target, names, known) {
   const { bytes, type: { count, decoders, platform } } = chunk;
   const end = offset + 1 + int32(bytes, offset + 1);
   let off = offset + 7;
   for (let i = 0; i < count; i++) {
-    const length = int32(bytes, off);
+    const length = columnLength(bytes, off, end, platform);
     const start = off + 4;
     off = length > 0 ? start + length : start;
-    if (length < -1 || off > end) columnLength(bytes, start - 4, end, platform); // throws
     if (i < first) continue;
     const decoder = decoders[i];
-    const value = length < 0 ? null : decoder !== undefined ? decoder(bytes, start, off)
-    : textAt(chunk, start, off, known?.[i]);
+    const value = length < 0 ? null : decoder ? decoder(bytes, start, off) : textAt(chunk, offset, start, off, known?.[i]);
     if (target === null) return value;
     if (names === undefined) target.push(value);
     else target[names[i]] = value;
   }
+  if (off !== end) throw platform.error('DataRow of a wrong length');
   return target;
 }
 
 /** @returns {Array} of the values of the row at `offset` */
-export const arrayAt = (chunk, offset, known) => read(chunk, offset, 0, [], known);
+export const arrayAt = (chunk, offset, known) => read(chunk, offset, 0, [], undefined, known);
 
 /** @returns {object} of the columns of the row at `offset`: of several with one name the last counts */
 export function objectAt(chunk, offset, known) {
   const { Shape, hasProto, names } = chunk.type;
-  if (!hasProto) return read(chunk, offset, 0, new Shape(), known, names);
+  if (!hasProto) return read(chunk, offset, 0, new Shape(), names, known);
   return Object.fromEntries(arrayAt(chunk, offset, known).map((value, i) => [names[i], value]));
 }
 
@@ -194,9 +193,9 @@ export function makeRowClass(type) {
      */
     constructor(bytes, offset = 0, chunk) {
       if (chunk === undefined) {
-        checkRow(bytes, offset, type);
         chunk = new Chunk(bytes, 0, bytes.length, type);
-        chunk.left = 0;
+        chunk.to = Infinity; // these bytes may change: each column is decoded by itself
+        checkRow(chunk, offset);
       }
       this[CHUNK] = chunk;
       this[OFFSET] = offset;

@@ -88,7 +88,7 @@ const slice = (bytes, start, end) => bytes.subarray(start, end);
  * https://www.postgresql.org/docs/current/protocol-message-formats.html#PROTOCOL-MESSAGE-FORMATS-ROWDESCRIPTION
  *
  * A class that extends it has `known`, a Map for `of`, and `platform`, what differs between Node and browsers:
- * `text(bytes, start, end)` decodes UTF-8, `characters(bytes, start, end)` makes each byte a character,
+ * `text(bytes, start, end)` decodes UTF-8, `scratch` is memory of BLOCK bytes for what it decodes,
  * `error(message)` makes an error, `binary(column)` the decoder of a binary column where the caller has said nothing
  * about decoding.
  */
@@ -130,7 +130,7 @@ export class RowDescription {
   /** @returns {RowDescription} of the message at `start`: of the same bytes the same, as long as it is remembered */
   static of(bytes, start = 0) {
     const message = bytes.subarray(start, start + 1 + int32(bytes, start + 1));
-    const key = this.platform.characters(message, 0, message.length);
+    const key = message.latin1Slice?.() ?? message.join();
     if (!this.known.has(key)) {
       if (this.known.size === MOST) this.known.clear();
       this.known.set(key, new this(message));

@@ -1,6 +1,23 @@
 import { Client } from './client.js';
 import { LineReader } from './line-reader.js';
-import { isBytes } from './text.js';
+import { isBytes, view } from './text.js';
+
+/** So many bytes are read at a time, so that few of the rows that they become are there at once. */
+const PIECE = 65536;
+/** So many milliseconds of work at a time, then the browser may draw. */
+const TURN = 8;
+
+/** Memory as a source. */
+function* pieces(bytes) {
+  for (let at = 0; at < bytes.length; at += PIECE) yield bytes.subarray(at, at + PIECE);
+}
+
+/** Lets the browser do other things: scheduler.yield() where there is one, and no timer, which a hidden page waits for. */
+const turn = () => globalThis.scheduler?.yield?.() ?? new Promise(resolve => {
+  const { port1, port2 } = new MessageChannel();
+  port1.onmessage = () => resolve(port1.close());
+  port2.postMessage(0);
+});
 
 /** A response whose status says that it does not hold rows; its body is left to the caller to read. */
 export class ResponseError extends Error {
@@ -98,7 +115,7 @@ class Rows {
       return { next: () => reader.read(), return: reason => reader.cancel(reason) };
     }
     if (source?.[Symbol.asyncIterator]) return source[Symbol.asyncIterator]();
-    return (isBytes(source) || !source?.[Symbol.iterator] ? [source] : source)[Symbol.iterator]();
+    return (isBytes(source) ? pieces(view(source)) : source?.[Symbol.iterator] ? source : [source])[Symbol.iterator]();
   }
 
   async *#read(source) {
@@ -109,6 +126,7 @@ class Rows {
     try {
       chunks = await this.#wait(opening);
       const { stream } = this.#client;
+      let last = 0;
       do {
         answer = await this.#wait(chunks.next());
         stream.rows = [];
@@ -118,12 +136,17 @@ class Rows {
             this.bytes += answer.value?.byteLength ?? 0;
             this.#client.onData(answer.value);
           }
+          stream.rows; // are made
         } catch (error) {
           // Rows that came before it are given first.
           reason = error;
         }
-        if (stream.rows.length > 0) yield stream.rows;
+        if (stream.made.length > 0) yield stream.made;
         if (reason) throw reason;
+        if (performance.now() - last > TURN) {
+          await this.#wait(turn());
+          last = performance.now();
+        }
       } while (!answer.done);
     } catch (error) {
       reason = error;

@@ -18,21 +18,22 @@ class Known {
   #useful = true;
 
   /**
-   * @param {Chunk} chunk that has become a string
+   * @param {Chunk} chunk whose text holds it
    * @param {number} start
    * @param {number} end
-   * @param {number} hash of the bytes
    * @returns {string} the ASCII value at [start, end), which keeps no other string alive
    */
-  at(chunk, start, end, hash) {
+  at({ bytes, text, from }, start, end) {
     const copied = end - start < COPIED;
-    if (!copied && !this.#useful) return chunk.bytes.latin1Slice(start, end);
-    const part = chunk.text.substring(start - chunk.start, end - chunk.start);
+    if (!copied && !this.#useful) return bytes.latin1Slice(start, end);
+    const part = text.substring(start - from, end - from);
     if (!this.#useful) return part;
+    let hash = 0;
+    for (let i = start; i < end; i++) hash = hash * 31 + bytes[i] | 0;
     const slot = (hash ^ hash >>> 11) & MOST - 1;
     const known = this.#strings[slot] === part;
     if (known) this.#found++;
-    else this.#strings[slot] = copied ? part : chunk.bytes.latin1Slice(start, end);
+    else this.#strings[slot] = copied ? part : bytes.latin1Slice(start, end);
     if (++this.#asked === MOST) {
       this.#useful = this.#found >= MOST >> 2;
       this.#asked = this.#found = 0;

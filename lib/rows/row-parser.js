@@ -2,7 +2,7 @@
 
 const { Buffer } = require('../platform');
 const { protocolError } = require('../protocol');
-const { int32 } = require('../../client-parser/datarow.js');
+const { BLOCK, int32 } = require('../../client-parser/datarow.js');
 const { RowDescription } = require('../../client-parser/messages.js');
 
 /**
@@ -15,7 +15,7 @@ class RowParser extends RowDescription {
   textType = undefined;
   static platform = {
     text: (buf, start, end) => buf.utf8Slice(start, end),
-    characters: (buf, start, end) => buf.latin1Slice(start, end),
+    scratch: Buffer.alloc(BLOCK),
     error: protocolError
   };
 

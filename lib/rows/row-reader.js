@@ -2,7 +2,7 @@
 
 const { Buffer } = require('../platform');
 const { backend, decodeCommandComplete, decodeCopyResponse, protocolError } = require('../protocol');
-const { Chunk, arrayAt, int32, makeText, objectAt } = require('../../client-parser/datarow.js');
+const { Chunk, arrayAt, int32, objectAt } = require('../../client-parser/datarow.js');
 const { checkDecode, types } = require('./decode');
 const { RowParser } = require('./row-parser');
 
@@ -51,7 +51,7 @@ class Memory {
     }
     const at = this.#used;
     this.#used += buf.copy(this.#slab, at, start, end);
-    if (last?.bytes === this.#slab && last.end === at && last.type === type && last.text === null) {
+    if (last?.bytes === this.#slab && last.end === at && last.type === type) {
       last.end = this.#used;
       return last;
     }
@@ -137,17 +137,14 @@ class RowReader {
 
   _make(make) {
     const list = [];
-    let known; // for a large result: equal strings are kept once, and made of the string of a whole chunk
+    let known; // for a large result: equal strings are kept once
     if (this._bytes >= LARGE && this._type !== null) {
       const { Known } = require('./known');
-      known = this._type.decoders.map(decoder => decoder === undefined ? new Known() : undefined);
+      known = this._type.decoders.map(() => new Known());
     }
     for (let chunk = this._first; chunk !== null; chunk = chunk.next) {
-      const whole = known !== undefined && chunk.type !== null && chunk.text === null;
-      if (whole) makeText(chunk);
       const { bytes, end } = chunk;
       for (let at = chunk.start; at < end; at += 1 + int32(bytes, at + 1)) list.push(rowAt(chunk, at, make, known));
-      if (whole) chunk.text = null;
     }
     return list;
   }
@@ -220,7 +217,7 @@ class RowReader {
       if (type === backend.DataRow && this._type === null) throw protocolError('DataRow without a RowDescription');
       if (packet.length !== 1 + int32(packet, 1)) throw protocolError('a message of a wrong length');
       this.receiveData(packet, 0, packet.length, 1, true);
-      this._last.left = 0; // the packet is the caller's, who may change it
+      this._last.to = Infinity; // the packet is the caller's, who may change it
     } else this.receive(type, packet, 0, packet.length);
   }
 
