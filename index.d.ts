@@ -59,31 +59,55 @@ export interface Column {
 /** A function that makes a JavaScript value of a column's string (text format) or Buffer (binary format). */
 export type Decoder = (value: any, column: Column) => unknown;
 
-/** Decoders of a type's text and binary values, as in `decoders` and `dates`. */
+/** Decoders of a type's text and binary values, as in `decoders` and `exact`. */
 export type DecoderPair = readonly [
   text: (bytes: Uint8Array, start: number, end: number) => unknown,
   binary: (bytes: Uint8Array, start: number, end: number) => unknown
 ];
 
-/** true: `decoders`; a map: decoders by type OID. Columns of other types stay as they are. */
+/**
+ * Any of these but false makes `rows` plain objects of values. true: by `decoders`; a map: by its decoders, whose keys are
+ * type OIDs; columns of other types stay strings, or Buffers in binary format. false: `rows` are structs of strings.
+ */
 export type Decode = boolean | Readonly<Record<number, Decoder | DecoderPair>>
   | ReadonlyMap<number, Decoder | DecoderPair>;
 
-/** What `decode: true` uses, by type OID: int8 becomes a bigint. `{ ...decoders, 20: Number }` is a map of your own. */
+/**
+ * What `decode: true` uses, by type OID. An int8 becomes a number if that is exact, else a string; a timestamptz a Date,
+ * unless it is infinite; bytea a Buffer. `{ ...decoders, 1700: Number }` is a map of your own.
+ */
 export const decoders: Readonly<Record<number, DecoderPair>>;
 
 /**
- * `decoders` for what goes through JSON.stringify: an int8 becomes a number where that is exact, else a string; a bytea
- * the string that the server prints, `\x00ff`.
+ * Decoders that lose nothing: of int8 to bigint, of timestamptz to a string with microseconds, and of arrays of both.
+ * Use them as `{ ...decoders, ...exact }`.
  */
-export const jsonDecoders: Readonly<Record<number, DecoderPair>>;
+export const exact: Readonly<Record<number, DecoderPair>>;
 
-/** Decoders of date, timestamp, timestamptz and their arrays as Date: `{ ...decoders, ...dates }`. */
-export const dates: Readonly<Record<number, DecoderPair>>;
+/** OIDs of PostgreSQL's types by name, of arrays as `_text`: for `paramTypes: [oid.int8]` and `decode: { [oid.date]: … }`. */
+export const oid: Readonly<Record<
+  | 'bool' | 'bytea' | 'char' | 'name' | 'int8' | 'int2' | 'int2vector' | 'int4' | 'regproc' | 'text' | 'oid' | 'tid' | 'xid'
+  | 'cid' | 'oidvector' | 'json' | 'xml' | '_xml' | 'pg_node_tree' | '_json' | '_xid8' | 'point' | 'lseg' | 'path' | 'box'
+  | 'polygon' | 'line' | '_line' | 'cidr' | '_cidr' | 'float4' | 'float8' | 'unknown' | 'circle' | '_circle' | 'macaddr8'
+  | '_macaddr8' | 'money' | '_money' | 'macaddr' | 'inet' | '_bool' | '_bytea' | '_char' | '_name' | '_int2' | '_int2vector'
+  | '_int4' | '_regproc' | '_text' | '_tid' | '_xid' | '_cid' | '_oidvector' | '_bpchar' | '_varchar' | '_int8' | '_point'
+  | '_lseg' | '_path' | '_box' | '_float4' | '_float8' | '_polygon' | '_oid' | 'aclitem' | '_aclitem' | '_macaddr' | '_inet'
+  | 'bpchar' | 'varchar' | 'date' | 'time' | 'timestamp' | '_timestamp' | '_date' | '_time' | 'timestamptz' | '_timestamptz'
+  | 'interval' | '_interval' | '_numeric' | '_cstring' | 'timetz' | '_timetz' | 'bit' | '_bit' | 'varbit' | '_varbit'
+  | 'numeric' | 'refcursor' | '_refcursor' | 'regprocedure' | 'regoper' | 'regoperator' | 'regclass' | 'regtype'
+  | '_regprocedure' | '_regoper' | '_regoperator' | '_regclass' | '_regtype' | 'record' | 'void' | '_record' | '_txid_snapshot'
+  | 'uuid' | '_uuid' | 'txid_snapshot' | 'pg_lsn' | '_pg_lsn' | 'pg_ndistinct' | 'pg_dependencies' | 'tsvector' | 'tsquery'
+  | 'gtsvector' | '_tsvector' | '_gtsvector' | '_tsquery' | 'regconfig' | '_regconfig' | 'regdictionary' | '_regdictionary'
+  | 'jsonb' | '_jsonb' | 'int4range' | '_int4range' | 'numrange' | '_numrange' | 'tsrange' | '_tsrange' | 'tstzrange'
+  | '_tstzrange' | 'daterange' | '_daterange' | 'int8range' | '_int8range' | 'jsonpath' | '_jsonpath' | 'regnamespace'
+  | '_regnamespace' | 'regrole' | '_regrole' | 'regcollation' | '_regcollation' | 'int4multirange' | 'nummultirange'
+  | 'tsmultirange' | 'tstzmultirange' | 'datemultirange' | 'int8multirange' | 'pg_brin_bloom_summary'
+  | 'pg_brin_minmax_multi_summary' | 'pg_mcv_list' | 'pg_snapshot' | '_pg_snapshot' | 'xid8' | '_int4multirange'
+  | '_nummultirange' | '_tsmultirange' | '_tstzmultirange' | '_datemultirange' | '_int8multirange', number>>;
 
 /**
- * What every row has, whatever its columns. Columns are no own properties of a row: `{ ...row }` and `Object.keys(row)`
- * have none of the columns. Take `toObject()`, or `result.objects`.
+ * What every struct has, whatever its columns. Columns are no own properties of a struct: `{ ...row }` and
+ * `Object.keys(row)` have none of them. Use `toObject()`, or `result.objects`.
  */
 export interface RowMembers<T extends object = AnyColumns> {
   /** Columns by index from 0. */
@@ -115,12 +139,12 @@ export interface RowMembers<T extends object = AnyColumns> {
   readonly rowParser: RowParser;
 }
 
-/** A row of which the columns' names are not known. */
+/** A struct whose columns' names are not known. */
 export type AnyRow = Row<AnyColumns>;
 
 /**
- * One row: its columns are read from the received bytes when they are asked for. T is what they are by name:
- * `string | null` in text format, `Buffer | null` in binary format, or what `decode` makes of them.
+ * A struct over a row's bytes, which reads a column when you ask for it. T has the columns by name: `string | null` in text
+ * format, `Buffer | null` in binary format, or what `decode` makes of them.
  */
 export type Row<T extends object = AnyColumns> =
   RowMembers<T> & Readonly<Omit<T, keyof RowMembers<T>>>;
@@ -154,21 +178,23 @@ export class RowParser {
   description(format: Format): Buffer;
 }
 
-/** What a query resolves to: the result, whose rows are made of the received bytes when they are asked for. */
+/** What a query resolves to: the result, whose rows are made of the received bytes when they are read. */
 export class RowReader<T extends object = AnyColumns> {
-  /** @param options decode: how columns become values; default: strings and Buffers */
+  /** @param options decode: what `rows` are and how columns become values; default: structs of strings and Buffers */
   constructor(options?: { decode?: Decode | undefined });
   /**
-   * The rows: structs that read a column when it is asked for, and have none as an own property, so that `{ ...row }`
-   * has none of the columns. For COPY … TO STDOUT, Buffers: see CopyReader.
+   * The rows. With `decode` plain objects, the same as `objects`; without it structs, the same as `structs`, whose columns
+   * are no own properties. For COPY … TO STDOUT, Buffers: see CopyReader.
    */
-  rows: Row<T>[];
+  rows: T[];
+  /** The rows as structs over the received bytes, which read a column when you ask for it. */
+  readonly structs: Row<T>[];
   /** The rows as plain objects with own properties in column order; of columns with one name the last. */
   readonly objects: T[];
   /** The rows as plain arrays. */
   readonly arrays: any[][];
-  /** The rows one at a time, made as the loop comes to them: `for (const row of result)` makes no array. */
-  [Symbol.iterator](): IterableIterator<Row<T>>;
+  /** What `rows` gives, one at a time: `for (const row of result)` makes no array. */
+  [Symbol.iterator](): IterableIterator<T>;
   /** Rows returned or changed, as the server counted them. */
   rowCount: number;
   /** SELECT, INSERT, … ; EMPTY for an empty query, SUSPENDED when getResults may go on. */
@@ -188,11 +214,11 @@ export class RowReader<T extends object = AnyColumns> {
   /** Takes one message. @param packet the message, header and all, as a Buffer of its own */
   write(packet: Buffer): void;
   /** What JSON.stringify sees. @returns a plain object */
-  toJSON(): { cmd: string | undefined; oid: string | undefined; rowCount: number; rows: Row<T>[] };
+  toJSON(): { cmd: string | undefined; oid: string | undefined; rowCount: number; rows: T[] };
 }
 
 /** What a COPY that was given to `query` resolves to: of COPY … TO STDOUT the data, a Buffer for each message. */
-export interface CopyReader extends Omit<RowReader, 'rows' | 'objects' | 'arrays' | typeof Symbol.iterator> {
+export interface CopyReader extends Omit<RowReader, 'rows' | 'structs' | 'objects' | 'arrays' | typeof Symbol.iterator> {
   /** The data. */
   rows: Buffer[];
   /** The data one at a time. */
@@ -218,13 +244,28 @@ export type Receiver = RowReader<any> | Writable | PacketReceiver;
 
 /* Options */
 
-/** Cancels exactly the request it is given to. */
+/** Gives up exactly the request it is given to: it rejects at once, and the server is asked to cancel it if nothing was sent behind it. */
 export interface Abortable {
   /** Rejects with an AbortError when it aborts. Default: none. */
   signal?: AbortSignal | undefined;
-  /** Milliseconds, above 0, after which the request is cancelled: a UsageError 57014. Default: none. */
+  /** Milliseconds, above 0, after which it rejects with a TimeoutError 57014. Default: none. */
   statement_timeout?: number | undefined;
 }
+
+/** What a pool may do when a connection is lost; on a client and in a transaction nothing is repeated. */
+export interface Retry {
+  /** true: it may be repeated though the server may have carried it out. Default false. */
+  retry?: boolean | undefined;
+}
+
+/** How a request shares its connection, and whether it may be repeated. */
+export interface Placement extends Retry {
+  /** true: nothing is sent behind it, so that it can always be cancelled; of a pool it owns a connection. Default false. */
+  alone?: boolean | undefined;
+}
+
+/** Options of any request. */
+export interface RequestOptions extends Abortable, Placement {}
 
 /** How a statement is sent, and in which format its result comes. */
 export interface StatementOptions {
@@ -237,27 +278,27 @@ export interface StatementOptions {
 }
 
 /** Options of `simpleQuery`. */
-export interface SimpleQueryOptions extends Abortable {
-  /** How columns become values. Default: that of the client's config, else strings and Buffers. */
+export interface SimpleQueryOptions extends Abortable, Retry {
+  /** What rows are and how columns become values. Default: as the config says, else structs of strings and Buffers. */
   decode?: Decode | undefined;
 }
 
 /** Options of one query of a batch. */
 export interface BatchOptions<S extends Receiver = Receiver> extends StatementOptions {
-  /** How columns become values. Default: that of the client's config, else strings and Buffers. */
+  /** What rows are and how columns become values. Default: as the config says, else structs of strings and Buffers. */
   decode?: Decode | undefined;
   /** What takes the result. Default: a new RowReader. */
   stream?: S | undefined;
 }
 
 /** Options of `query`. */
-export interface QueryOptions<S extends Receiver = Receiver> extends BatchOptions<S>, Abortable {}
+export interface QueryOptions<S extends Receiver = Receiver> extends BatchOptions<S>, RequestOptions {}
 
 /** One query of a batch: its text alone, or with values and options. */
 export type BatchQuery = string | readonly [text: string, values?: Values, options?: BatchOptions];
 
 /** Options of `queryTo`. */
-export interface QueryToOptions extends StatementOptions, Abortable {
+export interface QueryToOptions extends StatementOptions, RequestOptions {
   /**
    * 'protocol' (default): messages that need no earlier state to be parsed; 'values': the columns' bytes alone;
    * 'json': an array of objects; 'ndjson': an object a line.
@@ -291,14 +332,18 @@ export interface StreamResult {
 export interface CursorOptions extends StatementOptions {
   /** Rows a round trip, 1000 by default. */
   batchSize?: number | undefined;
-  /** How columns become values. Default: that of the client's config, else strings and Buffers. */
+  /** What rows are and how columns become values. Default: as the config says, else structs of strings and Buffers. */
   decode?: Decode | undefined;
   /** Cancels the fetch that is under way, or the next one, with an AbortError. Default: none. */
   signal?: AbortSignal | undefined;
 }
 
 /** Options of a transaction block; a savepoint has those of its block. */
-export interface TransactionOptions {
+export interface TransactionOptions extends Retry {
+  /** Rejects at once with an AbortError: what is under way is given up, and ROLLBACK follows. Default: none. */
+  signal?: AbortSignal | undefined;
+  /** The same after so many milliseconds, above 0, with a TimeoutError 57014. Default: none. */
+  statement_timeout?: number | undefined;
   /** Default: the server's default_transaction_isolation, as a rule 'read committed'. */
   isolation?: 'serializable' | 'repeatable read' | 'read committed' | 'read uncommitted' | undefined;
   /** Default: the server's default_transaction_read_only, as a rule false. */
@@ -317,14 +362,24 @@ export interface CopyStreamOptions {
 
 /** Options of `copyTo`. */
 export interface CopyToOptions extends CopyStreamOptions {
+  /** true: nothing is sent behind it, so that it can always be cancelled. Default false. */
+  alone?: boolean | undefined;
   /** Milliseconds after which a stream that nobody reads is destroyed; 60000 by default, 0 for never. */
   stall_timeout?: number | undefined;
 }
 
 /* Sessions */
 
-/** What can be asked of the server, of a client or inside a transaction. Its event 'drain': copyData may go on. */
-export interface Session extends EventEmitter {
+/**
+ * What can be asked of the server: the base of Client and Pool, and what the function of `transaction` is given. It is the
+ * type of a parameter that takes "a pool or a transaction".
+ */
+export abstract class Session extends EventEmitter {
+  protected constructor();
+
+  /** How columns are decoded where a query says nothing: the option `decode` of the config. */
+  readonly decode: Decode | undefined;
+
   /**
    * Sends one query in one write, without waiting for those before it. An error of one query is not that of another.
    * T is what a row's columns are. https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-EXT-QUERY
@@ -344,7 +399,7 @@ export interface Session extends EventEmitter {
     text: string, values: Values | undefined, format: Format | undefined, cache: boolean | undefined,
     stream: S): Promise<S>;
   query<S extends Receiver>(
-    text: string, values: Values | undefined, options: QueryOptions<S> & { stream: S }): Promise<S>;
+    text: string, values: Values | undefined, options: QueryOptions<S> & { stream: S, retry?: false | undefined }): Promise<S>;
   query<T extends object = AnyColumns>(
     text: string, values: Values | undefined, options: QueryOptions & { stream?: undefined }): Promise<RowReader<T>>;
   query(text: string, values: Values | undefined, options: QueryOptions): Promise<Receiver>;
@@ -365,8 +420,8 @@ export interface Session extends EventEmitter {
    * @param options signal and statement_timeout for all of them
    * @returns the results; rejects with the first error, whose `index` tells the query
    */
-  batch(queries: readonly BatchQuery[], options?: Abortable): Promise<RowReader[]>;
-  batch<R extends readonly object[]>(queries: { readonly [I in keyof R]: BatchQuery }, options?: Abortable):
+  batch(queries: readonly BatchQuery[], options?: RequestOptions): Promise<RowReader[]>;
+  batch<R extends readonly object[]>(queries: { readonly [I in keyof R]: BatchQuery }, options?: RequestOptions):
     Promise<{ -readonly [I in keyof R]: RowReader<R[I]> }>;
 
   /**
@@ -435,6 +490,58 @@ export interface Session extends EventEmitter {
   listen(channel: string, options?: { signal?: AbortSignal | undefined }): Listener;
 
   /**
+   * Closes a named statement or portal on the server.
+   * @param type 'S' for a statement, 'P' for a portal
+   * @param name of the statement or portal
+   * @returns resolves also where there is none of this name; rejects with a TypeError or a ConnectionError
+   */
+  close(type: 'S' | 'P', name: string): Promise<void>;
+}
+
+/** The events of a client, with their arguments. */
+export interface ClientEvents {
+  /** What NOTIFY sent on a channel that the connection listens to. */
+  notification: [notification: Notification];
+  /** A NoticeResponse. */
+  notice: [fields: ServerFields];
+  /** A setting that the server reports has changed. */
+  parameter: [name: string, value: string];
+  /** The system has taken what was written: copyData may go on. */
+  drain: [];
+  /** The connection was lost. Without a listener it does not end the program. */
+  error: [error: Error];
+  /** The connection, which had been open, is over, for whatever reason. */
+  end: [];
+}
+
+/** One connection to a PostgreSQL server. */
+export class Client extends Session {
+  /** Text format of results: columns are strings. */
+  static readonly STRING: 0;
+  /** Binary format of results: columns are Buffers. */
+  static readonly BINARY: 1;
+
+  /**
+   * @param config libpq's parameters as an object, a URL, or a list of `key=value`; the environment says the rest. One
+   *   that cannot be makes connect() reject
+   */
+  constructor(config?: Config | string | URL);
+
+  /**
+   * Connects as the config says; queries may be sent at once. `connect(socketPath)` takes the path of a Unix socket.
+   * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-START-UP
+   * @param port in place of that of the config; or, alone, the socketPath
+   * @param host in place of that of the config, 'localhost' by default
+   * @param ssl true, or options of tls.connect
+   * @returns resolves when the server takes queries; rejects with a ConnectionError, or with the server's
+   *   PostgresError, or with a TypeError for a config that cannot be; afterwards connect() may be called again. Where
+   *   queries have waited for it, and so are rejected, the promise need not be handled, too
+   */
+  connect(): Promise<void>;
+  connect(port: number | string, host?: string, ssl?: ConnectionOptions | boolean): Promise<void>;
+  connect(socketPath: string): Promise<void>;
+
+  /**
    * Starts a query whose rows `getResults` fetches; the connection is its own until it is over.
    * @param text SQL
    * @param values of the parameters
@@ -466,14 +573,6 @@ export interface Session extends EventEmitter {
   sync(stream?: RowReader<any>): Promise<RowReader>;
 
   /**
-   * Closes a named statement or portal on the server.
-   * @param type 'S' for a statement, 'P' for a portal
-   * @param name of the statement or portal
-   * @returns resolves also where there is none of this name; rejects with a TypeError or a ConnectionError
-   */
-  close(type: 'S' | 'P', name: string): Promise<void>;
-
-  /**
    * Sends data of the COPY FROM STDIN that `query` has begun. Rows may be split anywhere.
    * @param data bytes, or text
    * @returns false when a mebibyte and more waits to be taken: best to go on after the event 'drain'
@@ -495,50 +594,6 @@ export interface Session extends EventEmitter {
    *   with a ConnectionError, or with a UsageError (55000) where none is open
    */
   copyFail(reason?: string | Uint8Array): Promise<RowReader>;
-}
-
-/** The events of a client, with their arguments. */
-export interface ClientEvents {
-  /** What NOTIFY sent on a channel that the connection listens to. */
-  notification: [notification: Notification];
-  /** A NoticeResponse. */
-  notice: [fields: ServerFields];
-  /** A setting that the server reports has changed. */
-  parameter: [name: string, value: string];
-  /** The system has taken what was written: copyData may go on. */
-  drain: [];
-  /** The connection was lost. Without a listener it does not end the program. */
-  error: [error: Error];
-  /** The connection, which had been open, is over, for whatever reason. */
-  end: [];
-}
-
-/** One connection to a PostgreSQL server. */
-export class Client extends EventEmitter {
-  /** Text format of results: columns are strings. */
-  static readonly STRING: 0;
-  /** Binary format of results: columns are Buffers. */
-  static readonly BINARY: 1;
-
-  /**
-   * @param config libpq's parameters as an object, a URL, or a list of `key=value`; the environment says the rest. One
-   *   that cannot be makes connect() reject
-   */
-  constructor(config?: Config | string | URL);
-
-  /**
-   * Connects as the config says; queries may be sent at once. `connect(socketPath)` takes the path of a Unix socket.
-   * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-START-UP
-   * @param port in place of that of the config; or, alone, the socketPath
-   * @param host in place of that of the config, 'localhost' by default
-   * @param ssl true, or options of tls.connect
-   * @returns resolves when the server takes queries; rejects with a ConnectionError, or with the server's
-   *   PostgresError, or with a TypeError for a config that cannot be; afterwards connect() may be called again. Where
-   *   queries have waited for it, and so are rejected, the promise need not be handled, too
-   */
-  connect(): Promise<void>;
-  connect(port: number | string, host?: string, ssl?: ConnectionOptions | boolean): Promise<void>;
-  connect(socketPath: string): Promise<void>;
 
   /**
    * Asks the server, over a connection of its own, to cancel what it is running for this client, whatever that is. To
@@ -595,7 +650,6 @@ export class Client extends EventEmitter {
   prependOnceListener<E extends keyof ClientEvents>(event: E, listener: (...args: ClientEvents[E]) => void): this;
   removeListener<E extends keyof ClientEvents>(event: E, listener: (...args: ClientEvents[E]) => void): this;
 }
-export interface Client extends Session {}
 
 /** The rows of a query, some at a time; `break` closes it. */
 export interface Cursor<T extends object = AnyColumns> {
@@ -605,7 +659,7 @@ export interface Cursor<T extends object = AnyColumns> {
    * @returns the next row; rejects once with the error of the query, of the connection or of the signal, after the rows
    *   that came before it
    */
-  next(): Promise<IteratorResult<Row<T>, undefined>>;
+  next(): Promise<IteratorResult<T, undefined>>;
   /**
    * Closes the portal; what `break` calls.
    * @param value to be given back
@@ -623,7 +677,7 @@ export interface Cursor<T extends object = AnyColumns> {
     highWaterMark?: number | undefined; signal?: AbortSignal | undefined; stall_timeout?: number | undefined
   }): Readable;
   /** The rows as a WHATWG stream. To cancel it does what destroying `readable()` does. @returns the stream */
-  readableStream(): ReadableStream<Row<T>>;
+  readableStream(): ReadableStream<T>;
 }
 
 /**
@@ -722,12 +776,60 @@ export interface ServerAddress {
 export type ByteStream = Duplex | ((server: ServerAddress) => Duplex | Promise<Duplex>);
 
 /**
- * libpq's connection parameters and ours: lib/config/README.md. What is left out says the service file, the environment
- * (PGHOST, PGUSER, …), or else the default. Other names in lower case go to the server as startup parameters, such as
- * search_path; a name that cannot be one makes connect() reject.
+ * Run-time parameters that a session can set, by PostgreSQL's names. For one that is not here, write
+ * `options: '-c name=value'`. https://www.postgresql.org/docs/current/runtime-config.html
+ */
+export type RuntimeParameter =
+  | 'allow_in_place_tablespaces' | 'allow_system_table_mods' | 'array_nulls' | 'backend_flush_after' | 'backslash_quote'
+  | 'backtrace_functions' | 'bytea_output' | 'check_function_bodies' | 'client_connection_check_interval' | 'client_min_messages'
+  | 'commit_delay' | 'commit_siblings' | 'compute_query_id' | 'constraint_exclusion' | 'cpu_index_tuple_cost'
+  | 'cpu_operator_cost' | 'cpu_tuple_cost' | 'createrole_self_grant' | 'cursor_tuple_fraction' | 'DateStyle' | 'datestyle'
+  | 'deadlock_timeout' | 'debug_discard_caches' | 'debug_logical_replication_streaming' | 'debug_parallel_query'
+  | 'debug_pretty_print' | 'debug_print_parse' | 'debug_print_plan' | 'debug_print_rewritten' | 'default_statistics_target'
+  | 'default_table_access_method' | 'default_tablespace' | 'default_text_search_config' | 'default_toast_compression'
+  | 'default_transaction_deferrable' | 'default_transaction_isolation' | 'default_transaction_read_only' | 'dynamic_library_path'
+  | 'effective_cache_size' | 'effective_io_concurrency' | 'enable_async_append' | 'enable_bitmapscan'
+  | 'enable_distinct_reordering' | 'enable_gathermerge' | 'enable_group_by_reordering' | 'enable_hashagg' | 'enable_hashjoin'
+  | 'enable_incremental_sort' | 'enable_indexonlyscan' | 'enable_indexscan' | 'enable_material' | 'enable_memoize'
+  | 'enable_mergejoin' | 'enable_nestloop' | 'enable_parallel_append' | 'enable_parallel_hash' | 'enable_partition_pruning'
+  | 'enable_partitionwise_aggregate' | 'enable_partitionwise_join' | 'enable_presorted_aggregate' | 'enable_self_join_elimination'
+  | 'enable_seqscan' | 'enable_sort' | 'enable_tidscan' | 'escape_string_warning' | 'event_triggers' | 'exit_on_error'
+  | 'extension_control_path' | 'extra_float_digits' | 'file_copy_method' | 'force_parallel_mode' | 'from_collapse_limit' | 'geqo'
+  | 'geqo_effort' | 'geqo_generations' | 'geqo_pool_size' | 'geqo_seed' | 'geqo_selection_bias' | 'geqo_threshold'
+  | 'gin_fuzzy_search_limit' | 'gin_pending_list_limit' | 'hash_mem_multiplier' | 'icu_validation_level'
+  | 'idle_in_transaction_session_timeout' | 'idle_session_timeout' | 'ignore_checksum_failure' | 'ignore_system_indexes'
+  | 'intervalstyle' | 'IntervalStyle' | 'io_combine_limit' | 'jit' | 'jit_above_cost' | 'jit_debugging_support'
+  | 'jit_dump_bitcode' | 'jit_expressions' | 'jit_inline_above_cost' | 'jit_optimize_above_cost' | 'jit_profiling_support'
+  | 'jit_tuple_deforming' | 'join_collapse_limit' | 'lc_messages' | 'lc_monetary' | 'lc_numeric' | 'lc_time'
+  | 'lo_compat_privileges' | 'local_preload_libraries' | 'lock_timeout' | 'log_connections' | 'log_disconnections'
+  | 'log_duration' | 'log_error_verbosity' | 'log_executor_stats' | 'log_lock_failures' | 'log_lock_waits'
+  | 'log_min_duration_sample' | 'log_min_duration_statement' | 'log_min_error_statement' | 'log_min_messages'
+  | 'log_parameter_max_length' | 'log_parameter_max_length_on_error' | 'log_parser_stats' | 'log_planner_stats'
+  | 'log_replication_commands' | 'log_statement' | 'log_statement_sample_rate' | 'log_statement_stats' | 'log_temp_files'
+  | 'log_transaction_sample_rate' | 'logical_decoding_work_mem' | 'maintenance_io_concurrency' | 'maintenance_work_mem'
+  | 'max_parallel_maintenance_workers' | 'max_parallel_workers' | 'max_parallel_workers_per_gather' | 'max_stack_depth'
+  | 'md5_password_warnings' | 'min_parallel_index_scan_size' | 'min_parallel_table_scan_size' | 'parallel_leader_participation'
+  | 'parallel_setup_cost' | 'parallel_tuple_cost' | 'password_encryption' | 'plan_cache_mode' | 'post_auth_delay'
+  | 'quote_all_identifiers' | 'random_page_cost' | 'recursive_worktable_factor' | 'restrict_nonsystem_relation_kind' | 'role'
+  | 'row_security' | 'scram_iterations' | 'search_path' | 'seq_page_cost' | 'session_authorization' | 'session_preload_libraries'
+  | 'session_replication_role' | 'standard_conforming_strings' | 'statement_timeout' | 'stats_fetch_consistency'
+  | 'synchronize_seqscans' | 'synchronous_commit' | 'tcp_keepalives_count' | 'tcp_keepalives_idle' | 'tcp_keepalives_interval'
+  | 'temp_buffers' | 'temp_file_limit' | 'temp_tablespaces' | 'TimeZone' | 'timezone' | 'timezone_abbreviations' | 'trace_notify'
+  | 'trace_sort' | 'track_activities' | 'track_cost_delay_timing' | 'track_counts' | 'track_functions' | 'track_io_timing'
+  | 'track_wal_io_timing' | 'transaction_deferrable' | 'transaction_isolation' | 'transaction_read_only' | 'transaction_timeout'
+  | 'transform_null_equals' | 'update_process_title' | 'vacuum_buffer_usage_limit' | 'vacuum_cost_delay' | 'vacuum_cost_limit'
+  | 'vacuum_cost_page_dirty' | 'vacuum_cost_page_hit' | 'vacuum_cost_page_miss' | 'vacuum_failsafe_age' | 'vacuum_freeze_min_age'
+  | 'vacuum_freeze_table_age' | 'vacuum_max_eager_freeze_failure_rate' | 'vacuum_multixact_failsafe_age'
+  | 'vacuum_multixact_freeze_min_age' | 'vacuum_multixact_freeze_table_age' | 'vacuum_truncate' | 'wal_compression'
+  | 'wal_consistency_checking' | 'wal_init_zero' | 'wal_recycle' | 'wal_sender_timeout' | 'wal_skip_threshold' | 'work_mem'
+  | 'xmlbinary' | 'xmloption' | 'zero_damaged_pages';
+
+/**
+ * libpq's connection parameters and ours (lib/config/README.md), and run-time parameters of the server. Anything you omit is
+ * taken from the service file, then the environment (PGHOST, PGUSER, …), then the default.
  * https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-PARAMKEYWORDS
  */
-export interface Config {
+export interface Config extends Partial<Record<RuntimeParameter, Setting>> {
   /** A `postgresql://` URL or a `key=value` string, beside what has no text, such as `decode`. Default: none. */
   connectionString?: string | URL | null | undefined;
   /** Name, address, or directory of a socket; several with commas. Default: this machine's, or 'localhost'. */
@@ -805,7 +907,7 @@ export interface Config {
   load_balance_hosts?: Choice<'disable' | 'random'>;
   /** '3.0' by default. */
   min_protocol_version?: Choice<'3.0' | '3.2' | 'latest'>;
-  /** 'latest' by default, which is 3.2. */
+  /** By default as `min_protocol_version`. PostgreSQL 18 and later know 3.2, which is 'latest'. */
   max_protocol_version?: Choice<'3.0' | '3.2' | 'latest'>;
   /** Taken, and changes nothing. */
   gssencmode?: Choice<'disable' | 'prefer'>;
@@ -813,11 +915,10 @@ export interface Config {
   socket?: ByteStream | null | undefined;
   /** Most prepared statements kept, 256 by default; 0 for none, behind transaction poolers. */
   statement_cache?: Choice<number | string>;
-  /** How columns become values, where a query does not say otherwise. Default: strings and Buffers. */
+  /** What rows are and how columns become values, unless a query says otherwise. Default: structs of strings and Buffers. */
   decode?: Decode | null | undefined;
-  /** A startup parameter, such as search_path. */
-  [parameter: string]: Setting | URL | ConnectionOptions | ByteStream | Decode
-    | ((to: PasswordRequest) => string | Promise<string>);
+  /** Parameters of extensions, such as `'app.user'`. Default: the server's. */
+  [parameter: `${string}.${string}`]: Setting;
 }
 
 /* Errors */

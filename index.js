@@ -2,14 +2,15 @@
 
 const rows = require('./lib/rows'); // first: it takes ES modules one by one, which loads them faster
 const { Client } = require('./lib/client');
+const { Session } = require('./lib/session');
 const { AbortError, ConnectionError, PostgresError, TimeoutError, UsageError, array } = require('./lib/protocol');
 
 const { RowParser, RowReader } = rows;
 
 module.exports = {
-  Client, RowReader, RowParser, PostgresError, ConnectionError, AbortError, TimeoutError, UsageError, array,
+  Client, Session, RowReader, RowParser, PostgresError, ConnectionError, AbortError, TimeoutError, UsageError, array,
   // What not every program uses is loaded when it is.
   get decoders() { return rows.decoders; },
-  get jsonDecoders() { return rows.jsonDecoders; },
-  get dates() { return rows.dates; }
+  get exact() { return rows.exact; },
+  get oid() { return rows.oid; }
 };

@@ -1,7 +1,7 @@
 import quickgres from './index.js';
 
 export const {
-  Client, RowReader, RowParser, PostgresError, ConnectionError, AbortError, TimeoutError, UsageError, array,
-  decoders, jsonDecoders, dates
+  Client, Session, RowReader, RowParser, PostgresError, ConnectionError, AbortError, TimeoutError, UsageError, array,
+  decoders, exact, oid
 } = quickgres;
 export default quickgres;

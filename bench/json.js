@@ -6,7 +6,7 @@
 //     node json.js [rounds]         a Markdown table of the CPU of this process, in turns, medians
 
 const { startServer } = require('pg-test-fixtures');
-const { Client, jsonDecoders } = require('..');
+const { Client } = require('..');
 const { nullWritable } = require('./streams');
 
 const TEXT = `SELECT i AS id, 'User ' || i AS name, 'user' || i || '@example.com' AS email, i % 2 = 0 AS active,
@@ -21,8 +21,8 @@ const WAYS = {
   json: (client, rows) => client.queryTo(nullWritable(), TEXT, [rows], { as: 'json' }),
   ndjson: (client, rows) => client.queryTo(nullWritable(), TEXT, [rows], { as: 'ndjson' }),
   'JSON.stringify': async (client, rows) => {
-    const { objects } = await client.query(TEXT, [rows], { decode: jsonDecoders });
-    nullWritable().end(JSON.stringify(objects));
+    const result = await client.query(TEXT, [rows], { decode: true });
+    nullWritable().end(JSON.stringify(result.rows));
   }
 };
 

@@ -1,9 +1,8 @@
-// Decoders of dates and times. Binary values become what the server prints with DateStyle ISO, IntervalStyle
-// postgres and TimeZone UTC: strings, because a Date holds neither microseconds nor infinity nor the year
-// 294276.
+// Decoders of dates and times. Binary values become the strings that the server prints with DateStyle ISO, IntervalStyle
+// postgres and TimeZone UTC.
 
 import { int32 } from './datarow.js';
-import { int8, pad, sized } from './scalars.js';
+import { bigint, pad, sized } from './scalars.js';
 
 const { abs, floor, trunc } = Math;
 
@@ -33,7 +32,7 @@ function timeOf(micros) {
 }
 
 const timestampOf = zone => (...place) => {
-  const micros = int8(...place);
+  const micros = bigint(...place);
   const time = (micros % DAY + DAY) % DAY;
   return infinity(micros, LAST) ?? dateOf(Number((micros - time) / DAY), ` ${timeOf(time)}${zone}`);
 };
@@ -46,7 +45,7 @@ export const date = sized(4, (bytes, start) => {
   return infinity(days, LAST_DAY) ?? dateOf(days);
 });
 
-export const time = (...place) => timeOf(int8(...place));
+export const time = (...place) => timeOf(bigint(...place));
 
 export const timetz = sized(12, (bytes, start) => {
   const west = int32(bytes, start + 8);
@@ -55,7 +54,7 @@ export const timetz = sized(12, (bytes, start) => {
 });
 
 export const interval = sized(16, (bytes, start) => {
-  const micros = int8(bytes, start, start + 8);
+  const micros = bigint(bytes, start, start + 8);
   const days = int32(bytes, start + 8);
   const months = int32(bytes, start + 12);
   const whole = infinity(micros, LAST);
@@ -75,13 +74,11 @@ export const interval = sized(16, (bytes, start) => {
 const ISO = /^(\d{3,7})-(\d\d)-(\d\d)(?: (\d\d):(\d\d):([\d.]+)(?:([+-]\d\d)(?::(\d\d)(?::(\d\d))?)?)?)?( BC)?$/;
 
 /**
- * @param {Decoder} decode to the text form
- * @returns {Decoder} to a Date, Infinity or -Infinity; what has no time zone is taken for UTC; microseconds are
- *   cut off; an Invalid Date after the year 275760, and for a DateStyle other than ISO
+ * @param {string} string a date, timestamp or timestamptz as the server prints it
+ * @returns {Date} without a time zone in UTC; microseconds are cut off; an Invalid Date for infinity, after the year 275760,
+ *   and for a DateStyle other than ISO
  */
-export const toDate = decode => (...place) => {
-  const string = decode(...place);
-  if (string.endsWith('infinity')) return Number(string.replace('i', 'I'));
+export function toDate(string) {
   const [, year, month, day, hour = 0, minute = 0, second = 0, zone = '0', minutes = 0, seconds = 0, bc] =
     ISO.exec(string.slice(0, 41)) || [];
   const east = abs(zone) * 3600 + minutes * 60 + Number(seconds);
@@ -89,4 +86,14 @@ export const toDate = decode => (...place) => {
   result.setUTCFullYear(bc ? 1 - year : year, month - 1, day);
   result.setUTCHours(hour, minute, zone[0] === '-' ? east : -east, floor(second * 1000 + 0.0005));
   return result;
+}
+
+/**
+ * @param {Decoder} decode to the string
+ * @returns {Decoder} to a Date; the string stays where no Date is the same instant
+ */
+export const orDate = decode => (...place) => {
+  const string = decode(...place);
+  const date = toDate(string);
+  return isFinite(date) ? date : string;
 };

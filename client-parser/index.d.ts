@@ -24,7 +24,7 @@ export type Json = null | boolean | number | string | Json[] | { [name: string]:
 /** What a column is without decoders: a string, or bytes where it is binary. */
 export type Raw = string | Uint8Array | null;
 
-/** What a column is after the built-in decoders. */
+/** What a column is after decoders of this module. */
 export type Decoded = null | boolean | number | bigint | string | Uint8Array | Date | Json | Decoded[];
 
 /** Decodes the bytes from `start` to `end`. */
@@ -309,8 +309,11 @@ export const TypeParser: {
 /** The built-in decoders by type OID. */
 export const decoders: Readonly<Record<number, DecoderPair<any>>>;
 
-/** Decoders of date, timestamp and timestamptz, and of arrays of them, to Date; infinity is ±Infinity. */
-export const dates: Readonly<Record<number, DecoderPair<any>>>;
+/**
+ * Decoders that lose nothing: of int8 to bigint, of timestamptz to a string with microseconds, and of arrays of both.
+ * Use them as `{ ...decoders, ...exact }`.
+ */
+export const exact: Readonly<Record<number, DecoderPair<any>>>;
 
 /**
  * Decoders of the arrays of a type: nested arrays, null for NULL; lower bounds are dropped.

@@ -1,6 +1,7 @@
 // PostgreSQL's protocol in the browser: the bytes of a result, as a server passed them on, become rows.
 
-import { dates, decoders } from './types.js';
+import { toDate } from './datetime.js';
+import { arrayOf, decoders, exact } from './types.js';
 import { defaults, TypeParser } from './type-parser.js';
 
 export { Client } from './client.js';
@@ -9,11 +10,14 @@ export { PostgresError } from './messages.js';
 export { RowParser } from './row-parser.js';
 export { RowReader } from './row-reader.js';
 export { ResponseError, rows } from './rows.js';
-export { arrayOf, dates, decoders, text } from './types.js';
+export { arrayOf, decoders, exact, text } from './types.js';
 export { TypeParser };
 
 defaults.decoders = decoders;
-for (const typeOid in decoders) TypeParser[typeOid] = decoders[typeOid][1];
+for (const map of [decoders, exact]) for (const typeOid in map) TypeParser[typeOid] = map[typeOid][1];
 // As Quickgres has it.
-for (const typeOid of [1114, 1115, 1184, 1185]) TypeParser[typeOid] = dates[typeOid][1];
+for (const typeOid of [1114, 1184]) {
+  const decode = TypeParser[typeOid];
+  [, TypeParser[typeOid + 1]] = arrayOf([, TypeParser[typeOid] = (...place) => toDate(decode(...place))]);
+}
 TypeParser[18] = (bytes, start) => bytes[start];

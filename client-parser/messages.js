@@ -181,10 +181,11 @@ export class RowDescription {
     const { binary, text } = this.constructor.platform;
     const plain = format ? slice : undefined;
     if (decode === undefined) return plain && (binary?.(column) ?? plain);
-    const { typeOid } = column;
+    const { typeLen, typeOid } = column;
     const entry = decode instanceof Map ? decode.get(typeOid) : Object.hasOwn(decode, typeOid) && decode[typeOid];
     if (typeof entry === 'function') return (...place) => entry((plain || text)(...place), column);
     const decoder = entry?.[format] || plain;
-    return decoder?.plain ? undefined : decoder;
+    // An enum, whose binary value is its label: a type that initdb has not made, of four bytes in the server.
+    return decoder?.plain || (!entry && typeLen === 4 && typeOid > 16383) ? undefined : decoder;
   }
 }

@@ -15,18 +15,19 @@ const arrayText = decode => (bytes, start, end) => {
   const element = () => {
     const quoted = bytes[pos] === 34;
     const from = quoted ? ++pos : pos;
-    let escapes = 0;
+    let escape = 0;
     while (pos < end && (quoted ? bytes[pos] !== 34 : bytes[pos] !== 44 && bytes[pos] !== 125)) { // , }
-      if (bytes[pos++] === 92) escapes++, pos++;
+      if (bytes[pos++] === 92) escape = ++pos;
     }
     const to = pos;
     if (quoted) pos++;
     valid(to < end && (quoted || to > from));
     if (!quoted && to - from === 4 && text(bytes, from, to) === 'NULL') return null;
-    if (escapes === 0) return decode(bytes, from, to);
-    const plain = new Uint8Array(to - from - escapes);
-    for (let off = from, i = 0; off < to; off++) plain[i++] = bytes[bytes[off] === 92 ? ++off : off];
-    return decode(plain, 0, plain.length);
+    if (!escape) return decode(bytes, from, to);
+    const plain = new Uint8Array(to - from);
+    let length = 0;
+    for (let off = from; off < to; off++) plain[length++] = bytes[bytes[off] === 92 ? ++off : off];
+    return decode(plain, 0, length);
   };
   const array = depth => {
     valid(pos < end && bytes[pos++] === 123 && depth <= DIMENSIONS); // {

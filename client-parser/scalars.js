@@ -34,7 +34,7 @@ export const int2 = sized(2, int16);
 export const int4 = sized(4, int32);
 export const oid = sized(4, (bytes, start) => int32(bytes, start) >>> 0);
 /** @returns {bigint} */
-export const int8 = eight('getBigInt64');
+export const bigint = eight('getBigInt64');
 export const float8 = eight('getFloat64');
 
 /**
@@ -65,10 +65,16 @@ export const floatText = (bytes, start, end) => decimal(bytes, start, end, -2) ?
 export const intText = (bytes, start, end) => decimal(bytes, start, end) ?? valid(false);
 
 /** @returns {bigint} */
-export function int8Text(bytes, start, end) {
+export function bigintText(bytes, start, end) {
   valid(end > start && end - start < 21);
-  return BigInt(decimal(bytes, start, end) ?? text(bytes, start, end));
+  return BigInt(text(bytes, start, end));
 }
+
+/** @returns {number|string} a number if it is exact, else the string that the server prints */
+const safe = value => Number.isSafeInteger(Number(value)) ? Number(value) : `${value}`;
+
+export const int8 = (...place) => safe(bigint(...place));
+export const int8Text = (...place) => decimal(...place) ?? safe(bigintText(...place));
 
 /** The number with the fewest digits that is this float4, as the server prints it: 0.1, not 0.10000000149. */
 export const float4 = sized(4, (bytes, start) => {

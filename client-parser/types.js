@@ -1,5 +1,5 @@
-// Which type is decoded how. What has no exact equal in JavaScript stays a string as the server prints it, so
-// that nothing is lost, and so that it can go back to the server as a parameter unchanged.
+// Which type is decoded how. What JavaScript has no value for stays the string that the server prints, so that it can go
+// back to the server as a parameter.
 
 import { text } from './text.js';
 import * as at from './datetime.js';
@@ -13,59 +13,66 @@ export { arrayOf, text };
  * of the bytes from start to end. A decoder throws a ProtocolError for bytes that its type does not allow, or
  * a SyntaxError for what is no JSON or no integer, and never lets bytes outside of them be seen.
  *
- * boolean: bool · number: int2, int4, oid, xid, float4, float8 · bigint: int8 · Uint8Array: bytea ·
+ * boolean: bool · number: int2, int4, oid, xid, float4, float8, int8 (a string if a number is not exact) ·
+ * Date: timestamptz (a string for infinity and after the year 275760) · Uint8Array: bytea ·
  * what JSON.parse gives: json, jsonb · arrays: arrays · string: all others
  * @type {Object<number, [Decoder, Decoder]>}
  */
 export const decoders = {};
 
 /**
- * Decoders of date, timestamp and timestamptz, and of arrays of them, to Date: `{ ...decoders, ...dates }`.
+ * Decoders that lose nothing: of int8 to bigint, of timestamptz to a string with all its digits, and of arrays of both.
  * @type {Object<number, [Decoder, Decoder]>}
  */
-export const dates = {};
+export const exact = {};
 
 function define(map, typeOid, arrayOid, pair) {
   map[typeOid] = pair;
-  if (arrayOid) map[arrayOid] = arrayOf(pair);
+  map[arrayOid ?? typeOid + 1] = arrayOf(pair);
 }
 
-// OIDs as in pg_type.dat: type, array of it. In both formats these are text: name, text, xml, unknown, bpchar, varchar,
-// void.
-[[19, 1003], [25, 1009], [142, 143], [705], [1042, 1014], [1043, 1015], [2278]].forEach(([typeOid, arrayOid]) =>
-  define(decoders, typeOid, arrayOid, [text, text]));
-
-// Type, array of it, decoder of binary values, and of text where it is not the text.
+// OIDs as in pg_type.dat: type, array of it if that is not the next one; decoder of binary values, and of text if that is
+// not the text.
 [
   [16, 1000, is.bool, is.boolText],
   [17, 1001, is.bytea, is.byteaText],
   [18, 1002, is.char],
+  [19, 1003], // name
   [20, 1016, is.int8, is.int8Text],
   [21, 1005, is.int2, is.intText],
   [23, 1007, is.int4, is.intText],
+  [25, 1009], // text
   [26, 1028, is.oid, is.intText],
   [28, 1011, is.oid, is.intText], // xid
   [114, 199, is.json, is.json],
-  [650, 651, is.inet], // cidr
+  [142], // xml
+  [650, , is.inet], // cidr
   [700, 1021, is.float4, is.floatText],
   [701, 1022, is.float8, is.floatText],
-  [774, 775, is.macaddr], // macaddr8
+  [705, 1009], // unknown, which has no arrays, as void: those of text again
+  [774, , is.macaddr], // macaddr8
   [829, 1040, is.macaddr],
   [869, 1041, is.inet],
+  [1042, 1014], // bpchar
+  [1043, 1015], // varchar
   [1082, 1182, at.date],
   [1083, 1183, at.time],
-  [1114, 1115, at.timestamp],
-  [1184, 1185, at.timestamptz],
-  [1186, 1187, at.interval],
+  [1114, , at.timestamp],
+  [1184, , at.orDate(at.timestamptz), at.orDate(text)],
+  [1186, , at.interval],
   [1266, 1270, at.timetz],
   [1700, 1231, is.numeric],
   [2249, 2287, is.bytea], // record: from binary its bytes, as of a named composite type
-  [2950, 2951, is.uuid],
+  [2278, 1009], // void
+  [2950, , is.uuid],
   [3802, 3807, is.jsonb, is.json]
-].forEach(([typeOid, arrayOid, binary, string = text]) =>
+].forEach(([typeOid, arrayOid, binary = text, string = text]) =>
   define(decoders, typeOid, arrayOid, [string, binary]));
 
-// Type of the bounds, range (the array of it comes next), multirange, array of it.
+define(exact, 20, 1016, [is.bigintText, is.bigint]);
+define(exact, 1184, 1185, [text, at.timestamptz]);
+
+// Type of the bounds, range, multirange, array of multiranges.
 [
   [23, 3904, 4451, 6150],
   [20, 3926, 4536, 6157],
@@ -74,10 +81,7 @@ function define(map, typeOid, arrayOid, pair) {
   [1184, 3910, 4534, 6153],
   [1082, 3912, 4535, 6155]
 ].forEach(([boundOid, rangeOid, multirangeOid, multirangesOid]) => {
-  const decode = range(decoders[boundOid][1]);
-  define(decoders, rangeOid, rangeOid + 1, [text, decode]);
+  const decode = range((exact[boundOid] ?? decoders[boundOid])[1]);
+  define(decoders, rangeOid, undefined, [text, decode]);
   define(decoders, multirangeOid, multirangesOid, [text, multirange(decode)]);
 });
-
-[[1082, 1182], [1114, 1115], [1184, 1185]].forEach(([typeOid, arrayOid]) =>
-  define(dates, typeOid, arrayOid, decoders[typeOid].map(at.toDate)));

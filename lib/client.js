@@ -1,11 +1,10 @@
 'use strict';
 
-const { Buffer, process, setImmediate } = require('./platform');
-const { setMaxListeners } = require('./platform').events;
-const { ConnectionError, UsageError } = require('./protocol');
+const { setMaxListeners } = require('node:events');
+const { ConnectionError, TimeoutError, UsageError } = require('./protocol');
 const { Pipeline, Scope } = require('./query');
 const { checkDecode } = require('./rows');
-const { Session } = require('./session');
+const { Steps } = require('./steps');
 
 /** How long the server has to close the connection after Terminate, in milliseconds. */
 const CLOSE_TIMEOUT = 3000;
@@ -30,7 +29,7 @@ function call(work) {
  * `(name, value)`, 'drain', 'error' (the connection was lost; without a listener it is not an event that ends the
  * program), 'end' (the connection, which had been open, is over, for whatever reason).
  */
-class Client extends Session {
+class Client extends Steps {
   #aborting; // AbortController of connect(), then, once there are any, of CancelRequests
   #config;
   #ending; // what end() has come to: nothing, 'asked', 'sent'
@@ -46,7 +45,7 @@ class Client extends Session {
    *   `statement_cache`, `decode`, `ssl`, `socket`, `password` as a function
    */
   constructor(config = {}) {
-    super(null);
+    super();
     this.#config = config;
     /** @type {Object<string, string>} as the server reports them: server_version, TimeZone, … */
     this.serverParameters = Object.create(null);
@@ -75,7 +74,7 @@ class Client extends Session {
       drained: () => this.#emit('drain'),
       queued: () => { if (this.state === 'new') setImmediate(() => this.#expectConnect(pipeline)); }
     }, this.#config?.decode ?? undefined);
-    this.setScope(pipeline.scopes.root);
+    this.begin(pipeline.scopes.root);
     /** @type {Promise<Error|undefined>} resolves when the connection is over: with the error, if there was one */
     this.closed = new Promise(resolve => { this.#resolveClosed = resolve; });
   }
@@ -139,7 +138,7 @@ class Client extends Session {
       }, signal);
     } catch (error) {
       // Made by an event of a socket, it would not show who awaits.
-      if (error instanceof ConnectionError) Error.captureStackTrace?.(error);
+      if (error instanceof ConnectionError || error instanceof TimeoutError) Error.captureStackTrace?.(error);
       if (!signal.aborted) this.#close(error, error.message, error.code);
       throw error;
     }

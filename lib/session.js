@@ -1,53 +1,60 @@
 'use strict';
 
-const { EventEmitter } = require('./platform').events;
+const { EventEmitter } = require('node:events');
 const query = require('./query');
 const { UsageError, checkText } = require('./protocol');
 const { RowReader } = require('./rows');
-const { Steps } = require('./steps');
 
-const { DECODING, NAMES, NO_OPTIONS, NO_VALUES, QueryRequest, SCOPE, checkNames, checkOptions, copyDirection } = query;
+const { NAMES, NO_OPTIONS, NO_VALUES, QueryRequest, checkNames, checkOptions, copyDirection, promised } = query;
 // What a plain query does not need is loaded when it is needed.
 const copy = () => require('./copy');
 const stream = () => require('./stream');
 
+/** Of requests whose streams would get rows twice. */
+const never = () => false;
+
+/** @throws {TypeError} */
+function checkRepeated(options, target) {
+  if (!options.retry || target === undefined) return;
+  throw new TypeError('the stream of a query that is repeated may get rows twice: leave out retry');
+}
+
 /**
- * What can be asked of the server, on a connection or inside a transaction block: the base of Client, and what the
- * function of `transaction` is given. Events: 'drain', after copyData returned false.
+ * What can be asked of the server: the base of Client and Pool, and what the function of `transaction` is given. A session
+ * works on a lease: it asks for a scope to send in, and gives it back when the request, cursor, stream or function is over.
  */
 class Session extends EventEmitter {
   #depth; // of savepoints; undefined outside a transaction
+  #lease;
   #portals = 0;
-  #scope;
-  #steps;
   #streams = new Set(); // COPY streams that are open in this transaction
 
   /**
-   * @param {Scope} scope that its requests are submitted to
+   * @private
+   * @param {Scope|object|null} [lease=null] see Scope.run
    * @param {number} [depth] inside a transaction: of savepoints
    */
-  constructor(scope, depth) {
+  constructor(lease = null, depth) {
     super();
+    this.#lease = lease;
     this.#depth = depth;
-    this.setScope(scope);
   }
 
-  /** @private of a client: it has a new one for each connection. */
-  setScope(scope) {
-    this.#scope = scope;
-    this.#steps = new Steps(scope, this, this.#depth !== undefined);
-  }
+  /** @private for Client, which has another one for each connection, and for what makes requests of its own. */
+  get lease() { return this.#lease; }
+  set lease(lease) { this.#lease = lease; }
 
-  get [SCOPE]() { return this.#scope; }
-  get [DECODING]() { return this.#scope.pipeline.decoding; }
+  /** How columns are decoded where a query says nothing: the option `decode` of the config. */
+  get decode() { return this.#lease.decoding?.decode; }
 
-  /** Runs what may throw because of its input; then it rejects. */
-  #try(work) {
-    try {
-      return work(this.#scope);
-    } catch (error) {
-      return Promise.reject(error);
-    }
+  /** Sends a request, which is made anew where it is repeated. */
+  #send(need, options, make, mayRepeat) {
+    query.checkLimits(options);
+    let request = make();
+    return this.#lease.run(need, options, scope => {
+      if (request.scope !== null) request = make();
+      return query.submit(request, scope, options);
+    }, mayRepeat);
   }
 
   /**
@@ -58,7 +65,8 @@ class Session extends EventEmitter {
    *   Uint8Arrays (sent as binary), null and undefined (NULL); arrays as `array(value)`, json as
    *   `JSON.stringify(value)`; or a row of an earlier result
    * @param {number|object} [format=Client.STRING] of the result; or all options as an object:
-   *   `{ format, cache, stream, decode, paramTypes, signal, statement_timeout }`
+   *   `{ format, cache, stream, decode, paramTypes, signal, statement_timeout, alone, retry }`. alone: nothing is sent
+   *   behind it, so that it can always be cancelled; retry: a pool may repeat it when the connection is lost
    * @param {boolean} [cache=true] false: the unnamed statement, for a text that is used once
    * @param {RowReader|Writable|{write: function}} [target] what takes the result
    * @returns {Promise<RowReader>} of the target; rejects with a PostgresError, ConnectionError or AbortError, or for
@@ -66,39 +74,57 @@ class Session extends EventEmitter {
    */
   query(text, values = NO_VALUES, format = 0, cache = true, target) {
     try {
-      const { pipeline } = this.#scope;
-      let options, paramTypes, receiver;
+      const { scope } = this.#lease;
+      let options;
       if (typeof format === 'object' && format !== null) {
         checkOptions(options = format, NAMES.query);
-        ({ format = 0, cache = true, stream: target, paramTypes } = options);
-        if (options.decode !== undefined) receiver = new RowReader(options);
+        ({ format = 0, cache = true, stream: target } = options);
       } else if (format !== 0 || cache !== true) checkOptions({ format, cache }, NAMES.query);
-      if (target !== undefined) receiver = stream().receiverFor(target);
       const letter = typeof text === 'string' ? text.charCodeAt(0) | 32 : 100;
       // From d to z is what most texts begin with.
-      if ((letter < 100 || letter > 122) && copyDirection(text) === 'in') {
-        return this.#steps.copyIn(text, values, receiver, options);
+      const isCopy = (letter < 100 || letter > 122) && copyDirection(text) === 'in';
+      if (options === undefined && target === undefined && !isCopy && scope !== null) {
+        return scope.pipeline.submit(new QueryRequest(text, values, format, cache), scope);
       }
-      const request = new QueryRequest(text, values, format, cache, paramTypes, receiver);
-      if (options === undefined && target === undefined) return pipeline.submit(request, this.#scope);
-      const promise = query.submit(request, this.#scope, options);
-      return target === undefined ? promise : stream().untilTaken(receiver, promise, request);
+      return this.#query(text, values, { ...options, format, cache, stream: target }, isCopy);
     } catch (error) {
       return Promise.reject(error);
     }
   }
 
+  #query(text, values, options, isCopy) {
+    const { format, cache, paramTypes, decode, stream: target } = options;
+    checkRepeated(options, target);
+    const receiver = target === undefined ? undefined : stream().receiverFor(target);
+    const takes = () => receiver ?? (decode === undefined ? undefined : new RowReader(options));
+    if (isCopy) return this.copyIn(text, values, takes(), options);
+    const kept = this.#lease.check(text, values);
+    const need = options.alone ? 'alone' : 'shared';
+    let request;
+    const make = () => (request = new QueryRequest(text, kept, format, cache, paramTypes, takes()));
+    if (target === undefined) return this.#send(need, options, make);
+    return stream().untilTaken(receiver, this.#send(need, options, make, never), request);
+  }
+
+  /** @private Begins a COPY FROM STDIN: only a Client has steps for its data. */
+  copyIn(text, values, receiver, options) {
+    query.checkLimits(options);
+    query.keep(text, values);
+    throw new UsageError('COPY FROM STDIN by query() is for a Client, which has copyData(): use copyFrom()', '0A000');
+  }
+
   /**
    * Sends several statements as one text, without parameters: one transaction, unless it has BEGIN and COMMIT in it.
+   * A pool resets the session after it, and rejects where a transaction block is left open.
    * @param {string} text
-   * @param {object} [options] `{ decode, signal, statement_timeout }`
+   * @param {object} [options] `{ decode, signal, statement_timeout, retry }`
    * @returns {Promise<RowReader[]>} a reader a statement; rejects with the first error
    */
   simpleQuery(text, options = NO_OPTIONS) {
-    return this.#try(scope => {
+    return promised(() => {
       checkOptions(options, NAMES.simpleQuery);
-      const decoding = options.decode === undefined ? scope.pipeline.decoding : options;
-      return query.submit(new query.SimpleQueryRequest(text, decoding), scope, options);
+      const how = options.decode === undefined ? this.#lease.decoding : options;
+      return this.#send('session', options, () => new query.SimpleQueryRequest(text, how));
     });
   }
 
@@ -106,14 +132,20 @@ class Session extends EventEmitter {
    * Sends several queries that share one Sync: they succeed or fail as one, in one implicit transaction.
    * @param {Array<string|[string, Array, object]>} queries text, values and `{ format, cache, stream, decode,
    *   paramTypes }` of each
-   * @param {object} [options] `{ signal, statement_timeout }` for all of them
+   * @param {object} [options] `{ signal, statement_timeout, alone, retry }` for all of them
    * @returns {Promise<RowReader[]>} rejects with the first error, whose `index` tells the query
    */
   batch(queries, options = NO_OPTIONS) {
-    return this.#try(scope => {
+    return promised(() => {
       checkNames(options, NAMES.batch);
-      const request = new query.BatchRequest(queries, target => stream().receiverFor(target));
-      const promise = query.submit(request, scope, options);
+      const receiverFor = target => {
+        checkRepeated(options, target);
+        return stream().receiverFor(target);
+      };
+      let request;
+      const make = () => (request = new query.BatchRequest(request?.inputs ?? queries, receiverFor, this.#lease));
+      const mayRepeat = (error, retry) => request.given.length === 0 && (retry || error.sent === false);
+      const promise = this.#send(options.alone ? 'alone' : 'shared', options, make, mayRepeat);
       return request.given.reduce((last, receiver) => stream().untilTaken(receiver, last), promise);
     });
   }
@@ -122,27 +154,34 @@ class Session extends EventEmitter {
    * Runs a function in a transaction block (of a transaction: behind a savepoint). Commits when it returns, rolls back
    * when it throws. Requests of others wait until it is over; inside it, requests to the outer client are refused.
    * @param {function(Session): Promise} work gets what to send its queries with; useless once it has returned
-   * @param {object} [options] `{ isolation, readOnly, deferrable }`
+   * @param {object} [options] `{ isolation, readOnly, deferrable, signal, statement_timeout, retry }`. retry: a pool may call the function
+   *   again when the connection is lost, also where that may have been after the commit, but not before the first call is over
    * @returns {Promise} of what the function returned; rejects with what it threw, or with the error of COMMIT
    */
   transaction(work, options = NO_OPTIONS) {
-    return this.#try(scope => {
+    return promised(() => {
       if (typeof work !== 'function') throw new TypeError('transaction takes a function');
       checkNames(options, NAMES.transaction);
+      query.checkLimits(options);
+      query.beginText(options);
       const depth = this.#depth === undefined ? 0 : this.#depth + 1;
-      return query.transaction(scope, depth, inner => new Session(inner, depth), work, options);
+      let called; // a promise of when the function that was called is over
+      const call = tx => (called = new Promise(resolve => { resolve(work(tx)); }));
+      const mayRepeat = async (error, retry) => {
+        if (called !== undefined && retry) await called.catch(() => {});
+        return called === undefined || retry;
+      };
+      const begin = scope => query.transaction(scope, depth, inner => new Session(inner, depth), call, options);
+      return this.#lease.run('alone', options, begin, mayRepeat);
     });
   }
 
-  /** @private Ends what is fetched or copied step by step and, in a transaction, the streams of COPY that are open. */
-  abandonSteps(refused) {
-    this.#steps.abandon(refused);
-    for (const each of this.#streams) each.abandon(query.again(refused()));
-  }
+  /** @private Ends the streams of COPY that are open in this transaction. */
+  abandonStreams(refused) { for (const each of this.#streams) each.abandon(query.again(refused())); }
 
   /**
-   * The rows of a query, fetched some at a time. Outside a transaction the connection is the cursor's until it
-   * is exhausted or closed; in that of `transaction`, several cursors and other queries may go on side by side.
+   * The rows of a query, fetched some at a time. Outside a transaction it owns a connection until it is exhausted or
+   * closed; in that of `transaction`, several cursors and other queries may go on side by side.
    * @param {string} text
    * @param {Array|Row} [values=[]]
    * @param {object} [options] `{ batchSize = 1000 rows a round trip, format, cache, paramTypes, decode, signal }`
@@ -150,49 +189,23 @@ class Session extends EventEmitter {
    * @throws {TypeError|RangeError}
    */
   cursor(text, values = NO_VALUES, options = NO_OPTIONS) {
+    checkOptions(options, NAMES.cursor);
     const { batchSize = 1000, decode, signal } = options;
-    const open = this.#portalFor(text, values, options, NAMES.cursor);
     query.checkCount(batchSize, 'batchSize', 1);
-    const decoding = decode === undefined ? this.#scope.pipeline.decoding : { decode };
-    return new query.Cursor(open, { batchSize, decoding, signal });
-  }
-
-  /** Checks a query at once, and returns what opens its portal: in a block by a name, so that others may be open. */
-  #portalFor(text, values, options, names) {
-    checkOptions(options, names);
     const kept = query.Portal.check(text, values);
     const name = this.#depth === undefined ? '' : `c${this.#depth}_${++this.#portals}`;
-    return () => new query.Portal(this.#scope, text, kept, options, name);
+    const lease = this.#lease;
+    const openIn = scope => new query.Portal(scope, text, kept, options, name);
+    const hold = () => new Promise((resolve, reject) => {
+      lease.run('alone', options, scope => {
+        const portal = openIn(scope);
+        resolve(portal);
+        return portal.ended;
+      }).catch(reject);
+    });
+    const decoding = decode === undefined ? lease.decoding : { decode };
+    return new query.Cursor(() => lease.scope === null ? hold() : openIn(lease.scope), { batchSize, decoding, signal });
   }
-
-  /**
-   * Starts a query whose rows `getResults` fetches; the connection is its own until it is over.
-   * The arguments are those of `query`.
-   * @throws {UsageError} when another one is open; for bad input a TypeError or RangeError
-   */
-  startQuery(text, values = NO_VALUES, format = 0, cache = true) {
-    this.#steps.start(this.#portalFor(text, values, { format, cache }, NAMES.query));
-  }
-
-  /** Whether a query started with `startQuery` may have more rows. */
-  get inQuery() { return this.#steps.inQuery; }
-
-  /**
-   * Fetches the next rows of the query that `startQuery` has started.
-   * @param {number} [maxCount=0] at most so many; 0 for all that are left
-   * @param {RowReader|Writable|{write: function}} [target]
-   * @returns {Promise<RowReader>} whose `cmd` is SUSPENDED while there may be more; rejects with the error of the query
-   *   or of the connection, with a UsageError (34000) where no query is open
-   */
-  getResults(maxCount = 0, target) { return this.#try(() => this.#steps.fetch(maxCount, target)); }
-
-  /**
-   * Ends the query that `startQuery` has started; without one, resolves when all requests before it are over.
-   * @param {RowReader} [reader] what to resolve to
-   * @returns {Promise<RowReader>} rejects with the error that ends the transaction of the query, such as that of a
-   *   deferred constraint, or with a ConnectionError
-   */
-  sync(reader = new RowReader()) { return this.#try(() => this.#steps.sync(reader)); }
 
   /**
    * Closes a named statement or portal on the server.
@@ -201,34 +214,12 @@ class Session extends EventEmitter {
    * @returns {Promise} resolves also where there is none of this name
    */
   close(type, name) {
-    return this.#try(scope => {
+    return promised(() => {
       if (type !== 'S' && type !== 'P') throw new TypeError("type must be 'S' (statement) or 'P' (portal)");
       checkText(name, 'name');
-      return scope.pipeline.submit(new query.CloseRequest(type, [name]), scope);
+      return this.#send('shared', NO_OPTIONS, () => new query.CloseRequest(type, [name]));
     });
   }
-
-  /**
-   * Sends data of the COPY FROM STDIN that `query` has begun. Rows may be split anywhere.
-   * @param {Uint8Array|string} data
-   * @returns {boolean} false when a mebibyte and more waits to be taken: best to go on after the event 'drain'
-   * @throws {UsageError} when no COPY is open
-   */
-  copyData(data) { return this.#steps.copyData(data); }
-
-  /**
-   * Ends the data of a COPY FROM STDIN.
-   * @returns {Promise<RowReader>} `rowCount` is that of the rows copied; rejects with the server's error
-   */
-  copyDone(reader = new RowReader()) { return this.#try(() => this.#steps.copyDone(reader)); }
-
-  /**
-   * Makes a COPY FROM STDIN fail: nothing of it is stored.
-   * @param {string|Buffer} [reason]
-   * @returns {Promise<RowReader>} rejects with the error for which the COPY had failed before, with a ConnectionError,
-   *   or with a UsageError (55000) where none is open
-   */
-  copyFail(reason = 'the client gave up') { return this.#try(() => this.#steps.copyFail(reason)); }
 
   /**
    * Runs a query and writes its result straight to a target, without looking at the rows. Nothing is written before
@@ -238,7 +229,7 @@ class Session extends EventEmitter {
    * @param {string} text
    * @param {Array|Row} [values=[]]
    * @param {object} [options] `{ as, int8, numeric, bytea, separator, end = true, stall_timeout = 60000, format, cache,
-   *   paramTypes, signal, statement_timeout }`; as: 'protocol' (the default), messages that a reader can parse without
+   *   paramTypes, signal, statement_timeout, alone, retry }`; as: 'protocol' (the default), messages that a reader can parse without
    *   earlier state; 'values', the bytes of the columns or of COPY, with `separator` between two rows; 'json', an array
    *   of objects; 'ndjson', an object a line; in these int8, numeric: 'number' or 'string'; bytea: 'hex' or 'base64';
    *   stall_timeout: milliseconds after which a target that takes nothing is destroyed, 0 for never
@@ -247,9 +238,9 @@ class Session extends EventEmitter {
    *   reader of what was written by then can tell: with 'protocol' an ErrorResponse ends it, else the target is destroyed
    */
   queryTo(target, text, values = NO_VALUES, options = NO_OPTIONS) {
-    return this.#try(scope => {
+    return promised(() => {
       checkOptions(options, NAMES.queryTo);
-      return stream().queryTo(scope, target, text, values, options);
+      return stream().queryTo(this.#lease, target, text, values, options);
     });
   }
 
@@ -289,7 +280,7 @@ class Session extends EventEmitter {
 
   #open(name, text, options, names) {
     checkNames(options, names);
-    const opened = new (copy()[name])(this.#scope, text, options);
+    const opened = new (copy()[name])(this.#lease, text, options);
     if (this.#depth === undefined) return opened;
     this.#streams.add(opened);
     return opened.once('close', () => this.#streams.delete(opened));

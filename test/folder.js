@@ -1,10 +1,13 @@
 'use strict';
 
 // Tests whose peers are too much for everybody to install have a folder of their own for them, with a lock file.
+// `npm run test:all` installs them before any test runs; `node test/folder.js` does it by hand.
 
-const { execFileSync } = require('node:child_process');
+const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
+
+const FOLDERS = ['ecosystem', 'published', 'typescript', 'websocket'];
 
 const read = file => JSON.parse(fs.readFileSync(file, 'utf8')).packages;
 
@@ -17,9 +20,18 @@ function isInstalled(folder) {
     !name.startsWith('node_modules/') || optional || there[name]?.version === version);
 }
 
+/** Installs what the folders need, unless it is there. */
+function install() {
+  for (const name of FOLDERS) {
+    const cwd = path.join(__dirname, name);
+    if (isInstalled(cwd)) continue;
+    const { status } = spawnSync('npm', ['ci', '--no-audit', '--no-fund'], { cwd, stdio: 'inherit', shell: process.platform === 'win32' });
+    if (status !== 0) console.error(`npm ci in test/${name} failed`);
+  }
+}
+
 /**
- * Installs what a folder of tests needs, unless it is there. Where that fails the test is skipped, and says so;
- * where `CI` is set it fails.
+ * The folder of what a test needs. A test is skipped if it is not installed, and says so; where `CI` is set it fails.
  * @param {Mocha.Context} test
  * @param {string} name of the folder in test/
  * @returns {string} the folder's path
@@ -27,19 +39,12 @@ function isInstalled(folder) {
 function installed(test, name) {
   const folder = path.join(__dirname, name);
   if (isInstalled(folder)) return folder;
-  test.timeout(300000);
-  try {
-    const { NODE_V8_COVERAGE, ...env } = process.env; // npm is not what is tested
-    execFileSync('npm', ['ci', '--no-audit', '--no-fund'], {
-      cwd: folder, env, stdio: 'pipe', shell: process.platform === 'win32', timeout: 240000
-    });
-  } catch (error) {
-    const reason = `npm ci in test/${name} failed: ${String(error.stderr || error.message).trim().split('\n').at(-1)}`;
-    if (process.env.CI) throw new Error(reason, { cause: error });
-    console.error(`  skipped: ${reason}`);
-    test.skip();
-  }
-  return folder;
+  const reason = `test/${name} is not installed: run node test/folder.js`;
+  if (process.env.CI) throw new Error(reason);
+  console.error(`  skipped: ${reason}`);
+  test.skip();
 }
 
-module.exports = { installed };
+if (require.main === module) install();
+
+module.exports = { install, installed };

@@ -8,7 +8,6 @@ const path = require('node:path');
 
 /** From the bottom up. What is in one layer may import within it and from the layers below. */
 const LAYERS = [
-  ['lib/node.js', 'lib/platform.js'],
   ['client-parser'],
   ['lib/protocol', 'lib/config'],
   ['lib/connection'],
@@ -20,13 +19,13 @@ const LAYERS = [
 
 /** Entry points of their own, on top of all layers: the core never imports them. */
 const CAPABILITIES = [
-  'lib/cache', 'lib/http', 'lib/replication', 'lib/websocket', 'lib/copy-writer', 'lib/pool', 'lib/pg'
+  'lib/cache', 'lib/http', 'lib/replication', 'lib/websocket', 'lib/copy-writer', 'lib/pool', 'lib/pg', 'lib/sql'
 ];
 
 const MAX_LINES = 300;
 
 /** Underscore fields of Node.js, and of cursors of pg, that tell what nothing public tells. */
-const NODES_OWN = ['_handle', '_httpMessage', '_result', '_types'];
+const NODES_OWN = ['_handle', '_httpMessage', '_resolveFilename', '_result', '_types'];
 
 /** @returns {string} JavaScript without comments that have lines of their own */
 function withoutComments(text) {
@@ -81,8 +80,6 @@ function importsIn(text) {
 
 /** @returns {string|null} the file that is imported, 'node:…', or null where there is none */
 function resolve(files, from, name) {
-  if (name === '#platform') return 'lib/node.js';
-  name = name.replace(/^#node\//, 'quickgres/'); // the same file, but for browsers
   if (name.startsWith('node:') || builtinModules.includes(name)) return `node:${name.replace('node:', '')}`;
   const at = name.startsWith('.') ? path.posix.join(path.posix.dirname(from), name)
     : name === 'quickgres' ? 'index.js'
@@ -162,12 +159,8 @@ const RULES = {
   'the core loads no capability': files => reachable(files, 'index.js')
     .filter(file => CAPABILITIES.includes(unitOf(file))).map(file => `index.js can load ${file}`),
 
-  'only the platform imports modules of Node.js': files => importsOf(files)
-    .filter(({ from, to }) => to?.startsWith('node:') && from !== 'lib/node.js')
-    .map(({ from, to }) => `${from} imports ${to}`),
-
-  'the platform is looked up once': files => importsOf(files)
-    .filter(({ from, name }) => name === '#platform' && from !== 'lib/platform.js').map(({ from }) => from),
+  'modules of Node.js are imported by names that nothing else has': files => importsOf(files)
+    .filter(({ to, name }) => to?.startsWith('node:') && to !== name).map(({ from, name }) => `${from} imports ${name}`),
 
   'client-parser imports nothing outside itself': files => importsOf(files)
     .filter(({ from, to }) => unitOf(from) === 'client-parser' && unitOf(to ?? '?') !== 'client-parser')

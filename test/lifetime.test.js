@@ -4,6 +4,7 @@ const assert = require('node:assert/strict');
 const { spawn } = require('node:child_process');
 const { once } = require('node:events');
 const path = require('node:path');
+const { pipeline } = require('node:stream/promises');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { startProxy } = require('pg-test-fixtures');
 const { Client, ConnectionError, PostgresError } = require('..');
@@ -267,9 +268,7 @@ describe('end()', () => {
       client.end();
       await tx.query('INSERT INTO t VALUES (1)');
       await sleep(5);
-      await tx.query('COPY t FROM STDIN');
-      tx.copyData('2\n');
-      await tx.copyDone();
+      await pipeline(['2\n'], tx.copyFrom('COPY t FROM STDIN'));
       return (await tx.query('SELECT count(*) AS n FROM t')).rows[0].n;
     });
     const looped = loop().catch(error => error);

@@ -1,6 +1,6 @@
 'use strict';
 
-// How much time and memory very many pending queries take; bounds.test.js runs it in a process of its own:
+// How much time and memory very many pending queries take; bounds.slow.test.js runs it in a process of its own:
 //   node test/pending.js [queries=1000000] [where=wire]
 // `wire`: sent and not answered; `client`: waiting for the connection to be free. Prints JSON.
 

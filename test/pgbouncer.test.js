@@ -4,6 +4,7 @@ const assert = require('node:assert/strict');
 const { once } = require('node:events');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { Writable } = require('node:stream');
+const { pipeline } = require('node:stream/promises');
 const { startPgBouncer, skipUnless } = require('pg-test-fixtures');
 const { Client, AbortError } = require('..');
 const { sharedServer } = require('./support');
@@ -102,9 +103,7 @@ const IN_TRANSACTIONS = {
   },
   async 'COPY in a transaction'(client) {
     await client.transaction(async tx => {
-      await tx.query('COPY pooled FROM STDIN');
-      tx.copyData('5\n');
-      await tx.copyDone();
+      await pipeline(['5\n'], tx.copyFrom('COPY pooled FROM STDIN'));
       assert.equal((await tx.query('DELETE FROM pooled')).rowCount, 1);
     });
   }

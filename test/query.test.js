@@ -246,19 +246,6 @@ describe('query', () => {
     assert.deepEqual([twice.rows[0].toArray(), twice.rows[0].a], [['1', '2'], '2']);
   });
 
-  it('gives values of 100 MB, both ways', async function () {
-    this.timeout(60_000);
-    const client = await connected();
-    const size = 100_000_000;
-    const { rows: [[text]] } = await client.query("SELECT repeat('0123456789', 10000000)");
-    assert.equal(text.length, size);
-    assert.equal(text.slice(-10), '0123456789');
-    const bytes = Buffer.alloc(size, 'abc');
-    const { rows: [row] } = await client.query('SELECT $1::bytea AS same, 1', [bytes], Client.BINARY);
-    assert.equal(Buffer.compare(row.same, bytes), 0);
-    assert.deepEqual(row[1], hex('00000001'));
-  });
-
   it('gives many rows in order', async () => {
     const client = await connected();
     const text = "SELECT i, repeat('x', i % 100) AS x FROM generate_series(0, 99999) i";
@@ -432,9 +419,9 @@ describe('Bad input', () => {
   it('that only the server can find rejects with its error, and the connection goes on', async () => {
     const client = await connected();
     await assert.rejects(client.query('SELECT $1::int', []),
-      { code: '08P01', message: /supplies 0 parameters/ });
+      { code: '08P01', message: /takes 1 parameter, but was given 0 values/ });
     await assert.rejects(client.query('SELECT $1::int', ['1', '2']),
-      { code: '08P01', message: /supplies 2 parameters/ });
+      { code: '08P01', message: /takes 1 parameter, but was given 2 values/ });
     await assert.rejects(client.query('SELECT $1::int', [Buffer.from('x')]),
       { code: '08P01', message: /insufficient data/ });
     await assert.rejects(client.query('SELECT 1; SELECT 2'), { code: '42601' });
@@ -486,25 +473,6 @@ describe('Pipelined queries', () => {
     });
     assert.deepEqual(order, [...order].sort((a, b) => a - b), 'in order');
     assert.equal((await client.query('SELECT count(*) FROM numbers')).rows[0][0], `${inserted}`);
-  });
-
-  it('of one loop are a million, and come back in order with the right rows', async function () {
-    this.timeout(120_000);
-    const client = await connected();
-    const count = 1_000_000;
-    let next = 0;
-    let wrong = 0;
-    await new Promise((resolve, reject) => {
-      for (let i = 0; i < count; i++) {
-        client.query('SELECT $1::int4', [i]).then(({ rows }) => {
-          if (rows.length !== 1 || rows[0][0] !== `${i}` || i !== next) wrong++;
-          if (++next === count) resolve();
-        }, reject);
-      }
-      assert.equal(client.pending, count);
-    });
-    assert.equal(wrong, 0);
-    assert.equal(client.pending, 0);
   });
 });
 

@@ -86,7 +86,7 @@ describe('The documents', () => {
       const text = fs.readFileSync(path.join(__dirname, '..', document), 'utf8');
       return [...text.matchAll(/^```(.*)\n[^]*?^```$/gm)].map(([code, language]) => ({ code, language }));
     });
-    const unseen = fences.filter(({ language }) => !['js', 'ts', 'tsx', 'jsx', 'sql'].includes(language))
+    const unseen = fences.filter(({ language }) => !['js', 'mjs', 'ts', 'tsx', 'jsx', 'sql'].includes(language))
       .map(({ code }) => code).filter(code => !/npm (?:ci|install)|nodejs_compat|env\.HYPERDRIVE/.test(code));
     assert.deepEqual(unseen, []);
   });

@@ -1,7 +1,7 @@
 'use strict';
 
-// What settle.test.js runs in a process of its own: one fault against a client in every state. Prints a line of JSON
-// for each state, `done` when all is over, and has to end by itself after that.
+// What settle.test.js runs in processes of its own: faults, each against a client in every state. Prints a line of JSON
+// for each, `done` when all is over, and has to end by itself after that.
 
 const assert = require('node:assert/strict');
 const { Writable } = require('node:stream');
@@ -267,7 +267,26 @@ async function run(server, state, fault) {
   };
 }
 
-async function main(fault) {
+/** Runs a fault in a state, and prints what came of it; in silence states wait beside each other, so handles are counted later. */
+async function tell(server, state, fault, base) {
+  try {
+    const result = await run(server, state, fault);
+    // What a stream of the test has begun may take a moment.
+    if (fault !== 'silence') result.handles = await left(base);
+    console.log(JSON.stringify({ fault, ...result }));
+  } catch (error) {
+    console.log(JSON.stringify({ fault, state, failed: error.stack }));
+    process.exitCode = 1;
+  }
+}
+
+/** How many handles more there are than at the beginning. */
+async function left(base) {
+  for (const until = Date.now() + BOUND; handles() > base && Date.now() < until;) await sleep(20);
+  return handles() - base;
+}
+
+async function main(...faults) {
   process.on('unhandledRejection', error => {
     console.log(JSON.stringify({ unhandled: String(error && error.stack) }));
     process.exitCode = 1;
@@ -276,23 +295,15 @@ async function main(fault) {
     tls: true, auth: { scram: 'scram-sha-256', all: 'trust' }, users: { scram: 'secret' }, external: false
   });
   const base = handles();
-  for (const state of [...Object.keys(CONNECTING), ...Object.keys(CONNECTED)]) {
-    try {
-      const begun = Date.now();
-      const result = await run(server, state, fault);
-      result.ms = Date.now() - begun;
-      // What a stream of the test has begun may take a moment.
-      for (const until = Date.now() + BOUND; handles() > base && Date.now() < until;) await sleep(20);
-      result.handles = handles() - base;
-      console.log(JSON.stringify(result));
-    } catch (error) {
-      console.log(JSON.stringify({ state, failed: error.stack }));
-      process.exitCode = 1;
-    }
+  const states = [...Object.keys(CONNECTING), ...Object.keys(CONNECTED)];
+  for (const fault of faults) {
+    if (fault === 'silence') await Promise.all(states.map(state => tell(server, state, fault, base)));
+    else for (const state of states) await tell(server, state, fault, base);
+    console.log(JSON.stringify({ fault, handles: await left(base) }));
   }
   await server.stop();
   console.log('done');
 }
 
-if (require.main === module) main(process.argv[2]);
+if (require.main === module) main(...process.argv.slice(2));
 module.exports = { FAULTS, CONNECTED, CONNECTING };

@@ -5,34 +5,14 @@
 
 const { startServer, startProxy } = require('pg-test-fixtures');
 const { Client } = require('..');
-const { SCOPE } = require('../lib/query');
 const { SAY, FakeServer, message } = require('./connecting');
+const { afterTest, endAfterTest } = require('./hooks');
 
 let server; // promise of the shared one
-const clients = new Set();
-const endings = new Set();
-
-after(async function () {
-  if (server !== undefined) await (await server).stop();
-});
-
-afterEach(async function () {
-  const failed = this.currentTest.state === 'failed';
-  const opened = [...clients];
-  clients.clear();
-  await Promise.all(opened.map(client => {
-    if (failed) client.destroy();
-    return client.state === 'closed' ? undefined : client.end();
-  }));
-  for (const ending of endings) {
-    endings.delete(ending);
-    await ending();
-  }
-});
 
 /**
- * The server that all test files share: it trusts, and has the table `users` with 1,000 rows. Started when it
- * is asked for first, stopped after all tests.
+ * The server that all test files of a process share: it trusts, and has the table `users` with 1,000 rows. Started
+ * when it is asked for first; the fixtures stop it when the process has ended.
  * @returns {Promise<import('pg-test-fixtures').Server>}
  */
 function sharedServer() {
@@ -46,9 +26,8 @@ function sharedServer() {
  * @returns {Promise<Client>} connected
  */
 async function connected(config) {
-  const client = new Client({ ...(await sharedServer()).config, ...config });
-  clients.add(client);
-  client[SCOPE].pipeline.statements.tag = ''; // without what is random, bytes can be compared
+  const client = endAfterTest(new Client({ ...(await sharedServer()).config, ...config }));
+  client.lease.pipeline.statements.tag = ''; // without what is random, bytes can be compared
   await client.connect();
   return client;
 }
@@ -61,7 +40,7 @@ async function connected(config) {
  */
 async function proxied(config, options) {
   const proxy = await startProxy({ target: await sharedServer(), record: true, ...options });
-  endings.add(() => proxy.stop());
+  afterTest(() => proxy.stop());
   const client = await connected({ host: proxy.host, port: proxy.port, ...config });
   return { client, proxy, wire: proxy.connections[0] };
 }
@@ -90,9 +69,9 @@ async function faked(script, config) {
     await script(conversation).catch(() => {});
   }).listen();
   const client = new Client({ ...fake.config, ...config });
-  endings.add(() => fake.stop());
+  afterTest(() => fake.stop());
   await client.connect();
-  endings.add(() => client.destroy());
+  afterTest(() => client.destroy());
   return client;
 }
 

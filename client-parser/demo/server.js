@@ -11,7 +11,7 @@ import http from 'node:http';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
-import { Client, jsonDecoders } from '../../index.mjs';
+import { Client } from '../../index.mjs';
 import { respond } from '../../lib/http/index.js';
 
 const SAMPLE = 100000;
@@ -82,7 +82,7 @@ async function* json(rows) {
 
 /** As most servers do it: rows to objects, objects to JSON. */
 async function sendJson(client, limit, request, response) {
-  const pieces = json(client.cursor(ROWS, [limit], { batchSize: 1000, decode: jsonDecoders }));
+  const pieces = json(client.cursor(ROWS, [limit], { batchSize: 1000, decode: true }));
   const { value } = await pieces.next(); // a query that fails leaves the response as it is
   response.setHeader('content-type', 'application/json');
   response.write(value);

@@ -1,7 +1,6 @@
 'use strict';
 
-const { Buffer } = require('../platform');
-const { Writable } = require('../platform').stream;
+const { Writable } = require('node:stream');
 const { backend } = require('../protocol');
 const { RowParser } = require('../rows');
 

@@ -1,7 +1,7 @@
 'use strict';
 
 const { UsageError } = require('../protocol');
-const { checkLimits, watchSignal } = require('../query');
+const { checkLimits, throwIfAborted, watchSignal } = require('../query');
 
 /**
  * Ends the waiting for an answer, by a signal, a time limit or `fail`; the answer itself is still fetched.
@@ -14,6 +14,7 @@ const { checkLimits, watchSignal } = require('../query');
  */
 function limitOf(options) {
   checkLimits(options);
+  throwIfAborted(options);
   const { signal, statement_timeout: time } = options;
   let fail;
   const reached = new Promise((resolve, reject) => { fail = reject; });

@@ -1,6 +1,5 @@
 'use strict';
 
-const { Buffer } = require('../platform');
 const { checkText } = require('../protocol');
 const { NAMES } = require('../query');
 
@@ -13,7 +12,7 @@ const OWN = ['tags', 'max_age', 'stale_while_revalidate'];
 /** The options that there are: of a ResponseCache, of its `query` and of its `queryTo`. */
 const OF_CACHE = new Set(['max_bytes', 'max_answer_bytes', 'max_age', 'stale_while_revalidate', 'now']);
 const OF_QUERY = new Set([...NAMES.query, ...OWN].filter(name => name !== 'stream'));
-const OF_QUERY_TO = new Set([...NAMES.queryTo, 'readOnly', 'retry', ...OWN]); // a client refuses these two
+const OF_QUERY_TO = new Set([...NAMES.queryTo, ...OWN]);
 
 /** @throws {TypeError} where an option is not a number from 0 */
 function checkNumber(value, name) {

@@ -1,8 +1,8 @@
 'use strict';
 
-const { EventEmitter } = require('../platform').events;
+const { EventEmitter } = require('node:events');
 const { checkText, checkValues, snapshot } = require('../protocol');
-const { DECODING, checkNames, checkOptions } = require('../query');
+const { checkNames, checkOptions } = require('../query');
 const { RowReader } = require('../rows');
 const { Target } = require('../stream');
 const { Collector, isRead, read, write } = require('./answer');
@@ -86,7 +86,7 @@ class ResponseCache extends EventEmitter {
   async query(text, values = [], options = {}) {
     checkOptions(options, OF_QUERY);
     const { tags, max_age, stale_while_revalidate, ...plain } = options;
-    const { decode = this.#client[DECODING]?.decode } = plain;
+    const { decode = this.#client.decode } = plain;
     const limit = limitOf(plain);
     try {
       const answer = await limit.race(this.#find(text, values, options));

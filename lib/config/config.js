@@ -1,7 +1,8 @@
 'use strict';
 
-const { process, os, path } = require('../platform');
-const { homeFile, readService } = require('#node/config/files');
+const os = require('node:os');
+const path = require('node:path');
+const { homeFile, readService } = require('./files');
 const { hostList } = require('./hosts');
 const { OPTIONS, ENCRYPTED, VERIFIED, check, isOption } = require('./options');
 const { kindOf } = require('../protocol');
@@ -59,6 +60,7 @@ function resolve(config, overrides, env = process.env) {
     const parsed = OPTIONS[name][0](value, name);
     if (parsed !== undefined || name in DEFAULTS) result[name] = parsed;
   });
+  if (!values.has('max_protocol_version')) result.max_protocol_version = result.min_protocol_version; // as in libpq
   result.user ??= userName();
   result.database = values.get('dbname') || result.user;
   check(!/^postgres(ql)?:\/\//.test(result.database),

@@ -1,5 +1,6 @@
 'use strict';
 
+const { isPort } = require('./hosts');
 const { isOption } = require('./options');
 
 /**
@@ -13,6 +14,13 @@ const { isOption } = require('./options');
 
 /** `user:password@`, hosts, path and query of a URL. It matches any text. */
 const URL_PARTS = /^(?:([^@/:]*)(?::([^@/]*))?@)?((?:\[[^\]]*\]?|[^/?[])*)(?:\/([^?]*))?(?:\?([^]*))?$/;
+
+/** Parameters that providers put into URLs for other clients, and what says the same here. */
+const FOREIGN = {
+  connection_limit: ', and write new Pool(config, { size })', pgbouncer: ', and set statement_cache to 0',
+  pool_timeout: ', and write new Pool(config, { acquire_timeout })', schema: ", and set search_path in the config's object",
+  sslaccept: ', and set sslmode', statement_cache_size: ', and set statement_cache', supa: '', uselibpqcompat: '', workaround: ''
+};
 
 /** The options whose value is never shown. */
 const SECRETS = ['password', 'sslpassword', 'oauth_client_secret', 'scram_client_key', 'scram_server_key'];
@@ -64,6 +72,10 @@ function parseUrl(rest) {
   ]) {
     if (text) options.set(name, decode(text, what));
   }
+  // It is not shown: nothing but an "@" makes a password of what stands there.
+  if (!(options.get('port') ?? '').split(',').every(port => port === '' || isPort(port))) {
+    throw badUrl('a port that is no number from 1 to 65535; a "/" in the password is written %2F');
+  }
   // user:12/34@host/… has a password with a "/" in it, and anything after it may be the rest of that.
   let torn = user === undefined && ports.join('') !== '' && rest.includes('@');
   for (const pair of query ? query.replace(/&$/, '').split('&') : []) {
@@ -78,7 +90,10 @@ function parseUrl(rest) {
     const value = decode(parts[1], `the query parameter${shown}`);
     // JDBC's spelling, the one foreign name that libpq takes.
     if (name === 'ssl' && value === 'true') options.set('sslmode', 'require');
-    else if (!store(options, name, value)) throw badUrl(`an unknown query parameter${shown}`);
+    else if (!store(options, name, value)) {
+      const remedy = shown !== '' && Object.hasOwn(FOREIGN, name) ? `: remove it${FOREIGN[name]}` : '';
+      throw badUrl(`an unknown query parameter${shown}${remedy}`);
+    }
   }
   return options;
 }

@@ -1,6 +1,8 @@
 'use strict';
 
-const { process, fs, os, path } = require('../platform');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
 const { defaultHost } = require('./hosts');
 const { check, isOption } = require('./options');
 

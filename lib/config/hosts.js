@@ -1,6 +1,7 @@
 'use strict';
 
-const { Buffer, process, fs, net } = require('../platform');
+const fs = require('node:fs');
+const net = require('node:net');
 const { check } = require('./options');
 
 /** Where the servers are that a config names, and which of those are on this machine. */
@@ -35,9 +36,7 @@ function hostList(values, { sslmode, socket }, fallback) {
       'host must be a host name; a URL is a whole config: new Client(url)');
     const text = ports[ports.length === 1 ? 0 : i] || DEFAULT_PORT;
     const port = Number(text);
-    // It is not shown: nothing but an "@" makes a password of what stands there in a URL.
-    check(/^\s*\+?\d+\s*$/.test(text) && port >= 1 && port <= 65535,
-      'port must be a number from 1 to 65535; a "/" in the password of a URL is written %2F');
+    check(isPort(text), `port must be a number from 1 to 65535, not "${text}"`);
     const where = hostaddr ?? host;
     const local = socket === undefined && isLoopback(where);
     // As in libpq, a Unix socket has no TLS whatever sslmode says.
@@ -45,6 +44,9 @@ function hostList(values, { sslmode, socket }, fallback) {
     return { host, hostaddr, port, sslmode: mode };
   });
 }
+
+/** @returns {boolean} whether a text is the number of a port, as libpq reads it */
+const isPort = text => /^\s*\+?\d+\s*$/.test(text) && Number(text) >= 1 && Number(text) <= 65535;
 
 /** @returns {string} the host where none is named: the default socket directory, else localhost */
 function defaultHost() {
@@ -85,4 +87,4 @@ function isLoopback(host) {
     (net.isIPv4(host) && host.startsWith('127.'));
 }
 
-module.exports = { hostList, defaultHost, socketPath, isLoopback };
+module.exports = { hostList, isPort, defaultHost, socketPath, isLoopback };

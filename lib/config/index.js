@@ -2,6 +2,6 @@
 
 // What a client is to connect to and how. Nothing here opens a connection.
 
-const { homeFile, lookupPassword } = require('#node/config/files');
+const { homeFile, lookupPassword } = require('./files');
 
 module.exports = { ...require('./config'), homeFile, lookupPassword, ...require('./hosts') };

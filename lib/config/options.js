@@ -101,7 +101,7 @@ const OPTIONS = {
   ssl_min_protocol_version: [tlsVersion, 'PGSSLMINPROTOCOLVERSION', 'TLSv1.2'],
   ssl_max_protocol_version: [tlsVersion, 'PGSSLMAXPROTOCOLVERSION'],
   min_protocol_version: [protocolVersion, 'PGMINPROTOCOLVERSION', '3.0'],
-  max_protocol_version: [protocolVersion, 'PGMAXPROTOCOLVERSION', 'latest'],
+  max_protocol_version: [protocolVersion, 'PGMAXPROTOCOLVERSION', '3.0'],
   target_session_attrs: [oneOf(SESSIONS), 'PGTARGETSESSIONATTRS', 'any'],
   load_balance_hosts: [oneOf(['disable', 'random']), 'PGLOADBALANCEHOSTS', 'disable'],
   statement_cache: [count, undefined, '256'],

@@ -1,8 +1,7 @@
 'use strict';
 
-const { Buffer } = require('../platform');
 const {
-  backend, decodeFields, lengthAt, ConnectionError, PostgresError, protocolError
+  backend, decodeFields, lengthAt, ConnectionError, PostgresError, TimeoutError, protocolError
 } = require('../protocol');
 
 /** Longest message accepted before the session is ready, in bytes. Nothing of honest origin comes near. */
@@ -86,7 +85,7 @@ class Attempt {
     this.#over = new Promise((_, reject) => { this.#reject = reject; });
     this.#over.catch(() => {});
     this.#signal = signal;
-    const expire = () => this.#reject(failed(`no success within ${seconds} s (connect_timeout)`));
+    const expire = () => this.#reject(new TimeoutError(`no success within ${seconds} s (connect_timeout)`, { code: '08001' }));
     if (seconds > 0) this.#timer = setTimeout(expire, begun + seconds * 1000 - performance.now());
     if (signal?.aborted) this.#reject();
     signal?.addEventListener('abort', this.#reject);
@@ -160,9 +159,10 @@ class Attempt {
     }
     if (error instanceof PostgresError) return error;
     const { code = '08001', message } = error;
-    const cause = error instanceof ConnectionError ? error.cause : error;
+    const Class = error instanceof TimeoutError ? TimeoutError : ConnectionError;
+    const cause = error instanceof Class ? error.cause : error;
     const hint = Object.hasOwn(HINTS, code) ? `: ${HINTS[code]}` : '';
-    return new ConnectionError(`${this.where}: ${this.doing}: ${message}${hint}`, { code, cause });
+    return new Class(`${this.where}: ${this.doing}: ${message}${hint}`, { code, cause });
   }
 }
 

@@ -1,6 +1,5 @@
 'use strict';
 
-const platform = require('../platform'); // whose crypto is not loaded before it is needed
 const { unexpected } = require('./attempt');
 const { backend, ConnectionError, frame, frontend, protocolError } = require('../protocol');
 
@@ -118,7 +117,8 @@ function cleartext(login) {
 /** @returns {Buffer} the answer to AuthenticationMD5Password */
 function md5(login, salt) {
   if (salt.length !== 4) throw protocolError('AuthenticationMD5Password of a wrong length');
-  const hash = (text, more) => platform.crypto.createHash('md5').update(text).update(more).digest('hex');
+  const { createHash } = require('node:crypto'); // late: most servers ask for no MD5
+  const hash = (text, more) => createHash('md5').update(text).update(more).digest('hex');
   return answer('md5', hash(hash(passwordOf(login, 'md5'), login.config.user), salt), '\0');
 }
 

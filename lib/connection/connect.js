@@ -1,6 +1,5 @@
 'use strict';
 
-const { Buffer } = require('../platform');
 const { Attempt, STEP } = require('./attempt');
 const { lookupPassword } = require('../config');
 const { ask, dial } = require('./dial');
@@ -8,13 +7,8 @@ const { ConnectionError, FrameReader, PostgresError, kindOf } = require('../prot
 const { start } = require('./startup');
 const { inOrder, targets } = require('./targets');
 
-const VERSION_3_0 = 0x30000;
-
 /** What each sslmode tries first; `try` takes no for an answer. */
 const ENCRYPT = { disable: 'no', allow: 'no', prefer: 'try' };
-
-/** SQLSTATEs by which a server says that it does not know the protocol version. */
-const NO_SUCH_PROTOCOL = ['08P01', '0A000'];
 
 /** Codes of a connection that the server has ended without a word. */
 const HUNG_UP = ['08006', 'ECONNRESET', 'EPIPE'];
@@ -80,7 +74,7 @@ async function passwordFor({ user, database, password, passfile, require_auth: a
  */
 async function connectTo(config, { target, wanted, password }, hooks, signal) {
   const begun = performance.now();
-  let plan = { wanted, encrypt: ENCRYPT[target.sslmode] ?? 'must', version: config.max_protocol_version, early: true };
+  let plan = { wanted, encrypt: ENCRYPT[target.sslmode] ?? 'must', early: true };
   for (;;) {
     const attempt = new Attempt(target.where, { seconds: config.connect_timeout, begun, signal });
     try {
@@ -105,10 +99,6 @@ async function connectTo(config, { target, wanted, password }, hooks, signal) {
 /** @returns {object|null} how to try the same server again, after what has become of an attempt */
 function otherPlan(config, { sslmode }, plan, { doing, socket, stream, unbound }, error) {
   if (unbound) return { ...plan, early: false };
-  const old = error instanceof PostgresError ? NO_SUCH_PROTOCOL.includes(error.code) : HUNG_UP.includes(error.code);
-  if (doing === STEP.START && old && plan.version > VERSION_3_0 && config.min_protocol_version === VERSION_3_0) {
-    return { ...plan, version: VERSION_3_0 };
-  }
   if (sslmode === 'allow' && plan.encrypt === 'no' && error.code === '28000') return { ...plan, encrypt: 'must' };
   if (sslmode !== 'prefer' || plan.encrypt === 'no') return null;
   // A password that was given away under TLS does not go again without.
@@ -131,7 +121,7 @@ async function open(config, target, password, plan, attempt, hooks) {
     encrypted: encrypted || stream.encrypted === true,
     local: target.local || stream.local === true,
     binding: encrypted && config.channel_binding !== 'disable'
-      ? require('#node/connection/tls').endPoint(socket.stream) : null
+      ? require('./tls').endPoint(socket.stream) : null
   };
   const session = await start(config, plan, attempt, login, hooks);
   attempt.checkAborted();

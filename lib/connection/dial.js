@@ -1,7 +1,5 @@
 'use strict';
 
-const platform = require('../platform'); // whose tls is not loaded before it is needed
-const { net } = platform;
 const { failed, STEP } = require('./attempt');
 const { ConnectionError, frame, kindOf, protocolError } = require('../protocol');
 const { Socket } = require('./socket');
@@ -9,6 +7,9 @@ const { Socket } = require('./socket');
 const SSL_REQUEST = 80877103;
 const YES = 83; // S
 const NO = 78; // N
+
+/** Deno (2.9) never ends a TLS handshake on a socket that was made with `onread`. */
+const isDeno = process.versions?.deno !== undefined;
 
 /**
  * Opens a stream to a server: TCP, a Unix socket or the caller's own; then TLS on it, if wanted. The attempt has
@@ -22,16 +23,16 @@ const NO = 78; // N
  */
 async function dial(config, target, attempt, encrypt) {
   attempt.doing = STEP.TLS_SETUP;
-  const options = encrypt === 'no' ? null : require('#node/connection/tls').tlsOptions(config, target);
+  const options = encrypt === 'no' ? null : require('./tls').tlsOptions(config, target);
   attempt.doing = STEP.CONNECT;
   if (config.socket) await takeStream(config.socket, target, attempt);
-  else await openStream(config, target, attempt, options === null || !platform.isDeno);
+  else await openStream(config, target, attempt, options === null || !isDeno);
   if (options === null) return;
   const direct = config.sslnegotiation === 'direct';
-  if (!direct && !await requestTls(attempt, encrypt)) return;
+  if (!direct && !await requestTls(attempt, encrypt, config.ssl ? 'ssl' : `sslmode=${target.sslmode}`)) return;
   attempt.socket.detach();
   if (attempt.unread.length > 0) throw protocolError('unencrypted bytes before TLS, maybe an attack');
-  const secure = platform.tls.connect({ ...options, socket: attempt.stream });
+  const secure = require('node:tls').connect({ ...options, socket: attempt.stream });
   attempt.socket = new Socket(attempt.listener);
   attempt.socket.attach(secure);
   // Servers before PostgreSQL 17 and many poolers hang up here.
@@ -47,7 +48,7 @@ function openStream({ keepalives, keepalives_idle: idle }, { address }, attempt,
   attempt.socket = new Socket(attempt.listener);
   const onread = inPlace ? attempt.socket.onread : undefined;
   const options = { ...address, keepAlive: keepalives, keepAliveInitialDelay: idle * 1000, onread };
-  attempt.socket.attach(attempt.stream = net.connect(options));
+  attempt.socket.attach(attempt.stream = require('node:net').connect(options));
   return attempt.wait(resolve => attempt.stream.once('connect', resolve));
 }
 
@@ -75,9 +76,12 @@ const ask = (name, get, whom) => Promise.resolve(whom).then(get).catch(error => 
 /**
  * Sends an SSLRequest. The answer is one byte and nothing else: bytes behind it would be read as if they had
  * come through TLS (CVE-2021-23222).
+ * @param {Attempt} attempt
+ * @param {string} encrypt 'must', or 'try': the server may refuse
+ * @param {string} option that demands it
  * @returns {Promise<boolean>} true to do TLS on the stream, false to go on without
  */
-async function requestTls(attempt, encrypt) {
+async function requestTls(attempt, encrypt, option) {
   attempt.doing = STEP.TLS_REQUEST;
   attempt.socket.write(frame(null, SSL_REQUEST));
   await attempt.more();
@@ -86,7 +90,7 @@ async function requestTls(attempt, encrypt) {
   // No word of an error is passed on: nobody knows yet who sent it (CVE-2024-10977).
   if (answer !== YES && answer !== NO) throw protocolError(`the server answers neither yes nor no, but byte ${answer}`);
   if (unread.length > 1) throw protocolError('unencrypted bytes behind the answer, maybe an attack');
-  if (answer === NO && encrypt === 'must') throw failed('the server does not support TLS, and sslmode demands it');
+  if (answer === NO && encrypt === 'must') throw failed(`the server does not support TLS, and ${option} demands it`);
   attempt.unread = unread.subarray(1);
   return answer === YES;
 }

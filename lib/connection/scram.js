@@ -1,6 +1,7 @@
 'use strict';
 
-const { Buffer, crypto, util } = require('../platform');
+const crypto = require('node:crypto');
+const util = require('node:util');
 const { ConnectionError } = require('../protocol');
 const { saslprep } = require('./saslprep');
 

@@ -1,6 +1,7 @@
 'use strict';
 
-const { Buffer, process, setImmediate, isWorkerd } = require('../platform');
+/** Cloudflare's Workers read once by `onread` and take its memory away. */
+const isWorkerd = globalThis.navigator?.userAgent === 'Cloudflare-Workers';
 
 /** Bytes read at a time: at first, and once so many have come at a time. */
 const FIRST = 2048;

@@ -1,6 +1,5 @@
 'use strict';
 
-const { Buffer } = require('../platform');
 const { failed, unexpected, STEP } = require('./attempt');
 const { authenticate } = require('./auth');
 const {
@@ -35,8 +34,8 @@ function fits(wanted, { in_hot_standby: standby, default_transaction_read_only: 
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-START-UP
  *
  * @param {object} config resolved
- * @param {{wanted: string, version: number, early: boolean}} plan the session that is wanted, the version of the
- *   protocol to ask for, and whether what may go with the StartupMessage does
+ * @param {{wanted: string, early: boolean}} plan the session that is wanted, and whether what may go with the
+ *   StartupMessage does
  * @param {import('./attempt').Attempt} attempt with its socket open
  * @param {object} login what `authenticate` wants to know
  * @param {{earlyRequests: function(): Buffer, notice: function(object): void}} hooks
@@ -60,7 +59,7 @@ async function start(config, plan, attempt, login, hooks) {
   const request = async () => {
     let message = await attempt.next();
     while (attempt.doing === STEP.START && message[0] === backend.NegotiateProtocolVersion) {
-      checkVersion(message, plan.version, config.min_protocol_version);
+      checkVersion(message, config);
       message = await attempt.next();
     }
     if (message[0] !== backend.AuthenticationRequest) throw unexpected(message);
@@ -71,7 +70,7 @@ async function start(config, plan, attempt, login, hooks) {
   attempt.doing = STEP.START;
   const pairs = Object.entries({ user: config.user, database: config.database, ...config.parameters });
   const text = pairs.map(([name, value]) => `${name}\0${value}\0`).join('');
-  const startupMessage = frame(null, plan.version, `${text}\0`);
+  const startupMessage = frame(null, config.max_protocol_version, `${text}\0`);
   await authenticate(login, { attempt, startupMessage, early: plan.early, send, request });
   attempt.doing = STEP.WAIT;
   await untilReady(attempt, session, hooks);
@@ -80,7 +79,7 @@ async function start(config, plan, attempt, login, hooks) {
 }
 
 /** Takes the version that the server names, unless it is too old. */
-function checkVersion(message, asked, oldest) {
+function checkVersion(message, { max_protocol_version: asked, min_protocol_version: oldest }) {
   const { version } = decodeNegotiateProtocolVersion(message, 0, message.length);
   if (version !== VERSION_3_0 && version !== asked) { // there are no others
     throw protocolError(`NegotiateProtocolVersion names version 0x${version.toString(16)}`);

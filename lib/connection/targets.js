@@ -1,8 +1,12 @@
 'use strict';
 
-const { dns, net, util, isWorkerd } = require('../platform');
+const net = require('node:net');
+const { promisify } = require('node:util');
 const { Attempt, STEP } = require('./attempt');
 const { isLoopback, socketPath } = require('../config');
+
+/** Cloudflare's Workers connect to names; a program there cannot look them up. */
+const isWorkerd = globalThis.navigator?.userAgent === 'Cloudflare-Workers';
 
 /**
  * Puts things into the order they are to be tried in: as listed, or with load_balance_hosts=random any.
@@ -43,7 +47,7 @@ async function targets(config, entry, signal) {
   const attempt = new Attempt(where, { seconds: config.connect_timeout, signal });
   attempt.doing = STEP.LOOKUP;
   try {
-    const found = await attempt.wait(util.promisify(dns.lookup)(name, { all: true }));
+    const found = await attempt.wait(promisify(require('node:dns').lookup)(name, { all: true }));
     return inOrder(config, [...new Set(found.map(({ address }) => address))]).map(target);
   } catch (failure) {
     const error = attempt.fail(failure);

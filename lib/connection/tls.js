@@ -1,6 +1,9 @@
 'use strict';
 
-const { Buffer, process, crypto, fs, net, tls } = require('../platform');
+const crypto = require('node:crypto');
+const fs = require('node:fs');
+const net = require('node:net');
+const tls = require('node:tls');
 const { failed } = require('./attempt');
 const { homeFile } = require('../config');
 

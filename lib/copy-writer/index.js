@@ -1,7 +1,6 @@
 'use strict';
 
-const { Buffer } = require('../platform');
-const { Transform } = require('../platform').stream;
+const { Transform } = require('node:stream');
 const { checkText, kindOf, textOf } = require('../protocol');
 const { checkNames } = require('../query');
 

@@ -1,7 +1,6 @@
 'use strict';
 
-const { Buffer } = require('../platform');
-const { Writable, addAbortSignal } = require('../platform').stream;
+const { Writable, addAbortSignal } = require('node:stream');
 const { AbortError, UsageError } = require('../protocol');
 const { abort, callerOf, checkLimits, copyDirection, showCaller, submit } = require('../query');
 const { RowReader } = require('../rows');
@@ -20,14 +19,14 @@ class CopyFrom extends Writable {
   #request;
 
   /**
-   * @param {Scope} scope
+   * @param {Scope|object} lease see Scope.run
    * @param {string} text
    * @param {object} options `{ signal, highWaterMark }`
    * @throws {TypeError|Error}
    */
-  constructor(scope, text, { signal, highWaterMark = WAITING }) {
+  constructor(lease, text, { signal, highWaterMark = WAITING }) {
     if (typeof text !== 'string' || copyDirection(text) !== 'in') throw new TypeError('copyFrom takes COPY … FROM STDIN');
-    if (signal?.aborted !== true) checkLimits({ signal });
+    checkLimits({ signal });
     super({ highWaterMark });
     /** @type {number|undefined} rows copied; set before the event 'finish' */
     this.rowCount = undefined;
@@ -35,14 +34,17 @@ class CopyFrom extends Writable {
     this.bytes = 0;
     const reader = new RowReader();
     this.#begun = new Promise(resolve => { this.#request = new CopyInRequest(text, [], reader, resolve); });
-    this.#request.caller = callerOf(CopyFrom);
+    const caller = this.#request.caller = callerOf(CopyFrom);
     if (signal !== undefined) addAbortSignal(signal, this);
     if (this.destroyed) return;
-    submit(this.#request, scope).catch(() => {});
-    this.#request.over.then(error => {
-      if (error !== undefined) this.destroy(showCaller(error, this.#request.caller));
+    lease.run('alone', { signal }, scope => {
+      if (this.destroyed) throw new AbortError('the stream was destroyed');
+      submit(this.#request, scope).catch(() => {});
+      return this.#request.over;
+    }).then(error => {
+      if (error !== undefined) this.destroy(showCaller(error, caller));
       else if (reader.format === undefined) this.destroy(new UsageError('copyFrom takes COPY … FROM STDIN', '42601'));
-    });
+    }, error => this.destroy(error));
   }
 
   /** Nobody can be waited for who would write the rest. */

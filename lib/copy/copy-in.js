@@ -1,6 +1,5 @@
 'use strict';
 
-const { Buffer, setImmediate } = require('../platform');
 const { State, frontend } = require('../protocol');
 const { QueryRequest, outcome } = require('../query');
 

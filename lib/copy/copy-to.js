@@ -1,7 +1,7 @@
 'use strict';
 
-const { Readable, Writable, addAbortSignal } = require('../platform').stream;
-const { backend: { CopyOutResponse }, decodeCopyResponse } = require('../protocol');
+const { Readable, Writable, addAbortSignal } = require('node:stream');
+const { AbortError, backend: { CopyOutResponse }, decodeCopyResponse } = require('../protocol');
 const { QueryRequest, callerOf, checkLimits, copyDirection, submit } = require('../query');
 const { StreamReceiver, Target, Values, untilTaken } = require('../stream');
 
@@ -12,14 +12,14 @@ class CopyTo extends Readable {
   #target;
 
   /**
-   * @param {Scope} scope
+   * @param {Scope|object} lease see Scope.run
    * @param {string} text
    * @param {object} options `{ signal, highWaterMark, stall_timeout }`
    * @throws {TypeError|Error}
    */
-  constructor(scope, text, { signal, highWaterMark = 65536, stall_timeout }) {
+  constructor(lease, text, { signal, highWaterMark = 65536, stall_timeout }) {
     if (typeof text !== 'string' || copyDirection(text) !== 'out') throw new TypeError('copyTo takes COPY … TO STDOUT');
-    if (signal?.aborted !== true) checkLimits({ signal });
+    checkLimits({ signal });
     super({ highWaterMark });
     /** @type {number|undefined} rows copied; set before the event 'end' */
     this.rowCount = undefined;
@@ -46,7 +46,12 @@ class CopyTo extends Readable {
     request.barrier = true; // so that it can be cancelled
     if (signal !== undefined) addAbortSignal(signal, this);
     if (this.destroyed) return;
-    untilTaken(this.#receiver, submit(request, scope), request).then(() => {
+    const asked = lease.run('alone', { signal }, scope => {
+      if (this.destroyed) throw new AbortError('the stream was destroyed');
+      request.reset(); // it may have been lost before
+      return submit(request, scope);
+    });
+    untilTaken(this.#receiver, asked, request).then(() => {
       this.rowCount = this.#receiver.rowCount;
       this.#target.end();
     }, error => this.destroy(error));

@@ -1,6 +1,6 @@
 'use strict';
 
-const { zlib } = require('../platform');
+const zlib = require('node:zlib');
 
 const { BROTLI_OPERATION_FLUSH, BROTLI_PARAM_QUALITY, Z_SYNC_FLUSH } = zlib.constants;
 

@@ -1,7 +1,7 @@
 'use strict';
 
-const { pipeline } = require('../platform').stream;
-const { NAMES, checkLimits, checkNames, checkNumber, watchSignal } = require('../query');
+const { pipeline } = require('node:stream');
+const { NAMES, checkLimits, checkNames, checkNumber, throwIfAborted, watchSignal } = require('../query');
 const { Target } = require('../stream');
 const { Csv } = require('./csv');
 const { COMPRESSORS, TYPES, encodingFor, representationFor } = require('./negotiate');
@@ -11,9 +11,9 @@ const { WebResponse } = require('./web-response');
 /** What Accept chooses from, the best first: `fetch` takes anything, and client-parser reads the first. */
 const REPRESENTATIONS = ['protocol', 'json', 'ndjson', 'csv'];
 
-/** The options that there are. Those that not all sessions have come last; a session refuses what it has not. */
+/** The options that there are. Those of a ResponseCache come last; a session refuses what it has not. */
 const OPTIONS = new Set(['as', 'status', 'emptyStatus', 'compress', ...NAMES.queryTo,
-  'readOnly', 'retry', 'tags', 'max_age', 'stale_while_revalidate']);
+  'tags', 'max_age', 'stale_while_revalidate']);
 OPTIONS.delete('end');
 
 /** A smaller body, where it is known from the start, is not worth compressing. */
@@ -157,6 +157,7 @@ async function answerWeb(session, request, ...query) {
   }
   const { method, headers, signal } = request;
   checkLimits({ signal });
+  throwIfAborted({ signal });
   const response = new WebResponse();
   const unwatch = signal && watchSignal(signal, error => response.destroy(error));
   const written = answer(session, { method, headers: Object.fromEntries(headers) }, response, ...query);

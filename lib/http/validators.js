@@ -1,6 +1,6 @@
 'use strict';
 
-const { createHash } = require('../platform').crypto;
+const { createHash } = require('node:crypto');
 
 /** Whole seconds of milliseconds; what is longer than a cache can count is that. */
 const seconds = time => Math.min(Math.max(0, Math.floor(time / 1000)), 2 ** 31);

@@ -1,6 +1,6 @@
 'use strict';
 
-const { Writable } = require('../platform').stream;
+const { Writable } = require('node:stream');
 
 /** Bytes that may wait in a body for its reader. */
 const AHEAD = 65536;

@@ -1,10 +1,10 @@
 'use strict';
 
-const { events: { EventEmitter, once }, process, setImmediate } = require('../platform');
-const { Client: Connection, ConnectionError } = require('../..');
+const { EventEmitter, once } = require('node:events');
+const { Client: Session, ConnectionError } = require('../..');
 const { hide, libpqConfig, parametersOf } = require('./config');
 const { Query, Submission, ask, configOf, errorOf } = require('./query');
-const { TypeOverrides } = require('./types');
+const { TypeOverrides, adoptTypes } = require('./types');
 const { escapeIdentifier, escapeLiteral } = require('./values');
 
 /**
@@ -21,6 +21,23 @@ function settle(work, callback, none) {
 }
 
 /**
+ * `connection` of a client: emits 'parameterStatus', and 'rowDescription' for what was submitted; `stream.destroy()`
+ * closes the connection.
+ */
+class Connection extends EventEmitter {
+  /**
+   * @param {object} client of this library
+   * @throws {TypeError} for anything else: this class opens no connections
+   */
+  constructor(client) {
+    super();
+    if (!(client instanceof Session)) throw new TypeError('quickgres/pg has no Connection to be made: use Client');
+    this.on('error', error => client.destroy(error));
+    this.stream = { destroy: (error = new ConnectionError('destroyed')) => client.destroy(error) };
+  }
+}
+
+/**
  * A connection as node-postgres has it.
  *
  * Events: 'connect', 'notification' `{ processId, channel, payload }`, 'notice' (the fields of a NoticeResponse),
@@ -29,12 +46,6 @@ function settle(work, callback, none) {
  */
 class Client extends EventEmitter {
   static Query = Query;
-
-  #answered = 0; // of what was asked
-  #asked = 0;
-  #client;
-  #owner; // promise of when the connection is free of what was submitted
-  #settings;
 
   /**
    * @param {object|string} [config] node-postgres', or a connection string
@@ -46,43 +57,47 @@ class Client extends EventEmitter {
     const parameters = this.connectionParameters = parametersOf(config);
     const { host, port, user, database, binary, password, ssl, given } = parameters;
     hide(Object.assign(this, { host, port, user, database, binary }), { password, ssl });
-    this.#settings = { ...parameters, types: new TypeOverrides(given.types), texts: new Map() };
-    this.#client = client ?? new Connection(libpqConfig(parameters));
-    /** Emits 'parameterStatus', and 'rowDescription' for what was submitted; `stream.destroy()` closes it. */
-    this.connection = new EventEmitter().on('error', error => this.#client.destroy(error));
-    this.connection.stream = { destroy: (error = new ConnectionError('destroyed')) => this.#client.destroy(error) };
+    if (client === undefined) adoptTypes();
+    client ??= new Session(libpqConfig(parameters));
+    const settings = { ...parameters, types: new TypeOverrides(given.types), texts: new Map() };
+    // One object has all that changes, since programs wrap clients in a Proxy and inherit from them by Object.create.
+    // `asked` and `answered` count requests; `last` is the promise of the last one, `owner` that of what was submitted.
+    hide(this, { _state: { client, settings, asked: 0, answered: 0, last: undefined, owner: undefined } });
+    this.connection = new Connection(client);
     this._ending = false;
-    for (const name of ['notification', 'notice']) this.#client.on(name, sent => this.emit(name, { name, ...sent }));
-    this.#client.on('parameter', this.#parameter);
-    this.#client.on('error', error => {
+    this.pipeline = Boolean(given.pipeline);
+    for (const name of ['notification', 'notice']) client.on(name, sent => this.emit(name, { name, ...sent }));
+    client.on('parameter', (name, value) => this._parameter(name, value));
+    client.on('error', error => {
       if (!this._ending && this.listenerCount('error') > 0) this.emit('error', errorOf(error));
     });
-    this.#client.on('end', this.#over);
+    client.on('end', () => this._over());
   }
 
-  #over = () => { setImmediate(() => this.emit('end')); }; // when what was pending has been told
+  _over() { setImmediate(() => this.emit('end')); } // when what was pending has been told
 
-  #parameter = (parameterName, parameterValue) =>
+  _parameter(parameterName, parameterValue) {
     this.connection.emit('parameterStatus', { parameterName, parameterValue });
+  }
 
   /** @type {number|null} of the server process */
-  get processID() { return this.#client.processId ?? null; }
+  get processID() { return this._state.client.processId ?? null; }
 
   /**
    * Connects. A client connects once.
    * @param {function(Error|null, Client)} [callback]
    * @returns {Promise<Client>|undefined} of itself; nothing with a callback
    */
-  connect(callback) { return settle(() => this.#connect(), callback, null); }
+  connect(callback) { return settle(() => this._connect(), callback, null); }
 
-  async #connect() {
-    const client = this.#client;
+  async _connect() {
+    const client = this._state.client;
     if (client.state !== 'new') throw new Error('Client has already been connected. You cannot reuse a client.');
     await client.connect().catch(error => {
-      this.#over();
+      this._over();
       throw errorOf(error);
     });
-    for (const name in client.serverParameters) this.#parameter(name, client.serverParameters[name]);
+    for (const name in client.serverParameters) this._parameter(name, client.serverParameters[name]);
     this.emit('connect');
     return this;
   }
@@ -98,48 +113,67 @@ class Client extends EventEmitter {
    */
   query(config, values, callback) {
     const query = configOf(config);
-    if (typeof query.submit === 'function') return this.#submit(query, values, callback);
+    if (typeof query.submit === 'function') return this._submit(query, values, callback);
     if (typeof values === 'function') [values, callback] = [undefined, values];
     return settle(() => {
-      const promise = this.#ask(query, values);
+      const promise = this._ask(query, values);
       // If it cannot connect, who connects is told: a query that nobody waits for ends no program.
-      if (this.#client.state === 'connecting') promise.catch(() => {});
+      if (this._state.client.state === 'connecting') promise.catch(() => {});
       return promise;
     }, callback || query.callback, null);
   }
 
-  #ask(config, values) { return this.#run(client => ask(client, config, values, this.#settings)); }
+  _ask(config, values) {
+    return (this._state.last = this._run(client => ask(client, config, values, this._state.settings)));
+  }
 
   /** Does a piece of work, when what was submitted before is over. */
-  async #run(work) {
-    this.#asked++;
+  async _run(work) {
+    this._state.asked++;
     try {
-      if (this.#owner !== undefined) await this.#owner;
+      if (this._state.owner !== undefined) await this._state.owner;
       if (this._ending) throw new Error('Client was closed and is not queryable');
       if (!this._queryable) throw new Error('Client has encountered a connection error and is not queryable');
-      return await work(this.#client);
+      return await work(this._state.client);
     } finally {
-      const count = ++this.#answered;
-      if (count === this.#asked) setImmediate(() => { if (count === this.#asked) this.emit('drain'); });
+      const count = ++this._state.answered;
+      if (count === this._state.asked) setImmediate(() => this._drain(count));
     }
   }
 
+  /** The promise of what was asked last, where tracers look for it; empty when all was answered. */
+  get queryQueue() { return this._state.asked > this._state.answered ? [this._state.last] : []; }
+
   /** @returns {Promise<void>|undefined} of when what was submitted is over; nothing where nothing was */
-  get submitted() { return this.#owner; }
+  get submitted() { return this._state.owner; }
 
   /** Whether it can be asked, as far as is known. */
-  get _queryable() { return this.#client.state !== 'closed'; }
+  get _queryable() { return this._state.client.state !== 'closed'; }
 
-  #submit(query, values, callback) {
+  _drain(count) {
+    if (count !== this._state.asked) return;
+    this._state.isDrained = true;
+    if (!this._state.isPaused) this.emit('drain');
+  }
+
+  /** Holds the event 'drain' back until `resumeDrain()`; one that was held back comes then. */
+  pauseDrain() { Object.assign(this._state, { isPaused: true, isDrained: false }); }
+  resumeDrain() {
+    const { isPaused, isDrained } = this._state;
+    this._state.isPaused = false;
+    if (isPaused && isDrained) this.emit('drain');
+  }
+
+  _submit(query, values, callback) {
     query.callback ??= typeof values === 'function' ? values : callback;
-    if (query instanceof Query) settle(() => this.#ask(query), (...outcome) => query.finish(...outcome));
+    if (query instanceof Query) settle(() => this._ask(query), (...outcome) => query.finish(...outcome));
     else {
-      if (query._result) query._result._types ??= this.#settings.types; // which else are those of pg
+      if (query._result) query._result._types ??= this._state.settings.types; // which else are those of pg
       const tell = description => this.connection.emit('rowDescription', description);
       const begin = client => once(new Submission(client, query).on('rowDescription', tell), 'readyForQuery');
-      const owner = this.#owner = this.#run(begin)
+      const owner = this._state.owner = this._run(begin)
         .catch(error => query.handleError(error, this.connection))
-        .then(() => { if (this.#owner === owner) this.#owner = undefined; });
+        .then(() => { if (this._state.owner === owner) this._state.owner = undefined; });
     }
     return query;
   }
@@ -151,25 +185,25 @@ class Client extends EventEmitter {
    */
   end(callback) {
     this._ending = true;
-    if (this.#asked > this.#answered && !this.connectionParameters.given.pipeline) this.#client.destroy();
+    if (this._state.asked > this._state.answered && !this.pipeline) this._state.client.destroy();
     // A new one may still connect.
-    return settle(async () => this.#client.state === 'new' ? undefined : this.#client.end(), callback);
+    return settle(async () => this._state.client.state === 'new' ? undefined : this._state.client.end(), callback);
   }
 
   /** A COPY … TO STDOUT as a Readable, and a COPY … FROM STDIN as a Writable: see Client of this library. */
-  copyTo(text, options) { return this.#client.copyTo(text, options); }
-  copyFrom(text, options) { return this.#client.copyFrom(text, options); }
+  copyTo(text, options) { return this._state.client.copyTo(text, options); }
+  copyFrom(text, options) { return this._state.client.copyFrom(text, options); }
 
   /** @returns {'I'|'T'|'E'|null} outside a transaction block, in one, in a failed one; null without a connection */
-  getTransactionStatus() { return this.#client.transactionStatus ?? null; }
+  getTransactionStatus() { return this._state.client.transactionStatus ?? null; }
 
   /** How values of a type are read by this client, or by all of its pool; see `types`. */
-  setTypeParser(oid, format, parse) { this.#settings.types.setTypeParser(oid, format, parse); }
-  getTypeParser(oid, format) { return this.#settings.types.getTypeParser(oid, format); }
+  setTypeParser(oid, format, parse) { this._state.settings.types.setTypeParser(oid, format, parse); }
+  getTypeParser(oid, format) { return this._state.settings.types.getTypeParser(oid, format); }
   escapeIdentifier(name) { return escapeIdentifier(name); }
   escapeLiteral(text) { return escapeLiteral(text); }
-  ref() { this.#client.ref(); }
-  unref() { this.#client.unref(); }
+  ref() { this._state.client.ref(); }
+  unref() { this._state.client.unref(); }
 }
 
-module.exports = { Client, settle };
+module.exports = { Client, Connection, settle };

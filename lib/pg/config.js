@@ -2,7 +2,6 @@
 
 // Where to connect to and how: node-postgres' configuration, and the same in the names of this library, libpq's.
 
-const { process } = require('../platform');
 const { defaults } = require('./values');
 
 /** Settings of the server, in milliseconds; 0 and false leave what it has. */
@@ -13,6 +12,14 @@ const SAME = {
   options: 'PGOPTIONS', client_encoding: 'PGCLIENTENCODING', replication: 'PGREPLICATION',
   sslnegotiation: 'PGSSLNEGOTIATION', sslcert: '', sslkey: '', sslrootcert: '', fallback_application_name: ''
 };
+
+/** Other parameters of libpq, which this library takes by the same names and node-postgres ignores. */
+const LIBPQ = [
+  'channel_binding', 'connect_timeout', 'gssencmode', 'hostaddr', 'keepalives_count', 'keepalives_idle', 'keepalives_interval',
+  'load_balance_hosts', 'max_protocol_version', 'min_protocol_version', 'passfile', 'require_auth', 'service', 'servicefile',
+  'ssl_max_protocol_version', 'ssl_min_protocol_version', 'sslcertmode', 'sslpassword', 'sslsni', 'target_session_attrs',
+  'tcp_user_timeout'
+];
 
 /**
  * Reads a connection string as pg-connection-string does.
@@ -67,15 +74,26 @@ function parametersOf(config) {
   const given = typeof config === 'string' ? parse(config)
     : { ...config, password: config?.password, ssl: config?.ssl }; // which a config may hide, too
   if (given.connectionString) Object.assign(given, parse(given.connectionString));
-  const value = (name, variable) => given[name] || process.env[variable] || defaults[name];
+  const usual = given.service ? {} : defaults; // the service file comes before defaults
+  const value = (name, variable) => given[name] || process.env[variable] || usual[name];
   const { statement_cache } = given; // 0 is none
   const parameters = { query_timeout: value('query_timeout'), binary: value('binary'), statement_cache };
   for (const name in SAME) parameters[name] = value(name, SAME[name]);
   for (const name of TIMEOUTS) parameters[name] = parseInt(value(name), 10) || undefined;
-  parameters.port = parseInt(parameters.port, 10);
+  for (const name of LIBPQ) if (given[name] !== undefined) parameters[name] = given[name];
+  parameters.port = parseInt(parameters.port, 10) || undefined;
   parameters.database ||= parameters.user;
   const ssl = given.uselibpqcompat === 'true' ? undefined : sslOf(given);
   return hide(parameters, { password: value('password', 'PGPASSWORD'), ssl, given });
+}
+
+/** What a client's `connectionParameters` are. */
+class ConnectionParameters {
+  /**
+   * @param {object|string} [config] node-postgres', or a connection string
+   * @throws {TypeError} for a connection string that is none
+   */
+  constructor(config) { return Object.setPrototypeOf(parametersOf(config), new.target.prototype); }
 }
 
 /**
@@ -96,10 +114,10 @@ function libpqConfig({ query_timeout: timeout, binary, password, ssl, given, ...
     sslmode: ssl === undefined ? sslmode : ssl ? 'require' : 'disable',
     password: typeof password === 'function' ? () => password(given) : password,
     socket: stream && connect,
-    connect_timeout: timeLimit ? timeLimit / 1000 : undefined,
+    connect_timeout: timeLimit ? timeLimit / 1000 : config.connect_timeout,
     keepalives: keepAlive,
-    keepalives_idle: delay && Math.floor(delay / 1000)
+    keepalives_idle: delay ? Math.floor(delay / 1000) : config.keepalives_idle
   };
 }
 
-module.exports = { hide, libpqConfig, parametersOf };
+module.exports = { ConnectionParameters, hide, libpqConfig, parametersOf };

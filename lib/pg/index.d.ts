@@ -142,22 +142,22 @@ export interface ClientConfig {
   /** Comes before the others: a URL, or a directory and the name of a database. Default: none. */
   connectionString?: string | undefined;
   /**
-   * Options of tls.connect, or true: the certificate is verified; 'no-verify': it is not; false: no TLS. Default: as
+   * Options of tls.connect, or true: the certificate is verified; false: no TLS. Default: as
    * PGSSLMODE says, else false.
    */
-  ssl?: boolean | string | ConnectionOptions | undefined;
+  ssl?: boolean | ConnectionOptions | undefined;
   /** 'direct': TLS, without asking the server first. Default: PGSSLNEGOTIATION, else 'postgres'. */
   sslnegotiation?: 'postgres' | 'direct' | undefined;
   /** Whether the system probes a silent connection; true by default. */
   keepAlive?: boolean | undefined;
   /** Milliseconds of silence before the first probe, rounded down to seconds. Default: the system's. */
   keepAliveInitialDelayMillis?: number | undefined;
-  /** What connects in place of a socket. Default: a socket. */
-  stream?: Duplex | (() => Duplex) | undefined;
+  /** Gives what connects in place of a socket. Default: a socket. */
+  stream?: (() => Duplex | undefined) | undefined;
   /** Of each statement on the server, in milliseconds. Default, and for 0 and false: the server's setting. */
   statement_timeout?: number | false | undefined;
   /** For each wait for a lock, in milliseconds. Default, and for 0 and false: the server's setting. */
-  lock_timeout?: number | false | undefined;
+  lock_timeout?: number | undefined;
   /** Milliseconds after which the server ends a session whose transaction is idle. Default: the server's setting. */
   idle_in_transaction_session_timeout?: number | undefined;
   /** Milliseconds after which a query is cancelled, with the Error 'Query read timeout'. Default: never. */
@@ -221,13 +221,15 @@ export class Client extends EventEmitter implements Queryable {
   /** Name, address, or directory of a socket. */
   readonly host: string;
   /** The password, or what gives it; not enumerable, so that it is not logged. */
-  readonly password?: any;
+  password?: any;
   /** Options of tls.connect, or whether TLS is used; not enumerable, since a key may be in it. */
-  readonly ssl?: any;
+  ssl: any;
   /** What the config has come to. */
   readonly connectionParameters: any;
   /** Emits 'parameterStatus', and 'rowDescription' `({ fields })` of a cursor; `stream.destroy()` closes it. */
-  readonly connection: EventEmitter & { stream: { destroy(error?: Error): void } };
+  readonly connection: Connection;
+  /** Whether the config says `pipeline`. */
+  readonly pipeline: boolean;
   /** Of the server process; null without a connection. */
   readonly processID: number | null;
 
@@ -269,6 +271,10 @@ export class Client extends EventEmitter implements Queryable {
   escapeIdentifier(name: string): string;
   /** @param text any @returns it in single quotes; ` E'…'` where a backslash is in it */
   escapeLiteral(text: string): string;
+  /** Holds back the event 'drain' until resumeDrain() is called. */
+  pauseDrain(): void;
+  /** Lets the event 'drain' come again; one that was held back comes now. */
+  resumeDrain(): void;
   /** The connection keeps the program running (the default). */
   ref(): void;
   /** The connection does not keep the program running. */
@@ -281,8 +287,79 @@ export class Client extends EventEmitter implements Queryable {
   on(event: string | symbol, listener: (...args: any[]) => void): this;
 }
 
-/** What a client and one of a pool have in common. */
-export type ClientBase = Client;
+/** What a client and one of a pool have in common: the same as Client. */
+export { Client as ClientBase };
+
+/** `connection` of a client. The methods by which a Submittable writes messages are there while it is submitted. */
+export class Connection extends EventEmitter {
+  /** @throws {TypeError} always: only a client makes one */
+  constructor(config?: ConnectionConfig);
+  /** The stream to the server; `destroy()` closes the connection. */
+  readonly stream: Duplex;
+  /** Binds values. */
+  bind(config: BindConfig | null, more: boolean): void;
+  /** Executes a portal. */
+  execute(config: ExecuteConfig | null, more: boolean): void;
+  /** Parses a text. */
+  parse(query: QueryParse, more: boolean): void;
+  /** Sends a simple query. */
+  query(text: string): void;
+  /** Describes a statement or a portal. */
+  describe(message: MessageConfig, more: boolean): void;
+  /** Closes a statement or a portal. */
+  close(message: MessageConfig, more: boolean): void;
+  /** Sends a Flush. */
+  flush(): void;
+  /** Sends a Sync. */
+  sync(): void;
+  /** Closes the connection. */
+  end(): void;
+}
+
+/** What `Connection.parse` takes. */
+export interface QueryParse {
+  /** Of the statement. */
+  name: string;
+  /** SQL. */
+  text: string;
+  /** Of the parameters. */
+  types: string[];
+}
+
+/** What `Connection.bind` takes. */
+export interface BindConfig {
+  /** Name of the portal. */
+  portal?: string | undefined;
+  /** Name of the statement. */
+  statement?: string | undefined;
+  /** Whether values come in binary format. */
+  binary?: string | undefined;
+  /** Of the parameters. */
+  values?: Array<Buffer | null | undefined | string> | undefined;
+  /** Converts a value. */
+  valueMapper?: ((param: any, index: number) => any) | undefined;
+}
+
+/** What `Connection.execute` takes. */
+export interface ExecuteConfig {
+  /** Name of the portal. */
+  portal?: string | undefined;
+  /** How many rows. */
+  rows?: string | undefined;
+}
+
+/** What `Connection.describe` and `close` take. */
+export interface MessageConfig {
+  /** 'S' for a statement, 'P' for a portal. */
+  type: string;
+  /** Its name. */
+  name?: string | undefined;
+}
+
+/** An EventEmitter with the event 'error' of a client. */
+export class Events extends EventEmitter {
+  on(event: 'error', listener: (error: Error, client: Client) => void): this;
+}
 
 /** A client that was taken from a pool. */
 export interface PoolClient extends Client {
@@ -299,23 +376,35 @@ export interface PoolConfig extends ClientConfig {
   /** Most connections; 10 by default. */
   max?: number | undefined;
   /** Milliseconds after which an unused connection is closed; 10000 by default, 0 for never. */
-  idleTimeoutMillis?: number | undefined;
+  idleTimeoutMillis?: number | undefined | null;
   /** Seconds after which a connection is replaced; 0, the default, for never. */
   maxLifetimeSeconds?: number | undefined;
-  /** Taken, and changes nothing: connections are opened when they are needed. Default: none. */
+  /** Connections that `idleTimeoutMillis` leaves open; 0 by default. */
   min?: number | undefined;
-  /** Not there: a TypeError. Use the event 'connect', or `options: '-c name=value'`. Default: none. */
-  onConnect?: undefined;
-  /** Not there: a TypeError. Ask what is to be verified of the client that connect() gives. Default: none. */
-  verify?: undefined;
-  /** Taken, and changes nothing: use maxLifetimeSeconds. Default: none. */
+  /** Called with each new client before anything else is asked of it; where it fails, who waits gets its error. */
+  onConnect?: ((client: any) => void) | undefined;
+  /** Called as onConnect, and calls back when the client may be used, or with an error. */
+  verify?: ((client: any, done: (error?: Error) => void) => void) | undefined;
+  /** A connection is closed after so many uses. Default: never. */
   maxUses?: number | undefined;
-  /** Taken, and changes nothing: call end(), or use a short idleTimeoutMillis. Default: false. */
+  /** true: a pool that nobody uses does not keep the program running. Default: false. */
   allowExitOnIdle?: boolean | undefined;
+  /** Called with what the pool does, in a few words. Default: none. */
+  log?: ((...messages: any[]) => void) | undefined;
+  /** What the promises are made by. Default: JavaScript's Promise. */
+  Promise?: PromiseConstructorLike | undefined;
+  /** Not there: a TypeError. Default: none. */
+  Client?: (new () => any) | undefined;
 }
 
 /** Options of a pool with the defaults. */
-export type PoolOptions = PoolConfig & Required<Pick<PoolConfig, 'max' | 'idleTimeoutMillis'>>;
+export interface PoolOptions extends PoolConfig {
+  max: number;
+  maxUses: number;
+  allowExitOnIdle: boolean;
+  maxLifetimeSeconds: number;
+  idleTimeoutMillis: number | null;
+}
 
 /**
  * Connections of which one asks the next that is free, or takes one for a while. Its events: 'connect', before anything
@@ -334,6 +423,10 @@ export class Pool extends EventEmitter implements Queryable {
   readonly options: PoolOptions;
   /** Whether end() was called. */
   readonly ending: boolean;
+  /** Whether end() has closed all connections. */
+  readonly ended: boolean;
+  /** Connections that are taken and older than maxLifetimeSeconds: they are closed when they are released. */
+  readonly expiredCount: number;
   /** Connections that there are or are being made. */
   readonly totalCount: number;
   /** Those that nobody uses. */
@@ -372,8 +465,9 @@ export class Pool extends EventEmitter implements Queryable {
 /** A query that tells by events: 'row', then 'end', or 'error'. */
 export class Query<R extends QueryResultRow = any> extends EventEmitter implements Submittable {
   /** @param config text, or a config @param values of the parameters @param callback in place of events */
-  constructor(config?: string | QueryConfig, values?: any[] | QueryCallback<QueryResult<R>>,
-    callback?: QueryCallback<QueryResult<R>>);
+  constructor(config?: string | QueryConfig, callback?: (error: Error | undefined, result: ResultBuilder<R>) => void);
+  constructor(config?: string | QueryConfig, values?: any[],
+    callback?: (error: Error | undefined, result: ResultBuilder<R>) => void);
   /** By this a client knows what is submitted to it. */
   submit(): void;
   on(event: 'row', listener: (row: R, result: QueryResult<R>) => void): this;
@@ -382,10 +476,24 @@ export class Query<R extends QueryResultRow = any> extends EventEmitter implemen
   on(event: string | symbol, listener: (...args: any[]) => void): this;
 }
 
+/** A result as a Query tells of it. */
+export interface ResultBuilder<R extends QueryResultRow = any> extends QueryResult<R> {
+  /** Adds a row. */
+  addRow(row: R): void;
+}
+
 /** The result of one statement. */
 export class Result<R extends QueryResultRow = any> implements QueryResult<R> {
-  /** @param reader of the statement @param rowMode 'array': rows are arrays */
-  constructor(reader: any, rowMode?: string);
+  /** @param rowMode 'array': rows are arrays @param types read the values; default: `types` */
+  constructor(rowMode?: string, types?: CustomTypesConfig);
+  /** @param fields the columns, for parseRow */
+  addFields(fields: FieldDef[]): void;
+  /** @param data texts of a row's columns, null for NULL @returns the row, as the parsers of its types read it */
+  parseRow(data: Array<string | null>): R;
+  /** @param message with the tag of the command */
+  addCommandComplete(message: { text?: string; command?: string }): void;
+  /** Adds a row. */
+  addRow(row: R): void;
   /** First word of the command; null of an empty text. */
   command: string;
   /** Rows returned or changed; null of a command that counts none. */
@@ -401,21 +509,19 @@ export class Result<R extends QueryResultRow = any> implements QueryResult<R> {
 }
 
 export {};
-type Texts = 'position' | 'internalPosition' | 'line';
-declare const ServerError: new (fields: ServerFields) => Omit<PostgresError, Texts | 'name'>;
+/** The fields that the server sends, by the names of PostgresError. */
+type Field = 'severity' | 'code' | 'detail' | 'hint' | 'position' | 'internalPosition' | 'internalQuery' | 'where' |
+  'schema' | 'table' | 'column' | 'dataType' | 'constraint' | 'file' | 'line' | 'routine';
+declare const ServerError: new (fields: ServerFields) => Omit<PostgresError, Field | 'name'> & Record<Field, string | undefined>;
 
-/** An error that the server reported: every field by the names of PostgresError, its numbers as strings. */
+/** An error that the server reported. Every field is there, its numbers as strings. */
 export class DatabaseError extends ServerError {
   /** @param fields that the server sent, or a message */
   constructor(fields: ServerFields | string);
   /** 'error'. */
-  name: string;
-  /** In characters of the query text, from 1. */
-  position?: string;
-  /** In characters of internalQuery, from 1. */
-  internalPosition?: string;
-  /** Line of the server's source. */
-  line?: string;
+  name: any;
+  /** Bytes of the message that told of it. */
+  readonly length: number;
 }
 
 /** Parsers which come before those of other types. */
@@ -456,6 +562,14 @@ export interface Defaults extends PoolConfig {
   /** Whatever a program keeps here. */
   [name: string]: any;
 }
+
+/** What tools take of node-postgres' utils. */
+export const utils: {
+  /** @param value of a parameter @returns what is sent for it */
+  prepareValue(value: any): string | Buffer | null;
+  escapeIdentifier(name: string): string;
+  escapeLiteral(text: string): string;
+};
 
 /** @param name of a table, column, … @returns it in double quotes */
 export function escapeIdentifier(name: string): string;

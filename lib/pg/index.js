@@ -2,12 +2,17 @@
 
 // quickgres/pg: what node-postgres offers, over this library. See README.md.
 
-const { Client } = require('./client');
+const { EventEmitter } = require('node:events');
+const { Client, Connection } = require('./client');
 const { Pool } = require('./pool');
-const { DatabaseError, Query, Result } = require('./query');
+const { DatabaseError, Query } = require('./query');
+const { Result } = require('./result');
 const { TypeOverrides, types } = require('./types');
-const { defaults, escapeIdentifier, escapeLiteral } = require('./values');
+const utils = require('./values');
+
+const { defaults, escapeIdentifier, escapeLiteral } = utils;
 
 module.exports = {
-  Client, Pool, Query, Result, DatabaseError, TypeOverrides, types, defaults, escapeIdentifier, escapeLiteral
+  Client, ClientBase: Client, Pool, Connection, Query, Result, DatabaseError, TypeOverrides, types, defaults, utils, escapeIdentifier,
+  escapeLiteral, Events: EventEmitter
 };

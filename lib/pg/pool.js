@@ -1,12 +1,12 @@
 'use strict';
 
-const { EventEmitter } = require('../platform').events;
+const { EventEmitter } = require('node:events');
 const { UsageError } = require('../..');
 const { Pool: Connections } = require('../pool');
 const { Client, settle } = require('./client');
 const { hide, libpqConfig, parametersOf } = require('./config');
 const { ask, errorOf } = require('./query');
-const { TypeOverrides } = require('./types');
+const { TypeOverrides, adoptTypes } = require('./types');
 const { defaults } = require('./values');
 
 /** Routines of the server that refuse several statements in one text, and a prepared one whose columns have changed. */
@@ -28,13 +28,6 @@ class Pool extends EventEmitter {
   /** Makes one outside of the pool: Kysely cancels queries by it. */
   Client = Client;
 
-  #clients = new Map(); // by those of this library, until these are closed
-  #freed; // promise of when clients that were released can be taken again
-  #freeing = 0; // how many of them there are
-  #held = new Map(); // clients that were taken, and how they are released
-  #pool;
-  #settings;
-
   /**
    * @param {object|string} [config] as of Client, and `max`, `idleTimeoutMillis`, `connectionTimeoutMillis`,
    *   `maxLifetimeSeconds`
@@ -50,20 +43,24 @@ class Pool extends EventEmitter {
     const options = { max: Number(max) || defaults.max, idleTimeoutMillis: Number(idleTimeoutMillis ?? 10000) };
     this.options = hide({ ...given, ...options }, { connectionString, password, ssl });
     this.ending = false;
-    this.#settings = { ...parameters, isPool: true, texts: new Map(), types: new TypeOverrides(given.types) };
-    this.#pool = new Connections(libpqConfig(parameters), {
+    adoptTypes();
+    const settings = { ...parameters, isPool: true, texts: new Map(), types: new TypeOverrides(given.types) };
+    const pool = new Connections(libpqConfig(parameters), {
       size: options.max, reserved: 0, patient: false, acquire_timeout: Number(connectionTimeoutMillis ?? 0),
       idle_timeout: options.idleTimeoutMillis, max_lifetime: (maxLifetimeSeconds ?? 0) * 1000
     });
-    this.#pool.on('connect', connection => this.#add(connection, new Client(given, connection)));
+    pool.on('connect', connection => this._add(connection, new Client(given, connection)));
+    // `clients` by those of this library, until these are closed; `held`: those that were taken, and how they are
+    // released; `freeing`: how many are being released, `freed`: the promise of when they can be taken again.
+    hide(this, { _state: { pool, settings, clients: new Map(), held: new Map(), freeing: 0, freed: undefined } });
   }
 
-  #add(connection, client) {
-    this.#clients.set(connection, client);
+  _add(connection, client) {
+    this._state.clients.set(connection, client);
     connection.on('error', error => {
-      if (!this.#held.has(client) && this.listenerCount('error') > 0) this.emit('error', errorOf(error), client);
+      if (!this._state.held.has(client) && this.listenerCount('error') > 0) this.emit('error', errorOf(error), client);
     });
-    connection.closed.then(() => this.#clients.delete(connection));
+    connection.closed.then(() => this._state.clients.delete(connection));
     connection.once('end', () => this.emit('remove', client));
     this.emit('connect', client);
   }
@@ -75,29 +72,29 @@ class Pool extends EventEmitter {
    */
   connect(callback) {
     const tell = (error, client) => callback(error, client, client?.release ?? (() => {}));
-    return settle(() => this.#take(), callback && tell);
+    return settle(() => this._take(), callback && tell);
   }
 
-  async #take() {
+  async _take() {
     if (this.ending) throw new Error(ENDED);
-    if (this.#freed !== undefined) await this.#freed;
+    if (this._state.freed !== undefined) await this._state.freed;
     let over;
     const [connection, client, giveBack] = await new Promise((resolve, reject) => {
-      const hold = each => new Promise(giveBack => { resolve([each, this.#clients.get(each), giveBack]); });
-      over = this.#pool.connection(hold, { reset: false }).catch(error => reject(errorOf(error)));
+      const hold = each => new Promise(giveBack => { resolve([each, this._state.clients.get(each), giveBack]); });
+      over = this._state.pool.connection(hold, { reset: false }).catch(error => reject(errorOf(error)));
     });
     const release = client.release = destroy => {
-      const isOver = this.#held.get(client) !== release;
+      const isOver = this._state.held.get(client) !== release;
       if (isOver) throw new Error('Release called on client which has already been released to the pool.');
-      this.#held.delete(client);
+      this._state.held.delete(client);
       this.emit('release', destroy, client);
       if (destroy || (this.ending && client.submitted)) connection.destroy();
       giveBack(client.submitted); // which goes on
       if (client.submitted) return;
-      this.#freeing++;
-      this.#freed = over.then(() => { if (--this.#freeing === 0) this.#freed = undefined; });
+      this._state.freeing++;
+      this._state.freed = over.then(() => { if (--this._state.freeing === 0) this._state.freed = undefined; });
     };
-    this.#held.set(client, release);
+    this._state.held.set(client, release);
     this.emit('acquire', client);
     return client;
   }
@@ -111,23 +108,23 @@ class Pool extends EventEmitter {
    */
   query(config, values, callback) {
     if (typeof values === 'function') [values, callback] = [undefined, values];
-    return settle(() => this.#ask(config, values), callback ?? config?.callback);
+    return settle(() => this._ask(config, values), callback ?? config?.callback);
   }
 
-  async #ask(config, values) {
-    if (this.#freed !== undefined) await this.#freed;
+  async _ask(config, values) {
+    if (this._state.freed !== undefined) await this._state.freed;
     if (this.ending) throw new Error(ENDED);
     try {
-      return await ask(this.#pool, config, values, this.#settings);
+      return await ask(this._state.pool, config, values, this._state.settings);
     } catch (error) {
       if (!needsOwn(error)) throw error;
     }
     const work = async connection => {
-      const result = await ask(connection, config, values, { ...this.#settings, isPool: false });
+      const result = await ask(connection, config, values, { ...this._state.settings, isPool: false });
       if (connection.transactionStatus !== 'T') return result;
       throw new UsageError('the text left a transaction block open, which is rolled back: use pool.connect()', '25001');
     };
-    return this.#pool.connection(work, { reset: false }).catch(error => { throw errorOf(error); });
+    return this._state.pool.connection(work, { reset: false }).catch(error => { throw errorOf(error); });
   }
 
   /**
@@ -138,23 +135,23 @@ class Pool extends EventEmitter {
   end(callback) {
     if (this.ending) return settle(async () => { throw new Error('Called end on pool more than once'); }, callback);
     this.ending = true;
-    for (const [connection, client] of this.#clients) {
-      if (client.submitted && !this.#held.has(client)) connection.destroy(); // nobody may read it any more
+    for (const [connection, client] of this._state.clients) {
+      if (client.submitted && !this._state.held.has(client)) connection.destroy(); // nobody may read it any more
     }
-    return settle(() => this.#pool.end(), callback);
+    return settle(() => this._state.pool.end(), callback);
   }
 
   /** Connections that there are or are being made. */
-  get totalCount() { return [...this.#clients.keys()].filter(({ state }) => state !== 'closed').length; }
+  get totalCount() { return [...this._state.clients.keys()].filter(({ state }) => state !== 'closed').length; }
   /** Those of them that nobody uses. */
-  get idleCount() { return Math.max(0, this.#spare); }
+  get idleCount() { return Math.max(0, this._spare); }
   /** Who waits for one. */
-  get waitingCount() { return Math.max(0, -this.#spare); }
+  get waitingCount() { return Math.max(0, -this._spare); }
 
   /** How many connections are left when all who wait have got one; negative where too few are. */
-  get #spare() {
-    const { connected, idle, waiting } = this.#pool.stats;
-    const free = Math.min(idle + this.#freeing, this.totalCount - this.#held.size);
+  get _spare() {
+    const { connected, idle, waiting } = this._state.pool.stats;
+    const free = Math.min(idle + this._state.freeing, this.totalCount - this._state.held.size);
     return free - Math.max(0, waiting - (this.totalCount - connected));
   }
 }

@@ -2,8 +2,9 @@
 
 // What a query is asked with, and what it comes to.
 
-const { events: { EventEmitter } } = require('../platform');
-const { ConnectionError, PostgresError, UsageError } = require('../..');
+const { EventEmitter } = require('node:events');
+const { ConnectionError, PostgresError, TimeoutError } = require('../..');
+const { COUNTED, fieldOf, resultOf } = require('./result');
 const { TypeOverrides } = require('./types');
 const { prepareValue } = require('./values');
 
@@ -21,6 +22,9 @@ class DatabaseError extends PostgresError {
   constructor(fields) {
     super({ message: typeof fields === 'string' ? fields : fields.message });
     for (const name of FIELDS) this[name] = fields[name] && String(fields[name]);
+    // Of the message: its length, then each field by a letter, its text and a zero; the severity comes twice.
+    const texts = [this.message, this.severity, ...FIELDS.map(name => this[name])].filter(text => text !== undefined);
+    this.length = texts.reduce((sum, text) => sum + Buffer.byteLength(text) + 2, 5);
   }
 }
 
@@ -39,44 +43,13 @@ const MESSAGES = {
  *   ConnectionError with another message has a cause that says more
  */
 function errorOf(error) {
-  if (error instanceof UsageError && error.code === '57014') return new Error('Query read timeout', { cause: error });
-  const isLost = error instanceof ConnectionError;
+  if (error instanceof TimeoutError && error.code === '57014') return new Error('Query read timeout', { cause: error });
+  const isLost = error instanceof ConnectionError || error instanceof TimeoutError;
   const cause = isLost ? error.cause : error;
   if (cause instanceof PostgresError && !(error instanceof DatabaseError)) return new DatabaseError(cause);
   const known = Object.keys(MESSAGES).find(each => error.code === each || error.message.includes(each));
   if (isLost && known) Object.assign(error, { message: MESSAGES[known], cause: cause ?? new Error(error.message) });
   return error;
-}
-
-/** Commands whose tag counts rows. */
-const COUNTED = new Set(['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'MERGE', 'MOVE', 'FETCH', 'COPY']);
-
-/** A column as a result describes it. */
-const fieldOf = ({ name, tableOid, tableColumnIndex, typeOid, typeLen, typeModifier, binary }) => ({
-  name, tableID: tableOid, columnID: tableColumnIndex, dataTypeID: typeOid, dataTypeSize: typeLen,
-  dataTypeModifier: typeModifier, format: binary === 1 ? 'binary' : 'text'
-});
-
-/** The result of one statement. */
-class Result {
-  /**
-   * @param {RowReader} reader of the statement
-   * @param {string} [rowMode] 'array': rows are arrays, else they are objects
-   */
-  constructor(reader, rowMode) {
-    const { cmd, oid, rowParser } = reader;
-    /** @type {string|null} the first word of the command; null of an empty text */
-    this.command = cmd === 'EMPTY' ? null : /^\w*/.exec(cmd)[0];
-    /** @type {number|null} rows returned or changed; null of a command that counts none */
-    this.rowCount = COUNTED.has(cmd) ? reader.rowCount : null;
-    /** @type {number|null} the OID in the tag of an INSERT */
-    this.oid = oid === undefined ? null : Number(oid);
-    /** @type {Array<object|Array>} */
-    this.rows = rowParser === undefined ? [] : rowMode === 'array' ? reader.arrays : reader.objects;
-    /** @type {Array<{name: string, tableID: number, columnID: number, dataTypeID: number, format: string}>} */
-    this.fields = rowParser === undefined ? [] : rowParser.columns.map(fieldOf);
-    this.rowAsArray = rowMode === 'array';
-  }
 }
 
 /** @returns {object} a config, also of a text alone; throws a TypeError where there is none */
@@ -112,13 +85,13 @@ async function ask(session, config, values, { binary, isPool, query_timeout, sta
   try {
     if (isSimple && !isPool) {
       const results = await session.simpleQuery(text, { decode, signal: query.signal, statement_timeout });
-      return results.length === 1 ? new Result(results[0], rowMode) : results.map(each => new Result(each, rowMode));
+      return results.length === 1 ? resultOf(results[0], rowMode) : results.map(each => resultOf(each, rowMode));
     }
     const reader = await session.query(text, values ? values.map(value => prepareValue(value)) : [], {
       decode, signal: query.signal, statement_timeout, format: !isSimple && (query.binary || binary) ? 1 : 0,
       cache: Boolean(isPool || name || statement_cache)
     });
-    if (reader.cmd !== undefined) return new Result(reader, rowMode);
+    if (reader.cmd !== undefined) return resultOf(reader, rowMode);
     await session.copyFail();
     throw new Error('COPY FROM STDIN: No source stream defined; use copyFrom of the client');
   } catch (error) {
@@ -241,4 +214,4 @@ class Submission extends EventEmitter {
   }
 }
 
-module.exports = { DatabaseError, Query, Result, Submission, ask, configOf, errorOf };
+module.exports = { DatabaseError, Query, Submission, ask, configOf, errorOf };

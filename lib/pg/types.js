@@ -2,8 +2,8 @@
 
 // How values of results become JavaScript's, by type OID and format: what node-postgres' `types` is.
 
-const { Buffer } = require('../platform');
-const { dates, decoders } = require('../..');
+const path = require('node:path');
+const { decoders, exact } = require('../..');
 
 const INTERVAL = /^(?:(\S+) years? ?)?(?:(\S+) mons? ?)?(?:(\S+) days? ?)?(?:([+-])?(\d+):(\d\d):(\d\d)(\.\d+)?)?$/;
 
@@ -30,21 +30,21 @@ class PostgresInterval {
 
 const bytesOf = view => Buffer.from(view.buffer, view.byteOffset, view.byteLength);
 
-/** The same date and time of day in local time as this one has in UTC; Infinity stays. */
-const toLocal = date => typeof date === 'number' ? date : new Date(date.toJSON()?.slice(0, -1) ?? NaN);
-
-/** A timestamptz by its digits, as `2020-02-29 12:34:56.789012+00` has them: a pattern takes five times as long. */
-function timestamptz(bytes, start, end) {
-  if (bytes[start] === 34) return timestamptz(bytes, start + 1, end - 1); // Sequelize leaves bounds of ranges quoted
-  const two = off => bytes[off] * 10 + bytes[off + 1] - 528;
-  const sign = 44 - bytes[end - 3]; // + is 43, - is 45
-  const isPlain = bytes[start + 4] === 45 && bytes[start] > 48 && Math.abs(sign) === 1; // years 1000 to 9999
-  if (!isPlain) return dates[1184][0](bytes, start, end);
-  let milliseconds = 0;
-  for (let off = start + 20, unit = 100; off < end - 3; off++, unit /= 10) milliseconds += (bytes[off] - 48) * unit;
-  return new Date(Date.UTC(two(start) * 100 + two(start + 2), two(start + 5) - 1, two(start + 8),
-    two(start + 11) - sign * two(end - 2), two(start + 14), two(start + 17), milliseconds));
+/** A Date as it is; ±Infinity, or an Invalid Date, of what no Date could be made of. */
+function dateOf(value) {
+  if (typeof value !== 'string') return value;
+  return value.endsWith('infinity') ? Number(value.replace('i', 'I')) : new Date(NaN);
 }
+
+/** The same date and time of day in local time as this one has in UTC; Infinity stays. */
+function toLocal(value) {
+  const date = dateOf(value);
+  return typeof date === 'number' ? date : new Date(date.toJSON()?.slice(0, -1) ?? NaN);
+}
+
+/** A timestamptz; Sequelize leaves bounds of ranges quoted. */
+const timestamptz = (bytes, start, end) => bytes[start] === 34 ? timestamptz(bytes, start + 1, end - 1)
+  : dateOf(decoders[1184][0](bytes, start, end));
 
 /** Of `(1,2)` and `<(1,2),3>`. */
 function toPoint(text) {
@@ -66,14 +66,20 @@ function decoderOf(parse, format) {
   return parse === String ? undefined : (bytes, start, end) => parse(bytes.toString('utf8', start, end));
 }
 
+/** @type {WeakMap<TypeOverrides, object>} the option `decode` that was made of each; what is copied gets one of its own */
+const decoding = new WeakMap();
+
 /** Parsers by type OID and format, which come before those of other types: what each Client has of its own. */
 class TypeOverrides {
-  #decode;
-  #own = { text: new Map(), binary: new Map() };
-  #types;
-
   /** @param {{getTypeParser: function}} [types] asked for what is not set here; default: `types` */
-  constructor(types = module.exports.types) { this.#types = types; }
+  constructor(types = module.exports.types) {
+    this._types = types;
+    this.text = {};
+    this.binary = {};
+  }
+
+  /** @returns {Object<number, function>} the parsers set here for 'text' or 'binary' */
+  getOverrides(format) { return this[format] ?? {}; }
 
   /**
    * Says how values of a type are read from now on.
@@ -83,29 +89,40 @@ class TypeOverrides {
    */
   setTypeParser(oid, format, parse) {
     if (typeof format === 'function') [format, parse] = ['text', format];
-    this.#own[format].set(oid, parse);
-    this.#decode = undefined;
+    this[format][oid] = parse;
+    decoding.delete(this);
   }
 
   /** @returns {function(string|Buffer): *} how values of a type are read in this format, 'text' by default */
-  getTypeParser(oid, format = 'text') { return this.#own[format]?.get(oid) ?? this.#types.getTypeParser(oid, format); }
+  getTypeParser(oid, format = 'text') {
+    const own = this.getOverrides(format);
+    return Object.hasOwn(own, oid) ? own[oid] : this._types.getTypeParser(oid, format);
+  }
 
   /**
    * @type {Map} the option `decode` of a query, which asks for each type when rows of a kind are read first; another
    *   one when parsers have been set, here or in the types below
    */
   get decode() {
-    const below = this.#types.decode;
-    if (this.#decode === undefined || this.#decode.below !== below) {
+    const below = this._types.decode;
+    let decode = decoding.get(this);
+    if (decode === undefined || decode.below !== below) {
       const get = oid => ['text', 'binary'].map(format => decoderOf(this.getTypeParser(oid, format), format));
-      this.#decode = Object.assign(new Map(), { below, get });
+      decoding.set(this, decode = Object.assign(new Map(), { below, get }));
     }
-    return this.#decode;
+    return decode;
   }
 }
 
+let foreign; // the module pg-types, where the program has loaded it
+
 /** How the values of all clients are read that have no parser of their own for a type. */
-const types = new TypeOverrides({ getTypeParser: () => String });
+const types = new TypeOverrides({
+  getTypeParser(oid, format) {
+    const parse = foreign?.getTypeParser(oid, format);
+    return parse === undefined || isSame(parse, foreign.getTypeParser(-1, format)) ? String : parse;
+  }
+});
 for (const name of ['getTypeParser', 'setTypeParser']) types[name] = types[name].bind(types);
 
 /** OIDs of PostgreSQL's basic types by their names in capitals. */
@@ -123,8 +140,8 @@ types.builtins = {
 const { 25: string, 1009: strings, 1022: [floats] } = decoders;
 /** What parsers are made of: beside decoders of this library those of types that node-postgres reads as others. */
 const READ = {
-  ...decoders, ...dates, 600: string, 718: string, 791: strings, 1008: strings, 1017: strings, 1231: [floats],
-  1184: [timestamptz, dates[1184][1]]
+  ...decoders, 600: string, 718: string, 791: strings, 1008: strings, 1017: strings, 1231: [floats],
+  1016: exact[1016], 1082: decoders[1184], 1114: decoders[1184], 1115: decoders[1185], 1182: decoders[1185], 1184: [timestamptz, (...place) => dateOf(decoders[1184][1](...place))]
 };
 
 /** Makes parsers of types by decoders, and what makes node-postgres' values of theirs. */
@@ -137,12 +154,12 @@ function define(format, oids, convert) {
   }
 }
 
-define('text', [16, 21, 23, 26, 114, 199, 651, 700, 701, 791, 1000, 1005, 1007, 1008, 1009, 1014, 1015, 1021, 1022,
-  1028, 1040, 1041, 1183, 1184, 1185, 1231, 1270, 2951, 3802, 3807, 3907]);
-define('text', [17, 1001], bytesOf);
+define('text', [16, 17, 21, 23, 26, 114, 199, 651, 700, 701, 791, 1000, 1001, 1005, 1007, 1008, 1009, 1014, 1015, 1021,
+  1022, 1028, 1040, 1041, 1183, 1184, 1231, 1270, 2951, 3802, 3807, 3907]);
 define('text', [600, 1017], toPoint);
 define('text', [718], toCircle);
 define('text', [1016], String);
+define('text', [1185], dateOf);
 define('text', [1082, 1114, 1115, 1182], toLocal);
 define('text', [1186, 1187], text => new PostgresInterval(text));
 define('binary', [16, 21, 23, 25, 26, 701, 1000, 1007, 1008, 1009, 1184]);
@@ -154,4 +171,24 @@ define('binary', [1114], toLocal);
 const parseStrings = types.getTypeParser(1009);
 types.arrayParser = { create: (text, parse = String) => ({ parse: () => mapAll(parseStrings(text), parse) }) };
 
-module.exports = { TypeOverrides, bytesOf, types };
+/** Whether a parser is the one that pg-types has begun with: some of them are bound anew each time. */
+const isSame = (one, other) => one === other || (one.name === other.name && `${one}` === `${other}`);
+
+/**
+ * Takes over the parsers that a program has set by `pg-types` itself, which this library does not load: its module is
+ * looked for among those that were loaded.
+ */
+function adoptTypes() {
+  for (const file of Object.keys(require.cache)) {
+    if (!/[\\/]pg-types[\\/]index\.js$/.test(file)) continue;
+    const { getTypeParser } = foreign = require.cache[file].exports;
+    for (const format of ['text', 'binary']) {
+      require.cache[path.join(file, '..', 'lib', `${format}Parsers.js`)].exports.init((oid, usual) => {
+        const parse = getTypeParser(oid, format);
+        if (!isSame(parse, usual) && types.getTypeParser(oid, format) !== parse) types.setTypeParser(oid, format, parse);
+      });
+    }
+  }
+}
+
+module.exports = { TypeOverrides, adoptTypes, bytesOf, types };

@@ -2,7 +2,7 @@
 
 // Values of JavaScript as parameters, as node-postgres converts them; quoting; and `defaults`.
 
-const { Buffer, process, util } = require('../platform');
+const util = require('node:util');
 const { array } = require('../..');
 const { bytesOf, types } = require('./types');
 

@@ -1,6 +1,6 @@
 'use strict';
 
-const { EventEmitter } = require('../platform').events;
+const { EventEmitter } = require('node:events');
 const { ConnectionError } = require('../..');
 
 /** What a Listener takes for its client: channels on a connection that is replaced when it is lost. */

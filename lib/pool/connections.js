@@ -1,12 +1,11 @@
 'use strict';
 
-const { process } = require('../platform');
-const { Client, ConnectionError, PostgresError } = require('../..');
+const { Client, ConnectionError, PostgresError, TimeoutError } = require('../..');
 const { resolve } = require('../config');
 const { watchSignal } = require('../query');
 
 /** Tells tracers of who waits for a connection, and how long: `{ owner, waiting }`. */
-const channel = require('../platform').diagnostics_channel.tracingChannel?.('quickgres:pool');
+const channel = require('node:diagnostics_channel').tracingChannel('quickgres:pool');
 
 /** The first and the longest pause between two attempts to connect, in milliseconds. */
 const PAUSE = 50;
@@ -36,7 +35,7 @@ const firstOf = queue => queue.values().next().value?.since ?? Infinity;
 
 /** Errors of connecting that no other attempt will change: the server says no, or the config makes no sense. */
 const isFinal = error => /^(?:0A|22|28|3D|42)/.test(error.code) ||
-  ![ConnectionError, PostgresError, AggregateError].some(each => error instanceof each);
+  ![ConnectionError, TimeoutError, PostgresError, AggregateError].some(each => error instanceof each);
 
 /** Connections to one place: who gets which, and when others are opened. */
 class Connections {
@@ -138,7 +137,7 @@ class Connections {
     queue.add(entry);
     this.#serve();
     try {
-      return await (channel?.tracePromise(() => waiting, { owner: kind === 'owned', waiting: queue.size }) ?? waiting);
+      return await (channel.tracePromise(() => waiting, { owner: kind === 'owned', waiting: queue.size }));
     } finally {
       clearTimeout(timer);
       unwatch?.();

@@ -1,10 +1,10 @@
 'use strict';
 
-const { EventEmitter } = require('../platform').events;
+const { EventEmitter } = require('node:events');
 const { Client, ConnectionError, UsageError } = require('../..');
 const { checkText, checkValues, snapshot } = require('../protocol');
 const {
-  Cursor, DECODING, Listener, NO_OPTIONS, NO_VALUES, checkLimits, checkNames, copyDirection, firstWord
+  Cursor, Listener, NO_OPTIONS, NO_VALUES, checkLimits, checkNames, copyDirection, firstWord, throwIfAborted
 } = require('../query');
 const { Target, turnOf } = require('../stream');
 const { Channels } = require('./channels');
@@ -117,6 +117,7 @@ class Pool extends EventEmitter {
       if (before !== undefined) await before();
       for (let from = first, left = ATTEMPTS; ; from = this.#primary, left--) {
         checkLimits(rest);
+        throwIfAborted(rest);
         let connection;
         try {
           connection = from.take(kind) ?? await from.wait(kind, rest.signal);
@@ -183,13 +184,13 @@ class Pool extends EventEmitter {
    */
   async transaction(work, options = NO_OPTIONS) {
     if (typeof work !== 'function') throw new TypeError('transaction takes a function');
-    const { signal, retry, ...own } = options ?? NO_OPTIONS;
+    const { signal, ...own } = options ?? NO_OPTIONS;
     let begun = false;
     const begin = tx => {
       begun = true;
       return work(tx);
     };
-    const repeats = () => retry || !begun;
+    const repeats = (error, retry) => retry || !begun;
     return this.#run('transaction', options, client => client.transaction(begin, own), { repeats });
   }
 
@@ -221,7 +222,7 @@ class Pool extends EventEmitter {
     return this.#run('queryTo', options, ask, { before, repeats });
   }
 
-  get [DECODING]() { return this.#template[DECODING]; }
+  get decode() { return this.#template.decode; }
 
   /** Has a connection to itself from the first row to the last. */
   cursor(text, values = NO_VALUES, given = NO_OPTIONS) {
@@ -250,7 +251,7 @@ class Pool extends EventEmitter {
     const isCopy = typeof text === 'string' && copyDirection(text) === (isOut ? 'out' : 'in');
     if (!isCopy) throw new TypeError(`${method} takes COPY … ${what}`);
     const { signal, highWaterMark } = options;
-    if (signal?.aborted !== true) checkLimits({ signal });
+    checkLimits({ signal });
     const open = client => client[method](text, options);
     return new PooledCopy(this.#holder(readOnly, signal), open, { isOut, highWaterMark });
   }

@@ -1,6 +1,7 @@
 'use strict';
 
-const { PassThrough, promises: { pipeline } } = require('../platform').stream;
+const { PassThrough } = require('node:stream');
+const { pipeline } = require('node:stream/promises');
 const { AbortError } = require('../..');
 
 /** What a Cursor takes for its portal: the cursor of a client that is held until the last row. */

@@ -1,6 +1,5 @@
 'use strict';
 
-const { Buffer } = require('../platform');
 const messages = require('../../client-parser/messages.js');
 const { ConnectionError, protocolError } = require('./errors');
 

@@ -1,6 +1,5 @@
 'use strict';
 
-const { Buffer } = require('../platform');
 const { backend: { CopyData, DataRow } } = require('./codes');
 const { protocolError } = require('./errors');
 

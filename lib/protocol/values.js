@@ -1,7 +1,5 @@
 'use strict';
 
-const { Buffer } = require('../platform');
-
 /** What a value is called in an error, which never shows the value itself. */
 function kindOf(value) {
   if (value === null) return 'null';
@@ -11,13 +9,23 @@ function kindOf(value) {
   return name === undefined || name === 'Object' ? 'an object' : `an object of class ${name}`;
 }
 
+/** @returns {TypeError} with the SQLSTATE that the server would give for the value */
+const invalid = (message, code) => Object.assign(new TypeError(message), { code });
+
+/** What to write where the text of a query is none; '' where that cannot be told. */
+function textRemedy(text) {
+  if (Array.isArray(text?.raw)) return ': query is no template tag; write query(...sql`…`) with sql of quickgres/sql, or query(text, values)';
+  if (Array.isArray(text)) return ': spread what sql`…` gives, query(...sql`…`), or write query(text, values)';
+  return typeof text?.text === 'string' ? ': write query(text, values) in place of query({ text, values }), or use quickgres/pg' : '';
+}
+
 /**
  * Text that is to be sent as a string of the protocol.
  * @throws {TypeError} naming `what` where it is not a string or holds a null byte
  */
 function checkText(text, what) {
-  if (typeof text !== 'string') throw new TypeError(`${what} must be a string, not ${kindOf(text)}`);
-  if (text.includes('\0')) throw new TypeError(`${what} has a null byte at ${text.indexOf('\0')}, which PostgreSQL cannot take`);
+  if (typeof text !== 'string') throw new TypeError(`${what} must be a string, not ${kindOf(text)}${what === 'text' ? textRemedy(text) : ''}`);
+  if (text.includes('\0')) throw invalid(`${what} has a null byte at ${text.indexOf('\0')}, which PostgreSQL cannot take`, '22021');
 }
 
 /** @throws {TypeError|RangeError} where `values` is not a list of at most 65535 values */
@@ -31,7 +39,7 @@ function checkValues(values) {
 
 /** A Date as PostgreSQL reads it for timestamptz: UTC, with years beyond 9999 and before Christ. */
 function dateText(date, what) {
-  if (Number.isNaN(date.getTime())) throw new TypeError(`${what} is an invalid Date`);
+  if (Number.isNaN(date.getTime())) throw invalid(`${what} is an invalid Date`, '22007');
   const text = date.toISOString();
   const year = date.getUTCFullYear();
   if (year > 0 && year < 10000) return text;
@@ -51,6 +59,8 @@ function textOf(value, what) {
   if (value instanceof Date) return dateText(value, what);
   const remedy = Array.isArray(value) ? 'write array(value) for a PostgreSQL array, JSON.stringify(value) for json'
     : value instanceof Promise ? 'await it'
+    : value instanceof Map ? 'write JSON.stringify(Object.fromEntries(map)) for json, array([...map.keys()]) for a PostgreSQL array'
+    : value instanceof Set ? 'write array([...set]) for a PostgreSQL array, JSON.stringify([...set]) for json'
     : typeof value === 'object' ? 'write JSON.stringify(value) for json'
       : 'a value is a string, number, bigint, boolean, Date, Uint8Array, null or undefined';
   throw new TypeError(`${what} is ${kindOf(value)}: ${remedy}`);

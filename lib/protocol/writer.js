@@ -1,6 +1,5 @@
 'use strict';
 
-const { Buffer } = require('../platform');
 const { frontend } = require('./codes');
 const { checkText, textOf } = require('./values');
 

@@ -1,7 +1,7 @@
 'use strict';
 
-const { AbortError, UsageError, kindOf } = require('../protocol');
-const { callerOf } = require('./failure');
+const { AbortError, State, TimeoutError, kindOf } = require('../protocol');
+const { again } = require('./failure');
 const { checkNumber } = require('./options');
 
 /** First and longest pause between two CancelRequests for one query, in milliseconds. */
@@ -9,10 +9,12 @@ const PAUSE = 50;
 const LONGEST = 1000;
 
 /**
- * Gives up a request: it rejects at once, and where nothing that somebody waits for was sent behind it, the server is
- * asked to cancel it. A CancelRequest names a connection, not a query. So it leaves only while the request is the one
- * that is being answered, and nothing is sent until the server has taken it. One that comes before the server has begun
- * with the query is lost, so it is repeated. Else the answer is read and dropped.
+ * Gives up a request: it rejects at once. If nothing that lives was sent behind it, nothing more is sent, and the server
+ * is asked to cancel it; otherwise its answer is read and dropped.
+ *
+ * A CancelRequest names a connection, not a query. Therefore it leaves only while the request is the one that is being
+ * answered, and nothing is sent until the server has closed the connection on which it came. The server ignores one
+ * that comes before it has begun with the query, so it is repeated.
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-CANCELING-REQUESTS
  * @param {Request} request that was submitted
  * @param {Error} error to reject with
@@ -20,10 +22,12 @@ const LONGEST = 1000;
 function abort(request, error) {
   const { pipeline } = request.scope;
   if (!request.abort(error, pipeline) || pipeline.head === null) return; // null: the connection is lost
+  pipeline.givenUpAt ||= performance.now();
   let pause = PAUSE;
   let asked = false;
   const cancel = async () => {
     if (pipeline.head !== request) return;
+    pipeline.askedAt ||= performance.now();
     pipeline.hold();
     await pipeline.cancel().catch(() => {});
     pipeline.release();
@@ -37,7 +41,21 @@ function abort(request, error) {
     cancel();
   };
   pipeline.setBarrier(request);
-  pipeline.head.cancelAtHead?.(); // it may be that all behind it have now been given up, too
+  pipeline.head.cancelAtHead?.(); // this may have been the last one that lived behind the head
+}
+
+/**
+ * Gives up all that was asked in a scope and inside it, except what begins and ends blocks. The scopes inside it are over.
+ * @param {Scope} scope
+ * @param {Error} error to reject with
+ */
+function abortScope(scope, error) {
+  const { pipeline, pipeline: { scopes } } = scope;
+  while (scopes.active.isInside(scope)) scopes.leave(scopes.active, error);
+  scopes.empty(scope, () => again(error));
+  for (let each = pipeline.head; each !== null; each = each.next) {
+    if (!each.controls && (each.scope === scope || each.scope.isInside(scope))) abort(each, again(error));
+  }
 }
 
 /** @type {WeakMap<AbortSignal, Set<function>>} who is told of a signal; it has one listener for all requests */
@@ -67,10 +85,7 @@ function watchSignal(signal, callback) {
 
 const abortedBy = ({ reason }) => new AbortError('the query was aborted', reason);
 
-/**
- * @throws {TypeError} for what is given and no AbortSignal, or no time limit
- * @throws {AbortError} when the signal has aborted
- */
+/** @throws {TypeError} for what is given and no AbortSignal, or no time limit */
 function checkLimits({ signal, statement_timeout: timeout }) {
   if (signal !== undefined && !(signal && typeof signal.addEventListener === 'function')) {
     throw new TypeError(`signal must be an AbortSignal, not ${kindOf(signal)}`);
@@ -78,19 +93,24 @@ function checkLimits({ signal, statement_timeout: timeout }) {
   if (timeout !== undefined) {
     checkNumber(timeout, 'statement_timeout', 'a number of milliseconds above 0', timeout => timeout > 0);
   }
-  if (signal?.aborted) throw abortedBy(signal);
 }
 
+/** @throws {AbortError} when the signal has aborted */
+function throwIfAborted({ signal }) { if (signal?.aborted) throw abortedBy(signal); }
+
 /**
- * Gives up a request when a signal aborts or a time limit is over.
- * @param {Request} request that was submitted
- * @param {object} limits checked
+ * Calls back when a signal aborts or a time limit is over.
+ * @param {object} limits checked: `{ signal, statement_timeout }`
+ * @param {string} what has a limit
+ * @param {function(Error)} callback
+ * @param {function(): boolean} isSent
  * @returns {function} stops watching
  */
-function watchLimits(request, { signal, statement_timeout: timeout }) {
-  const unwatch = signal && watchSignal(signal, error => abort(request, error));
+function watchLimits({ signal, statement_timeout: timeout }, what, callback, isSent) {
+  const unwatch = signal && watchSignal(signal, callback);
   const timer = timeout && setTimeout(() => {
-    abort(request, new UsageError(`the query took longer than its statement_timeout of ${timeout} ms`, '57014'));
+    const message = `the ${what} took longer than its statement_timeout of ${timeout} ms`;
+    callback(new TimeoutError(message, { code: '57014', sent: isSent() }));
   }, timeout);
   return () => {
     unwatch?.();
@@ -99,7 +119,7 @@ function watchLimits(request, { signal, statement_timeout: timeout }) {
 }
 
 /**
- * Submits a request which a signal or a time limit cancels, and nothing else with it.
+ * Submits a request that a signal or a time limit gives up.
  * @param {Request} request
  * @param {Scope} scope
  * @param {object} [limits]
@@ -109,16 +129,24 @@ function watchLimits(request, { signal, statement_timeout: timeout }) {
  * @throws {TypeError|RangeError|AbortError}
  */
 function submit(request, scope, limits) {
+  if (limits?.alone) request.barrier = true;
   if (limits === undefined || (limits.signal === undefined && limits.statement_timeout === undefined)) {
     return scope.pipeline.submit(request, scope);
   }
   checkLimits(limits);
-  request.barrier = true;
-  request.caller ??= callerOf(submit); // two who await its promise hide each other
+  throwIfAborted(limits);
   const promise = scope.pipeline.submit(request, scope);
-  const over = watchLimits(request, limits);
-  (request.over ?? promise).then(over, over);
+  if (!request.pending) return promise;
+  const over = watchLimits(limits, 'query', error => abort(request, error), () => request.state !== State.Waiting);
+  if (request.over === undefined) {
+    // Not by the request's promise: two who await that hide each other from an error's stack.
+    const { resolve } = request;
+    request.resolve = settled => {
+      over();
+      resolve(settled);
+    };
+  } else request.over.then(over);
   return promise;
 }
 
-module.exports = { abort, checkLimits, submit, watchLimits, watchSignal };
+module.exports = { abort, abortScope, checkLimits, submit, throwIfAborted, watchLimits, watchSignal };

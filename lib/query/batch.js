@@ -33,13 +33,16 @@ class BatchRequest extends Request {
   /**
    * @param {Array<string|[string, Array, object]>} queries see Session.batch
    * @param {function(object): object} receiverFor what takes the result for a target of the caller's
+   * @param {Scope|object} lease see Scope.run
    * @throws {TypeError} with the `index` of the query
    */
-  constructor(queries, receiverFor) {
+  constructor(queries, receiverFor, lease) {
     super();
     if (!Array.isArray(queries)) throw new TypeError(`batch takes an array of [text, values, options], not ${kindOf(queries)}`);
     /** The receivers for targets of the caller's. */
     this.given = [];
+    /** The queries as they are to be repeated, on a lease that may do that. */
+    this.inputs = [];
     /** Requests without a promise of their own. */
     this.queries = mapQueries(Array.from(queries), each => {
       if (typeof each === 'string') each = [each];
@@ -51,7 +54,9 @@ class BatchRequest extends Request {
       if (copyDirection(text) === 'in') throw new TypeError('COPY FROM STDIN cannot be part of a batch: use copyFrom');
       let receiver = decode === undefined ? undefined : new RowReader(options);
       if (stream !== undefined) this.given.push(receiver = receiverFor(stream));
-      return new QueryRequest(text, values, format, cache, paramTypes, receiver);
+      const kept = lease.check(text, values);
+      if (lease.scope === null) this.inputs.push([text, kept, options]);
+      return new QueryRequest(text, kept, format, cache, paramTypes, receiver);
     });
     /** The query whose answer is coming. */
     this.index = 0;
@@ -66,7 +71,7 @@ class BatchRequest extends Request {
 
   encode(writer, statements) {
     const { queries } = this;
-    const { disturbing } = statements;
+    const { disturbing, turning } = statements;
     try {
       mapQueries(queries, query => {
         query.bind(writer, statements, '', this);
@@ -74,7 +79,7 @@ class BatchRequest extends Request {
       });
     } catch (error) {
       forgetParsed(queries.slice(0, error.index), statements);
-      statements.disturbing = disturbing;
+      Object.assign(statements, { disturbing, turning });
       throw error;
     }
     writer.sync();

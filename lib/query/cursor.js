@@ -1,8 +1,8 @@
 'use strict';
 
 const { RowReader } = require('../rows');
-const { checkLimits } = require('./abort');
-const { callerOf } = require('./failure');
+const { checkLimits, throwIfAborted } = require('./abort');
+const { callerOf, showCaller } = require('./failure');
 const { checkStallTimeout, stalled } = require('./options');
 
 /** The rows of a query, some at a time: an async iterable that holds one batch in memory. */
@@ -14,7 +14,7 @@ class Cursor {
   #rows = []; // of the last batch
 
   /**
-   * @param {function(): Portal} open makes the portal; called for the first row
+   * @param {function(): Portal|Promise<Portal>} open makes the portal, or a promise of it; called for the first row
    * @param {object} options
    * @param {number} options.batchSize rows a round trip
    * @param {object} [options.decoding] `{ decode }` for the readers
@@ -24,7 +24,9 @@ class Cursor {
 
   async * #generate(open, { batchSize, decoding, signal }) {
     checkLimits({ signal });
-    const portal = this.#portal = open();
+    throwIfAborted({ signal });
+    const opened = this.#opened(open);
+    const portal = this.#portal = opened instanceof Promise ? await opened : opened; // what is sent at once is one write
     try {
       let reader;
       do {
@@ -37,6 +39,15 @@ class Cursor {
     } finally {
       this.#rows = [];
       await portal.close();
+    }
+  }
+
+  /** The portal; its error shows who asked for rows, also where a stream of Node is between. */
+  #opened(open) {
+    try {
+      return open();
+    } catch (error) {
+      throw showCaller(error, callerOf(this.next));
     }
   }
 
@@ -77,10 +88,10 @@ class Cursor {
    * @throws {TypeError}
    */
   readable({ highWaterMark = 16, signal, stall_timeout: given } = {}) {
-    if (signal?.aborted !== true) checkLimits({ signal });
+    checkLimits({ signal });
     const timeout = checkStallTimeout(given);
     const rows = { next: () => this.next(), return: () => this.#abandon(), [Symbol.asyncIterator]: () => rows };
-    const stream = require('../platform').stream.Readable.from(rows, { highWaterMark, signal });
+    const stream = require('node:stream').Readable.from(rows, { highWaterMark, signal });
     if (timeout > 0) this.#watchStall(stream, timeout);
     return stream;
   }

@@ -60,6 +60,20 @@ function reasonOf(error, failure, status) {
 }
 
 /**
+ * The server's words on a wrong number of values name a statement of ours, which the caller has never heard of.
+ * @param {PostgresError} error 08P01, at Bind
+ * @param {Statement} statement
+ * @param {Array|Row|null} values
+ */
+function miscounted(error, { parameters, text }, values) {
+  const given = values?.length ?? values?.columnCount;
+  if (parameters === undefined || given === undefined || given === parameters) return error;
+  const count = (number, what) => `${number} ${what}${number === 1 ? '' : 's'}`;
+  const shown = text.length > 200 ? `${text.slice(0, 200)}…` : text;
+  return new PostgresError({ ...error, message: `the query takes ${count(parameters, 'parameter')}, but was given ${count(given, 'value')}: ${shown}` });
+}
+
+/**
  * 26000: the prepared statement does not exist; 0A000 of RevalidateCachedQuery: a cached plan must not change
  * its result type.
  */
@@ -80,6 +94,18 @@ function mayRepeat(request, sending) {
   return each === null;
 }
 
+/**
+ * @param {function(): Promise} work
+ * @returns {Promise} the work's; it rejects with what the work throws because of its input
+ */
+function promised(work) {
+  try {
+    return work();
+  } catch (error) {
+    return Promise.reject(error);
+  }
+}
+
 /** @returns {function(): Error} what the next request is rejected with whose connection is lost */
 function lossErrors(message, code, cause, sent) {
   const what = sent ? 'had been sent, the server may have carried it out' : 'had not been sent';
@@ -91,4 +117,28 @@ function lossErrors(message, code, cause, sent) {
   };
 }
 
-module.exports = { again, callerOf, isStale, lossErrors, mayRepeat, reasonOf, showCaller };
+/**
+ * The connection is gone, or there will be none: rejects everything, also what comes later.
+ * @param {Pipeline} pipeline
+ * @param {string} message
+ * @param {Error} [cause] a TypeError of connect(): its config cannot be right for them either
+ * @param {string} [code]
+ */
+function abandon(pipeline, message, cause, code) {
+  const bad = pipeline.session === undefined && cause instanceof TypeError;
+  const errors = sent => bad ? () => cause : lossErrors(message, code, cause, sent);
+  const lost = errors(true);
+  pipeline.socket = null;
+  for (let request = pipeline.head; request !== null; request = request.next) {
+    pipeline.reject(request, lost());
+    request.discard();
+  }
+  pipeline.head = null;
+  const since = new Date();
+  pipeline.scopes.root.refused = () => new ConnectionError(
+    `not connected since ${since.toISOString()}: ${message}; connect() connects again`,
+    { code: '08003', cause, sent: false });
+  pipeline.scopes.abandon(errors(false));
+}
+
+module.exports = { abandon, again, callerOf, isStale, mayRepeat, miscounted, promised, reasonOf, showCaller };

@@ -6,7 +6,7 @@
  */
 
 const { Pipeline } = require('./pipeline');
-const { again, callerOf, showCaller } = require('./failure');
+const { again, callerOf, promised, showCaller } = require('./failure');
 const { QueryRequest, Request, outcome } = require('./request');
 const { CloseRequest } = require('./sync');
 const { Scope } = require('./scope');
@@ -14,21 +14,16 @@ const { copyDirection, firstWord } = require('./sql');
 const abort = require('./abort');
 const options = require('./options');
 
-/** The property of a session that holds its scope, for the capabilities that make requests of their own. */
-const SCOPE = Symbol('scope');
-
-/** The property of a session or a pool that holds `{ decode }` where its config says how columns are decoded. */
-const DECODING = Symbol('decode of the config');
-
 let batch, transaction; // to require what is loaded costs a microsecond, as much as a query of a batch
 
 module.exports = {
-  Pipeline, QueryRequest, Request, CloseRequest, Scope, DECODING, SCOPE, again, callerOf, outcome, showCaller,
+  Pipeline, QueryRequest, Request, CloseRequest, Scope, again, callerOf, outcome, promised, showCaller,
   copyDirection, firstWord, ...abort, ...options,
   get BatchRequest() { return (batch ??= require('./batch')).BatchRequest; },
   get Cursor() { return require('./cursor').Cursor; },
   get Portal() { return require('./portal').Portal; },
   get SimpleQueryRequest() { return require('./simple-query').SimpleQueryRequest; },
   get Listener() { return require('./listen').Listener; },
-  get transaction() { return (transaction ??= require('./transaction')).transaction; }
+  get transaction() { return (transaction ??= require('./transaction')).transaction; },
+  get beginText() { return (transaction ??= require('./transaction')).beginText; }
 };

@@ -13,7 +13,7 @@ let storage; // made by the first transaction
  * @param {function(): *} work
  */
 function runInside(scope, work) {
-  storage ??= new (require('../platform').async_hooks.AsyncLocalStorage)();
+  storage ??= new (require('node:async_hooks').AsyncLocalStorage)();
   return storage.run({ scope, outer: storage.getStore() }, work);
 }
 

@@ -1,6 +1,5 @@
 'use strict';
 
-const { Buffer } = require('../platform');
 const { ConnectionError, checkText } = require('../protocol');
 const { checkLimits, watchSignal } = require('./abort');
 const { callerOf, showCaller } = require('./failure');
@@ -42,7 +41,7 @@ class Listener {
     checkText(channel, 'channel');
     if (channel === '') throw new TypeError('channel must not be empty');
     if (Buffer.byteLength(channel) > LONGEST) throw new RangeError(`channel must not be longer than ${LONGEST} bytes`);
-    if (signal?.aborted !== true) checkLimits({ signal });
+    checkLimits({ signal });
     this.channel = channel;
     this.#client = client;
     this.#name = `"${channel.replace(/"/g, '""')}"`;

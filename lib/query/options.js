@@ -1,6 +1,6 @@
 'use strict';
 
-const { AbortError, kindOf } = require('../protocol');
+const { AbortError, checkText, checkValues, kindOf, snapshot } = require('../protocol');
 const { checkDecode } = require('../rows');
 
 const NO_VALUES = Object.freeze([]);
@@ -11,19 +11,20 @@ const STALL_TIMEOUT = 60000;
 
 const STATEMENT = ['format', 'cache', 'paramTypes'];
 const LIMITS = ['signal', 'statement_timeout'];
+const PLACE = ['alone', 'retry'];
 
 /** The options that there are, by what takes them. */
 const NAMES = {
-  batch: new Set(LIMITS),
+  batch: new Set([...LIMITS, ...PLACE]),
   batched: new Set([...STATEMENT, 'decode', 'stream']),
   copyFrom: new Set(['signal', 'highWaterMark']),
-  copyTo: new Set(['signal', 'highWaterMark', 'stall_timeout']),
+  copyTo: new Set(['signal', 'highWaterMark', 'stall_timeout', 'alone']),
   cursor: new Set([...STATEMENT, 'batchSize', 'decode', 'signal']),
   listen: new Set(['signal']),
-  query: new Set([...STATEMENT, 'decode', 'stream', ...LIMITS]),
-  queryTo: new Set(['as', 'int8', 'numeric', 'bytea', 'separator', 'end', 'stall_timeout', ...STATEMENT, ...LIMITS]),
-  simpleQuery: new Set(['decode', ...LIMITS]),
-  transaction: new Set(['isolation', 'readOnly', 'deferrable'])
+  query: new Set([...STATEMENT, 'decode', 'stream', ...LIMITS, ...PLACE]),
+  queryTo: new Set(['as', 'int8', 'numeric', 'bytea', 'separator', 'end', 'stall_timeout', ...STATEMENT, ...LIMITS, ...PLACE]),
+  simpleQuery: new Set(['decode', ...LIMITS, 'retry']),
+  transaction: new Set(['isolation', 'readOnly', 'deferrable', ...LIMITS, 'retry'])
 };
 
 /**
@@ -34,9 +35,18 @@ const NAMES = {
 function checkNames(options, names) {
   if (options === undefined) return;
   if (options === null || typeof options !== 'object') throw new TypeError(`options must be an object, not ${kindOf(options)}`);
+  if (Array.isArray(options)) throw new TypeError('options must be an object, not an array: query(text, values, options) takes values');
   for (const name in options) {
-    if (!names.has(name)) throw new TypeError(`there is no option ${name} here; there are ${[...names].join(', ')}`);
+    if (names.has(name) || (name in Object.prototype && !Object.hasOwn(options, name))) continue; // what others put there
+    throw new TypeError(`there is no option ${name} here; there are ${[...names].join(', ')}`);
   }
+  checkFlag(options.alone, 'alone');
+  checkFlag(options.retry, 'retry');
+}
+
+/** @throws {TypeError} where an option is given and no boolean */
+function checkFlag(value, name) {
+  if (value !== undefined && typeof value !== 'boolean') throw new TypeError(`${name} must be a boolean, not ${kindOf(value)}`);
 }
 
 /** @throws {TypeError} where an option of a query is wrong, or none of these names */
@@ -52,6 +62,17 @@ function checkOptions(options, names) {
     throw new TypeError('paramTypes must be an array of type OIDs');
   }
   checkDecode(decode);
+}
+
+/**
+ * Checks a query that has to wait.
+ * @returns {Array|object} a copy of its values, which later changes by the caller cannot reach
+ * @throws {TypeError|RangeError}
+ */
+function keep(text, values) {
+  checkText(text, 'text');
+  checkValues(values);
+  return snapshot(values);
 }
 
 /** @returns {number} a number that the server or a timer can take; throws a TypeError for any other value */
@@ -71,4 +92,4 @@ const checkStallTimeout = (value = STALL_TIMEOUT) =>
 /** @returns {AbortError} for what took nothing for so long */
 const stalled = (what, timeout) => new AbortError(`the ${what} took nothing for ${timeout} ms (stall_timeout)`);
 
-module.exports = { stalled, checkStallTimeout, checkCount, checkNumber, checkNames, checkOptions, NAMES, NO_OPTIONS, NO_VALUES };
+module.exports = { keep, stalled, checkStallTimeout, checkCount, checkNumber, checkNames, checkOptions, NAMES, NO_OPTIONS, NO_VALUES };

@@ -5,8 +5,8 @@ const {
   decodeParameterStatus, nameOf, nextState, protocolError
 } = require('../protocol');
 const { Memory } = require('../rows');
-const { again, lossErrors, mayRepeat } = require('./failure');
-const { CloseRequest } = require('./sync');
+const { abandon, again, mayRepeat } = require('./failure');
+const { closeStatements } = require('./sync');
 const { Scope, Scopes } = require('./scope');
 const { Statements } = require('./statements');
 const { channel, trace } = require('./tracing');
@@ -51,6 +51,8 @@ class Pipeline {
     this.reader = null;
     /** @type {Set<function>} called when the server says that it has cancelled something */
     this.cancelling = new Set();
+    /** When a request that had been sent was given up, and the server asked to cancel, if nothing was read since; else 0. */
+    this.givenUpAt = this.askedAt = 0;
   }
 
   /** Requests can be sent from now on. */
@@ -65,6 +67,7 @@ class Pipeline {
 
   /** What the socket tells. */
   chunk(buf, length) {
+    this.givenUpAt = this.askedAt = 0;
     try {
       this.reader.push(buf, length);
     } catch (error) {
@@ -112,6 +115,9 @@ class Pipeline {
     this.pump();
   }
 
+  /** Whether nothing is sent now, because of a barrier or a CancelRequest that is under way. */
+  get held() { return this.#held > 0; }
+
   /** Whether requests or transactions are not over, or not begun. */
   get waited() { return this.head !== null || this.scopes.root.first !== null; }
 
@@ -119,6 +125,12 @@ class Pipeline {
   enter(scope) {
     this.scopes.check(scope.parent);
     this.#queue(scope, scope.parent);
+  }
+
+  /** A scope is left as soon as all that waits in it has been sent. */
+  end(scope) {
+    scope.ending = true;
+    this.pump();
   }
 
   /** A scope is over, whether it was entered or not: its parent goes on. */
@@ -129,7 +141,7 @@ class Pipeline {
   /** Sends what may be sent. */
   pump() {
     while (this.socket !== null && this.#held === 0) {
-      const entry = this.scopes.next(this.head === null, this.status);
+      const entry = this.scopes.next();
       if (entry === null) return;
       if (entry instanceof Scope) entry.entered();
       else this.#sendWaiting(entry);
@@ -152,8 +164,10 @@ class Pipeline {
    */
   send(request) {
     const { statements, writer } = this;
+    const first = request.scope.begin === undefined ? request : request.scope.chain(request);
     const mark = writer.length;
     try {
+      for (let each = first; each !== request; each = each.next) each.encode(writer, statements);
       request.encode(writer, statements);
     } catch (error) {
       writer.length = mark;
@@ -162,21 +176,16 @@ class Pipeline {
       throw error;
     }
     if (request.statement !== statements.run) statements.run = undefined;
+    for (let each = first; each !== request; each = each.next) {
+      each.scope.begin = undefined;
+      this.#held++;
+    }
     if (request.barrier) this.#held++;
-    if (this.head === null) this.head = request;
-    else this.#tail.next = request;
+    if (this.head === null) this.head = first;
+    else this.#tail.next = first;
     this.#tail = request;
-    if (statements.closing.length > 0 && request.endsWithSync && this.#held === 0) this.#closeStatements();
+    if (statements.closing.length > 0 && request.endsWithSync && this.#held === 0) closeStatements(this);
     this.flush();
-  }
-
-  /** Closes the statements on the server that nobody uses any more. */
-  #closeStatements() {
-    const request = new CloseRequest('S', this.statements.closing);
-    this.statements.closing = [];
-    request.open(this.scopes.root).catch(() => {});
-    request.internal = true;
-    this.send(request);
   }
 
   /** Rejects a request that is not over. */
@@ -219,7 +228,7 @@ class Pipeline {
     if (request === null) throw protocolError('ReadyForQuery that nobody asked for');
     if (status === undefined || end - start !== 6) throw protocolError('ReadyForQuery of a wrong kind');
     request.state = request.state === State.Done ? State.Over : nextState(request.state, ReadyForQuery, start, end);
-    if (status === 'E' && this.status === 'T') request.scope.failure = request.error;
+    if (status === 'E' && this.status !== 'E') request.scope.failure = request.error;
     this.status = status;
     if (request.scope.block && status === 'I' && !request.controls) {
       request.error ??= new UsageError('this ended the transaction block: in transaction(), return from the function ' +
@@ -234,7 +243,9 @@ class Pipeline {
     const request = this.head;
     this.head = request.next;
     request.next = null;
-    if (this.statements.disturbing === request) this.statements.disturbing = undefined;
+    const { statements } = this;
+    if (statements.disturbing === request) statements.disturbing = undefined;
+    if (statements.turning === request) statements.turning = undefined;
     if (request.barrier) this.#held--;
     if (repeat) {
       request.reset();
@@ -251,7 +262,9 @@ class Pipeline {
   /** From now on nothing is sent behind a request. @returns {boolean} false where something was that is not given up */
   setBarrier(request) {
     if (request.barrier) return true;
-    for (let behind = request.next; behind !== null; behind = behind.next) if (behind.pending) return false;
+    for (let behind = request.next; behind !== null; behind = behind.next) {
+      if (behind.pending && !behind.internal) return false;
+    }
     request.barrier = true;
     this.#held++;
     return true;
@@ -265,28 +278,8 @@ class Pipeline {
     this.pump();
   }
 
-  /**
-   * The connection is gone, or there will be none: rejects everything, also what comes later.
-   * @param {string} message
-   * @param {Error} [cause] a TypeError of connect(): its config cannot be right for them either
-   * @param {string} [code]
-   */
-  abandon(message, cause, code) {
-    const bad = this.session === undefined && cause instanceof TypeError;
-    const errors = sent => bad ? () => cause : lossErrors(message, code, cause, sent);
-    const lost = errors(true);
-    this.socket = null;
-    for (let request = this.head; request !== null; request = request.next) {
-      this.reject(request, lost());
-      request.discard();
-    }
-    this.head = null;
-    const since = new Date();
-    this.scopes.root.refused = () => new ConnectionError(
-      `not connected since ${since.toISOString()}: ${message}; connect() connects again`,
-      { code: '08003', cause, sent: false });
-    this.scopes.abandon(errors(false));
-  }
+  /** The connection is gone, or there will be none, see `abandon`. */
+  abandon(...why) { abandon(this, ...why); }
 }
 
 module.exports = { Pipeline };

@@ -1,8 +1,9 @@
 'use strict';
 
-const { AbortError, State, UsageError, checkText, checkValues, snapshot } = require('../protocol');
+const { AbortError, State, UsageError } = require('../protocol');
 const { abort, submit } = require('./abort');
 const { again, callerOf } = require('./failure');
+const { keep } = require('./options');
 const { QueryRequest } = require('./request');
 const { CloseRequest } = require('./sync');
 const { Scope } = require('./scope');
@@ -78,6 +79,7 @@ class PortalStep extends QueryRequest {
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-EXT-QUERY
  */
 class Portal {
+  #resolveEnded;
   #last = null; // the promise of the step whose answer has not come: there is one at a time
   #step; // the last one
 
@@ -86,10 +88,9 @@ class Portal {
    * @throws {TypeError|RangeError} for a query that a portal cannot be made of
    */
   static check(text, values) {
-    checkText(text, 'text');
-    checkValues(values);
+    const kept = keep(text, values);
     if (copyDirection(text) === 'in') throw new TypeError('COPY FROM STDIN has no rows to fetch: use query, or copyFrom');
-    return snapshot(values);
+    return kept;
   }
 
   /**
@@ -110,8 +111,14 @@ class Portal {
     this.open = true;
     this.scope = scope;
     if (this.inBlock) return void scope.pipeline.scopes.check(scope);
-    this.scope = new Scope(scope.pipeline, scope, 'an open portal', { lost: () => { this.open = false; } });
+    const lost = () => {
+      this.open = false;
+      this.#resolveEnded();
+    };
+    this.scope = new Scope(scope.pipeline, scope, 'an open portal', { lost });
     scope.pipeline.enter(this.scope);
+    /** @type {Promise<void>} outside a block: resolves when others have the connection again, or it is lost */
+    this.ended = new Promise(resolve => { this.#resolveEnded = resolve; });
   }
 
   /**
@@ -168,7 +175,10 @@ class Portal {
     this.#end().catch(() => {});
   }
 
-  #leave() { this.scope.pipeline.leave(this.scope, this.#closed()); }
+  #leave() {
+    this.scope.pipeline.leave(this.scope, this.#closed());
+    this.#resolveEnded();
+  }
 
   #closed() { return new UsageError('the query is over: there are no more rows', '34000'); }
 }

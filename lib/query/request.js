@@ -1,14 +1,13 @@
 'use strict';
 
-const { Buffer } = require('../platform');
 const {
-  AbortError, BARE, ConnectionError, NEXT, PostgresError, State, UsageError, backend, checkText, checkValues,
+  AbortError, BARE, ConnectionError, NEXT, PostgresError, State, TimeoutError, UsageError, backend, checkText, checkValues,
   decodeFields, nextState, snapshot, unexpected
 } = require('../protocol');
 const { RowReader } = require('../rows');
-const { isStale, reasonOf, showCaller } = require('./failure');
+const { isStale, miscounted, reasonOf, showCaller } = require('./failure');
 
-const { BindComplete, CopyData, CopyInResponse, DataRow, ErrorResponse, NoData, RowDescription } = backend;
+const { BindComplete, CopyData, CopyInResponse, DataRow, ErrorResponse, NoData, ParameterDescription, RowDescription } = backend;
 
 /** A query with more bytes of Buffers among its values is not sent again: they are not kept. */
 const KEPT_BYTES = 8192;
@@ -17,7 +16,7 @@ const KEPT_BYTES = 8192;
 const DROPPED = { start() {}, receiveData() {}, receive() {} };
 
 /** Errors that are made while an answer is read: their stacks show nothing of the caller. */
-const OF_ANSWERS = [PostgresError, ConnectionError, UsageError, AbortError];
+const OF_ANSWERS = [PostgresError, ConnectionError, UsageError, AbortError, TimeoutError];
 
 /** The last link of a request's promise: in it the engine knows who awaits that, so the error can show its caller. */
 function outcome({ error, caller, result }) {
@@ -94,7 +93,7 @@ class Request {
     this.state = State.Failed;
   }
 
-  /** Nobody waits for its answer any more. */
+  /** Nobody waits for its answer any more: it keeps nothing of its input. */
   discard() {}
 
   /**
@@ -106,9 +105,8 @@ class Request {
   abort(error, pipeline) {
     if (!this.pending) return false;
     this.settle(error);
-    if (this.state === State.Waiting) return false;
     this.discard();
-    return true;
+    return this.state !== State.Waiting;
   }
 
   /** Whether it can be sent once more: its error says that a statement was stale, and nothing was done yet. */
@@ -133,6 +131,7 @@ Object.assign(Request.prototype, { // what few have is not in each of them: ther
   internal: false, // not asked for, so not counted as pending
   over: undefined, // a promise of what goes on when its own has settled: until it is over
   result: undefined, // what it resolves to
+  simple: false, // it is a Query message, which has its Sync in itself
   reads: false, // and nothing else, as far as the first word of its text tells
   stale: false, // it has failed because its statement was
   traced: false // tracers are told of it
@@ -204,6 +203,7 @@ class QueryRequest extends Request {
     }
     this.state = parses ? State.Parsing : State.Binding;
     if (statement.disturbs) statements.disturbing = batch ?? this;
+    if (statement.begins) statements.turning = batch ?? this;
     // If it has to be sent again, the values must be what they were.
     if (statement.name === '' || !Array.isArray(values)) return;
     this.values = binary ? snapshot(values, KEPT_BYTES) : values.slice();
@@ -218,6 +218,9 @@ class QueryRequest extends Request {
     switch (type) {
       case DataRow: case CopyData:
         return this.receiver.receiveData(buf, start, end, count, pipeline.reader.owned);
+      case ParameterDescription:
+        if (end - start >= 7) this.statement.parameters = buf.readUInt16BE(start + 5);
+        return;
       case RowDescription: case NoData:
         this.statement.describe(type === RowDescription ? buf : null, start, end);
         if (next !== State.Binding) this.start(pipeline);
@@ -263,6 +266,7 @@ class QueryRequest extends Request {
       statement.failure = error;
       statements.forget(statement);
     } else if (!parses) statements.doubt(statement, error.code, bound);
+    if (error.code === '08P01' && !bound) error = miscounted(error, statement, this.values);
     if (error.code === '26000') error = reasonOf(error, statement.failure, status);
     this.stale = !bound && isStale(error);
     this.receiver?.letGo?.(); // however slow its reader is, nobody else has to wait for it
@@ -281,6 +285,7 @@ class QueryRequest extends Request {
   discard() {
     this.receiver?.stop?.();
     this.receiver = DROPPED;
+    this.values = null;
   }
 
   ready() {

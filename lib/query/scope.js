@@ -8,6 +8,8 @@ const { waitsForItself } = require('./inside');
  * Requests that wait in the client, in order, because the connection belongs to somebody else. A scope that was
  * entered owns the connection: a transaction, an open portal, a COPY FROM STDIN, end(). The scopes form a stack,
  * of which only the innermost one sends.
+ *
+ * A session works on a lease. A scope is the lease of itself: it is there at once and is never given back.
  */
 class Scope {
   /**
@@ -18,21 +20,27 @@ class Scope {
    * @param {boolean} [options.alone=false] it is entered only when all that was sent has been answered
    * @param {boolean} [options.block=false] it is a transaction block: it is entered when no block is open, and no
    *   request in it may end the block but one that `controls` it
+   * @param {Request} [options.begin] what begins the block: it travels with the first request
    * @param {function()} [options.entered] called when the scope owns the connection
    * @param {function(function(): Error)} [options.lost] called when it is over without having been left, with what
    *   makes the error
    */
-  constructor(pipeline, parent, name, { alone = false, block = false, entered = () => {}, lost = () => {} } = {}) {
+  constructor(pipeline, parent, name, { alone = false, block = false, begin, entered = () => {}, lost = () => {} } = {}) {
+    /** @type {Scope|null} of a lease: where a session may send at once; null where a connection has to be found first */
+    this.scope = this;
     this.pipeline = pipeline;
     this.parent = parent;
     this.name = name;
     this.alone = alone;
     this.block = block;
+    this.begin = begin;
     this.entered = entered;
     this.lost = lost;
     /** @type {(function(): Error)|null} makes what new requests are rejected with; what waits goes on unless it was left */
     this.refused = null;
     this.left = false;
+    /** Whether it is left as soon as all that waits in it has been sent. */
+    this.ending = false;
     /** @type {Error|undefined} for which the block that it is in has failed */
     this.failure = undefined;
     /** The first and the last of the requests and scopes that wait in it. */
@@ -40,6 +48,29 @@ class Scope {
     this.last = null;
     this.next = null;
   }
+
+  /** @type {{decode: *}|undefined} for readers of results, where a query says nothing */
+  get decoding() { return this.pipeline.decoding; }
+
+  /**
+   * Checks a query that may have to wait for a connection; here it does not.
+   * @param {string} text
+   * @param {Array|Row} values
+   * @returns {Array|Row} the values: of a pool a copy, which later changes by the caller cannot reach
+   * @throws {TypeError|RangeError|UsageError} of a pool, also for what concerns the session of one connection
+   */
+  check(text, values) { return values; }
+
+  /**
+   * Does a piece of work in a scope, and takes the scope back when the work's promise has settled.
+   * @param {string} need 'shared': others may be sent before and behind; 'alone': the work owns the connection; 'session':
+   *   it may also change settings, which a pool resets
+   * @param {object} options the caller's: a pool reads `signal`, `statement_timeout`, `retry`
+   * @param {function(Scope): Promise} work a pool calls it again, where it may, when the connection is lost
+   * @param {function(Error, boolean): boolean|Promise<boolean>} [mayRepeat] whether a pool may, after this loss, by `retry`
+   * @returns {Promise} the work's
+   */
+  run(need, options, work) { return work(this); }
 
   push(entry) {
     if (this.last === null) this.first = entry;
@@ -53,6 +84,15 @@ class Scope {
     if (this.first === null) this.last = null;
     entry.next = null;
     return entry;
+  }
+
+  /** @returns {Request} the first of what begins its block and those around it, and was not sent yet; a request comes last */
+  chain(request) {
+    let first = request;
+    for (let each = this; each !== null; each = each.parent) {
+      if (each.begin !== undefined) [each.begin.next, first] = [first, each.begin];
+    }
+    return first;
   }
 
   /** Whether it lies inside another scope. */
@@ -83,27 +123,38 @@ class Scopes {
       'the client would wait for the transaction, and the transaction for the client', '25001');
   }
 
+  /** @returns {boolean|undefined} whether what is sent now by the root would be in a block; undefined: answers will tell */
+  get #inBlock() {
+    const { statements: { turning }, status } = this.root.pipeline;
+    return turning === undefined ? status !== 'I' : turning.controls ? false : undefined;
+  }
+
   /**
    * Takes the entry out of its queue that goes next, and enters it if it is a scope.
-   * @param {boolean} answered whether all that was sent has been answered
-   * @param {string} status of the transaction
    * @returns {Request|Scope|null}
    */
-  next(answered, status) {
+  next() {
+    const { root, waiting } = this;
     for (;;) {
       const { active } = this;
       let entry;
-      if (active === this.root && this.waiting.length > 0 && status === 'I') {
-        if (!answered) return null;
-        entry = this.waiting.shift();
-      } else {
+      if (active.ending && active.first === null) {
+        this.leave(active);
+        continue;
+      }
+      if (active === root && waiting.length > 0 && this.#inBlock === false) entry = waiting.shift();
+      else {
         entry = active.first;
-        if (entry === null || (entry instanceof Scope && !entry.left && entry.alone && !answered)) return null;
+        if (entry === null) return null;
+        if (entry instanceof Scope && !entry.left) {
+          if (entry.alone && root.pipeline.head !== null) return null;
+          if (entry.block && active === root && this.#inBlock === undefined) return null;
+        }
         active.shift();
       }
       if (!(entry instanceof Scope)) return entry;
       if (entry.left) continue;
-      if (entry.block && active === this.root && status !== 'I') this.waiting.push(entry);
+      if (entry.block && active === root && this.#inBlock) waiting.push(entry);
       else return (this.active = entry);
     }
   }
@@ -128,10 +179,15 @@ class Scopes {
     this.leave(scope, error);
   }
 
-  /** Ends a scope, and rejects what waits in it, each with an error of its own. */
+  /** Ends a scope, and rejects what waits in it. @param {function(): Error} next makes an error for each */
   #close(scope, next) {
     scope.left = true;
     scope.refused ??= next;
+    this.empty(scope, next);
+  }
+
+  /** Rejects what waits in a scope. */
+  empty(scope, next) {
     while (scope.first !== null) {
       const entry = scope.shift();
       if (entry instanceof Scope) this.#lose(entry, next);

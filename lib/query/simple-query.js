@@ -33,6 +33,7 @@ class SimpleQueryRequest extends Request {
     writer.query(this.text);
     this.state = State.Simple;
     statements.disturbing = this;
+    if (/\b(?:begin|start)\b/i.test(this.text)) statements.turning = this;
   }
 
   message(pipeline, type, buf, start, end, count) {
@@ -53,5 +54,7 @@ class SimpleQueryRequest extends Request {
     this.reader = null;
   }
 }
+
+SimpleQueryRequest.prototype.simple = true;
 
 module.exports = { SimpleQueryRequest };

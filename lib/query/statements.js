@@ -1,6 +1,5 @@
 'use strict';
 
-const { Buffer } = require('../platform');
 const { RowParser } = require('../rows');
 const { firstWord } = require('./sql');
 
@@ -17,6 +16,9 @@ const AT_BIND = /^(?:0A|2[236]|42|XX)/;
 const HARMLESS = new Set([...PLANNED, 'analyze', 'begin', 'checkpoint', 'close', 'commit', 'copy', 'declare', 'end',
   'explain', 'fetch', 'listen', 'lock', 'move', 'notify', 'release', 'savepoint', 'show', 'start', 'truncate',
   'unlisten', 'vacuum']);
+
+/** First words of what may begin a transaction block. */
+const BEGINNING = new Set(['begin', 'start']);
 
 /** First words of what only reads, unless a function that it calls writes. */
 const READING = new Set(['select', 'table', 'values', 'show']);
@@ -41,6 +43,8 @@ class Statement {
     this.sent = false;
     /** @type {RowParser|null|undefined} null for a statement without columns; undefined before its description */
     this.rowParser = undefined;
+    /** How many parameters it has; undefined before its description. */
+    this.parameters = undefined;
     /** @type {PostgresError|undefined} why the server has not parsed it */
     this.failure = undefined;
     /** @type {BatchRequest|null} that carries its Parse */
@@ -51,6 +55,7 @@ class Statement {
     this.reads = READING.has(word);
     /** Whether it may drop prepared statements, or change the columns of what they return. */
     this.disturbs = !HARMLESS.has(word);
+    this.begins = BEGINNING.has(word);
   }
 
   /** Takes the statement's RowDescription in buf[start …), or NoData where buf is null. */
@@ -79,6 +84,8 @@ class Statements {
     this.closing = [];
     /** @type {Request|undefined} the last sent that may drop statements: until it is over, others carry their own Parse */
     this.disturbing = undefined;
+    /** @type {Request|undefined} the last sent that may begin a block, or ends that of a transaction, until it is over */
+    this.turning = undefined;
     /** @type {Statement|undefined} whose Parse was sent last, while nothing but uses of it were sent since */
     this.run = undefined;
   }

@@ -29,4 +29,15 @@ class CloseRequest extends Request {
   }
 }
 
-module.exports = { CloseRequest };
+/** Closes the statements on the server that no query uses any more. */
+function closeStatements(pipeline) {
+  const { scopes, statements } = pipeline;
+  const names = statements.closing;
+  const request = new CloseRequest('S', names);
+  statements.closing = [];
+  request.open(scopes.root).catch(() => statements.closing.push(...names)); // a CancelRequest may meet it
+  request.internal = true;
+  pipeline.send(request);
+}
+
+module.exports = { CloseRequest, closeStatements };

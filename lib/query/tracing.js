@@ -3,8 +3,7 @@
 // Tells tracers of every query, on the channels `tracing:quickgres:query:…` of node:diagnostics_channel.
 // https://nodejs.org/api/diagnostics_channel.html#class-tracingchannel
 
-/** Where the runtime has no such module, as in a browser, there is nobody to tell. */
-const channel = require('../platform').diagnostics_channel.tracingChannel?.('quickgres:query') ?? { hasSubscribers: false };
+const channel = require('node:diagnostics_channel').tracingChannel('quickgres:query');
 const { start, end, asyncStart, asyncEnd, error } = channel;
 
 /** Which connection a request goes to, as far as that is known yet. */
@@ -30,7 +29,7 @@ function resultOf({ receiver, result, queries }) {
  * @param {Scope} scope
  * @returns {Promise} of the request
  */
-function trace(request, pipeline, scope) {
+function trace(request, pipeline, scope, submit = () => pipeline.submit(request, scope)) {
   request.traced = true;
   // One object for all messages of a query, with no parameter values and no rows.
   const operation = {
@@ -49,7 +48,7 @@ function trace(request, pipeline, scope) {
   };
   return start.runStores(operation, () => {
     try {
-      const promise = pipeline.submit(request, scope);
+      const promise = submit();
       if (request.over === undefined) promise.then(() => settled(), settled);
       else request.over.then(settled);
       return promise;

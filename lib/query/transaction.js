@@ -1,11 +1,13 @@
 'use strict';
 
-const { setImmediate } = require('../platform');
-const { ConnectionError, UsageError, kindOf } = require('../protocol');
+const { ConnectionError, State, UsageError, kindOf } = require('../protocol');
+const { abortScope, checkLimits, throwIfAborted, watchLimits } = require('./abort');
 const { runInside } = require('./inside');
-const { outcome } = require('./request');
+const { NO_OPTIONS, NO_VALUES } = require('./options');
+const { QueryRequest, outcome } = require('./request');
 const { Scope } = require('./scope');
 const { SimpleQueryRequest } = require('./simple-query');
+const { channel, trace } = require('./tracing');
 
 /** What is asked once the function has returned rejects with one like it. */
 const OVER = new UsageError('the transaction is over: await in its function what you ask of it', '25P01');
@@ -38,6 +40,61 @@ function controlsOf(depth, options) {
 }
 
 /**
+ * BEGIN or SAVEPOINT. It has no Sync, so that the first request of the block, right behind it, fails with it; others
+ * are not sent before its answer has come. Flush has the server give that though the request behind takes long.
+ */
+class BeginRequest extends QueryRequest {
+  constructor(text) {
+    super(text, NO_VALUES, 0, false);
+    this.barrier = true;
+    this.controls = true;
+    this.endsWithSync = false;
+    this.internal = true;
+  }
+
+  encode(writer, statements) {
+    if (channel.hasSubscribers && !this.traced) trace(this, this.scope.pipeline, this.scope, () => this.open(this.scope));
+    this.bind(writer, statements);
+    writer.executeAll(false);
+    writer.flush();
+  }
+
+  message(pipeline, type, buf, start, end, count) {
+    super.message(pipeline, type, buf, start, end, count);
+    if (this.state === State.Done) pipeline.finishHead();
+  }
+
+  /** The server ignores what follows, up to the next Sync; a Query message has none of its own then. */
+  fail(error, pipeline) {
+    const { next } = this;
+    super.fail(error, pipeline);
+    pipeline.setBarrier(next); // what waits would be sent outside the block
+    pipeline.finishHead();
+    next.fail(error, pipeline);
+    if (!next.simple) return;
+    pipeline.writer.sync();
+    pipeline.flush();
+  }
+
+  sync() {}
+}
+
+/** COMMIT, ROLLBACK and the like. */
+class EndRequest extends SimpleQueryRequest {
+  constructor(text) {
+    super(text);
+    this.controls = true;
+  }
+
+  encode(writer, statements) {
+    const { disturbing } = statements;
+    super.encode(writer, statements);
+    statements.disturbing = disturbing;
+    if (this.scope.parent.parent === null) statements.turning = this;
+  }
+}
+
+/**
  * Rejects for a function that is at work as the connection is lost. What it throws for that reason tells more: it
  * comes first, if it comes at once.
  */
@@ -49,33 +106,109 @@ async function whenLost(error) {
     'nothing of the transaction stays', { code, cause, sent: false });
 }
 
-/** Runs the function once the scope has been entered. */
-async function run(scope, { begin, commit, undo }, session, entered, work) {
-  const { pipeline } = scope;
-  const control = text => {
-    const request = new SimpleQueryRequest(text);
-    request.controls = true;
-    return pipeline.submit(request, scope);
-  };
-  try {
-    await entered;
-    await control(begin);
-    const result = await work().finally(() => session.abandonSteps(scope.refused ??= () => OVER));
-    if ((await control(commit))[0].cmd !== 'ROLLBACK') return result;
+/** A transaction or a savepoint, from the call to the answer to its end. */
+class Transaction {
+  #called = false;
+  #committing = false;
+  #controls;
+  #depth;
+  #entered;
+  #givenUp; // the error of the limit
+  #scope;
+  #session;
+  #settle; // what is waited for
+
+  constructor(parent, depth, make, options) {
+    this.#controls = controlsOf(depth, options);
+    this.#depth = depth;
+    const begin = new BeginRequest(this.#controls.begin);
+    const kind = { block: true, begin, lost: next => this.#lose(next()) };
+    this.#entered = this.#until(() => new Promise(resolve => { kind.entered = resolve; }));
+    this.#scope = begin.scope = new Scope(parent.pipeline, parent, depth === 0 ? 'the transaction' : 'the savepoint', kind);
+    parent.pipeline.enter(this.#scope);
+    this.#session = make(this.#scope);
+  }
+
+  /** Waits for what work promises, unless the time limit or the loss of the connection comes first. */
+  #until(work) {
+    return new Promise((resolve, reject) => {
+      this.#settle = [resolve, reject];
+      Promise.resolve(work()).then(resolve, reject);
+    });
+  }
+
+  #lose(error) {
+    const lost = this.#called && !this.#committing ? whenLost(error) : Promise.reject(error);
+    lost.then(...this.#settle); // by catch(), its stack would not show who awaits
+  }
+
+  async run(work, options) {
+    const scope = this.#scope;
+    const { pipeline } = scope;
+    const unwatch = watchLimits(options, 'transaction', error => this.#giveUp(error), () => this.#committing);
+    try {
+      await this.#entered;
+      if (scope.left) throw scope.refused();
+      this.#called = true;
+      const result = await this.#until(() => runInside(scope, () => work(this.#session))).finally(() => this.#refuse(OVER));
+      await this.#commit();
+      return result;
+    } catch (error) {
+      await this.#undo();
+      // Made by a timer or for all that was lost, it does not show who awaits.
+      return !this.#called || error === this.#givenUp ? outcome({ error }) : Promise.reject(error);
+    } finally {
+      unwatch();
+      pipeline.end(scope);
+    }
+  }
+
+  /** The session takes no more requests; what is open in it ends. */
+  #refuse(error) { this.#session.abandonStreams(this.#scope.refused ??= () => error); }
+
+  async #control(text) { return this.#scope.pipeline.submit(new EndRequest(text), this.#scope); }
+
+  async #commit() {
+    const { pipeline } = this.#scope;
+    this.#committing = true;
+    const committed = this.#control(this.#controls.commit);
+    if (this.#depth === 0) pipeline.end(this.#scope); // whatever comes of COMMIT, the block is over
+    const [{ cmd }] = await this.#until(() => committed);
+    if (cmd !== 'ROLLBACK') return;
     throw new UsageError('the transaction was rolled back, because a query in it had failed; ' +
-      'the function given to transaction() did not throw', '25P02', scope.failure);
-  } catch (error) {
-    // Where that fails too, the first error tells more.
-    if (pipeline.status !== 'I') await Promise.allSettled(undo.map(async text => control(text)));
-    throw error;
-  } finally {
-    pipeline.leave(scope);
+      'the function given to transaction() did not throw', '25P02', this.#scope.failure);
+  }
+
+  /** Where that fails too, the first error tells more. */
+  async #undo() {
+    const { begin, first, left, pipeline } = this.#scope;
+    const isEmpty = begin !== undefined && first === null;
+    const isEnding = this.#committing && (this.#depth === 0 || this.#givenUp !== undefined);
+    if (left || isEmpty || isEnding) return;
+    const undone = Promise.allSettled(this.#controls.undo.map(text => this.#control(text)));
+    pipeline.end(this.#scope);
+    // On a connection that is silent, it would not be answered.
+    if (this.#givenUp === undefined && pipeline.givenUpAt === 0) await this.#until(() => undone).catch(() => {});
+  }
+
+  /** The time limit is over, or the signal aborts. */
+  #giveUp(error) {
+    const scope = this.#scope;
+    const { pipeline } = scope;
+    this.#givenUp = error;
+    if (!this.#called) pipeline.leave(scope, error);
+    else if (!this.#committing) {
+      this.#refuse(error);
+      abortScope(scope, error);
+    }
+    if (pipeline.head !== null) pipeline.askedAt = pipeline.givenUpAt ||= performance.now();
+    Promise.reject(error).then(...this.#settle);
   }
 }
 
 /**
  * Runs a function inside a transaction block, or inside a savepoint of one: commits when it returns, rolls back
- * when it throws. Meanwhile the connection is the function's.
+ * when it throws. Meanwhile the connection is the function's. BEGIN travels with the first request.
  * @param {Scope} parent
  * @param {number} depth 0 for a transaction block, above for savepoints
  * @param {function(Scope): Session} make what the function is given
@@ -84,24 +217,15 @@ async function run(scope, { begin, commit, undo }, session, entered, work) {
  * @param {string} [options.isolation] 'serializable', 'repeatable read', 'read committed', 'read uncommitted'
  * @param {boolean} [options.readOnly]
  * @param {boolean} [options.deferrable]
+ * @param {AbortSignal} [options.signal] gives up all that is under way in it, and rolls back
+ * @param {number} [options.statement_timeout] the same, after so many milliseconds
  * @returns {Promise} of what the function returned
  * @throws {TypeError|Error} for options that there are not; where the parent is over
  */
-function transaction(parent, depth, make, work, options) {
-  const controls = controlsOf(depth, options);
-  let lose; // rejects what is waited for, as the connection is lost
-  const kind = { alone: depth === 0, block: true, lost: next => lose(next()) };
-  const entered = new Promise((resolve, reject) => {
-    kind.entered = resolve;
-    lose = reject;
-  });
-  const scope = new Scope(parent.pipeline, parent, depth === 0 ? 'the transaction' : 'the savepoint', kind);
-  parent.pipeline.enter(scope);
-  const session = make(scope);
-  return run(scope, controls, session, entered.catch(error => outcome({ error })), () => new Promise((resolve, reject) => {
-    lose = error => whenLost(error).then(resolve, reject); // by catch(), its stack would not show who awaits
-    Promise.resolve(runInside(scope, () => work(session))).then(resolve, reject);
-  }));
+function transaction(parent, depth, make, work, options = NO_OPTIONS) {
+  checkLimits(options);
+  throwIfAborted(options);
+  return new Transaction(parent, depth, make, options).run(work, options);
 }
 
-module.exports = { transaction };
+module.exports = { beginText, transaction };

@@ -1,6 +1,5 @@
 'use strict';
 
-const { Buffer } = require('../platform');
 const { protocolError } = require('../protocol');
 const { readTime } = require('./wal');
 

@@ -1,9 +1,8 @@
 'use strict';
 
-const { Buffer, setImmediate, clearImmediate } = require('../platform');
-const { Duplex, addAbortSignal } = require('../platform').stream;
+const { Duplex, addAbortSignal } = require('node:stream');
 const { AbortError, State, UsageError, backend, checkText, frontend, nameOf, protocolError } = require('../protocol');
-const { Request, SCOPE, Scope, abort, checkLimits, checkNames } = require('../query');
+const { Request, Scope, abort, checkLimits, checkNames } = require('../query');
 const { parseLsn, readTime, writeNow } = require('./wal');
 
 const OPTIONS = new Set(['signal', 'statusInterval']);
@@ -129,8 +128,8 @@ class Replication extends Duplex {
     /** @type {bigint} position up to which everything has been processed, as the server is told */
     this.confirmed = 0n;
     this.#statusInterval = statusInterval;
-    const { pipeline } = client[SCOPE];
-    this.#scope = new Scope(pipeline, client[SCOPE], 'the replication');
+    const { lease: { pipeline, scope } } = client;
+    this.#scope = new Scope(pipeline, scope, 'the replication');
     this.#request = new CopyBothRequest(text, {
       started: () => this.#started(),
       data: (buf, start, end, owned) => this.#receive(buf, start, end, owned)
@@ -254,11 +253,11 @@ class Replication extends Duplex {
 function replicate(client, text, options = {}) {
   checkNames(options, OPTIONS);
   const { statusInterval = STATUS_INTERVAL, signal } = options;
-  if (client?.[SCOPE] === undefined) throw new TypeError('replicate takes a Client');
+  if (!(client?.lease instanceof Scope)) throw new TypeError('replicate takes a Client');
   if (!(typeof statusInterval === 'number' && statusInterval > 0 && statusInterval <= 0x7fffffff)) {
     throw new TypeError(`statusInterval must be a number of milliseconds above 0, not ${String(statusInterval)}`);
   }
-  if (signal?.aborted !== true) checkLimits({ signal });
+  checkLimits({ signal });
   checkText(text, 'text');
   if (!/^\s*START_REPLICATION\b/i.test(text)) throw new TypeError('replicate takes START_REPLICATION …');
   return new Replication(client, text, { statusInterval, signal });

@@ -1,14 +1,25 @@
 'use strict';
 
-const { Buffer } = require('../platform');
+const { protocolError } = require('../protocol');
+
+/** A hexadecimal bytea is read in parts of so many digits: the engine has no strings of more than 512 MB. */
+const PART = 65536;
 
 const checked = new WeakSet();
 const isDecoder = value => value === undefined || typeof value === 'function';
+const isOid = key => Number.isInteger(key) && key > 0 && key < 2 ** 32;
+
+/** @throws {TypeError} unless it is an OID, or of an object the text of one */
+function checkKey(key, isMap) {
+  if (isOid(isMap ? key : Number(key)) && (isMap || String(Number(key)) === key)) return;
+  throw new TypeError(`decode has the key ${typeof key === 'string' ? `'${key}'` : String(key)
+  }, which is no type OID: write [oid.timestamptz], of the export oid, or the number in pg_type.oid`);
+}
 
 /**
  * @param {boolean|Map|Object<number, function|[Decoder, Decoder]>|undefined} decode
  * @returns the same
- * @throws {TypeError} where it is neither a boolean nor a map of type OIDs to decoders
+ * @throws {TypeError} unless it is a boolean or a map of type OIDs to decoders
  */
 function checkDecode(decode) {
   if (decode === undefined || typeof decode === 'boolean') return decode;
@@ -16,9 +27,11 @@ function checkDecode(decode) {
     throw new TypeError('decode must be a boolean or an object of decoders by type OID');
   }
   if (checked.has(decode)) return decode;
-  for (const [oid, decoder] of decode instanceof Map ? decode : Object.entries(decode)) {
+  const isMap = decode instanceof Map;
+  for (const [key, decoder] of isMap ? decode : Object.entries(decode)) {
+    checkKey(key, isMap);
     if (!isDecoder(decoder) && !(Array.isArray(decoder) && decoder.every(isDecoder))) {
-      throw new TypeError(`decode[${oid}] must be a function, or a pair of them`);
+      throw new TypeError(`decode[${key}] must be a function, or a pair of them`);
     }
   }
   checked.add(decode);
@@ -28,20 +41,49 @@ function checkDecode(decode) {
 /** Loaded when they are needed: most programs never decode. */
 const types = () => require('../../client-parser/types.js');
 
-/**
- * `decoders`, but with what JSON.stringify takes: int8 and arrays of it are numbers where these are exact, else strings;
- * bytea and arrays of it are strings as the server prints them, `\x00ff`.
- * @returns {Object<number, [Decoder, Decoder]>}
- */
-function makeJsonDecoders() {
-  const { arrayOf, decoders } = types();
-  const int8 = decoders[20].map(decode => (...place) => {
-    const value = decode(...place);
-    const number = Number(value);
-    return Number.isSafeInteger(number) ? number : String(value);
-  });
-  const bytea = decoders[17].map(decode => (...place) => `\\x${Buffer.from(decode(...place)).toString('hex')}`);
-  return { ...decoders, 17: bytea, 1001: arrayOf(bytea), 20: int8, 1016: arrayOf(int8) };
+const { latin1Slice } = Buffer.prototype;
+
+/** Decoders of bytea to Buffers that hold no other bytes of the result. */
+function byteaDecoders([asText]) {
+  return [(bytes, start, end) => {
+    if (end - start < 2 || bytes[start] !== 92 || bytes[start + 1] !== 120) { // \x, unless bytea_output is escape
+      return Buffer.from(asText(bytes, start, end).buffer);
+    }
+    const value = Buffer.allocUnsafe(end - start - 2 >> 1);
+    let length = 0;
+    for (let from = start + 2; from < end; from += PART) {
+      length += value.write(latin1Slice.call(bytes, from, Math.min(end, from + PART)), length, 'hex');
+    }
+    if (length * 2 !== end - start - 2) throw protocolError('a value that its type does not allow');
+    return value;
+  }, (bytes, start, end) => Buffer.from(bytes.subarray(start, end))];
 }
 
-module.exports = { checkDecode, makeJsonDecoders, types };
+/** The text of a timestamptz to a Date by its digits, as `2020-02-29 12:34:56.789012+00` has them: a pattern takes five times as long. */
+const dateDecoder = usual => (bytes, start, end) => {
+  const two = off => bytes[off] * 10 + bytes[off + 1] - 528;
+  const sign = 44 - bytes[end - 3]; // + is 43, - is 45
+  // Years 1000 to 9999, hours from UTC.
+  const isPlain = end - start > 21 && bytes[start + 4] === 45 && bytes[start] > 48 && (sign === 1 || sign === -1);
+  if (!isPlain) return usual(bytes, start, end);
+  let milliseconds = 0;
+  for (let off = start + 20, unit = 100; off < end - 3; off++, unit /= 10) milliseconds += (bytes[off] - 48) * unit;
+  return new Date(Date.UTC(two(start) * 100 + two(start + 2), two(start + 5) - 1, two(start + 8),
+    two(start + 11) - sign * two(end - 2), two(start + 14), two(start + 17), milliseconds));
+};
+
+/** @returns {Object<number, [Decoder, Decoder]>} what `decode: true` uses: client-parser's decoders, with what only Node.js has */
+function makeDecoders() {
+  const { arrayOf, decoders } = types();
+  const bytea = byteaDecoders(decoders[17]);
+  const timestamptz = [dateDecoder(decoders[1184][0]), decoders[1184][1]];
+  return { ...decoders, 17: bytea, 1001: arrayOf(bytea), 1184: timestamptz, 1185: arrayOf(timestamptz) };
+}
+
+let decoders;
+
+module.exports = {
+  checkDecode,
+  get decoders() { return (decoders ??= makeDecoders()); },
+  get exact() { return types().exact; }
+};

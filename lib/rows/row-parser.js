@@ -1,6 +1,5 @@
 'use strict';
 
-const { Buffer } = require('../platform');
 const { protocolError } = require('../protocol');
 const { BLOCK, int32 } = require('../../client-parser/datarow.js');
 const { RowDescription } = require('../../client-parser/messages.js');

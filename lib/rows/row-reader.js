@@ -1,9 +1,8 @@
 'use strict';
 
-const { Buffer } = require('../platform');
 const { backend, decodeCommandComplete, decodeCopyResponse, protocolError } = require('../protocol');
 const { Chunk, arrayAt, int32, objectAt } = require('../../client-parser/datarow.js');
-const { checkDecode, types } = require('./decode');
+const decoding = require('./decode');
 const { RowParser } = require('./row-parser');
 
 const NOTHING = Buffer.alloc(0);
@@ -70,16 +69,16 @@ function rowAt(chunk, off, make, known) {
 }
 
 /**
- * The default receiver of a result: keeps the rows' bytes as they came, and makes rows, objects or arrays of them
+ * The default receiver of a result: keeps the rows' bytes as they came, and makes structs, objects or arrays of them
  * when these are read first.
  */
 class RowReader {
   /**
    * @param {object} [options]
-   * @param {boolean|Map|Object<number, function|[Decoder, Decoder]>} [options.decode] true: `decoders`; a map: its
-   *   functions get the column's string (text format) or Buffer (binary format), and its description; its pairs are
-   *   as in `decoders`
-   * @throws {TypeError} where `decode` is something else
+   * @param {boolean|Map|Object<number, function|[Decoder, Decoder]>} [options.decode] `rows` are plain objects, and
+   *   values are decoded by: true: `decoders`; a map: its functions, which get the column's string (text format) or Buffer
+   *   (binary format) and its description, and its pairs as in `decoders`
+   * @throws {TypeError} if `decode` is something else
    */
   constructor(options) {
     /** @type {string|undefined} the command tag without its numbers: SELECT, INSERT, …; EMPTY, SUSPENDED, COPY */
@@ -92,38 +91,51 @@ class RowReader {
     this.binary = 0;
     /** @type {RowParser|undefined} */
     this.rowParser = undefined;
-    if (options !== undefined) this._decode = checkDecode(options.decode);
+    if (options !== undefined) this._decode = decoding.checkDecode(options.decode) || undefined;
     this._type = null; // of the rows
     this._memory = undefined;
     this._bytes = 0;
     this._first = this._last = null; // the chunks
     this._next = null; // of which no rows have been made yet
-    this._rows = undefined;
+    this._structs = undefined;
   }
 
-  /** @type {Array} the rows so far; of a COPY, the data of each CopyData message */
-  get rows() {
-    const rows = (this._rows ??= []);
-    for (let chunk = this._next; chunk !== null; this._next = chunk = chunk.next) {
-      const { bytes, end } = chunk;
-      for (let at = chunk.start; at < end; at += 1 + int32(bytes, at + 1)) rows.push(rowAt(chunk, at));
-    }
-    return rows;
-  }
+  /**
+   * @type {Array} the rows so far: with `decode` the same as `objects`, else as `structs`; of a COPY, the data of each
+   *   CopyData message. May be set: what came before is forgotten
+   */
+  get rows() { return this._decode === undefined ? this.structs : this.objects; }
 
-  /** The rows so far, made one at a time: no array of them. Of a COPY, the data of each CopyData message. */
-  *[Symbol.iterator]() {
-    if (this._rows !== undefined) yield* this._rows;
-    for (let chunk = this._next; chunk !== null; chunk = chunk.next) {
-      for (let at = chunk.start; at < chunk.end; at += 1 + int32(chunk.bytes, at + 1)) yield rowAt(chunk, at);
-    }
-  }
-
-  /** What came before is forgotten. */
   set rows(rows) {
     this._first = this._last = this._next = null;
-    this._rows = rows;
-    this._objects = this._arrays = undefined;
+    this._structs = this._objects = this._arrays = undefined;
+    if (this._decode === undefined) this._structs = rows;
+    else this._objects = rows;
+  }
+
+  /** @type {Row[]} the rows so far as structs over their bytes, which read a column when it is asked for */
+  get structs() {
+    const structs = (this._structs ??= []);
+    for (let chunk = this._next; chunk !== null; this._next = chunk = chunk.next) {
+      const { bytes, end, type } = chunk;
+      for (let at = chunk.start; at < end; at += 1 + int32(bytes, at + 1)) {
+        const isRow = type !== null && (bytes[at + 5] << 8 | bytes[at + 6]) === type.count;
+        structs.push(isRow ? new type.Row(bytes, at, chunk) : rowAt(chunk, at)); // the data of a COPY, or an error
+      }
+    }
+    return structs;
+  }
+
+  /** What `rows` gives, made one at a time: no array of them. */
+  *[Symbol.iterator]() {
+    const plain = this._decode !== undefined;
+    if (plain && this._objects !== undefined) return yield* this._objects;
+    if (!plain && this._structs !== undefined) yield* this._structs;
+    for (let chunk = plain ? this._first : this._next; chunk !== null; chunk = chunk.next) {
+      for (let at = chunk.start; at < chunk.end; at += 1 + int32(chunk.bytes, at + 1)) {
+        yield rowAt(chunk, at, plain ? objectAt : undefined);
+      }
+    }
   }
 
   /**
@@ -161,7 +173,7 @@ class RowReader {
     this.rowParser = format === 0 || rowParser === null ? rowParser ?? undefined : rowParser.forFormat(format);
     if (rowParser === null) this._type = null;
     else if (format === 0 && this._decode === undefined) this._type = rowParser.textType ??= rowParser.type(0);
-    else this._type = this.rowParser.type(format, this._decode === true ? types().decoders : this._decode || undefined);
+    else this._type = this.rowParser.type(format, this._decode === true ? decoding.decoders : this._decode);
   }
 
   /**

@@ -6,9 +6,9 @@ const { receiverFor, untilTaken } = require('./packets');
 
 module.exports = {
   receiverFor, untilTaken,
-  get StreamReceiver() { return require('#node/stream/receiver').StreamReceiver; },
-  get Target() { return require('#node/stream/target').Target; },
-  get Values() { return require('#node/stream/values').Values; },
-  get queryTo() { return require('#node/stream/query-to').queryTo; },
-  get turnOf() { return require('#node/stream/query-to').turnOf; }
+  get StreamReceiver() { return require('./receiver').StreamReceiver; },
+  get Target() { return require('./target').Target; },
+  get Values() { return require('./values').Values; },
+  get queryTo() { return require('./query-to').queryTo; },
+  get turnOf() { return require('./query-to').turnOf; }
 };

@@ -2,19 +2,22 @@
 
 // How single values are written as JSON.
 
-const { Buffer } = require('../platform');
 const { protocolError } = require('../protocol');
 const rows = require('../rows');
 
 /** A longer value is written in parts of so many bytes: a multiple of 6, so that hexadecimal digits are base64's. */
 const PART = 6144;
 
+/** A text that is longer is no timestamp. */
+const LONGEST_TIMESTAMP = 48;
+
 /** A byte becomes at most so many: `\u0001`. */
 const MOST = 6;
 
-/** What a value is written as. Of BOOL to INT8 the value tells which of the others; with ARRAY added, an array. */
+/** What a value is written as. Of BOOL to TIMESTAMP the value tells which of the others; with ARRAY added, an array. */
 const Kind = Object.freeze({
-  NULL: 0, TRUE: 1, FALSE: 2, ZERO: 3, STRING: 4, HEX: 5, BASE64: 6, VERBATIM: 7, BOOL: 8, FLOAT: 9, INT8: 10, ARRAY: 16
+  NULL: 0, TRUE: 1, FALSE: 2, ZERO: 3, STRING: 4, HEX: 5, BASE64: 6, VERBATIM: 7, BOOL: 8, FLOAT: 9, INT8: 10, TIMESTAMP: 11,
+  ARRAY: 16
 });
 
 /** The text of NULL to ZERO. */
@@ -81,6 +84,32 @@ function writeVerbatim(from, pos, stop, to, off) {
   return off;
 }
 
+/** @returns {number} where a timestamp with DateStyle ISO, `2026-03-04 05:06:07.5+00`, has its space; 0 for any other text */
+function spaceOf(from, pos, stop) {
+  if (stop - pos > LONGEST_TIMESTAMP) return 0;
+  for (let space = pos + 10; space < pos + 13 && space < stop - 7; space++) { // years of four to six digits
+    if (from.getUint8(space) === 32) return from.getUint8(space - 3) === 45 && from.getUint8(space - 6) === 45 ? space : 0;
+  }
+  return 0;
+}
+
+/** Writes a timestamp, whose space is behind its day, as `to_json` does: `2026-03-04T05:06:07.5+00:00`. */
+function writeTimestamp(from, pos, stop, to, off) {
+  const space = spaceOf(from, pos, stop);
+  const isBC = from.getUint8(stop - 1) === 67; // C
+  const zone = isBC ? stop - 3 : stop;
+  const sign = from.getUint8(zone - 3);
+  off = writeString(from, pos, space, to, off);
+  to.setUint8(off, 84); // T
+  off = writeString(from, space + 1, zone, to, off + 1);
+  if (sign === 43 || sign === 45) { // hours without minutes
+    to.setUint16(off, 0x3a30);
+    to.setUint8(off + 2, 48);
+    off += 3;
+  }
+  return writeString(from, zone, stop, to, off);
+}
+
 /** @returns {string} of ASCII */
 const textOf = (from, pos, stop) => Buffer.from(from.buffer, from.byteOffset + pos, stop - pos).latin1Slice();
 
@@ -94,6 +123,7 @@ function lengthAt(from, pos, end) {
 /** @returns {number} what a value is written as, where that depends on the value */
 function resolve(kind, from, pos, stop) {
   if (kind < Kind.VERBATIM || kind >= Kind.ARRAY) return kind;
+  if (kind === Kind.TIMESTAMP) return spaceOf(from, pos, stop) > 0 ? kind : Kind.STRING;
   if (pos === stop) throw protocolError('a value that its type does not allow');
   if (kind === Kind.VERBATIM) return kind;
   const code = from.getUint8(pos);
@@ -135,7 +165,8 @@ function writeValue(out, kind, from, pos, stop) {
     [pos, stop] = [0, digits.length];
   }
   if (kind === Kind.BASE64) pos += 2;
-  const write = kind === Kind.BASE64 ? writeBase64 : kind === Kind.VERBATIM ? writeVerbatim : writeString;
+  const write = kind === Kind.BASE64 ? writeBase64 : kind === Kind.VERBATIM ? writeVerbatim
+    : kind === Kind.TIMESTAMP ? writeTimestamp : writeString;
   if (kind !== Kind.VERBATIM) put(out, 34);
   for (let end; pos < stop; pos = end) {
     end = Math.min(pos + PART, stop);
@@ -180,4 +211,6 @@ function writeArray(out, kind, from, pos, stop) {
   }
 }
 
-module.exports = { Kind, MOST, PART, lengthAt, put, resolve, writeLiteral, writeString, writeValue, writeVerbatim };
+module.exports = {
+  Kind, MOST, PART, lengthAt, put, resolve, writeLiteral, writeString, writeTimestamp, writeValue, writeVerbatim
+};

@@ -1,23 +1,22 @@
 'use strict';
 
-const { Buffer } = require('../platform');
 const { backend, protocolError } = require('../protocol');
 const {
-  Kind, MOST, PART, lengthAt, put, resolve, writeLiteral, writeString, writeValue, writeVerbatim
+  Kind, MOST, PART, lengthAt, put, resolve, writeLiteral, writeString, writeTimestamp, writeValue, writeVerbatim
 } = require('./json-values');
 
 const { CommandComplete, EmptyQueryResponse } = backend;
 
-const { ARRAY, BASE64, BOOL, FLOAT, HEX, INT8, STRING, VERBATIM } = Kind;
+const { ARRAY, BASE64, BOOL, FLOAT, HEX, INT8, STRING, TIMESTAMP, VERBATIM } = Kind;
 
 /** OIDs of types, and of arrays of them; all others are strings, as are all arrays of others. */
 const TYPES = [
   [16, 1000, BOOL], [17, 1001, HEX], [20, 1016, INT8], [21, 1005, VERBATIM], [23, 1007, VERBATIM], [26, 1028, VERBATIM],
-  [28, 1011, VERBATIM], [114, 199, VERBATIM], [700, 1021, FLOAT], [701, 1022, FLOAT], [1700, 1231, STRING],
-  [3802, 3807, VERBATIM]
+  [28, 1011, VERBATIM], [114, 199, VERBATIM], [700, 1021, FLOAT], [701, 1022, FLOAT], [1114, 1115, TIMESTAMP],
+  [1184, 1185, TIMESTAMP], [1700, 1231, STRING], [3802, 3807, VERBATIM]
 ];
 const ARRAYS_OF_STRINGS = [
-  143, 651, 775, 1002, 1003, 1009, 1014, 1015, 1040, 1041, 1115, 1182, 1183, 1185, 1187, 1270, 2287, 2951, 3905, 3907,
+  143, 651, 775, 1002, 1003, 1009, 1014, 1015, 1040, 1041, 1182, 1183, 1187, 1270, 2287, 2951, 3905, 3907,
   3909, 3911, 3913, 3927, 6150, 6151, 6152, 6153, 6155, 6157
 ];
 
@@ -134,9 +133,9 @@ class Json {
       pos += 4;
       const stop = length > 0 ? pos + length : pos;
       const kind = length < 0 ? Kind.NULL : resolve(kinds[i], from, pos, stop);
-      if (kind === Kind.STRING) {
+      if (kind === Kind.STRING || kind === Kind.TIMESTAMP) {
         to.setUint8(off, 34);
-        off = writeString(from, pos, stop, to, off + 1);
+        off = (kind === Kind.STRING ? writeString : writeTimestamp)(from, pos, stop, to, off + 1);
         to.setUint8(off++, 34);
       } else if (kind === Kind.VERBATIM) off = writeVerbatim(from, pos, stop, to, off);
       else if (kind <= Kind.ZERO) off = writeLiteral(kind, to, off);

@@ -1,6 +1,5 @@
 'use strict';
 
-const { Buffer, process } = require('../platform');
 const { backend: { CommandComplete }, decodeCommandComplete, kindOf } = require('../protocol');
 const { abort } = require('../query');
 const { RowReader, int32 } = require('../rows');
@@ -58,8 +57,8 @@ function receiverFor(given) {
     throw new TypeError(`stream must be a RowReader, a writable stream or an object with write(packet), not ${kindOf(given)}`);
   }
   if (!given.pipe) return new PacketReceiver(given);
-  const { StreamReceiver, messages } = require('#node/stream/receiver');
-  const { Target } = require('#node/stream/target');
+  const { StreamReceiver, messages } = require('./receiver');
+  const { Target } = require('./target');
   return new StreamReceiver(typeof given.on === 'function' ? new Target(given) : plainSink(given), messages);
 }
 
@@ -75,7 +74,7 @@ function untilTaken(receiver, promise, request) {
   if (sink?.watch === undefined) return promise;
   sink.watch(error => {
     receiver.error = error;
-    if (request !== undefined) abort(request, error);
+    if (request?.scope) abort(request, error); // else it waits for a connection
   });
   return promise.then(async given => {
     await new Promise(process.nextTick); // a stream tells of an error in the tick after the write

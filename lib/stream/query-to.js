@@ -1,8 +1,7 @@
 'use strict';
 
-const { Buffer } = require('../platform');
 const { PostgresError, UsageError, checkText } = require('../protocol');
-const { QueryRequest, abort, checkLimits, copyDirection, submit, watchSignal } = require('../query');
+const { QueryRequest, abort, checkLimits, copyDirection, submit, throwIfAborted, watchSignal } = require('../query');
 const { Json } = require('./json');
 const { StreamReceiver, messages } = require('./receiver');
 const { Target } = require('./target');
@@ -20,7 +19,7 @@ const LONG = 65536;
  * @returns {Buffer}
  */
 function errorResponse(error) {
-  const own = error.name === 'AbortError' || error instanceof UsageError;
+  const own = ['AbortError', 'TimeoutError', 'UsageError'].includes(error.name);
   const { severity = 'FATAL', code = '08006', message } = error instanceof PostgresError ? error
     : own ? { severity: 'ERROR', code: '57014', message: error.message }
       : { message: 'the connection to the database was lost' };
@@ -90,10 +89,10 @@ function waitFor(target, promise, signal) {
 /**
  * Waits until it is the turn of a target, see Target.turn.
  * @returns {Promise<void>|undefined}
- * @throws {TypeError|AbortError} for options that there are not; when the signal has aborted
+ * @throws {AbortError} when the signal has aborted
  */
 function turnOf(target, options) {
-  checkLimits(options);
+  throwIfAborted(options);
   const turn = target.turn();
   return turn && waitFor(target, turn, options.signal);
 }
@@ -148,9 +147,12 @@ function encoderOf(options, text) {
 }
 
 /** Runs the query when it is the target's turn, and waits until that has taken the result. */
-async function run(scope, target, request, options) {
-  const { receiver } = request;
-  const { signal } = options;
+async function run(lease, target, make, options) {
+  let request = make();
+  let { receiver } = request;
+  // Nothing may have been written: else the target was ended when the query failed; or destroyed, which takes nothing.
+  const mayRepeat = error => error.sent === false ||
+    (options.retry && options.end !== false && target.stream.writableEnded === false && receiver.bytes === 0);
   try {
     if (target.gone) throw target.error;
     target.watch(error => { if (request.scope !== null) abort(request, error); });
@@ -159,8 +161,13 @@ async function run(scope, target, request, options) {
       request.snapshot();
       await turn;
     }
-    await submit(request, scope, options);
-    checkLimits({ signal });
+    const need = options.alone || lease.longTexts?.has(request.text) ? 'alone' : 'shared';
+    await lease.run(need, options, scope => {
+      if (target.gone) throw target.error;
+      if (request.scope !== null) ({ receiver } = request = make()); // it was lost before
+      return submit(request, scope, options);
+    }, mayRepeat);
+    throwIfAborted(options);
     await finish(target, options, receiver.take(), receiver.rowCount);
   } catch (error) {
     receiver.stop();
@@ -174,17 +181,20 @@ async function run(scope, target, request, options) {
 
 /**
  * Runs a query and writes its result to a target, see Session.queryTo.
- * @param {Scope} scope
+ * @param {Scope|object} lease see Scope.run
  * @param {Writable|WritableStream|Target} given
  * @returns {Promise<{cmd: string, rowCount: number, bytes: number}>}
  * @throws {TypeError|AbortError}
  */
-function queryTo(scope, given, text, parameters, options) {
+function queryTo(lease, given, text, parameters, options) {
   checkText(text, 'text');
-  const encoder = encoderOf(options, text);
+  checkLimits(options);
+  encoderOf(options, text);
   if (copyDirection(text) === 'in') throw new TypeError('COPY FROM STDIN has no result: use copyFrom');
   const target = given instanceof Target ? given : new Target(given, options.stall_timeout);
-  return run(scope, target, new ResultRequest(target, encoder, { ...options, text, parameters }), options);
+  const values = lease.check(text, parameters);
+  const make = () => new ResultRequest(target, encoderOf(options, text), { ...options, text, parameters: values });
+  return run(lease, target, make, options);
 }
 
 module.exports = { queryTo, turnOf };

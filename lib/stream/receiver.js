@@ -1,6 +1,5 @@
 'use strict';
 
-const { Buffer, setImmediate, clearImmediate } = require('../platform');
 const { backend: { CommandComplete, EmptyQueryResponse, PortalSuspended }, decodeCommandComplete } = require('../protocol');
 
 /** Bytes go to a target in pieces of about this size. */

@@ -1,7 +1,6 @@
 'use strict';
 
-const { setImmediate } = require('../platform');
-const { Writable, finished } = require('../platform').stream;
+const { Writable, finished } = require('node:stream');
 const { AbortError, kindOf } = require('../protocol');
 const { checkStallTimeout, stalled } = require('../query');
 

@@ -1,6 +1,5 @@
 'use strict';
 
-const { Buffer } = require('../platform');
 const { backend: { DataRow }, protocolError } = require('../protocol');
 const { columnLength, int32 } = require('../rows');
 

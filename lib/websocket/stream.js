@@ -1,7 +1,6 @@
 'use strict';
 
-const { Buffer } = require('../platform');
-const { EventEmitter } = require('../platform').events;
+const { EventEmitter } = require('node:events');
 const { isLoopback } = require('../config');
 const { ConnectionError, protocolError } = require('../protocol');
 

@@ -7,7 +7,7 @@ const http = require('node:http');
 const os = require('node:os');
 const path = require('node:path');
 const { launchBrowser, skipUnless } = require('pg-test-fixtures');
-const { Client } = require('../..');
+const { Client, decoders, exact } = require('../..');
 const { STRINGS, NUMBERS, OTHERS, RECORDS } = require('./values');
 const { sharedServer } = require('../support');
 
@@ -43,11 +43,12 @@ function show(value) {
 
 /** What runs in the page. */
 const SCRIPT = `
-  import { rows } from '/client-parser/index.js';
+  import { decoders, exact, rows } from '/client-parser/index.js';
   ${show}
   export const read = async source => {
     const values = [];
-    for await (const row of rows(source, { decode: true })) values.push(row.toArray());
+    const decode = { ...decoders, ...exact };
+    for await (const row of rows(source, { decode })) values.push(row.toArray?.() ?? Object.values(row));
     return show(values);
   };`;
 
@@ -61,7 +62,7 @@ describe('The type table', () => {
     await client.connect();
     // What Node's client makes of it, from text and from binary, and the bytes that a browser gets.
     decoded = await Promise.all([Client.STRING, Client.BINARY].map(format => Promise.all(TEXTS.map(async text =>
-      (await client.query(text, [], { format, decode: true })).rows.map(row => row.toArray())))));
+      (await client.query(text, [], { format, decode: { ...decoders, ...exact } })).arrays))));
     bytes = await Promise.all([Client.STRING, Client.BINARY].map(format => Promise.all(TEXTS.map(async text => {
       const chunks = [];
       await client.queryTo(new WritableStream({ write(chunk) { chunks.push(Buffer.from(chunk)); } }), text, [], { format });

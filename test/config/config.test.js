@@ -40,7 +40,7 @@ describe('resolve', () => {
         sslsni: true,
         ssl_min_protocol_version: 'TLSv1.2',
         min_protocol_version: 196608,
-        max_protocol_version: 196610,
+        max_protocol_version: 196608,
         target_session_attrs: 'any',
         load_balance_hosts: 'disable',
         statement_cache: 256

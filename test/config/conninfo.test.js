@@ -99,6 +99,24 @@ describe('a connection URL', () => {
     refuses('postgresql://localhost:1/db?user=a@b&x=1', /unknown query parameter/);
   });
 
+  it('says what to write in place of a parameter that providers add for other clients', () => {
+    for (const [parameter, remedy] of [
+      ['supa=base-pooler.x', ''], ['workaround=supabase-pooler.vercel', ''], ['uselibpqcompat=true', ''],
+      ['pgbouncer=true', ', and set statement_cache to 0'], ['schema=shop', ", and set search_path in the config's object"],
+      ['connection_limit=5', ', and write new Pool(config, { size })'], ['pool_timeout=10', ', and write new Pool(config, { acquire_timeout })'],
+      ['sslaccept=strict', ', and set sslmode'], ['statement_cache_size=0', ', and set statement_cache']
+    ]) refuses(`postgresql://u:p@host/db?sslmode=require&${parameter}`, new RegExp(`unknown query parameter "${parameter.split('=')[0]}": remove it${remedy.replace(/[(){}]/g, '\\$&')}$`));
+    refuses('postgresql://host/db?password=a&supa=b', /unknown query parameter$/);
+  });
+
+  it('has ports that are numbers, and does not show what may be a part of a password', () => {
+    for (const port of ['0', '65536', 'hunter2', '1.5', '%30']) {
+      refuses(`postgresql://user:${port}/x@host/db`, /^connection URL has /, 'hunter2');
+      refuses(`postgresql://host,host:${port}/db`, /a port that is no number from 1 to 65535; a "\/" in the password is written %2F/, 'hunter2');
+    }
+    assert.equal(parse('postgresql://a:%31,b,c:+2/db').get('port'), '1,,+2');
+  });
+
   it('has exactly one equals sign in a query parameter', () => {
     refuses('postgresql://localhost?user', /no "=" in the query parameter "user"/);
     refuses('postgresql://localhost?options=-c%20a=b', /more than one "=" in the query parameter "options"/);

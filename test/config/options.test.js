@@ -125,12 +125,12 @@ describe('options', () => {
     assert.throws(() => parse('ssl_max_protocol_version', 'SSLv3'), /one of TLSv1, .* not "SSLv3"/);
   });
 
-  it('read protocol versions 3.0, 3.2 and latest, the last by default as the greatest', () => {
+  it('read protocol versions 3.0, 3.2 and latest, the first by default', () => {
     assert.equal(parse('min_protocol_version', '3.0'), 196608);
     assert.equal(parse('min_protocol_version', '3.2'), 196610);
     assert.equal(parse('max_protocol_version', 'latest'), 196610);
     assert.equal(byDefault('min_protocol_version'), 196608);
-    assert.equal(byDefault('max_protocol_version'), 196610);
+    assert.equal(byDefault('max_protocol_version'), 196608);
     for (const value of ['3.1', '3', '2.0', '', 'toString']) {
       assert.throws(() => parse('max_protocol_version', value), /3\.0, 3\.2 or latest/);
     }

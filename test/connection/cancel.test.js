@@ -148,7 +148,7 @@ describe('A cancel request', () => {
         {},
         session =>
           assert.rejects(session.cancel(), {
-            name: 'ConnectionError',
+            name: 'TimeoutError',
             code: '08001',
             message: /^cancel request to 127\.0\.0\.1:\d+: .*no success within 0.3 s/
           })

@@ -142,8 +142,8 @@ describe('Connecting', () => {
     await session.end();
   });
 
-  it('speaks protocol 3.2 with servers that have it, and 3.0 when told so', async () => {
-    for (const [max_protocol_version, keyLength] of [['3.0', 4], ['latest', 32]]) {
+  it('speaks protocol 3.2 with servers that have it, when told so, else 3.0', async () => {
+    for (const [max_protocol_version, keyLength] of [[undefined, 4], ['3.0', 4], ['3.2', 32], ['latest', 32]]) {
       const session = await open(base('trusted', { max_protocol_version }));
       const [number] = await session.ask('SHOW server_version_num');
       assert.equal(session.backendKey.length, number < 180000 ? 8 : 4 + keyLength);
@@ -304,6 +304,7 @@ describe('Connecting', () => {
         base('scram', { password: () => new Promise(() => {}), connect_timeout: 0.2 })
       );
       assert.match(error.message, /no success within 0.2 s \(connect_timeout\)/);
+      assert.deepEqual([error.name, error.code, error.cause], ['TimeoutError', '08001', undefined]);
     });
   });
 

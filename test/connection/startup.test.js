@@ -98,51 +98,28 @@ describe('Starting a session', () => {
       conversation.socket.end();
     };
 
-    it('that refuses protocol 3.2 or hangs up is tried with 3.0, and nothing is remembered of it', async () => {
-      for (const refuse of [
-        conversation => conversation.say(SAY.error('08P01', 'unknown protocol version 196610')),
-        conversation => conversation.say(SAY.error('0A000', 'unsupported frontend protocol 3.2')),
-        () => {}
+    it('is asked for protocol 3.0 unless the config says more, once, whatever comes of it', async () => {
+      for (const [config, version] of [
+        [{}, 0x30000], [{ max_protocol_version: '3.2' }, 0x30002], [{ max_protocol_version: 'latest' }, 0x30002],
+        [{ min_protocol_version: '3.2' }, 0x30002]
       ]) {
-        const versions = [];
-        await withFake(
-          async conversation => {
-            const version = (await conversation.first()).readUInt32BE();
-            versions.push(version);
-            if (version === 0x30000) return good(conversation);
-            refuse(conversation);
-            conversation.socket.end();
-          },
-          async fake => {
-            const session = await open(fake.config);
-            await session.end();
-            await (await open(fake.config)).end();
-            assert.deepEqual(versions, [0x30002, 0x30000, 0x30002, 0x30000]);
-            await failure({ ...fake.config, min_protocol_version: '3.2' });
-            assert.equal(versions.at(-1), 0x30002);
-          }
-        );
-      }
-    });
-
-    it('is asked for protocol 3.2 again after a connection that was reset', async () => {
-      const certificate = (await makeCertificates()).server;
-      for (const sslmode of ['disable', 'require']) {
-        const versions = [];
-        await withFake(
-          async (conversation, number) => {
-            if (sslmode === 'require') await conversation.startTls(certificate);
-            versions.push((await conversation.first()).readUInt32BE());
-            if (number > 0) return good(conversation);
-            conversation.socket.destroy();
-          },
-          async fake => {
-            const config = { ...fake.config, sslmode };
-            await (await open(config)).end();
-            await (await open(config)).end();
-            assert.deepEqual(versions, [0x30002, 0x30000, 0x30002]);
-          }
-        );
+        for (const refuse of [
+          conversation => conversation.say(SAY.error('08P01', 'unknown protocol version')),
+          conversation => conversation.say(SAY.error('0A000', 'unsupported frontend protocol')),
+          () => {}
+        ]) {
+          await withFake(
+            async conversation => {
+              assert.equal((await conversation.first()).readUInt32BE(), version);
+              refuse(conversation);
+              conversation.socket.end();
+            },
+            async fake => {
+              await failure({ ...fake.config, ...config });
+              assert.equal(fake.conversations.length, 1);
+            }
+          );
+        }
       }
     });
 
@@ -205,7 +182,7 @@ describe('Starting a session', () => {
             await good(conversation);
           },
           async fake => {
-            const session = await open(fake.config);
+            const session = await open({ ...fake.config, max_protocol_version: 'latest' });
             await session.end();
           }
         );

@@ -1,7 +1,10 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { execFile } = require('node:child_process');
 const dns = require('node:dns');
+const path = require('node:path');
+const { promisify } = require('node:util');
 const { freePort } = require('pg-test-fixtures');
 const { resolve } = require('../../lib/config');
 const { targets, inOrder } = require('../../lib/connection/targets');
@@ -150,7 +153,7 @@ describe('Where to connect', () => {
       [
         ['ConnectionError', error.errors[0].code],
         ['ConnectionError', '08006'],
-        ['ConnectionError', '08001'],
+        ['TimeoutError', '08001'],
         ['PostgresError', '57P03'],
         ['ConnectionError', 'ECONNREFUSED']
       ]
@@ -186,7 +189,7 @@ describe('Where to connect', () => {
       conversation.socket.end();
     });
     const other = await start(good);
-    const config = all([silent, other], { require_auth: 'none', max_protocol_version: '3.0' });
+    const config = all([silent, other], { require_auth: 'none' });
     const error = await failure(config, { earlyRequests: Buffer.from('Q') });
     assert.equal(error.code, '08006');
     assert.deepEqual(other.conversations, []);
@@ -207,15 +210,19 @@ describe('Where to connect', () => {
 
   it('sends the same requests again only when the server has said that it did not begin', async () => {
     const flights = [];
-    const old = await start(async conversation => {
-      const version = (await conversation.first()).readUInt32BE();
-      if (version === 0x30002) return conversation.say(SAY.error('0A000', 'unsupported'));
+    let refused = false;
+    const starting = await start(async conversation => {
+      await conversation.first();
+      if (!refused) {
+        refused = true;
+        return conversation.say(SAY.error('57P03', 'the database system is starting up'));
+      }
       conversation.say(SAY.ok, SAY.ready);
       flights.push((await conversation.read()).body.toString());
       conversation.socket.end();
     });
     const session = await open(
-      { ...old.config, require_auth: 'none' },
+      { ...all([starting, starting]), require_auth: 'none' },
       { earlyRequests: Buffer.from('Q\0\0\0\x08hey\0') }
     );
     assert.equal(session.taken, 1);
@@ -242,5 +249,18 @@ describe('Where to connect', () => {
     const servers = await Promise.all([start(good), start(good), start(good)]);
     for (let i = 0; i < 60; i++) await (await open(all(servers, { load_balance_hosts: 'random' }))).end();
     for (const { conversations } of servers) assert.ok(conversations.length > 0);
+  });
+
+  it('are names as they are in Cloudflare\'s Workers, where sockets read into no memory of ours', async () => {
+    const program = `
+      Object.defineProperty(globalThis, 'navigator', { value: { userAgent: 'Cloudflare-Workers' } });
+      const { Socket } = require('./lib/connection/socket');
+      const { targets } = require('./lib/connection/targets');
+      const config = require('./lib/config').resolve({ host: 'no.such.name.invalid', user: 'me' });
+      targets(config, config.hosts[0]).then(list => {
+        console.log(JSON.stringify([typeof new Socket({}).onread, list.map(({ address }) => address)]));
+      });`;
+    const { stdout } = await promisify(execFile)(process.execPath, ['-e', program], { cwd: path.join(__dirname, '../..') });
+    assert.deepEqual(JSON.parse(stdout), ['undefined', [{ host: 'no.such.name.invalid', port: 5432 }]]);
   });
 });

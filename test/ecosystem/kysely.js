@@ -20,12 +20,12 @@ class QuickgresConnection {
   async executeQuery({ sql, parameters }) {
     const { rows, rowCount, cmd } = await this.session.query(sql, parameters.map(toValue), { decode: true });
     const changes = /^(INSERT|UPDATE|DELETE|MERGE)$/.test(cmd);
-    return { rows: rows.map(row => row.toObject()), ...changes ? { numAffectedRows: BigInt(rowCount) } : {} };
+    return { rows, ...changes ? { numAffectedRows: BigInt(rowCount) } : {} };
   }
 
   async *streamQuery({ sql, parameters }, chunkSize) {
     const cursor = this.session.cursor(sql, parameters.map(toValue), { batchSize: chunkSize, decode: true });
-    for await (const row of cursor) yield { rows: [row.toObject()] };
+    for await (const row of cursor) yield { rows: [row] };
   }
 
   /** Resolves when the transaction has begun; it lasts until `finish`. */

@@ -9,10 +9,10 @@ const BROWSER = 'in Chromium: the runtime has no part in it';
 const FIXTURES = 'of the fixtures, not of the client';
 
 const COMMON = {
-  'fixtures.test.js': FIXTURES,
+  'fixtures.slow.test.js': FIXTURES,
   'house.test.js': 'of the sources: the runtime has no part in it',
   'pgbouncer.test.js': 'of a server, run with Node.js',
-  'client-parser/browser.test.js': BROWSER
+  'client-parser/browser.slow.test.js': BROWSER
 };
 
 /** By runtime: whole files of test/, and tests by file or folder and title, each with the reason. */
@@ -22,16 +22,16 @@ const LIMITS = {
     tests: [
       ...['client-parser/index.test.js', 'protocol/errors.test.js'].map(file => [file, /every field/,
         'errors have a column and a line of their own: those of the server are in their place, but not enumerable']),
-      ['typescript.test.js', /the fields of errors/, 'errors have a column and a line of their own'],
-      ...['browser.test.js', 'demo.test.js'].map(file => [file, /Chromium/, BROWSER]),
+      ['typescript.slow.test.js', /the fields of errors/, 'errors have a column and a line of their own'],
+      ...['browser.slow.test.js', 'demo.slow.test.js'].map(file => [file, /Chromium/, BROWSER]),
       ['websocket/', /holds a bounded amount/, 'bounded memory over its WebSocket was not seen to hold'],
-      ...['protocol/errors.test.js', 'stream/query-to.test.js'].map(file => [file, /stack with the async functions|error on row 50,000/,
+      ...['protocol/errors.test.js', 'stream/query-to.test.js', 'http/respond.slow.test.js'].map(file => [file, /stack with the async functions|error on row 50,000/,
         'stacks do not name the async functions that await']),
-      ...['copy/', 'query/', 'http/', 'bounds.test.js'].map(file => [file,
+      ...['copy/', 'query/', 'http/', 'bounds.slow.test.js'].map(file => [file,
         /memory/, 'memory grows by more than the bounds, which are those of Node.js 20']),
       ['copy-writer/', /refuses/, 'an error of a Transform in a pipeline is also thrown where nobody catches it'],
       ['liar.test.js', /direct TLS for another protocol/, 'its TLS server hangs up where ALPN has no protocol in common'],
-      ['platform.test.js', /./, 'navigator cannot be replaced for a test'],
+      ['connection/targets.test.js', /Workers/, 'navigator cannot be replaced for a test'],
       ['connection/tls.test.js', /a self-signed one/, 'a self-signed certificate is not accepted as its own root'],
       ['connection/socket.test.js', /keeps the program running/, 'sockets do not tell whether they keep the program running']
     ]
@@ -39,9 +39,9 @@ const LIMITS = {
   deno: {
     files: { ...COMMON },
     tests: [
-      ...['copy/', 'query/', 'http/', 'bounds.test.js'].map(file => [file,
+      ...['copy/', 'query/', 'http/', 'bounds.slow.test.js'].map(file => [file,
         /memory/, 'memory grows by more than the bounds, which are those of Node.js 20, or is not told']),
-      ...['browser.test.js', 'demo.test.js'].map(file => [file, /Chromium/, BROWSER]),
+      ...['browser.slow.test.js', 'demo.slow.test.js'].map(file => [file, /Chromium/, BROWSER]),
       ['client.test.js', /keeps it running/, 'a program that is given with -e finds its arguments elsewhere'],
       ['stream/query-to.test.js', /error of a target that has failed/, 'a target that has failed counts as one that was closed'],
       ['replication/', /process is killed/, 'a program that is given with -e finds its arguments elsewhere'],

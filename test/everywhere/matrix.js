@@ -39,7 +39,7 @@ const onOther = (runtime, command, args) => ({
   files: SUITE.filter(file => LIMITS[runtime].files[path.posix.relative('test', file)] === undefined),
   left: LIMITS[runtime].files,
   args: [...args, path.join(MOCHA, '_mocha'), '--no-package', '--timeout', '60000', '--exit',
-    '--require', path.join(__dirname, 'limits.js')],
+    '--require', path.join(ROOT, 'test/hooks.js'), '--require', path.join(__dirname, 'limits.js')],
   // Bun knows the user's name from there only.
   env: { PG_VERSION: '18', EVERYWHERE_RUNTIME: runtime, USER: os.userInfo().username }
 });

@@ -96,4 +96,14 @@ describe('The config of quickgres/pg', () => {
     assert.ok(!JSON.stringify(parameters).includes('secret'));
     assert.equal(parameters.password, 'secret');
   });
+
+  it('has the parameters of libpq that this library takes, also in a URL', () => {
+    assert.deepEqual(of('postgres://me@there/db?max_protocol_version=3.2&target_session_attrs=primary&connect_timeout=5',
+      'max_protocol_version', 'target_session_attrs', 'connect_timeout'),
+    { max_protocol_version: '3.2', target_session_attrs: 'primary', connect_timeout: '5' });
+    assert.deepEqual(of({ require_auth: 'scram-sha-256', connectionTimeoutMillis: 250 }, 'require_auth', 'connect_timeout'),
+      { require_auth: 'scram-sha-256', connect_timeout: 0.25 });
+    // A default would come before what the service file says.
+    assert.deepEqual(of({ service: 'mine' }, 'service', 'host', 'port'), { service: 'mine', host: undefined, port: undefined });
+  });
 });

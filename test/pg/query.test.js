@@ -1,7 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { ConnectionError, PostgresError, UsageError } = require('../..');
+const { ConnectionError, PostgresError, TimeoutError } = require('../..');
 const { DatabaseError, Query, errorOf } = require('../../lib/pg/query');
 
 describe('A query of quickgres/pg', () => {
@@ -54,23 +54,25 @@ describe('An error of quickgres/pg', () => {
       assert.ok(errorOf(error) instanceof DatabaseError);
     }
     assert.deepEqual(Object.keys(errorOf(reason)).sort(), ['code', 'column', 'constraint', 'dataType', 'detail', 'file', 'hint',
-      'internalPosition', 'internalQuery', 'line', 'name', 'position', 'routine', 'schema', 'severity', 'table', 'where']);
+      'internalPosition', 'internalQuery', 'length', 'line', 'name', 'position', 'routine', 'schema', 'severity', 'table', 'where']);
     assert.equal(errorOf(reason).internalQuery, undefined);
     const { name, message } = new DatabaseError('m');
     assert.deepEqual([name, message], ['error', 'm']);
+    // E, the length, S and V with ERROR, C 22012, M ü, and the last zero: pg counts what follows the type.
+    assert.equal(new DatabaseError({ severity: 'ERROR', code: '22012', message: 'ü' }).length, 4 + 7 + 7 + 7 + 4 + 1);
   });
 
   it('of a connection or a time limit has the message of node-postgres, and a cause that says more', () => {
     const told = (message, code) => errorOf(new ConnectionError(message, { code }));
     assert.equal(told('x', '08006').message, 'Connection terminated unexpectedly');
     assert.equal(told('x', '08003').message, 'Connection terminated');
-    const late = told('no connection was free for 5 ms (acquire_timeout): of 1, 1 are open', '53300');
+    const late = errorOf(new TimeoutError('no connection was free for 5 ms (acquire_timeout): of 1, 1 are open', { code: '53300' }));
     assert.equal(late.message, 'timeout exceeded when trying to connect');
     assert.equal(late.cause.message, 'no connection was free for 5 ms (acquire_timeout): of 1, 1 are open');
     assert.equal(told('not connected: x', '08003').message, 'not connected: call connect() first');
     assert.equal(told('x', 'ECONNRESET').message, 'x');
     assert.equal(told('x', 'ECONNRESET').cause, undefined);
-    assert.equal(errorOf(new UsageError('x', '57014')).message, 'Query read timeout');
+    assert.equal(errorOf(new TimeoutError('x', { code: '57014' })).message, 'Query read timeout');
     const other = new TypeError('x');
     assert.equal(errorOf(other), other);
   });

@@ -1,6 +1,10 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { execFileSync } = require('node:child_process');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
 const { TypeOverrides, types } = require('../../lib/pg/types');
 
 const text = (oid, value) => types.getTypeParser(oid)(value);
@@ -90,5 +94,38 @@ describe('Types of quickgres/pg', () => {
     assert.notEqual(after, before);
     types.setTypeParser(99998, Number);
     assert.notEqual(mine.decode, after);
+  });
+
+  it('are read by what a program has set by the module pg-types, for types that are known and others', () => {
+    const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'pg-types-'));
+    try {
+      const parsers = '{ init(register) { register(20, String); register(114, JSON.parse.bind(JSON)); } }';
+      for (const [name, text] of Object.entries({
+        'lib/textParsers.js': `module.exports = ${parsers};`,
+        'lib/binaryParsers.js': 'module.exports = { init() {} };',
+        'index.js': `const own = { text: {}, binary: {} };
+          for (const format in own) require('./lib/' + format + 'Parsers').init((oid, parse) => { own[format][oid] = parse; });
+          exports.setTypeParser = (oid, parse) => { own.text[oid] = parse; };
+          const noParse = value => String(value);
+          exports.getTypeParser = (oid, format = 'text') => own[format][oid] || noParse;`,
+        'program.js': `const foreign = require('./pg-types');
+          foreign.setTypeParser(20, Number);
+          foreign.setTypeParser(99999, text => 'mine ' + text);
+          const { Client, types } = require(process.argv[2]);
+          const before = types.getTypeParser(114);
+          new Client();
+          const read = (oid, text) => types.getTypeParser(oid)(text);
+          console.log(JSON.stringify([read(20, '5'), read(99999, '5'), read(88888, '5'), types.getTypeParser(114) === before]));`
+      })) {
+        const file = path.join(folder, name === 'program.js' ? '.' : 'pg-types', name);
+        fs.mkdirSync(path.dirname(file), { recursive: true });
+        fs.writeFileSync(file, text);
+      }
+      const { NODE_V8_COVERAGE, ...env } = process.env;
+      const printed = execFileSync(process.execPath, [path.join(folder, 'program.js'), require.resolve('../../lib/pg')], { env, encoding: 'utf8' });
+      assert.deepEqual(JSON.parse(printed), [5, 'mine 5', '5', true]);
+    } finally {
+      fs.rmSync(folder, { recursive: true });
+    }
   });
 });

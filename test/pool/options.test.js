@@ -23,15 +23,15 @@ describe('Options of a pool', () => {
     const it = { readonly: true };
     const sink = new PassThrough();
     for (const [ask, list] of [
-      [() => pool.query('SELECT 1', [], it), `${STATEMENT}, decode, stream, ${LIMITS}, readOnly, retry`],
-      [() => pool.batch(['SELECT 1'], it), `${LIMITS}, readOnly, retry`],
-      [() => pool.simpleQuery('SELECT 1', it), `decode, ${LIMITS}, readOnly, retry`],
+      [() => pool.query('SELECT 1', [], it), `${STATEMENT}, decode, stream, ${LIMITS}, alone, retry, readOnly`],
+      [() => pool.batch(['SELECT 1'], it), `${LIMITS}, alone, retry, readOnly`],
+      [() => pool.simpleQuery('SELECT 1', it), `decode, ${LIMITS}, retry, readOnly`],
       [() => pool.transaction(() => {}, it), 'isolation, readOnly, deferrable, signal, retry'],
       [() => pool.connection(() => {}, it), 'reset, signal, readOnly, retry'],
       [() => pool.queryTo(sink, 'SELECT 1', [], it),
-        `as, int8, numeric, bytea, separator, end, stall_timeout, ${STATEMENT}, ${LIMITS}, readOnly, retry`],
+        `as, int8, numeric, bytea, separator, end, stall_timeout, ${STATEMENT}, ${LIMITS}, alone, retry, readOnly`],
       [async () => pool.cursor('SELECT 1', [], it), `${STATEMENT}, batchSize, decode, signal, readOnly`],
-      [async () => pool.copyTo('COPY t TO STDOUT', it), 'signal, highWaterMark, stall_timeout, readOnly'],
+      [async () => pool.copyTo('COPY t TO STDOUT', it), 'signal, highWaterMark, stall_timeout, alone, readOnly'],
       [async () => pool.copyFrom('COPY t FROM STDIN', it), 'signal, highWaterMark'],
       [async () => pool.listen('news', it), 'signal']
     ]) {

@@ -191,7 +191,7 @@ describe('A Pool', () => {
     const others = Array.from({ length: 20 }, (_, i) => pool.query('SELECT $1::int AS i, pg_sleep(0.01)', [i]));
     setTimeout(() => controller.abort(), 50);
     await assert.rejects(slow, { name: 'AbortError' });
-    await assert.rejects(limited, { name: 'UsageError', code: '57014' });
+    await assert.rejects(limited, { name: 'TimeoutError', code: '57014' });
     assert.deepEqual((await Promise.all(others)).map(({ rows: [row] }) => Number(row.i)), Array.from({ length: 20 }, (_, i) => i));
   });
 

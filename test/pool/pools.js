@@ -3,16 +3,8 @@
 // What the tests of the pool share: pools that are ended after their test.
 
 const { Pool } = require('../../lib/pool');
+const { endAfterTest } = require('../hooks');
 const { sharedServer } = require('../support');
-
-const pools = new Set();
-
-afterEach(async function () {
-  const failed = this.currentTest.state === 'failed';
-  const opened = [...pools];
-  pools.clear();
-  await Promise.all(opened.map(pool => failed ? pool.destroy() : pool.end()));
-});
 
 /**
  * A pool of the shared server, which is ended after the test.
@@ -21,9 +13,7 @@ afterEach(async function () {
  * @returns {Promise<Pool>}
  */
 async function opened(options, config) {
-  const pool = new Pool({ ...(await sharedServer()).config, ...config }, options);
-  pools.add(pool);
-  return pool;
+  return endAfterTest(new Pool({ ...(await sharedServer()).config, ...config }, options));
 }
 
 /** Waits until a condition holds. */

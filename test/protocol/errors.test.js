@@ -8,6 +8,13 @@ const { PostgresError, ConnectionError, AbortError, UsageError, protocolError } 
 const { Client } = require('../..');
 const { connected, sharedServer } = require('../support');
 
+/** In a describe: stacks have ten lines, as in a program, where mocha has all of them. */
+function tenLines() {
+  const { stackTraceLimit } = Error;
+  before(() => { Error.stackTraceLimit = 10; });
+  after(() => { Error.stackTraceLimit = stackTraceLimit; });
+}
+
 describe('PostgresError', () => {
   it('has every field of the ErrorResponse by its name, numbers where PostgreSQL counts', () => {
     const error = new PostgresError({
@@ -139,7 +146,7 @@ describe('An error of the server', () => {
       () => client.query('SELECT pg_sleep(5)', [], { signal: AbortSignal.timeout(20) })
     ]) {
       const error = await doTheWork(ask).catch(error => error);
-      assert.match(error.stack, /^(Postgres|Usage|Abort)Error: .+\n(.*\n)*.*at (async )?askTheServer .*errors\.test\.js/,
+      assert.match(error.stack, /^(Postgres|Timeout|Abort)Error: .+\n(.*\n)*.*at (async )?askTheServer .*errors\.test\.js/,
         String(ask));
       assert.match(error.stack, /at (async )?doTheWork .*errors\.test\.js/);
     }
@@ -167,6 +174,8 @@ describe('An error of the server', () => {
 });
 
 describe('An error of the connection', () => {
+  tenLines();
+
   const SLEEP = 'SELECT pg_sleep(60)';
   const busy = client => { client.query(SLEEP).catch(() => {}); };
   async function throughCursor(rows) { for await (const row of rows) assert.ok(row); }

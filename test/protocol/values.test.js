@@ -1,7 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { dates, decoders } = require('../..');
+const { decoders, exact } = require('../..');
 const { array, checkText, checkValues, kindOf, snapshot, textOf } = require('../../lib/protocol');
 const { RowParser } = require('../../lib/rows');
 const { Random } = require('../model');
@@ -181,9 +181,9 @@ describe('array', () => {
     const asJson = {
       bytea: 'e::text', timestamptz: 'round(extract(epoch FROM e) * 1000)', numeric: 'e::text', int8: 'e::text', float8: 'e::text', jsonb: 'e::text'
     };
-    const decode = { ...decoders, ...dates };
+    const decode = { ...decoders, 20: exact[20], 1016: exact[1016] };
     /** What an element is when it is decoded. */
-    const decoded = { numeric: String, bytea: value => new Uint8Array(value), jsonb: JSON.parse };
+    const decoded = { numeric: String, jsonb: JSON.parse };
     for (let round = 0; round < 300; round++) {
       const type = random.pick(Object.keys(kinds));
       const lengths = Array.from({ length: 1 + random.below(3) }, () => 1 + random.below(3));
@@ -199,5 +199,26 @@ describe('array', () => {
       if (type === 'float8' || type === 'jsonb') continue; // which the server writes in another way
       assert.deepEqual(JSON.parse(row.flat), deep(values, plain).flat(Infinity), about);
     }
+  });
+});
+
+describe('An error of a value', () => {
+  it('has the SQLSTATE that the server would give', async () => {
+    const client = await connected();
+    for (const [value, code] of [['a\0', '22021'], [new Date(NaN), '22007']]) {
+      await assert.rejects(client.query('SELECT $1', [value]), { name: 'TypeError', code });
+      await assert.rejects(client.batch([['SELECT $1', [value]]]), { name: 'TypeError', code });
+      assert.throws(() => array([value]), { name: 'TypeError', code });
+    }
+    await assert.rejects(client.query('SELECT \0'), { name: 'TypeError', code: '22021' });
+  });
+
+  it('says what to write in its place', async () => {
+    const client = await connected();
+    for (const [value, message] of [
+      [new Map(), /class Map: write JSON\.stringify\(Object\.fromEntries\(map\)\) for json, array\(\[\.\.\.map\.keys\(\)\]\)/],
+      [new Set(), /class Set: write array\(\[\.\.\.set\]\) for a PostgreSQL array, JSON\.stringify\(\[\.\.\.set\]\)/],
+      [{ a: 1 }, /an object: write JSON\.stringify\(value\) for json/], [[1], /an array: write array\(value\) for a PostgreSQL array, JSON\.stringify\(value\) for json/]
+    ]) await assert.rejects(client.query('SELECT $1', [value]), { name: 'TypeError', message });
   });
 });

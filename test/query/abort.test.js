@@ -3,9 +3,10 @@
 const assert = require('node:assert/strict');
 const { once } = require('node:events');
 const { PassThrough, Writable } = require('node:stream');
-const { setTimeout: sleep } = require('node:timers/promises');
-const { Client, AbortError, ConnectionError, UsageError } = require('../..');
+const { setTimeout: sleep, setImmediate: turn } = require('node:timers/promises');
+const { Client, AbortError, ConnectionError, TimeoutError } = require('../..');
 const { FakeServer } = require('../connecting');
+const { gc } = require('../gc');
 const { sharedServer, connected, proxied, message, dataRow, commandComplete, ANSWER, GREETING } = require('../support');
 
 /** Runs what an abort is to be tried with, and aborts after so many milliseconds; -1: before. */
@@ -76,9 +77,8 @@ describe('A signal', () => {
       await client.query('CREATE TEMP TABLE t (i int)');
       for (const ms of [-1, 0, 30]) {
         const reason = new Error('reason');
-        const promise = aborting(ms, signal => run(client, signal), reason);
+        const error = await aborting(ms, signal => run(client, signal), reason).then(() => assert.fail('should reject'), thrown => thrown);
         const behind = client.query('SELECT 1 AS one');
-        const error = await promise.then(() => assert.fail('should reject'), thrown => thrown);
         assert.ok(error instanceof AbortError, error.stack);
         assert.equal(error.code, 'ABORT_ERR');
         assert.equal(error.cause, reason);
@@ -181,15 +181,15 @@ describe('A signal', () => {
     assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
   });
 
-  it('has its query and nothing else on the wire until the server has taken the CancelRequest', async () => {
+  it('has nothing sent behind its query until the server has taken the CancelRequest', async () => {
     const { client, proxy, wire } = await proxied();
     const abort = new AbortController();
     const slow = client.query('SELECT pg_sleep(60)', [], { signal: abort.signal });
-    const behind = client.query('SELECT 1 AS one');
     await sleep(30);
     const sent = wire.stats.bytes.toServer;
     const next = proxy.next();
     abort.abort();
+    const behind = client.query('SELECT 1 AS one');
     const second = await next;
     second.stall('toServer');
     await assert.rejects(slow, AbortError);
@@ -237,10 +237,9 @@ describe('A signal', () => {
     proxy.refuse();
     const abort = new AbortController();
     const slow = client.query('SELECT pg_sleep(0.2)', [], { signal: abort.signal });
-    const behind = client.query('SELECT 1 AS one');
     setTimeout(() => abort.abort(), 10);
     await assert.rejects(slow, AbortError);
-    assert.equal((await behind).rows[0].one, '1');
+    assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
   });
 
   it('takes a COPY FROM STDIN that waits for a lock', async () => {
@@ -274,8 +273,9 @@ describe('statement_timeout', () => {
   it('cancels a query that takes longer, and no other', async () => {
     const client = await connected();
     const long = client.query('SELECT pg_sleep(60)', [], { statement_timeout: 30 });
+    await assert.rejects(long, error => error instanceof TimeoutError && error.code === '57014' && error.sent === true &&
+      /30 ms/.test(error.message) && /abort\.test\.js/.test(error.stack));
     const behind = client.query('SELECT pg_sleep(0.06), 1 AS one', [], { statement_timeout: 30000 });
-    await assert.rejects(long, error => error instanceof UsageError && error.code === '57014' && /30 ms/.test(error.message));
     assert.equal((await behind).rows[0].one, '1');
     await assert.rejects(client.batch([['SELECT pg_sleep(60)']], { statement_timeout: 10 }), { code: '57014' });
     await assert.rejects(client.simpleQuery('SELECT pg_sleep(60)', { statement_timeout: 10 }), { code: '57014' });
@@ -286,9 +286,10 @@ describe('statement_timeout', () => {
   it('also holds where the query waits in the client, or for the network', async () => {
     const { client, wire } = await proxied();
     wire.stall();
-    const promises = [1, 2, 3].map(() => client.query('SELECT 1', [], { statement_timeout: 20 }));
+    const ask = () => client.query('SELECT 1', [], { statement_timeout: 20 });
+    for (const promise of [1, 2, 3].map(ask)) await assert.rejects(promise, { code: '57014', sent: true });
+    await assert.rejects(ask(), { code: '57014', sent: false });
     const forever = client.query('SELECT 1');
-    for (const promise of promises) await assert.rejects(promise, { code: '57014' });
     client.destroy();
     await assert.rejects(forever, { code: '08003', sent: false });
   });
@@ -299,6 +300,161 @@ describe('statement_timeout', () => {
       await assert.rejects(client.query('SELECT 1', [], { statement_timeout }), TypeError);
     }
     assert.equal(client.pending, 0);
+  });
+});
+
+/** The pipeline of a client. */
+const pipelineOf = client => client.lease.pipeline;
+
+describe('Queries with signals and time limits', () => {
+  it('go out together: a hundred of them are one flight', async () => {
+    const { client, wire } = await proxied();
+    await client.query('SELECT $1::int AS i', [0]);
+    const before = wire.stats.flights.toServer;
+    const { signal } = new AbortController();
+    const results = await Promise.all(Array.from({ length: 100 }, (_, i) =>
+      client.query('SELECT $1::int AS i', [i], i % 2 === 0 ? { signal } : { statement_timeout: 60000 })));
+    assert.deepEqual(results.map(({ rows: [{ i }] }) => Number(i)), Array.from({ length: 100 }, (_, i) => i));
+    assert.equal(wire.stats.flights.toServer - before, 1);
+  });
+
+  it('tell a pool what it has to know: what is held, and since when nothing has come', async () => {
+    const { client, wire } = await proxied();
+    const pipeline = pipelineOf(client);
+    assert.deepEqual([pipeline.held, pipeline.givenUpAt, pipeline.askedAt], [false, 0, 0]);
+    wire.stall();
+    const begun = performance.now();
+    const living = client.query('SELECT 1 AS one');
+    const [first, second] = [1, 2].map(() => client.query('SELECT 1', [], { statement_timeout: 20 }));
+    const behind = client.query('SELECT 2 AS two', [], { statement_timeout: 100 });
+    await assert.rejects(first);
+    await assert.rejects(second);
+    const { givenUpAt } = pipeline;
+    assert.ok(givenUpAt > begun && givenUpAt <= performance.now());
+    assert.deepEqual([pipeline.held, pipeline.askedAt], [false, 0], 'one lives behind them');
+    await assert.rejects(behind);
+    assert.deepEqual([pipeline.held, pipeline.givenUpAt, pipeline.askedAt], [true, givenUpAt, 0], 'one lives before them');
+    wire.resume();
+    await living;
+    await client.query('SELECT 1');
+    assert.deepEqual([pipeline.held, pipeline.givenUpAt, pipeline.askedAt], [false, 0, 0]);
+    wire.stall();
+    await assert.rejects(client.query('SELECT 1', [], { statement_timeout: 20 }));
+    assert.ok(pipeline.held && pipeline.askedAt >= pipeline.givenUpAt);
+    client.destroy();
+  });
+
+  it('keep nothing of their values once they were given up, sent or not', async () => {
+    const { client, wire } = await proxied();
+    wire.stall();
+    const values = [];
+    const ask = async (work, limits = { statement_timeout: 20 }) => {
+      const value = Buffer.alloc(50000, 'x');
+      values.push(new WeakRef(value));
+      await assert.rejects(work(value, limits), { code: '57014' });
+    };
+    for (let i = 0; i < 2; i++) {
+      await ask((value, limits) => client.query('SELECT $1::bytea', [value], limits));
+      await ask((value, limits) => client.batch([['SELECT $1::bytea', [value]]], limits));
+    }
+    await turn();
+    gc();
+    assert.deepEqual(values.map(each => each.deref() === undefined), [true, true, true, true]);
+    const kept = [];
+    const { head, scopes: { root } } = pipelineOf(client);
+    for (const first of [head, root.first]) {
+      for (let each = first; each !== null; each = each.next) for (const { values } of each.queries ?? [each]) kept.push(values);
+    }
+    assert.deepEqual(kept, [null, null, null, null]);
+    client.destroy();
+  });
+});
+
+// Until the last version nothing was sent behind a query with a signal. What protects others now is in each title.
+describe('A query that is given up', () => {
+  it('is not cancelled while one that lives was sent behind it: its answer is read and dropped', async () => {
+    const { client, proxy } = await proxied();
+    const left = aborting(20, signal => client.query('SELECT pg_sleep(0.1)', [], { signal }));
+    const behind = client.query('SELECT pg_sleep(0.1), 2 AS two');
+    await assert.rejects(left, AbortError);
+    assert.equal((await behind).rows[0].two, '2');
+    assert.equal(proxy.connections.length, 1, 'a CancelRequest could have met the query behind');
+  });
+
+  it('is cancelled when the last one behind it was given up, too: then those are, each in its turn', async () => {
+    const client = await connected();
+    const ask = ms => aborting(ms, signal => client.query('SELECT pg_sleep(60)', [], { signal }));
+    const [second, first, third] = [ask(60), ask(30), ask(90)];
+    for (const each of [first, second, third]) await assert.rejects(each, AbortError);
+    assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
+  });
+
+  it('holds what is asked later in the client: where queries before it live, they are answered first', async () => {
+    const { client, wire } = await proxied();
+    const before = client.query('SELECT pg_sleep(0.1), 1 AS one');
+    await assert.rejects(aborting(20, signal => client.query('SELECT pg_sleep(60)', [], { signal })), AbortError);
+    const sent = wire.stats.bytes.toServer;
+    const order = [];
+    const behind = client.query('SELECT 2 AS two').then(({ rows: [{ two }] }) => order.push(two));
+    await turn();
+    assert.equal(wire.stats.bytes.toServer, sent);
+    order.push((await before).rows[0].one);
+    await behind;
+    assert.deepEqual(order, ['1', '2']);
+  });
+
+  it('leaves those that rely on its Parse their results: they live, so it is not cancelled', async () => {
+    const client = await connected();
+    const text = 'SELECT $1::int AS i, pg_sleep($2)';
+    const left = aborting(20, signal => client.query(text, [1, 0.1], { signal }));
+    const behind = [2, 3].map(i => client.query(text, [i, 0]));
+    await assert.rejects(left, AbortError);
+    assert.deepEqual((await Promise.all(behind)).map(({ rows: [{ i }] }) => i), ['2', '3']);
+    // And where the Parse itself was cancelled, the next one carries its own.
+    const server = await sharedServer();
+    await server.sql('CREATE TABLE IF NOT EXISTS parsed (i int)');
+    const session = await server.session();
+    await session.query('BEGIN; LOCK TABLE parsed');
+    await assert.rejects(aborting(30, signal => client.query('SELECT * FROM parsed', [], { signal })), AbortError);
+    await session.query('ROLLBACK');
+    session.close();
+    assert.equal((await client.query('SELECT * FROM parsed')).rowCount, 0);
+  });
+
+  it('is cancelled though statements are closed behind it: a close that the CancelRequest meets is repeated', async () => {
+    const client = await connected({ statement_cache: 1 });
+    await client.query('SELECT 1');
+    await assert.rejects(aborting(30, signal => client.query('SELECT pg_sleep(60)', [], { signal })), AbortError);
+    const names = 'SELECT count(*) AS n FROM pg_prepared_statements';
+    await client.query(names);
+    await client.query(names);
+    assert.equal((await client.query(names)).rows[0].n, '1');
+  });
+
+  it('in a transaction: COMMIT behind it is not cancelled, ROLLBACK waits until the server has cancelled it', async () => {
+    const client = await connected();
+    await client.query('CREATE TEMP TABLE kept (i int)');
+    const insert = "INSERT INTO kept SELECT 1 FROM pg_sleep(0.1)";
+    await client.transaction(async tx => {
+      await tx.query('SELECT 1');
+      aborting(20, signal => tx.query(insert, [], { signal })).catch(() => {});
+    });
+    assert.equal((await client.query('SELECT * FROM kept')).rowCount, 1);
+    await assert.rejects(client.transaction(async tx => {
+      await tx.query(insert);
+      await aborting(20, signal => tx.query('SELECT pg_sleep(60)', [], { signal }));
+    }), AbortError);
+    assert.equal((await client.query('SELECT * FROM kept')).rowCount, 1);
+    assert.equal(client.transactionStatus, 'I');
+  });
+
+  it('that was stale is not sent again; one with a signal is, where nothing was sent behind it', async () => {
+    const client = await connected();
+    const { signal } = new AbortController();
+    const ask = () => client.query('SELECT $1::int AS i', [1], { signal });
+    await ask();
+    await client.query("DO $$ BEGIN EXECUTE 'DEALLOCATE ALL'; END $$");
+    assert.equal((await ask()).rows[0].i, '1');
   });
 });
 

@@ -1,7 +1,6 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { SCOPE } = require('../../lib/query');
 const { Writable } = require('node:stream');
 const { Client, RowReader } = require('../..');
 const {
@@ -120,7 +119,7 @@ describe('batch', () => {
     const [{ rowParser }] = await client.batch(['SELECT * FROM t', 'SET application_name = a', 'SELECT 1']);
     assert.deepEqual(rowParser.columnNames, ['a', 'b']);
     await client.sync(); // the stale statement is closed
-    const { pipeline } = client[SCOPE];
+    const { pipeline } = client.lease;
     assert.deepEqual([pipeline.statements.disturbing, pipeline.pending], [undefined, 0]);
   });
 

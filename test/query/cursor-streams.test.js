@@ -5,8 +5,7 @@ const { once } = require('node:events');
 const { Readable, Transform, Writable } = require('node:stream');
 const { pipeline } = require('node:stream/promises');
 const { Client } = require('../..');
-const { connected, sharedServer } = require('../support');
-const { FLAT, watchAlone } = require('../slow-reader');
+const { connected } = require('../support');
 
 const TEXT = 'SELECT generate_series(1, $1::int) AS i';
 
@@ -134,18 +133,6 @@ describe('A cursor as a stream', () => {
       assert.equal(count, 400);
       await assert.rejects(client.cursor('no SQL').readable().toArray(), { code: '42601' });
       await free();
-    });
-
-    it('keeps memory flat while its reader takes 1 MB/s of a gigabyte, and after', async () => {
-      const { length, most } = await watchAlone((await sharedServer()).url, 'cursor', 1);
-      assert.ok(length > 1e9);
-      assert.ok(most < FLAT, `${most} MB`);
-    });
-
-    it('gives a million rows in flat memory', async () => {
-      const { length, most } = await watchAlone((await sharedServer()).url, 'readable', 1);
-      assert.ok(length > 1e9);
-      assert.ok(most < FLAT, `${most} MB`);
     });
   });
 

@@ -142,7 +142,7 @@ describe('cursor', () => {
     const { value } = await client.cursor('SELECT 7::int4 AS n', [], { format: Client.BINARY }).next();
     assert.deepEqual(value.n, Buffer.from([0, 0, 0, 7]));
     const decoded = await client.cursor('SELECT 7::int4 AS n, true AS b', [], { decode: true }).next();
-    assert.deepEqual(decoded.value.toObject(), { n: 7, b: true });
+    assert.deepEqual(decoded.value, { n: 7, b: true });
     assert.deepEqual(await all(client.cursor('SELECT $1 AS n', [3], { paramTypes: [20], cache: false })), [3]);
     const row = (await client.query('SELECT 5 AS n')).rows[0];
     assert.deepEqual(await all(client.cursor(SERIES, row)), upTo(5));

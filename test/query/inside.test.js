@@ -97,7 +97,7 @@ describe('Inside the function of a transaction', () => {
       await tx.transaction(async nested => {
         await assert.rejects(tx.query('SELECT 1'), REFUSED);
         await assert.rejects(client.query('SELECT 1'), REFUSED);
-        assert.throws(() => tx.startQuery('SELECT 1'), REFUSED);
+        assert.throws(() => tx.copyTo('COPY users TO STDOUT'), REFUSED);
         assert.equal((await nested.query('SELECT 1 AS one')).rows[0].one, '1');
       });
       assert.equal((await tx.query('SELECT 2 AS two')).rows[0].two, '2');

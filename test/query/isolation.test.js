@@ -2,7 +2,6 @@
 
 const assert = require('node:assert/strict');
 const { Client } = require('../..');
-const { SCOPE } = require('../../lib/query');
 const { Random } = require('../model');
 const { sharedServer, connected, proxied } = require('../support');
 
@@ -152,7 +151,7 @@ describe('100,000 inserts of one text in one loop', () => {
     for (const warm of [false, true]) {
       const { client, wire } = await proxied();
       if (warm) await client.query('INSERT INTO isolated VALUES ($1)', [0]);
-      const { socket } = client[SCOPE].pipeline;
+      const { socket } = client.lease.pipeline;
       const { flush } = socket;
       let count = 0;
       socket.flush = writer => {

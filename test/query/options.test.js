@@ -68,16 +68,15 @@ describe('Options of a query', () => {
       transaction: [[5], [() => {}, 5], [() => {}, { isolation: 'x' }], [() => {}, { readOnly: 1 }], [() => {}, { deferrable: null }]],
       queryTo: [[5, 'SELECT 1'], [{}, 'SELECT 1'], [target(), 5], [target(), 'SELECT 1', 5], [target(), 'SELECT 1', [], { as: 'x' }],
         [target(), 'SELECT 1', [], { signal: 1 }], [target(), 'SELECT 1', [], { separator: 1, as: 'values' }], [target(), 'SELECT $1', [{}]], [target(), 'COPY t FROM STDIN']],
-      close: [['X', 'a'], ['S', 5], ['S', '\0']],
-      getResults: [[-1], ['5']]
+      close: [['X', 'a'], ['S', 5], ['S', '\0']]
     };
     const throwing = {
       cursor: [[5], ['SELECT 1', 5], ['SELECT 1', [{}]], ['SELECT 1', [], { batchSize: 0 }], ['SELECT 1', [], { format: 2 }], ['SELECT 1', [], 5], ['COPY t FROM STDIN']],
-      startQuery: [[5], ['SELECT 1', 5], ['SELECT 1', [{}]], ['SELECT 1', [], 2], ['SELECT 1', [], 0, 5], ['COPY t FROM STDIN']],
       copyTo: [[5], ['SELECT 1'], ['COPY t FROM STDIN'], ['COPY t TO STDOUT', 5], ['COPY t TO STDOUT', { signal: 1 }], ['COPY t TO STDOUT', { highWaterMark: 'x' }]],
       copyFrom: [[5], ['SELECT 1'], ['COPY t TO STDOUT'], ['COPY t FROM STDIN', 5], ['COPY t FROM STDIN', { signal: 1 }], ['COPY t FROM STDIN', { highWaterMark: 'x' }]]
     };
-    const outside = { ...throwing, listen: [[5], [''], ['a\0'], ['a', 5], ['a', { signal: 1 }]] };
+    const steps = [[5], ['SELECT 1', 5], ['SELECT 1', [{}]], ['SELECT 1', [], 2], ['SELECT 1', [], 0, 5], ['COPY t FROM STDIN']];
+    const outside = { ...throwing, startQuery: steps, listen: [[5], [''], ['a\0'], ['a', 5], ['a', { signal: 1 }]] };
     const tryAll = async (on, where, throws) => {
       for (const [method, lists] of Object.entries(rejecting)) {
         for (const [index, args] of lists.entries()) {
@@ -93,6 +92,7 @@ describe('Options of a query', () => {
     };
     try {
       await tryAll(client, 'outside', outside);
+      for (const max of [-1, '5']) await assert.rejects(client.getResults(max), TypeError);
       assert.equal(client.pending, 0);
       await client.transaction(async tx => {
         await tryAll(tx, 'inside', throwing);
@@ -106,6 +106,14 @@ describe('Options of a query', () => {
     } finally {
       process.removeListener('unhandledRejection', count);
     }
+  });
+
+  it('are an object: values in their place are told where they go', async () => {
+    const client = await connected();
+    await assert.rejects(client.simpleQuery('SELECT $1', [1]), {
+      name: 'TypeError', message: 'options must be an object, not an array: query(text, values, options) takes values'
+    });
+    assert.throws(() => client.cursor('SELECT $1', [1], [1]), TypeError);
   });
 
   it('have defaults that nobody can change', () => {

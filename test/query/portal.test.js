@@ -172,26 +172,6 @@ describe('startQuery and getResults', () => {
     await assert.rejects(client.getResults(1, {}), { name: 'TypeError', message: /stream must be/ });
     assert.equal((await client.getResults()).rows[0][0], '1');
   });
-
-  it('work inside a transaction, with other queries in between', async () => {
-    const client = await connected();
-    await client.transaction(async tx => {
-      tx.startQuery('SELECT generate_series(1, 5)');
-      const list = [];
-      while (tx.inQuery) {
-        const { rows } = await tx.getResults(2);
-        list.push(...rows.map(row => row[0]));
-        assert.equal((await tx.query('SELECT 1')).rows[0][0], '1');
-      }
-      assert.equal(list.join(''), '12345');
-      tx.startQuery('SELECT generate_series(1, 5)');
-      await tx.getResults(2);
-      await tx.sync();
-      assert.equal(tx.inQuery, false);
-      assert.deepEqual((await tx.simpleQuery('SELECT name FROM pg_cursors'))[0].rows, [],
-        'nothing is left open');
-    });
-  });
 });
 
 describe('A portal that is abandoned', () => {

@@ -249,3 +249,24 @@ describe('The values of a query', () => {
     await slow;
   });
 });
+
+describe('A wrong number of values', () => {
+  it('is an error with the text and both numbers, prepared or not', async () => {
+    const client = await connected();
+    const text = 'SELECT $1::int + $2::int';
+    const wrong = given => ({
+      name: 'PostgresError', code: '08P01', message: `the query takes 2 parameters, but was given ${given}: ${text}`, severity: 'ERROR'
+    });
+    for (let round = 0; round < 2; round++) {
+      await assert.rejects(client.query(text, [1]), wrong('1 value'));
+      await assert.rejects(client.query(text, [1, 2, 3]), wrong('3 values'));
+      await assert.rejects(client.query(text), wrong('0 values'));
+      await assert.rejects(client.query(text, [1], { cache: false }), wrong('1 value'));
+      await assert.rejects(client.batch([[text, [1]]]), wrong('1 value'));
+      await assert.rejects(client.cursor(text, [1]).next(), wrong('1 value'));
+      assert.equal((await client.query(text, [1, 2])).rows[0][0], '3');
+    }
+    await assert.rejects(client.query('SELECT 1', [1]), { message: 'the query takes 0 parameters, but was given 1 value: SELECT 1' });
+    await assert.rejects(client.query(`SELECT ${'1, '.repeat(100)}$1::int`), ({ message }) => message.length < 300 && message.endsWith('…'));
+  });
+});

@@ -8,10 +8,18 @@ const entry = name => ({ name, next: null });
 /** The scopes of a connection, and what they have settled. */
 function make() {
   const settled = [];
-  const pipeline = { reject: (request, error) => settled.push([request.name, error.message]) };
+  const pipeline = {
+    head: null, status: 'I', statements: { turning: undefined },
+    reject: (request, error) => settled.push([request.name, error.message])
+  };
   const scopes = new Scopes(pipeline);
+  /** What comes next where the last answer had this status, and this was sent since. */
+  const next = (status = 'I', { turning, head = turning ?? null } = {}) => {
+    Object.assign(pipeline, { head, status, statements: { turning } });
+    return scopes.next();
+  };
   const scope = (name, options, parent = scopes.root) => new Scope(pipeline, parent, name, options);
-  return { scopes, settled, scope, root: scopes.root };
+  return { scopes, next, settled, scope, root: scopes.root };
 }
 
 describe('A scope', () => {
@@ -37,46 +45,66 @@ describe('A scope', () => {
 
 describe('The scopes of a connection', () => {
   it('give one entry after another, of the innermost scope that was entered', () => {
-    const { scopes, root, scope } = make();
+    const { scopes, next, root, scope } = make();
     const owner = scope('owner');
     for (const each of [entry('a'), owner, entry('b')]) root.push(each);
     owner.push(entry('inside'));
-    assert.equal(scopes.next(false, 'I').name, 'a');
-    assert.equal(scopes.next(false, 'I'), owner);
+    assert.equal(next().name, 'a');
+    assert.equal(next(), owner);
     assert.equal(scopes.active, owner);
-    assert.equal(scopes.next(false, 'I').name, 'inside');
-    assert.equal(scopes.next(true, 'I'), null, 'what waits outside waits');
+    assert.equal(next().name, 'inside');
+    assert.equal(next(), null, 'what waits outside waits');
     assert.equal(scopes.leave(owner, new Error('over')), true);
-    assert.equal(scopes.next(false, 'I').name, 'b');
+    assert.equal(next().name, 'b');
   });
 
   it('let a scope that is to be alone wait until all has been answered', () => {
-    const { scopes, root, scope } = make();
+    const { scopes, next, root, scope } = make();
     const alone = scope('alone', { alone: true });
     root.push(alone);
     root.push(entry('behind'));
-    assert.deepEqual([scopes.next(false, 'I'), scopes.root.first !== null], [null, true]);
-    assert.equal(scopes.next(true, 'I'), alone);
+    assert.deepEqual([next('I', { head: entry('sent') }), scopes.root.first !== null], [null, true]);
+    assert.equal(next(), alone);
   });
 
   it('let a block wait until the one that a query has begun is over, and queries go on', () => {
-    const { scopes, root, scope } = make();
-    const block = scope('block', { alone: true, block: true });
+    const { scopes, next, root, scope } = make();
+    const block = scope('block', { block: true });
     root.push(block);
     root.push(entry('query'));
-    assert.equal(scopes.next(true, 'T').name, 'query');
-    assert.deepEqual([scopes.next(true, 'E'), scopes.waiting.length], [null, 1]);
+    assert.equal(next('T').name, 'query');
+    assert.deepEqual([next('E'), scopes.waiting.length], [null, 1]);
     root.push(entry('later'));
-    assert.equal(scopes.next(false, 'I'), null, 'no query overtakes it');
-    assert.equal(scopes.next(true, 'I'), block);
+    assert.equal(next('I', { head: entry('sent') }), block, 'no query overtakes it');
+  });
+
+  it('let a block wait until it is known whether a query has begun one, and not behind the end of another', () => {
+    const { next, root, scope } = make();
+    const block = scope('block', { block: true });
+    root.push(block);
+    root.push(entry('query'));
+    assert.equal(next('I', { turning: { controls: false } }), null);
+    assert.equal(next('T', { turning: { controls: true } }), block);
+  });
+
+  it('leave one that is ending when all that waited in it has been sent', () => {
+    const { scopes, next, root, scope } = make();
+    const block = scope('block', { block: true });
+    root.push(block);
+    root.push(entry('outside'));
+    block.push(entry('COMMIT'));
+    assert.equal(next(), block);
+    block.ending = true;
+    assert.deepEqual([next().name, block.left], ['COMMIT', false]);
+    assert.deepEqual([next('T', { turning: { controls: true } }).name, block.left, scopes.active], ['outside', true, root]);
   });
 
   it('reject what waits in a scope that is over, and all that comes later', () => {
-    const { scopes, root, scope, settled } = make();
+    const { scopes, next, root, scope, settled } = make();
     const lost = [];
     const owner = scope('owner');
     root.push(owner);
-    assert.equal(scopes.next(true, 'I'), owner);
+    assert.equal(next(), owner);
     owner.push(entry('inside'));
     owner.push(scope('nested', { lost: next => lost.push(next().message) }, owner));
     const over = new Error('over');
@@ -89,16 +117,16 @@ describe('The scopes of a connection', () => {
   });
 
   it('pass over a scope that was left before its turn', () => {
-    const { scopes, root, scope } = make();
+    const { scopes, next, root, scope } = make();
     const left = scope('left');
     root.push(left);
     root.push(entry('a'));
     assert.equal(scopes.leave(left, new Error('over')), false, 'it owned nothing');
-    assert.equal(scopes.next(true, 'I').name, 'a');
+    assert.equal(next().name, 'a');
   });
 
   it('let what ends a block into one that takes no other requests', () => {
-    const { scopes, scope } = make();
+    const { scopes, next, scope } = make();
     const block = scope('block');
     block.refused = () => new Error('over');
     assert.throws(() => scopes.check(block, { controls: false }), { message: 'over' });
@@ -106,25 +134,25 @@ describe('The scopes of a connection', () => {
   });
 
   it('end all savepoints with the block that they are in', () => {
-    const { scopes, root, scope } = make();
+    const { scopes, next, root, scope } = make();
     const block = scope('block', { block: true });
     const savepoint = scope('savepoint', { block: true }, block);
     root.push(block);
     block.push(savepoint);
-    scopes.next(true, 'I');
-    scopes.next(true, 'T');
+    next();
+    next('T');
     scopes.leaveBlock(savepoint, new Error('ended'));
     assert.deepEqual([block.left, savepoint.left, root.left], [true, true, false]);
     assert.equal(scopes.active, root);
   });
 
   it('are all lost with the connection', () => {
-    const { scopes, root, scope, settled } = make();
+    const { scopes, next, root, scope, settled } = make();
     const lost = [];
     const entered = scope('entered', { lost: () => lost.push('entered') });
     const block = scope('block', { alone: true, block: true, lost: () => lost.push('block') });
     root.push(entered);
-    scopes.next(true, 'I');
+    next();
     entered.push(entry('inside'));
     root.push(block);
     root.push(entry('outside'));

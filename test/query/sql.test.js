@@ -66,12 +66,12 @@ describe('copyDirection', () => {
 describe('Whatever looks at SQL', () => {
   const { array, decodeCommandComplete } = require('../../lib/protocol');
   const { SimpleQueryRequest } = require('../../lib/query');
-  const MB = 1e6;
+  const LENGTH = 2e5;
 
-  it('takes time that is linear in the text, whatever a megabyte of it is made of', () => {
+  it('takes time that is linear in the text, whatever it is made of', () => {
     for (const piece of [' ', '/*a', '*/', '/* ', 'copy ', 'copy(', '(', ')', "'", "''", "E'\\", '"', '""', '$', '$$', '$a', '$a$', '$1$', '--', '--\n', ';', '\n', '\t\n',
       'copy stdin ', 'from ', "E'", 'e', '_', '\\', 'ä', '/', '-', 'std', '\u2028']) {
-      const hostile = piece.repeat(MB / piece.length);
+      const hostile = piece.repeat(LENGTH / piece.length);
       for (const before of ['', 'copy ', "copy E'", 'copy (', 'update']) {
         for (const text of [before + hostile, `${before + hostile}!`]) {
           const begun = process.cpuUsage();
@@ -87,7 +87,7 @@ describe('Whatever looks at SQL', () => {
 
   it('is as quick at command tags and array literals', () => {
     for (const piece of ['1', ' ', ' 1', '1 ', 'a', 'A 1 ', '\n', '"', '\\']) {
-      const hostile = piece.repeat(MB / piece.length);
+      const hostile = piece.repeat(LENGTH / piece.length);
       const begun = process.cpuUsage();
       for (const tail of ['', ' ', 'x', ' 1 x']) {
         const message = Buffer.from(`C\0\0\0\0${hostile}${tail}\0`);

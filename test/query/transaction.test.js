@@ -1,11 +1,13 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { finished } = require('node:stream/promises');
 const { once } = require('node:events');
+const { PassThrough } = require('node:stream');
 const { setImmediate: turn } = require('node:timers/promises');
 const { skipBefore } = require('pg-test-fixtures');
 const { UsageError, PostgresError } = require('../..');
-const { sharedServer, connected, proxied } = require('../support');
+const { sharedServer, connected, proxied, faked, ANSWER, commandComplete, dataRow } = require('../support');
 
 /** A client with an empty table. */
 async function prepared(config) {
@@ -140,8 +142,7 @@ describe('transaction', () => {
     await assert.rejects(kept.simpleQuery('SELECT 1'), over);
     await assert.rejects(kept.transaction(() => {}), over);
     await assert.rejects(kept.cursor('SELECT 1').next(), over);
-    await assert.rejects(kept.copyDone(), over);
-    assert.throws(() => kept.startQuery('SELECT 1'), over);
+    assert.throws(() => kept.copyTo('COPY t TO STDOUT'), over);
     await assert.rejects(client.transaction(async tx => {
       kept = tx;
       throw new Error('thrown');
@@ -161,26 +162,14 @@ describe('transaction', () => {
   it('ends what its function has left open', async () => {
     const client = await prepared();
     await client.transaction(async tx => {
-      tx.startQuery('SELECT generate_series(1, 10)');
-      await tx.getResults(2);
+      await tx.cursor('SELECT generate_series(1, 10)', [], { batchSize: 2 }).next();
       tx.cursor('SELECT generate_series(1, 10)', [], { batchSize: 2 }).next();
     });
     for (const leave of [
-      async tx => {
-        await tx.query('COPY t FROM STDIN');
-        tx.copyData('1\n');
-      },
-      async tx => { tx.query('COPY t FROM STDIN').catch(() => {}); }
+      tx => new Promise(resolve => { tx.copyFrom('COPY t FROM STDIN').on('error', () => {}).write('1\n', resolve); }),
+      async tx => { tx.copyFrom('COPY t FROM STDIN').on('error', () => {}); }
     ]) await assert.rejects(client.transaction(leave), { code: '25P02' });
     assert.deepEqual(await ints(client), []);
-  });
-
-  it('is BEGIN and COMMIT, two round trips more', async () => {
-    const { client, wire } = await proxied();
-    await client.query('SELECT 1');
-    const before = wire.stats.flights.toServer;
-    await client.transaction(tx => tx.query('SELECT 1'));
-    assert.equal(wire.stats.flights.toServer - before, 3);
   });
 
   it('works though all statements are forgotten in it', async () => {
@@ -193,6 +182,250 @@ describe('transaction', () => {
       });
     }
     assert.deepEqual(await ints(client), [0, 1, 10, 11]);
+  });
+});
+
+/** Counts the flights to the server of a piece of work. */
+async function flights({ client, wire }, work) {
+  await client.query('SELECT $1::int AS i', [0]); // a warm statement
+  const before = wire.stats.flights.toServer;
+  await work(client);
+  return wire.stats.flights.toServer - before;
+}
+
+const ask = (on, i = 1) => on.query('SELECT $1::int AS i', [i]);
+
+describe('The round trips of a transaction', () => {
+  it('are two of one query, three of two that depend on each other, four with a savepoint of one query, one of none', async () => {
+    const wired = await proxied();
+    assert.equal(await flights(wired, client => client.transaction(tx => ask(tx))), 2);
+    assert.equal(await flights(wired, client => client.transaction(async tx => { await ask(tx, (await ask(tx)).rowCount); })), 3);
+    assert.equal(await flights(wired, client => client.transaction(async tx => {
+      await ask(tx);
+      await tx.transaction(nested => ask(nested));
+    })), 4);
+    assert.equal(await flights(wired, client => client.transaction(tx => tx.transaction(nested => ask(nested)))), 3);
+    assert.equal(await flights(wired, client => client.transaction(() => {})), 1);
+    assert.equal(await flights(wired, client => client.transaction(() => { throw new Error('thrown'); }).catch(() => {})), 0);
+  });
+
+  it('are two whatever its first request is', async () => {
+    const wired = await proxied();
+    await wired.client.query('CREATE TEMP TABLE t (i int)');
+    for (const work of [
+      tx => tx.simpleQuery('SELECT 1; SELECT 2'),
+      tx => tx.batch(['SELECT 1', 'SELECT 2']),
+      tx => tx.query('SELECT 1', [], { cache: false }),
+      tx => tx.queryTo(new PassThrough().resume(), 'SELECT 1')
+    ]) assert.equal(await flights(wired, client => client.transaction(work)), 2, String(work));
+    await assert.rejects(wired.client.transaction(tx => tx.query('SELECT $1', [{}])), TypeError);
+    await wired.client.transaction(async tx => {
+      await assert.rejects(tx.query('SELECT $1', [{}]), TypeError);
+      await insert(tx, 1);
+    });
+    assert.deepEqual(await ints(wired.client), [1]);
+  });
+
+  it('are shared by transactions at the same time: one begins right behind the COMMIT of the one before', async () => {
+    const wired = await proxied();
+    const results = [];
+    const count = await flights(wired, client => Promise.all(Array.from({ length: 10 }, async (_, i) => {
+      results.push((await client.transaction(tx => ask(tx, i))).rows[0].i);
+    })));
+    assert.deepEqual(results, Array.from({ length: 10 }, (_, i) => String(i)));
+    assert.ok(count <= 11, `${count} flights`);
+    // So does a query.
+    await wired.client.query('CREATE TEMP TABLE t (i int)');
+    let behind;
+    assert.equal(await flights(wired, async client => {
+      const whole = client.transaction(tx => insert(tx, 1));
+      behind = ints(client);
+      await whole;
+      await behind;
+    }), 2);
+    assert.deepEqual(await behind, [1]);
+  });
+
+  it('do not include those of what was sent before: its function is called at once, BEGIN goes with its first request', async () => {
+    const { client, wire } = await proxied();
+    await client.query('SELECT 1');
+    wire.stall();
+    const before = client.query('SELECT 2');
+    let called = false;
+    const whole = client.transaction(tx => {
+      called = true;
+      return ask(tx);
+    });
+    await turn();
+    assert.equal(called, true);
+    assert.match(wire.recorded.toServer.toString('latin1'), /SELECT 1/);
+    wire.resume();
+    await Promise.all([before, whole]);
+  });
+
+  it('do, where one of these may have begun a block: it waits for that answer, and for the end of the block', async () => {
+    for (const begin of [
+      client => client.query('BEGIN'),
+      client => client.query('/* a comment */ start transaction', [], { cache: false }),
+      client => client.batch(['SELECT 1', 'BEGIN']),
+      client => client.simpleQuery('SELECT 1; BEGIN')
+    ]) {
+      const client = await prepared();
+      const order = [];
+      const begun = begin(client);
+      const whole = client.transaction(async tx => {
+        order.push('called');
+        await insert(tx, 1);
+      });
+      await begun;
+      await client.query('SELECT 1').then(() => order.push('in the block'));
+      await client.query('ROLLBACK');
+      await whole;
+      assert.deepEqual(order, ['in the block', 'called'], String(begin));
+      assert.deepEqual(await ints(client), [1]);
+    }
+  });
+
+  it('hold what is asked in one tick besides the first request until BEGIN is answered, though that takes long', async () => {
+    const { client, wire } = await proxied();
+    await client.transaction(async tx => {
+      const first = tx.query('SELECT pg_sleep(0.1)');
+      const sent = () => wire.recorded.toServer.toString('latin1').includes('SELECT 2');
+      const second = tx.query('SELECT 2');
+      let over = false;
+      first.then(() => { over = true; });
+      await turn();
+      assert.equal(sent(), false);
+      while (!sent()) await turn();
+      assert.equal(over, false, 'the first one is still at work');
+      await Promise.all([first, second]);
+    });
+  });
+});
+
+describe('A BEGIN that fails', () => {
+  const failing = () => Buffer.concat([ANSWER.error('25001', 'no BEGIN today')]);
+
+  for (const [kind, work, types] of [
+    ['query', tx => tx.query('SELECT 1'), ['PDBEH', 'PDBES']],
+    ['batch', tx => tx.batch(['SELECT 1', 'SELECT 2']), ['PDBEH', 'PDBEPDBES']],
+    ['simpleQuery', tx => tx.simpleQuery('SELECT 1'), ['PDBEH', 'Q', 'S']],
+    ['savepoint', tx => tx.transaction(nested => nested.query('SELECT 1')), ['PDBEH', 'PDBEH', 'PDBES']]
+  ]) {
+    it(`takes the ${kind} with it that it was sent with, and nothing else is sent`, async () => {
+      const seen = [];
+      const client = await faked(async conversation => {
+        for (const expected of types) {
+          if (expected === 'S') conversation.say(failing());
+          seen.push(await conversation.request());
+        }
+        if (!types.includes('S')) conversation.say(failing());
+        conversation.say(ANSWER.ready);
+        seen.push(await conversation.request());
+        conversation.say(ANSWER.described('a'), dataRow('x'), commandComplete('SELECT 1'), ANSWER.ready);
+      });
+      const codes = [];
+      const whole = client.transaction(async tx => {
+        const note = error => codes.push(error.code);
+        await Promise.all([work(tx).catch(note), tx.query('SELECT 2').catch(note)]);
+        await tx.query('SELECT 3').catch(note);
+      });
+      const behind = client.query('SELECT 4');
+      await assert.rejects(whole, { code: '25001', message: 'no BEGIN today' });
+      assert.deepEqual(codes, ['25001', '25001', '25001']);
+      assert.equal((await behind).rows[0].a, 'x');
+      assert.deepEqual(seen, [...types, 'PDBES']);
+      assert.equal(client.pending, 0);
+    });
+  }
+});
+
+describe('A transaction with a signal or a time limit', () => {
+  /** Settles by its limit, and the connection goes on. */
+  async function limited(client, work, check = { name: 'TimeoutError', code: '57014' }) {
+    await assert.rejects(client.transaction(work, { statement_timeout: 30 }), check);
+    assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
+    assert.equal(client.transactionStatus, 'I');
+    assert.deepEqual(await ints(client), []);
+    assert.equal(client.pending, 0);
+  }
+
+  it('rejects at once, whatever its function waits for; what is under way is cancelled, and rolled back', async () => {
+    const client = await prepared();
+    const never = new Promise(() => {});
+    await limited(client, async tx => {
+      await insert(tx, 1);
+      await tx.query('SELECT pg_sleep(60)');
+    });
+    await limited(client, tx => tx.query('SELECT pg_sleep(60)'));
+    await limited(client, () => never);
+    await limited(client, async tx => {
+      await insert(tx, 1);
+      await tx.transaction(async nested => {
+        await insert(nested, 2);
+        await Promise.all([nested.query('SELECT pg_sleep(60)'), insert(nested, 3)]);
+      });
+    });
+    await limited(client, async tx => {
+      await insert(tx, 1);
+      await tx.transaction(() => never);
+    });
+    await limited(client, async tx => { for await (const row of tx.cursor('SELECT pg_sleep(60)')) assert.ok(row); });
+    await limited(client, async tx => { await once(tx.copyFrom('COPY t FROM STDIN'), 'finish'); });
+    await limited(client, async tx => { await once(tx.copyTo('COPY (SELECT pg_sleep(60)) TO STDOUT').resume(), 'end'); });
+  });
+
+  it('takes no more requests then, and shows its caller', async () => {
+    const client = await prepared();
+    const controller = new AbortController();
+    const reason = new Error('reason');
+    let kept;
+    async function caller() {
+      await client.transaction(async tx => {
+        kept = tx;
+        controller.abort(reason);
+        await insert(tx, 1);
+      }, { signal: controller.signal });
+    }
+    await assert.rejects(caller(), error => error.name === 'AbortError' && error.cause === reason && /at async caller/.test(error.stack));
+    await assert.rejects(insert(kept, 2), { name: 'AbortError' });
+    await assert.rejects(client.transaction(() => assert.fail('is not called'), { signal: controller.signal }), { name: 'AbortError' });
+    assert.deepEqual(await ints(client), []);
+  });
+
+  it('is passed over when its turn has not come', async () => {
+    const client = await prepared();
+    const first = client.transaction(async tx => { await tx.query('SELECT pg_sleep(0.1)'); });
+    await assert.rejects(client.transaction(() => assert.fail('is not called'), { statement_timeout: 20 }), { code: '57014', sent: false });
+    await first;
+    await client.transaction(tx => insert(tx, 1), { statement_timeout: 60000 });
+    assert.deepEqual(await ints(client), [1]);
+  });
+
+  it('settles on a connection that is silent; so does one with a query that has a limit', async () => {
+    const { client, wire } = await proxied();
+    const limits = { statement_timeout: 20 };
+    await client.query('SELECT 1');
+    wire.stall();
+    await assert.rejects(client.transaction(tx => tx.query('SELECT 1', [], limits)), { code: '57014' });
+    await assert.rejects(client.transaction(tx => tx.query('SELECT 1'), limits), { code: '57014' });
+    assert.ok(client.lease.pipeline.askedAt > 0);
+    client.destroy();
+    for (const work of [tx => tx.query('SELECT 1', [], limits), tx => tx.transaction(nested => nested.query('SELECT 1', [], limits))]) {
+      const { client, wire } = await proxied();
+      await assert.rejects(client.transaction(async tx => {
+        await tx.query('SELECT 1');
+        wire.stall();
+        await work(tx);
+      }), { code: '57014' });
+      client.destroy();
+    }
+    const committing = await proxied();
+    await assert.rejects(committing.client.transaction(async tx => {
+      await tx.query('SELECT 1');
+      committing.wire.stall();
+    }, { statement_timeout: 100 }), { code: '57014', sent: true });
+    committing.client.destroy();
   });
 });
 
@@ -318,7 +551,7 @@ describe('A transaction in a transaction', () => {
       await tx.query('SELECT 1').catch(error => errors.push(error));
       await tx.transaction(() => {}).catch(error => errors.push(error));
       await tx.cursor('SELECT 1').next().catch(error => errors.push(error));
-      await tx.query('COPY t FROM STDIN').catch(error => errors.push(error));
+      await tx.batch(['SELECT 1']).catch(error => errors.push(error));
     });
     await assert.rejects(outer, { name: 'ConnectionError' });
     assert.equal(errors.length, 5);
@@ -326,43 +559,6 @@ describe('A transaction in a transaction', () => {
       assert.equal(error.name, 'ConnectionError');
       assert.ok(['57P01', 'ECONNRESET', 'EPIPE', '08006'].includes(error.code), error.code);
     }
-  });
-});
-
-describe('copyData in a transaction', () => {
-  it('returns false when much waits, and the event drain on the transaction says when to go on', async () => {
-    const client = await prepared();
-    await client.query('CREATE TEMP TABLE big (v text)');
-    const row = Buffer.from(`${'x'.repeat(99999)}\n`);
-    let waits = 0;
-    await client.transaction(async tx => {
-      await tx.query('COPY big FROM STDIN');
-      for (let i = 0; i < 300; i++) {
-        if (tx.copyData(row)) continue;
-        waits++;
-        await once(tx, 'drain');
-        assert.ok(client.bufferedBytes < 1 << 20);
-      }
-      assert.equal((await tx.copyDone()).rowCount, 300);
-    });
-    assert.ok(waits > 2, `waited ${waits} times`);
-  });
-
-  it('emits drain once, however often copyData returned false', async () => {
-    const { client, wire } = await proxied();
-    await client.query('CREATE TEMP TABLE big (v text)');
-    const row = Buffer.from(`${'x'.repeat(99999)}\n`);
-    await client.transaction(async tx => {
-      let drains = 0;
-      tx.on('drain', () => { drains++; });
-      await tx.query('COPY big FROM STDIN');
-      wire.stall('toServer');
-      const said = Array.from({ length: 300 }, () => tx.copyData(row));
-      assert.ok(said.filter(more => !more).length > 10);
-      wire.resume('toServer');
-      assert.equal((await tx.copyDone()).rowCount, 300);
-      assert.equal(drains, 1);
-    });
   });
 });
 
@@ -378,7 +574,7 @@ describe('A block that its function ends by hand', () => {
         note('behind', tx.query('SELECT 1'));
         note('savepoint', tx.transaction(nested => nested.query('SELECT 1')));
         note('cursor', tx.cursor('SELECT 1').next());
-        note('copy', tx.query('COPY t FROM STDIN'));
+        note('copy', finished(tx.copyFrom('COPY t FROM STDIN')));
         await turn();
         await tx.query('SELECT 2');
       }));
@@ -423,8 +619,7 @@ describe('A block that its function ends by hand', () => {
       await tx.query("DO $$ BEGIN EXECUTE 'DEALLOCATE ALL'; END $$");
       const lost = tx.query('SELECT $1::int AS i', [2]);
       const cursor = tx.cursor('SELECT generate_series(1, 10)', [], { batchSize: 2 }).next();
-      tx.startQuery('SELECT generate_series(1, 10)');
-      const fetched = tx.getResults(2);
+      const fetched = tx.cursor('SELECT generate_series(1, 10)').next();
       assert.deepEqual((await Promise.allSettled([lost, cursor, fetched])).map(({ reason }) => reason.code), ['26000', '25P02', '25P02']);
       await assert.rejects(tx.query('ROLLBACK'), { code: '25P01' });
       await tx.query('SELECT 1');

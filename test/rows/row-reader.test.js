@@ -191,7 +191,8 @@ describe('RowReader', () => {
       const reader = new RowReader({ decode: given });
       reader.start(new RowParser(rowDescription('a', 'b')), 0);
       receive(reader, false, dataRow('x', null));
-      assert.deepEqual(reader.rows[0].toArray(), [first, null]);
+      assert.deepEqual(reader.structs[0].toArray(), [first, null]);
+      assert.equal(reader.rows, given ? reader.objects : reader.structs);
       assert.deepEqual(reader.objects, [{ a: first, b: null }]);
     }
     for (const given of [null, 1, 'x', { 23: 'x' }]) {

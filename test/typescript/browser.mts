@@ -1,7 +1,7 @@
 // client-parser as a page uses it: with the DOM's types and without Node's.
 
 import {
-  Client, PostgresError, ProtocolError, ResponseError, RowParser, RowReader, TypeParser, arrayOf, dates, decoders, rows, text
+  Client, PostgresError, ProtocolError, ResponseError, RowParser, RowReader, TypeParser, arrayOf, decoders, exact, rows, text
 } from 'quickgres/client-parser';
 import type {
   AnyRow, Column, Decode, Decoded, Decoder, DecoderMap, DecoderPair, Json, Raw, ReaderOptions, Row, RowMembers, Rows,
@@ -12,7 +12,7 @@ interface User { id: string; name: string; created: Date | number }
 
 export async function load(list: HTMLElement, signal: AbortSignal): Promise<number> {
   const numeric: DecoderPair<number> = [(...at) => Number(text(...at)), (bytes, start) => bytes[start]!];
-  const decode: DecoderMap = { ...decoders, ...dates, 1700: numeric, 1231: arrayOf(numeric), 25: (value: string) => value };
+  const decode: DecoderMap = { ...decoders, ...exact, 1700: numeric, 1231: arrayOf(numeric), 25: (value: string) => value };
   const options: RowsOptions = { decode, signal };
   const all: Rows<Row<User>> = rows<User>(fetch('/users', { signal }), options);
   try {

@@ -6,7 +6,7 @@ import { createServer } from 'node:http';
 import { PassThrough } from 'node:stream';
 import { text as textOf } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
-import { Client, type Config, type StreamResult } from 'quickgres';
+import { Client, oid, type Config, type StreamResult } from 'quickgres';
 import { ResponseCache } from 'quickgres/cache';
 import { CopyWriter } from 'quickgres/copy-writer';
 import { respond, type Representation } from 'quickgres/http';
@@ -16,6 +16,7 @@ import pg, {
 } from 'quickgres/pg';
 import { Pool, type PoolOptions, type PoolStats } from 'quickgres/pool';
 import { PgOutput, formatLsn, parseLsn, replicate } from 'quickgres/replication';
+import { sql, type Sql, type SqlValue } from 'quickgres/sql';
 
 async function cached(config: Config): Promise<void> {
   const client = new Client(config);
@@ -68,8 +69,6 @@ async function asPg({ host, port, user, database }: Config): Promise<void> {
   const { max, idleTimeoutMillis }: PgPoolOptions = pool.options;
   const defaults: Defaults = pg.defaults;
   assert.deepEqual([max, idleTimeoutMillis, defaults.max], [2, 10000, 10]);
-  // @ts-expect-error it would have no effect
-  assert.throws(() => new pg.Pool({ ...given, onConnect: (each: ClientBase) => each.query('SELECT 1') }), TypeError);
   pool.on('error', (error: Error, client: PoolClient) => assert.fail(`${error} ${client.processID}`));
   const result: QueryResult<{ n: number }> = await pool.query<{ n: number }>('SELECT $1::int AS n', [1]);
   assert.equal(result.rows[0]?.n, 1);
@@ -102,7 +101,7 @@ async function pooled(config: Config): Promise<void> {
   const pool = new Pool(config, options);
   pool.on('error', (error: Error) => assert.fail(error));
   pool.once('connect', (client: Client) => assert.equal(client.state, 'connecting'));
-  const { rows } = await pool.query<{ n: string }>('SELECT 1 AS n', [], { retry: true, readOnly: true, statement_timeout: 5000 });
+  const { rows } = await pool.query<{ n: string }>('SELECT 1 AS n', [], { retry: true, alone: true, statement_timeout: 5000 });
   assert.equal(rows[0]?.n, '1');
   const stats: PoolStats = pool.stats;
   assert.equal(stats.replicas?.connected, 1);
@@ -117,7 +116,7 @@ async function pooled(config: Config): Promise<void> {
   const [written] = await Promise.all([pool.queryTo(target, 'SELECT 5', [], { as: 'values' }), textOf(target)]);
   assert.equal(written.rowCount, 1);
   const request = new Request('http://localhost/');
-  const response: Response = await respond(pool, request, 'SELECT 6 AS n', [], { readOnly: true, as: 'json' });
+  const response: Response = await respond(pool, request, 'SELECT 6 AS n', [], { retry: true, as: 'json' });
   assert.deepEqual(await response.json(), [{ n: 6 }]);
   const owned = new Pool(config);
   const cache = new ResponseCache(owned);
@@ -163,6 +162,42 @@ async function replication(config: Config): Promise<void> {
   await writer.end();
 }
 
+interface Product { sku: string; amount: number; tags: string[]; data?: { note: string } | null; added: Date }
+
+async function pieces(config: Config): Promise<void> {
+  const client = new Client({ ...config, search_path: 'public', 'app.user': 7, statement_timeout: 60000, TimeZone: 'UTC', work_mem: '8MB' });
+  await client.connect();
+  const typed = await client.query('SELECT $1 AS n', ['7'], { paramTypes: [oid.int8], decode: { [oid.int8]: Number } });
+  assert.equal(typed.rows[0]?.n, 7);
+  await client.query('CREATE TEMP TABLE products (sku text, amount int, tags text[], data jsonb, added timestamptz)');
+  const products: Product[] = [
+    { sku: 'a', amount: 1, tags: ['x'], data: { note: 'n' }, added: new Date() }, { sku: 'b', amount: 2, tags: [], data: null, added: new Date() }
+  ];
+  await client.query(...sql`INSERT INTO products ${sql.values(products)}`);
+  await client.query(...sql`INSERT INTO products ${sql.values(products, ['sku', 'amount'])}`);
+  const changes: Partial<Product> = { amount: 3 };
+  const body: Record<string, unknown> = JSON.parse('{ "amount": 4 }');
+  const columns = ['amount'].filter(name => Object.hasOwn(body, name));
+  await client.query(...sql`UPDATE products SET ${sql.set(changes, ['amount'])} WHERE sku = ${'a'}`);
+  await client.query(...sql`UPDATE products SET ${sql.set(body, columns)} WHERE sku = ${'b'}`);
+  const name = undefined as string | undefined;
+  const values: SqlValue[] = [1, 2n, null, new URL('https://example.com'), [[1], [2]], { a: [1, { b: null }] }, new Uint8Array(1), sql.json([1])];
+  const filter: Sql = name === undefined ? sql.empty : sql`AND sku = ${name}`;
+  const query = sql`SELECT ${sql.id('products', 'sku')} FROM products
+    WHERE ${sql.and([sql`amount = ${3}`, sql.or([sql`data @> ${{ note: 'n' }}`, sql`tags = ${[]}`])])} ${filter} ORDER BY ${sql.raw('sku')}`;
+  const asTuple: readonly [text: string, values: unknown[]] = query;
+  assert.equal(asTuple[1].length, 3);
+  const { rows } = await client.query<{ sku: string }>(...query);
+  const sku: string | undefined = rows[0]?.sku;
+  assert.equal(sku, 'a');
+  await client.batch([query, sql`SELECT ${1}::int`, sql`SELECT ${sql.join(values.slice(0, 1).map(value => sql`${value}::text`), sql` || `)}`]);
+  for await (const row of client.cursor<{ sku: string }>(...query)) assert.equal(row.sku, 'a');
+  const target = new PassThrough();
+  const [, { rowCount }] = await Promise.all([textOf(target), client.queryTo(target, ...query, { as: 'json' })]);
+  assert.equal(rowCount, 1);
+  await client.end();
+}
+
 export default async function use(config: Config & { host: string; port: number }): Promise<void> {
-  for (const part of [asPg, cached, copies, pooled, replication]) await part(config);
+  for (const part of [asPg, cached, copies, pieces, pooled, replication]) await part(config);
 }

@@ -24,12 +24,15 @@ const RESOLUTIONS = {
   bundler: { module: 'esnext', moduleResolution: 'bundler' }
 };
 const USE = ['use.mts', 'capabilities.mts', 'misuse.mts'];
+/** What the declarations of pg load. */
+const OF_PG = ['pg-types', 'pg-protocol'];
 const EXAMPLES = ['globals.d.ts', 'examples/*'];
 
 /** What is compiled, and how. */
 const PROJECTS = {
   'real use and misuse, node16': [{ ...NODE, ...RESOLUTIONS.node16, noUncheckedIndexedAccess: true }, [...USE, 'use.cts']],
   'real use and misuse, bundler': [{ ...NODE, ...RESOLUTIONS.bundler, lib: ['es2023', 'dom'], noUncheckedIndexedAccess: true }, USE],
+  'what is written for pg': [{ ...STRICT, ...RESOLUTIONS.node16, exactOptionalPropertyTypes: false, types: ['node'] }, ['pg.mts']],
   'a page without Node\'s types': [{ ...STRICT, ...RESOLUTIONS.bundler, lib: ['es2023', 'dom', 'dom.iterable'], types: [] }, ['browser.mts']],
   'the examples of the documents, node16': [{ ...NODE, ...RESOLUTIONS.node16, lib: ['es2023', 'dom'], allowJs: true, checkJs: true }, EXAMPLES],
   'the examples of the documents, bundler': [{ ...NODE, lib: ['es2023', 'dom'], module: 'preserve', moduleResolution: 'bundler', allowJs: true, checkJs: true }, EXAMPLES]
@@ -45,8 +48,8 @@ function layOut(folder) {
   const modules = path.join(folder, 'node_modules');
   fs.mkdirSync(path.join(modules, 'quickgres'), { recursive: true });
   execFileSync('tar', ['-xzf', filename, '-C', 'node_modules/quickgres', '--strip-components=1'], { cwd: folder });
-  fs.symlinkSync(path.join(__dirname, 'node_modules', '@types'), path.join(modules, '@types'), 'junction');
-  for (const name of [...USE, 'use.cts', 'browser.mts', 'globals.d.ts']) fs.copyFileSync(path.join(__dirname, name), path.join(folder, name));
+  for (const name of ['@types', ...OF_PG]) fs.symlinkSync(path.join(__dirname, 'node_modules', name), path.join(modules, name), 'junction');
+  for (const name of [...USE, 'use.cts', 'pg.mts', 'browser.mts', 'globals.d.ts']) fs.copyFileSync(path.join(__dirname, name), path.join(folder, name));
   fs.mkdirSync(path.join(folder, 'examples'));
   for (const document of DOCUMENTS) {
     const write = (line, extension, text) => {

@@ -1,11 +1,13 @@
 // What must not compile: each line below a comment.
 
-import { Client, ConnectionError, RowReader, UsageError, array } from 'quickgres';
+import { Client, ConnectionError, RowReader, UsageError, array, oid } from 'quickgres';
 import { ResponseCache } from 'quickgres/cache';
 import { rows } from 'quickgres/client-parser';
 import { CopyWriter } from 'quickgres/copy-writer';
 import { respond } from 'quickgres/http';
 import { parseLsn } from 'quickgres/replication';
+import { Pool } from 'quickgres/pool';
+import { sql } from 'quickgres/sql';
 declare const client: Client;
 declare const cache: ResponseCache;
 
@@ -49,8 +51,12 @@ client.transactionStatus = 'I';
 new Client({ decode: 'x' });
 // @ts-expect-error a column that the row does not have
 client.query<{ id: string }>('SELECT id').then(({ rows }) => rows[0]!.name);
-// @ts-expect-error a row's column is not writable
-client.query<{ id: string }>('SELECT id').then(({ rows }) => { rows[0]!.id = '1'; });
+// @ts-expect-error a struct's column is not writable
+client.query<{ id: string }>('SELECT id').then(({ structs }) => { structs[0]!.id = '1'; });
+// @ts-expect-error a plain row has no members of a struct
+client.query<{ id: string }>('SELECT id').then(({ rows }) => rows[0]!.rowBuffer);
+// @ts-expect-error decoders by OID, not by name
+new Client({ decode: { timestamptz: Date } });
 // @ts-expect-error an own stream is what comes back
 client.query('SELECT 1', [], { stream: { write() {} } }).then(result => result.rows);
 // @ts-expect-error a batch is a list of queries
@@ -131,3 +137,59 @@ rows('/rows');
 rows(new ArrayBuffer(0), { decode: [] as string[] });
 // @ts-expect-error a column that the row does not have
 for await (const row of rows<{ id: number }>(new ArrayBuffer(0))) row.name;
+// @ts-expect-error an option that is misspelt
+new Client({ hots: 'db.example' });
+// @ts-expect-error a parameter that PostgreSQL does not have
+new Client({ serch_path: 'shop' });
+// @ts-expect-error an option of a pool
+new Client({ max: 5 });
+// @ts-expect-error connectionString, and a pool's options beside the config
+new Pool({ conectionString: 'postgres://', hots: 'a', max: 5 });
+// @ts-expect-error not in the options of a pool either
+new Pool({}, { max: 5 });
+// @ts-expect-error a type that PostgreSQL does not have
+client.query('SELECT $1', ['1'], { paramTypes: [oid.int9] });
+// @ts-expect-error undefined is no value of a piece
+sql`SELECT ${undefined}`;
+// @ts-expect-error a function is none either
+sql`SELECT ${() => 1}`;
+// @ts-expect-error a Map has no one form in PostgreSQL
+sql`SELECT ${new Map([['a', 1]])}`;
+// @ts-expect-error nor has a Set
+sql`SELECT ${new Set([1])}`;
+// @ts-expect-error nor has an object of a class
+sql`SELECT ${new Error('a')}`;
+// @ts-expect-error a symbol is no value
+sql`SELECT ${Symbol('a')}`;
+// @ts-expect-error a promise is to be awaited
+sql`SELECT ${Promise.resolve(1)}`;
+// @ts-expect-error sql is a tag
+sql('SELECT 1');
+// @ts-expect-error a string is no piece
+sql.join(['a', 'b']);
+// @ts-expect-error nor is a list that sql has not made
+sql.and([['a = $1', [1]]]);
+// @ts-expect-error a separator is a piece
+sql.join([sql`a`], ', ');
+// @ts-expect-error of nothing there is no name
+sql.id();
+// @ts-expect-error names are strings
+sql.id(1);
+// @ts-expect-error rows are a list
+sql.values({ a: 1 });
+// @ts-expect-error a column that the rows do not have
+sql.values([{ a: 1 }], ['b']);
+// @ts-expect-error a column that is no value
+sql.values([{ a: new Map() }]);
+// @ts-expect-error nor may it be named
+sql.set({ a: 1, b: () => 1 }, ['b']);
+// @ts-expect-error nothing is undefined in JSON
+sql.json(undefined);
+// @ts-expect-error text is a string
+sql.raw(1);
+// @ts-expect-error a piece is to be spread
+client.query(sql`SELECT 1`);
+// @ts-expect-error query is no tag
+client.query`SELECT 1`;
+// @ts-expect-error a piece cannot be changed
+sql`SELECT 1`[0] = 'SELECT 2';

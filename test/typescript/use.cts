@@ -6,4 +6,4 @@ import { Client, type Row } from 'quickgres';
 const client: quickgres.Client = new quickgres.Client('postgresql://localhost/db');
 const same: Client = client;
 export const names = async (): Promise<string[]> =>
-  (await same.query<{ name: string }>('SELECT name')).rows.map((row: Row<{ name: string }>) => row.name);
+  (await same.query<{ name: string }>('SELECT name')).structs.map((row: Row<{ name: string }>) => row.name);

@@ -7,7 +7,7 @@ import { connect as connectSocket } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { text as textOf } from 'node:stream/consumers';
 import quickgres, {
-  AbortError, Client, ConnectionError, PostgresError, RowParser, RowReader, UsageError, array, dates, decoders, jsonDecoders
+  AbortError, Client, ConnectionError, PostgresError, RowParser, RowReader, UsageError, array, decoders, exact
 } from 'quickgres';
 import type {
   Abortable, AnyColumns, AnyRow, ArrayValue, BatchOptions, BatchQuery, ByteStream, ClientEvents, Column, ColumnValue, Config, CopyFrom,
@@ -25,11 +25,11 @@ const USER = 'SELECT id, name FROM users ORDER BY name LIMIT 1';
 
 /** What users write around a client. */
 async function all<T extends object>(client: Client, text: string): Promise<T[]> {
-  const { rows } = await client.query<T>(text);
-  return rows.map(row => row.toObject());
+  const { rows } = await client.query<T>(text, [], { decode: true });
+  return rows.map(row => ({ ...row }));
 }
 async function pluck<T extends object, K extends keyof T>(client: Client, text: string, name: K): Promise<T[K][]> {
-  return (await client.query<T>(text)).rows.map(row => row.get(name));
+  return (await client.query<T>(text)).structs.map(row => row.get(name));
 }
 
 async function queries(client: Client): Promise<void> {
@@ -37,12 +37,14 @@ async function queries(client: Client): Promise<void> {
   const users = await all<User>(client, USER);
   const names = await pluck<User, 'name'>(client, USER, 'name');
   assert.deepEqual(users.map(user => user.name), names);
-  const { rows, rowCount, cmd, oid, rowParser } = await client.query(USER);
-  same<typeof rows, Row[]>(true);
+  const { rows, structs, rowCount, cmd, oid, rowParser } = await client.query(USER);
+  same<typeof rows, AnyColumns[]>(true);
+  same<typeof structs, Row[]>(true);
   same<Row, AnyRow>(true);
-  const [first] = rows;
+  const [first] = structs;
   assert.ok(first);
   assert.equal(typeof first.name, 'string');
+  assert.equal(rows[0]?.toObject().name, first.name);
   assert.equal(first.dataFormat, 0);
   same<typeof first.rowBuffer, Buffer>(true);
   same<[typeof rowCount, typeof cmd, typeof oid], [number, string | undefined, string | undefined]>(true);
@@ -51,7 +53,10 @@ async function queries(client: Client): Promise<void> {
 
   const typed = await client.query<User>(USER, [], Client.STRING, true);
   same<typeof typed, RowReader<User>>(true);
-  const [user] = typed.rows;
+  same<typeof typed.rows, User[]>(true);
+  same<typeof typed.structs, Row<User>[]>(true);
+  for (const row of typed) same<typeof row, User>(true);
+  const [user] = typed.structs;
   assert.ok(user);
   same<typeof user.name, string>(true);
   const members: RowMembers<User> = user;
@@ -90,7 +95,8 @@ async function queries(client: Client): Promise<void> {
   const decoded = await client.query<{ n: number; t: string }>('SELECT $1 AS n, $2 AS t', [1, 'x'], {
     decode: new Map<number, Decoder | DecoderPair>([[25, decoder], [23, pair]]), paramTypes: [23, 25]
   });
-  assert.deepEqual(decoded.rows[0]?.toObject(), { n: 1, t: 't x' });
+  const { n, t } = { ...decoded.rows[0] };
+  assert.deepEqual([n, t], [1, 't x']);
 
   const packets: Buffer[] = [];
   const receiver: PacketReceiver = { write: packet => packets.push(packet) };
@@ -114,11 +120,11 @@ async function queries(client: Client): Promise<void> {
   const [one, two] = await client.batch<[{ n: number }, User]>([query, USER]);
   same<typeof two, RowReader<User>>(true);
   assert.equal(one.rows[0]?.n, 1);
-  const simpleOptions: SimpleQueryOptions = { ...abortable, decode: jsonDecoders };
+  const simpleOptions: SimpleQueryOptions = { ...abortable, decode: { ...decoders, ...exact } };
   const [simple] = await client.simpleQuery('SELECT 1::int8 AS n', simpleOptions);
-  assert.equal(simple?.rows[0]?.n, 1);
-  const { objects: [day] } = await client.query("SELECT '2024-02-29'::date AS d", [], { decode: { ...decoders, ...dates } });
-  assert.ok(day?.d instanceof Date);
+  assert.equal(simple?.rows[0]?.n, 1n);
+  const { rows: [day] } = await client.query<{ at: Date }>('SELECT now() AS at', [], { decode: true });
+  assert.ok(day?.at instanceof Date);
 }
 
 async function blocks(client: Client): Promise<void> {
@@ -133,7 +139,7 @@ async function blocks(client: Client): Promise<void> {
   const some: CursorOptions = { batchSize: 10, format: 0, decode: true };
   const cursor: Cursor<User> = client.cursor<User>('SELECT id, name FROM users', [], some);
   for await (const row of cursor) {
-    same<typeof row, Row<User>>(true);
+    same<typeof row, User>(true);
     break;
   }
   for await (const row of client.cursor('SELECT 1').readable({ highWaterMark: 1 })) assert.equal(row[0], '1');

@@ -6,7 +6,10 @@
 const [, , implementation, scenario, text] = process.argv;
 const config = JSON.parse(text);
 
-const pg = require(implementation === 'quickgres' ? '../../../lib/pg' : 'pg');
+// From here on what loads pg, here or in a package, gets quickgres/pg.
+if (implementation === 'quickgres') require('../../../lib/pg/register');
+
+const pg = require('pg');
 
 /** Ends all other connections to the database, as a restart of the server does. */
 async function kill() {

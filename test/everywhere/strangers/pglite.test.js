@@ -14,7 +14,7 @@ stranger('PGlite', {
     await server.start();
     const { port } = await listening;
     return {
-      config: { host: '127.0.0.1', port, user: 'postgres', database: 'postgres', sslmode: 'disable', max_protocol_version: '3.0' },
+      config: { host: '127.0.0.1', port, user: 'postgres', database: 'postgres', sslmode: 'disable' },
       async stop() {
         await server.stop();
         await db.close();

@@ -1,0 +1,81 @@
+'use strict';
+
+// The result of one statement.
+
+const { hide } = require('./config');
+const { types } = require('./types');
+
+/** Commands whose tag counts rows. */
+const COUNTED = new Set(['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'MERGE', 'MOVE', 'FETCH', 'COPY']);
+
+/** A column as a result describes it. */
+const fieldOf = ({ name, tableOid, tableColumnIndex, typeOid, typeLen, typeModifier, binary }) => ({
+  name, tableID: tableOid, columnID: tableColumnIndex, dataTypeID: typeOid, dataTypeSize: typeLen,
+  dataTypeModifier: typeModifier, format: binary === 1 ? 'binary' : 'text'
+});
+
+/** A result that a cursor of pg-cursor fills message by message, or `resultOf` at once. */
+class Result {
+  /**
+   * @param {string} [rowMode] 'array': rows are arrays, else they are objects
+   * @param {{getTypeParser: function}} [given] reads the values; default: `types`
+   */
+  constructor(rowMode, given) {
+    /** @type {string|null} the first word of the command; null of an empty text */
+    this.command = null;
+    /** @type {number|null} rows returned or changed; null of a command that counts none */
+    this.rowCount = null;
+    /** @type {number|null} the OID in the tag of an INSERT */
+    this.oid = null;
+    /** @type {Array<object|Array>} */
+    this.rows = [];
+    /** @type {Array<{name: string, tableID: number, columnID: number, dataTypeID: number, format: string}>} */
+    this.fields = [];
+    this.rowAsArray = rowMode === 'array';
+    hide(this, { _types: given, _parsers: [] });
+  }
+
+  /** Takes the columns, for `parseRow`. */
+  addFields(fields) {
+    this.fields = fields;
+    const { getTypeParser } = this._types ?? types;
+    this._parsers = fields.map(({ dataTypeID, format = 'text' }) => getTypeParser.call(this._types ?? types, dataTypeID, format));
+  }
+
+  /** @param {Array<string|null>} data of a DataRow @returns {object|Array} the row */
+  parseRow(data) {
+    const values = data.map((value, i) => value === null ? null : this._parsers[i](value));
+    return this.rowAsArray ? values : Object.fromEntries(values.map((value, i) => [this.fields[i].name, value]));
+  }
+
+  /** Adds a row. */
+  addRow(row) { this.rows.push(row); }
+
+  /** Takes the tag of a command, as CommandComplete has it. */
+  addCommandComplete({ text, command = text }) {
+    const [, name, first, second] = /^([A-Za-z]+)(?: (\d+))?(?: (\d+))?/.exec(command) ?? [];
+    if (name === undefined) return;
+    this.command = name;
+    if (second !== undefined) [this.oid, this.rowCount] = [Number(first), Number(second)];
+    else if (first !== undefined) this.rowCount = Number(first);
+  }
+}
+
+/**
+ * @param {RowReader} reader of the statement
+ * @param {string} [rowMode] as of Result
+ * @returns {Result}
+ */
+function resultOf(reader, rowMode) {
+  const { cmd, oid, rowParser } = reader;
+  const result = new Result(rowMode);
+  if (cmd !== 'EMPTY') result.command = /^\w*/.exec(cmd)[0];
+  if (COUNTED.has(cmd)) result.rowCount = reader.rowCount;
+  if (oid !== undefined) result.oid = Number(oid);
+  if (rowParser === undefined) return result;
+  result.rows = result.rowAsArray ? reader.arrays : reader.objects;
+  result.fields = rowParser.columns.map(fieldOf);
+  return result;
+}
+
+module.exports = { COUNTED, Result, fieldOf, resultOf };

@@ -1,0 +1,208 @@
+'use strict';
+
+const { array, checkText, kindOf } = require('../protocol');
+
+/** A piece of at most this size has its text at once, a larger one when it is read, so that nesting stays linear. */
+const SMALL = 256;
+
+/** What to write in place of what is no value. */
+const REMEDIES = [
+  [Function, 'call it, and pass what it returns'],
+  [Map, 'pass sql.json(Object.fromEntries(map)), or a list: [...map.keys()]'],
+  [Promise, 'await it'],
+  [Set, 'pass a list: [...set]'],
+  [undefined, 'pass null for NULL, or leave it out'],
+  [Object, 'pass String(value), or sql.json(value) for JSON']
+];
+
+/** Marks arrays as pieces by a private field, which nothing else can have or copy; a WeakMap is slower. */
+class Mark extends function (object) { return object; } {
+  #node;
+
+  /** @param {object} node what the piece is made of: `{ strings, parts, parameters, size }`; parts are pieces and values */
+  constructor(array, node) { super(array).#node = node; }
+
+  /** @returns {object|undefined} the node of a piece */
+  static node(value) { return typeof value === 'object' && value !== null && #node in value ? value.#node : undefined; }
+}
+
+const isPiece = value => Mark.node(value) !== undefined;
+
+/** @throws {TypeError} what a value is, and what to write in its place */
+function refuse(what, value, remedy = REMEDIES.find(([type]) => type === value || (type && value instanceof type))?.[1] ?? 'pass a string') {
+  throw new TypeError(`${what} is ${isPiece(value) ? 'a piece of SQL' : kindOf(value)}: ${remedy}`);
+}
+
+/** @returns {[string, Array]} the text of a node, its parameters numbered from $1, and their values */
+function render(root) {
+  const values = [];
+  const outer = []; // the nodes that the current one is in, and how far they are
+  let text = '', behindParameter = false;
+  for (let node = root, at = 0; ;) {
+    const string = node.strings[at];
+    if (string !== '') {
+      text += behindParameter && /^\d/.test(string) ? ` ${string}` : string; // $1 and 0 are not $10
+      behindParameter = false;
+    }
+    if (at === node.parts.length) {
+      if (outer.length === 0) return [text, Object.freeze(values)];
+      [node, at] = outer.pop();
+    } else {
+      const part = node.parts[at++];
+      if (isPiece(part)) {
+        outer.push([node, at]);
+        [node, at] = [Mark.node(part), 0];
+      } else {
+        text += `$${values.push(part)}`;
+        behindParameter = true;
+      }
+    }
+  }
+}
+
+function checkParameters(count) {
+  if (count > 65535) throw new RangeError(`${count} parameters: a query takes at most 65535; use copyFrom, or unnest with a list for each column`);
+}
+
+/** @returns {Array} a piece: a frozen `[text, values]` */
+function piece(strings, parts = []) {
+  const node = { strings, parts, parameters: 0, size: strings.length };
+  for (const part of parts) {
+    const nested = Mark.node(part);
+    node.parameters += nested?.parameters ?? 1;
+    node.size += nested?.size ?? 0;
+  }
+  checkParameters(node.parameters);
+  if (node.size <= SMALL) return Object.freeze(new Mark(render(node), node));
+  let rendered;
+  const element = index => ({ enumerable: true, get: () => (rendered ??= render(node))[index] });
+  return Object.freeze(new Mark(Object.defineProperties([], { 0: element(0), 1: element(1) }), node));
+}
+
+/** @returns {string} JSON; throws a TypeError */
+function jsonText(value, what) {
+  let text, cause;
+  try { text = value instanceof Map || value instanceof Set ? undefined : JSON.stringify(value); } catch (error) { cause = error; }
+  return text ?? refuse(what(), value, cause?.message);
+}
+
+/** Whether an object has no class, in any realm. */
+const isPlain = object => Object.getPrototypeOf(Object.getPrototypeOf(object) ?? Object.prototype) === null;
+
+/**
+ * What stands for a value in a node: the value as `query` takes it, or a piece.
+ * @param {*} value
+ * @param {function(): string} what it is called in an error
+ * @throws {TypeError}
+ */
+function partOf(value, what) {
+  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean') return value;
+  if (value === null || isPiece(value) || value instanceof Date || value instanceof Uint8Array) return value;
+  if (Array.isArray(value)) return array(elements(value, what));
+  if (value instanceof URL) return value.href;
+  return typeof value === 'object' && isPlain(value) ? jsonText(value, what) : refuse(what(), value);
+}
+
+/** @returns {Array} a list as array() takes it */
+function elements(list, what, depth = 1) {
+  if (depth > 6) throw new TypeError(`${what()} is nested deeper than the 6 dimensions of a PostgreSQL array`);
+  return Array.from(list, (value, index) => {
+    const place = () => `${what()}[${index}]`;
+    if (isPiece(value)) refuse(place(), value, 'a list has values; make a list of pieces a piece by sql.join');
+    return Array.isArray(value) ? elements(value, place, depth + 1) : partOf(value ?? null, place);
+  });
+}
+
+/** @returns {Array} a copy of a list, which nothing can change; throws a TypeError */
+function listOf(list, what, least = 0) {
+  if (!Array.isArray(list) || isPiece(list)) refuse(what, list, 'it must be a list');
+  if (list.length < least) throw new TypeError(`${what} is an empty list`);
+  return [...list];
+}
+
+/** @returns {string[]} names, quoted; throws a TypeError */
+const quoted = (names, what) => names.map((name, index) => {
+  checkText(name, `${what}[${index}]`);
+  return name === '' ? refuse(`${what}[${index}]`, name, 'a name cannot be empty') : `"${name.replaceAll('"', '""')}"`;
+});
+
+/** @returns {Array} pieces; throws a TypeError where one is none */
+function piecesOf(list, what) {
+  const pieces = listOf(list, what);
+  const wrong = pieces.findIndex(each => !isPiece(each));
+  return wrong < 0 ? pieces : refuse(`${what}[${wrong}]`, pieces[wrong], 'it must be a piece, sql`…` or sql.empty');
+}
+
+/** @returns {string[]} the columns of an object; throws a TypeError */
+function columnsOf(object, what) {
+  if (object === null || typeof object !== 'object' || Array.isArray(object)) refuse(what, object, 'it must be an object');
+  return Object.keys(object);
+}
+
+/** The parts that an object has for some columns. */
+function cells(object, columns, what) {
+  columnsOf(object, what);
+  return columns.map(name => // what is inherited is no column
+    partOf(Object.hasOwn(object, name) ? object[name] : undefined, () => `column ${JSON.stringify(name)} of ${what}`));
+}
+
+function combine(list, what, word, nothing) {
+  const pieces = piecesOf(list, what).filter(each => each !== sql.empty);
+  return pieces.length === 0 ? piece([nothing]) : piece(['((', '))'], [sql.join(pieces, piece([`) ${word} (`]))]);
+}
+
+/**
+ * SQL from pieces, values as parameters.
+ * @param {TemplateStringsArray} strings
+ * @param {...*} values pieces are SQL, everything else is a parameter: a list as a PostgreSQL array, a plain object as
+ *   JSON, a URL as its href
+ * @returns {[string, Array]} a piece: frozen, to be spread, `query(...piece)`
+ * @throws {TypeError|RangeError} for what is no value, naming its placeholder; for more than 65535 parameters
+ */
+function sql(strings, ...values) {
+  if (!Array.isArray(strings?.raw) || !Object.isFrozen(strings) || !Object.isFrozen(strings.raw)) {
+    throw new TypeError('sql is a template tag: write sql`…`, or sql.raw(text) for text that you have written yourself');
+  }
+  const wrong = strings.indexOf(undefined);
+  if (wrong >= 0) throw new TypeError(`"${strings.raw[wrong].trim()}" has an invalid escape: write \\\\ for \\`);
+  return piece(strings, values.map((value, index) =>
+    partOf(value, () => `placeholder ${index + 1} (behind "${strings[index].trim().slice(-30)}")`)));
+}
+
+sql.empty = piece(['']);
+sql.id = (...names) => piece([quoted(listOf(names, 'sql.id', 1), 'sql.id').join('.')]);
+sql.json = value => piece(['', ''], [jsonText(value, () => 'the value of sql.json')]);
+sql.and = pieces => combine(pieces, 'sql.and', 'AND', 'TRUE');
+sql.or = pieces => combine(pieces, 'sql.or', 'OR', 'FALSE');
+
+sql.raw = text => { checkText(text, 'the text of sql.raw'); return piece([text]); };
+
+const COMMA = piece([', ']);
+sql.join = (pieces, separator = COMMA) => {
+  piecesOf([separator], 'separator');
+  const parts = [];
+  for (const each of piecesOf(pieces, 'sql.join')) parts.push(separator, each);
+  return piece(Array(Math.max(parts.length, 1)).fill(''), parts.slice(1));
+};
+
+sql.values = (list, columns) => {
+  const rows = listOf(list, 'rows', 1);
+  const names = listOf(columns === undefined ? columnsOf(rows[0], 'rows[0]') : columns, 'columns', 1);
+  const head = quoted(names, 'columns').join(', ');
+  checkParameters(rows.length * names.length);
+  const parts = rows.flatMap((row, index) => {
+    const other = columns === undefined && columnsOf(row, `rows[${index}]`).find(name => !Object.hasOwn(rows[0], name));
+    if (typeof other !== 'string') return cells(row, names, `rows[${index}]`);
+    throw new TypeError(`column ${JSON.stringify(other)} of rows[${index}] is not in rows[0]: name the columns`);
+  });
+  const strings = parts.map((part, index) => index % names.length === 0 ? '), (' : ', ');
+  return piece([`(${head}) VALUES (`, ...strings.slice(1), ')'], parts);
+};
+
+sql.set = (object, columns = columnsOf(object, 'the object')) => {
+  const names = listOf(columns, 'columns', 1);
+  const parts = cells(object, names, 'the object');
+  return piece([...quoted(names, 'columns').map((name, index) => `${index === 0 ? '' : ', '}${name} = `), ''], parts);
+};
+
+module.exports = { sql: Object.freeze(sql) };

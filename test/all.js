@@ -1,0 +1,20 @@
+'use strict';
+
+// npm run test:all: all tests, with coverage. With --slow the quick ones have run already, under
+// NODE_V8_COVERAGE=coverage/tmp: their coverage counts.
+
+const { spawnSync } = require('node:child_process');
+const { availableParallelism } = require('node:os');
+const path = require('node:path');
+const { install } = require('./folder');
+
+const root = path.join(__dirname, '..');
+const slow = process.argv.includes('--slow');
+
+install();
+const { status } = spawnSync(process.execPath, [
+  require.resolve('c8/bin/c8.js'), `--clean=${!slow}`, '--temp-directory=coverage/tmp',
+  process.execPath, require.resolve('mocha/bin/mocha.js'), '--parallel', '--jobs', availableParallelism(),
+  ...slow ? ['test/*.slow.test.js', 'test/*/*.slow.test.js'] : ['test/*.test.js', 'test/*/*.test.js']
+], { cwd: root, stdio: 'inherit' });
+process.exitCode = status ?? 1;

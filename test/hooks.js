@@ -1,0 +1,40 @@
+'use strict';
+
+// Mocha's root hooks. package.json names this file, so that every process has them, whichever test file comes first.
+
+const sessions = new Set();
+const endings = new Set();
+
+module.exports = {
+  /**
+   * Ends a client or a pool after the test, or destroys it if the test has failed.
+   * @template {{end(): Promise, destroy(): *}} T
+   * @param {T} session
+   * @returns {T}
+   */
+  endAfterTest(session) {
+    sessions.add(session);
+    return session;
+  },
+
+  /**
+   * Calls a function after the test, when its clients and pools have ended.
+   * @param {function(): *} ending
+   */
+  afterTest(ending) {
+    endings.add(ending);
+  },
+
+  mochaHooks: {
+    async afterEach() {
+      const failed = this.currentTest.state === 'failed';
+      const open = [...sessions];
+      sessions.clear();
+      await Promise.all(open.map(session => failed ? session.destroy() : session.state === 'closed' ? undefined : session.end()));
+      for (const ending of endings) {
+        endings.delete(ending);
+        await ending();
+      }
+    }
+  }
+};

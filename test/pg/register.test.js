@@ -1,0 +1,85 @@
+'use strict';
+
+// Programs that load pg, run with `--import quickgres/pg/register`: what they get is quickgres/pg.
+
+const assert = require('node:assert/strict');
+const { spawnSync } = require('node:child_process');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+
+const ROOT = path.join(__dirname, '..', '..');
+
+describe('quickgres/pg/register', () => {
+  let folder;
+  before(() => {
+    folder = fs.mkdtempSync(path.join(os.tmpdir(), 'register-'));
+    write('node_modules/pg/package.json', '{ "name": "pg", "version": "8.0.0", "main": "index.js" }');
+    write('node_modules/pg/index.js', 'module.exports = { real: true };');
+    write('node_modules/pg-types/index.js', 'module.exports = { real: true };');
+    write('node_modules/tool/index.js', "module.exports = require('pg');");
+    fs.symlinkSync(ROOT, path.join(folder, 'node_modules', 'quickgres'), 'junction');
+  });
+  after(() => fs.rmSync(folder, { recursive: true }));
+
+  function write(name, text) {
+    const file = path.join(folder, name);
+    fs.mkdirSync(path.dirname(file), { recursive: true });
+    fs.writeFileSync(file, text);
+  }
+
+  /** Runs a program with the hooks, or without. @returns {{status: number, stdout: string, stderr: string}} */
+  function run(name, text, args = ['--import', 'quickgres/pg/register']) {
+    write(name, text);
+    const { NODE_V8_COVERAGE, NODE_OPTIONS, ...env } = process.env;
+    return spawnSync(process.execPath, [...args, name], { cwd: folder, env, encoding: 'utf8' });
+  }
+
+  const printed = (...given) => {
+    const { status, stdout, stderr } = run(...given);
+    assert.equal(status, 0, stderr);
+    return stdout.trim();
+  };
+
+  it('gives quickgres/pg to the program and to its dependencies, by require and by import', () => {
+    const cjs = "console.log(require('pg') === require('quickgres/pg'), require('tool') === require('pg'), " +
+      "require('pg/lib') === require('pg'))";
+    assert.equal(printed('a.js', cjs), 'true true true');
+    const esm = "import pg, { Client, Pool, Connection, DatabaseError, Query, Result, TypeOverrides, types, defaults, " +
+      "escapeIdentifier, escapeLiteral } from 'pg'; import ours from 'quickgres/pg'; import tool from 'tool';\n" +
+      "console.log(pg === ours, Client === ours.Client, tool === ours, [Pool, Connection, DatabaseError, Query, Result, " +
+      'TypeOverrides, types, defaults, escapeIdentifier, escapeLiteral].every(Boolean))';
+    assert.equal(printed('a.mjs', esm), 'true true true true');
+    assert.equal(printed('b.js', "console.log(require('pg').real)", []), 'true');
+  });
+
+  it('gives the files of pg/lib that tools load, by either of their names', () => {
+    const text = `const pg = require('pg');
+      console.log(JSON.stringify([
+        require('pg/lib/client') === pg.Client, require('pg/lib/client.js') === pg.Client,
+        require('pg/lib/query') === pg.Query, require('pg/lib/result') === pg.Result,
+        require('pg/lib/type-overrides') === pg.TypeOverrides, require('pg/lib/defaults') === pg.defaults,
+        require('pg/lib/connection') === pg.Connection, require('pg-types') === pg.types,
+        require('pg/lib/utils').prepareValue([1, null]), new (require('pg/lib/connection-parameters'))('pg://me@there:1/db').host
+      ]))`;
+    const expected = '[true,true,true,true,true,true,true,true,"{\\"1\\",NULL}","there"]';
+    assert.deepEqual(JSON.parse(printed('lib.js', text)).slice(0, 8), JSON.parse(expected).slice(0, 8));
+    assert.equal(JSON.parse(printed('lib.js', text))[9], 'there');
+    assert.equal(printed('lib.mjs', "import Query from 'pg/lib/query.js'; import pg from 'pg'; console.log(Query === pg.Query)"), 'true');
+  });
+
+  it('names a file that it has not, and the module that asks for it', () => {
+    for (const name of ['c.js', 'c.mjs']) {
+      const text = name === 'c.js' ? "require('pg/lib/crypto/utils')" : "import 'pg/lib/crypto/utils.js'";
+      const { status, stderr } = run(name, text);
+      assert.equal(status, 1);
+      assert.match(stderr, /quickgres\/pg has no pg\/lib\/crypto\/utils(?:\.js)?, which \S*c\.m?js loads: run the program without/);
+    }
+  });
+
+  it('leaves all other modules alone', () => {
+    assert.equal(printed('d.js', "console.log(typeof require('node:fs').readFileSync, require.resolve('tool').endsWith('index.js'))"), 'function true');
+    const { stderr } = run('e.js', "require('pg-nothing')");
+    assert.match(stderr, /Cannot find module 'pg-nothing'/);
+  });
+});

@@ -1,0 +1,33 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const path = require('node:path');
+const { pathToFileURL } = require('node:url');
+const { fileFor, resolve } = require('../../lib/pg/resolve');
+
+const folder = path.join(__dirname, '..', '..', 'lib', 'pg');
+
+describe('The modules of node-postgres', () => {
+  for (const [specifier, ...file] of [
+    ['pg', 'index.js'], ['pg/lib', 'index.js'], ['pg/lib/index.js', 'index.js'], ['pg/lib/client', 'lib', 'client.js'],
+    ['pg/lib/utils.js', 'lib', 'utils.js'], ['pg-types', 'lib', 'types.js']
+  ]) it(`${specifier} is ${file.join('/')}`, () => assert.equal(fileFor(specifier), path.join(folder, ...file)));
+
+  for (const specifier of ['pg-pool', 'pgx', 'pg/package.json', './pg', 'node:fs', '/pg/lib/client']) {
+    it(`${specifier} is not one of them`, () => assert.equal(fileFor(specifier), undefined));
+  }
+
+  for (const specifier of ['pg/lib/native', 'pg/lib/crypto/sasl.js', 'pg/lib/../index', 'pg/lib/types', 'pg/library']) {
+    it(`${specifier} is refused, and who asks is named`, () => {
+      assert.throws(() => fileFor(specifier, '/there.js'), { code: 'MODULE_NOT_FOUND',
+        message: `quickgres/pg has no ${specifier}, which /there.js loads: run the program without quickgres/pg/register` });
+    });
+  }
+
+  it('are resolved by a hook, which passes on all others', () => {
+    const next = (...given) => given;
+    assert.deepEqual(resolve('tool', { parentURL: 'x' }, next), ['tool', { parentURL: 'x' }]);
+    assert.deepEqual(resolve('pg', {}, next),
+      { url: pathToFileURL(path.join(folder, 'index.js')).href, format: 'commonjs', shortCircuit: true });
+  });
+});

@@ -1,0 +1,90 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { createHash } = require('node:crypto');
+const { Writable } = require('node:stream');
+const { setTimeout: sleep } = require('node:timers/promises');
+const { ANSWER, commandComplete, connected, faked, hex, message } = require('../support');
+
+/** A target that gathers what it is given. */
+class Collector extends Writable {
+  constructor(options) {
+    super(options);
+    this.chunks = [];
+  }
+
+  get bytes() { return Buffer.concat(this.chunks); }
+  get text() { return this.bytes.toString(); }
+
+  _write(chunk, encoding, callback) {
+    this.chunks.push(Buffer.from(chunk));
+    callback();
+  }
+}
+
+/** What a reader without earlier state makes of the bytes. */
+async function read(bytes, options) {
+  const { rows } = await import('../../client-parser/index.js');
+  const source = rows([bytes], options);
+  const result = { rows: [], error: undefined };
+  try {
+    for await (const row of source) result.rows.push(row.toArray());
+    result.columns = source.columns && source.columns.map(column => column.name);
+    result.cmd = source.cmd;
+    result.rowCount = source.rowCount;
+  } catch (error) {
+    result.error = error;
+  }
+  return result;
+}
+
+describe('queryTo', () => {
+  describe('with a row of 200 MB', () => {
+    const SIZE = 200e6;
+    const TEXT = `SELECT repeat('0123456789', ${SIZE / 10})`;
+
+    /** A target that counts, and knows the most memory the process ever had. */
+    const counting = () => Object.assign(new Writable({
+      write(chunk, encoding, callback) {
+        this.length += chunk.length;
+        this.hash.update(chunk);
+        this.memory = Math.max(this.memory, process.memoryUsage.rss());
+        callback();
+      }
+    }), { length: 0, memory: 0, hash: createHash('md5') });
+    const expected = createHash('md5');
+    before(() => { for (let i = 0; i < 200; i++) expected.update('0123456789'.repeat(100000)); });
+
+    it('needs no more than twice its memory, and the row once', async () => {
+      const client = await connected();
+      const target = counting();
+      const memory = process.memoryUsage.rss();
+      await client.queryTo(target, TEXT, [], { as: 'values' });
+      assert.equal(target.length, SIZE);
+      assert.equal(target.hash.digest('hex'), expected.digest('hex'));
+      assert.ok(target.memory - memory < 2 * SIZE, `${(target.memory - memory) / 1e6} MB`);
+    });
+
+    it('passes it on between others, as protocol and as values', async () => {
+      const client = await connected();
+      const text = "SELECT CASE i WHEN 3 THEN repeat('x', 1000000) ELSE i::text END FROM generate_series(1, 5) i";
+      const values = new Collector();
+      await client.queryTo(values, text, [], { as: 'values', separator: '|' });
+      assert.equal(values.text, `1|2|${'x'.repeat(1000000)}|4|5`);
+      const protocol = new Collector();
+      await client.queryTo(protocol, text);
+      assert.deepEqual((await read(protocol.bytes)).rows.map(([x]) => x.length), [1, 1, 1000000, 1, 1]);
+    });
+
+    it('refuses a column that is not as long as its row', async () => {
+      const row = message('D', hex('0001 00030000'), Buffer.alloc(0x2ffff));
+      const client = await faked(async conversation => {
+        await conversation.request();
+        conversation.say(ANSWER.described('a'), row.subarray(0, 100));
+        await sleep(20);
+        conversation.say(row.subarray(100), commandComplete('SELECT 1'), ANSWER.ready);
+      });
+      await assert.rejects(client.queryTo(new Collector(), 'SELECT 1', [], { as: 'values' }), { code: '08P01' });
+    });
+  });
+});
