@@ -5,6 +5,14 @@ export function int32(bytes, off) {
   return bytes[off] << 24 | bytes[off + 1] << 16 | bytes[off + 2] << 8 | bytes[off + 3];
 }
 
+/** @returns {number} the offset behind the message at `off` */
+export const endOf = (bytes, off) => off + 1 + int32(bytes, off + 1);
+
+/** @throws {Error} the platform's, for a message of this name */
+export function check(ok, { error }, name, fault = 'of a wrong length') {
+  if (!ok) throw error(`${name} ${fault}`);
+}
+
 /** @returns {number} the unsigned 16-bit integer at `off` */
 export function uint16(bytes, off) {
   return bytes[off] << 8 | bytes[off + 1];
@@ -23,22 +31,17 @@ export const BLOCK = 4096;
 export class Chunk {
   /**
    * @param {Uint8Array} bytes
-   * @param {number} start where the first message begins in them
    * @param {number} end of the last message
    * @param {object|null} type of the rows, as RowDescription.type gives it; null for CopyData
    */
-  constructor(bytes, start, end, type) {
+  constructor(bytes, end, type) {
     this.bytes = bytes;
-    this.start = start;
     this.end = end;
     this.type = type;
-    /** @type {string|null} the rows in [from, to), a character for each byte; null if they are not ASCII */
-    this.text = null;
+    /** @type {string|false} the rows in [from, to), a character for each byte; '' or false if they are not ASCII */
+    this.text = '';
     this.from = this.to = -1;
-    /** Whether a block was not ASCII: from then on each row is decoded by itself. */
-    this.mixed = false;
-    /** @type {Chunk|null} the next one of the result */
-    this.next = null;
+    // mixed: whether a block was not ASCII: from then on each row is decoded by itself.
   }
 }
 
@@ -49,12 +52,12 @@ export class Chunk {
 function decode(chunk, off) {
   const { bytes, end, type: { platform } } = chunk;
   const { scratch } = platform;
-  const row = 1 + int32(bytes, off + 1);
-  const most = Math.min(BLOCK, off === chunk.to && !chunk.mixed ? end - off : row);
+  const row = endOf(bytes, off);
+  const most = Math.min(BLOCK, (off === chunk.to && !chunk.mixed ? end : row) - off);
   let to = 0;
   scratch.set(bytes.subarray(off, off + most));
   while (to < most - 4) {
-    const next = to + 1 + int32(scratch, to + 1);
+    const next = endOf(scratch, to);
     if (next > most) break;
     // What is no text may have bytes that are not ASCII.
     scratch[to + 4] = scratch[to + 6] = 0;
@@ -67,37 +70,36 @@ function decode(chunk, off) {
   }
   const text = platform.text(scratch, 0, to);
   chunk.from = off;
-  chunk.to = off + (to || row);
+  chunk.to = to ? off + to : row;
   // Each character takes at least a byte: as many characters as bytes means that each is one.
-  chunk.text = to && text.length === to ? text : null;
-  if (to > row && chunk.text === null) {
+  chunk.text = text.length === to && text;
+  if (chunk.to > row && !chunk.text) {
     chunk.mixed = true;
     decode(chunk, off);
   }
 }
 
 /** @returns {string} the value in text format at [start, end), in the row at `offset` */
-function textAt(chunk, offset, start, end, known) {
+export function textAt(chunk, offset, start, end) {
   if (offset < chunk.from || offset >= chunk.to) decode(chunk, offset);
   const { from, text } = chunk;
-  return text === null ? chunk.type.platform.text(chunk.bytes, start, end)
-  : known ? known.at(chunk, start, end) : text.substring(start - from, end - from);
+  return !text ? chunk.type.platform.text(chunk.bytes, start, end)
+  : text.substring(start - from, end - from);
 }
 
 /** The length of the column whose length word is at `off`; never past the end of its message. */
 export function columnLength(bytes, off, end, platform) {
-  if (off + 4 > end) throw platform.error('DataRow with too few columns');
+  check(off + 4 <= end, platform, 'DataRow', 'with too few columns');
   const length = int32(bytes, off);
-  if (length < -1 || off + 4 + length > end) throw platform.error('DataRow with a column longer than itself');
+  check(length > -2 && off + 4 + length <= end, platform, 'DataRow', 'with a column longer than itself');
   return length;
 }
 
 /** Checks a whole DataRow. */
 export function checkRow(chunk, off) {
   const { bytes, type: { count, platform } } = chunk;
-  const end = off + 1 + int32(bytes, off + 1);
-  if (end < off + 7 || end > bytes.length) throw platform.error('DataRow of a wrong length');
-  if (uint16(bytes, off + 5) !== count) throw platform.error('DataRow of a wrong column count');
+  const end = endOf(bytes, off);
+  check(end > off + 6 && end <= bytes.length && uint16(bytes, off + 5) === count, platform, 'DataRow');
   read(chunk, off, count);
 }
 
@@ -108,12 +110,11 @@ export function checkRow(chunk, off) {
  * @param {number} first of the columns to be read
  * @param {Array|object|null} target to put the values into; null: the first is all that is wanted
  * @param {string[]} [names] of the values in the target
- * @param {Array<{at: function(Chunk, number, number): string}|undefined>} [known] gives a column's part of the text instead
  * @returns {*} the target, or the value
  */
-function read(chunk, offset, first, target, names, known) {
+function read(chunk, offset, first, target, names) {
   const { bytes, type: { count, decoders, platform } } = chunk;
-  const end = offset + 1 + int32(bytes, offset + 1);
+  const end = endOf(bytes, offset);
   let off = offset + 7;
   for (let i = 0; i < count; i++) {
     const length = columnLength(bytes, off, end, platform);
@@ -121,23 +122,23 @@ function read(chunk, offset, first, target, names, known) {
     off = length > 0 ? start + length : start;
     if (i < first) continue;
     const decoder = decoders[i];
-    const value = length < 0 ? null : decoder ? decoder(bytes, start, off) : textAt(chunk, offset, start, off, known?.[i]);
+    const value = length < 0 ? null : decoder ? decoder(bytes, start, off) : textAt(chunk, offset, start, off);
     if (target === null) return value;
     if (names === undefined) target.push(value);
     else target[names[i]] = value;
   }
-  if (off !== end) throw platform.error('DataRow of a wrong length');
+  check(off === end, platform, 'DataRow');
   return target;
 }
 
 /** @returns {Array} of the values of the row at `offset` */
-export const arrayAt = (chunk, offset, known) => read(chunk, offset, 0, [], undefined, known);
+export const arrayAt = (chunk, offset) => read(chunk, offset, 0, []);
 
 /** @returns {object} of the columns of the row at `offset`: of several with one name the last counts */
-export function objectAt(chunk, offset, known) {
-  const { Shape, hasProto, names } = chunk.type;
-  if (!hasProto) return read(chunk, offset, 0, new Shape(), names, known);
-  return Object.fromEntries(arrayAt(chunk, offset, known).map((value, i) => [names[i], value]));
+export function objectAt(chunk, offset) {
+  const { Shape, names } = chunk.type;
+  return Shape ? read(chunk, offset, 0, new Shape(), names)
+  : Object.fromEntries(arrayAt(chunk, offset).map((value, i) => [names[i], value]));
 }
 
 /** What every row has, whatever its columns; a column of the same name is reached by index and by get(). */
@@ -153,7 +154,7 @@ class Members {
    * @returns {*} undefined where there is no such column
    */
   get(column) {
-    const index = typeof column === 'number' ? column : this.rowParser.columnNames.lastIndexOf(column);
+    const index = typeof column === 'number' ? column : this[CHUNK].type.names.lastIndexOf(column);
     return this.rowColumns[index] && read(this[CHUNK], this[OFFSET], index, null);
   }
 
@@ -163,14 +164,13 @@ class Members {
   /** The DataRow message itself, header and all: a view, not a copy. */
   get rowBuffer() {
     const { bytes } = this[CHUNK];
-    const offset = this[OFFSET];
-    return bytes.subarray(offset, offset + 1 + int32(bytes, offset + 1));
+    return bytes.subarray(this[OFFSET], endOf(bytes, this[OFFSET]));
   }
 
   get rowParser() { return this[CHUNK].type.rowParser; }
 
   /** The columns' descriptions, as in RowParser. */
-  get rowColumns() { return this.rowParser.columns; }
+  get rowColumns() { return this[CHUNK].type.rowParser.columns; }
 
   get columnCount() { return this[CHUNK].type.count; }
 
@@ -193,7 +193,7 @@ export function makeRowClass(type) {
      */
     constructor(bytes, offset = 0, chunk) {
       if (chunk === undefined) {
-        chunk = new Chunk(bytes, 0, bytes.length, type);
+        chunk = new Chunk(bytes, bytes.length, type);
         chunk.to = Infinity; // these bytes may change: each column is decoded by itself
         checkRow(chunk, offset);
       }

@@ -6,15 +6,13 @@ import { defaults } from './type-parser.js';
 
 const { platform } = RowParser;
 
-/** A map of decoders that has none. */
-const NONE = {};
-
 /** A row as a plain object; the data of a COPY as it is. */
 const plain = row => row.toObject?.() ?? row;
 
 /** Takes the messages of one or more results, and makes rows of them. */
 export class RowReader {
-  #decode;
+  #decode; // a map of decoders
+  #plain; // whether rows are plain objects
   #type; // of the rows to come; null of a COPY
   #run; // the Chunk that the last one lies in
 
@@ -26,7 +24,8 @@ export class RowReader {
    */
   constructor({ binary = 0, decode } = {}) {
     if (decode === true && !defaults.decoders) throw new TypeError('decode: true needs decoders: import index.js');
-    this.#decode = decode === true ? defaults.decoders : decode === false ? NONE : decode;
+    this.#plain = decode;
+    this.#decode = decode === true ? defaults.decoders : decode === false ? {} : decode;
     this.binary = binary ? 1 : 0;
     this.rows = [];
     /** Rows that the command says to have returned or changed. */
@@ -48,7 +47,7 @@ export class RowReader {
     /** The rows so far as structs, which decode a column when it is read. */
     this.structs = rows;
     /** @private what has been made of them */
-    this.made = this.#decode && this.#decode !== NONE ? [] : rows;
+    this.made = this.#plain ? [] : rows;
   }
 
   /** @type {object[]} the rows so far as plain objects, made at each reading */
@@ -99,16 +98,12 @@ export class RowReader {
    */
   write(bytes) { this.message(bytes[0], bytes, 0, bytes.length); }
 
-  #finish(cmd, complete, type) {
-    this.cmd = cmd;
-    this.complete = complete;
-    this.#type = type;
-  }
+  #finish(...state) { [this.cmd, this.complete, this.#type] = state; }
 
   #dataRow(bytes, start, end) {
     const type = this.#type;
     check(type, 'a DataRow without a RowDescription');
-    if (this.#run?.bytes !== bytes || this.#run.end !== start) this.#run = new Chunk(bytes, start, start, type);
+    if (this.#run?.bytes !== bytes || this.#run.end !== start) this.#run = new Chunk(bytes, start, type);
     checkRow(this.#run, start);
     this.#run.end = end;
     this.structs.push(new type.Row(bytes, start, this.#run));

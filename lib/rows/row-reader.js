@@ -7,6 +7,17 @@ const { RowParser } = require('./row-parser');
 
 const NOTHING = Buffer.alloc(0);
 
+/** Rows of a result that follow one another in memory. */
+class Run extends Chunk {
+  /** @type {Run|null} of the result */
+  next = null;
+
+  constructor(bytes, start, end, type) {
+    super(bytes, end, type);
+    this.start = start;
+  }
+}
+
 /** Small results share slabs of this size. Small, so that one result that is kept for long holds little else. */
 const SLAB = 4096;
 
@@ -32,8 +43,8 @@ class Memory {
    * @param {object|null} type of the rows; null for CopyData
    * @param {number} before how many bytes of the result came before: with it slabs grow, so that less than half of
    *   them stays unused
-   * @param {Chunk|null} last of the result: it grows where the messages come to lie behind it
-   * @returns {Chunk}
+   * @param {Run|null} last of the result: it grows where the messages come to lie behind it
+   * @returns {Run}
    */
   keep(buf, start, end, type, before, last) {
     const length = end - start;
@@ -41,7 +52,7 @@ class Memory {
     if (length > size >> 2) {
       const bytes = Buffer.allocUnsafeSlow(length);
       buf.copy(bytes, 0, start, end);
-      return new Chunk(bytes, 0, length, type);
+      return new Run(bytes, 0, length, type);
     }
     // A small result does not go where a large one has left something.
     if (this.#used + length > this.#slab.length || this.#slab.length > size) {
@@ -54,18 +65,18 @@ class Memory {
       last.end = this.#used;
       return last;
     }
-    return new Chunk(this.#slab, at, this.#used, type);
+    return new Run(this.#slab, at, this.#used, type);
   }
 }
 
 /** The row at `off` of a chunk, or what `make` makes of it; of CopyData the data. */
-function rowAt(chunk, off, make, known) {
+function rowAt(chunk, off, make) {
   const { bytes, type } = chunk;
   if (type === null) return bytes.subarray(off + 5, off + 1 + int32(bytes, off + 1));
   if ((bytes[off + 5] << 8 | bytes[off + 6]) !== type.count) {
     throw protocolError('DataRow whose column count is not as described');
   }
-  return make === undefined ? new type.Row(bytes, off, chunk) : make(chunk, off, known);
+  return make === undefined ? new type.Row(bytes, off, chunk) : make(chunk, off);
 }
 
 /**
@@ -149,14 +160,12 @@ class RowReader {
 
   _make(make) {
     const list = [];
-    let known; // for a large result: equal strings are kept once
-    if (this._bytes >= LARGE && this._type !== null) {
-      const { Known } = require('./known');
-      known = this._type.decoders.map(() => new Known());
-    }
+    // Of a large result equal strings are kept once.
+    if (this._bytes >= LARGE && this._type?.Shape) make = require('./known').keeping(this._type, make === objectAt);
     for (let chunk = this._first; chunk !== null; chunk = chunk.next) {
       const { bytes, end } = chunk;
-      for (let at = chunk.start; at < end; at += 1 + int32(bytes, at + 1)) list.push(rowAt(chunk, at, make, known));
+      for (let at = chunk.start; at < end; at += 1 + int32(bytes, at + 1)) list.push(rowAt(chunk, at, make));
+      chunk.text = ''; // is not kept with the bytes
     }
     return list;
   }
@@ -181,7 +190,7 @@ class RowReader {
    * @param {boolean} owned whether the memory may be kept; else it is copied
    */
   receiveData(buf, start, end, count, owned) {
-    const chunk = owned ? new Chunk(buf, start, end, this._type)
+    const chunk = owned ? new Run(buf, start, end, this._type)
     : (this._memory ??= new Memory()).keep(buf, start, end, this._type, this._bytes, this._next && this._last);
     this._bytes += end - start;
     if (chunk !== this._last) {
