@@ -93,16 +93,17 @@ class Session extends EventEmitter {
   }
 
   #query(text, values, options, isCopy) {
-    const { format, cache, paramTypes, decode, stream: target } = options;
+    const { format, cache, paramTypes, decode, stream: target, buffer } = options;
     checkRepeated(options, target);
-    const receiver = target === undefined ? undefined : stream().receiverFor(target);
+    const receiver = target === undefined ? undefined : stream().receiverFor(target, { buffer, text });
     const takes = () => receiver ?? (decode === undefined ? undefined : new RowReader(options));
     if (isCopy) return this.copyIn(text, values, takes(), options);
     const kept = this.#lease.check(text, values);
-    const need = options.alone ? 'alone' : 'shared';
     let request;
     const make = () => (request = new QueryRequest(text, kept, format, cache, paramTypes, takes()));
-    if (target === undefined) return this.#send(need, options, make);
+    if (target === undefined) return this.#send(options.alone ? 'alone' : 'shared', options, make);
+    options.alone ||= this.#lease.longTexts.has(text);
+    const need = options.alone ? 'alone' : 'shared';
     return stream().untilTaken(receiver, this.#send(need, options, make, never), request);
   }
 
@@ -274,9 +275,13 @@ class Session extends EventEmitter {
    */
   listen(channel, options = NO_OPTIONS) {
     checkNames(options, NAMES.listen);
-    if (this.#depth === undefined) return new query.Listener(this, channel, options.signal);
-    throw new UsageError("listen is the client's: in a transaction it would begin with the commit", '25001');
+    query.checkLimits(options);
+    query.checkChannel(channel);
+    return new query.Listener(this.channels, channel, options.signal, query.callerOf(this.listen));
   }
+
+  /** @private What `listen` takes notifications from. */
+  get channels() { throw new UsageError("listen is the client's: in a transaction it would begin with the commit", '25001'); }
 
   #open(name, text, options, names) {
     checkNames(options, names);

@@ -46,7 +46,7 @@ class Pool extends EventEmitter {
     adoptTypes();
     const settings = { ...parameters, isPool: true, texts: new Map(), types: new TypeOverrides(given.types) };
     const pool = new Connections(libpqConfig(parameters), {
-      size: options.max, reserved: 0, patient: false, acquire_timeout: Number(connectionTimeoutMillis ?? 0),
+      size: options.max, reserved: 0, acquire_timeout: Number(connectionTimeoutMillis ?? 0),
       idle_timeout: options.idleTimeoutMillis, max_lifetime: (maxLifetimeSeconds ?? 0) * 1000
     });
     pool.on('connect', connection => this._add(connection, new Client(given, connection)));

@@ -1,6 +1,6 @@
 'use strict';
 
-const { AbortError, checkText, checkValues, kindOf, snapshot } = require('../protocol');
+const { TimeoutError, checkText, checkValues, kindOf, snapshot } = require('../protocol');
 const { checkDecode } = require('../rows');
 
 const NO_VALUES = Object.freeze([]);
@@ -18,11 +18,11 @@ const NAMES = {
   batch: new Set([...LIMITS, ...PLACE]),
   batched: new Set([...STATEMENT, 'decode', 'stream']),
   copyFrom: new Set(['signal', 'highWaterMark']),
-  copyTo: new Set(['signal', 'highWaterMark', 'stall_timeout', 'alone']),
+  copyTo: new Set(['signal', 'highWaterMark', 'stall_timeout', 'buffer', 'alone']),
   cursor: new Set([...STATEMENT, 'batchSize', 'decode', 'signal']),
   listen: new Set(['signal']),
-  query: new Set([...STATEMENT, 'decode', 'stream', ...LIMITS, ...PLACE]),
-  queryTo: new Set(['as', 'int8', 'numeric', 'bytea', 'separator', 'end', 'stall_timeout', ...STATEMENT, ...LIMITS, ...PLACE]),
+  query: new Set([...STATEMENT, 'decode', 'stream', 'buffer', ...LIMITS, ...PLACE]),
+  queryTo: new Set(['as', 'int8', 'numeric', 'bytea', 'separator', 'end', 'stall_timeout', 'buffer', ...STATEMENT, ...LIMITS, ...PLACE]),
   simpleQuery: new Set(['decode', ...LIMITS, 'retry']),
   transaction: new Set(['isolation', 'readOnly', 'deferrable', ...LIMITS, 'retry'])
 };
@@ -38,7 +38,8 @@ function checkNames(options, names) {
   if (Array.isArray(options)) throw new TypeError('options must be an object, not an array: query(text, values, options) takes values');
   for (const name in options) {
     if (names.has(name) || (name in Object.prototype && !Object.hasOwn(options, name))) continue; // what others put there
-    throw new TypeError(`there is no option ${name} here; there are ${[...names].join(', ')}`);
+    const hint = name === 'readOnly' ? ': for replicas, make a pool of their own' : '';
+    throw new TypeError(`there is no option ${name} here${hint}; there are ${[...names].join(', ')}`);
   }
   checkFlag(options.alone, 'alone');
   checkFlag(options.retry, 'retry');
@@ -89,7 +90,14 @@ const checkCount = (count, name, least) =>
 const checkStallTimeout = (value = STALL_TIMEOUT) =>
   checkNumber(value, 'stall_timeout', 'a number of milliseconds from 0', value => value >= 0);
 
-/** @returns {AbortError} for what took nothing for so long */
-const stalled = (what, timeout) => new AbortError(`the ${what} took nothing for ${timeout} ms (stall_timeout)`);
+/** The longest result that is read however slow its target is, in bytes. */
+const BUFFER = 1 << 20;
 
-module.exports = { keep, stalled, checkStallTimeout, checkCount, checkNumber, checkNames, checkOptions, NAMES, NO_OPTIONS, NO_VALUES };
+/** @returns {number} the option `buffer`, in bytes; throws a TypeError */
+const checkBuffer = (value = BUFFER) => checkNumber(value, 'buffer', 'a number of bytes from 0', value => value >= 0);
+
+/** @returns {TimeoutError} for what took nothing for so long */
+const stalled = (what, timeout, why = 'stall_timeout') =>
+  new TimeoutError(`the ${what} took nothing for ${timeout} ms (${why})`, { code: '57014' });
+
+module.exports = { keep, stalled, checkBuffer, checkStallTimeout, checkCount, checkNumber, checkNames, checkOptions, NAMES, NO_OPTIONS, NO_VALUES };

@@ -50,8 +50,6 @@ class Statement {
     /** @type {BatchRequest|null} that carries its Parse */
     this.batch = null;
     this.used = 0;
-    /** Whether its last result was a short one, see queryTo. */
-    this.short = false;
     this.reads = READING.has(word);
     /** Whether it may drop prepared statements, or change the columns of what they return. */
     this.disturbs = !HARMLESS.has(word);

@@ -8,12 +8,6 @@ const { Target } = require('./target');
 const { Values } = require('./values');
 
 /**
- * A result of more bytes is a long one: nothing is sent behind it, so that it can be cancelled when its reader
- * leaves. To read a shorter one to its end costs less than the round trip that is lost with a barrier.
- */
-const LONG = 65536;
-
-/**
  * The ErrorResponse that the reader of the bytes gets: what went wrong, and nothing of where.
  * @param {Error} error
  * @returns {Buffer}
@@ -30,43 +24,13 @@ function errorResponse(error) {
 
 /** Holds the end of the result back until ReadyForQuery has come: the commit may fail. */
 class ResultReceiver extends StreamReceiver {
-  #longer;
-
-  /**
-   * @param {Target} target
-   * @param {object} encoder
-   * @param {function(Error|undefined)} longer called when a long result goes on, with the error of the target
-   */
-  constructor(target, encoder, longer) {
-    super(target, encoder);
-    this.#longer = longer;
-  }
-
   complete() { this.stop(); }
-
-  flush() {
-    super.flush();
-    if (this.error !== undefined || this.bytes > LONG) this.#longer(this.error);
-  }
 }
 
 /** A query whose result goes to a target. */
 class ResultRequest extends QueryRequest {
-  constructor(target, encoder, { text, parameters, format = 0, cache = true, paramTypes }) {
-    const receiver = new ResultReceiver(target, encoder, error => this.#longer(error));
-    super(text, parameters, format, cache, paramTypes, receiver);
-  }
-
-  /** Only behind what is known to be short others are sent at once. */
-  encode(writer, statements) {
-    super.encode(writer, statements);
-    if (!this.statement.short) this.barrier = true;
-  }
-
-  #longer(error) {
-    this.statement.short = false;
-    if (error !== undefined) abort(this, error);
-    else this.scope.pipeline.setBarrier(this);
+  constructor(target, encoder, { text, parameters, format = 0, cache = true, paramTypes, buffer }) {
+    super(text, parameters, format, cache, paramTypes, new ResultReceiver(target, encoder, { buffer, text }));
   }
 
   fail(error, pipeline) {
@@ -75,7 +39,7 @@ class ResultRequest extends QueryRequest {
   }
 
   ready() {
-    if (this.pending && this.receiver.bytes <= LONG) this.statement.short = true;
+    if (this.pending && this.error === undefined) this.receiver.over();
     super.ready();
   }
 }
@@ -161,10 +125,11 @@ async function run(lease, target, make, options) {
       request.snapshot();
       await turn;
     }
-    const need = options.alone || lease.longTexts?.has(request.text) ? 'alone' : 'shared';
-    await lease.run(need, options, scope => {
+    const alone = options.alone || lease.longTexts.has(request.text);
+    await lease.run(alone ? 'alone' : 'shared', options, scope => {
       if (target.gone) throw target.error;
       if (request.scope !== null) ({ receiver } = request = make()); // it was lost before
+      request.barrier = alone;
       return submit(request, scope, options);
     }, mayRepeat);
     throwIfAborted(options);

@@ -57,6 +57,7 @@ function fromWeb(stream) {
 class Target {
   #begun = false;
   #ended = false;
+  #left = 0; // bytes given to it that it has not taken
   #lost; // why the target takes no more
   #ongone = nothing;
   #settle; // resolve and reject of the promise that is waited for
@@ -75,6 +76,8 @@ class Target {
     /** The Node stream that is written to. */
     this.stream = given;
     this.#stallTimeout = checkStallTimeout(stallTimeout);
+    /** @type {Backlog|undefined} that counts what it has not taken */
+    this.backlog = undefined;
     if (given !== null && typeof given === 'object' && typeof given.getWriter === 'function') {
       this.stream = fromWeb(given);
     } else if (!given || typeof given.write !== 'function' || typeof given.on !== 'function') {
@@ -126,6 +129,12 @@ class Target {
   /** Bytes that the target has not taken; one in object mode does not count them, and may hold none beyond its mark. */
   get queued() { return this.stream.writableObjectMode ? Infinity : this.stream.writableLength; }
 
+  /** Bytes that have not left: less than before, where the target has taken some, if only a part of one write. */
+  get left() {
+    const { stream } = this;
+    return stream.writableLength + ((stream.socket ?? stream)._handle?.writeQueueSize ?? 0);
+  }
+
   /** @returns {Error} why the target is gone */
   get error() {
     const { errored } = this.stream;
@@ -144,11 +153,27 @@ class Target {
     if (this.gone) throw this.error;
     this.#begin();
     this.#writing++;
-    return this.stream.write(piece, error => this.#written(error));
+    this.#give(piece);
+    const isReady = this.stream.write(piece, error => this.#written(error, piece.length));
+    if (this.queued > 0) this.backlog?.check();
+    return isReady;
   }
 
-  #written(error) {
+  #give({ length }) {
+    this.#left += length;
+    this.backlog?.add(this, length);
+  }
+
+  #take(length = this.#left) {
+    length = Math.min(length, this.#left);
+    if (length === 0) return;
+    this.#left -= length;
+    this.backlog?.remove(this, length, this.#left === 0);
+  }
+
+  #written(error, length) {
     this.#writing--;
+    this.#take(length);
     const why = this.#isResponse || !error ? undefined : error;
     // Not all say that they are closed; those that do have done so by then.
     if (this.stream.destroyed || error) setImmediate(() => this.#fail(why));
@@ -176,17 +201,21 @@ class Target {
   }
 
   /** Gives the target up when what is left to be taken does not get less for too long. */
-  #watchStall(left = () => this.stream.writableLength, before = Infinity) {
+  #watchStall(left = () => this.left, before = Infinity) {
     clearTimeout(this.#stall);
     if (this.#stallTimeout === 0) return;
     const now = left();
     if (now < before) {
       this.#stall = setTimeout(() => this.#watchStall(left, now), this.#stallTimeout);
     } else {
-      const error = stalled('target', this.#stallTimeout);
-      this.#fail(error);
-      this.destroy(error);
+      this.giveUp(stalled('target', this.#stallTimeout));
     }
+  }
+
+  /** Cuts the target off, since it takes nothing. */
+  giveUp(error) {
+    this.#fail(error);
+    this.destroy(error);
   }
 
   /**
@@ -198,10 +227,12 @@ class Target {
     this.#unwatch = watch(this.stream, error => {
       if (error === undefined && this.#ended) this.#settle.resolve();
       else this.#fail(error);
+      this.#take();
     });
   }
 
   #fail(error) {
+    this.#take();
     if (this.#lost !== undefined) return;
     this.leave(error === undefined || error.code === 'ERR_STREAM_PREMATURE_CLOSE' ? this.error : error);
     this.#ongone(this.#lost);
@@ -217,7 +248,10 @@ class Target {
     if (this.gone) return Promise.reject(this.error);
     this.#begin(piece ?? null, rowCount);
     this.#ended = true;
-    return this.#until(() => this.stream.end(piece));
+    if (piece !== undefined) this.#give(piece);
+    const taken = this.#until(() => this.stream.end(piece));
+    if (this.queued > 0) this.backlog?.check();
+    return taken;
   }
 
   /** @returns {Promise} like `end`, but the target stays open */
@@ -243,6 +277,7 @@ class Target {
     clearTimeout(this.#stall);
     this.#unwatch?.();
     this.#ongone = nothing;
+    if (this.#left > 0) watch(this.stream, () => this.#take());
     if (this.stream.release !== undefined && !this.#ended && !this.gone) this.stream.release();
   }
 

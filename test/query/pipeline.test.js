@@ -322,6 +322,18 @@ describe('A query whose statement is stale', () => {
     assert.equal((await next).rows[0].one, '1');
   });
 
+  it('is sent again where its result goes to a stream, also if it writes', async () => {
+    const client = await connected();
+    for (const text of ['SELECT * FROM pipeline', 'UPDATE pipeline SET v = v RETURNING *', 'DELETE FROM pipeline RETURNING *']) {
+      await table();
+      const ask = () => client.queryTo(new PassThrough().resume(), text);
+      await ask();
+      await ask();
+      await alter();
+      assert.equal((await ask()).rowCount, 0);
+    }
+  });
+
   it('is not sent again where a transaction was begun behind it: it would be in its block', async () => {
     const client = await connected();
     await select(client);
