@@ -61,10 +61,10 @@ function decode(chunk, off) {
     if (next > most) break;
     // What is no text may have bytes that are not ASCII.
     scratch[to + 4] = scratch[to + 6] = 0;
-    for (let at = to + 7; at < next;) {
-      const length = int32(scratch, at);
-      scratch[at] = scratch[at + 1] = scratch[at + 2] = scratch[at + 3] = 0;
-      at += length > 0 ? length + 4 : 4;
+    for (to += 7; to < next;) {
+      const length = int32(scratch, to);
+      scratch[to] = scratch[to + 1] = scratch[to + 2] = scratch[to + 3] = 0;
+      to += length > 0 ? length + 4 : 4;
     }
     to = next;
   }
@@ -201,9 +201,8 @@ export function makeRowClass(type) {
       this[OFFSET] = offset;
     }
   }
-  const { prototype } = Row;
-  Object.setPrototypeOf(prototype, Members.prototype);
-  const define = (name, index, enumerable) => Object.defineProperty(prototype, name, {
+  Object.setPrototypeOf(Row.prototype, Members.prototype);
+  const define = (name, index, enumerable) => Object.defineProperty(Row.prototype, name, {
     get() { return read(this[CHUNK], this[OFFSET], index, null); },
     configurable: true,
     enumerable

@@ -20,12 +20,12 @@ export class PostgresError extends Error {
   /** @param {Object<string, string>} fields as `decodeFields` gives them */
   constructor(fields) {
     super(fields.message || 'the server reported an error without a message');
-    for (const name in fields) {
+    for (const name of Object.keys(fields)) {
       if (name !== 'message') this[name] = /osition|line/.test(name) ? +fields[name] : fields[name];
     }
   }
 }
-PostgresError.prototype.name = 'PostgresError';
+Object.defineProperty(PostgresError.prototype, 'name', { value: 'PostgresError', writable: true, configurable: true });
 
 /**
  * Decodes ErrorResponse and NoticeResponse: strings of a type and a text, and an empty one.
@@ -63,9 +63,6 @@ export function decodeCopyResponse(bytes, start, end, platform) {
   const columnFormats = Array.from({ length: columnCount }, (_, i) => uint16(bytes, start + 8 + 2 * i));
   return { format: bytes[start + 5], columnCount, columnFormats };
 }
-
-/** So many descriptions are remembered. */
-const MOST = 100;
 
 const slice = (bytes, start, end) => bytes.subarray(start, end);
 
@@ -119,7 +116,7 @@ export class RowDescription {
     const message = bytes.subarray(start, endOf(bytes, start));
     const key = message.latin1Slice?.() ?? message.join();
     if (!this.known.has(key)) {
-      if (this.known.size === MOST) this.known.clear();
+      if (this.known.size === 100) this.known.clear();
       this.known.set(key, new this(message));
     }
     return this.known.get(key);
@@ -142,8 +139,8 @@ export class RowDescription {
   type(binary, decode) {
     const { columns, columnNames: names, constructor: { platform } } = this;
     const key = decode ?? this;
-    let types = this.#types.get(key);
-    if (!types) this.#types.set(key, types = []);
+    const types = this.#types.get(key) ?? [];
+    this.#types.set(key, types);
     if (!types[binary]) {
       // The engine gives objects of a constructor room for eight properties more than it sees assignments here, and takes
       // back what the first few leave unused; objects made by {} would get it in steps, which costs those that are kept.

@@ -4,8 +4,6 @@ import { isBytes, view } from './text.js';
 
 /** So many bytes of memory are read at a time, so that few of the rows that they become are there at once. */
 const PIECE = 65536;
-/** After so many milliseconds the browser may draw. */
-const TURN = 8;
 
 /** A response whose status says that it does not hold rows; its body is left to the caller to read. */
 export class ResponseError extends Error {
@@ -16,11 +14,11 @@ export class ResponseError extends Error {
     this.response = response;
   }
 }
-ResponseError.prototype.name = 'ResponseError';
+Object.defineProperty(ResponseError.prototype, 'name', { value: 'ResponseError', writable: true, configurable: true });
 
 /** Memory as a source. */
 function* pieces(bytes) {
-  for (let at = 0; at < bytes.length; at += PIECE) yield bytes.subarray(at, at + PIECE);
+  for (; bytes.length > 0; bytes = bytes.subarray(PIECE)) yield bytes.subarray(0, PIECE);
 }
 
 /**
@@ -88,7 +86,8 @@ export function rows(source, { decode = false, signal } = {}) {
           // Rows that came before an error are given before it.
           if (stream.made.length > 0) yield stream.made;
         }
-        if (performance.now() - last > TURN) {
+        // After so many milliseconds the browser may draw.
+        if (performance.now() - last > 8) {
           await wait(globalThis.scheduler?.yield?.() ?? new Promise(resolve => setTimeout(resolve)));
           last = performance.now();
         }

@@ -73,14 +73,14 @@ class Socket {
     if (isWorkerd) this.#request = new AbortController().signal;
     // Whether a flushed write means that nobody reads the memory any more; only Node's own sockets promise it.
     this.#reusable = typeof stream._handle === 'object' && typeof stream.encrypted === 'undefined';
-    for (const event in this.#events) stream.on(event, this.#events[event]);
+    for (const event of Object.keys(this.#events)) stream.on(event, this.#events[event]);
     stream.setNoDelay?.(true);
   }
 
   /** @returns {import('stream').Duplex} the stream, which is not listened to any more, for TLS on top of it */
   detach() {
     const { stream } = this;
-    for (const event in this.#events) stream.removeListener(event, this.#events[event]);
+    for (const event of Object.keys(this.#events)) stream.removeListener(event, this.#events[event]);
     this.stream = null;
     return stream;
   }

@@ -97,7 +97,7 @@ class Client extends EventEmitter {
       this._over();
       throw errorOf(error);
     });
-    for (const name in client.serverParameters) this._parameter(name, client.serverParameters[name]);
+    for (const name of Object.keys(client.serverParameters)) this._parameter(name, client.serverParameters[name]);
     this.emit('connect');
     return this;
   }

@@ -33,11 +33,11 @@ class Connection {
    */
   constructor(config, lifetime) {
     this.client = new Client(config);
+    this.pipeline = this.client.lease.pipeline;
     // Not all at once, where all were opened at once.
     this.expires = this.since + lifetime * (0.9 + Math.random() / 10);
   }
 
-  get pipeline() { return this.client.lease.pipeline; }
   get isOpen() { return this.client.state === 'open'; }
   get isOpening() { return this.state === 'opening'; }
   get isOwned() { return this.state === 'owned'; }
@@ -82,14 +82,21 @@ class Connection {
   }
 
   /**
-   * Makes it what it was before somebody owned it: no transaction block is open, and settings are reset.
-   * @param {boolean} reset whether settings of the session may have been changed
-   * @returns {Promise<void>} resolves when others may have it
+   * Waits until nothing is under way any more. Where one request owned it, no transaction block is left open, and settings
+   * are reset.
+   * @param {boolean} wasAlone whether one owned it
+   * @param {boolean} [reset] whether settings of the session may have been changed
+   * @returns {Promise<void>} resolves when others may have it, or it is closed
    */
-  async restore(reset) {
+  async restore(wasAlone, reset) {
     const { client } = this;
-    if (client.transactionStatus !== 'I') await client.query('ROLLBACK');
-    if (!reset) return;
+    try {
+      if (!this.isUnused) await client.sync();
+      if (wasAlone && client.transactionStatus !== 'I') await client.query('ROLLBACK');
+    } catch {
+      client.destroy();
+    }
+    if (!reset || client.state === 'closed') return;
     this.resetting = true;
     const over = () => { this.resetting = false; };
     client.query('DISCARD ALL', [], { cache: false }).then(over, () => client.destroy());

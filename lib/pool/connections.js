@@ -171,16 +171,12 @@ class Connections {
    * @param {boolean} [reset] whether settings of the session may have been changed
    */
   async release(connection, isLimited, reset) {
-    const { client, isOpening, isOwned } = connection;
+    const { isOpening, isOwned } = connection;
     connection.end(isLimited);
     if (connection.isOpen && connection.answered === 1) this.#resume();
-    try {
-      if (connection.users === 0 && !connection.isUnused) await client.sync();
-      if (isOwned || isOpening) await connection.restore(reset);
-    } catch {
-      client.destroy();
-    }
-    if (isOwned || isOpening) connection.state = 'shared';
+    const wasAlone = isOwned || isOpening;
+    if (wasAlone || (connection.users === 0 && !connection.isUnused)) await connection.restore(wasAlone, reset);
+    if (wasAlone) connection.state = 'shared';
     if (this.#queues.owned.size > 0 || this.#queues.shared.size > 0) this.#serve();
   }
 

@@ -1,10 +1,13 @@
 'use strict';
 
 const { ConnectionError, UsageError } = require('../..');
-const { copyDirection, firstWord, keep, throwIfAborted } = require('../query');
+const { firstWord, keep, throwIfAborted } = require('../query');
 
 /** How many connections may be lost under one request. */
 const ATTEMPTS = 5;
+
+/** What most texts begin with, so that they need not be looked at. */
+const COMMON = /^(?:select|insert|update|delete|with)\b/i;
 
 /** First words of statements that concern a session: here it would be that of whichever connection is free. */
 const OF_SESSIONS = /^(?:begin|start|set|reset|discard|listen|unlisten|prepare|deallocate|declare)$/;
@@ -32,7 +35,7 @@ class PoolLease {
   /** See Scope.check. */
   check(text, values) {
     const kept = keep(text, values);
-    const word = firstWord(text);
+    const word = COMMON.test(text) ? '' : firstWord(text);
     if (OF_SESSIONS.test(word)) {
       throw new UsageError(`${word.toUpperCase()} concerns one session, and a pool has many: use transaction(), ` +
         'connection(), listen(), or settings in the config', '0A000');

@@ -25,7 +25,7 @@ function optionsOf(options) {
   }
   checkNames(options, OPTIONS);
   const all = {};
-  for (const name in DEFAULTS) all[name] = checkCount(options[name] ?? DEFAULTS[name], name, name === 'size' ? 1 : 0);
+  for (const name of Object.keys(DEFAULTS)) all[name] = checkCount(options[name] ?? DEFAULTS[name], name, name === 'size' ? 1 : 0);
   for (const name of ['acquire_timeout', 'idle_timeout', 'max_lifetime', 'silence_timeout']) all[name] ||= Infinity;
   return all;
 }

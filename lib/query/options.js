@@ -36,8 +36,9 @@ function checkNames(options, names) {
   if (options === undefined) return;
   if (options === null || typeof options !== 'object') throw new TypeError(`options must be an object, not ${kindOf(options)}`);
   if (Array.isArray(options)) throw new TypeError('options must be an object, not an array: query(text, values, options) takes values');
-  for (const name in options) {
-    if (names.has(name) || (name in Object.prototype && !Object.hasOwn(options, name))) continue; // what others put there
+  if (options instanceof AbortSignal) throw new TypeError('options must be an object, not an AbortSignal: write { signal }');
+  for (const name of Object.keys(options)) {
+    if (names.has(name)) continue;
     const hint = name === 'readOnly' ? ': for replicas, make a pool of their own' : '';
     throw new TypeError(`there is no option ${name} here${hint}; there are ${[...names].join(', ')}`);
   }
@@ -65,6 +66,9 @@ function checkOptions(options, names) {
   checkDecode(decode);
 }
 
+/** Whether a value is what it is, whatever the caller does later, and can be sent. */
+const isPlain = value => typeof value === 'number' || (typeof value === 'string' && !value.includes('\0'));
+
 /**
  * Checks a query that has to wait.
  * @returns {Array|object} a copy of its values, which later changes by the caller cannot reach
@@ -73,7 +77,7 @@ function checkOptions(options, names) {
 function keep(text, values) {
   checkText(text, 'text');
   checkValues(values);
-  return snapshot(values);
+  return Array.isArray(values) && values.every(isPlain) ? values.slice() : snapshot(values);
 }
 
 /** @returns {number} a number that the server or a timer can take; throws a TypeError for any other value */

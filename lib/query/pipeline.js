@@ -77,7 +77,9 @@ class Pipeline {
       this.unflushed?.flushLater();
       this.unflushed = undefined;
     } catch (error) {
-      this.events.lost(error);
+      // What else our code throws is about bytes that no server sends.
+      const isOurs = [ConnectionError, PostgresError, UsageError].some(each => error instanceof each);
+      this.events.lost(isOurs ? error : protocolError(`an answer that cannot be read (${error.message})`, error));
     }
   }
 

@@ -93,7 +93,7 @@ const isEncoder = as => typeof as?.messages === 'function';
 /** @throws {TypeError} */
 function encoderOf(options, text) {
   const chosen = {};
-  for (const name in CHOICES) {
+  for (const name of Object.keys(CHOICES)) {
     const [first] = CHOICES[name];
     chosen[name] = options[name] ?? first;
     if (CHOICES[name].includes(chosen[name]) || isEncoder(chosen[name])) continue;

@@ -57,7 +57,7 @@ describe('A connection of a pool', () => {
     const it = await connection();
     await it.client.query('SET search_path TO elsewhere');
     await it.client.query('BEGIN');
-    await it.restore(true);
+    await it.restore(true, true);
     assert.deepEqual([it.client.transactionStatus, it.resetting, it.isUnused], ['I', true, true]);
     assert.equal((await it.client.query('SHOW search_path')).rows[0].search_path, '"$user", public');
     assert.equal(it.resetting, false);

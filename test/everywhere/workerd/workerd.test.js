@@ -10,6 +10,7 @@ const os = require('node:os');
 const path = require('node:path');
 const { promisify } = require('node:util');
 const { startServer, startProxy } = require('pg-test-fixtures');
+const { bundleByGuide } = require('../../bundle');
 const config = require('./wrangler.json');
 
 const run = promisify(execFile);
@@ -158,6 +159,24 @@ describe('A Worker', function () {
       assert.equal((await other.dispatchFetch('http://worker/')).status, 500);
     } finally {
       await server.sql('ALTER TABLE IF EXISTS people RENAME TO users');
+      await other.dispose();
+      fs.rmSync(directory, { recursive: true });
+    }
+  });
+
+  it('is bundled by esbuild alone, as lib/connection/README.md says', async () => {
+    const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'workerd-'));
+    const outfile = path.join(directory, 'worker.mjs');
+    await bundleByGuide(path.join(__dirname, config.main), outfile);
+    const other = new Miniflare({
+      modules: [{ type: 'ESModule', path: 'worker.js', contents: fs.readFileSync(outfile, 'utf8') }],
+      compatibilityDate: config.compatibility_date, compatibilityFlags: config.compatibility_flags,
+      bindings: { 'socket-plain': `postgres://web:secret@127.0.0.1:${server.port}/${server.database}?sslmode=disable` }
+    });
+    try {
+      const answer = await (await other.dispatchFetch('http://worker/socket-plain/query')).json();
+      assert.equal(answer.row.n, '42');
+    } finally {
       await other.dispose();
       fs.rmSync(directory, { recursive: true });
     }
