@@ -39,7 +39,7 @@ class Cursor {
     try {
       for (let ahead = fetch(); ahead !== undefined;) {
         const { cmd, rows } = await ahead;
-        portal.check?.();
+        portal.check();
         ahead = cmd === 'SUSPENDED' ? fetch() : undefined;
         ahead?.catch(() => {}); // it is awaited when these rows have been read
         this.#rows = rows;

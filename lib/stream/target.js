@@ -4,8 +4,17 @@ const { Writable, finished } = require('node:stream');
 const { AbortError, kindOf } = require('../protocol');
 const { checkStallTimeout, stalled } = require('../query');
 
-/** @type {WeakMap<Writable, Set<function>>} who is told of a stream's end; the stream has one listener for all */
-const watchers = new WeakMap();
+/** The property of a stream that holds the callbacks for its end: the stream has one listener for all of them. */
+const CALLBACKS = Symbol('callbacks for the end');
+
+const isServerResponse = ({ assignSocket }) => typeof assignSocket === 'function';
+
+/** For an HTTP/1.1 response, the event 'close' is enough, and cheaper. */
+function responseClosed() {
+  this.removeListener('error', nothing);
+  const error = this.writableFinished ? undefined : closedBefore();
+  for (const each of this[CALLBACKS]) each(error);
+}
 
 /**
  * Calls back when a stream has finished, or is closed or has failed before; also when it was so already. Until the
@@ -15,13 +24,16 @@ const watchers = new WeakMap();
  * @returns {function} stops the calling back
  */
 function watch(stream, callback) {
-  let callbacks = watchers.get(stream);
+  let callbacks = stream[CALLBACKS];
   if (callbacks === undefined) {
-    watchers.set(stream, callbacks = new Set());
-    stream.once('close', finished(stream, { readable: false }, error => {
-      watchers.delete(stream);
-      for (const each of callbacks) each(error || undefined);
-    }));
+    callbacks = stream[CALLBACKS] = new Set();
+    if (isServerResponse(stream) && !stream.closed) stream.on('error', nothing).once('close', responseClosed);
+    else {
+      stream.once('close', finished(stream, { readable: false }, error => {
+        stream[CALLBACKS] = undefined;
+        for (const each of callbacks) each(error || undefined);
+      }));
+    }
   }
   callbacks.add(callback);
   return () => callbacks.delete(callback);
@@ -142,7 +154,7 @@ class Target {
     return this.#lost || (errored && !this.#isResponse ? errored : closedBefore(errored || undefined));
   }
 
-  get #isResponse() { return typeof this.given.assignSocket === 'function' || this.isHttp2; }
+  get #isResponse() { return isServerResponse(this.given) || this.isHttp2; }
 
   /**
    * @param {Buffer} piece
@@ -213,10 +225,7 @@ class Target {
   }
 
   /** Cuts the target off, since it takes nothing. */
-  giveUp(error) {
-    this.#fail(error);
-    this.destroy(error);
-  }
+  giveUp(error) { this.#fail(error); this.destroy(error); }
 
   /**
    * Finds out when the target goes away.
@@ -225,7 +234,7 @@ class Target {
   watch(ongone) {
     this.#ongone = ongone;
     this.#unwatch = watch(this.stream, error => {
-      if (error === undefined && this.#ended) this.#settle.resolve();
+      if (error === undefined && this.#ended) this.#settle?.resolve();
       else this.#fail(error);
       this.#take();
     });
@@ -242,20 +251,21 @@ class Target {
    * Ends the target.
    * @param {Buffer} [piece] the last one
    * @param {number} [rowCount] what the command reported
-   * @returns {Promise} resolves when it has taken everything; rejects when it has not and never will
+   * @returns {Promise|undefined} resolves when it has taken everything; rejects when it never will; undefined where it has
    */
   end(piece, rowCount) {
     if (this.gone) return Promise.reject(this.error);
     this.#begin(piece ?? null, rowCount);
     this.#ended = true;
+    this.stream.end(piece);
+    if (this.stream.writableFinished === true) return undefined;
     if (piece !== undefined) this.#give(piece);
-    const taken = this.#until(() => this.stream.end(piece));
-    if (this.queued > 0) this.backlog?.check();
-    return taken;
+    this.backlog?.check();
+    return this.#until(nothing);
   }
 
-  /** @returns {Promise} like `end`, but the target stays open */
-  flushed() { return this.#writing === 0 ? Promise.resolve() : this.#until(nothing); }
+  /** Like `end`, but the target stays open. */
+  flushed() { return this.#writing === 0 ? undefined : this.#until(nothing); }
 
   /** Begins something, and waits for its end unless what `left` tells does not get less. */
   #until(begin, left) {
@@ -274,7 +284,7 @@ class Target {
 
   /** Nothing more is written; the target may be used by others. */
   release() {
-    clearTimeout(this.#stall);
+    if (this.#stall !== undefined) clearTimeout(this.#stall);
     this.#unwatch?.();
     this.#ongone = nothing;
     if (this.#left > 0) watch(this.stream, () => this.#take());
