@@ -52,12 +52,12 @@ export class Chunk {
 function decode(chunk, off) {
   const { bytes, end, type: { platform } } = chunk;
   const { scratch } = platform;
-  const row = endOf(bytes, off);
+  const row = off + 1 + int32(bytes, off + 1);
   const most = Math.min(BLOCK, (off === chunk.to && !chunk.mixed ? end : row) - off);
   let to = 0;
   scratch.set(bytes.subarray(off, off + most));
   while (to < most - 4) {
-    const next = endOf(scratch, to);
+    const next = to + 1 + int32(scratch, to + 1);
     if (next > most) break;
     // What is no text may have bytes that are not ASCII.
     scratch[to + 4] = scratch[to + 6] = 0;
@@ -82,9 +82,8 @@ function decode(chunk, off) {
 /** @returns {string} the value in text format at [start, end), in the row at `offset` */
 export function textAt(chunk, offset, start, end) {
   if (offset < chunk.from || offset >= chunk.to) decode(chunk, offset);
-  const { from, text } = chunk;
-  return !text ? chunk.type.platform.text(chunk.bytes, start, end)
-  : text.substring(start - from, end - from);
+  return chunk.text ? chunk.text.substring(start - chunk.from, end - chunk.from)
+  : chunk.type.platform.text(chunk.bytes, start, end);
 }
 
 /** The length of the column whose length word is at `off`; never past the end of its message. */
@@ -114,18 +113,19 @@ export function checkRow(chunk, off) {
  */
 function read(chunk, offset, first, target, names) {
   const { bytes, type: { count, decoders, platform } } = chunk;
-  const end = endOf(bytes, offset);
+  const end = offset + 1 + int32(bytes, offset + 1);
   let off = offset + 7;
   for (let i = 0; i < count; i++) {
-    const length = columnLength(bytes, off, end, platform);
+    const length = int32(bytes, off);
     const start = off + 4;
     off = length > 0 ? start + length : start;
+    if (length < -1 || off > end) columnLength(bytes, start - 4, end, platform); // throws
     if (i < first) continue;
     const decoder = decoders[i];
     const value = length < 0 ? null : decoder ? decoder(bytes, start, off) : textAt(chunk, offset, start, off);
-    if (target === null) return value;
-    if (names === undefined) target.push(value);
-    else target[names[i]] = value;
+    if (!target) return value;
+    if (names) target[names[i]] = value;
+    else target.push(value);
   }
   check(off === end, platform, 'DataRow');
   return target;

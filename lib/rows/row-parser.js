@@ -13,7 +13,7 @@ class RowParser extends RowDescription {
   /** What rows in text format without decoders have in common, once there were some. */
   textType = undefined;
   static platform = {
-    text: (buf, start, end) => buf.utf8Slice(start, end),
+    text: Function.prototype.call.bind(Buffer.prototype.utf8Slice),
     scratch: Buffer.alloc(BLOCK),
     error: protocolError
   };
