@@ -70,9 +70,9 @@ class Connections {
     return this.#mayOpen || this.#all.some(each => each.isOpening && now - each.since < PATIENCE);
   }
 
-  /** Where a request is likely to wait least. One without a limit does not go behind one that has a limit. */
-  #best(isLimited, now, since) {
-    const mayFollow = isLimited || this.#options.size === 1 || now - since > PATIENCE;
+  /** Where a request is likely to wait least. One without a limit never goes behind one that has a limit, if there may be others. */
+  #best(isLimited, now) {
+    const mayFollow = isLimited || this.#options.size === 1;
     let best, least = Infinity;
     for (const each of this.#all) {
       if (!each.isReady || (each.limited > 0 && !mayFollow)) continue;
@@ -83,12 +83,12 @@ class Connections {
   }
 
   /** Some are left for plain queries, unless there is no other. */
-  #find(kind, isLimited, since) {
+  #find(kind, isLimited) {
     const { reserved, size } = this.#options;
     const now = performance.now();
     const most = Math.max(1, size - reserved);
     if (kind === 'owned' && this.#all.filter(each => each.isOwned).length >= most) return undefined;
-    const best = this.#best(isLimited, now, since ?? now);
+    const best = this.#best(isLimited, now);
     if (best === undefined || (!best.isUnused && this.#isGrowing(now))) return undefined;
     if (kind === 'owned') best.state = best.isUnused ? 'owned' : 'draining';
     if (best.state === 'draining') return undefined;
@@ -146,7 +146,7 @@ class Connections {
     const kinds = firstOf(owned) < firstOf(shared) ? ['owned', 'shared'] : ['shared', 'owned'];
     for (const kind of kinds) {
       for (const entry of this.#queues[kind]) {
-        const connection = this.#find(kind, entry.isLimited, entry.since);
+        const connection = this.#find(kind, entry.isLimited);
         if (connection === undefined) break;
         this.#queues[kind].delete(entry);
         entry.resolve(connection);
