@@ -7,7 +7,7 @@ const path = require('node:path');
 const { FAULTS, CONNECTED, CONNECTING } = require('./settling');
 
 /** How long a process may go on once it has nothing more to do, in milliseconds. */
-const EXIT = 3000;
+const EXIT = 20000;
 
 /** What versions of OpenSSL say of bytes that are not TLS. */
 const BROKEN_TLS = ['ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_BAD_RECORD_TYPE', 'ERR_SSL_UNEXPECTED_MESSAGE'];
@@ -29,7 +29,7 @@ const CODES = {
 const ALONE = {
   connecting: '3 of 3', 'TLS handshake': '3 of 3', authentication: '3 of 3', idle: '0 of 0',
   '1,000 pipelined queries': '1000 of 1000', 'mid-row': '2 of 2', 'mid-COPY-out': '2 of 2', 'mid-COPY-in': '1 of 1',
-  'an open portal': '1 of 3', 'a cursor': '1 of 2', transaction: '1 of 3', batch: '2 of 2', cancelling: '1 of 3',
+  'an open portal': '1 of 3', 'a cursor': '1 of 2', transaction: '1 of 3', batch: '2 of 2', cancelling: '2 of 3',
   'end() pending': '1 of 3', 'pass-through to a slow stream': '2 of 2'
 };
 

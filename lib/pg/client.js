@@ -12,10 +12,11 @@ const { escapeIdentifier, escapeLiteral } = require('./values');
  * @param {function(): Promise} work
  * @param {function(Error|null|undefined, *)} [callback]
  * @param {null|undefined} none what stands for no error
+ * @param {function} [Own] in place of JavaScript's Promise
  * @throws {TypeError} for a callback that is no function, before anything is done
  */
-function settle(work, callback, none) {
-  if (!callback) return work();
+function settle(work, callback, none, Own) {
+  if (!callback) return Own ? new Own((resolve, reject) => { work().then(resolve, reject); }) : work();
   if (typeof callback !== 'function') throw new TypeError('callback is not a function');
   work().then(result => process.nextTick(callback, none, result), error => process.nextTick(callback, error));
 }
@@ -168,9 +169,10 @@ class Client extends EventEmitter {
     query.callback ??= typeof values === 'function' ? values : callback;
     if (query instanceof Query) settle(() => this._ask(query), (...outcome) => query.finish(...outcome));
     else {
-      if (query._result) query._result._types ??= this._state.settings.types; // which else are those of pg
+      const { query_timeout: timeout, types } = this._state.settings;
+      if (query._result) query._result._types ??= types; // which else are those of pg
       const tell = description => this.connection.emit('rowDescription', description);
-      const begin = client => once(new Submission(client, query).on('rowDescription', tell), 'readyForQuery');
+      const begin = client => once(new Submission(client, query, timeout).on('rowDescription', tell), 'readyForQuery');
       const owner = this._state.owner = this._run(begin)
         .catch(error => query.handleError(error, this.connection))
         .then(() => { if (this._state.owner === owner) this._state.owner = undefined; });

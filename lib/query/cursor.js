@@ -39,7 +39,7 @@ class Cursor {
     try {
       for (let ahead = fetch(); ahead !== undefined;) {
         const { cmd, rows } = await ahead;
-        portal.check?.();
+        portal.check();
         ahead = cmd === 'SUSPENDED' ? fetch() : undefined;
         ahead?.catch(() => {}); // it is awaited when these rows have been read
         this.#rows = rows;
@@ -72,7 +72,7 @@ class Cursor {
       return Promise.resolve({ done: false, value: this.#rows[this.#index++] });
     }
     this.#asked++;
-    Object.assign(this.#caller, callerOf(this.next));
+    callerOf(this.next, this.#caller);
     return this.#generator.next().finally(() => { this.#asked--; });
   }
 

@@ -29,8 +29,10 @@ class ResultReceiver extends StreamReceiver {
 
 /** A query whose result goes to a target. */
 class ResultRequest extends QueryRequest {
-  constructor(target, encoder, { text, parameters, format = 0, cache = true, paramTypes, buffer }) {
-    super(text, parameters, format, cache, paramTypes, new ResultReceiver(target, encoder, { buffer, text }));
+  constructor(target, encoder, text, values, { format = 0, cache = true, paramTypes, buffer }) {
+    super(text, values, format, cache, paramTypes, new ResultReceiver(target, encoder, { buffer, text }));
+    /** @type {Buffer|undefined} the last bytes of the result */
+    this.last = undefined;
   }
 
   fail(error, pipeline) {
@@ -39,14 +41,17 @@ class ResultRequest extends QueryRequest {
   }
 
   ready() {
-    if (this.pending && this.error === undefined) this.receiver.over();
+    if (this.pending && this.error === undefined) {
+      this.last = this.receiver.take();
+      this.receiver.over();
+    }
     super.ready();
   }
 }
 
 /** Waits for the target, unless the signal aborts. */
 function waitFor(target, promise, signal) {
-  if (signal === undefined || signal.aborted) return promise;
+  if (promise === undefined || signal === undefined || signal.aborted) return promise;
   return promise.finally(watchSignal(signal, error => target.leave(error)));
 }
 
@@ -57,8 +62,7 @@ function waitFor(target, promise, signal) {
  */
 function turnOf(target, options) {
   throwIfAborted(options);
-  const turn = target.turn();
-  return turn && waitFor(target, turn, options.signal);
+  return waitFor(target, target.turn(), options.signal);
 }
 
 /** Writes the last bytes of a result, and waits until the target has taken them. */
@@ -76,7 +80,7 @@ async function finishFailed(target, receiver, options, error) {
   const told = finish(target, options, receiver.take());
   // Who aborts does not want to wait.
   if (error instanceof PostgresError) await told;
-  else told.catch(() => {});
+  else told?.catch(() => {});
 }
 
 /** What options can be, the default first. */
@@ -91,14 +95,18 @@ const CHOICES = {
 const isEncoder = as => typeof as?.messages === 'function';
 
 /** @throws {TypeError} */
+function chosenOf(options, name) {
+  const choices = CHOICES[name];
+  const value = options[name] ?? choices[0];
+  if (choices.includes(value) || isEncoder(value)) return value;
+  throw new TypeError(`${name} must be '${choices.join("' or '")}'`);
+}
+
+/** @throws {TypeError} */
 function encoderOf(options, text) {
-  const chosen = {};
-  for (const name of Object.keys(CHOICES)) {
-    const [first] = CHOICES[name];
-    chosen[name] = options[name] ?? first;
-    if (CHOICES[name].includes(chosen[name]) || isEncoder(chosen[name])) continue;
-    throw new TypeError(`${name} must be '${CHOICES[name].join("' or '")}'`);
-  }
+  const chosen = {
+    as: chosenOf(options, 'as'), int8: chosenOf(options, 'int8'), numeric: chosenOf(options, 'numeric'), bytea: chosenOf(options, 'bytea')
+  };
   const { separator = '', format = 0 } = options;
   if (typeof separator !== 'string' && !(separator instanceof Uint8Array)) {
     throw new TypeError('separator must be a string or a Buffer');
@@ -133,7 +141,8 @@ async function run(lease, target, make, options) {
       return submit(request, scope, options);
     }, mayRepeat);
     throwIfAborted(options);
-    await finish(target, options, receiver.take(), receiver.rowCount);
+    const taken = finish(target, options, request.last, receiver.rowCount);
+    if (taken !== undefined) await taken;
   } catch (error) {
     receiver.stop();
     await finishFailed(target, receiver, options, error).catch(() => {});
@@ -154,11 +163,11 @@ async function run(lease, target, make, options) {
 function queryTo(lease, given, text, parameters, options) {
   checkText(text, 'text');
   checkLimits(options);
-  encoderOf(options, text);
+  const encoder = encoderOf(options, text);
   if (copyDirection(text) === 'in') throw new TypeError('COPY FROM STDIN has no result: use copyFrom');
   const target = given instanceof Target ? given : new Target(given, options.stall_timeout);
   const values = lease.check(text, parameters);
-  const make = () => new ResultRequest(target, encoderOf(options, text), { ...options, text, parameters: values });
+  const make = () => new ResultRequest(target, encoder, text, values, options);
   return run(lease, target, make, options);
 }
 

@@ -1,35 +1,9 @@
 'use strict';
 
-const { Writable, finished } = require('node:stream');
-const { AbortError, kindOf } = require('../protocol');
+const { Writable } = require('node:stream');
+const { kindOf } = require('../protocol');
 const { checkStallTimeout, stalled } = require('../query');
-
-/** @type {WeakMap<Writable, Set<function>>} who is told of a stream's end; the stream has one listener for all */
-const watchers = new WeakMap();
-
-/**
- * Calls back when a stream has finished, or is closed or has failed before; also when it was so already. Until the
- * stream has closed, no error of it ends the program: it may fail after we have done with it.
- * @param {Writable} stream
- * @param {function(Error|undefined)} callback
- * @returns {function} stops the calling back
- */
-function watch(stream, callback) {
-  let callbacks = watchers.get(stream);
-  if (callbacks === undefined) {
-    watchers.set(stream, callbacks = new Set());
-    stream.once('close', finished(stream, { readable: false }, error => {
-      watchers.delete(stream);
-      for (const each of callbacks) each(error || undefined);
-    }));
-  }
-  callbacks.add(callback);
-  return () => callbacks.delete(callback);
-}
-
-const nothing = () => {};
-
-const closedBefore = cause => new AbortError('the target was closed before it had taken the result', cause);
+const { closedBefore, isServerResponse, nothing, watch } = require('./watch');
 
 /**
  * A WHATWG WritableStream as a Node stream.
@@ -142,7 +116,7 @@ class Target {
     return this.#lost || (errored && !this.#isResponse ? errored : closedBefore(errored || undefined));
   }
 
-  get #isResponse() { return typeof this.given.assignSocket === 'function' || this.isHttp2; }
+  get #isResponse() { return isServerResponse(this.given) || this.isHttp2; }
 
   /**
    * @param {Buffer} piece
@@ -153,15 +127,19 @@ class Target {
     if (this.gone) throw this.error;
     this.#begin();
     this.#writing++;
-    this.#give(piece);
-    const isReady = this.stream.write(piece, error => this.#written(error, piece.length));
-    if (this.queued > 0) this.backlog?.check();
+    let given = 0;
+    const isReady = this.stream.write(piece, error => this.#written(error, given));
+    given = this.#give(piece);
     return isReady;
   }
 
+  /** Counts a piece that the target has not taken at once. @returns {number} its length, or 0 */
   #give({ length }) {
+    if (this.stream.writableLength === 0) return 0;
     this.#left += length;
     this.backlog?.add(this, length);
+    this.backlog?.check();
+    return length;
   }
 
   #take(length = this.#left) {
@@ -213,10 +191,7 @@ class Target {
   }
 
   /** Cuts the target off, since it takes nothing. */
-  giveUp(error) {
-    this.#fail(error);
-    this.destroy(error);
-  }
+  giveUp(error) { this.#fail(error); this.destroy(error); }
 
   /**
    * Finds out when the target goes away.
@@ -225,7 +200,7 @@ class Target {
   watch(ongone) {
     this.#ongone = ongone;
     this.#unwatch = watch(this.stream, error => {
-      if (error === undefined && this.#ended) this.#settle.resolve();
+      if (error === undefined && this.#ended) this.#settle?.resolve();
       else this.#fail(error);
       this.#take();
     });
@@ -242,20 +217,20 @@ class Target {
    * Ends the target.
    * @param {Buffer} [piece] the last one
    * @param {number} [rowCount] what the command reported
-   * @returns {Promise} resolves when it has taken everything; rejects when it has not and never will
+   * @returns {Promise|undefined} resolves when it has taken everything; rejects when it never will; undefined where it has
    */
   end(piece, rowCount) {
     if (this.gone) return Promise.reject(this.error);
     this.#begin(piece ?? null, rowCount);
     this.#ended = true;
+    this.stream.end(piece);
+    if (this.stream.writableFinished === true) return undefined;
     if (piece !== undefined) this.#give(piece);
-    const taken = this.#until(() => this.stream.end(piece));
-    if (this.queued > 0) this.backlog?.check();
-    return taken;
+    return this.#until(nothing);
   }
 
-  /** @returns {Promise} like `end`, but the target stays open */
-  flushed() { return this.#writing === 0 ? Promise.resolve() : this.#until(nothing); }
+  /** Like `end`, but the target stays open. */
+  flushed() { return this.#writing === 0 ? undefined : this.#until(nothing); }
 
   /** Begins something, and waits for its end unless what `left` tells does not get less. */
   #until(begin, left) {
@@ -274,7 +249,7 @@ class Target {
 
   /** Nothing more is written; the target may be used by others. */
   release() {
-    clearTimeout(this.#stall);
+    if (this.#stall !== undefined) clearTimeout(this.#stall);
     this.#unwatch?.();
     this.#ongone = nothing;
     if (this.#left > 0) watch(this.stream, () => this.#take());

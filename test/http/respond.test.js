@@ -15,13 +15,14 @@ const { Client } = require('../..');
 const { ResponseCache } = require('../../lib/cache');
 const { respond } = require('../../lib/http');
 const { Pool } = require('../../lib/pool');
-const { GIGABYTE } = require('../slow-reader');
 const { connected, makeLong, sharedServer } = require('../support');
 const { direct, get, serving } = require('./serving');
 
 const FOLDER = path.join(__dirname, '../../client-parser');
 const SMALL = 'SELECT 1 AS a';
 const LARGE = "SELECT i, md5(i::text) FROM generate_series(1, 20000) AS i";
+/** More than could be read in the time that a test has: what is answered behind it shows that it was cancelled. */
+const TERABYTE = "SELECT generate_series(1, 1000000000) AS i, repeat('x', 1000) AS x";
 const FAILING = 'SELECT 1 / (50000 - i) AS a FROM generate_series(1, 100000) AS i';
 
 const DECOMPRESS = { br: zlib.brotliDecompressSync, gzip: zlib.gunzipSync, deflate: zlib.inflateSync };
@@ -407,22 +408,20 @@ describe('respond', () => {
     });
   });
 
-  it('cancels the query of a reader that disconnects after 10 KB of a gigabyte', async () => {
+  it('cancels the query of a reader that disconnects after 10 KB of a terabyte', async () => {
     const server = await sharedServer();
     const client = await connected();
-    await makeLong(client, GIGABYTE);
-    await serving((request, response) => respond(client, request, response, GIGABYTE), async (port, errors) => {
+    await makeLong(client, TERABYTE);
+    await serving((request, response) => respond(client, request, response, TERABYTE), async (port, errors) => {
       for (const headers of [{}, { 'accept-encoding': 'gzip' }]) {
         const request = http.get({ port, host: '127.0.0.1', headers });
         const [response] = await once(request, 'response');
         let length = 0;
         for await (const chunk of response) if ((length += chunk.length) > 10000) break;
-        const start = performance.now();
         const next = client.query('SELECT 7 AS a');
         let state;
         do [{ state }] = await server.sql(`SELECT state FROM pg_stat_activity WHERE pid = ${client.processId}`);
         while (state !== 'idle');
-        assert.ok(performance.now() - start < 1000);
         assert.equal((await next).rows[0].a, '7');
       }
       assert.deepEqual(errors.map(error => error.name), ['AbortError', 'AbortError']);
@@ -455,7 +454,7 @@ describe('respond', () => {
     it('leaves the connection to others when the reader takes nothing and leaves', async () => {
       const server = await sharedServer();
       const client = await connected();
-      await serving((request, response) => respond(client, request, response, GIGABYTE), async (port, errors) => {
+      await serving((request, response) => respond(client, request, response, TERABYTE), async (port, errors) => {
         for (let i = 0; i < 3; i++) {
           const reader = send(port, '/', '/', '/');
           reader.pause();
@@ -463,9 +462,7 @@ describe('respond', () => {
           do [{ wait_event: wait }] = await server.sql(`SELECT wait_event FROM pg_stat_activity WHERE pid = ${client.processId}`);
           while (wait !== 'ClientWrite');
           reader.destroy();
-          const start = performance.now();
           assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, '7');
-          assert.ok(performance.now() - start < 1000, `${performance.now() - start} ms`);
         }
         while (errors.length < 9) await sleep(5);
         assert.deepEqual(new Set(errors.map(({ name }) => name)), new Set(['AbortError']));
@@ -622,16 +619,14 @@ describe('respond', () => {
 
     it('cancels the query of a stream that is reset', async () => {
       const client = await connected();
-      await serving((request, response) => respond(client, request, response, GIGABYTE), async (port, errors) => {
+      await serving((request, response) => respond(client, request, response, TERABYTE), async (port, errors) => {
         const session = open(port);
         for (let i = 0; i < 2; i++) {
           const stream = session.request({ ':path': '/' });
           await once(stream, 'data');
           stream.close(http2.constants.NGHTTP2_CANCEL);
-          const start = performance.now();
           while (errors.length <= i) await sleep(5);
           assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, '7');
-          assert.ok(performance.now() - start < 1000);
         }
         assert.deepEqual(errors.map(error => error.name), ['AbortError', 'AbortError']);
         session.destroy();
