@@ -43,6 +43,8 @@ export class Chunk {
     this.left = READS;
     /** @type {Chunk|null} the next one of the result */
     this.next = null;
+    /** What rows have of it: printers of objects show the fields of an object, and of a function its name. */
+    this.self = () => this;
   }
 }
 
@@ -142,12 +144,12 @@ export function objectAt(chunk, offset, known) {
 }
 
 /** What every row has, whatever its columns; a column of the same name is reached by index and by get(). */
-class Members {
+export class Members {
   /** @returns {Object<string, *>} own properties by column name; of several with one name the last counts */
-  toObject() { return objectAt(this[CHUNK], this[OFFSET]); }
+  toObject() { return objectAt(this[CHUNK](), this[OFFSET]); }
 
   /** @returns {Array} the values in column order */
-  toArray() { return arrayAt(this[CHUNK], this[OFFSET]); }
+  toArray() { return arrayAt(this[CHUNK](), this[OFFSET]); }
 
   /**
    * @param {string|number} column its name (of several, the last) or its index from 0
@@ -155,7 +157,7 @@ class Members {
    */
   get(column) {
     const index = typeof column === 'number' ? column : this.rowParser.columnNames.lastIndexOf(column);
-    return this.rowColumns[index] && read(this[CHUNK], this[OFFSET], index, null);
+    return this.rowColumns[index] && read(this[CHUNK](), this[OFFSET], index, null);
   }
 
   /** The same as toObject(): what JSON.stringify sees. */
@@ -163,23 +165,22 @@ class Members {
 
   /** The DataRow message itself, header and all: a view, not a copy. */
   get rowBuffer() {
-    const { bytes } = this[CHUNK];
+    const { bytes } = this[CHUNK]();
     const offset = this[OFFSET];
     return bytes.subarray(offset, offset + 1 + int32(bytes, offset + 1));
   }
 
-  get rowParser() { return this[CHUNK].type.rowParser; }
+  get rowParser() { return this[CHUNK]().type.rowParser; }
 
   /** The columns' descriptions, as in RowParser. */
   get rowColumns() { return this.rowParser.columns; }
 
-  get columnCount() { return this[CHUNK].type.count; }
+  get columnCount() { return this[CHUNK]().type.count; }
 
   /** 0 text, 1 binary. */
-  get dataFormat() { return this[CHUNK].type.format; }
+  get dataFormat() { return this[CHUNK]().type.format; }
 
   [Symbol.iterator]() { return this.toArray()[Symbol.iterator](); }
-  [Symbol.for('nodejs.util.inspect.custom')](depth, options, inspect) { return inspect(this.toObject(), options); }
 }
 delete Members.prototype.constructor; // a column may be called so
 
@@ -198,14 +199,14 @@ export function makeRowClass(type) {
         chunk = new Chunk(bytes, 0, bytes.length, type);
         chunk.left = 0;
       }
-      this[CHUNK] = chunk;
+      this[CHUNK] = chunk.self;
       this[OFFSET] = offset;
     }
   }
   const { prototype } = Row;
   Object.setPrototypeOf(prototype, Members.prototype);
   const define = (name, index, enumerable) => Object.defineProperty(prototype, name, {
-    get() { return read(this[CHUNK], this[OFFSET], index, null); },
+    get() { return read(this[CHUNK](), this[OFFSET], index, null); },
     configurable: true,
     enumerable
   });

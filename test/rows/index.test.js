@@ -8,7 +8,7 @@ const { PassThrough } = require('node:stream');
 const { inspect, isDeepStrictEqual } = require('node:util');
 const v8 = require('node:v8');
 const { MessageChannel, receiveMessageOnPort } = require('node:worker_threads');
-const { Client, decoders, exact } = require('../..');
+const { Client, decoders, exact, oid } = require('../..');
 const { ResponseCache } = require('../../lib/cache');
 const { Pool } = require('../../lib/pool');
 const { endAfterTest } = require('../hooks');
@@ -131,5 +131,45 @@ describe('A Date', () => {
       const { rows: [exactly] } = await client.query(text, [], { format, decode: { ...decoders, ...exact } });
       assert.equal(exactly.at, '2026-03-04 05:06:07.999999+00');
     }
+  });
+});
+
+describe('Structs', () => {
+  const text = "SELECT n AS id, 'name ' || n AS name FROM generate_series(1, $1::int) n";
+  const message = (actual, expected) => {
+    try {
+      assert.deepStrictEqual(actual, expected);
+    } catch (error) {
+      return error.message;
+    }
+    assert.fail('they are equal');
+  };
+
+  it('show their columns in a failed assertion, on a screen, and not their bytes', async () => {
+    const client = await connected();
+    for (const count of [1, 3, 1000]) {
+      const { rows } = await client.query(text, [count]);
+      const expected = rows.map(row => row.toObject());
+      for (const printed of [message(rows[0], expected[0]), message(rows.slice(0, 3), expected.slice(0, 3)), message(rows[0], { id: '2' })]) {
+        assert.ok(printed.split('\n').length < 50, printed);
+        assert.match(printed, /Row \[\{ id: '1', name: 'name 1' \}\]/);
+        assert.doesNotMatch(printed, /Buffer|Chunk|Run|Uint8Array/);
+      }
+    }
+  });
+
+  it('are equal if their columns are, and else not', async () => {
+    const client = await connected();
+    const [{ rows }, { rows: others }] = await Promise.all([client.query(text, [2]), client.query(text, [3])]);
+    assert.deepEqual(rows[0], others[0]);
+    assert.notDeepEqual(rows[0], others[1]);
+    assert.notDeepEqual(rows, others);
+    assert.deepEqual(rows, others.slice(0, 2));
+  });
+
+  it('of which a column cannot be read say so, and are printed', async () => {
+    const client = await connected();
+    const { structs } = await client.query('SELECT 1 AS a', [], { decode: { [oid.int4]: () => { throw new RangeError('no'); } } });
+    assert.equal(String(structs[0]), '[object unreadable: RangeError: no]');
   });
 });
