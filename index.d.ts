@@ -915,6 +915,9 @@ export interface Config extends Partial<Record<RuntimeParameter, Setting>> {
   socket?: ByteStream | null | undefined;
   /** Most prepared statements kept, 256 by default; 0 for none, behind transaction poolers. */
   statement_cache?: Choice<number | string>;
+  /** Most bytes that the results of one connection wait in for slow readers (default 64 MiB), see `buffer` of `queryTo`. */
+  max_buffer_bytes?: Choice<number | string>;
+  /** How columns become values, where a query does not say otherwise. Default: strings and Buffers. */
   /** What rows are and how columns become values, unless a query says otherwise. Default: structs of strings and Buffers. */
   decode?: Decode | null | undefined;
   /** Parameters of extensions, such as `'app.user'`. Default: the server's. */

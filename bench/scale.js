@@ -180,7 +180,8 @@ async function main([first, second]) {
   const made = text(found, scale(found));
   if (![first, second].includes('--write')) return console.log(made);
   const page = fs.readFileSync(PAGE, 'utf8');
-  const [start, end] = [page.indexOf(MARKERS[0]) + MARKERS[0].length, page.indexOf(MARKERS[1])];
+  const start = page.indexOf(MARKERS[0]) + MARKERS[0].length;
+  const end = page.indexOf(MARKERS[1], start);
   fs.writeFileSync(PAGE, `${page.slice(0, start)}\n${made}${page.slice(end)}`);
 }
 

@@ -12,7 +12,7 @@ export class ProtocolError extends Error {
     this.code = code;
   }
 }
-ProtocolError.prototype.name = 'ProtocolError';
+Object.defineProperty(ProtocolError.prototype, 'name', { value: 'ProtocolError', writable: true, configurable: true });
 
 /**
  * @param {boolean} ok

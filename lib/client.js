@@ -2,7 +2,7 @@
 
 const { setMaxListeners } = require('node:events');
 const { ConnectionError, TimeoutError, UsageError } = require('./protocol');
-const { Pipeline, Scope } = require('./query');
+const query = require('./query');
 const { checkDecode } = require('./rows');
 const { Steps } = require('./steps');
 
@@ -30,6 +30,7 @@ function call(work) {
  * program), 'end' (the connection, which had been open, is over, for whatever reason).
  */
 class Client extends Steps {
+  #channels; // that are listened to on this connection
   #aborting; // AbortController of connect(), then, once there are any, of CancelRequests
   #config;
   #ending; // what end() has come to: nothing, 'asked', 'sent'
@@ -42,7 +43,7 @@ class Client extends Steps {
   /**
    * @param {object|string} [config] libpq's parameters by their names, as an object, a URL or a list of
    *   `key=value`; other keys of an object go to the server as run-time parameters. Beside libpq's:
-   *   `statement_cache`, `decode`, `ssl`, `socket`, `password` as a function
+   *   `statement_cache`, `max_buffer_bytes`, `decode`, `ssl`, `socket`, `password` as a function
    */
   constructor(config = {}) {
     super();
@@ -65,7 +66,7 @@ class Client extends Steps {
     /** 'new', 'connecting', 'open', 'ending' or 'closed' */
     this.state = 'new';
     this.#ending = undefined;
-    const pipeline = this.#pipeline = new Pipeline({
+    const pipeline = this.#pipeline = new query.Pipeline({
       notice: (...message) => this.#message('notice', 'onNotice', ...message),
       notification: (...message) => this.#message('notification', 'onNotification', ...message),
       parameter: (name, value) => this.#parameter(name, value),
@@ -75,6 +76,7 @@ class Client extends Steps {
       queued: () => { if (this.state === 'new') setImmediate(() => this.#expectConnect(pipeline)); }
     }, this.#config?.decode ?? undefined);
     this.begin(pipeline.scopes.root);
+    this.#channels = undefined;
     /** @type {Promise<Error|undefined>} resolves when the connection is over: with the error, if there was one */
     this.closed = new Promise(resolve => { this.#resolveClosed = resolve; });
   }
@@ -131,6 +133,7 @@ class Client extends Steps {
       const config = await this.#resolve(port, host, ssl); // what is asked in this tick shares its fate
       if (signal.aborted) throw signal.reason;
       pipeline.statements.limit = config.statement_cache;
+      pipeline.maxBuffered = config.max_buffer_bytes;
       await connecting.connect(config, {
         earlyRequests: () => pipeline.earlyRequests(),
         ready: session => this.#open(session),
@@ -215,7 +218,7 @@ class Client extends Steps {
       this.#ending = 'asked';
       this.abandonSteps(refused);
       if (this.state === 'open') this.state = 'ending';
-      pipeline.enter(new Scope(pipeline, root, 'end()', { alone: true, entered: () => this.#terminate() }));
+      pipeline.enter(new query.Scope(pipeline, root, 'end()', { alone: true, entered: () => this.#terminate() }));
       root.refused = refused;
     }
     await this.closed;
@@ -260,6 +263,9 @@ class Client extends Steps {
 
   /** @type {string|undefined} 'I' idle, 'T' in a transaction block, 'E' in a failed one, as of the last answer */
   get transactionStatus() { return this.#session === null ? undefined : this.#pipeline.status; }
+
+  /** @private See Session.listen. */
+  get channels() { return (this.#channels ??= query.channelsOf(this)); }
 
   /** Requests that were made and are not over. */
   get pending() { return this.#pipeline.pending; }

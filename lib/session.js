@@ -5,7 +5,7 @@ const query = require('./query');
 const { UsageError, checkText } = require('./protocol');
 const { RowReader } = require('./rows');
 
-const { NAMES, NO_OPTIONS, NO_VALUES, QueryRequest, checkNames, checkOptions, copyDirection, promised } = query;
+const { NAMES, NO_OPTIONS, NO_VALUES, QueryRequest, checkLimits, checkNames, checkOptions, copyDirection, promised, submit } = query;
 // What a plain query does not need is loaded when it is needed.
 const copy = () => require('./copy');
 const stream = () => require('./stream');
@@ -13,9 +13,9 @@ const stream = () => require('./stream');
 /** Of requests whose streams would get rows twice. */
 const never = () => false;
 
-/** @throws {TypeError} */
-function checkRepeated(options, target) {
-  if (!options.retry || target === undefined) return;
+/** @throws {TypeError} of options of what has a stream */
+function checkRepeated({ retry }) {
+  if (!retry) return;
   throw new TypeError('the stream of a query that is repeated may get rows twice: leave out retry');
 }
 
@@ -47,16 +47,6 @@ class Session extends EventEmitter {
   /** How columns are decoded where a query says nothing: the option `decode` of the config. */
   get decode() { return this.#lease.decoding?.decode; }
 
-  /** Sends a request, which is made anew where it is repeated. */
-  #send(need, options, make, mayRepeat) {
-    query.checkLimits(options);
-    let request = make();
-    return this.#lease.run(need, options, scope => {
-      if (request.scope !== null) request = make();
-      return query.submit(request, scope, options);
-    }, mayRepeat);
-  }
-
   /**
    * Sends one query: Parse and Describe where its text is new, Bind, Execute and Sync, always in one write.
    * Queries are pipelined: a query does not wait for those before it, nor is an error of one that of another.
@@ -86,29 +76,36 @@ class Session extends EventEmitter {
       if (options === undefined && target === undefined && !isCopy && scope !== null) {
         return scope.pipeline.submit(new QueryRequest(text, values, format, cache), scope);
       }
-      return this.#query(text, values, { ...options, format, cache, stream: target }, isCopy);
+      return this.#query(text, values, options ?? NO_OPTIONS, { format, cache, target, isCopy });
     } catch (error) {
       return Promise.reject(error);
     }
   }
 
-  #query(text, values, options, isCopy) {
-    const { format, cache, paramTypes, decode, stream: target } = options;
-    checkRepeated(options, target);
-    const receiver = target === undefined ? undefined : stream().receiverFor(target);
+  #query(text, values, options, { format, cache, target, isCopy }) {
+    const { paramTypes, decode, buffer } = options;
+    checkLimits(options);
+    const receiver = target === undefined ? undefined : stream().receiverFor(target, { buffer, text });
     const takes = () => receiver ?? (decode === undefined ? undefined : new RowReader(options));
     if (isCopy) return this.copyIn(text, values, takes(), options);
-    const kept = this.#lease.check(text, values);
-    const need = options.alone ? 'alone' : 'shared';
-    let request;
-    const make = () => (request = new QueryRequest(text, kept, format, cache, paramTypes, takes()));
-    if (target === undefined) return this.#send(need, options, make);
-    return stream().untilTaken(receiver, this.#send(need, options, make, never), request);
+    const lease = this.#lease;
+    const kept = lease.check(text, values);
+    const make = () => new QueryRequest(text, kept, format, cache, paramTypes, takes());
+    if (target !== undefined) return this.#queryInto(receiver, make(), options);
+    return lease.run(options.alone ? 'alone' : 'shared', options, scope => submit(make(), scope, options));
+  }
+
+  /** A query whose result goes to what the caller gave as `stream`: it is not repeated. */
+  #queryInto(receiver, request, options) {
+    checkRepeated(options);
+    const alone = options.alone || this.#lease.longTexts.has(request.text);
+    const limits = { ...options, alone };
+    const promise = this.#lease.run(alone ? 'alone' : 'shared', options, scope => submit(request, scope, limits), never);
+    return stream().untilTaken(receiver, promise, request);
   }
 
   /** @private Begins a COPY FROM STDIN: only a Client has steps for its data. */
   copyIn(text, values, receiver, options) {
-    query.checkLimits(options);
     query.keep(text, values);
     throw new UsageError('COPY FROM STDIN by query() is for a Client, which has copyData(): use copyFrom()', '0A000');
   }
@@ -124,7 +121,9 @@ class Session extends EventEmitter {
     return promised(() => {
       checkOptions(options, NAMES.simpleQuery);
       const how = options.decode === undefined ? this.#lease.decoding : options;
-      return this.#send('session', options, () => new query.SimpleQueryRequest(text, how));
+      checkLimits(options);
+      checkText(text, 'text');
+      return this.#lease.run('session', options, scope => submit(new query.SimpleQueryRequest(text, how), scope, options));
     });
   }
 
@@ -138,15 +137,20 @@ class Session extends EventEmitter {
   batch(queries, options = NO_OPTIONS) {
     return promised(() => {
       checkNames(options, NAMES.batch);
+      checkLimits(options);
       const receiverFor = target => {
-        checkRepeated(options, target);
+        checkRepeated(options);
         return stream().receiverFor(target);
       };
-      let request;
-      const make = () => (request = new query.BatchRequest(request?.inputs ?? queries, receiverFor, this.#lease));
-      const mayRepeat = (error, retry) => request.given.length === 0 && (retry || error.sent === false);
-      const promise = this.#send(options.alone ? 'alone' : 'shared', options, make, mayRepeat);
-      return request.given.reduce((last, receiver) => stream().untilTaken(receiver, last), promise);
+      const lease = this.#lease;
+      let request = new query.BatchRequest(queries, receiverFor, lease);
+      const { given, inputs } = request;
+      const mayRepeat = (error, retry) => given.length === 0 && (retry || error.sent === false);
+      const promise = lease.run(options.alone ? 'alone' : 'shared', options, scope => {
+        if (request.scope !== null) request = new query.BatchRequest(inputs, receiverFor, lease);
+        return submit(request, scope, options);
+      }, mayRepeat);
+      return given.reduce((last, receiver) => stream().untilTaken(receiver, last), promise);
     });
   }
 
@@ -154,15 +158,16 @@ class Session extends EventEmitter {
    * Runs a function in a transaction block (of a transaction: behind a savepoint). Commits when it returns, rolls back
    * when it throws. Requests of others wait until it is over; inside it, requests to the outer client are refused.
    * @param {function(Session): Promise} work gets what to send its queries with; useless once it has returned
-   * @param {object} [options] `{ isolation, readOnly, deferrable, signal, statement_timeout, retry }`. retry: a pool may call the function
-   *   again when the connection is lost, also where that may have been after the commit, but not before the first call is over
+   * @param {object} [options] `{ isolation, readOnly, deferrable, signal, statement_timeout, retry }`. retry: a pool may
+   *   call the function again when the connection is lost, also where that may have been after the commit, but not before
+   *   the first call is over
    * @returns {Promise} of what the function returned; rejects with what it threw, or with the error of COMMIT
    */
   transaction(work, options = NO_OPTIONS) {
     return promised(() => {
       if (typeof work !== 'function') throw new TypeError('transaction takes a function');
       checkNames(options, NAMES.transaction);
-      query.checkLimits(options);
+      checkLimits(options);
       query.beginText(options);
       const depth = this.#depth === undefined ? 0 : this.#depth + 1;
       let called; // a promise of when the function that was called is over
@@ -217,7 +222,7 @@ class Session extends EventEmitter {
     return promised(() => {
       if (type !== 'S' && type !== 'P') throw new TypeError("type must be 'S' (statement) or 'P' (portal)");
       checkText(name, 'name');
-      return this.#send('shared', NO_OPTIONS, () => new query.CloseRequest(type, [name]));
+      return this.#lease.run('shared', NO_OPTIONS, scope => submit(new query.CloseRequest(type, [name]), scope));
     });
   }
 
@@ -274,9 +279,13 @@ class Session extends EventEmitter {
    */
   listen(channel, options = NO_OPTIONS) {
     checkNames(options, NAMES.listen);
-    if (this.#depth === undefined) return new query.Listener(this, channel, options.signal);
-    throw new UsageError("listen is the client's: in a transaction it would begin with the commit", '25001');
+    checkLimits(options);
+    query.checkChannel(channel);
+    return new query.Listener(this.channels, channel, options.signal, query.callerOf(this.listen));
   }
+
+  /** @private What `listen` takes notifications from. */
+  get channels() { throw new UsageError("listen is the client's: in a transaction it would begin with the commit", '25001'); }
 
   #open(name, text, options, names) {
     checkNames(options, names);

@@ -1,7 +1,7 @@
 'use strict';
 
 // npm run test:all: all tests, with coverage. With --slow the quick ones have run already, under
-// NODE_V8_COVERAGE=coverage/tmp: their coverage counts.
+// NODE_V8_COVERAGE=coverage/tmp: their coverage counts. Everything else is mocha's.
 
 const { spawnSync } = require('node:child_process');
 const { availableParallelism } = require('node:os');
@@ -10,11 +10,12 @@ const { install } = require('./folder');
 
 const root = path.join(__dirname, '..');
 const slow = process.argv.includes('--slow');
+const args = process.argv.slice(2).filter(arg => arg !== '--slow');
 
 install();
 const { status } = spawnSync(process.execPath, [
   require.resolve('c8/bin/c8.js'), `--clean=${!slow}`, '--temp-directory=coverage/tmp',
-  process.execPath, require.resolve('mocha/bin/mocha.js'), '--parallel', '--jobs', availableParallelism(),
+  process.execPath, require.resolve('mocha/bin/mocha.js'), '--parallel', '--jobs', availableParallelism(), ...args,
   ...slow ? ['test/*.slow.test.js', 'test/*/*.slow.test.js'] : ['test/*.test.js', 'test/*/*.test.js']
 ], { cwd: root, stdio: 'inherit' });
 process.exitCode = status ?? 1;

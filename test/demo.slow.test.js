@@ -1,33 +1,15 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { spawn } = require('node:child_process');
 const { once } = require('node:events');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
-const { createInterface } = require('node:readline');
 const { launchBrowser, skipUnless } = require('pg-test-fixtures');
+const { run } = require('./demo');
 
 const ROWS = 100000;
-const SERVER = path.join(__dirname, '../client-parser/demo/server.js');
 const ARTEFACTS = path.join(__dirname, 'artefacts');
-
-/** Starts the demo, and waits until it listens. */
-async function run(env, lines = []) {
-  const { DATABASE_URL, ...inherited } = process.env;
-  const started = spawn(process.execPath, [SERVER], {
-    env: { ...inherited, PORT: '0', ...env }, stdio: ['ignore', 'pipe', 'ignore']
-  });
-  for await (const line of createInterface(started.stdout)) {
-    lines.push(line);
-    const [, url] = /^listening on (http:\S+)$/.exec(line) ?? [];
-    if (!url) continue;
-    started.stdout.resume();
-    return { process: started, url };
-  }
-  throw new Error(lines.join('\n'));
-}
 
 describe('the demo', function () {
   this.timeout(120000);

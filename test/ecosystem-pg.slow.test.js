@@ -5,6 +5,7 @@
 const assert = require('node:assert/strict');
 const { execFile } = require('node:child_process');
 const fs = require('node:fs');
+const os = require('node:os');
 const path = require('node:path');
 const { promisify } = require('node:util');
 const { installed } = require('./folder');
@@ -42,6 +43,26 @@ describe('The ecosystem of node-postgres', () => {
       const theirs = await told('pg', scenario, env);
       assert.equal(theirs.at(-1), '["over"]');
       assert.deepEqual(await told('quickgres', scenario, env), theirs);
+    });
+  }
+
+  for (const tracer of ['opentelemetry', 'datadog']) {
+    it(`is traced the same: ${tracer}`, async function () {
+      this.timeout(120000);
+      const alias = fs.mkdtempSync(path.join(os.tmpdir(), 'alias-'));
+      const config = JSON.stringify({ ...server.config, host: server.host, port: server.port });
+      const seen = async (...args) => {
+        const env = { ...process.env, NODE_OPTIONS: '', ALIAS: alias };
+        const { stdout } = await run(process.execPath, [...args, `${tracer}.js`, config], { cwd: path.join(folder, '..', 'tracing'), env, timeout: 60000 });
+        return [...new Set(JSON.parse(stdout).map(each => JSON.stringify(each)))].sort(); // pg tells some twice, and in another order
+      };
+      try {
+        const theirs = await seen();
+        assert.ok(theirs.length >= 5);
+        assert.deepEqual(await seen('--require', './alias.js'), theirs);
+      } finally {
+        fs.rmSync(alias, { recursive: true });
+      }
     });
   }
 });

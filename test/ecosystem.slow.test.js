@@ -9,6 +9,7 @@ const { Client } = require('..');
 const { Pool } = require('../lib/pool');
 const { examples } = require('./examples');
 const { installed } = require('./folder');
+const { afterTest } = require('./hooks');
 const { connected, sharedServer } = require('./support');
 
 /** Waits until a condition holds. */
@@ -219,6 +220,28 @@ describe('The ecosystem', () => {
       });
     });
   }
+
+  describe('Fastify', () => {
+    it('keeps the headers of plugins, runs their onSend hooks, and answers HEAD and errors', async () => {
+      const pool = new Pool(server.config);
+      const app = require('./ecosystem/fastify')(pool);
+      app.addHook('onRequest', async (request, reply) => {
+        reply.header('access-control-allow-origin', '*').header('vary', 'Origin');
+      });
+      app.addHook('onSend', async (request, reply) => { reply.header('x-sent', 'yes'); });
+      const { port } = new URL(await app.listen({ port: 0, host: '127.0.0.1' }));
+      afterTest(() => Promise.all([app.close(), pool.end()]));
+      const ask = async (path, init) => {
+        const response = await fetch(`http://127.0.0.1:${port}${path}`, init);
+        const header = name => response.headers.get(name);
+        return [response.status, header('access-control-allow-origin'), header('x-sent'), header('vary')?.includes('Origin'), (await response.text()).length > 0];
+      };
+      assert.deepEqual(await ask('/users'), [200, '*', 'yes', true, true]);
+      assert.deepEqual(await ask('/rows', { headers: { accept: 'image/png' } }), [406, '*', 'yes', true, true]);
+      assert.deepEqual(await ask('/users', { method: 'HEAD' }), [200, '*', 'yes', true, false]);
+      assert.deepEqual(await ask('/users/broken'), [500, '*', 'yes', true, true]);
+    });
+  });
 
   describe('React', () => {
     let client, web, browser, page, text, rounds;

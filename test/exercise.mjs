@@ -23,7 +23,7 @@ export async function exercise(Client, config) {
   seen.binary = [...binary.bytes];
   const typed = "SELECT $1 + 1 AS one, true AS yes, ARRAY[1, 2] AS list, '{\"a\": 1}'::json AS json";
   const { rows: [decoded] } = await client.query(typed, [0], { decode: true, cache: false, paramTypes: [23] });
-  seen.decoded = decoded.toObject();
+  seen.decoded = decoded;
   const large = 'x'.repeat(3000000);
   seen.large = (await client.query('SELECT $1::text AS back', [large])).rows[0].back === large;
   const many = await client.query("SELECT i, repeat('y', 50) AS y FROM generate_series(1, 100000) AS i");
@@ -60,9 +60,9 @@ export async function exercise(Client, config) {
   const pause = () => new Promise(resolve => setTimeout(resolve, 100));
   const controller = new AbortController();
   const sleeping = client.query('SELECT pg_sleep(600)', [], { signal: controller.signal }).catch(error => error.name);
-  const next = client.query('SELECT 1 AS n');
   await pause();
-  controller.abort();
+  controller.abort(); // nothing was sent behind it
+  const next = client.query('SELECT 1 AS n');
   seen.aborted = [await sleeping, (await next).rows[0].n];
   const limited = client.query('SELECT pg_sleep(600)', [], { statement_timeout: 100 });
   seen.limited = await limited.catch(error => error.code);

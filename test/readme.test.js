@@ -1,10 +1,12 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { execFile } = require('node:child_process');
 const fs = require('node:fs');
 const http = require('node:http');
 const os = require('node:os');
 const path = require('node:path');
+const { promisify } = require('node:util');
 const { startServer } = require('pg-test-fixtures');
 const quickgres = require('..');
 const { DOCUMENTS, examples } = require('./examples');
@@ -13,9 +15,8 @@ const AsyncFunction = Object.getPrototypeOf(async () => {}).constructor;
 
 /** Static imports, which only modules have, as dynamic ones. */
 function withoutImports(code) {
-  return code.replace(/^import (\{.*\}|\w+) from ('.*');$/gm, (all, names, from) => {
-    return `const ${names.startsWith('{') ? names : `{ default: ${names} }`} = await import(${from});`;
-  });
+  return code.replace(/^import (\{.*\}|\w+) from ('.*');/gm, (all, names, from) =>
+    `const ${names.startsWith('{') ? names.replace(/ as /g, ': ') : `{ default: ${names} }`} = await import(${from});`);
 }
 
 describe('The documents', () => {
@@ -81,13 +82,22 @@ describe('The documents', () => {
     });
   }
 
+  it('have a first program that prints what the README says, also where the demo runs', async () => {
+    const [{ code }] = examples('README.md');
+    fs.mkdirSync('node_modules');
+    fs.symlinkSync(path.join(__dirname, '..'), 'node_modules/quickgres', 'junction');
+    fs.writeFileSync('first.mjs', code);
+    const { stdout } = await promisify(execFile)(process.execPath, ['first.mjs']);
+    assert.equal(stdout.trim(), /console\.log\(.*\); \/\/ (.*)$/m.exec(code)[1]);
+  });
+
   it('have no code that nothing looks at, but commands and what only a Worker runs', () => {
     const fences = DOCUMENTS.flatMap(document => {
       const text = fs.readFileSync(path.join(__dirname, '..', document), 'utf8');
       return [...text.matchAll(/^```(.*)\n[^]*?^```$/gm)].map(([code, language]) => ({ code, language }));
     });
     const unseen = fences.filter(({ language }) => !['js', 'mjs', 'ts', 'tsx', 'jsx', 'sql'].includes(language))
-      .map(({ code }) => code).filter(code => !/npm (?:ci|install)|nodejs_compat|env\.HYPERDRIVE/.test(code));
+      .map(({ code }) => code).filter(code => !/npm (?:ci|install)|nodejs_compat|env\.HYPERDRIVE|npx esbuild/.test(code));
     assert.deepEqual(unseen, []);
   });
 

@@ -7,7 +7,7 @@ const path = require('node:path');
 const { FAULTS, CONNECTED, CONNECTING } = require('./settling');
 
 /** How long a process may go on once it has nothing more to do, in milliseconds. */
-const EXIT = 3000;
+const EXIT = 20000;
 
 /** What versions of OpenSSL say of bytes that are not TLS. */
 const BROKEN_TLS = ['ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_BAD_RECORD_TYPE', 'ERR_SSL_UNEXPECTED_MESSAGE'];

@@ -1,8 +1,9 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { once } = require('node:events');
 const { RowReader } = require('..');
-const { connected } = require('./support');
+const { connected, proxied } = require('./support');
 
 describe('Step by step', () => {
   it('fetches rows by startQuery, getResults and sync, one query at a time', async () => {
@@ -31,6 +32,41 @@ describe('Step by step', () => {
     await client.copyFail('no');
     await assert.rejects(client.copyDone(), { name: 'UsageError', code: '55000' });
     assert.equal((await client.query('SELECT sum(a) AS sum FROM numbers')).rows[0].sum, '1');
+  });
+
+  it('rejects copyFail with the error for which the COPY had failed before, and only with that', async () => {
+    const client = await connected();
+    await client.query('CREATE TEMP TABLE numbers (a int)');
+    for (const [data, expected] of [['no number\n', { name: 'PostgresError', code: '22P02' }], ['1\n', undefined]]) {
+      await client.query('COPY numbers FROM STDIN');
+      client.copyData(data);
+      const failing = client.copyFail('no'); // the server's error has not come yet
+      if (expected) await assert.rejects(failing, expected);
+      else assert.equal((await failing).rowCount, 0);
+    }
+    assert.equal((await client.query('SELECT count(*) FROM numbers')).rows[0].count, '0');
+  });
+
+  it("asks to wait while a mebibyte waits to be taken, and emits one 'drain' when all has been", async () => {
+    const { client, wire } = await proxied();
+    let drains = 0;
+    client.on('drain', () => { drains++; });
+    await client.query('CREATE TEMP TABLE long (a text)');
+    const data = Buffer.alloc(1 << 20, 'x');
+    data[data.length - 1] = 10;
+    for (let round = 1; round <= 2; round++) {
+      await client.query('COPY long FROM STDIN');
+      wire.stall('toServer');
+      let waits = 0;
+      for (let i = 0; i < 24; i++) if (!client.copyData(data)) waits++;
+      assert.ok(waits > 1, `${waits} times`);
+      assert.equal(drains, round - 1);
+      const drained = once(client, 'drain');
+      wire.resume();
+      await drained;
+      assert.equal((await client.copyDone()).rowCount, 24);
+      assert.equal(drains, round);
+    }
   });
 
   it('takes no object for the reason of copyFail, whose length would be that of what is sent', async () => {

@@ -3,6 +3,7 @@
 // What the tests of the query side share: one server for all files, clients that are ended after their test,
 // and servers that say what a test wants.
 
+const { Writable } = require('node:stream');
 const { startServer, startProxy } = require('pg-test-fixtures');
 const { Client } = require('..');
 const { SAY, FakeServer, message } = require('./connecting');
@@ -43,6 +44,19 @@ async function proxied(config, options) {
   afterTest(() => proxy.stop());
   const client = await connected({ host: proxy.host, port: proxy.port, ...config });
   return { client, proxy, wire: proxy.connections[0] };
+}
+
+/** Makes a text known for long results: reads 2 MB of one, then leaves. */
+async function makeLong(client, text) {
+  let left = 2e6;
+  const target = new Writable({
+    write(chunk, encoding, callback) {
+      left -= chunk.length;
+      if (left > 0) callback();
+      else this.destroy();
+    }
+  });
+  await client.queryTo(target, text).catch(() => {});
 }
 
 /** What a server says before it takes queries. */
@@ -115,6 +129,6 @@ ANSWER.described = (...names) => Buffer.concat([ANSWER.parseComplete, ANSWER.noP
   names.length === 0 ? ANSWER.noData : rowDescription(...names), ANSWER.bindComplete]);
 
 module.exports = {
-  sharedServer, connected, proxied, faked, answering, GREETING,
+  sharedServer, connected, proxied, makeLong, faked, answering, GREETING,
   message, hex, int16, rowDescription, dataRow, commandComplete, ANSWER
 };

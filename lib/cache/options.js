@@ -11,7 +11,7 @@ const OWN = ['tags', 'max_age', 'stale_while_revalidate'];
 
 /** The options that there are: of a ResponseCache, of its `query` and of its `queryTo`. */
 const OF_CACHE = new Set(['max_bytes', 'max_answer_bytes', 'max_age', 'stale_while_revalidate', 'now']);
-const OF_QUERY = new Set([...NAMES.query, ...OWN].filter(name => name !== 'stream'));
+const OF_QUERY = new Set([...NAMES.query, ...OWN].filter(name => name !== 'stream' && name !== 'buffer'));
 const OF_QUERY_TO = new Set([...NAMES.queryTo, ...OWN]);
 
 /** @throws {TypeError} where an option is not a number from 0 */

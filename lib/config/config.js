@@ -78,7 +78,7 @@ function resolve(config, overrides, env = process.env) {
     ssl: own.ssl === true ? {} : own.ssl || undefined
   };
   // Neither inspecting nor serializing shows them.
-  for (const name in secrets) Object.defineProperty(result, name, { get: () => secrets[name] });
+  for (const name of Object.keys(secrets)) Object.defineProperty(result, name, { get: () => secrets[name] });
   return result;
 }
 
@@ -187,7 +187,7 @@ function startupParameters(values, extra, env) {
   for (const [variable, name] of SESSION_VARIABLES) {
     if (env[variable]?.toLowerCase() !== 'default') put(name, env[variable]);
   }
-  for (const name in extra) put(name, extra[name]); // in any case: of two spellings the server takes the last
+  for (const name of Object.keys(extra)) put(name, extra[name]); // in any case: of two spellings the server takes the last
   put('client_encoding', 'UTF8');
   put('options', values.get('options'));
   put('application_name', values.get('application_name') ?? values.get('fallback_application_name'));

@@ -114,11 +114,11 @@ async function open(config, target, password, plan, attempt, hooks) {
   const [given] = await Promise.all([attempt.wait(password()), dial(config, target, attempt, plan.encrypt)]);
   const { socket, stream } = attempt;
   const encrypted = socket.stream !== stream;
+  const byCaller = stream.encrypted === true; // what the caller's own stream says of itself counts, too
   const login = {
     config,
     password: given,
-    // What the caller's own stream says of itself counts, too.
-    encrypted: encrypted || stream.encrypted === true,
+    encrypted: encrypted || byCaller,
     local: target.local || stream.local === true,
     binding: encrypted && config.channel_binding !== 'disable'
       ? require('./tls').endPoint(socket.stream) : null
@@ -132,7 +132,7 @@ async function open(config, target, password, plan, attempt, hooks) {
     reader: new FrameReader(),
     host: target.host ?? target.hostaddr,
     port: target.port,
-    cancel: signal => require('./cancel').sendCancel(config, target, encrypted, session.backendKey, signal)
+    cancel: signal => require('./cancel').sendCancel(config, target, encrypted || (byCaller && config.socket.encrypts === true), session.backendKey, signal)
   }));
   socket.deliver(attempt.unread);
 }

@@ -23,9 +23,10 @@ const isDeno = process.versions?.deno !== undefined;
  */
 async function dial(config, target, attempt, encrypt) {
   attempt.doing = STEP.TLS_SETUP;
-  const options = encrypt === 'no' ? null : require('./tls').tlsOptions(config, target);
+  // A socket function with the property `encrypts` does TLS itself, as sslmode says.
+  const options = encrypt === 'no' || config.socket?.encrypts ? null : require('./tls').tlsOptions(config, target);
   attempt.doing = STEP.CONNECT;
-  if (config.socket) await takeStream(config.socket, target, attempt);
+  if (config.socket) await takeStream(config, target, attempt, encrypt);
   else await openStream(config, target, attempt, options === null || !isDeno);
   if (options === null) return;
   const direct = config.sslnegotiation === 'direct';
@@ -53,9 +54,10 @@ function openStream({ keepalives, keepalives_idle: idle }, { address }, attempt,
 }
 
 /** Takes the caller's Duplex; one that comes too late is closed again. */
-async function takeStream(socket, { host, hostaddr, port, sslmode }, attempt) {
+async function takeStream({ socket, sslrootcert, sslcert }, { host, hostaddr, port, sslmode }, attempt, encrypt) {
+  const mode = encrypt === 'no' ? 'disable' : encrypt === 'must' && /^(?:allow|prefer)$/.test(sslmode) ? 'require' : sslmode;
   const get = typeof socket === 'function' ? socket : () => socket;
-  const given = ask('socket', get, { host: host ?? hostaddr, port, sslmode });
+  const given = ask('socket', get, { host: host ?? hostaddr, port, sslmode: mode, sslrootcert, sslcert });
   given.then(stream => { if (attempt.over) stream?.destroy?.(); }, () => {});
   const stream = await attempt.wait(given);
   if (typeof stream?.write !== 'function' || typeof stream.on !== 'function') {

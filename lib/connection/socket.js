@@ -1,10 +1,11 @@
 'use strict';
 
+const { ConnectionError } = require('../protocol');
+
 /** Cloudflare's Workers read once by `onread` and take its memory away. */
 const isWorkerd = globalThis.navigator?.userAgent === 'Cloudflare-Workers';
 
-/** Bytes read at a time: at first, and once so many have come at a time. */
-const FIRST = 2048;
+/** Bytes read at a time. The system commits their memory only as far as it is written to: an idle connection costs 5 kB. */
 const CHUNK = 65536;
 
 /**
@@ -26,6 +27,7 @@ class Socket {
   #pausing = new Set();
   #error;
   #closed = false;
+  #request; // of a Worker: a signal that only the request that has connected may read
   #reusable = false;
   #draining = [];
   #scheduled = false; // whether what is written leaves at the end of the tick
@@ -47,11 +49,10 @@ class Socket {
   /** The option `onread` of net.connect and tls.connect; undefined where there is none that works. */
   get onread() {
     if (isWorkerd) return undefined;
-    let next = Buffer.allocUnsafe(FIRST); // what the next bytes are read into, where that is to change
-    const buffer = () => next;
-    const callback = (length, memory) => {
-      next = length === memory.length && length < CHUNK ? Buffer.allocUnsafeSlow(CHUNK) : undefined;
-      this.#listener.chunk(memory, length);
+    // Never exchanged: if the listener throws, Node goes on writing to the memory that it was given first.
+    const buffer = Buffer.allocUnsafeSlow(CHUNK);
+    const callback = length => {
+      this.#listener.chunk(buffer, length);
       return true;
     };
     return { buffer, callback };
@@ -69,16 +70,17 @@ class Socket {
   /** @param {import('stream').Duplex} stream connected or connecting */
   attach(stream) {
     this.stream = stream;
+    if (isWorkerd) this.#request = new AbortController().signal;
     // Whether a flushed write means that nobody reads the memory any more; only Node's own sockets promise it.
     this.#reusable = typeof stream._handle === 'object' && typeof stream.encrypted === 'undefined';
-    for (const event in this.#events) stream.on(event, this.#events[event]);
+    for (const event of Object.keys(this.#events)) stream.on(event, this.#events[event]);
     stream.setNoDelay?.(true);
   }
 
   /** @returns {import('stream').Duplex} the stream, which is not listened to any more, for TLS on top of it */
   detach() {
     const { stream } = this;
-    for (const event in this.#events) stream.removeListener(event, this.#events[event]);
+    for (const event of Object.keys(this.#events)) stream.removeListener(event, this.#events[event]);
     this.stream = null;
     return stream;
   }
@@ -105,8 +107,20 @@ class Socket {
   /** Writes out what a writer holds. */
   flush = writer => {
     this.#scheduled = false;
+    if (this.#request !== undefined) this.#checkRequest();
     if (writer.length > 0 && !this.#closed && this.write(writer.take())) writer.reuse();
   };
+
+  /** Of another request's socket, workerd takes a write and never answers. */
+  #checkRequest() {
+    try {
+      void this.#request.aborted;
+    } catch (cause) {
+      this.destroy(new ConnectionError(
+        'the client was connected by another request of the Worker, and is of no use in this one: connect one in each request',
+        { code: '08003', cause }));
+    }
+  }
 
   /**
    * Writes several pieces as one, without a copy.

@@ -2,7 +2,7 @@
 
 const net = require('node:net');
 const { promisify } = require('node:util');
-const { Attempt, STEP } = require('./attempt');
+const { Attempt, STEP, failed } = require('./attempt');
 const { isLoopback, socketPath } = require('../config');
 
 /** Cloudflare's Workers connect to names; a program there cannot look them up. */
@@ -48,6 +48,7 @@ async function targets(config, entry, signal) {
   attempt.doing = STEP.LOOKUP;
   try {
     const found = await attempt.wait(promisify(require('node:dns').lookup)(name, { all: true }));
+    if (found.length === 0) throw failed('the name has no address');
     return inOrder(config, [...new Set(found.map(({ address }) => address))]).map(target);
   } catch (failure) {
     const error = attempt.fail(failure);

@@ -149,7 +149,7 @@ function endPoint(socket) {
 function signatureDigest(der) {
   let last = -1;
   let found;
-  for (const digest in DIGESTS) {
+  for (const digest of Object.keys(DIGESTS)) {
     for (const oid of DIGESTS[digest]) {
       const at = der.lastIndexOf(oid, undefined, 'hex');
       if (at > last) [last, found] = [at, digest];

@@ -4,7 +4,7 @@ const { Transform } = require('node:stream');
 const { checkText, kindOf, textOf } = require('../protocol');
 const { checkNames } = require('../query');
 
-const OPTIONS = new Set(['format', 'types']);
+const OPTIONS = new Set(['columns', 'format', 'types']);
 
 /** Rows are gathered to pieces of about this many bytes. */
 const PIECE = 65536;
@@ -166,17 +166,19 @@ function fieldOf(value) {
 }
 
 /**
- * Makes the bytes that COPY … FROM STDIN takes from rows: arrays of values, or rows of a result. Values are those of
+ * Makes the bytes that COPY … FROM STDIN takes from rows: arrays of values, rows of a result, or objects. Values are those of
  * `query`; in the binary format, a Uint8Array is the bytes of any type.
  * https://www.postgresql.org/docs/current/sql-copy.html
  */
 class CopyWriter extends Transform {
+  #columns;
   #encoders;
   #fields; // FieldWriter of the binary format
   #text = '';
 
   /**
    * @param {object} [options]
+   * @param {string[]} [options.columns] the keys of rows that are objects, in the order of the COPY
    * @param {string} [options.format='text'] 'text' or 'binary', the same as in the COPY
    * @param {Array<string|number>} [options.types] of the columns, by name or OID, for the binary format: without
    *   them only strings (for columns of text), booleans and bytes can be sent
@@ -185,9 +187,16 @@ class CopyWriter extends Transform {
   constructor(options = {}) {
     super({ writableObjectMode: true });
     checkNames(options, OPTIONS);
-    const { format = 'text', types } = options;
+    const { columns, format = 'text', types } = options;
     if (format !== 'text' && format !== 'binary') throw new TypeError("format must be 'text' or 'binary'");
     if (types !== undefined && !Array.isArray(types)) throw new TypeError('types must be an array');
+    if (columns !== undefined && !(Array.isArray(columns) && columns.every(each => typeof each === 'string'))) {
+      throw new TypeError('columns must be an array of strings');
+    }
+    if (types && columns && types.length !== columns.length) {
+      throw new RangeError(`${types.length} types for ${columns.length} columns`);
+    }
+    this.#columns = columns?.slice();
     this.#encoders = types && types.map(type => {
       const encoder = typeof type === 'number' ? BY_OID.get(type) : Object.hasOwn(TYPES, type) && TYPES[type][1];
       if (!encoder) throw new TypeError(`type ${type} cannot be encoded; send Buffers, or use the text format`);
@@ -203,18 +212,16 @@ class CopyWriter extends Transform {
   _transform(row, encoding, callback) {
     let column = 0;
     try {
-      const values = Array.isArray(row) ? row : row && typeof row.toArray === 'function' ? row.toArray() : undefined;
-      if (values === undefined) throw new TypeError(`a row must be an array, not ${kindOf(row)}`);
-      if (this.#encoders !== undefined && this.#encoders.length !== values.length) {
-        throw new RangeError(`${values.length} values for ${this.#encoders.length} types`);
-      }
+      const values = this.#valuesOf(row, place => { column = place; });
+      const count = this.#columns?.length ?? this.#encoders?.length ?? values.length;
+      if (count !== values.length) throw new RangeError(`${values.length} values for ${count} ${this.#columns ? 'columns' : 'types'}`);
       if (this.#fields !== undefined) this.#fields.int16(values.length);
       for (; column < values.length; column++) {
         if (this.#fields !== undefined) this.#field(values[column], column);
         else this.#text += column === 0 ? fieldOf(values[0]) : `\t${fieldOf(values[column])}`;
       }
     } catch (error) {
-      error.message = `row ${this.rowCount}, column ${column}: ${error.message}`;
+      error.message = `row ${this.rowCount}, column ${this.#columns?.[column] ?? column}: ${error.message}`;
       return callback(error);
     }
     this.rowCount++;
@@ -223,6 +230,19 @@ class CopyWriter extends Transform {
       if (this.#text.length >= PIECE) this.#pass();
     } else if (this.#fields.length >= PIECE) this.#pass();
     callback();
+  }
+
+  /** @returns {Array} the values of a row; throws a TypeError, of one column after `at(column)` */
+  #valuesOf(row, at) {
+    if (Array.isArray(row)) return row;
+    if (typeof row?.toArray === 'function') return row.toArray();
+    if (typeof row !== 'object' || row === null) throw new TypeError(`a row must be an array or an object, not ${kindOf(row)}`);
+    if (this.#columns === undefined) throw new TypeError(`a row is ${kindOf(row)}: name its keys by the option columns`);
+    return this.#columns.map((name, index) => {
+      if (Object.hasOwn(row, name)) return row[name];
+      at(index);
+      throw new TypeError('the object has no such key: write null for NULL');
+    });
   }
 
   #field(value, column) {

@@ -9,14 +9,18 @@ const { CopyInRequest } = require('./copy-in');
 /** How many bytes may wait here for the server to take data. */
 const WAITING = 262144;
 
+/** So many bytes are sent before the server has said that it takes data: a COPY of few rows is one round trip. */
+const EARLY = 65536;
+
 /** The longest CopyData, and how many are written at a time. */
 const PIECE = 65536;
 const PIECES = 16;
 
 /** What COPY … FROM STDIN takes, as a stream of bytes, in which rows may be split anywhere. */
 class CopyFrom extends Writable {
-  #begun;
+  #begun; // the server takes data
   #request;
+  #sent;
 
   /**
    * @param {Scope|object} lease see Scope.run
@@ -32,8 +36,9 @@ class CopyFrom extends Writable {
     this.rowCount = undefined;
     /** Bytes so far. */
     this.bytes = 0;
-    const reader = new RowReader();
-    this.#begun = new Promise(resolve => { this.#request = new CopyInRequest(text, [], reader, resolve); });
+    this.#begun = new Promise(begun => {
+      this.#sent = new Promise(sent => { this.#request = new CopyInRequest(text, [], new RowReader(), begun, sent); });
+    });
     const caller = this.#request.caller = callerOf(CopyFrom);
     if (signal !== undefined) addAbortSignal(signal, this);
     if (this.destroyed) return;
@@ -43,7 +48,7 @@ class CopyFrom extends Writable {
       return this.#request.over;
     }).then(error => {
       if (error !== undefined) this.destroy(showCaller(error, caller));
-      else if (reader.format === undefined) this.destroy(new UsageError('copyFrom takes COPY … FROM STDIN', '42601'));
+      else if (!this.#request.began) this.destroy(new UsageError('copyFrom takes COPY … FROM STDIN', '42601'));
     }, error => this.destroy(error));
   }
 
@@ -59,7 +64,8 @@ class CopyFrom extends Writable {
     for (const chunk of chunks) {
       for (let off = 0; off < chunk.length; off += PIECE) pieces.push(chunk.subarray(off, off + PIECE));
     }
-    this.#begun.then(() => this.#send(pieces, callback));
+    const ready = this.bytes < EARLY ? this.#sent : this.#begun;
+    ready.then(() => this.#send(pieces, callback));
   }
 
   #send(pieces, callback) {
@@ -70,7 +76,7 @@ class CopyFrom extends Writable {
   }
 
   _final(callback) {
-    this.#begun.then(() => this.#request.end(new RowReader())).then(({ rowCount }) => {
+    this.#sent.then(() => this.#request.end(new RowReader())).then(({ rowCount }) => {
       this.rowCount = rowCount;
       callback();
     }, callback);

@@ -1,48 +1,72 @@
 'use strict';
 
-const { State, frontend } = require('../protocol');
+const { State, checkText, frontend } = require('../protocol');
 const { QueryRequest, outcome } = require('../query');
 
 /** Longest reason of a CopyFail, in characters: it goes into the server's log. */
 const REASON = 500;
 
+/** What QueryRequest asks of the statement of a COPY that is sent as a simple Query. */
+const COPY = Object.freeze({ key: '', disturbs: false, reads: false });
+
+/** Writes a COPY as a simple Query, as psql does: what stands in for a server, or before one, may know no other way. */
+function writeQuery(request, writer) {
+  checkText(request.text, 'text');
+  writer.query(request.text);
+  request.statement = COPY;
+  request.state = State.Simple;
+}
+
 /**
- * COPY … FROM STDIN. Nothing is sent behind it until it is over, since the server rejects everything else meanwhile,
- * and ignores Sync: that is sent only with the end of the data. Its promise settles when the server takes data, or
- * will not; `over`, when the copy is over.
+ * COPY … FROM STDIN. Nothing is sent behind it until it is over, since the server rejects everything else meanwhile, and
+ * ignores Sync. Its promise settles when the server takes data, or will not; `over`, when the copy is over.
+ * Data need not wait for the server's word, since a server that has reported an error ignores it.
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-COPY
  */
 class CopyInRequest extends QueryRequest {
   #begun;
   #resolveOver;
+  #sent;
 
   /**
    * @param {string} text
    * @param {Array|object} values
    * @param {object} receiver
    * @param {function(CopyInRequest)} begun called when the server takes data
+   * @param {function()} [sent] makes it a simple Query, which has no values; called when that was sent
    */
-  constructor(text, values, receiver, begun) {
+  constructor(text, values, receiver, begun, sent) {
     // The unnamed statement: it cannot be lost, and to parse COPY costs nothing.
     super(text, values, 0, false, undefined, receiver);
     this.barrier = true;
     this.endsWithSync = false;
+    this.simple = sent !== undefined;
     this.#begun = begun;
+    this.#sent = sent;
+    /** Whether the server has taken data. */
+    this.began = false;
     /** @type {Promise<Error|undefined>} resolves when the copy is over: with the error, if there was one */
     this.over = new Promise(resolve => { this.#resolveOver = resolve; });
   }
 
   /** Whether the server takes data. What is sent after an error of the server is dropped, as the server would. */
-  get copying() { return this.state === State.CopyIn && !this.endsWithSync && this.error === undefined; }
+  get copying() {
+    return (this.state === State.CopyIn || this.state === State.Simple) && !this.endsWithSync && this.error === undefined;
+  }
 
   encode(writer, statements) {
+    if (this.simple) {
+      writeQuery(this, writer);
+      return this.#sent();
+    }
     this.bind(writer, statements);
     writer.executeAll(false);
     writer.flush();
   }
 
   takeData(pipeline, buf, start, end) {
-    if (!this.copying) return; // it was given up
+    this.began = true;
+    if (!this.copying) return; // it was given up, or all data was sent
     this.receiver.receive(buf[start], buf, start, end);
     this.#begun(this);
     this.settle();
@@ -93,12 +117,18 @@ class CopyInRequest extends QueryRequest {
     return outcome({ error: failing && error?.code === '57014' ? undefined : error, caller: this.caller, result: receiver });
   }
 
-  /** Writes CopyDone or CopyFail, and Sync. */
+  /** Writes CopyDone or CopyFail, and Sync where the COPY was no simple Query. */
   #finish(reason) {
     const { pipeline } = this.scope;
     if (reason === undefined) pipeline.writer.copyDone();
     else pipeline.writer.copyFail(reason.replace(/\0/g, '').slice(0, REASON));
     this.sync(pipeline);
+    pipeline.flush();
+  }
+
+  sync(pipeline) {
+    if (!this.simple) return super.sync(pipeline);
+    this.endsWithSync = true;
   }
 
   abort(error, pipeline) {
@@ -121,4 +151,4 @@ class CopyInRequest extends QueryRequest {
   }
 }
 
-module.exports = { CopyInRequest };
+module.exports = { CopyInRequest, writeQuery };

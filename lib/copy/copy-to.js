@@ -2,22 +2,33 @@
 
 const { Readable, Writable, addAbortSignal } = require('node:stream');
 const { AbortError, backend: { CopyOutResponse }, decodeCopyResponse } = require('../protocol');
-const { QueryRequest, callerOf, checkLimits, copyDirection, submit } = require('../query');
+const { QueryRequest, abort, callerOf, checkLimits, copyDirection, submit } = require('../query');
 const { StreamReceiver, Target, Values, untilTaken } = require('../stream');
+const { writeQuery } = require('./copy-in');
+
+/** COPY … TO STDOUT as a simple Query. */
+class CopyOutRequest extends QueryRequest {
+  encode(writer) {
+    writeQuery(this, writer);
+    this.receiver.start(null, 0, this.scope.pipeline);
+  }
+}
+CopyOutRequest.prototype.simple = true;
 
 /** What COPY … TO STDOUT gives, as a stream of bytes, in which rows may be split anywhere. */
 class CopyTo extends Readable {
   #receiver;
+  #request;
   #taken; // called when more can be taken
   #target;
 
   /**
    * @param {Scope|object} lease see Scope.run
    * @param {string} text
-   * @param {object} options `{ signal, highWaterMark, stall_timeout }`
+   * @param {object} options `{ signal, highWaterMark, stall_timeout, buffer, alone }`
    * @throws {TypeError|Error}
    */
-  constructor(lease, text, { signal, highWaterMark = 65536, stall_timeout }) {
+  constructor(lease, text, { signal, highWaterMark = 65536, stall_timeout, buffer, alone = false }) {
     if (typeof text !== 'string' || copyDirection(text) !== 'out') throw new TypeError('copyTo takes COPY … TO STDOUT');
     checkLimits({ signal });
     super({ highWaterMark });
@@ -40,15 +51,16 @@ class CopyTo extends Readable {
     values.message = (out, buf, start, end) => {
       if (buf[start] === CopyOutResponse) Object.assign(this, decodeCopyResponse(buf, start, end));
     };
-    this.#receiver = new StreamReceiver(new Target(this.#target, stall_timeout), values);
-    const request = new QueryRequest(text, [], 0, false, undefined, this.#receiver);
+    this.#receiver = new StreamReceiver(new Target(this.#target, stall_timeout), values, { buffer, text });
+    const request = this.#request = new CopyOutRequest(text, [], 0, false, undefined, this.#receiver);
     request.caller = callerOf(CopyTo);
-    request.barrier = true; // so that it can be cancelled
     if (signal !== undefined) addAbortSignal(signal, this);
     if (this.destroyed) return;
-    const asked = lease.run('alone', { signal }, scope => {
+    const isAlone = alone || lease.longTexts.has(text);
+    const asked = lease.run(isAlone ? 'alone' : 'shared', { signal }, scope => {
       if (this.destroyed) throw new AbortError('the stream was destroyed');
       request.reset(); // it may have been lost before
+      request.barrier = isAlone;
       return submit(request, scope);
     });
     untilTaken(this.#receiver, asked, request).then(() => {
@@ -70,6 +82,8 @@ class CopyTo extends Readable {
   }
 
   _destroy(error, callback) {
+    // At once, before anything is sent behind it: then it can be cancelled.
+    if (this.#request.scope !== null) abort(this.#request, error || new AbortError('the stream was destroyed'));
     this.#target.destroy(error);
     callback(error);
   }

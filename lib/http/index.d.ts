@@ -4,7 +4,6 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import { QueryToOptions, Session, StreamResult, Values } from 'quickgres';
 import { CacheOptions, ResponseCache } from 'quickgres/cache';
-import { Pool, ReadOnly, Retry } from 'quickgres/pool';
 
 /**
  * A form of a result: messages of the protocol, a JSON array of objects, an object a line, CSV with a line of names; or the
@@ -46,9 +45,6 @@ export interface CachedRespondOptions extends RespondOptions, CacheOptions {}
  */
 export function respond(session: Pick<Session, 'queryTo'>, request: IncomingMessage | Http2ServerRequest,
   response: ServerResponse | Http2ServerResponse, text: string, values?: Values, options?: RespondOptions): Promise<StreamResult>;
-export function respond(session: Pool, request: IncomingMessage | Http2ServerRequest,
-  response: ServerResponse | Http2ServerResponse, text: string, values?: Values, options?: RespondOptions & ReadOnly & Retry):
-  Promise<StreamResult>;
 export function respond(session: ResponseCache, request: IncomingMessage | Http2ServerRequest,
   response: ServerResponse | Http2ServerResponse, text: string, values?: Values, options?: CachedRespondOptions):
   Promise<StreamResult>;
@@ -59,7 +55,5 @@ export function respond(session: ResponseCache, request: IncomingMessage | Http2
  */
 export function respond(session: Pick<Session, 'queryTo'>, request: Request, text: string, values?: Values, options?: RespondOptions):
   Promise<Response>;
-export function respond(session: Pool, request: Request, text: string, values?: Values,
-  options?: RespondOptions & ReadOnly & Retry): Promise<Response>;
 export function respond(session: ResponseCache, request: Request, text: string, values?: Values,
   options?: CachedRespondOptions): Promise<Response>;

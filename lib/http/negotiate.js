@@ -23,6 +23,11 @@ const TYPES = {
   values: 'application/json; charset=utf-8'
 };
 
+/** Headers that are remembered with their weights, since most requests have one of a few; longer ones are not. */
+const known = new Map();
+const MOST = 100;
+const LONGEST = 256;
+
 /**
  * What a header such as Accept names, each with its weight, 0 where that is no number; of no other parameter is
  * anything read.
@@ -31,6 +36,8 @@ const TYPES = {
  * @see https://www.rfc-editor.org/rfc/rfc9110#name-quality-values
  */
 function weightsOf(header) {
+  const before = known.get(header);
+  if (before !== undefined) return before;
   const weights = new Map();
   for (const item of header.toLowerCase().split(',')) {
     const [name, ...parameters] = item.split(';').map(part => part.trim());
@@ -38,6 +45,7 @@ function weightsOf(header) {
     const weight = q === undefined ? 1 : Number(q.slice(2));
     weights.set(name, Math.max(weights.get(name) ?? 0, weight || 0));
   }
+  if (known.size < MOST && header.length <= LONGEST) known.set(header, weights);
   return weights;
 }
 
@@ -58,7 +66,8 @@ function heaviest(names, weightOf) {
  * @returns {string|undefined} 'br', 'gzip' or 'deflate'; undefined for none
  * @see https://www.rfc-editor.org/rfc/rfc9110#name-accept-encoding
  */
-function encodingFor(accepted = '') {
+function encodingFor(accepted) {
+  if (!accepted) return undefined;
   const weights = weightsOf(accepted);
   const weightOf = name => weights.get(name) ?? weights.get(`x-${name}`) ?? weights.get('*');
   const best = heaviest(Object.keys(COMPRESSORS), weightOf);

@@ -1,7 +1,7 @@
 'use strict';
 
 const { pipeline } = require('node:stream');
-const { NAMES, checkLimits, checkNames, checkNumber, throwIfAborted, watchSignal } = require('../query');
+const { NAMES, NO_OPTIONS, NO_VALUES, checkLimits, checkNames, checkNumber, throwIfAborted, watchSignal } = require('../query');
 const { Target } = require('../stream');
 const { Csv } = require('./csv');
 const { COMPRESSORS, TYPES, encodingFor, representationFor } = require('./negotiate');
@@ -18,6 +18,9 @@ OPTIONS.delete('end');
 
 /** A smaller body, where it is known from the start, is not worth compressing. */
 const SMALL = 1024;
+
+/** Fields of the Vary header: plus 1 where Accept chooses, plus 2 where Accept-Encoding does. */
+const VARYING = [[], ['Accept'], ['Accept-Encoding'], ['Accept', 'Accept-Encoding']];
 
 /** Statuses of answers without a body. */
 const BODILESS = new Set([204, 304]);
@@ -57,16 +60,21 @@ class ResponseTarget extends Target {
     const { given: response } = this;
     const { type, encoding, varying } = this.#options;
     this.#begun = true;
-    vary(response, varying);
-    response.statusCode = this.#statusOf(rowCount);
-    if (!BODILESS.has(response.statusCode)) {
-      if (!response.hasHeader('content-type')) response.setHeader('content-type', type);
+    const status = this.#statusOf(rowCount);
+    const headers = {};
+    const vary = varyOf(response, varying);
+    if (vary !== '') headers.vary = vary;
+    let isCompressed = false;
+    if (!BODILESS.has(status)) {
+      if (!response.hasHeader('content-type')) headers['content-type'] = type;
       const length = whole === undefined ? Infinity : whole?.length ?? 0;
-      const plain = encoding === undefined || length < SMALL || response.hasHeader('content-encoding') ||
-        /no-transform/.test(response.getHeader('cache-control'));
-      if (!plain) this.#compress(encoding);
-      else if (length < Infinity) response.setHeader('content-length', length);
+      isCompressed = encoding !== undefined && length >= SMALL && !response.hasHeader('content-encoding') &&
+        !/no-transform/.test(response.getHeader('cache-control'));
+      if (isCompressed) headers['content-encoding'] = encoding;
+      else if (length < Infinity) headers['content-length'] = length;
     }
+    response.writeHead(status, headers);
+    if (isCompressed) this.#compress(encoding);
     super.begin();
   }
 
@@ -81,15 +89,18 @@ class ResponseTarget extends Target {
     this.#sent.destroy(error);
   }
 
-  /** The headers are decided, though the compressor may hold back for long what makes them leave. */
   #compress(encoding) {
-    const { given: response } = this;
-    response.setHeader('content-encoding', encoding);
-    response.writeHead?.(response.statusCode);
     const compressor = COMPRESSORS[encoding]();
     pipeline(compressor, this.#sent, () => {});
     this.stream = compressor;
   }
+}
+
+const isStatus = value => Number.isInteger(value) && value >= 200 && value < 600;
+
+/** @throws {TypeError} */
+function checkStatus(options, name) {
+  if (options[name] !== undefined) checkNumber(options[name], name, 'an integer from 200 to 599', isStatus);
 }
 
 /**
@@ -98,56 +109,61 @@ class ResponseTarget extends Target {
  */
 function check(response, options) {
   if (response.headersSent || response.writableEnded) throw new TypeError('the response was already sent');
-  const { end, ...others } = options;
-  if (end !== undefined) throw new TypeError('respond has no option end: it always ends the response');
-  checkNames(others, OPTIONS);
-  const { status, emptyStatus } = options;
-  const isStatus = value => Number.isInteger(value) && value >= 200 && value < 600;
-  for (const [name, value] of Object.entries({ status, emptyStatus })) {
-    if (value !== undefined) checkNumber(value, name, 'an integer from 200 to 599', isStatus);
-  }
+  if (options.end !== undefined) throw new TypeError('respond has no option end: it always ends the response');
+  checkNames(options, OPTIONS);
+  checkStatus(options, 'status');
+  checkStatus(options, 'emptyStatus');
 }
 
-/** Adds fields to the Vary header. */
-function vary(response, fields) {
-  const before = [response.getHeader('vary') ?? []].flat().join().split(',').map(field => field.trim()).filter(Boolean);
+/** @returns {string} the Vary header with fields added; '' where there are none to be added */
+function varyOf(response, fields) {
+  const given = response.getHeader('vary');
+  if (given === undefined) return fields.join(', ');
+  const before = [given].flat().join().split(',').map(field => field.trim()).filter(Boolean);
   const known = new Set(before.map(field => field.toLowerCase()));
   const missing = known.has('*') ? [] : fields.filter(field => !known.has(field.toLowerCase()));
-  if (missing.length > 0) response.setHeader('vary', [...before, ...missing].join(', '));
+  return missing.length > 0 ? [...before, ...missing].join(', ') : '';
 }
 
 /** Answers without asking the database. */
 function answerAlone(response, varying, status, type, body) {
-  vary(response, varying);
-  response.statusCode = status;
-  if (type !== undefined) response.setHeader('content-type', type);
+  const headers = {};
+  const vary = varyOf(response, varying);
+  if (vary !== '') headers.vary = vary;
+  if (type !== undefined) headers['content-type'] = type;
+  response.writeHead(status, headers);
   response.end(body);
   return { cmd: undefined, rowCount: 0, bytes: 0 };
 }
 
+/** @throws {TypeError} */
+function checkOffered(offered) {
+  if (offered.length > 0 && offered.every(name => Object.hasOwn(TYPES, name))) return;
+  throw new TypeError(`as must be one of ${Object.keys(TYPES).join(', ')}, or an array of these`);
+}
+
 /** What both kinds of `respond` do, with a response as those of Node's servers. */
-async function answer(session, request, response, text, values = [], options = {}) {
+function answer(session, request, response, text, values = NO_VALUES, options = NO_OPTIONS) {
   check(response, options);
   const typed = response.hasHeader('content-type');
-  const { as = typed || options.format === 1 ? 'protocol' : REPRESENTATIONS, ...others } = options;
-  const { status = response.statusCode, emptyStatus = status, compress = true, ...plain } = others;
-  const offered = [as].flat();
-  if (offered.length === 0 || !offered.every(name => Object.hasOwn(TYPES, name))) {
-    throw new TypeError(`as must be one of ${Object.keys(TYPES).join(', ')}, or an array of these`);
-  }
-  const varying = [...(Array.isArray(as) ? ['Accept'] : []), ...(compress ? ['Accept-Encoding'] : [])];
+  const { as = typed || options.format === 1 ? 'protocol' : REPRESENTATIONS, compress = true } = options;
+  const { status = response.statusCode, emptyStatus = status } = options;
+  const isChosen = typeof as === 'string';
+  if (as !== REPRESENTATIONS && !(isChosen && Object.hasOwn(TYPES, as))) checkOffered([as].flat());
+  const varying = VARYING[(isChosen ? 0 : 1) + (compress ? 2 : 0)];
   const { method, headers } = request;
-  const chosen = Array.isArray(as) ? representationFor(headers.accept, as) : as;
+  const chosen = isChosen ? as : representationFor(headers.accept, as);
   const type = TYPES[chosen];
   if (chosen === undefined) {
-    const list = offered.map(name => `${TYPES[name]}\n`).join('');
+    const list = as.map(name => `${TYPES[name]}\n`).join('');
     return answerAlone(response, varying, 406, 'text/plain; charset=utf-8', list);
   }
   if (method === 'HEAD') return answerAlone(response, varying, status, typed ? undefined : type);
   const encoding = compress ? encodingFor(headers['accept-encoding']) : undefined;
-  const stallTimeout = plain.stall_timeout;
-  const target = new ResponseTarget(request, response, { type, status, emptyStatus, encoding, stallTimeout, varying });
-  return session.queryTo(target, text, values, { ...plain, as: chosen === 'csv' ? new Csv() : chosen });
+  const own = { type, status, emptyStatus, encoding, stallTimeout: options.stall_timeout, varying };
+  const { as: given, status: st, emptyStatus: es, compress: co, ...plain } = options;
+  plain.as = chosen === 'csv' ? new Csv() : chosen;
+  return session.queryTo(new ResponseTarget(request, response, own), text, values, plain);
 }
 
 /** Answers a WHATWG Request. */
@@ -159,8 +175,8 @@ async function answerWeb(session, request, ...query) {
   checkLimits({ signal });
   throwIfAborted({ signal });
   const response = new WebResponse();
+  const written = Promise.resolve(answer(session, { method, headers: Object.fromEntries(headers) }, response, ...query));
   const unwatch = signal && watchSignal(signal, error => response.destroy(error));
-  const written = answer(session, { method, headers: Object.fromEntries(headers) }, response, ...query);
   written.catch(() => {}).finally(unwatch);
   return Promise.race([response.begun, written]);
 }

@@ -23,6 +23,11 @@ class WebResponse extends Writable {
   getHeader(name) { return this.#headers.get(name) ?? undefined; }
   setHeader(name, value) { this.#headers.set(name, value); }
 
+  writeHead(status, headers) {
+    this.statusCode = status;
+    for (const name in headers) this.#headers.set(name, headers[name]);
+  }
+
   #respond(body) {
     // Workers compress what has a content encoding, unless they are told that it is done.
     this.#begin(new Response(body, { status: this.statusCode, headers: this.#headers, encodeBody: 'manual' }));

@@ -12,10 +12,11 @@ const { escapeIdentifier, escapeLiteral } = require('./values');
  * @param {function(): Promise} work
  * @param {function(Error|null|undefined, *)} [callback]
  * @param {null|undefined} none what stands for no error
+ * @param {function} [Own] in place of JavaScript's Promise
  * @throws {TypeError} for a callback that is no function, before anything is done
  */
-function settle(work, callback, none) {
-  if (!callback) return work();
+function settle(work, callback, none, Own) {
+  if (!callback) return Own ? new Own((resolve, reject) => { work().then(resolve, reject); }) : work();
   if (typeof callback !== 'function') throw new TypeError('callback is not a function');
   work().then(result => process.nextTick(callback, none, result), error => process.nextTick(callback, error));
 }
@@ -97,7 +98,7 @@ class Client extends EventEmitter {
       this._over();
       throw errorOf(error);
     });
-    for (const name in client.serverParameters) this._parameter(name, client.serverParameters[name]);
+    for (const name of Object.keys(client.serverParameters)) this._parameter(name, client.serverParameters[name]);
     this.emit('connect');
     return this;
   }

@@ -59,7 +59,7 @@ function sslOf({ ssl, sslmode, sslcert, sslkey, sslrootcert, sslnegotiation }) {
 /** Gives an object properties that neither inspecting nor serializing shows. @returns the same */
 function hide(object, values) {
   const shape = { enumerable: false, configurable: true, writable: true };
-  for (const name in values) Object.defineProperty(object, name, { ...shape, value: values[name] });
+  for (const name of Object.keys(values)) Object.defineProperty(object, name, { ...shape, value: values[name] });
   return object;
 }
 
@@ -78,7 +78,7 @@ function parametersOf(config) {
   const value = (name, variable) => given[name] || process.env[variable] || usual[name];
   const { statement_cache } = given; // 0 is none
   const parameters = { query_timeout: value('query_timeout'), binary: value('binary'), statement_cache };
-  for (const name in SAME) parameters[name] = value(name, SAME[name]);
+  for (const name of Object.keys(SAME)) parameters[name] = value(name, SAME[name]);
   for (const name of TIMEOUTS) parameters[name] = parseInt(value(name), 10) || undefined;
   for (const name of LIBPQ) if (given[name] !== undefined) parameters[name] = given[name];
   parameters.port = parseInt(parameters.port, 10) || undefined;

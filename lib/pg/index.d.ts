@@ -292,21 +292,21 @@ export { Client as ClientBase };
 
 /** `connection` of a client. The methods by which a Submittable writes messages are there while it is submitted. */
 export class Connection extends EventEmitter {
-  /** @throws {TypeError} always: only a client makes one */
+  /** @param config of a connection @throws {TypeError} always: only a client makes one */
   constructor(config?: ConnectionConfig);
   /** The stream to the server; `destroy()` closes the connection. */
   readonly stream: Duplex;
-  /** Binds values. */
+  /** Binds values. @param config what @param more whether another message follows */
   bind(config: BindConfig | null, more: boolean): void;
-  /** Executes a portal. */
+  /** Executes a portal. @param config which @param more whether another message follows */
   execute(config: ExecuteConfig | null, more: boolean): void;
-  /** Parses a text. */
+  /** Parses a text. @param query the statement @param more whether another message follows */
   parse(query: QueryParse, more: boolean): void;
-  /** Sends a simple query. */
+  /** Sends a simple query. @param text SQL */
   query(text: string): void;
-  /** Describes a statement or a portal. */
+  /** Describes a statement or a portal. @param message which @param more whether another message follows */
   describe(message: MessageConfig, more: boolean): void;
-  /** Closes a statement or a portal. */
+  /** Closes a statement or a portal. @param message which @param more whether another message follows */
   close(message: MessageConfig, more: boolean): void;
   /** Sends a Flush. */
   flush(): void;
@@ -381,9 +381,9 @@ export interface PoolConfig extends ClientConfig {
   maxLifetimeSeconds?: number | undefined;
   /** Connections that `idleTimeoutMillis` leaves open; 0 by default. */
   min?: number | undefined;
-  /** Called with each new client before anything else is asked of it; where it fails, who waits gets its error. */
+  /** Called with each new client before anything else is asked of it; where it fails, who waits gets its error. Default: none. */
   onConnect?: ((client: any) => void) | undefined;
-  /** Called as onConnect, and calls back when the client may be used, or with an error. */
+  /** Called as onConnect, and calls back when the client may be used, or with an error. Default: none. */
   verify?: ((client: any, done: (error?: Error) => void) => void) | undefined;
   /** A connection is closed after so many uses. Default: never. */
   maxUses?: number | undefined;
@@ -399,10 +399,15 @@ export interface PoolConfig extends ClientConfig {
 
 /** Options of a pool with the defaults. */
 export interface PoolOptions extends PoolConfig {
+  /** Most connections. Default: 10. */
   max: number;
+  /** Uses after which a connection is closed. Default: Infinity. */
   maxUses: number;
+  /** Whether a pool that nobody uses lets the program end. Default: false. */
   allowExitOnIdle: boolean;
+  /** Seconds after which a connection is replaced. Default: 0, never. */
   maxLifetimeSeconds: number;
+  /** Milliseconds after which an unused connection is closed. Default: 10000. */
   idleTimeoutMillis: number | null;
 }
 

@@ -5,7 +5,7 @@ const { UsageError } = require('../..');
 const { Pool: Connections } = require('../pool');
 const { Client, settle } = require('./client');
 const { hide, libpqConfig, parametersOf } = require('./config');
-const { ask, errorOf } = require('./query');
+const { SHARED, configOf, errorOf } = require('./query');
 const { TypeOverrides, adoptTypes } = require('./types');
 const { defaults } = require('./values');
 
@@ -16,53 +16,95 @@ const REFUSING = ['exec_parse_message', 'RevalidateCachedQuery'];
 const needsOwn = error => error instanceof UsageError ? error.code === '0A000' : REFUSING.includes(error.routine);
 
 const ENDED = 'Cannot use a pool after calling end on the pool';
+const RELEASED = 'Release called on client which has already been released to the pool.';
+
+/** Has the callback of node-postgres' `verify` as a promise. */
+const verified = (verify, client) => new Promise((resolve, reject) => {
+  verify(client, error => error ? reject(error) : resolve());
+});
 
 /**
  * Connections as node-postgres' pool has them. What `query` asks is pipelined on connections that are shared; what
  * `connect` gives is one's own until it is released.
  *
  * Events: 'connect' (client), before anything is asked of it; 'acquire' (client) and 'release' (error, client), around
- * what `connect` gives; 'remove' (client); 'error' (error, client): a connection was lost that nobody had taken.
+ * each use; 'remove' (client); 'error' (error, client): a connection was lost that nobody had taken.
  */
 class Pool extends EventEmitter {
-  /** Makes one outside of the pool: Kysely cancels queries by it. */
-  Client = Client;
-
   /**
    * @param {object|string} [config] as of Client, and `max`, `idleTimeoutMillis`, `connectionTimeoutMillis`,
-   *   `maxLifetimeSeconds`
-   * @throws {TypeError|Error} as Client; TypeError for onConnect and verify
+   *   `maxLifetimeSeconds`, `maxUses`, `allowExitOnIdle`, `onConnect`, `verify`, `log`, `Promise`, `Client`
+   * @throws {TypeError|Error} as Client; TypeError for a Client that is another library's
    */
   constructor(config) {
     super();
     const parameters = parametersOf(config);
     const { password, ssl, given } = parameters;
-    const isHooked = given.onConnect || given.verify;
-    if (isHooked) throw new TypeError("a pool has neither onConnect nor verify: use the event 'connect'");
-    const { connectionString, max = 0, idleTimeoutMillis, connectionTimeoutMillis, maxLifetimeSeconds } = given;
-    const options = { max: Number(max) || defaults.max, idleTimeoutMillis: Number(idleTimeoutMillis ?? 10000) };
+    const { connectionString, idleTimeoutMillis, log = () => {}, Promise: Own } = given;
+    /** The class of the clients; makes one outside of the pool: Kysely cancels queries by it. */
+    this.Client = given.Client ?? Client;
+    if (this.Client !== Client && !(this.Client.prototype instanceof Client)) {
+      throw new TypeError('Client must be a class that extends the Client of quickgres/pg: leave it out');
+    }
+    const options = {
+      max: Number(given.max) || Number(given.poolSize) || defaults.max, min: Number(given.min) || 0,
+      maxUses: Number(given.maxUses) || Infinity, allowExitOnIdle: Boolean(given.allowExitOnIdle),
+      maxLifetimeSeconds: Number(given.maxLifetimeSeconds) || 0, idleTimeoutMillis: Number(idleTimeoutMillis ?? 10000)
+    };
     this.options = hide({ ...given, ...options }, { connectionString, password, ssl });
     this.ending = false;
+    this.ended = false;
     adoptTypes();
-    const settings = { ...parameters, isPool: true, texts: new Map(), types: new TypeOverrides(given.types) };
     const pool = new Connections(libpqConfig(parameters), {
-      size: options.max, reserved: 0, patient: false, acquire_timeout: Number(connectionTimeoutMillis ?? 0),
-      idle_timeout: options.idleTimeoutMillis, max_lifetime: (maxLifetimeSeconds ?? 0) * 1000
+      size: options.max, reserved: 0, acquire_timeout: Number(given.connectionTimeoutMillis ?? 0),
+      idle_timeout: options.idleTimeoutMillis, max_lifetime: options.maxLifetimeSeconds * 1000
     });
-    pool.on('connect', connection => this._add(connection, new Client(given, connection)));
-    // `clients` by those of this library, until these are closed; `held`: those that were taken, and how they are
-    // released; `freeing`: how many are being released, `freed`: the promise of when they can be taken again.
-    hide(this, { _state: { pool, settings, clients: new Map(), held: new Map(), freeing: 0, freed: undefined } });
+    const texts = new Map();
+    const types = new TypeOverrides(given.types);
+    pool.on('connect', connection => this._add(connection, new this.Client({ ...given, types }, connection)));
+    // `entries` by the connections of this library, until these are closed; `freeing`: how many are being released,
+    // `freed`: the promise of when they can be taken again.
+    hide(this, { log, Promise: Own, _state: { pool, texts, entries: new Map(), freeing: 0, freed: undefined } });
   }
 
   _add(connection, client) {
-    this._state.clients.set(connection, client);
+    const entry = { connection, client, born: performance.now(), uses: 0, users: 0, ready: undefined, release: undefined };
+    this._state.entries.set(connection, entry);
+    this.log('connecting new client');
     connection.on('error', error => {
-      if (!this._state.held.has(client) && this.listenerCount('error') > 0) this.emit('error', errorOf(error), client);
+      if (entry.release === undefined && this.listenerCount('error') > 0) this.emit('error', errorOf(error), client);
     });
-    connection.closed.then(() => this._state.clients.delete(connection));
+    connection.closed.then(() => this._state.entries.delete(connection));
     connection.once('end', () => this.emit('remove', client));
-    this.emit('connect', client);
+  }
+
+  /** Has a connection used: emits 'connect' before its first use, and waits for what the config has for new clients. */
+  async _use(connection, work) {
+    const entry = this._state.entries.get(connection);
+    const { client } = entry;
+    const { allowExitOnIdle, maxUses, onConnect, verify } = this.options;
+    entry.users++;
+    if (allowExitOnIdle) connection.ref();
+    try {
+      if (entry.ready === undefined) {
+        this.log('new client connected');
+        this.emit('connect', client);
+        entry.ready = onConnect || verify ? (async () => {
+          await onConnect?.(client);
+          if (verify) await verified(verify, client);
+        })() : null;
+      }
+      if (entry.ready !== null) await entry.ready.catch(error => {
+        connection.destroy();
+        throw error;
+      });
+      this.emit('acquire', client);
+      return await work(client, entry);
+    } finally {
+      entry.uses++;
+      if (--entry.users === 0 && allowExitOnIdle) connection.unref();
+      if (entry.uses >= maxUses && connection.state === 'open') connection.end();
+    }
   }
 
   /**
@@ -72,31 +114,28 @@ class Pool extends EventEmitter {
    */
   connect(callback) {
     const tell = (error, client) => callback(error, client, client?.release ?? (() => {}));
-    return settle(() => this._take(), callback && tell);
+    return settle(() => this._take(), callback && tell, undefined, this.Promise);
   }
 
   async _take() {
     if (this.ending) throw new Error(ENDED);
     if (this._state.freed !== undefined) await this._state.freed;
-    let over;
-    const [connection, client, giveBack] = await new Promise((resolve, reject) => {
-      const hold = each => new Promise(giveBack => { resolve([each, this._state.clients.get(each), giveBack]); });
-      over = this._state.pool.connection(hold, { reset: false }).catch(error => reject(errorOf(error)));
+    return new Promise((resolve, reject) => {
+      const hold = connection => this._use(connection, (client, entry) => new Promise(giveBack => {
+        const release = client.release = entry.release = destroy => {
+          if (entry.release !== release) throw new Error(RELEASED);
+          entry.release = undefined;
+          this.emit('release', destroy, client);
+          if (destroy || (this.ending && client.submitted)) connection.destroy();
+          giveBack(client.submitted); // which goes on
+          if (client.submitted) return;
+          this._state.freeing++;
+          this._state.freed = over.then(() => { if (--this._state.freeing === 0) this._state.freed = undefined; });
+        };
+        resolve(client);
+      }));
+      const over = this._state.pool.connection(hold, { reset: false }).catch(error => reject(errorOf(error)));
     });
-    const release = client.release = destroy => {
-      const isOver = this._state.held.get(client) !== release;
-      if (isOver) throw new Error('Release called on client which has already been released to the pool.');
-      this._state.held.delete(client);
-      this.emit('release', destroy, client);
-      if (destroy || (this.ending && client.submitted)) connection.destroy();
-      giveBack(client.submitted); // which goes on
-      if (client.submitted) return;
-      this._state.freeing++;
-      this._state.freed = over.then(() => { if (--this._state.freeing === 0) this._state.freed = undefined; });
-    };
-    this._state.held.set(client, release);
-    this.emit('acquire', client);
-    return client;
   }
 
   /**
@@ -107,24 +146,37 @@ class Pool extends EventEmitter {
    * @returns {Promise<Result>|undefined} nothing with a callback
    */
   query(config, values, callback) {
+    if (typeof config === 'function') {
+      return void setImmediate(config, new Error('Passing a function as the first parameter to pool.query is not supported'));
+    }
     if (typeof values === 'function') [values, callback] = [undefined, values];
-    return settle(() => this._ask(config, values), callback ?? config?.callback);
+    return settle(() => this._ask(config, values), callback ?? config?.callback, undefined, this.Promise);
   }
 
   async _ask(config, values) {
-    if (this._state.freed !== undefined) await this._state.freed;
+    const { freed, pool, texts } = this._state;
+    if (freed !== undefined) await freed;
     if (this.ending) throw new Error(ENDED);
+    const { submit, ...query } = configOf(config); // what is to be submitted is asked as a query
+    const ask = given => connection => this._use(connection, async client => {
+      try {
+        return await client.query(given, values);
+      } finally {
+        this.emit('release', undefined, client);
+      }
+    });
     try {
-      return await ask(this._state.pool, config, values, this._state.settings);
+      const shared = ask({ ...query, [SHARED]: { pool, texts } });
+      return await pool.lease.run('shared', { signal: query.signal }, (scope, connection) => shared(connection));
     } catch (error) {
-      if (!needsOwn(error)) throw error;
+      if (!needsOwn(error)) throw errorOf(error);
     }
     const work = async connection => {
-      const result = await ask(connection, config, values, { ...this._state.settings, isPool: false });
+      const result = await ask(query)(connection);
       if (connection.transactionStatus !== 'T') return result;
       throw new UsageError('the text left a transaction block open, which is rolled back: use pool.connect()', '25001');
     };
-    return this._state.pool.connection(work, { reset: false }).catch(error => { throw errorOf(error); });
+    return pool.connection(work, { reset: false }).catch(error => { throw errorOf(error); });
   }
 
   /**
@@ -133,25 +185,38 @@ class Pool extends EventEmitter {
    * @returns {Promise<void>|undefined}
    */
   end(callback) {
-    if (this.ending) return settle(async () => { throw new Error('Called end on pool more than once'); }, callback);
-    this.ending = true;
-    for (const [connection, client] of this._state.clients) {
-      if (client.submitted && !this._state.held.has(client)) connection.destroy(); // nobody may read it any more
-    }
-    return settle(() => this._state.pool.end(), callback);
+    return settle(() => this._end(), callback, undefined, this.Promise);
   }
 
+  async _end() {
+    if (this.ending) throw new Error('Called end on pool more than once');
+    this.ending = true;
+    for (const { connection, client, release } of this._state.entries.values()) {
+      if (client.submitted && release === undefined) connection.destroy(); // nobody may read it any more
+    }
+    await this._state.pool.end();
+    this.ended = true;
+  }
+
+  _count(is) { return [...this._state.entries.values()].filter(is).length; }
+
   /** Connections that there are or are being made. */
-  get totalCount() { return [...this._state.clients.keys()].filter(({ state }) => state !== 'closed').length; }
+  get totalCount() { return this._count(({ connection }) => connection.state !== 'closed'); }
   /** Those of them that nobody uses. */
   get idleCount() { return Math.max(0, this._spare); }
   /** Who waits for one. */
   get waitingCount() { return Math.max(0, -this._spare); }
+  /** Those that are taken and older than maxLifetimeSeconds. */
+  get expiredCount() {
+    const most = (this.options.maxLifetimeSeconds || Infinity) * 1000;
+    return this._count(({ release, born }) => release !== undefined && performance.now() - born > most);
+  }
 
   /** How many connections are left when all who wait have got one; negative where too few are. */
   get _spare() {
     const { connected, idle, waiting } = this._state.pool.stats;
-    const free = Math.min(idle + this._state.freeing, this.totalCount - this._state.held.size);
+    const held = this._count(({ release }) => release !== undefined);
+    const free = Math.min(idle + this._state.freeing, this.totalCount - held);
     return free - Math.max(0, waiting - (this.totalCount - connected));
   }
 }

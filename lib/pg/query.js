@@ -3,7 +3,8 @@
 // What a query is asked with, and what it comes to.
 
 const { EventEmitter } = require('node:events');
-const { ConnectionError, PostgresError, TimeoutError } = require('../..');
+const { ConnectionError, PostgresError, TimeoutError, UsageError } = require('../..');
+const { copyDirection } = require('../query');
 const { COUNTED, fieldOf, resultOf } = require('./result');
 const { TypeOverrides } = require('./types');
 const { prepareValue } = require('./values');
@@ -59,17 +60,24 @@ function configOf(config) {
 }
 
 /**
- * Asks what holds a connection, or many.
- * @param {Client|Pool} session of this library
+ * In a config that a pool gives a client that others ask, too: `{ pool, texts }`. Statements are prepared then, several in a
+ * text are refused, and what concerns a session.
+ */
+const SHARED = Symbol('shared');
+
+/**
+ * Asks what holds a connection.
+ * @param {Client} session of this library
  * @param {string|object} config text, or `{ text, values, name, rowMode, types, binary, query_timeout, signal }`, which
  *   is read, never kept or written to
  * @param {Array} [values]
- * @param {object} settings of the client or pool; `texts` of prepared statements by name; `isPool`: statements are
- *   prepared, several in a text are refused
+ * @param {object} settings of the client; `texts` of prepared statements by name
  * @returns {Promise<Result|Result[]>} an array where the text has several statements
  */
-async function ask(session, config, values, { binary, isPool, query_timeout, statement_cache, texts, types: usual }) {
+async function ask(session, config, values, { binary, query_timeout, statement_cache, texts: own, types: usual }) {
   const query = configOf(config);
+  const { [SHARED]: shared } = query;
+  const { texts = own } = shared ?? {};
   values ||= query.values;
   const { name, rowMode, types } = query;
   if (values && !Array.isArray(values)) throw new Error('Query values must be an array');
@@ -83,20 +91,22 @@ async function ask(session, config, values, { binary, isPool, query_timeout, sta
   const { decode } = types instanceof TypeOverrides ? types : types ? new TypeOverrides(types) : usual;
   const statement_timeout = query.query_timeout || query_timeout || undefined;
   try {
-    if (isSimple && !isPool) {
+    shared?.pool.lease.check(text, []);
+    if (shared && copyDirection(text) === 'in') throw new UsageError('COPY FROM STDIN owns its connection', '0A000');
+    if (isSimple && shared === undefined) {
       const results = await session.simpleQuery(text, { decode, signal: query.signal, statement_timeout });
       return results.length === 1 ? resultOf(results[0], rowMode) : results.map(each => resultOf(each, rowMode));
     }
     const reader = await session.query(text, values ? values.map(value => prepareValue(value)) : [], {
       decode, signal: query.signal, statement_timeout, format: !isSimple && (query.binary || binary) ? 1 : 0,
-      cache: Boolean(isPool || name || statement_cache)
+      cache: Boolean(shared || name || statement_cache)
     });
     if (reader.cmd !== undefined) return resultOf(reader, rowMode);
     await session.copyFail();
     throw new Error('COPY FROM STDIN: No source stream defined; use copyFrom of the client');
   } catch (error) {
     if (known === undefined) texts.delete(name);
-    throw errorOf(error);
+    throw shared === undefined ? errorOf(error) : error; // the pool may repeat it
   }
 }
 
@@ -214,4 +224,4 @@ class Submission extends EventEmitter {
   }
 }
 
-module.exports = { DatabaseError, Query, Submission, ask, configOf, errorOf };
+module.exports = { DatabaseError, Query, SHARED, Submission, ask, configOf, errorOf };

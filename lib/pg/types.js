@@ -13,9 +13,9 @@ class PostgresInterval {
   constructor(text) {
     const [, years, months, days, sign = '', hours, minutes, seconds, fraction] = INTERVAL.exec(text) ?? [];
     const time = { hours, minutes, seconds, milliseconds: Math.round(fraction * 1e6) / 1000 };
-    for (const name in time) time[name] = sign + time[name];
+    for (const name of Object.keys(time)) time[name] = sign + time[name];
     const parts = { years, months, days, ...time };
-    for (const name in parts) if (+parts[name]) this[name] = +parts[name];
+    for (const name of Object.keys(parts)) if (+parts[name]) this[name] = +parts[name];
   }
 
   /** @returns {string} of ISO 8601 */

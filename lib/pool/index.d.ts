@@ -1,63 +1,43 @@
 /// <reference types="node" />
 
-import { EventEmitter } from 'node:events';
-import { Writable } from 'node:stream';
-import { WritableStream } from 'node:stream/web';
-import {
-  Abortable, AnyColumns, BatchQuery, Client, Config, CopyFrom, CopyReader, CopyStreamOptions, CopyTo, CopyToOptions, Cursor,
-  CursorOptions, Format, Listener, Notification, QueryOptions, QueryToOptions, Receiver, RowReader, Session, SimpleQueryOptions,
-  StreamResult, TransactionOptions, Values
-} from 'quickgres';
+import { Client, Config, Listener, Notification, Retry, Session } from 'quickgres';
 
 /** Options of a pool. Times are in milliseconds. */
 export interface PoolOptions {
-  /** Most connections, 4 by default; of the replicas as many again. One is left for plain queries. */
+  /** Most connections, 4 by default. */
   size?: number | undefined;
   /** Connections that are left to plain queries, where there are more; 1 by default. */
   reserved?: number | undefined;
-  /** false: when an attempt to connect has failed, who waits for it gets its error. Default true. */
-  patient?: boolean | undefined;
-  /** How long a request waits for a connection; 30000 by default, 0: for ever. Then it rejects with 53300, or 08001. */
+  /** How long a request waits for a connection; 30000 by default, 0: for ever. Then it rejects with a TimeoutError. */
   acquire_timeout?: number | undefined;
   /** After which an unused connection is closed; 30000 by default, 0: never. */
   idle_timeout?: number | undefined;
   /** After which a connection is replaced; 1800000 by default, 0: never. */
   max_lifetime?: number | undefined;
-  /** Config of where `{ readOnly: true }` goes; default: to the same place as all. */
-  replicas?: Config | string | URL | undefined;
-  /** How far behind a replica may be; default: as far as it is. */
-  max_lag?: number | undefined;
-}
-
-/** Where a request may go. */
-export interface ReadOnly {
-  /** true: a replica will do. Default false. */
-  readOnly?: boolean | undefined;
+  /**
+   * After which a connection is replaced on which the server says nothing, though a request on it was given up and the
+   * server was asked to cancel it; 2000 by default, 0: never.
+   */
+  silence_timeout?: number | undefined;
 }
 
 /** Options of `connection`. */
-export interface ConnectionOptions extends ReadOnly, Retry {
+export interface ConnectionOptions extends Retry {
   /** false: settings, temporary tables and prepared statements of the session stay. Default true. */
   reset?: boolean | undefined;
   /** Ends the waiting for a connection. Default: none. */
   signal?: AbortSignal | undefined;
 }
 
-/** What may be done with a request whose connection was lost. */
-export interface Retry {
-  /** true: it may be repeated though the server may have carried it out. Default false. */
-  retry?: boolean | undefined;
-}
-
-/** How a pool's connections are used. */
-export interface ConnectionCounts {
+/** The counters of a pool. */
+export interface PoolStats {
   /** Most connections. */
   size: number;
   /** Connections that are open. */
   connected: number;
-  /** Those of them that nobody uses. */
+  /** Those of them that are unused. */
   idle: number;
-  /** Those of them that somebody has to himself. */
+  /** Those of them that one transaction, cursor, COPY or function owns. */
   owned: number;
   /** Requests that were sent and are not over. */
   pending: number;
@@ -65,13 +45,7 @@ export interface ConnectionCounts {
   waiting: number;
 }
 
-/** The counters of a pool. */
-export interface PoolStats extends ConnectionCounts {
-  /** Those of the replicas, where there are any. */
-  replicas?: ConnectionCounts;
-}
-
-/** The events of a pool, with their arguments. Nobody has to listen. */
+/** The events of a pool, with their arguments. It needs no listener. */
 export interface PoolEvents {
   /** A connection is being made, of which nothing has been asked: what the listener asks comes first. */
   connect: [client: Client];
@@ -100,111 +74,31 @@ export interface TracedWait {
   readonly waiting: number;
 }
 
-/** Pipelined connections side by side, with a session's methods. */
-export class Pool extends EventEmitter {
+/**
+ * Pipelined connections side by side: a session whose requests go to whichever connection suits them. Its requests reject,
+ * beside what those of a Client reject with: with a TimeoutError after `acquire_timeout` (53300; 08001 with the `cause` where
+ * no connection could be made), with a ConnectionError until the first connection has been made and after `end()` (08003),
+ * and with a UsageError (0A000) for BEGIN, SET, LISTEN and what else concerns the session of one connection.
+ */
+export class Pool extends Session {
   /**
    * @param config of the clients
-   * @param options size, timeouts, replicas
+   * @param options size, timeouts
    * @throws {TypeError} for wrong options
    */
   constructor(config?: Config | string | URL, options?: PoolOptions);
-  /** How many connections there are, who has them and who waits for them. */
+  /** How many connections there are, how many requests they have, and how many wait for one. */
   readonly stats: PoolStats;
-  /**
-   * Goes to the connection on which it is likely to wait least.
-   * @param text SQL
-   * @param values of its parameters
-   * @param format as of `Client.query`; or, in its place, `options`: all options by name
-   * @param cache as of `Client.query`
-   * @param stream as of `Client.query`
-   * @returns as of `Client.query`; rejects, too, with a UsageError (0A000) for BEGIN, SET, LISTEN and what else concerns
-   *   a session, and with a ConnectionError: after `acquire_timeout` 53300, or 08001 with the `cause` where
-   *   none could be made; 08003 after `end()`
-   */
-  query(text: `${'COPY' | 'copy'} ${string}`, values?: Values, format?: Format, cache?: boolean): Promise<CopyReader>;
-  query<T extends object = AnyColumns>(
-    text: string, values?: Values, format?: Format, cache?: boolean): Promise<RowReader<T>>;
-  query<S extends Receiver>(
-    text: string, values: Values | undefined, format: Format | undefined, cache: boolean | undefined,
-    stream: S): Promise<S>;
-  query<S extends Receiver>(
-    text: string, values: Values | undefined, options: QueryOptions<S> & ReadOnly & { stream: S }): Promise<S>;
-  query<T extends object = AnyColumns>(
-    text: string, values: Values | undefined, options: QueryOptions & ReadOnly & Retry & { stream?: undefined }):
-    Promise<RowReader<T>>;
-  /**
-   * As `Client.batch`, on a connection as for `query`.
-   * @param queries texts, or `[text, values, options]`
-   * @param options signal, statement_timeout, readOnly, retry
-   * @returns the results; rejects as `Client.batch`, or with a UsageError for what concerns a session, or with a
-   *   ConnectionError (53300) after `acquire_timeout`
-   */
-  batch(queries: readonly BatchQuery[], options?: Abortable & ReadOnly & Retry): Promise<RowReader[]>;
-  batch<R extends readonly object[]>(
-    queries: { readonly [I in keyof R]: BatchQuery }, options?: Abortable & ReadOnly & Retry):
-    Promise<{ -readonly [I in keyof R]: RowReader<R[I]> }>;
-  /**
-   * As `Client.simpleQuery`, on a connection of its own, whose settings are reset after it.
-   * @param text SQL, statements separated by semicolons
-   * @param options those of Client, readOnly, retry
-   * @returns a result for each statement; rejects with a UsageError where it leaves a transaction block open
-   */
-  simpleQuery(text: string, options?: SimpleQueryOptions & ReadOnly & Retry): Promise<RowReader[]>;
-  /**
-   * As `Client.transaction`, on a connection of its own.
-   * @param work gets the session to ask
-   * @param options those of Client; readOnly: on a replica; retry: the function may be called again when the connection is
-   *   lost, also where that may have been after the commit; signal: ends the waiting for a connection, not the function
-   * @returns what the function returned; rejects as `Client.transaction`, or with a ConnectionError (53300) after
-   *   `acquire_timeout`, as does one inside another while no connection is free
-   */
-  transaction<R>(
-    work: (tx: Session) => R | Promise<R>, options?: TransactionOptions & Retry & { signal?: AbortSignal | undefined }): Promise<R>;
   /**
    * Gives a function a client for itself. Afterwards an open transaction block is rolled back, and settings, temporary
    * tables, prepared statements and locks of the session are discarded.
    * @param work gets the client
-   * @param options reset: false leaves what is the session's, but rolls back; readOnly: one of a replica will do; retry:
-   *   the function may be called again when the connection is lost; signal: ends the waiting for a connection
+   * @param options reset: false leaves what is the session's, but rolls back; retry: the function may be called again when
+   *   the connection is lost; signal: ends the waiting for a connection
    * @returns what the function returned; rejects with what it threw; with an AbortError; with a ConnectionError where no
-   *   connection could be made, or (53300) after `acquire_timeout`; with a TypeError for what is no function
+   *   connection could be made, or a TimeoutError (53300) after `acquire_timeout`; with a TypeError for what is no function
    */
   connection<R>(work: (client: Client) => R | Promise<R>, options?: ConnectionOptions): Promise<R>;
-  /**
-   * As `Client.queryTo`, on a connection of its own.
-   * @param target an HTTP response, a file, any Writable, or a WHATWG WritableStream
-   * @param text SQL
-   * @param values of its parameters
-   * @param options those of Client, readOnly, retry: as long as nothing was written to a Node stream that is to be ended
-   * @returns what was written; rejects as `Client.queryTo`, or with a ConnectionError (53300) after `acquire_timeout`
-   */
-  queryTo(target: Writable | WritableStream, text: string, values?: Values, options?: QueryToOptions & ReadOnly & Retry):
-    Promise<StreamResult>;
-  /**
-   * As `Client.cursor`, on a connection of its own from the first row to the last.
-   * @param text SQL
-   * @param values of its parameters
-   * @param options those of Client, readOnly
-   * @returns an async iterable of rows
-   * @throws {TypeError|RangeError} for bad input
-   */
-  cursor<T extends object = AnyColumns>(text: string, values?: Values, options?: CursorOptions & ReadOnly): Cursor<T>;
-  /**
-   * As `Client.copyTo`, on a connection of its own.
-   * @param text COPY … TO STDOUT
-   * @param options those of Client, readOnly
-   * @returns a Readable
-   * @throws {TypeError} for any other text
-   */
-  copyTo(text: string, options?: CopyToOptions & ReadOnly): CopyTo;
-  /**
-   * As `Client.copyFrom`, on a connection of its own.
-   * @param text COPY … FROM STDIN
-   * @param options those of Client
-   * @returns a Writable
-   * @throws {TypeError} for any other text
-   */
-  copyFrom(text: string, options?: CopyStreamOptions): CopyFrom;
   /**
    * As `Client.listen`, on one connection more, which all loops share and which is replaced when it is lost.
    * @param channel its name

@@ -1,30 +1,33 @@
 'use strict';
 
-const { NAMES, checkCount, checkNames } = require('../query');
+const { checkCount, checkNames } = require('../query');
 
-const DEFAULTS = { size: 4, reserved: 1, acquire_timeout: 30000, idle_timeout: 30000, max_lifetime: 1800000 };
-const OPTIONS = new Set([...Object.keys(DEFAULTS), 'patient', 'replicas', 'max_lag']);
+const DEFAULTS = {
+  size: 4, reserved: 1, acquire_timeout: 30000, idle_timeout: 30000, max_lifetime: 1800000, silence_timeout: 2000
+};
+const OPTIONS = new Set(Object.keys(DEFAULTS));
 
-/** The options that there are, by the methods of a pool that take them: those of a client's, and others. */
-const TAKEN = { ...NAMES, connection: ['reset', 'signal'], transaction: [...NAMES.transaction, 'signal'] };
-const READING = ['copyTo', 'cursor'];
-const REPEATING = ['batch', 'connection', 'query', 'queryTo', 'simpleQuery', 'transaction'];
-for (const name of [...READING, ...REPEATING]) TAKEN[name] = new Set([...TAKEN[name], 'readOnly']);
-for (const name of REPEATING) TAKEN[name].add('retry');
+/** What a pool has no more: which of two places answers is said by which of two pools is asked. */
+const OF_REPLICAS = ['replicas', 'max_lag', 'readOnly'];
+
+/** The options of `connection`. `shared`: others may be sent before and behind. */
+const OF_CONNECTION = new Set(['reset', 'signal', 'retry', 'shared']);
 
 /**
  * @param {object} options of a Pool
- * @returns {object} all of them, but `replicas`
+ * @returns {object} all of them
  * @throws {TypeError}
  */
 function optionsOf(options) {
+  for (const name of OF_REPLICAS) {
+    if (options?.[name] === undefined) continue;
+    throw new TypeError(`a pool has no option ${name}: make two pools, one of the primary and one of the replicas`);
+  }
   checkNames(options, OPTIONS);
-  const { patient = true, max_lag } = options;
-  const all = { patient, max_lag };
-  for (const name in DEFAULTS) all[name] = checkCount(options[name] ?? DEFAULTS[name], name, name === 'size' ? 1 : 0);
-  for (const name of ['acquire_timeout', 'idle_timeout', 'max_lifetime']) all[name] ||= Infinity;
-  if (max_lag !== undefined) checkCount(max_lag, 'max_lag', 1);
+  const all = {};
+  for (const name of Object.keys(DEFAULTS)) all[name] = checkCount(options[name] ?? DEFAULTS[name], name, name === 'size' ? 1 : 0);
+  for (const name of ['acquire_timeout', 'idle_timeout', 'max_lifetime', 'silence_timeout']) all[name] ||= Infinity;
   return all;
 }
 
-module.exports = { TAKEN, optionsOf };
+module.exports = { OF_CONNECTION, optionsOf };

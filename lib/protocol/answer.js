@@ -53,8 +53,8 @@ const State = Object.fromEntries(Object.keys(STATES).map((name, index) => [name,
 
 /** State of the answer and code of the message, as `state << 8 | code`, to the next state; 0 where it cannot come. */
 const NEXT = new Uint8Array(32 << 8);
-for (const state in STATES) {
-  for (const name in STATES[state]) NEXT[State[state] << 8 | backend[name]] = State[STATES[state][name]];
+for (const state of Object.keys(STATES)) {
+  for (const name of Object.keys(STATES[state])) NEXT[State[state] << 8 | backend[name]] = State[STATES[state][name]];
 }
 
 /** Messages that are nothing but their type and length. */

@@ -18,7 +18,6 @@ class ConnectionError extends Error {
     if (sent !== undefined) this.sent = sent;
   }
 }
-ConnectionError.prototype.name = 'ConnectionError';
 
 /** What a request rejects with when its signal aborted; `cause` is the signal's reason. */
 class AbortError extends Error {
@@ -30,7 +29,6 @@ class AbortError extends Error {
    */
   constructor(message, cause) { super(message, cause === undefined ? undefined : { cause }); }
 }
-AbortError.prototype.name = 'AbortError';
 
 /**
  * A time limit of ours has passed: `statement_timeout` of a request (57014), `acquire_timeout` (53300, or 08001 with the
@@ -50,7 +48,6 @@ class TimeoutError extends Error {
     if (sent !== undefined) this.sent = sent;
   }
 }
-TimeoutError.prototype.name = 'TimeoutError';
 
 /** Something that cannot be done as it was asked for, now or at all; `code` is the SQLSTATE that fits. */
 class UsageError extends Error {
@@ -64,15 +61,20 @@ class UsageError extends Error {
     this.code = code;
   }
 }
-UsageError.prototype.name = 'UsageError';
 
 /**
  * The server broke the protocol; the connection cannot be used after it.
  * @param {string} message
+ * @param {Error} [cause]
  * @returns {ConnectionError}
  */
-function protocolError(message) {
-  return new ConnectionError(`protocol violation: ${message}`, { code: '08P01' });
+function protocolError(message, cause) {
+  return new ConnectionError(`protocol violation: ${message}`, { code: '08P01', cause });
+}
+
+// Defined, not assigned: a program may have frozen Error.prototype.
+for (const [name, each] of Object.entries({ AbortError, ConnectionError, TimeoutError, UsageError })) {
+  Object.defineProperty(each.prototype, 'name', { value: name, writable: true, configurable: true });
 }
 
 module.exports = { PostgresError, ConnectionError, AbortError, TimeoutError, UsageError, protocolError };

@@ -47,6 +47,9 @@ function dateText(date, what) {
   return year > 0 ? `${year}${rest}` : `${String(1 - year).padStart(4, '0')}${rest} BC`;
 }
 
+/** The text of a number, with the sign of -0, which is another value for PostgreSQL, too. */
+const numberText = value => Object.is(value, -0) ? '-0' : `${value}`;
+
 /**
  * The text of a value that is neither a string, nor bytes, nor null.
  * @param {*} value
@@ -55,7 +58,8 @@ function dateText(date, what) {
  * @throws {TypeError} for a value of another kind; it names what to write instead
  */
 function textOf(value, what) {
-  if (typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean') return String(value);
+  if (typeof value === 'number') return numberText(value);
+  if (typeof value === 'bigint' || typeof value === 'boolean') return String(value);
   if (value instanceof Date) return dateText(value, what);
   const remedy = Array.isArray(value) ? 'write array(value) for a PostgreSQL array, JSON.stringify(value) for json'
     : value instanceof Promise ? 'await it'
@@ -94,7 +98,8 @@ function snapshot(values, limit = Infinity) {
 function element(value, what) {
   if (value === null || value === undefined) return 'NULL';
   if (Array.isArray(value)) return literal(value, what);
-  if (typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean') return String(value);
+  if (typeof value === 'number') return numberText(value);
+  if (typeof value === 'bigint' || typeof value === 'boolean') return String(value);
   if (value instanceof Uint8Array) return `"\\\\x${Buffer.from(value.buffer, value.byteOffset, value.length).toString('hex')}"`;
   const text = typeof value === 'string' ? value : textOf(value, what);
   if (text.includes('\0')) checkText(text, what);
@@ -120,4 +125,4 @@ function array(values) {
   return literal(values, 'values');
 }
 
-module.exports = { array, checkText, checkValues, kindOf, snapshot, textOf };
+module.exports = { array, checkText, checkValues, kindOf, numberText, snapshot, textOf };

@@ -1,7 +1,7 @@
 'use strict';
 
 const { frontend } = require('./codes');
-const { checkText, textOf } = require('./values');
+const { checkText, numberText, textOf } = require('./values');
 
 /** Bytes of memory: a writer's first one, which is enough to connect and ask, and what is made later. */
 const FIRST = 2048;
@@ -149,7 +149,7 @@ class MessageWriter {
 
   #value(value, index) {
     if (typeof value === 'string') return this.#text(value, index);
-    if (typeof value === 'number') return this.#text(`${value}`, index);
+    if (typeof value === 'number') return this.#text(numberText(value), index);
     if (value === null || value === undefined) return this.#bytes(NULL);
     if (!(value instanceof Uint8Array)) return this.#text(textOf(value, `values[${index}]`), index);
     this.#reserve(4 + value.length);

@@ -5,9 +5,13 @@ const { checkLimits, throwIfAborted } = require('./abort');
 const { callerOf, showCaller } = require('./failure');
 const { checkStallTimeout, stalled } = require('./options');
 
-/** The rows of a query, some at a time: an async iterable that holds one batch in memory. */
+/**
+ * The rows of a query, some at a time: an async iterable. It holds two batches in memory, since the next one is under way
+ * while the rows of one are read.
+ */
 class Cursor {
   #asked = 0; // rows that the generator is to give
+  #caller = {}; // see callerOf
   #index = 0; // of the next row
   #generator;
   #portal; // once the first row was asked for
@@ -27,18 +31,24 @@ class Cursor {
     throwIfAborted({ signal });
     const opened = this.#opened(open);
     const portal = this.#portal = opened instanceof Promise ? await opened : opened; // what is sent at once is one write
+    const fetch = async () => {
+      const reader = new RowReader(decoding);
+      await portal.fetch(batchSize, reader, { signal }, this.#caller);
+      return reader;
+    };
     try {
-      let reader;
-      do {
-        reader = new RowReader(decoding);
-        await portal.fetch(batchSize, reader, { signal }, callerOf(this.next));
-        this.#rows = reader.rows;
+      for (let ahead = fetch(); ahead !== undefined;) {
+        const { cmd, rows } = await ahead;
+        portal.check();
+        ahead = cmd === 'SUSPENDED' ? fetch() : undefined;
+        ahead?.catch(() => {}); // it is awaited when these rows have been read
+        this.#rows = rows;
         this.#index = 0;
         while (this.#index < this.#rows.length) yield this.#rows[this.#index++];
-      } while (reader.cmd === 'SUSPENDED');
+      }
     } finally {
       this.#rows = [];
-      await portal.close();
+      await portal.leave();
     }
   }
 
@@ -62,11 +72,12 @@ class Cursor {
       return Promise.resolve({ done: false, value: this.#rows[this.#index++] });
     }
     this.#asked++;
+    Object.assign(this.#caller, callerOf(this.next));
     return this.#generator.next().finally(() => { this.#asked--; });
   }
 
   /**
-   * Closes the portal, when the rows that are being fetched have come; what `break` in a loop calls.
+   * Closes the portal; what `break` in a loop calls.
    * @param {*} [value] to be given back
    * @returns {Promise<{done: true}>} rejects with a ConnectionError where the connection is lost meanwhile
    */

@@ -89,9 +89,15 @@ function isStale(error) {
  */
 function mayRepeat(request, sending) {
   if (!request.pending || request.scope !== sending || !request.canRepeat()) return false;
-  let each = request.next === null ? null : request;
-  while (each !== null && each.reads && !each.barrier) each = each.next;
-  return each === null;
+  const others = [];
+  for (let each = request.next; each !== null; each = each.next) if (!each.internal) others.push(each);
+  return others.length === 0 || [request, ...others].every(each => each.reads && !each.barrier);
+}
+
+/** Whether another request that is waited for was sent behind a request. */
+function isFollowed({ next }) {
+  for (; next !== null; next = next.next) if (next.pending && !next.internal) return true;
+  return false;
 }
 
 /**
@@ -141,4 +147,4 @@ function abandon(pipeline, message, cause, code) {
   pipeline.scopes.abandon(errors(false));
 }
 
-module.exports = { abandon, again, callerOf, isStale, mayRepeat, miscounted, promised, reasonOf, showCaller };
+module.exports = { abandon, again, callerOf, isFollowed, isStale, lossErrors, mayRepeat, miscounted, promised, reasonOf, showCaller };

@@ -6,24 +6,28 @@
  */
 
 const { Pipeline } = require('./pipeline');
-const { again, callerOf, promised, showCaller } = require('./failure');
+const { again, callerOf, isFollowed, promised, showCaller } = require('./failure');
 const { QueryRequest, Request, outcome } = require('./request');
 const { CloseRequest } = require('./sync');
+const { LongTexts } = require('./long-texts');
 const { Scope } = require('./scope');
-const { copyDirection, firstWord } = require('./sql');
+const { copyDirection, firstWord, quoted } = require('./sql');
 const abort = require('./abort');
 const options = require('./options');
 
 let batch, transaction; // to require what is loaded costs a microsecond, as much as a query of a batch
 
 module.exports = {
-  Pipeline, QueryRequest, Request, CloseRequest, Scope, again, callerOf, outcome, promised, showCaller,
-  copyDirection, firstWord, ...abort, ...options,
+  Pipeline, QueryRequest, Request, CloseRequest, LongTexts, Scope, again, callerOf, isFollowed, outcome, promised, showCaller,
+  copyDirection, firstWord, quoted, ...abort, ...options,
   get BatchRequest() { return (batch ??= require('./batch')).BatchRequest; },
   get Cursor() { return require('./cursor').Cursor; },
   get Portal() { return require('./portal').Portal; },
   get SimpleQueryRequest() { return require('./simple-query').SimpleQueryRequest; },
+  get Channels() { return require('./listen').Channels; },
   get Listener() { return require('./listen').Listener; },
+  get channelsOf() { return require('./listen').channelsOf; },
+  get checkChannel() { return require('./listen').checkChannel; },
   get transaction() { return (transaction ??= require('./transaction')).transaction; },
   get beginText() { return (transaction ??= require('./transaction')).beginText; }
 };

@@ -1,18 +1,20 @@
 'use strict';
 
 const { ConnectionError, checkText } = require('../protocol');
-const { checkLimits, watchSignal } = require('./abort');
-const { callerOf, showCaller } = require('./failure');
+const { watchSignal } = require('./abort');
+const { showCaller } = require('./failure');
 const { outcome } = require('./request');
+const { quoted } = require('./sql');
 
 /** The server cuts off longer names, and with them what would come of it. */
-const LONGEST = 63;
+const LONGEST_CHANNEL = 63;
 
-/** @type {WeakMap<Client, Set<Listener>>} a client has one 'notification' listener for all of them */
-const listenersOf = new WeakMap();
-
-function deliver(notification) {
-  for (const listener of listenersOf.get(this)) if (listener.channel === notification.channel) listener.give(notification);
+/** @throws {TypeError|RangeError} where it is no name of a channel */
+function checkChannel(channel) {
+  checkText(channel, 'channel');
+  if (channel === '') throw new TypeError('channel must not be empty');
+  if (Buffer.byteLength(channel) <= LONGEST_CHANNEL) return;
+  throw new RangeError(`channel must not be longer than ${LONGEST_CHANNEL} bytes`);
 }
 
 /** What the loop throws when the connection is gone. */
@@ -20,11 +22,67 @@ function lost(error) {
   return new ConnectionError(`the connection was lost: ${error.message}`, { code: error.code, cause: error });
 }
 
+/** Which loops listen to which channels. */
+class Channels {
+  #listeners = new Map(); // sets of them by channel
+  #say;
+  #source;
+
+  /**
+   * @param {function(string, string): Promise} say has the server run LISTEN or UNLISTEN for a channel
+   * @param {Client} [source] whose event 'notification' is listened to as long as there are loops
+   */
+  constructor(say, source) {
+    this.#say = say;
+    this.#source = source;
+  }
+
+  get names() { return [...this.#listeners.keys()]; }
+
+  /** @param {object} notification for the loops over its channel */
+  deliver = notification => {
+    for (const listener of this.#listeners.get(notification.channel) ?? []) listener.give(notification);
+  };
+
+  /** @returns {Promise} resolves when the server has begun to notify */
+  add(listener) {
+    const { channel } = listener;
+    if (this.#listeners.size === 0) this.#source?.on('notification', this.deliver);
+    if (!this.#listeners.has(channel)) this.#listeners.set(channel, new Set());
+    this.#listeners.get(channel).add(listener);
+    return this.#say('LISTEN', channel);
+  }
+
+  /** @returns {Promise|undefined} resolves when the server has stopped notifying; nothing where others go on */
+  remove(listener) {
+    const { channel } = listener;
+    const listeners = this.#listeners.get(channel);
+    listeners.delete(listener);
+    if (listeners.size > 0) return undefined;
+    this.#listeners.delete(channel);
+    if (this.#listeners.size === 0) this.#source?.removeListener('notification', this.deliver);
+    return this.#say('UNLISTEN', channel);
+  }
+
+  /** No notification comes any more. @param {Error} [error] what the loops are to throw */
+  end(error) { for (const listeners of [...this.#listeners.values()]) for (const each of listeners) each.end(error); }
+}
+
+/** @returns {Channels} of the connection that a client has */
+function channelsOf(client) {
+  const say = async (command, channel) => {
+    if (command === 'UNLISTEN' && client.state !== 'open') return;
+    await client.query(`${command} ${quoted(channel)}`, [], { cache: false });
+  };
+  const channels = new Channels(say, client);
+  client.closed.then(error => channels.end(error && lost(error)));
+  return channels;
+}
+
 /** The notifications of one channel, as an async iterable. What comes while nobody takes it is kept. */
 class Listener {
-  #client;
+  #channels;
   #error;
-  #name;
   #notifications = this.#generate();
   #over = false;
   #queue = [];
@@ -32,26 +90,15 @@ class Listener {
   #wake = () => {};
 
   /**
-   * @param {Client} client
+   * @param {Channels} channels
    * @param {string} channel
    * @param {AbortSignal} [signal]
-   * @throws {TypeError|RangeError}
+   * @param {{stack: string}} caller see callerOf
    */
-  constructor(client, channel, signal) {
-    checkText(channel, 'channel');
-    if (channel === '') throw new TypeError('channel must not be empty');
-    if (Buffer.byteLength(channel) > LONGEST) throw new RangeError(`channel must not be longer than ${LONGEST} bytes`);
-    checkLimits({ signal });
+  constructor(channels, channel, signal, caller) {
     this.channel = channel;
-    this.#client = client;
-    this.#name = `"${channel.replace(/"/g, '""')}"`;
-    if (!listenersOf.has(client)) listenersOf.set(client, new Set());
-    const all = listenersOf.get(client);
-    if (all.size === 0) client.on('notification', deliver);
-    all.add(this);
-    client.closed.then(error => this.end(error && lost(error)));
-    const caller = callerOf(client.listen);
-    const asked = client.query(`LISTEN ${this.#name}`, [], { cache: false });
+    this.#channels = channels;
+    const asked = channels.add(this);
     asked.catch(error => this.end(showCaller(error, caller)));
     const aborted = new Promise((resolve, reject) => {
       if (signal?.aborted) reject(signal.reason);
@@ -107,13 +154,8 @@ class Listener {
     this.#error = error;
     this.#unwatch();
     this.#wake();
-    const client = this.#client;
-    const all = listenersOf.get(client);
-    all.delete(this);
-    if (all.size === 0) client.removeListener('notification', deliver);
-    if (client.state !== 'open' || [...all].some(({ channel }) => channel === this.channel)) return;
-    await client.query(`UNLISTEN ${this.#name}`, [], { cache: false }).catch(() => {});
+    await this.#channels.remove(this)?.catch(() => {});
   }
 }
 
-module.exports = { Listener };
+module.exports = { Channels, Listener, channelsOf, checkChannel };

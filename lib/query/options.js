@@ -1,6 +1,6 @@
 'use strict';
 
-const { AbortError, checkText, checkValues, kindOf, snapshot } = require('../protocol');
+const { TimeoutError, checkText, checkValues, kindOf, snapshot } = require('../protocol');
 const { checkDecode } = require('../rows');
 
 const NO_VALUES = Object.freeze([]);
@@ -18,11 +18,11 @@ const NAMES = {
   batch: new Set([...LIMITS, ...PLACE]),
   batched: new Set([...STATEMENT, 'decode', 'stream']),
   copyFrom: new Set(['signal', 'highWaterMark']),
-  copyTo: new Set(['signal', 'highWaterMark', 'stall_timeout', 'alone']),
+  copyTo: new Set(['signal', 'highWaterMark', 'stall_timeout', 'buffer', 'alone']),
   cursor: new Set([...STATEMENT, 'batchSize', 'decode', 'signal']),
   listen: new Set(['signal']),
-  query: new Set([...STATEMENT, 'decode', 'stream', ...LIMITS, ...PLACE]),
-  queryTo: new Set(['as', 'int8', 'numeric', 'bytea', 'separator', 'end', 'stall_timeout', ...STATEMENT, ...LIMITS, ...PLACE]),
+  query: new Set([...STATEMENT, 'decode', 'stream', 'buffer', ...LIMITS, ...PLACE]),
+  queryTo: new Set(['as', 'int8', 'numeric', 'bytea', 'separator', 'end', 'stall_timeout', 'buffer', ...STATEMENT, ...LIMITS, ...PLACE]),
   simpleQuery: new Set(['decode', ...LIMITS, 'retry']),
   transaction: new Set(['isolation', 'readOnly', 'deferrable', ...LIMITS, 'retry'])
 };
@@ -36,9 +36,11 @@ function checkNames(options, names) {
   if (options === undefined) return;
   if (options === null || typeof options !== 'object') throw new TypeError(`options must be an object, not ${kindOf(options)}`);
   if (Array.isArray(options)) throw new TypeError('options must be an object, not an array: query(text, values, options) takes values');
-  for (const name in options) {
-    if (names.has(name) || (name in Object.prototype && !Object.hasOwn(options, name))) continue; // what others put there
-    throw new TypeError(`there is no option ${name} here; there are ${[...names].join(', ')}`);
+  if (options instanceof AbortSignal) throw new TypeError('options must be an object, not an AbortSignal: write { signal }');
+  for (const name of Object.keys(options)) {
+    if (names.has(name)) continue;
+    const hint = name === 'readOnly' ? ': for replicas, make a pool of their own' : '';
+    throw new TypeError(`there is no option ${name} here${hint}; there are ${[...names].join(', ')}`);
   }
   checkFlag(options.alone, 'alone');
   checkFlag(options.retry, 'retry');
@@ -64,6 +66,9 @@ function checkOptions(options, names) {
   checkDecode(decode);
 }
 
+/** Whether a value is what it is, whatever the caller does later, and can be sent. */
+const isPlain = value => typeof value === 'number' || (typeof value === 'string' && !value.includes('\0'));
+
 /**
  * Checks a query that has to wait.
  * @returns {Array|object} a copy of its values, which later changes by the caller cannot reach
@@ -72,7 +77,7 @@ function checkOptions(options, names) {
 function keep(text, values) {
   checkText(text, 'text');
   checkValues(values);
-  return snapshot(values);
+  return Array.isArray(values) && values.every(isPlain) ? values.slice() : snapshot(values);
 }
 
 /** @returns {number} a number that the server or a timer can take; throws a TypeError for any other value */
@@ -89,7 +94,14 @@ const checkCount = (count, name, least) =>
 const checkStallTimeout = (value = STALL_TIMEOUT) =>
   checkNumber(value, 'stall_timeout', 'a number of milliseconds from 0', value => value >= 0);
 
-/** @returns {AbortError} for what took nothing for so long */
-const stalled = (what, timeout) => new AbortError(`the ${what} took nothing for ${timeout} ms (stall_timeout)`);
+/** The longest result that is read however slow its target is, in bytes. */
+const BUFFER = 1 << 20;
 
-module.exports = { keep, stalled, checkStallTimeout, checkCount, checkNumber, checkNames, checkOptions, NAMES, NO_OPTIONS, NO_VALUES };
+/** @returns {number} the option `buffer`, in bytes; throws a TypeError */
+const checkBuffer = (value = BUFFER) => checkNumber(value, 'buffer', 'a number of bytes from 0', value => value >= 0);
+
+/** @returns {TimeoutError} for what took nothing for so long */
+const stalled = (what, timeout, why = 'stall_timeout') =>
+  new TimeoutError(`the ${what} took nothing for ${timeout} ms (${why})`, { code: '57014' });
+
+module.exports = { keep, stalled, checkBuffer, checkStallTimeout, checkCount, checkNumber, checkNames, checkOptions, NAMES, NO_OPTIONS, NO_VALUES };

@@ -5,7 +5,8 @@ const {
   decodeParameterStatus, nameOf, nextState, protocolError
 } = require('../protocol');
 const { Memory } = require('../rows');
-const { abandon, again, mayRepeat } = require('./failure');
+const { abandon, again, isFollowed, mayRepeat } = require('./failure');
+const { LongTexts } = require('./long-texts');
 const { closeStatements } = require('./sync');
 const { Scope, Scopes } = require('./scope');
 const { Statements } = require('./statements');
@@ -39,6 +40,9 @@ class Pipeline {
     this.writer = new MessageWriter();
     this.statements = new Statements(0, `_${Math.random().toString(36).slice(2, 8)}`);
     this.scopes = new Scopes(this);
+    this.longTexts = new LongTexts(); // shared by the connections of a pool
+    this.backlog = this.block = this.unflushed = undefined; // what results that go to targets share, see lib/stream
+    this.maxBuffered = 1 << 26;
     /** @type {Request|null} whose answer comes next */
     this.head = null;
     /** Requests that are not over. */
@@ -70,8 +74,12 @@ class Pipeline {
     this.givenUpAt = this.askedAt = 0;
     try {
       this.reader.push(buf, length);
+      this.unflushed?.flushLater();
+      this.unflushed = undefined;
     } catch (error) {
-      this.events.lost(error);
+      // What else our code throws is about bytes that no server sends.
+      const isOurs = [ConnectionError, PostgresError, UsageError].some(each => error instanceof each);
+      this.events.lost(isOurs ? error : protocolError(`an answer that cannot be read (${error.message})`, error));
     }
   }
 
@@ -259,14 +267,17 @@ class Pipeline {
     if (active.first !== null || waiting.length > 0) this.pump();
   }
 
-  /** From now on nothing is sent behind a request. @returns {boolean} false where something was that is not given up */
-  setBarrier(request) {
-    if (request.barrier) return true;
-    for (let behind = request.next; behind !== null; behind = behind.next) {
-      if (behind.pending && !behind.internal) return false;
-    }
+  /** From now on nothing is sent behind a request that was sent. */
+  holdBehind(request) {
+    if (request.barrier) return;
     request.barrier = true;
     this.#held++;
+  }
+
+  /** The same, unless another was sent behind it before. @returns {boolean} whether it may be cancelled */
+  setBarrier(request) {
+    if (isFollowed(request)) return false;
+    this.holdBehind(request);
     return true;
   }
 

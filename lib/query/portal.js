@@ -1,10 +1,10 @@
 'use strict';
 
-const { AbortError, State, UsageError } = require('../protocol');
+const { AbortError, ConnectionError, State, UsageError } = require('../protocol');
 const { abort, submit } = require('./abort');
 const { again, callerOf } = require('./failure');
 const { keep } = require('./options');
-const { QueryRequest } = require('./request');
+const { QueryRequest, outcome } = require('./request');
 const { CloseRequest } = require('./sync');
 const { Scope } = require('./scope');
 const { copyDirection } = require('./sql');
@@ -58,6 +58,7 @@ class PortalStep extends QueryRequest {
 
   fail(error, pipeline) {
     this.portal.open = false;
+    this.committing = this.state === State.Suspended || this.state === State.Done;
     super.fail(error, pipeline);
   }
 
@@ -66,6 +67,11 @@ class PortalStep extends QueryRequest {
     this.endsWithSync = false;
     this.portal.open = true;
     this.portal.statement = undefined;
+  }
+
+  discard() {
+    super.discard();
+    this.portal.query[1] = null;
   }
 
   ready() {
@@ -79,8 +85,9 @@ class PortalStep extends QueryRequest {
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-EXT-QUERY
  */
 class Portal {
-  #resolveEnded;
+  #closing = false; // Close was sent
   #last = null; // the promise of the step whose answer has not come: there is one at a time
+  #resolveEnded;
   #step; // the last one
 
   /**
@@ -131,7 +138,7 @@ class Portal {
    */
   fetch(maxRows, receiver, limits, caller = callerOf(this.fetch)) {
     if (this.#last !== null) return this.#last.then(() => this.fetch(maxRows, receiver, limits, caller));
-    if (!this.open) return Promise.reject(again(this.scope.refused?.() ?? this.#closed()));
+    if (!this.open) return Promise.reject(again(this.scope.refused?.() ?? this.#exhausted()));
     const over = () => { this.#last = null; };
     const failed = () => {
       over();
@@ -147,40 +154,72 @@ class Portal {
     }
   }
 
+  /** @throws {Error} when the transaction that it belongs to is over: what was fetched ahead is, too */
+  check() { if (this.inBlock && this.scope.left) throw again(this.scope.refused()); }
+
   /**
    * Ends the portal before its rows are exhausted, when the step that is at work is over.
    * @returns {Promise}
    */
   close() { return this.#last === null ? this.#end() : this.#last.then(() => this.close()); }
 
-  /** Nobody wants the rows that are being fetched: the server is asked to stop, but where that would fail a block. */
-  cancel() {
-    if (this.#last !== null && !this.inBlock) abort(this.#step, new AbortError('the cursor was closed'));
+  /**
+   * Its reader has left: what is being fetched is dropped, and its end is sent right behind.
+   * @returns {Promise} resolves when it has ended, or at once on a connection where a request was given up and nothing
+   *   has come since; rejects where what it has done could not be committed
+   */
+  async leave() {
+    const { pipeline } = this.scope;
+    const left = this.#leave();
+    if (pipeline.givenUpAt === 0) await left;
+    else left.catch(() => {});
   }
+
+  async #leave() {
+    const step = this.#step;
+    if (this.#last === null || !this.open || this.inBlock || step.state === State.Waiting) {
+      if (this.#last !== null && step.state === State.Waiting) this.#abort();
+      return this.#end();
+    }
+    this.open = false;
+    step.sync(this.scope.pipeline);
+    await this.#last;
+    if (step.committing || step.error instanceof ConnectionError) outcome(step);
+  }
+
+  #abort() { abort(this.#step, new AbortError('the cursor was closed')); }
+
+  /** Nobody wants the rows that are being fetched: the server is asked to stop, but where that would fail a block. */
+  cancel() { if (this.#last !== null && !this.inBlock) this.#abort(); }
 
   async #end() {
     if (!this.open) return;
     this.open = false;
+    await this.#close();
+  }
+
+  async #close() {
+    this.#closing = true;
     try {
       if (this.statement !== undefined) await submit(new CloseRequest('P', this.inBlock ? [this.name] : []), this.scope);
     } finally {
-      if (!this.inBlock) this.#leave();
+      if (!this.inBlock) this.#release();
     }
   }
 
   /** The rows are exhausted, or the query has failed: the connection is free for others. */
   over(error) {
-    if (!this.inBlock) return this.#leave();
-    this.open = error === undefined; // exhausted, it would keep what its query holds until the end of the block
-    this.#end().catch(() => {});
+    if (!this.inBlock) this.#release();
+    // Exhausted, it would keep what its query holds until the end of the block.
+    else if (error === undefined && !this.#closing) this.#close().catch(() => {});
   }
 
-  #leave() {
-    this.scope.pipeline.leave(this.scope, this.#closed());
+  #release() {
+    this.scope.pipeline.leave(this.scope, this.#exhausted());
     this.#resolveEnded();
   }
 
-  #closed() { return new UsageError('the query is over: there are no more rows', '34000'); }
+  #exhausted() { return new UsageError('the query is over: there are no more rows', '34000'); }
 }
 
 module.exports = { Portal };

@@ -2,7 +2,7 @@
 
 const {
   AbortError, BARE, ConnectionError, NEXT, PostgresError, State, TimeoutError, UsageError, backend, checkText, checkValues,
-  decodeFields, nextState, snapshot, unexpected
+  decodeFields, nextState, protocolError, snapshot, unexpected
 } = require('../protocol');
 const { RowReader } = require('../rows');
 const { isStale, miscounted, reasonOf, showCaller } = require('./failure');
@@ -234,7 +234,7 @@ class QueryRequest extends Request {
     if (next < State.Rows) return;
     this.receiver.receive(type, buf, start, end);
     if (next !== State.Done) return;
-    if (this.statement.disturbs) pipeline.statements.afterCommand(this.receiver.cmd);
+    if (this.statement.disturbs) pipeline.statements.afterCommand(this.receiver.cmd, this.text);
     if (!this.endsWithSync) this.sync(pipeline);
   }
 
@@ -249,6 +249,7 @@ class QueryRequest extends Request {
   /** Rows, or the command's completion, are what comes next. */
   start(pipeline) {
     const { rowParser } = this.statement;
+    if (rowParser === undefined) throw protocolError('the result of a statement that was not described');
     this.state = rowParser === null ? State.Command : State.Rows;
     this.receiver ??= new RowReader(pipeline.decoding);
     this.receiver.start(rowParser, this.format, pipeline);

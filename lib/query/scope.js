@@ -52,6 +52,9 @@ class Scope {
   /** @type {{decode: *}|undefined} for readers of results, where a query says nothing */
   get decoding() { return this.pipeline.decoding; }
 
+  /** Texts of queries that are sent alone. */
+  get longTexts() { return this.pipeline.longTexts; }
+
   /**
    * Checks a query that may have to wait for a connection; here it does not.
    * @param {string} text

@@ -50,7 +50,7 @@ class SimpleQueryRequest extends Request {
     else if (type === DataRow || type === CopyData) reader.receiveData(buf, start, end, count, pipeline.reader.owned);
     else reader.receive(type, buf, start, end);
     if (type !== CommandComplete) return;
-    pipeline.statements.afterCommand(reader.cmd);
+    pipeline.statements.afterCommand(reader.cmd, this.text);
     this.reader = null;
   }
 }

@@ -5,9 +5,13 @@
  * else the server tells, by command tags, the transaction status and ParameterStatus.
  */
 
-const TOKEN = /\s+|--[^\n]*|[Ee]'(?:[^'\\]|\\[^]|'')*'|'(?:[^']|'')*'|"(?:[^"]|"")*"|[A-Za-z_][\w$]*|[^]/y;
+/* No group repeats in these: the engine needs stack for each repetition, and a literal may have 30 million characters. */
+const TOKEN = /\s+|--[^\n]*|'[^']*'|"[^"]*"|[A-Za-z_][\w$]*|[^]/y; // a doubled quote: one text behind another
+const ESCAPE_MARK = /['\\]/g;
 /** What may come before the first word. */
 const BLANK = /^(?:[\s;(]|--)/;
+/** What may come behind the last statement. */
+const BETWEEN = /^(?:[\s;]|--)/;
 const COMMENT_MARK = /\/\*|\*\//g;
 const DOLLAR_QUOTE = /\$(?:[A-Za-z_]\w*)?\$/y;
 
@@ -23,6 +27,13 @@ function afterComment(text, off) {
   return COMMENT_MARK.lastIndex;
 }
 
+/** @returns {number} offset after the text E'…' whose first character is at `off` */
+function afterEscapes(text, off) {
+  ESCAPE_MARK.lastIndex = off;
+  for (let mark; (mark = ESCAPE_MARK.exec(text)) !== null && mark[0] === '\\';) ESCAPE_MARK.lastIndex++;
+  return ESCAPE_MARK.lastIndex || text.length;
+}
+
 /** Words, quoted texts, white space and single characters; not what is in block comments and between dollars. */
 function* tokens(text) {
   for (let off = 0; off < text.length;) {
@@ -31,6 +42,9 @@ function* tokens(text) {
     else if (text[off] === '$' && DOLLAR_QUOTE.test(text)) {
       const end = text.indexOf(text.slice(off, DOLLAR_QUOTE.lastIndex), DOLLAR_QUOTE.lastIndex);
       off = end < 0 ? text.length : end + DOLLAR_QUOTE.lastIndex - off;
+    } else if (/[Ee]/.test(text[off]) && text[off + 1] === "'") {
+      off = afterEscapes(text, off + 2);
+      yield "''";
     } else {
       const [token] = TOKEN.exec(text);
       off = TOKEN.lastIndex;
@@ -52,26 +66,32 @@ function firstWord(text) {
 /**
  * @param {string} text
  * @returns {string|undefined} 'in' for COPY … FROM STDIN, 'out' for COPY … TO STDOUT; undefined for anything else,
- *   also for a COPY of a file of the server
+ *   also for a COPY of a file of the server, and where another statement follows
  */
 function copyDirection(text) {
   const letter = text.charCodeAt(0) | 32;
   if ((letter > 99 && letter < 123) || firstWord(text) !== 'copy') return undefined; // from d to z is what most begin with
   let depth = 0;
-  let last;
+  let direction, last;
+  let over = false; // a semicolon has ended it
   for (const token of tokens(text)) {
-    if (token === '(') depth++;
+    if (over && !BETWEEN.test(token)) return undefined;
+    if (token === ';' && last !== undefined) over = true;
+    else if (token === '(') depth++;
     else if (token === ')') depth--;
     else if (depth === 0 && /^\w/.test(token)) {
       const word = token.toLowerCase();
       // STDIN and STDOUT mean the same to the server.
       const copies = word === 'stdin' || word === 'stdout';
-      if (copies && last === 'from') return 'in';
-      if (copies && last === 'to') return 'out';
+      if (copies && last === 'from') direction ??= 'in';
+      if (copies && last === 'to') direction ??= 'out';
       last = word;
     }
   }
-  return undefined;
+  return direction;
 }
 
-module.exports = { firstWord, copyDirection };
+/** @returns {string} a name as an identifier of SQL */
+const quoted = name => `"${name.replaceAll('"', '""')}"`;
+
+module.exports = { copyDirection, firstWord, quoted };

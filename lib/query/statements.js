@@ -1,5 +1,6 @@
 'use strict';
 
+const { ConnectionError } = require('../protocol');
 const { RowParser } = require('../rows');
 const { firstWord } = require('./sql');
 
@@ -22,6 +23,9 @@ const BEGINNING = new Set(['begin', 'start']);
 
 /** First words of what only reads, unless a function that it calls writes. */
 const READING = new Set(['select', 'table', 'values', 'show']);
+
+/** What sets the encoding. The server reports it at ReadyForQuery: too late for what comes with it in one answer. */
+const OTHER_ENCODING = /\bset\s+(?:(?:local|session)\s+)?(?:client_encoding\s*(?:=|to\b)|names\b)(?!\s*['"]?(?:utf-?8|unicode))/i;
 
 /** A query text that the server has parsed, or is about to: a prepared statement, named or unnamed. */
 class Statement {
@@ -50,8 +54,6 @@ class Statement {
     /** @type {BatchRequest|null} that carries its Parse */
     this.batch = null;
     this.used = 0;
-    /** Whether its last result was a short one, see queryTo. */
-    this.short = false;
     this.reads = READING.has(word);
     /** Whether it may drop prepared statements, or change the columns of what they return. */
     this.disturbs = !HARMLESS.has(word);
@@ -145,8 +147,14 @@ class Statements {
    */
   doubt(statement, code, bound) { if ((bound ? OF_TYPES : AT_BIND).test(code)) this.close(statement); }
 
-  /** A command is complete, perhaps one by which the server forgets all statements. */
-  afterCommand(tag) {
+  /**
+   * A command is complete, perhaps one by which the server forgets all statements, or sends other text than we read.
+   * @throws {ConnectionError}
+   */
+  afterCommand(tag, text) {
+    if (tag === 'SET' && OTHER_ENCODING.test(text)) {
+      throw new ConnectionError('client_encoding was set to another one: all text here is UTF8');
+    }
     if (tag !== 'DISCARD ALL' && tag !== 'DEALLOCATE ALL') return;
     this.#byKey.clear();
     this.closing = [];

@@ -25,13 +25,13 @@ export interface ReplicateOptions {
 
 /** A stream of WalMessages, which takes the positions that were processed. Event 'start': the server has begun. */
 export interface Replication extends Duplex {
-  /** The highest position that has come. */
+  /** The highest position that has come; in physical replication the end of the last piece. */
   readonly received: bigint;
   /** The position up to which all was processed, as the server is told. */
   readonly confirmed: bigint;
   /**
    * Says that everything up to a position has been processed.
-   * @param lsn the position, of pgoutput the `endLsn` of a commit
+   * @param lsn the position: of pgoutput the `endLsn` of a commit, of a piece of the log `lsn + BigInt(data.length)`
    * @throws {TypeError} for what is no position
    */
   confirm(lsn: bigint | string): void;

@@ -87,7 +87,7 @@ const MESSAGES = {
   B: m => ({ type: 'begin', commitLsn: m.lsn(), time: m.time(), xid: m.uint32() }),
   C: m => ({ type: 'commit', flags: m.byte(), commitLsn: m.lsn(), endLsn: m.lsn(), time: m.time() }),
   O: m => ({ type: 'origin', lsn: m.lsn(), name: m.string() }),
-  Y: m => ({ type: 'type', oid: m.uint32(), schema: m.string(), name: m.string() }),
+  Y: m => ({ type: 'type', oid: m.uint32(), schema: m.string() || 'pg_catalog', name: m.string() }),
   R(m, decoder) {
     const key = () => (m.byte() & 1) === 1;
     const column = () => ({ key: key(), name: m.string(), typeOid: m.uint32(), typeModifier: m.int32() });

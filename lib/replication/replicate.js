@@ -7,6 +7,9 @@ const { parseLsn, readTime, writeNow } = require('./wal');
 
 const OPTIONS = new Set(['signal', 'statusInterval']);
 
+/** A piece of the log itself ends where the next one begins; a message of a plugin has one position. */
+const LOGICAL = /^\s*START_REPLICATION\s+SLOT\s+\S+\s+LOGICAL\b/i;
+
 /** How often the server is told what was received and confirmed, if there is nothing new, in milliseconds. */
 const STATUS_INTERVAL = 10000;
 
@@ -109,6 +112,7 @@ class CopyBothRequest extends Request {
  * processed what it got, by `confirm` or by being written to. Event 'start': the server has begun.
  */
 class Replication extends Duplex {
+  #isLogical;
   #request;
   #scope;
   #soon; // an Immediate: a status is to be sent
@@ -123,7 +127,8 @@ class Replication extends Duplex {
    */
   constructor(client, text, { statusInterval, signal }) {
     super({ objectMode: true, readableHighWaterMark: WAITING });
-    /** @type {bigint} highest position that has come */
+    this.#isLogical = LOGICAL.test(text);
+    /** @type {bigint} highest position that has come: of the log itself, the end of the last piece */
     this.received = 0n;
     /** @type {bigint} position up to which everything has been processed, as the server is told */
     this.confirmed = 0n;
@@ -146,7 +151,7 @@ class Replication extends Duplex {
 
   /**
    * Says that everything up to a position has been processed: the server need not send it again. Of pgoutput, it
-   * is the `endLsn` of a Commit.
+   * is the `endLsn` of a Commit; of the log itself, `lsn + BigInt(data.length)`.
    * @param {bigint|string} lsn
    * @throws {TypeError}
    */
@@ -183,7 +188,8 @@ class Replication extends Duplex {
       if (type === XLOG_DATA && next - off >= 30) {
         const lsn = bytes.readBigUInt64BE(off + 6); // 0n where the plugin gave none
         const walEnd = bytes.readBigUInt64BE(off + 14);
-        if (lsn > this.received) this.received = lsn;
+        const position = this.#isLogical ? lsn : lsn + BigInt(next - off - 30);
+        if (position > this.received) this.received = position;
         room = this.push({ lsn, walEnd, time: readTime(bytes, off + 22), data: bytes.subarray(off + 30, next) });
       } else if (type === KEEPALIVE && next - off === 23) {
         this.#keepalive(bytes.readBigUInt64BE(off + 6), bytes[off + 22] === 1);

@@ -2,7 +2,7 @@
 
 const { inspect } = require('node:util');
 const { protocolError } = require('../protocol');
-const { Members, int32 } = require('../../client-parser/datarow.js');
+const { BLOCK, Members, int32 } = require('../../client-parser/datarow.js');
 const { RowDescription } = require('../../client-parser/messages.js');
 
 const WHOLE = { breakLength: Infinity, depth: Infinity, maxArrayLength: Infinity, maxStringLength: Infinity };
@@ -30,8 +30,8 @@ class RowParser extends RowDescription {
   /** What rows in text format without decoders have in common, once there were some. */
   textType = undefined;
   static platform = {
-    text: (buf, start, end) => buf.utf8Slice(start, end),
-    characters: (buf, start, end) => buf.latin1Slice(start, end),
+    text: Function.prototype.call.bind(Buffer.prototype.utf8Slice),
+    scratch: Buffer.alloc(BLOCK),
     error: protocolError
   };
 

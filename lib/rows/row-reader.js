@@ -1,11 +1,21 @@
 'use strict';
 
 const { backend, decodeCommandComplete, decodeCopyResponse, protocolError } = require('../protocol');
-const { Chunk, arrayAt, int32, makeText, objectAt } = require('../../client-parser/datarow.js');
+const { Chunk, arrayAt, int32, objectAt } = require('../../client-parser/datarow.js');
 const decoding = require('./decode');
 const { RowParser } = require('./row-parser');
 
 const NOTHING = Buffer.alloc(0);
+
+/** Rows of a result that follow one another in memory. */
+class Run extends Chunk {
+  constructor(bytes, start, end, type) {
+    super(bytes, end, type);
+    this.start = start;
+    /** @type {Run|null} of the result */
+    this.next = null;
+  }
+}
 
 /** Small results share slabs of this size. Small, so that one result that is kept for long holds little else. */
 const SLAB = 4096;
@@ -32,8 +42,8 @@ class Memory {
    * @param {object|null} type of the rows; null for CopyData
    * @param {number} before how many bytes of the result came before: with it slabs grow, so that less than half of
    *   them stays unused
-   * @param {Chunk|null} last of the result: it grows where the messages come to lie behind it
-   * @returns {Chunk}
+   * @param {Run|null} last of the result: it grows where the messages come to lie behind it
+   * @returns {Run}
    */
   keep(buf, start, end, type, before, last) {
     const length = end - start;
@@ -41,7 +51,7 @@ class Memory {
     if (length > size >> 2) {
       const bytes = Buffer.allocUnsafeSlow(length);
       buf.copy(bytes, 0, start, end);
-      return new Chunk(bytes, 0, length, type);
+      return new Run(bytes, 0, length, type);
     }
     // A small result does not go where a large one has left something.
     if (this.#used + length > this.#slab.length || this.#slab.length > size) {
@@ -50,24 +60,24 @@ class Memory {
     }
     const at = this.#used;
     this.#used += buf.copy(this.#slab, at, start, end);
-    if (last?.bytes === this.#slab && last.end === at && last.type === type && last.text === null) {
+    if (last?.bytes === this.#slab && last.end === at && last.type === type) {
       last.end = this.#used;
       return last;
     }
-    return new Chunk(this.#slab, at, this.#used, type);
+    return new Run(this.#slab, at, this.#used, type);
   }
 }
 
 const structAt = (chunk, off) => new chunk.type.Row(chunk.bytes, off, chunk);
 
 /** The row at `off` of a chunk, or what `make` makes of it; of CopyData the data. */
-function rowAt(chunk, off, make, known) {
+function rowAt(chunk, off, make) {
   const { bytes, type } = chunk;
   if (type === null) return bytes.subarray(off + 5, off + 1 + int32(bytes, off + 1));
   if ((bytes[off + 5] << 8 | bytes[off + 6]) !== type.count) {
     throw protocolError('DataRow whose column count is not as described');
   }
-  return make(chunk, off, known);
+  return make(chunk, off);
 }
 
 /**
@@ -152,17 +162,12 @@ class RowReader {
 
   _make(make) {
     const list = [];
-    let known; // for a large result: equal strings are kept once, and made of the string of a whole chunk
-    if (this._bytes >= LARGE && this._type !== null) {
-      const { Known } = require('./known');
-      known = this._type.decoders.map(decoder => decoder === undefined ? new Known() : undefined);
-    }
+    // Of a large result equal strings are kept once.
+    if (make !== structAt && this._bytes >= LARGE && this._type?.Shape) make = require('./known').keeping(this._type, make === objectAt);
     for (let chunk = this._first; chunk !== null; chunk = chunk.next) {
-      const whole = known !== undefined && chunk.type !== null && chunk.text === null;
-      if (whole) makeText(chunk);
       const { bytes, end } = chunk;
-      for (let at = chunk.start; at < end; at += 1 + int32(bytes, at + 1)) list.push(rowAt(chunk, at, make, known));
-      if (whole) chunk.text = null;
+      for (let at = chunk.start; at < end; at += 1 + int32(bytes, at + 1)) list.push(rowAt(chunk, at, make));
+      chunk.text = ''; // is not kept with the bytes
     }
     return list;
   }
@@ -187,7 +192,7 @@ class RowReader {
    * @param {boolean} owned whether the memory may be kept; else it is copied
    */
   receiveData(buf, start, end, count, owned) {
-    const chunk = owned ? new Chunk(buf, start, end, this._type)
+    const chunk = owned ? new Run(buf, start, end, this._type)
     : (this._memory ??= new Memory()).keep(buf, start, end, this._type, this._bytes, this._next && this._last);
     this._bytes += end - start;
     if (chunk !== this._last) {
@@ -236,7 +241,7 @@ class RowReader {
       if (type === backend.DataRow && this._type === null) throw protocolError('DataRow without a RowDescription');
       if (packet.length !== 1 + int32(packet, 1)) throw protocolError('a message of a wrong length');
       this.receiveData(packet, 0, packet.length, 1, true);
-      this._last.left = 0; // the packet is the caller's, who may change it
+      this._last.to = Infinity; // the packet is the caller's, who may change it
     } else this.receive(type, packet, 0, packet.length);
   }
 

@@ -1,14 +1,11 @@
 'use strict';
 
-// Results straight into Writables: protocol bytes, or the values alone. What needs Node's streams is not in a browser.
+// Results straight into Writables: protocol bytes, or the values alone.
 
 const { receiverFor, untilTaken } = require('./packets');
+const { queryTo, turnOf } = require('./query-to');
+const { StreamReceiver } = require('./receiver');
+const { Target } = require('./target');
+const { Values } = require('./values');
 
-module.exports = {
-  receiverFor, untilTaken,
-  get StreamReceiver() { return require('./receiver').StreamReceiver; },
-  get Target() { return require('./target').Target; },
-  get Values() { return require('./values').Values; },
-  get queryTo() { return require('./query-to').queryTo; },
-  get turnOf() { return require('./query-to').turnOf; }
-};
+module.exports = { StreamReceiver, Target, Values, queryTo, receiverFor, turnOf, untilTaken };

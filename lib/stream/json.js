@@ -66,27 +66,30 @@ class Columns {
   }
 }
 
-/** @type {WeakMap<RowParser, Object<string, Columns>>} by the options */
-const known = new WeakMap();
+/** @type {Map<string, {options: object, columns: WeakMap<RowParser, Columns>}>} by the options: there are 48 */
+const forms = new Map();
 
-function columnsOf(rowParser, options) {
-  const key = Object.values(options).join();
-  if (!known.has(rowParser)) known.set(rowParser, {});
-  return (known.get(rowParser)[key] ??= new Columns(rowParser, options));
+function formOf(options) {
+  const { as, int8, numeric, bytea } = options;
+  const key = `${as},${int8},${numeric},${bytea}`;
+  if (!forms.has(key)) forms.set(key, { options: { as, int8, numeric, bytea }, columns: new WeakMap() });
+  return forms.get(key);
 }
 
 /** Makes JSON of rows, from their bytes and without JavaScript values: an array of objects, or an object a line. */
 class Json {
   #columns;
   #lead; // the character before the next row, if any: [ or a comma
-  #options;
+  #form;
 
   /** @param {{as: string, int8: string, numeric: string, bytea: string}} options as of queryTo */
-  constructor(options) { this.#options = options; }
+  constructor(options) { this.#form = formOf(options); }
 
   start(out, rowParser) {
-    this.#lead = this.#options.as === 'json' ? 91 : 0;
-    this.#columns = rowParser && columnsOf(rowParser, this.#options);
+    const { options, columns } = this.#form;
+    this.#lead = options.as === 'json' ? 91 : 0;
+    this.#columns = rowParser && columns.get(rowParser);
+    if (this.#columns === undefined) columns.set(rowParser, this.#columns = new Columns(rowParser, options));
   }
 
   message(out, buf, start) {

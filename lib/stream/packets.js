@@ -3,6 +3,8 @@
 const { backend: { CommandComplete }, decodeCommandComplete, kindOf } = require('../protocol');
 const { abort } = require('../query');
 const { RowReader, int32 } = require('../rows');
+const { StreamReceiver, messages } = require('./receiver');
+const { Target } = require('./target');
 
 /** Gives a target that has only `write` each message as a Buffer of its own, as Quickgres does. */
 class PacketReceiver {
@@ -49,17 +51,16 @@ const plainSink = given => ({ given, queued: 0, write(piece) { given.write(piece
  * What takes the messages of a result for what the caller gave as `stream`.
  * @param {object} given a RowReader, a Node stream, or an object with `write(packet)`; one that has a `pipe`,
  *   too, is written to as a stream is, not packet by packet
+ * @param {object} [options] `{ buffer, text }`, see StreamReceiver
  * @throws {TypeError}
  */
-function receiverFor(given) {
+function receiverFor(given, options) {
   if (given instanceof RowReader && given.write === RowReader.prototype.write) return given;
   if (given === null || typeof given !== 'object' || typeof given.write !== 'function') {
     throw new TypeError(`stream must be a RowReader, a writable stream or an object with write(packet), not ${kindOf(given)}`);
   }
   if (!given.pipe) return new PacketReceiver(given);
-  const { StreamReceiver, messages } = require('./receiver');
-  const { Target } = require('./target');
-  return new StreamReceiver(typeof given.on === 'function' ? new Target(given) : plainSink(given), messages);
+  return new StreamReceiver(typeof given.on === 'function' ? new Target(given) : plainSink(given), messages, options);
 }
 
 /**

@@ -8,12 +8,6 @@ const { Target } = require('./target');
 const { Values } = require('./values');
 
 /**
- * A result of more bytes is a long one: nothing is sent behind it, so that it can be cancelled when its reader
- * leaves. To read a shorter one to its end costs less than the round trip that is lost with a barrier.
- */
-const LONG = 65536;
-
-/**
  * The ErrorResponse that the reader of the bytes gets: what went wrong, and nothing of where.
  * @param {Error} error
  * @returns {Buffer}
@@ -30,43 +24,15 @@ function errorResponse(error) {
 
 /** Holds the end of the result back until ReadyForQuery has come: the commit may fail. */
 class ResultReceiver extends StreamReceiver {
-  #longer;
-
-  /**
-   * @param {Target} target
-   * @param {object} encoder
-   * @param {function(Error|undefined)} longer called when a long result goes on, with the error of the target
-   */
-  constructor(target, encoder, longer) {
-    super(target, encoder);
-    this.#longer = longer;
-  }
-
   complete() { this.stop(); }
-
-  flush() {
-    super.flush();
-    if (this.error !== undefined || this.bytes > LONG) this.#longer(this.error);
-  }
 }
 
 /** A query whose result goes to a target. */
 class ResultRequest extends QueryRequest {
-  constructor(target, encoder, { text, parameters, format = 0, cache = true, paramTypes }) {
-    const receiver = new ResultReceiver(target, encoder, error => this.#longer(error));
-    super(text, parameters, format, cache, paramTypes, receiver);
-  }
-
-  /** Only behind what is known to be short others are sent at once. */
-  encode(writer, statements) {
-    super.encode(writer, statements);
-    if (!this.statement.short) this.barrier = true;
-  }
-
-  #longer(error) {
-    this.statement.short = false;
-    if (error !== undefined) abort(this, error);
-    else this.scope.pipeline.setBarrier(this);
+  constructor(target, encoder, text, values, { format = 0, cache = true, paramTypes, buffer }) {
+    super(text, values, format, cache, paramTypes, new ResultReceiver(target, encoder, { buffer, text }));
+    /** @type {Buffer|undefined} the last bytes of the result */
+    this.last = undefined;
   }
 
   fail(error, pipeline) {
@@ -75,14 +41,17 @@ class ResultRequest extends QueryRequest {
   }
 
   ready() {
-    if (this.pending && this.receiver.bytes <= LONG) this.statement.short = true;
+    if (this.pending && this.error === undefined) {
+      this.last = this.receiver.take();
+      this.receiver.over();
+    }
     super.ready();
   }
 }
 
 /** Waits for the target, unless the signal aborts. */
 function waitFor(target, promise, signal) {
-  if (signal === undefined || signal.aborted) return promise;
+  if (promise === undefined || signal === undefined || signal.aborted) return promise;
   return promise.finally(watchSignal(signal, error => target.leave(error)));
 }
 
@@ -93,8 +62,7 @@ function waitFor(target, promise, signal) {
  */
 function turnOf(target, options) {
   throwIfAborted(options);
-  const turn = target.turn();
-  return turn && waitFor(target, turn, options.signal);
+  return waitFor(target, target.turn(), options.signal);
 }
 
 /** Writes the last bytes of a result, and waits until the target has taken them. */
@@ -112,7 +80,7 @@ async function finishFailed(target, receiver, options, error) {
   const told = finish(target, options, receiver.take());
   // Who aborts does not want to wait.
   if (error instanceof PostgresError) await told;
-  else told.catch(() => {});
+  else told?.catch(() => {});
 }
 
 /** What options can be, the default first. */
@@ -127,14 +95,18 @@ const CHOICES = {
 const isEncoder = as => typeof as?.messages === 'function';
 
 /** @throws {TypeError} */
+function chosenOf(options, name) {
+  const choices = CHOICES[name];
+  const value = options[name] ?? choices[0];
+  if (choices.includes(value) || isEncoder(value)) return value;
+  throw new TypeError(`${name} must be '${choices.join("' or '")}'`);
+}
+
+/** @throws {TypeError} */
 function encoderOf(options, text) {
-  const chosen = {};
-  for (const name in CHOICES) {
-    const [first] = CHOICES[name];
-    chosen[name] = options[name] ?? first;
-    if (CHOICES[name].includes(chosen[name]) || isEncoder(chosen[name])) continue;
-    throw new TypeError(`${name} must be '${CHOICES[name].join("' or '")}'`);
-  }
+  const chosen = {
+    as: chosenOf(options, 'as'), int8: chosenOf(options, 'int8'), numeric: chosenOf(options, 'numeric'), bytea: chosenOf(options, 'bytea')
+  };
   const { separator = '', format = 0 } = options;
   if (typeof separator !== 'string' && !(separator instanceof Uint8Array)) {
     throw new TypeError('separator must be a string or a Buffer');
@@ -161,14 +133,16 @@ async function run(lease, target, make, options) {
       request.snapshot();
       await turn;
     }
-    const need = options.alone || lease.longTexts?.has(request.text) ? 'alone' : 'shared';
-    await lease.run(need, options, scope => {
+    const alone = options.alone || lease.longTexts.has(request.text);
+    await lease.run(alone ? 'alone' : 'shared', options, scope => {
       if (target.gone) throw target.error;
       if (request.scope !== null) ({ receiver } = request = make()); // it was lost before
+      request.barrier = alone;
       return submit(request, scope, options);
     }, mayRepeat);
     throwIfAborted(options);
-    await finish(target, options, receiver.take(), receiver.rowCount);
+    const taken = finish(target, options, request.last, receiver.rowCount);
+    if (taken !== undefined) await taken;
   } catch (error) {
     receiver.stop();
     await finishFailed(target, receiver, options, error).catch(() => {});
@@ -189,11 +163,11 @@ async function run(lease, target, make, options) {
 function queryTo(lease, given, text, parameters, options) {
   checkText(text, 'text');
   checkLimits(options);
-  encoderOf(options, text);
+  const encoder = encoderOf(options, text);
   if (copyDirection(text) === 'in') throw new TypeError('COPY FROM STDIN has no result: use copyFrom');
   const target = given instanceof Target ? given : new Target(given, options.stall_timeout);
   const values = lease.check(text, parameters);
-  const make = () => new ResultRequest(target, encoderOf(options, text), { ...options, text, parameters: values });
+  const make = () => new ResultRequest(target, encoder, text, values, options);
   return run(lease, target, make, options);
 }
 

@@ -1,14 +1,17 @@
 'use strict';
 
 const { backend: { CommandComplete, EmptyQueryResponse, PortalSuspended }, decodeCommandComplete } = require('../protocol');
+const { abort, checkBuffer, isFollowed } = require('../query');
+const { Backlog, PATIENCE } = require('./backlog');
 
 /** Bytes go to a target in pieces of about this size. */
 const PIECE = 65536;
 
-/** The first piece of a result is mostly the last, too: it needs less memory. */
-const FIRST = 4096;
+/** The first block is used again for the next result; it grows up to MOST for a result that comes in one chunk. */
+const FIRST = 16384;
+const MOST = 262144;
 
-/** Bytes that may wait in the target when it has asked to wait: to stop the socket and to start it again costs more. */
+/** Bytes of a long result that may wait in the target: to stop the socket and to start it again costs more. */
 const AHEAD = 131072;
 
 /** Memory that a result is written to, and from there to a sink. */
@@ -19,47 +22,68 @@ class Block {
    * @param {Buffer} bytes
    * @param {number} [sent=0] offset after what was taken of it
    * @param {number} [used=sent] offset after what was written to it
+   * @param {boolean} [isOurs=true]
    */
-  constructor(bytes, sent = 0, used = sent) {
+  constructor(bytes, sent = 0, used = sent, isOurs = true) {
     this.bytes = bytes;
     this.sent = sent;
     this.used = used;
+    this.isOurs = isOurs;
   }
 
   /** The same memory for an encoder that writes words. */
   get view() { return (this.#view ??= new DataView(this.bytes.buffer)); }
 
-  /** @returns {Buffer|undefined} what was not taken before */
+  /** Whether all of it may be written to. */
+  get isFree() { return this.isOurs && this.used === 0; }
+
+  /** @returns {Buffer|undefined} what was not taken before: a copy, where it would pin much more than itself */
   take() {
-    if (this.used === this.sent) return undefined;
-    const piece = this.bytes.subarray(this.sent, this.used);
-    this.sent = this.used;
+    const { bytes, sent, used } = this;
+    if (used === sent) return undefined;
+    if (!this.isOurs || sent > 0 || 2 * used > bytes.length) {
+      this.sent = used;
+      return bytes.subarray(sent, used);
+    }
+    this.used = 0;
+    const piece = Buffer.allocUnsafe(used);
+    bytes.copy(piece, 0, 0, used);
     return piece;
   }
 }
 
-const NO_BLOCK = new Block(Buffer.alloc(0));
+const NO_BLOCK = new Block(Buffer.alloc(0), 0, 0, false);
 
 /**
- * Writes a result to a sink as bytes, in large pieces. What the bytes are says an encoder: the messages as they came,
- * or what it makes of them. While the sink asks to wait, the socket is not read.
+ * Writes a result to a sink as bytes, in large pieces. An encoder makes the bytes: the messages as they came, or
+ * another form of them. A result of up to `buffer` bytes is read however slow the sink is. Of a longer one, the socket
+ * is not read while the sink asks to wait, and nothing is sent behind its request any more.
  */
 class StreamReceiver {
   #block = NO_BLOCK; // that is written to
+  #buffer;
   #encoder;
-  #flush = () => this.flush();
   #flushing;
+  #isFirst = true; // of the chunks that the result comes in
+  #long = false;
   #over = false;
+  #patience;
   #pipeline = null;
+  #text;
   #waiting = false;
 
   /**
    * @param {object} sink takes the pieces by `write`, and has `wait` and `queued`, as a Target
    * @param {object} encoder writes to this receiver, see Messages
+   * @param {object} [options]
+   * @param {number} [options.buffer=1048576] bytes from which on the result is a long one
+   * @param {string} [options.text] of the request whose only result it is: remembered as one that gives long results
    */
-  constructor(sink, encoder) {
+  constructor(sink, encoder, { buffer, text } = {}) {
     this.sink = sink;
     this.#encoder = encoder;
+    this.#buffer = checkBuffer(buffer);
+    this.#text = text;
     this.cmd = undefined;
     this.rowCount = 0;
     /** Bytes written to the sink. */
@@ -73,12 +97,19 @@ class StreamReceiver {
 
   start(rowParser, format, pipeline) {
     this.#pipeline = pipeline;
+    this.sink.backlog = Backlog.of(pipeline);
     this.#encoder.start(this, rowParser, format);
   }
 
   receiveData(buf, start, end, count, owned) {
     this.#encoder.messages(this, buf, start, end, count, owned && end - start > PIECE);
-    this.#flushing ??= setImmediate(this.#flush); // when no block is full, but nothing more comes for now
+    this.#pipeline.unflushed = this;
+  }
+
+  /** No block is full, but this is all that has come: it leaves, unless more comes at once. */
+  flushLater() {
+    this.#isFirst = false;
+    if (!this.#over) this.#flushing ??= setImmediate(flush, this);
   }
 
   receive(type, buf, start, end) {
@@ -90,12 +121,16 @@ class StreamReceiver {
   /** The result is complete. */
   complete() {
     this.flush();
+    this.over();
     this.letGo();
   }
 
+  /** Its text is remembered no longer, where the result was not long. */
+  over() { if (!this.#long) this.#pipeline.longTexts.delete(this.#text); }
+
   /** Nothing more is passed on. */
   stop() {
-    clearImmediate(this.#flushing);
+    if (this.#flushing !== undefined) clearImmediate(this.#flushing);
     this.letGo();
   }
 
@@ -111,11 +146,22 @@ class StreamReceiver {
    * @returns {Block} whose `bytes` may be written to from `used` on, which then has to be set
    */
   reserve(length) {
-    if (this.#block.used + length > this.#block.bytes.length) {
-      this.flush();
-      this.#block = new Block(Buffer.allocUnsafeSlow(Math.max(length, this.bytes === 0 ? FIRST : PIECE)));
-    }
+    if (this.#block.used + length > this.#block.bytes.length) this.#enlarge(length);
     return this.#block;
+  }
+
+  #enlarge(length) {
+    const old = this.#block;
+    if (!this.#isFirst || this.bytes > 0 || old.used + length > MOST || !(old.isOurs || old === NO_BLOCK)) {
+      this.flush();
+      this.#block = new Block(Buffer.allocUnsafeSlow(Math.max(length, PIECE)));
+      return;
+    }
+    const { block } = this.#pipeline;
+    this.#pipeline.block = undefined;
+    this.#block = block?.bytes.length >= old.used + length ? block
+      : new Block(Buffer.allocUnsafeSlow(Math.max(FIRST, 2 * old.bytes.length, old.used + length)));
+    this.#block.used = old.bytes.copy(this.#block.bytes, 0, 0, old.used);
   }
 
   /**
@@ -125,7 +171,7 @@ class StreamReceiver {
    */
   adopt(buf, start, end) {
     this.flush();
-    return (this.#block = new Block(buf, start, end));
+    return (this.#block = new Block(buf, start, end, false));
   }
 
   /** Adds a copy of bytes. */
@@ -136,10 +182,15 @@ class StreamReceiver {
 
   /** @returns {Buffer|undefined} what was not written to the sink yet */
   take() {
-    clearImmediate(this.#flushing);
+    if (this.#flushing !== undefined) clearImmediate(this.#flushing);
     this.#flushing = undefined;
-    const piece = this.#block.take();
-    this.bytes += piece === undefined ? 0 : piece.length;
+    const block = this.#block;
+    const piece = block.take();
+    if (piece !== undefined) this.bytes += piece.length;
+    if (this.#over && block.isFree && block.bytes.length === FIRST) {
+      this.#pipeline.block = block;
+      this.#block = NO_BLOCK;
+    }
     return piece;
   }
 
@@ -148,26 +199,48 @@ class StreamReceiver {
     const piece = this.error === undefined ? this.take() : undefined;
     if (piece === undefined) return;
     try {
-      if (this.sink.write(piece) === false && !(this.sink.queued < AHEAD)) this.#pause();
+      const isReady = this.sink.write(piece) !== false;
+      if (this.bytes <= this.#buffer || this.#over) return;
+      this.#lengthen();
+      if (!isReady && !(this.sink.queued < AHEAD)) this.#pause();
     } catch (error) {
       this.error = error;
+      if (!this.#over && this.#text !== undefined) abort(this.#pipeline.head, error);
     }
+  }
+
+  /** It is a long result. */
+  #lengthen() {
+    if (this.#long) return;
+    this.#long = true;
+    this.#pipeline.longTexts.add(this.#text);
+    this.#pipeline.holdBehind(this.#pipeline.head);
   }
 
   /** Stops reading until the sink can take more, or is gone. */
   #pause() {
-    if (this.#waiting || this.#over) return;
+    if (this.#waiting) return;
     this.#waiting = true;
     this.#pipeline.socket?.pause(this);
+    this.#patience = setTimeout(() => this.#urge(), PATIENCE);
     this.sink.wait(() => this.#resume());
+  }
+
+  /** Requests that were sent behind a long result do not wait longer for a sink that takes nothing. */
+  #urge() {
+    const { head } = this.#pipeline;
+    if (head !== null && isFollowed(head)) this.sink.giveUp?.(Backlog.stalled());
   }
 
   #resume() {
     if (!this.#waiting) return;
     this.#waiting = false;
+    clearTimeout(this.#patience);
     this.#pipeline.socket?.resume(this);
   }
 }
+
+const flush = receiver => receiver.flush();
 
 /**
  * The messages as they came: RowDescription first, also when the statement had been described earlier, CommandComplete

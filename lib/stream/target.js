@@ -4,8 +4,17 @@ const { Writable, finished } = require('node:stream');
 const { AbortError, kindOf } = require('../protocol');
 const { checkStallTimeout, stalled } = require('../query');
 
-/** @type {WeakMap<Writable, Set<function>>} who is told of a stream's end; the stream has one listener for all */
-const watchers = new WeakMap();
+/** The property of a stream that holds the callbacks for its end: the stream has one listener for all of them. */
+const CALLBACKS = Symbol('callbacks for the end');
+
+const isServerResponse = ({ assignSocket }) => typeof assignSocket === 'function';
+
+/** For an HTTP/1.1 response, the event 'close' is enough, and cheaper. */
+function responseClosed() {
+  this.removeListener('error', nothing);
+  const error = this.writableFinished ? undefined : closedBefore();
+  for (const each of this[CALLBACKS]) each(error);
+}
 
 /**
  * Calls back when a stream has finished, or is closed or has failed before; also when it was so already. Until the
@@ -15,13 +24,16 @@ const watchers = new WeakMap();
  * @returns {function} stops the calling back
  */
 function watch(stream, callback) {
-  let callbacks = watchers.get(stream);
+  let callbacks = stream[CALLBACKS];
   if (callbacks === undefined) {
-    watchers.set(stream, callbacks = new Set());
-    stream.once('close', finished(stream, { readable: false }, error => {
-      watchers.delete(stream);
-      for (const each of callbacks) each(error || undefined);
-    }));
+    callbacks = stream[CALLBACKS] = new Set();
+    if (isServerResponse(stream) && !stream.closed) stream.on('error', nothing).once('close', responseClosed);
+    else {
+      stream.once('close', finished(stream, { readable: false }, error => {
+        stream[CALLBACKS] = undefined;
+        for (const each of callbacks) each(error || undefined);
+      }));
+    }
   }
   callbacks.add(callback);
   return () => callbacks.delete(callback);
@@ -57,6 +69,7 @@ function fromWeb(stream) {
 class Target {
   #begun = false;
   #ended = false;
+  #left = 0; // bytes given to it that it has not taken
   #lost; // why the target takes no more
   #ongone = nothing;
   #settle; // resolve and reject of the promise that is waited for
@@ -75,6 +88,8 @@ class Target {
     /** The Node stream that is written to. */
     this.stream = given;
     this.#stallTimeout = checkStallTimeout(stallTimeout);
+    /** @type {Backlog|undefined} that counts what it has not taken */
+    this.backlog = undefined;
     if (given !== null && typeof given === 'object' && typeof given.getWriter === 'function') {
       this.stream = fromWeb(given);
     } else if (!given || typeof given.write !== 'function' || typeof given.on !== 'function') {
@@ -126,6 +141,12 @@ class Target {
   /** Bytes that the target has not taken; one in object mode does not count them, and may hold none beyond its mark. */
   get queued() { return this.stream.writableObjectMode ? Infinity : this.stream.writableLength; }
 
+  /** Bytes that have not left: less than before, where the target has taken some, if only a part of one write. */
+  get left() {
+    const { stream } = this;
+    return stream.writableLength + ((stream.socket ?? stream)._handle?.writeQueueSize ?? 0);
+  }
+
   /** @returns {Error} why the target is gone */
   get error() {
     const { errored } = this.stream;
@@ -133,7 +154,7 @@ class Target {
     return this.#lost || (errored && !this.#isResponse ? errored : closedBefore(errored || undefined));
   }
 
-  get #isResponse() { return typeof this.given.assignSocket === 'function' || this.isHttp2; }
+  get #isResponse() { return isServerResponse(this.given) || this.isHttp2; }
 
   /**
    * @param {Buffer} piece
@@ -144,11 +165,27 @@ class Target {
     if (this.gone) throw this.error;
     this.#begin();
     this.#writing++;
-    return this.stream.write(piece, error => this.#written(error));
+    this.#give(piece);
+    const isReady = this.stream.write(piece, error => this.#written(error, piece.length));
+    if (this.queued > 0) this.backlog?.check();
+    return isReady;
   }
 
-  #written(error) {
+  #give({ length }) {
+    this.#left += length;
+    this.backlog?.add(this, length);
+  }
+
+  #take(length = this.#left) {
+    length = Math.min(length, this.#left);
+    if (length === 0) return;
+    this.#left -= length;
+    this.backlog?.remove(this, length, this.#left === 0);
+  }
+
+  #written(error, length) {
     this.#writing--;
+    this.#take(length);
     const why = this.#isResponse || !error ? undefined : error;
     // Not all say that they are closed; those that do have done so by then.
     if (this.stream.destroyed || error) setImmediate(() => this.#fail(why));
@@ -176,18 +213,19 @@ class Target {
   }
 
   /** Gives the target up when what is left to be taken does not get less for too long. */
-  #watchStall(left = () => this.stream.writableLength, before = Infinity) {
+  #watchStall(left = () => this.left, before = Infinity) {
     clearTimeout(this.#stall);
     if (this.#stallTimeout === 0) return;
     const now = left();
     if (now < before) {
       this.#stall = setTimeout(() => this.#watchStall(left, now), this.#stallTimeout);
     } else {
-      const error = stalled('target', this.#stallTimeout);
-      this.#fail(error);
-      this.destroy(error);
+      this.giveUp(stalled('target', this.#stallTimeout));
     }
   }
+
+  /** Cuts the target off, since it takes nothing. */
+  giveUp(error) { this.#fail(error); this.destroy(error); }
 
   /**
    * Finds out when the target goes away.
@@ -196,12 +234,14 @@ class Target {
   watch(ongone) {
     this.#ongone = ongone;
     this.#unwatch = watch(this.stream, error => {
-      if (error === undefined && this.#ended) this.#settle.resolve();
+      if (error === undefined && this.#ended) this.#settle?.resolve();
       else this.#fail(error);
+      this.#take();
     });
   }
 
   #fail(error) {
+    this.#take();
     if (this.#lost !== undefined) return;
     this.leave(error === undefined || error.code === 'ERR_STREAM_PREMATURE_CLOSE' ? this.error : error);
     this.#ongone(this.#lost);
@@ -211,17 +251,21 @@ class Target {
    * Ends the target.
    * @param {Buffer} [piece] the last one
    * @param {number} [rowCount] what the command reported
-   * @returns {Promise} resolves when it has taken everything; rejects when it has not and never will
+   * @returns {Promise|undefined} resolves when it has taken everything; rejects when it never will; undefined where it has
    */
   end(piece, rowCount) {
     if (this.gone) return Promise.reject(this.error);
     this.#begin(piece ?? null, rowCount);
     this.#ended = true;
-    return this.#until(() => this.stream.end(piece));
+    this.stream.end(piece);
+    if (this.stream.writableFinished === true) return undefined;
+    if (piece !== undefined) this.#give(piece);
+    this.backlog?.check();
+    return this.#until(nothing);
   }
 
-  /** @returns {Promise} like `end`, but the target stays open */
-  flushed() { return this.#writing === 0 ? Promise.resolve() : this.#until(nothing); }
+  /** Like `end`, but the target stays open. */
+  flushed() { return this.#writing === 0 ? undefined : this.#until(nothing); }
 
   /** Begins something, and waits for its end unless what `left` tells does not get less. */
   #until(begin, left) {
@@ -240,9 +284,10 @@ class Target {
 
   /** Nothing more is written; the target may be used by others. */
   release() {
-    clearTimeout(this.#stall);
+    if (this.#stall !== undefined) clearTimeout(this.#stall);
     this.#unwatch?.();
     this.#ongone = nothing;
+    if (this.#left > 0) watch(this.stream, () => this.#take());
     if (this.stream.release !== undefined && !this.#ended && !this.gone) this.stream.release();
   }
 

@@ -18,7 +18,7 @@ describe('Options of a ResponseCache', () => {
       await assert.rejects(cache.query('SELECT 1', [], { tag: ['a'] }),
         message(`format, cache, paramTypes, decode, signal, statement_timeout, alone, retry, ${CACHE}`));
       await assert.rejects(cache.queryTo(target, 'SELECT 1', [], { tag: ['a'] }),
-        message(`as, int8, numeric, bytea, separator, end, stall_timeout, ${REST}, ${CACHE}`));
+        message(`as, int8, numeric, bytea, separator, end, stall_timeout, buffer, ${REST}, ${CACHE}`));
       assert.throws(() => new ResponseCache(client, { tag: 'a' }),
         message('max_bytes, max_answer_bytes, max_age, stale_while_revalidate, now'));
       assert.equal(cache.misses, 0);

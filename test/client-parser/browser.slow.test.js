@@ -21,7 +21,7 @@ const SCRIPT = `
     : Object.is(value, -0) ? '-0' : typeof value + ' ' + value;
   export async function read(source) {
     const values = [];
-    for await (const row of rows(source, { decode: true })) values.push(row.toArray().map(show));
+    for await (const row of rows(source, { decode: true })) values.push(Object.values(row).map(show));
     return values;
   }`;
 const WORKER = `

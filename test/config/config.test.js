@@ -43,7 +43,8 @@ describe('resolve', () => {
         max_protocol_version: 196608,
         target_session_attrs: 'any',
         load_balance_hosts: 'disable',
-        statement_cache: 256
+        statement_cache: 256,
+        max_buffer_bytes: 67108864
       });
     }
   });

@@ -1,10 +1,11 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { execFile } = require('node:child_process');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
-const { inspect } = require('node:util');
+const { inspect, promisify } = require('node:util');
 const { startServer, startPgBouncer, makeCertificates, skipUnless, freePort, skipBefore } = require('pg-test-fixtures');
 const { Client } = require('../..');
 const { open, failure, query } = require('../connecting');
@@ -366,6 +367,28 @@ describe('Connecting', () => {
       }
     } finally {
       await target.stop();
+    }
+  });
+
+  it('ignores what a program has put on Object.prototype', async () => {
+    const program = `Object.prototype.early = () => {};
+      const { Client } = require('.');
+      Object.prototype.late = 'late';
+      const { Pool } = require('./lib/pool');
+      (async () => {
+        for (const session of [new Client(JSON.parse(process.argv[1])), new Pool(JSON.parse(process.argv[1]))]) {
+          await session.connect?.();
+          const { rows } = await session.query('SELECT $1::int AS n', [5], { decode: true });
+          await session.batch([['SELECT 1', [], { cache: false }]], { statement_timeout: 60000 });
+          await session.transaction(tx => tx.query('SELECT 1'), { isolation: 'serializable' });
+          console.log(JSON.stringify(rows));
+          await session.end();
+        }
+      })();`;
+    for (const more of [{}, { sslmode: 'require', user: 'scram', password: PASSWORD }]) {
+      const config = JSON.stringify({ host: server.host, port: server.port, database: server.database, user: 'trusted', ...more });
+      const { stdout } = await promisify(execFile)(process.execPath, ['-e', program, config], { cwd: path.join(__dirname, '../..') });
+      assert.equal(stdout, '[{"n":5}]\n[{"n":5}]\n');
     }
   });
 });

@@ -251,6 +251,18 @@ describe('Where to connect', () => {
     for (const { conversations } of servers) assert.ok(conversations.length > 0);
   });
 
+  it('says of a name that a lookup has answered without an address that it has none', async () => {
+    const { lookup } = dns;
+    dns.lookup = (name, options, callback) => process.nextTick(callback, null, []);
+    try {
+      const error = await failure({ host: 'nowhere.example', port: 1, user: 'someone' });
+      assert.equal(error.code, '08001');
+      assert.match(error.message, /^nowhere.example:1: looking up the address: the name has no address$/);
+    } finally {
+      dns.lookup = lookup;
+    }
+  });
+
   it('are names as they are in Cloudflare\'s Workers, where sockets read into no memory of ours', async () => {
     const program = `
       Object.defineProperty(globalThis, 'navigator', { value: { userAgent: 'Cloudflare-Workers' } });

@@ -35,6 +35,34 @@ describe('CopyWriter', () => {
     });
   });
 
+  describe('of objects', () => {
+    it('takes the keys that columns names, in their order', async () => {
+      const rows = [{ b: 'x', a: 1, c: true }, Object.assign(Object.create({ b: 'inherited' }), { a: undefined, b: null }), [2, 'y']];
+      assert.equal(String(await write(rows, { columns: ['a', 'b'] })), '1\tx\n\\N\t\\N\n2\ty\n');
+      const bytes = await write([{ a: 'x', b: 1 }], { columns: ['b', 'a'], types: ['int4', 'text'], format: 'binary' });
+      assert.equal(bytes.subarray(19, -2).toString('hex'), '00020000000400000001000000017' + '8');
+    });
+
+    it('copies what JavaScript has into a table', async () => {
+      const client = await connected();
+      await client.query('CREATE TEMP TABLE made (id int8, name text, at timestamptz)');
+      const rows = Array.from({ length: 10000 }, (_, i) => ({ name: `User ${i}\t\\`, at: new Date(i), id: i, more: {} }));
+      await pipeline(rows, new CopyWriter({ columns: ['id', 'name'] }), client.copyFrom('COPY made (id, name) FROM STDIN'));
+      const { rows: [row] } = await client.query('SELECT count(*) AS n, max(name) FILTER (WHERE id = 7) AS name, sum(id) AS sum FROM made');
+      assert.deepEqual([row.n, row.name, row.sum], ['10000', 'User 7\t\\', '49995000']);
+    });
+
+    it('refuses an object without columns, without one of its keys, and wrong columns', async () => {
+      await assert.rejects(write([{ a: 1 }]), { name: 'TypeError', message: 'row 0, column 0: a row is an object: name its keys by the option columns' });
+      await assert.rejects(write([{ a: 1, b: 1 }, { a: 1 }], { columns: ['a', 'b'] }), { name: 'TypeError', message: 'row 1, column b: the object has no such key: write null for NULL' });
+      await assert.rejects(write([{}], { columns: ['toString'] }), TypeError);
+      await assert.rejects(write([{ a: {} }], { columns: ['a'] }), { message: /^row 0, column a: the value is an object/ });
+      await assert.rejects(write([[1]], { columns: ['a', 'b'] }), { name: 'RangeError', message: /1 values for 2 columns/ });
+      for (const columns of ['a', [1], {}]) assert.throws(() => new CopyWriter({ columns }), { name: 'TypeError', message: 'columns must be an array of strings' });
+      assert.throws(() => new CopyWriter({ columns: ['a'], types: [] }), RangeError);
+    });
+  });
+
   describe('in the binary format', () => {
     it('writes header, rows and trailer', async () => {
       const bytes = await write([[1, 'a'], [null, undefined]], { format: 'binary', types: ['int4', 'text'] });
@@ -90,7 +118,7 @@ describe('CopyWriter', () => {
 
   it('refuses what is no row, what is no value, and options that are wrong', async () => {
     for (const [row, message] of [
-      [5, 'row 1, column 0: a row must be an array, not a number'], [{ a: 1 }, /a row must be an array, not an object/],
+      [5, 'row 1, column 0: a row must be an array or an object, not a number'], [{ a: 1 }, /a row is an object: name its keys by the option columns/],
       [['a', {}], 'row 1, column 1: the value is an object: write JSON.stringify(value) for json'],
       [['a', [1]], /the value is an array: write array\(value\)/], [[Symbol('a')], /the value is a symbol/],
       [[new Date(NaN)], /the value is an invalid Date/],

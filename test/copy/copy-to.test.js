@@ -80,6 +80,33 @@ describe('copyTo', () => {
     await goesOn(client);
   });
 
+  it('is a simple Query, and is pipelined: ten at once are one round trip, behind which others go', async () => {
+    const { client, wire } = await proxied({}, { delay: 10 });
+    const [from, before] = [wire.recorded.toServer.length, wire.stats.flights.toServer];
+    const all = Promise.all(Array.from({ length: 10 }, (_, i) => collect(client.copyTo(`COPY (SELECT ${i}) TO STDOUT`))));
+    const behind = client.query('SELECT 11 AS i', [], { cache: false });
+    assert.deepEqual((await all).map(String), Array.from({ length: 10 }, (_, i) => `${i}\n`));
+    assert.equal((await behind).rows[0].i, '11');
+    assert.equal(wire.stats.flights.toServer - before, 1);
+    const first = Buffer.from('Q\0\0\0\x1eCOPY (SELECT 0) TO STDOUT\0');
+    assert.deepEqual(wire.recorded.toServer.subarray(from, from + first.length), first);
+  });
+
+  it('is dropped, not cancelled, where another was sent behind it', async () => {
+    const { client, proxy } = await proxied();
+    const left = client.copyTo('COPY (SELECT pg_sleep(0.1)) TO STDOUT');
+    const behind = client.query('SELECT pg_sleep(0.1), 2 AS two');
+    await sleep(20);
+    left.destroy();
+    assert.equal((await behind).rows[0].two, '2');
+    assert.equal(proxy.connections.length, 1);
+    const alone = client.copyTo('COPY (SELECT pg_sleep(60)) TO STDOUT', { alone: true });
+    const waiting = client.query('SELECT 3 AS three');
+    await sleep(20);
+    alone.destroy();
+    assert.equal((await waiting).rows[0].three, '3');
+  });
+
   it('is not sent when its signal has aborted before', async () => {
     const client = await connected();
     const source = client.copyTo('COPY users TO STDOUT', { signal: AbortSignal.abort() });
@@ -160,7 +187,7 @@ describe('copyTo', () => {
     await once(stream, 'readable');
     const other = client.query('SELECT 7 AS a');
     const [error] = await failed;
-    assert.deepEqual([error.name, error.message], ['AbortError', 'the target took nothing for 50 ms (stall_timeout)']);
+    assert.deepEqual([error.name, error.message], ['TimeoutError', 'the target took nothing for 50 ms (stall_timeout)']);
     assert.equal((await other).rows[0].a, '7');
     for (const value of [-1, '1', null]) {
       assert.throws(() => client.copyTo('COPY users TO STDOUT', { stall_timeout: value }), { name: 'TypeError', message: /^stall_timeout/ });

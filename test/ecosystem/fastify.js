@@ -7,14 +7,13 @@ const { respond } = require('../../lib/http'); // elsewhere: require('quickgres/
 module.exports = function app(pool) {
   const server = fastify();
 
-  /** Answers with a result. A query that fails before its first row is Fastify's to answer. */
-  async function answer({ raw }, reply, text, values, options) {
-    try {
-      await respond(pool, raw, reply.raw, text, values, options);
-    } catch (error) {
-      if (!reply.raw.headersSent && !reply.raw.destroyed) throw error;
-    }
-    return reply.hijack(); // it was answered already
+  /** Answers with a result. Fastify sends it, with the headers and through the onSend hooks of its plugins. */
+  async function answer({ url, method, headers }, reply, text, values, options) {
+    const request = new Request(new URL(url, 'http://localhost'), { method, headers });
+    const response = await respond(pool, request, text, values, options);
+    const vary = reply.getHeader('vary');
+    if (vary) response.headers.append('vary', vary); // beside that of a plugin, such as @fastify/cors
+    return reply.code(response.status).headers(Object.fromEntries(response.headers)).send(response.body ?? undefined);
   }
 
   server.get('/users', (request, reply) =>

@@ -9,7 +9,7 @@ describe('The compression for a reader', () => {
     ['gzip, deflate, br', 'br'], ['gzip, deflate, br, zstd', 'br'], ['GZIP;Q=0.5, deflate', 'deflate'],
     ['br;q=0, gzip;q=0.1', 'gzip'], ['br;q=x', undefined], ['*', 'br'], ['*;q=0.5, br;q=0', 'gzip'],
     ['gzip;q=0.5, identity;q=1', undefined], ['identity;q=0.5, gzip;q=0.8', 'gzip'], ['zstd', undefined],
-    ['*;q=0', undefined], ['gzip;q=0, gzip', 'gzip']
+    ['*;q=0', undefined], ['gzip;q=0, gzip', 'gzip'], ['gzip, gzip;q=0', 'gzip'], ['gzip, gzip;q=0.1, br;q=0.5', 'gzip']
   ]) {
     it(`is ${expected} where Accept-Encoding is ${header}`, () => assert.equal(encodingFor(header), expected));
   }
@@ -29,6 +29,7 @@ describe('The representation for a reader', () => {
     ['application/x-postgresql;q=0, */*', 'json'], ['application/*;q=0, */*;q=0.1', 'csv'],
     ['*/*;q=0, application/x-ndjson;q=0.001', 'ndjson'], ['application/json; charset=utf-8; q=0.9, text/csv;q=0.8', 'json'],
     ['application/json;q=0.5;ext=1, text/csv;q=0.6', 'csv'], ['application/json;q=7, text/csv;q=0.9', 'json'],
+    ['application/json, application/json;q=0.1, text/csv;q=0.5', 'json'], ['application/json;q=0.1, application/json, text/csv;q=0.5', 'json'],
     ['text/html', undefined], ['application/json;q=0', undefined], ['*/*;q=0', undefined], ['json', undefined],
     ['application/json;q=x', undefined], ['application/json;q=x, application/json', 'json'], ['application/json;q=-1', undefined], ['application/json', undefined, ['csv']], ['text/csv/*', undefined],
     ['application/json', 'values', ['values']], ['__proto__, constructor/*', undefined]

@@ -10,55 +10,15 @@ const path = require('node:path');
 const { pipeline } = require('node:stream/promises');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { launchBrowser, makeCertificates, skipUnless } = require('pg-test-fixtures');
-const { Client } = require('../..');
 const { ResponseCache } = require('../../lib/cache');
 const { respond } = require('../../lib/http');
 const { FLAT, watchAlone } = require('../slow-reader');
 const { connected, sharedServer } = require('../support');
+const { direct, get, serving } = require('./serving');
 
 const FOLDER = path.join(__dirname, '../../client-parser');
 const LARGE = "SELECT i, md5(i::text) FROM generate_series(1, 20000) AS i";
 const FAILING = 'SELECT 1 / (50000 - i) AS a FROM generate_series(1, 100000) AS i';
-
-/** The messages of a result, one by one, as one Buffer. */
-async function direct(client, text, values) {
-  const packets = [];
-  await client.query(text, values, Client.STRING, true, { write: packet => packets.push(packet) });
-  return Buffer.concat(packets);
-}
-
-/** Runs an HTTP server while `work` runs; what `handler` rejects with is in `errors`. */
-async function serving(handler, work, server = http.createServer()) {
-  const errors = [];
-  server.on('request', async (request, response) => {
-    try {
-      await handler(request, response);
-    } catch (error) {
-      errors.push(error);
-      if (response.headersSent) return;
-      response.writeHead(500);
-      response.end(error.code);
-    }
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  try {
-    return await work(server.address().port, errors);
-  } finally {
-    server.close();
-    if (server.closeAllConnections) server.closeAllConnections();
-  }
-}
-
-/** A request by HTTP/1.1; gives status, headers and body. */
-async function get(port, headers = {}, { method = 'GET', agent, url = '/' } = {}) {
-  const request = http.request({ port, host: '127.0.0.1', path: url, method, headers, agent });
-  request.end();
-  const [response] = await once(request, 'response');
-  const chunks = [];
-  for await (const chunk of response) chunks.push(chunk);
-  return { status: response.statusCode, headers: response.headers, body: Buffer.concat(chunks) };
-}
 
 describe('respond', () => {
   it('sends large bodies byte for byte, however slowly and side by side they are read', async () => {
@@ -133,7 +93,7 @@ describe('respond', () => {
           const [fresh, cached] = await page.evaluate(() => Promise.all(['/fresh', '/cached'].map(async url => {
             const { rows } = await import('/client-parser/index.js');
             const values = [];
-            for await (const row of rows(fetch(url), { decode: true })) values.push(row.toArray());
+            for await (const row of rows(fetch(url), { decode: true })) values.push(Object.values(row));
             return values;
           })));
           assert.equal(cached.length, 20000);
@@ -205,7 +165,7 @@ describe('respond', () => {
           const { rows } = await import('/client-parser/index.js');
           const response = await fetch('/rows');
           const list = [];
-          for await (const row of rows(response, { decode: true })) list.push(row.toObject());
+          for await (const row of rows(response, { decode: true })) list.push(row);
           return { encoding: response.headers.get('content-encoding'), list };
         });
         const client = await connected();

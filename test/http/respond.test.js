@@ -15,55 +15,17 @@ const { Client } = require('../..');
 const { ResponseCache } = require('../../lib/cache');
 const { respond } = require('../../lib/http');
 const { Pool } = require('../../lib/pool');
-const { GIGABYTE } = require('../slow-reader');
-const { connected, sharedServer } = require('../support');
+const { connected, makeLong, sharedServer } = require('../support');
+const { direct, get, serving } = require('./serving');
 
 const FOLDER = path.join(__dirname, '../../client-parser');
 const SMALL = 'SELECT 1 AS a';
 const LARGE = "SELECT i, md5(i::text) FROM generate_series(1, 20000) AS i";
+/** More than could be read in the time that a test has: what is answered behind it shows that it was cancelled. */
+const TERABYTE = "SELECT generate_series(1, 1000000000) AS i, repeat('x', 1000) AS x";
 const FAILING = 'SELECT 1 / (50000 - i) AS a FROM generate_series(1, 100000) AS i';
 
 const DECOMPRESS = { br: zlib.brotliDecompressSync, gzip: zlib.gunzipSync, deflate: zlib.inflateSync };
-
-/** The messages of a result, one by one, as one Buffer. */
-async function direct(client, text, values) {
-  const packets = [];
-  await client.query(text, values, Client.STRING, true, { write: packet => packets.push(packet) });
-  return Buffer.concat(packets);
-}
-
-/** Runs an HTTP server while `work` runs; what `handler` rejects with is in `errors`. */
-async function serving(handler, work, server = http.createServer()) {
-  const errors = [];
-  server.on('request', async (request, response) => {
-    try {
-      await handler(request, response);
-    } catch (error) {
-      errors.push(error);
-      if (response.headersSent) return;
-      response.writeHead(500);
-      response.end(error.code);
-    }
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  try {
-    return await work(server.address().port, errors);
-  } finally {
-    server.close();
-    if (server.closeAllConnections) server.closeAllConnections();
-  }
-}
-
-/** A request by HTTP/1.1; gives status, headers and body. */
-async function get(port, headers = {}, { method = 'GET', agent, url = '/' } = {}) {
-  const request = http.request({ port, host: '127.0.0.1', path: url, method, headers, agent });
-  request.end();
-  const [response] = await once(request, 'response');
-  const chunks = [];
-  for await (const chunk of response) chunks.push(chunk);
-  return { status: response.statusCode, headers: response.headers, body: Buffer.concat(chunks) };
-}
 
 describe('respond', () => {
   it('is not for what is no response, no session, and options that there are not', async () => {
@@ -365,7 +327,7 @@ describe('respond', () => {
   it('refuses a status that is none, options that there are not and a response that was sent, before anything is set', async () => {
     const client = await connected();
     const pool = new Pool((await sharedServer()).config);
-    const list = 'as, status, emptyStatus, compress, int8, numeric, bytea, separator, stall_timeout, format, cache, paramTypes, ' +
+    const list = 'as, status, emptyStatus, compress, int8, numeric, bytea, separator, stall_timeout, buffer, format, cache, paramTypes, ' +
       'signal, statement_timeout, alone, retry, tags, max_age, stale_while_revalidate';
     const status = name => `${name} must be an integer from 200 to 599, not `;
     const cases = [
@@ -446,21 +408,20 @@ describe('respond', () => {
     });
   });
 
-  it('cancels the query of a reader that disconnects after 10 KB of a gigabyte', async () => {
+  it('cancels the query of a reader that disconnects after 10 KB of a terabyte', async () => {
     const server = await sharedServer();
     const client = await connected();
-    await serving((request, response) => respond(client, request, response, GIGABYTE), async (port, errors) => {
+    await makeLong(client, TERABYTE);
+    await serving((request, response) => respond(client, request, response, TERABYTE), async (port, errors) => {
       for (const headers of [{}, { 'accept-encoding': 'gzip' }]) {
         const request = http.get({ port, host: '127.0.0.1', headers });
         const [response] = await once(request, 'response');
         let length = 0;
         for await (const chunk of response) if ((length += chunk.length) > 10000) break;
-        const start = performance.now();
         const next = client.query('SELECT 7 AS a');
         let state;
         do [{ state }] = await server.sql(`SELECT state FROM pg_stat_activity WHERE pid = ${client.processId}`);
         while (state !== 'idle');
-        assert.ok(performance.now() - start < 1000);
         assert.equal((await next).rows[0].a, '7');
       }
       assert.deepEqual(errors.map(error => error.name), ['AbortError', 'AbortError']);
@@ -493,7 +454,7 @@ describe('respond', () => {
     it('leaves the connection to others when the reader takes nothing and leaves', async () => {
       const server = await sharedServer();
       const client = await connected();
-      await serving((request, response) => respond(client, request, response, GIGABYTE), async (port, errors) => {
+      await serving((request, response) => respond(client, request, response, TERABYTE), async (port, errors) => {
         for (let i = 0; i < 3; i++) {
           const reader = send(port, '/', '/', '/');
           reader.pause();
@@ -501,9 +462,7 @@ describe('respond', () => {
           do [{ wait_event: wait }] = await server.sql(`SELECT wait_event FROM pg_stat_activity WHERE pid = ${client.processId}`);
           while (wait !== 'ClientWrite');
           reader.destroy();
-          const start = performance.now();
           assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, '7');
-          assert.ok(performance.now() - start < 1000, `${performance.now() - start} ms`);
         }
         while (errors.length < 9) await sleep(5);
         assert.deepEqual(new Set(errors.map(({ name }) => name)), new Set(['AbortError']));
@@ -660,16 +619,14 @@ describe('respond', () => {
 
     it('cancels the query of a stream that is reset', async () => {
       const client = await connected();
-      await serving((request, response) => respond(client, request, response, GIGABYTE), async (port, errors) => {
+      await serving((request, response) => respond(client, request, response, TERABYTE), async (port, errors) => {
         const session = open(port);
         for (let i = 0; i < 2; i++) {
           const stream = session.request({ ':path': '/' });
           await once(stream, 'data');
           stream.close(http2.constants.NGHTTP2_CANCEL);
-          const start = performance.now();
           while (errors.length <= i) await sleep(5);
           assert.equal((await client.query('SELECT 7 AS a')).rows[0].a, '7');
-          assert.ok(performance.now() - start < 1000);
         }
         assert.deepEqual(errors.map(error => error.name), ['AbortError', 'AbortError']);
         session.destroy();

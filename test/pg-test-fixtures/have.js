@@ -16,6 +16,8 @@ const PROGRAMS = {
     variable: 'PGBOUNCER_PATH', install: 'pgbouncer',
   },
   websockify: { names: ['websockify'], places: ['/usr/bin'], variable: 'WEBSOCKIFY_PATH', install: 'websockify' },
+  haproxy: { names: ['haproxy'], places: ['/usr/sbin'], variable: 'HAPROXY_PATH', install: 'haproxy' },
+  pgpool: { names: ['pgpool'], places: ['/usr/sbin'], variable: 'PGPOOL_PATH', install: 'pgpool2' },
   psql: { names: ['psql'], places: [], variable: 'PSQL_PATH', install: 'postgresql-client' },
   chromium: {
     names: ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'],
@@ -26,7 +28,7 @@ const PROGRAMS = {
 
 /**
  * Looks for a program.
- * @param {'pgbouncer' | 'websockify' | 'chromium' | 'psql'} what
+ * @param {'pgbouncer' | 'websockify' | 'chromium' | 'psql' | 'haproxy' | 'pgpool'} what
  * @returns {string | undefined} its path, undefined when it isn't installed
  */
 function have(what) {
@@ -53,7 +55,7 @@ function missing(what) {
 
 /**
  * Path of a program that must be there.
- * @param {'pgbouncer' | 'websockify' | 'chromium' | 'psql'} what
+ * @param {'pgbouncer' | 'websockify' | 'chromium' | 'psql' | 'haproxy' | 'pgpool'} what
  * @returns {string}
  * @throws {Error} which says how to get it
  */
@@ -67,7 +69,7 @@ function need(what) {
  * Skips a mocha test, or from a hook all its suite's tests, when the machine lacks something; the reason is
  * added to the title. In CI nothing may be lacking: there it fails.
  * @param {Mocha.Context} test the test's or the hook's `this`
- * @param {...('pgbouncer' | 'websockify' | 'chromium' | 'psql')} what
+ * @param {...('pgbouncer' | 'websockify' | 'chromium' | 'psql' | 'haproxy' | 'pgpool')} what
  * @throws {Error} when something is missing and the environment variable CI is set
  */
 function skipUnless(test, ...what) {

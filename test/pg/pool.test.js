@@ -1,8 +1,10 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { execFile } = require('node:child_process');
 const { once } = require('node:events');
-const { inspect } = require('node:util');
+const path = require('node:path');
+const { inspect, promisify } = require('node:util');
 const { startServer } = require('pg-test-fixtures');
 const { sharedServer } = require('../support');
 const pg = require('../../lib/pg');
@@ -59,12 +61,11 @@ describe('A pool of quickgres/pg', () => {
     assert.deepEqual([pool.totalCount, pool.idleCount], [1, 1]);
   });
 
-  it('refuses what would be asked before others, and a callback that is no function', () => {
-    for (const name of ['onConnect', 'verify']) {
-      assert.throws(() => new pg.Pool({ [name]: () => {} }), { name: 'TypeError', message: /^a pool has neither onConnect nor verify: use ./ });
-    }
+  it('refuses a Client of another library, and a callback that is no function', () => {
+    assert.throws(() => new pg.Pool({ Client: class {} }), { name: 'TypeError', message: /^Client must be a class that extends the Client of quickgres\/pg/ });
     assert.throws(() => pool.query('SELECT 1', [], 5), { name: 'TypeError', message: 'callback is not a function' });
-    new pg.Pool({ onConnect: undefined, verify: null, maxUses: 100, allowExitOnIdle: true, min: 2 });
+    class Own extends pg.Client {}
+    assert.equal(new pg.Pool({ Client: Own }).Client, Own);
   });
 
   it('gives up what a signal aborts', async () => {
@@ -170,7 +171,79 @@ describe('A pool of quickgres/pg', () => {
     const client = await pool.connect();
     client.release(new Error('no more'));
     await pool.end();
-    assert.deepEqual(told, ['connect', 'acquire', 'release', 'remove']);
+    assert.deepEqual(told, ['connect', 'acquire', 'release', 'acquire', 'release', 'remove']);
+  });
+
+  it('calls onConnect and verify for each new client before others use it, and rejects who waits where they fail', async () => {
+    const order = [];
+    pool = new pg.Pool({
+      ...server.config, max: 1,
+      onConnect: async client => {
+        await client.query("SET application_name = 'one'");
+        await client.query("SET application_name = 'two'");
+        order.push('onConnect');
+      },
+      verify: (client, done) => client.query('SELECT 1').then(() => { order.push('verify'); }).then(done, done)
+    });
+    const names = await Promise.all([1, 2].map(() => pool.query("SELECT current_setting('application_name') AS name")));
+    assert.deepEqual(names.map(({ rows: [{ name }] }) => name), ['two', 'two']);
+    (await pool.connect()).release();
+    assert.deepEqual(order, ['onConnect', 'verify']);
+    for (const hook of [{ onConnect: async () => { throw new Error('not fit'); } }, { verify: (client, done) => done(new Error('not fit')) }]) {
+      const other = new pg.Pool({ ...server.config, max: 1, ...hook });
+      await assert.rejects(other.connect(), { message: 'not fit' });
+      await assert.rejects(other.query('SELECT 1'), { message: 'not fit' });
+      assert.equal(other.totalCount, 0);
+      await other.end();
+    }
+  });
+
+  it('replaces a connection after maxUses', async () => {
+    pool = new pg.Pool({ ...server.config, max: 1, maxUses: 2 });
+    const pids = [];
+    for (let i = 0; i < 4; i++) pids.push((await pool.query('SELECT pg_backend_pid() AS pid')).rows[0].pid);
+    assert.deepEqual([pids[0] === pids[1], pids[1] === pids[2], pids[2] === pids[3]], [true, false, true]);
+  });
+
+  it('lets a program end that has allowExitOnIdle, once nobody uses it', async () => {
+    const program = `const { Pool } = require('./lib/pg');
+      new Pool({ ...${JSON.stringify(server.config)}, allowExitOnIdle: true }).query('SELECT 1 AS n').then(({ rows }) => console.log(rows[0].n))`;
+    const { NODE_V8_COVERAGE, ...env } = process.env;
+    const { stdout } = await promisify(execFile)(process.execPath, ['-e', program], { cwd: path.join(__dirname, '..', '..'), env, timeout: 20000 });
+    assert.equal(stdout, '1\n');
+  });
+
+  it('is wrapped by a Proxy or inherited from, and so are its clients', async () => {
+    const wrapped = [new Proxy(pool, {}), new Proxy({}, { get: (_, name) => pool[name] }), Object.create(pool)];
+    for (const each of wrapped) {
+      assert.deepEqual((await each.query('SELECT 1 AS n')).rows, [{ n: 1 }]);
+      const client = await each.connect();
+      for (const one of [new Proxy(client, {}), Object.create(client)]) assert.deepEqual((await one.query('SELECT 2 AS n')).rows, [{ n: 2 }]);
+      client.release();
+      assert.equal(each.totalCount, 1);
+    }
+    assert.equal(pool.idleCount, 1);
+  });
+
+  it('counts expired clients that are taken, says when it has ended, and logs what it does', async () => {
+    const logged = [];
+    const other = new pg.Pool({ ...server.config, maxLifetimeSeconds: 0.001, log: (...messages) => logged.push(...messages) });
+    const client = await other.connect();
+    while (other.expiredCount === 0) await new Promise(setImmediate);
+    assert.deepEqual([other.expiredCount, other.ended], [1, false]);
+    client.release();
+    await other.end();
+    assert.deepEqual([other.expiredCount, other.ended], [0, true]);
+    assert.ok(logged.includes('connecting new client'));
+  });
+
+  it('refuses a function in the place of a query, and makes promises of the class that it is given', async () => {
+    const error = await new Promise(resolve => pool.query(resolve));
+    assert.match(error.message, /Passing a function as the first parameter to pool\.query is not supported/);
+    class Own extends Promise {}
+    const other = new pg.Pool({ ...server.config, Promise: Own });
+    assert.ok(other.query('SELECT 1').catch(() => {}) instanceof Own);
+    assert.ok(other.end() instanceof Own);
   });
 
   it('tells at once that it cannot connect, and connects when it can', async () => {

@@ -127,6 +127,11 @@ const FAULTS = {
     await sleep(random.below(2000));
     for (const each of dead) each.reset();
   },
+  async silence({ proxy, random }) { // of open connections; new ones work. What has no limit of its own is lost much later
+    const dead = [...proxy.open].filter(() => random.chance(0.7));
+    for (const each of dead) each.stall();
+    setTimeout(() => { for (const each of dead) each.reset(); }, 6000);
+  },
   async refuse({ proxy, random }) {
     proxy.refuse();
     proxy.reset();

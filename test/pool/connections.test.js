@@ -5,10 +5,11 @@ const { tracingChannel } = require('node:diagnostics_channel');
 const { once } = require('node:events');
 const { PassThrough } = require('node:stream');
 const { setTimeout: sleep } = require('node:timers/promises');
-const { startProxy, startServer, startStandby } = require('pg-test-fixtures');
+const { startProxy, startServer } = require('pg-test-fixtures');
 const { ConnectionError } = require('../..');
 const { Pool } = require('../../lib/pool');
-const { sharedServer } = require('../support');
+const { FakeServer } = require('../connecting');
+const { ANSWER, GREETING, commandComplete, message, sharedServer } = require('../support');
 const { opened, until } = require('./pools');
 
 const idOf = async asked => (await asked).rows[0].id;
@@ -95,9 +96,9 @@ describe('The connections of a pool', () => {
       const pool = await opened({ size: 2, acquire_timeout: 50 });
       const release = await occupy(pool, 1);
       await assert.rejects(pool.transaction(() => {}), {
-        name: 'ConnectionError', code: '53300', sent: false,
+        name: 'TimeoutError', code: '53300', sent: false,
         message: 'no connection for 50 ms (acquire_timeout): of 2, 2 are open, 1 of them owned by transactions, ' +
-          'cursors, COPY, queryTo() or connection(). A transaction inside another one is tx.transaction()'
+          'cursors, COPY, { alone: true } or connection(). A transaction inside another one is tx.transaction()'
       });
       const controller = new AbortController();
       const asked = pool.connection(() => {}, { signal: controller.signal });
@@ -122,18 +123,24 @@ describe('The connections of a pool', () => {
       assert.equal(timers(), before);
     });
 
-    it('are waited for until acquire_timeout where none can be made, and the error tells why', async () => {
-      const pool = await opened({ acquire_timeout: 400 }, { host: '127.0.0.1', port: 1 });
+    it('are waited for until acquire_timeout where none can be made any more, and the error tells why', async () => {
+      const proxy = await startProxy({ target: await sharedServer() });
+      const pool = await opened({ acquire_timeout: 400 }, { host: proxy.host, port: proxy.port });
       const errors = [];
       pool.on('error', error => errors.push(error));
+      await pool.query('SELECT 1');
+      proxy.refuse();
+      proxy.reset();
+      await until(() => errors.length > 0);
       for (const ask of [() => pool.query('SELECT 1'), () => pool.transaction(() => {})]) {
         await assert.rejects(ask, error => {
-          assert.deepEqual([error.name, error.code, error.sent], ['ConnectionError', '08001', false]);
+          assert.deepEqual([error.name, error.code, error.sent], ['TimeoutError', '08001', false]);
           assert.equal(error.message, `no connection for 400 ms (acquire_timeout): ${error.cause.message}`);
-          assert.match(error.message, /connect ECONNREFUSED 127\.0\.0\.1:1/);
+          assert.match(error.message, /connect ECONNREFUSED/);
           return error.cause.code === 'ECONNREFUSED' && errors.includes(error.cause);
         });
       }
+      await proxy.stop();
     });
 
     it('are made room for, when plain queries never leave one idle', async () => {
@@ -181,7 +188,7 @@ describe('The connections of a pool', () => {
       const pool = await opened({ size: 1, acquire_timeout: 50 });
       await pool.transaction(async tx => {
         await tx.query('SELECT 1');
-        await assert.rejects(pool.query('SELECT 1'), { name: 'ConnectionError', code: '53300' });
+        await assert.rejects(pool.query('SELECT 1'), { name: 'TimeoutError', code: '53300' });
       });
       assert.equal((await pool.query('SELECT 1 AS n')).rows[0].n, '1');
     });
@@ -264,7 +271,7 @@ describe('The connections of a pool', () => {
       await until(async () => (await server.sql(`SELECT FROM pg_stat_activity WHERE pid = ${id} AND state = 'active'`)).length === 1);
       await server.sql(`SELECT pg_terminate_backend(${id})`);
       const short = (await results).map(({ reason, value }) => reason ? reason.sent : value.rows?.[0].n ?? value);
-      assert.deepEqual(short, [true, '2', true, true, '5', 6]);
+      assert.deepEqual(short, [true, '2', true, true, true, 6]);
     });
 
     it('are asked again by queryTo that may be repeated, as long as its target has got nothing', async () => {
@@ -310,13 +317,48 @@ describe('The connections of a pool', () => {
     });
   });
 
+  it('that are lost call the function of a transaction again only when the first call is over', async () => {
+    const server = await sharedServer();
+    const pool = await opened({ size: 2 });
+    const told = [];
+    const result = await pool.transaction(async tx => {
+      told.push('begun');
+      if (told.length > 1) return 'done';
+      const { id } = (await tx.query(ID)).rows[0];
+      const asked = tx.query('SELECT pg_sleep(10)').catch(() => {});
+      await server.sql(`SELECT pg_terminate_backend(${id})`);
+      await asked;
+      await sleep(100);
+      told.push('over');
+    }, { retry: true });
+    assert.deepEqual([result, told], ['done', ['begun', 'over', 'begun']]);
+  });
+
+  it('that end right behind the answer of a simple query do not make it say that it was rolled back', async () => {
+    const fake = await new FakeServer(async conversation => {
+      await conversation.first();
+      conversation.say(GREETING);
+      await conversation.read();
+      conversation.say(commandComplete('INSERT 0 1'), ANSWER.ready, message('E', 'SFATAL\0VFATAL\0C57P01\0Mthe end\0\0'));
+    }).listen();
+    const pool = await opened({}, fake.config);
+    const [{ cmd }] = await pool.simpleQuery('INSERT INTO t VALUES (1)');
+    assert.equal(cmd, 'INSERT');
+    await pool.end();
+    await fake.stop();
+  });
+
   describe('to a server that is not there', () => {
     it('are tried again until it is', async () => {
       const target = await startServer({ external: false });
       const proxy = await startProxy({ target });
-      proxy.refuse();
       const pool = new Pool({ ...target.config, host: proxy.host, port: proxy.port });
       try {
+        await pool.query('SELECT 1');
+        const lost = once(pool, 'error');
+        proxy.refuse();
+        proxy.reset();
+        await lost;
         const values = [1];
         const asked = [pool.query('SELECT $1::int AS n', values), pool.transaction(() => 2), pool.batch([['SELECT $1::int AS n', values]])];
         const [error] = await once(pool, 'error');
@@ -337,11 +379,15 @@ describe('The connections of a pool', () => {
     it('are tried one at a time, with pauses, however many ask', async () => {
       const proxy = await startProxy({ target: await sharedServer() });
       let attempts = 0;
-      const pool = await opened({ size: 8 }, { host: proxy.host, port: proxy.port, connect_timeout: 1 });
+      const pool = await opened({ size: 8, acquire_timeout: 1000 }, { host: proxy.host, port: proxy.port });
+      await pool.query('SELECT 1');
+      const lost = once(pool, 'error');
       proxy.refuse();
+      proxy.reset();
+      await lost;
       pool.on('error', () => { attempts++; });
       const results = await Promise.allSettled(Array.from({ length: 300 }, (_, i) => i % 2 ? pool.query('SELECT 1') : pool.transaction(() => {})));
-      for (const { reason } of results) assert.equal(reason?.code, 'ECONNREFUSED');
+      for (const { reason } of results) assert.equal(reason?.code, '08001');
       assert.ok(attempts <= 8 + 10, `${attempts}`); // pauses of 25 to 50 ms, then twice as long each
       await proxy.stop();
     });
@@ -397,7 +443,8 @@ describe('The connections of a pool', () => {
       let attempts = 0;
       pool.on('connect', () => { attempts++; });
       proxy.stall();
-      await assert.rejects(pool.query('SELECT 1'), { name: 'ConnectionError', sent: false });
+      await assert.rejects(pool.query('SELECT 1'), error => error.name === 'TimeoutError' && error.code === '08001' &&
+        error.sent === false && /has not answered the attempt to connect/.test(error.cause.message));
       await sleep(1500); // in which the pool looks after its connections
       proxy.resume();
       await until(() => pool.stats.connected === 1);
@@ -406,16 +453,25 @@ describe('The connections of a pool', () => {
       await proxy.stop();
     });
 
-    it('are not tried for longer than connect_timeout says', async () => {
-      const pool = await opened({ acquire_timeout: 0 }, { port: 1, connect_timeout: 0.2 });
-      await assert.rejects(pool.query('SELECT 1'), error => error instanceof ConnectionError && error.code === 'ECONNREFUSED');
-      await assert.rejects(pool.transaction(() => {}), { code: 'ECONNREFUSED' });
+    it('are told of at once, until there was one', async () => {
+      const pool = await opened({ acquire_timeout: 0 }, { port: 1 });
+      for (let round = 0; round < 3; round++) {
+        await assert.rejects(pool.query('SELECT 1'), { name: 'ConnectionError', code: 'ECONNREFUSED', sent: false });
+        await assert.rejects(pool.transaction(() => {}), { code: 'ECONNREFUSED' });
+        await assert.rejects(pool.cursor('SELECT 1').next(), { code: 'ECONNREFUSED' });
+        await assert.rejects(pool.listen('news').ready, { code: 'ECONNREFUSED' });
+      }
     });
 
-    it('are tried once, where nobody is patient', async () => {
-      const pool = await opened({ patient: false }, { port: 1 });
-      await assert.rejects(pool.query('SELECT 1'), { name: 'ConnectionError', code: 'ECONNREFUSED' });
-      await assert.rejects(pool.transaction(() => {}), { code: 'ECONNREFUSED' });
+    it('are waited for while the server starts, also where there was none before', async () => {
+      const starting = await new FakeServer(async conversation => {
+        await conversation.first();
+        conversation.say(message('E', 'SFATAL\0VFATAL\0C57P03\0Mthe database system is starting up\0\0'));
+        conversation.end?.();
+      }).listen();
+      const pool = await opened({ acquire_timeout: 300 }, starting.config);
+      await assert.rejects(pool.query('SELECT 1'), error => error.name === 'TimeoutError' && error.code === '08001' && error.cause.code === '57P03');
+      await starting.stop();
     });
 
     it('are not missed by plain queries while there are others', async () => {
@@ -430,29 +486,6 @@ describe('The connections of a pool', () => {
       assert.equal((await refused)[0].code, '28000');
       await pool.end();
       await server.sql('DROP ROLE locked_out');
-    });
-
-    it('are waited for no longer than for an attempt where they are replicas that are silent', async () => {
-      const proxy = await startProxy({ target: await sharedServer() });
-      proxy.stall();
-      const pool = await opened({ replicas: { ...(await sharedServer()).config, host: proxy.host, port: proxy.port, connect_timeout: 1 } });
-      let failed = 0;
-      pool.on('error', () => { failed++; });
-      await pool.query('SELECT 1', [], { readOnly: true });
-      await until(() => pool.query('SELECT 1', [], { readOnly: true }).then(() => proxy.connections.length > 1));
-      await pool.query('SELECT 1', [], { readOnly: true });
-      assert.equal(failed, 1); // and the second attempt is under way
-      proxy.reset();
-      await proxy.stop();
-    });
-
-    it('are not waited for where they are replicas: the primary answers', async () => {
-      const replicas = { ...(await sharedServer()).config, port: 1 };
-      for (const ask of [pool => pool.transaction(() => 1, { readOnly: true }), pool => pool.query('SELECT 1', [], { readOnly: true })]) {
-        const pool = await opened({ replicas });
-        await ask(pool);
-        assert.equal(pool.stats.connected, 1);
-      }
     });
 
     it('are not tried again where the server says no, or the config makes no sense', async () => {
@@ -471,53 +504,6 @@ describe('The connections of a pool', () => {
       await pool.end();
       const cursor = (await opened({}, { database: 'nowhere' })).cursor('SELECT 1');
       await assert.rejects(cursor.next(), { code: '3D000' });
-    });
-  });
-
-  describe('of replicas', () => {
-    let primary, standby, config, replicas;
-    before(async function () {
-      this.timeout(60000);
-      primary = await startServer({ external: false });
-      await primary.sql('CREATE TABLE seen (i int)');
-      standby = await startStandby(primary);
-      config = { ...primary.config, application_name: 'pool' };
-      replicas = standby.config;
-    });
-    after(async () => {
-      await standby.stop();
-      await primary.stop();
-    });
-
-    const RECOVERY = 'SELECT pg_is_in_recovery() AS it';
-    const isReplica = async asked => (await asked).rows[0].it === 't';
-
-    it('get what is read-only, and nothing else; the primary does while there is none', async () => {
-      const pool = new Pool(config, { replicas });
-      assert.equal(await isReplica(pool.query(RECOVERY, [], { readOnly: true })), true);
-      assert.equal(await isReplica(pool.query(RECOVERY)), false);
-      assert.equal(await pool.transaction(tx => isReplica(tx.query(RECOVERY)), { readOnly: true }), true);
-      assert.equal(await pool.connection(client => isReplica(client.query(RECOVERY)), { readOnly: true }), true);
-      for await (const { it } of pool.cursor(RECOVERY, [], { readOnly: true })) assert.equal(it, 't');
-      assert.equal(pool.stats.replicas.size, 4);
-      await standby.kill();
-      assert.equal(await isReplica(pool.query(RECOVERY, [], { readOnly: true })), false);
-      assert.equal(await pool.transaction(tx => isReplica(tx.query(RECOVERY)), { readOnly: true }), false);
-      await standby.start();
-      await until(() => isReplica(pool.query(RECOVERY, [], { readOnly: true, retry: true })));
-      await pool.end();
-    });
-
-    it('are passed over when they are farther behind than max_lag', async () => {
-      const pool = new Pool(config, { replicas, max_lag: 100 });
-      const asked = () => isReplica(pool.query(RECOVERY, [], { readOnly: true }));
-      await until(asked);
-      await standby.sql('SELECT pg_wal_replay_pause()');
-      await primary.sql('INSERT INTO seen VALUES (1)');
-      await until(async () => !await asked());
-      await standby.sql('SELECT pg_wal_replay_resume()');
-      await until(asked);
-      await pool.end();
     });
   });
 

@@ -12,10 +12,10 @@ describe('Options of a pool', () => {
     const message = (options, expected) =>
       assert.throws(() => new Pool('postgres://localhost/x', options), { name: 'TypeError', message: expected });
     message({ sise: 5 }, 'there is no option sise here; there are size, reserved, acquire_timeout, idle_timeout, max_lifetime, ' +
-      'patient, replicas, max_lag');
+      'silence_timeout');
     message({ toString: 5 }, /^there is no option toString here/);
     message({ size: 0 }, 'size must be an integer from 1, not 0');
-    message({ max_lag: 0 }, 'max_lag must be an integer from 1, not 0');
+    for (const name of ['replicas', 'max_lag', 'readOnly']) message({ [name]: {} }, new RegExp(`^a pool has no option ${name}: make two pools`));
   });
 
   it('of its methods are told by the error for one that there is not, before a connection is asked for', async () => {
@@ -23,15 +23,15 @@ describe('Options of a pool', () => {
     const it = { readonly: true };
     const sink = new PassThrough();
     for (const [ask, list] of [
-      [() => pool.query('SELECT 1', [], it), `${STATEMENT}, decode, stream, ${LIMITS}, alone, retry, readOnly`],
-      [() => pool.batch(['SELECT 1'], it), `${LIMITS}, alone, retry, readOnly`],
-      [() => pool.simpleQuery('SELECT 1', it), `decode, ${LIMITS}, retry, readOnly`],
-      [() => pool.transaction(() => {}, it), 'isolation, readOnly, deferrable, signal, retry'],
-      [() => pool.connection(() => {}, it), 'reset, signal, readOnly, retry'],
+      [() => pool.query('SELECT 1', [], it), `${STATEMENT}, decode, stream, buffer, ${LIMITS}, alone, retry`],
+      [() => pool.batch(['SELECT 1'], it), `${LIMITS}, alone, retry`],
+      [() => pool.simpleQuery('SELECT 1', it), `decode, ${LIMITS}, retry`],
+      [() => pool.transaction(() => {}, it), 'isolation, readOnly, deferrable, signal, statement_timeout, retry'],
+      [() => pool.connection(() => {}, it), 'reset, signal, retry, shared'],
       [() => pool.queryTo(sink, 'SELECT 1', [], it),
-        `as, int8, numeric, bytea, separator, end, stall_timeout, ${STATEMENT}, ${LIMITS}, alone, retry, readOnly`],
-      [async () => pool.cursor('SELECT 1', [], it), `${STATEMENT}, batchSize, decode, signal, readOnly`],
-      [async () => pool.copyTo('COPY t TO STDOUT', it), 'signal, highWaterMark, stall_timeout, alone, readOnly'],
+        `as, int8, numeric, bytea, separator, end, stall_timeout, buffer, ${STATEMENT}, ${LIMITS}, alone, retry`],
+      [async () => pool.cursor('SELECT 1', [], it), `${STATEMENT}, batchSize, decode, signal`],
+      [async () => pool.copyTo('COPY t TO STDOUT', it), 'signal, highWaterMark, stall_timeout, buffer, alone'],
       [async () => pool.copyFrom('COPY t FROM STDIN', it), 'signal, highWaterMark'],
       [async () => pool.listen('news', it), 'signal']
     ]) {

@@ -133,7 +133,7 @@ describe('A Pool', () => {
 
   it('takes the options that there are', () => {
     for (const options of [{ size: 0 }, { size: 1.5 }, { size: '4' }, { acquire_timeout: -1 }, { idle_timeout: NaN },
-      { max_lifetime: null, size: -1 }, { max_lag: 0 }, 5, null]) assert.throws(() => new Pool({}, options), TypeError);
+      { max_lifetime: null, size: -1 }, { silence_timeout: -1 }, 5, null]) assert.throws(() => new Pool({}, options), TypeError);
     assert.equal(new Pool().stats.size, 4);
   });
 
@@ -161,7 +161,7 @@ describe('A Pool', () => {
     const pool = await opened({}, { port: 1 });
     await assert.rejects(pool.query(5), { name: 'TypeError', message: /text must be a string/ });
     await assert.rejects(pool.simpleQuery(5), { name: 'TypeError', message: /text must be a string/ });
-    await assert.rejects(pool.batch(['SELECT 1', 5]), { name: 'TypeError', message: /text must be a string/, index: 1 });
+    await assert.rejects(pool.batch(['SELECT 1', [5]]), { name: 'TypeError', message: /text must be a string/, index: 1 });
   });
 
   it('sends the values that it was given, whatever becomes of the array', async () => {
@@ -272,7 +272,7 @@ describe('A Pool', () => {
       await assert.rejects(pool.query('SELECT 1', [], { statement_timeout: 50 }), { code: '57014' });
       const ended = ending.end();
       const [error] = await once(pool, 'error');
-      assert.equal(error.message, 'the server was silent for 10000 ms');
+      assert.equal(error.message, 'the server was silent for 2000 ms');
       assert.equal((await pool.query('SELECT 1 AS n')).rows[0].n, '1');
       await ended;
     } finally {
@@ -294,7 +294,6 @@ describe('A Pool', () => {
       const slow = http.get(`${url}/large`);
       await once(slow, 'response');
       for (let i = 0; i < 10; i++) assert.deepEqual(await (await fetch(url)).json(), [1]);
-      assert.equal(pool.stats.owned, 1);
       slow.destroy();
       await until(() => pool.stats.idle === pool.stats.connected);
       web.close();

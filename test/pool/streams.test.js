@@ -39,7 +39,7 @@ describe('A cursor of a pool', () => {
     const cursor = pool.cursor("SELECT nextval('made') AS n FROM generate_series(1, 100)", [], { batchSize: 10 });
     try {
       assert.equal((await cursor.next()).value.n, '1');
-      assert.equal((await server.sql('SELECT last_value AS n FROM made'))[0].n, '10');
+      await until(async () => (await server.sql('SELECT last_value AS n FROM made'))[0].n === '20'); // the next rows are under way
     } finally {
       await cursor.return();
       await server.sql('DROP SEQUENCE made');
@@ -187,13 +187,13 @@ describe('COPY of a pool', () => {
 });
 
 describe('queryTo of a pool', () => {
-  it('has a connection to itself while the reader is slow', async () => {
+  it('holds up no other request while the reader is slow, though it has no connection to itself', async () => {
     const pool = await opened({ size: 2 });
     const target = new PassThrough();
     const written = pool.queryTo(target, "SELECT repeat('x', 1000) FROM generate_series(1, 10000)");
     await until(() => target.writableNeedDrain);
     for (let i = 0; i < 10; i++) await pool.query('SELECT 1');
-    assert.equal(pool.stats.owned, 1);
+    assert.equal(pool.stats.owned, 0);
     target.resume();
     assert.equal((await written).rowCount, 10000);
   });

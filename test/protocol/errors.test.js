@@ -1,6 +1,8 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { execFileSync } = require('node:child_process');
+const path = require('node:path');
 const { PassThrough } = require('node:stream');
 const { pipeline } = require('node:stream/promises');
 const { inspect } = require('node:util');
@@ -304,5 +306,20 @@ describe('An error of the connection', () => {
       check(error, name);
       assert.match(error.message, /not connected: connect\(\) was not called/, name);
     }
+  });
+});
+
+describe('The errors', () => {
+  it('have their names also in a program that has frozen the prototypes of all globals before', () => {
+    const program = `
+      for (const name of Object.getOwnPropertyNames(globalThis)) if (/^[A-Z]/.test(name)) Object.freeze(globalThis[name]?.prototype);
+      for (const name of ['.', ...Object.values(require('./package.json').exports).map(each => each.default ?? each.require?.default)]) {
+        if (name?.endsWith('.js')) require(name);
+      }
+      const { ConnectionError, PostgresError } = require('.');
+      console.log(String(new PostgresError({ message: 'a' })), String(new ConnectionError('b')));`;
+    const stdout = execFileSync(process.execPath, ['-e', program], { cwd: path.join(__dirname, '../..'), encoding: 'utf8' });
+    assert.equal(stdout, 'PostgresError: a ConnectionError: b\n');
+    assert.deepEqual(Object.keys(ConnectionError.prototype), []);
   });
 });

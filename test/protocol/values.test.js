@@ -130,6 +130,18 @@ describe('A Date as a value', () => {
   });
 });
 
+describe('-0 as a value', () => {
+  it('keeps its sign, also in an array and where it is kept for later', async () => {
+    assert.deepEqual(snapshot([-0, 0]), ['-0', '0']);
+    assert.equal(array([-0, [0]]), '{-0,{0}}');
+    const client = await connected();
+    const ask = () => client.query('SELECT $1::float8 AS a, $2::float8[] AS b', [-0, array([-0])], { decode: true });
+    const results = await Promise.all([ask(), ask(), client.batch([['SELECT $1::float8 AS a', [-0], { decode: true }]])]);
+    for (const { rows } of results.flat()) assert.ok(Object.is(rows[0].a, -0));
+    assert.ok(Object.is(results[0].rows[0].b[0], -0));
+  });
+});
+
 describe('array', () => {
   it('is the literal of a PostgreSQL array', () => {
     for (const [values, text] of [

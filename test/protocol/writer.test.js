@@ -46,6 +46,16 @@ describe('MessageWriter', () => {
         bytes("42 00000010  00 's1' 00  0000 0000 0001 0001"));
     });
 
+    it('text of any length whole, however many bytes a character has and however full its memory is', () => {
+      for (const text of ['é'.repeat(700), '中'.repeat(700), '中'.repeat(1024), '中'.repeat(1025), '😀'.repeat(600)]) {
+        for (let before = 0; before < 9000; before += 149) {
+          const writer = new MessageWriter();
+          writer.bind(NAMES, ['x'.repeat(before), text], 0);
+          assert.ok(writer.take().includes(text), `${text.length} characters behind ${before}`);
+        }
+      }
+    });
+
     it('null and undefined as NULL', () => {
       assert.equal(written(writer => writer.bind(NAMES, [null, undefined], 0)),
         bytes("42 00000018  00 's1' 00  0000  0002  ffffffff ffffffff  0001 0000"));

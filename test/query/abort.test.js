@@ -15,7 +15,7 @@ async function aborting(ms, work, reason) {
   if (ms < 0) abort.abort(reason);
   const promise = work(abort.signal);
   if (ms >= 0) setTimeout(() => abort.abort(reason), ms);
-  return promise;
+  return await promise; // so that a stack can show it
 }
 
 /**
@@ -64,7 +64,7 @@ const KINDS = {
     await client.query('COPY t FROM STDIN', [], { signal });
     client.copyData('1\n');
     if (!signal.aborted) await once(signal, 'abort');
-    return client.copyDone();
+    return await client.copyDone();
   },
   'pass-through': (client, signal) => client.query('SELECT pg_sleep(60)', [], { signal, stream: new PassThrough().resume() }),
   queryTo: (client, signal) => client.queryTo(new PassThrough().resume(), 'SELECT pg_sleep(60)', [], { signal })
@@ -82,6 +82,7 @@ describe('A signal', () => {
         assert.ok(error instanceof AbortError, error.stack);
         assert.equal(error.code, 'ABORT_ERR');
         assert.equal(error.cause, reason);
+        assert.match(error.stack, /^AbortError: .*\n(.*\n)*.*at .*abort\.test\.js/, error.stack);
         assert.equal((await behind).rows[0].one, '1');
       }
       await client.sync();

@@ -23,7 +23,7 @@ describe('A cursor as a stream', () => {
       stream.read();
       const other = client.query('SELECT 7 AS a');
       const [error] = await failed;
-      assert.deepEqual([error.name, error.message], ['AbortError', 'the reader took nothing for 30 ms (stall_timeout)']);
+      assert.deepEqual([error.name, error.message], ['TimeoutError', 'the reader took nothing for 30 ms (stall_timeout)']);
       assert.equal((await other).rows[0].a, '7');
       assert.throws(() => client.cursor(TEXT, [1]).readable({ stall_timeout: -1 }), { name: 'TypeError', message: /^stall_timeout/ });
     });

@@ -2,6 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { pipeline: through } = require('node:stream/promises');
+const { setImmediate: turn } = require('node:timers/promises');
 const { Readable, Writable } = require('node:stream');
 const { Client, AbortError } = require('../..');
 const { sharedServer, connected, proxied, answering, rowDescription, dataRow, ANSWER, message } = require('../support');
@@ -28,7 +29,7 @@ describe('cursor', () => {
     assert.deepEqual(await all(client.cursor('')), []);
   });
 
-  it('holds one batch at a time', async () => {
+  it('holds two batches at a time: one that is read, and the next', async () => {
     const { client, wire } = await proxied();
     const cursor = client.cursor("SELECT repeat('x', 1000) FROM generate_series(1, 100000)", [], { batchSize: 100 });
     await cursor.next();
@@ -36,6 +37,83 @@ describe('cursor', () => {
     assert.ok(after < 300000, `${after} bytes were sent`);
     await cursor.return();
     assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
+  });
+
+  it('takes n + 1 round trips for n fetches: the next one is under way while rows are read, one ahead and not more', async () => {
+    const { client, wire } = await proxied();
+    const executes = () => wire.recorded.toServer.toString('latin1').match(/E\0\0\0[\x09-\x1f]\w*\0\0\0\0\x03/g)?.length ?? 0;
+    for (const session of ['client', 'tx']) {
+      const before = wire.stats.flights.toServer;
+      const from = executes();
+      const read = async on => {
+        const cursor = on.cursor(SERIES, [10], { batchSize: 3 });
+        const seen = [];
+        for await (const { i } of cursor) {
+          seen.push(Number(i));
+          const asked = Math.min(Math.ceil(seen.length / 3) + 1, 4);
+          while (executes() - from < asked) await turn();
+          for (let turns = 0; turns < 5; turns++) await turn();
+          assert.equal(executes() - from, asked, `after ${seen.length} rows`);
+        }
+        assert.deepEqual(seen, upTo(10));
+      };
+      await (session === 'tx' ? client.transaction(read) : read(client));
+      assert.ok(wire.stats.flights.toServer - before <= 5 + (session === 'tx'), `${wire.stats.flights.toServer - before}`);
+      await client.query('SELECT 1');
+    }
+  });
+
+  it('is left in one round trip: its end goes right behind what is fetched ahead, an error of which nobody sees', async () => {
+    const { client, wire } = await proxied();
+    const text = 'SELECT 1 / (7 - i) AS i FROM generate_series(1, 10) i';
+    for (const session of ['client', 'tx']) {
+      const read = async on => {
+        for await (const row of on.cursor(text, [], { batchSize: 5 })) if (row) break;
+      };
+      const before = wire.stats.flights.toServer;
+      if (session === 'client') await read(client);
+      else await assert.rejects(client.transaction(read), { code: '25P02' });
+      assert.ok(wire.stats.flights.toServer - before <= 3);
+      assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
+      assert.equal(client.pending, 0);
+    }
+  });
+
+  it('that is left before its turn has come sends nothing', async () => {
+    const { client, wire } = await proxied();
+    let left;
+    await client.transaction(async tx => {
+      await tx.query('SELECT 1');
+      const cursor = client.cursor('SELECT 2', [], { batchSize: 5 });
+      assert.ok(cursor);
+    });
+    const slow = client.transaction(tx => tx.query('SELECT pg_sleep(0.1)'));
+    const cursor = client.cursor('SELECT 2');
+    const next = cursor.next().catch(error => error.name);
+    left = cursor.readableStream().cancel();
+    await slow;
+    await left;
+    assert.equal(await next, 'AbortError');
+    assert.ok(!wire.recorded.toServer.toString('latin1').includes('SELECT 2'));
+  });
+
+  it('settles on a connection that is silent, by its signal', async () => {
+    for (const session of ['client', 'tx']) {
+      const { client, wire } = await proxied();
+      const controller = new AbortController();
+      const seen = [];
+      const read = async on => {
+        for await (const { i } of on.cursor(SERIES, [100], { batchSize: 3, signal: controller.signal })) {
+          if (seen.push(Number(i)) === 6) {
+            wire.stall();
+            setTimeout(() => controller.abort(), 20);
+          }
+        }
+      };
+      await assert.rejects(session === 'tx' ? client.transaction(read) : read(client), { name: 'AbortError' });
+      assert.ok(seen.length >= 6 && seen.length <= 9, `${seen}`);
+      client.destroy();
+    }
   });
 
   it('asks for nothing before its first row is asked for', async () => {

@@ -64,6 +64,7 @@ describe('mayRepeat', () => {
     const request = more => ({ ...sent, ...more });
     for (const [more, expected] of [
       [{}, true], [{ reads: false }, true], [{ next: request() }, true],
+      [{ reads: false, next: request({ internal: true }) }, true],
       [{ pending: false }, false], [{ scope: {} }, false], [{ canRepeat: () => false }, false],
       [{ reads: false, next: request() }, false], [{ next: request({ reads: false }) }, false],
       [{ next: request({ barrier: true }) }, false], [{ next: request({ next: request({ reads: false }) }) }, false]

@@ -307,6 +307,30 @@ describe('A transaction block that queries begin', () => {
   });
 });
 
+describe('A server that answers as none does', () => {
+  it('ends the connection by 08P01 where it sends the result of a statement that it has not described', async () => {
+    const failing = [ANSWER.error('57014', 'cancelled'), ANSWER.ready];
+    for (const ask of [
+      client => client.query('SELECT a'), client => client.query('SELECT a', [], { stream: new PassThrough().resume() }),
+      client => client.queryTo(new PassThrough().resume(), 'SELECT a', [], { as: 'json' })
+    ]) {
+      const client = await answering(...failing, ANSWER.bindComplete, dataRow('1'), message('C', 'SELECT 1\0'), ANSWER.ready);
+      const [first, second] = await Promise.allSettled([client.query('SELECT a'), ask(client)]);
+      assert.equal(first.reason.code, '57014');
+      assert.equal(second.reason.code, '08P01');
+      assert.match(second.reason.message, /protocol violation: the result of a statement that was not described/);
+    }
+  });
+
+  it('ends the connection by 08P01 whatever our code throws at its bytes', async () => {
+    const client = await answering(ANSWER.parseComplete, ANSWER.ready);
+    client.lease.pipeline.head = null;
+    client.lease.pipeline.message = () => { throw new RangeError('beyond the end'); };
+    await assert.rejects(client.query('SELECT a'),
+      { name: 'ConnectionError', code: '08P01', message: /an answer that cannot be read \(beyond the end\)/ });
+  });
+});
+
 describe('A query whose statement is stale', () => {
   beforeEach(() => table());
   const alter = async () => (await sharedServer()).sql('ALTER TABLE pipeline ADD COLUMN w int');
@@ -320,6 +344,18 @@ describe('A query whose statement is stale', () => {
     for (const { rowParser } of results) assert.equal(rowParser.columns.length, 3);
     const next = client.query('SELECT 1 AS one');
     assert.equal((await next).rows[0].one, '1');
+  });
+
+  it('is sent again where its result goes to a stream, also if it writes', async () => {
+    const client = await connected();
+    for (const text of ['SELECT * FROM pipeline', 'UPDATE pipeline SET v = v RETURNING *', 'DELETE FROM pipeline RETURNING *']) {
+      await table();
+      const ask = () => client.queryTo(new PassThrough().resume(), text);
+      await ask();
+      await ask();
+      await alter();
+      assert.equal((await ask()).rowCount, 0);
+    }
   });
 
   it('is not sent again where a transaction was begun behind it: it would be in its block', async () => {

@@ -50,6 +50,16 @@ describe('QueryRequest', () => {
     assert.equal(types(sent({ statements, text: 'SELECT b' }).written), 'PDBES');
   });
 
+  it('lets the reader of its rows go when it fails: others wait for it no longer', () => {
+    const { request, answer } = sent();
+    let gone = 0;
+    request.receiver = { start() {}, receive() {}, letGo: () => { gone++; } };
+    answer(PARSED, PARAMETERS, DESCRIBED, BOUND);
+    assert.equal(gone, 0);
+    answer(ANSWER.error('22012', 'division by zero'));
+    assert.equal(gone, 1);
+  });
+
   it('is over with ReadyForQuery, not before', async () => {
     const { request, answer, pipeline } = sent();
     answer(PARSED, PARAMETERS, DESCRIBED, BOUND, ROW, DONE);

@@ -101,6 +101,22 @@ describe('simpleQuery', () => {
     assert.equal((await client.query('SELECT 1')).rows[0][0], '1');
   });
 
+  it('ends the connection where it sets another encoding, of which the server says nothing before its rows', async () => {
+    for (const set of ["SET LOCAL client_encoding = 'latin1'", 'set client_encoding to latin1', "SET SESSION NAMES 'LATIN1'"]) {
+      for (const ask of [
+        client => client.simpleQuery(`${set}; SELECT 'é' AS e`), client => client.batch([set, "SELECT 'é' AS e"]),
+        client => client.simpleQuery(`BEGIN; ${set}; SELECT 'é'; COMMIT`)
+      ]) {
+        const client = await connected();
+        await assert.rejects(ask(client), { name: 'ConnectionError', message: /client_encoding was set to another one/ });
+      }
+    }
+    const client = await connected();
+    const text = "SET client_encoding = 'UTF8'; SET LOCAL client_encoding TO utf8; SET NAMES 'utf-8'; SELECT 'é' AS e";
+    const results = await client.simpleQuery(text);
+    assert.equal(results[3].rows[0].e, 'é');
+  });
+
   it('works inside a transaction', async () => {
     const client = await connected();
     const results = await client.transaction(tx => tx.simpleQuery('SELECT 1; SELECT 2'));

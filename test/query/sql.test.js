@@ -23,7 +23,8 @@ describe('copyDirection', () => {
       '-- why\nCOPY t FROM STDIN', '/* a /* nested */ one */ COPY t FROM STDIN', '/**/--\n/* x */copy t from stdin;',
       'COPY "from" FROM STDIN WITH (FORMAT binary)', 'COPY t FROM /* x */ STDIN', 'COPY t FROM--\nSTDIN',
       ';COPY t FROM STDIN', '; /* x */ ; COPY t FROM STDIN', "COPY t FROM STDIN (DELIMITER ')', NULL 'TO STDOUT')",
-      'COPY "to stdout" FROM STDIN', 'COPY t (a, "b)") FROM STDIN'
+      'COPY "to stdout" FROM STDIN', 'COPY t (a, "b)") FROM STDIN', 'COPY stdin FROM STDIN', 'COPY stdout FROM STDIN',
+      "COPY t FROM STDIN (NULL ';') ; -- over\n; /* and over */"
     ]) assert.equal(copyDirection(text), 'in', text);
   });
 
@@ -32,7 +33,8 @@ describe('copyDirection', () => {
       'COPY t TO STDOUT', '/* x */ copy (SELECT 1)\nto stdout (FORMAT csv)', '--\n COPY t TO STDOUT', 'COPY t TO STDIN',
       'COPY (SELECT a FROM t) TO STDOUT', "COPY (SELECT ') FROM STDIN' FROM t) TO STDOUT", 'COPY (SELECT $$) FROM STDIN$$ FROM t) TO STDOUT',
       "COPY (SELECT E'\\') FROM STDIN' FROM t) TO STDOUT", 'COPY (SELECT * FROM stdin) TO STDOUT',
-      'COPY (SELECT $a$ $$ ) FROM STDIN $a$) TO STDOUT', 'COPY (SELECT 1 -- ) FROM STDIN\n) TO STDOUT', 'COPY "from stdin" TO STDOUT'
+      'COPY (SELECT $a$ $$ ) FROM STDIN $a$) TO STDOUT', 'COPY (SELECT 1 -- ) FROM STDIN\n) TO STDOUT', 'COPY "from stdin" TO STDOUT',
+      'COPY stdin TO STDOUT', 'COPY stdout TO STDOUT'
     ]) assert.equal(copyDirection(text), 'out', text);
   });
 
@@ -40,7 +42,9 @@ describe('copyDirection', () => {
     for (const text of [
       "COPY t FROM '/file'", "COPY t TO '/file'", "COPY t TO PROGRAM 'stdout'", "SELECT 'COPY t FROM STDIN'", '', '--', '/*', '/* COPY',
       '-- COPY t FROM STDIN', '/* COPY t FROM STDIN */ SELECT 1', 'COPYING t FROM STDIN', 'INSERT INTO copy SELECT * FROM stdin',
-      'COPY (SELECT a FROM stdin', 'COPY t FROM "STDIN"', "COPY t FROM 'STDIN'", 'COPY'
+      'COPY (SELECT a FROM stdin', 'COPY t FROM "STDIN"', "COPY t FROM 'STDIN'", 'COPY',
+      "COPY stdin FROM '/file'", "COPY stdin TO '/file'", "COPY stdout TO PROGRAM 'x'", 'COPY stdin',
+      'COPY t FROM STDIN; DROP TABLE t', 'COPY t TO STDOUT;;/**/SELECT 1', 'COPY t TO STDOUT ; COPY t FROM STDIN'
     ]) assert.equal(copyDirection(text), undefined, text);
   });
 
@@ -67,6 +71,16 @@ describe('Whatever looks at SQL', () => {
   const { array, decodeCommandComplete } = require('../../lib/protocol');
   const { SimpleQueryRequest } = require('../../lib/query');
   const LENGTH = 2e5;
+
+  it('takes a literal of 30 million characters', () => {
+    for (const [quote, end] of [["'", "'"], ["E'", "'"], ['"', '"']]) {
+      for (const piece of [quote.at(-1).repeat(2), '\\\\']) {
+        const literal = quote + piece.repeat(3e7 / piece.length) + end;
+        assert.equal(copyDirection(`COPY (SELECT ${literal}) TO STDOUT`), 'out');
+        assert.equal(firstWord(`${literal}; SELECT 1`), '');
+      }
+    }
+  }).timeout(120000);
 
   it('takes time that is linear in the text, whatever it is made of', () => {
     for (const piece of [' ', '/*a', '*/', '/* ', 'copy ', 'copy(', '(', ')', "'", "''", "E'\\", '"', '""', '$', '$$', '$a', '$a$', '$1$', '--', '--\n', ';', '\n', '\t\n',

@@ -1,11 +1,9 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { skipBefore } = require('pg-test-fixtures');
 const { array } = require('../..');
 const { Random } = require('../model');
 const { sharedServer, connected, proxied, faked, commandComplete, ANSWER } = require('../support');
-const { soak, growth } = require('../soak');
 
 /** The texts that the server has prepared, in the order in which it got them. */
 async function prepared(client) {
@@ -216,16 +214,6 @@ describe('The statement cache', () => {
     await server.sql('ALTER TABLE altered ADD COLUMN b int DEFAULT 2');
     await assert.rejects(asks.at(-1)(), { code: '0A000' }, 'inside a block it is reported');
     assert.deepEqual(await asks.at(-1)(), { a: '1', b: '2' });
-  });
-
-  it('keeps memory flat on both sides, however many texts there are', async function () {
-    skipBefore(this, 14, 'pg_backend_memory_contexts');
-    this.timeout(60000);
-    const client = await connected({ statement_cache: 100 });
-    const samples = await soak(client, { queries: 50000, texts: 2000 });
-    const { heap, external, server } = growth(samples);
-    assert.ok(heap < 1e6 && external < 1e6 && server < 1e6, JSON.stringify(samples));
-    assert.ok(samples.every(({ statements }) => statements <= 100));
   });
 });
 

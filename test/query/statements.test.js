@@ -70,6 +70,15 @@ describe('Statements', () => {
     for (const text of ['SELECT 1', 'INSERT INTO', 'BEGIN', 'COMMIT', 'COPY', 'SHOW x']) assert.equal(disturbing(text), false, text);
   });
 
+  it('know what only reads, so that it may be repeated: WITH may write', () => {
+    const reads = text => new Statements(10).get(text).reads;
+    for (const text of ['SELECT 1', '(TABLE t)', 'values (1)', 'SHOW x']) assert.equal(reads(text), true, text);
+    for (const text of ['WITH a AS (INSERT INTO t VALUES (1) RETURNING *) SELECT * FROM a', 'INSERT INTO t VALUES (1)', 'UPDATE t SET a = 1',
+      'DELETE FROM t', 'MERGE INTO t', 'EXPLAIN ANALYZE DELETE FROM t', 'COPY t FROM STDIN', 'CALL p()', 'DO', 'BEGIN', '']) {
+      assert.equal(reads(text), false, text);
+    }
+  });
+
   it('rely on a Parse under way only in a run of one text, and in the batch that carries it', () => {
     const statements = new Statements(10);
     const batch = {};

@@ -30,6 +30,7 @@ const MESSAGES = {
     { type: 'commit', flags: 0, commitLsn: 0x101000000n, endLsn: 0x101000030n, time: new Date(946684799990) }],
   origin: ["'O' 0000000000000005 'elsewhere' 00", { type: 'origin', lsn: 5n, name: 'elsewhere' }],
   type: ["'Y' 00004002 'public' 00 'mood' 00", { type: 'type', oid: 16386, schema: 'public', name: 'mood' }],
+  'type of the system': ["'Y' 00000019 00 'text' 00", { type: 'type', oid: 25, schema: 'pg_catalog', name: 'text' }],
   insert: [`'I' 00004001 'N' ${ROW}`, { type: 'insert', new: row({ id: '5', name: null }) }],
   'update without a key': [`'U' 00004001 'N' 0003 62 00000002 0005 75 74 00000002 c3a9`,
     { type: 'update', new: row({ id: Buffer.from([0, 5]) }) }],

@@ -76,7 +76,7 @@ describe('A large result', () => {
 
   it('holds at most twice its bytes, and 4,096 more, however they come', () => {
     for (let longest = 1; longest < 80000; longest = longest * 3 + 1) {
-      for (let count = 1; count < 100; count++) {
+      for (let count = 1; count < 100; count += longest < 1000 ? 1 : 14) {
         const { chunks, all } = receive(count, longest, count * longest);
         const held = new Set(chunks.map(({ bytes }) => bytes));
         assert.ok([...held].reduce((sum, { length }) => sum + length, 0) <= 2 * all.length + 4096);

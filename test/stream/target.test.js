@@ -147,7 +147,7 @@ describe('A target', () => {
       const begun = performance.now();
       const waiting = wait(target).catch(error => error);
       const error = await gone;
-      assert.deepEqual([error.name, error.message], ['AbortError', 'the target took nothing for 20 ms (stall_timeout)']);
+      assert.deepEqual([error.name, error.message], ['TimeoutError', 'the target took nothing for 20 ms (stall_timeout)']);
       assert.ok(performance.now() - begun > 15);
       assert.equal(stream.destroyed, true);
       assert.ok([undefined, error].includes(await waiting));

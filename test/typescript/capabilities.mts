@@ -6,7 +6,7 @@ import { createServer } from 'node:http';
 import { PassThrough } from 'node:stream';
 import { text as textOf } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
-import { Client, oid, type Config, type StreamResult } from 'quickgres';
+import { Client, Session, oid, type Config, type StreamResult } from 'quickgres';
 import { ResponseCache } from 'quickgres/cache';
 import { CopyWriter } from 'quickgres/copy-writer';
 import { respond, type Representation } from 'quickgres/http';
@@ -97,14 +97,17 @@ async function asPg({ host, port, user, database }: Config): Promise<void> {
 }
 
 async function pooled(config: Config): Promise<void> {
-  const options: PoolOptions = { size: 2, acquire_timeout: 5000, idle_timeout: 0, max_lifetime: 60000, replicas: config };
+  const options: PoolOptions = { size: 2, acquire_timeout: 5000, idle_timeout: 0, max_lifetime: 60000, silence_timeout: 1000 };
   const pool = new Pool(config, options);
   pool.on('error', (error: Error) => assert.fail(error));
   pool.once('connect', (client: Client) => assert.equal(client.state, 'connecting'));
   const { rows } = await pool.query<{ n: string }>('SELECT 1 AS n', [], { retry: true, alone: true, statement_timeout: 5000 });
   assert.equal(rows[0]?.n, '1');
   const stats: PoolStats = pool.stats;
-  assert.equal(stats.replicas?.connected, 1);
+  assert.equal(stats.connected, 1);
+  const session: Session = pool;
+  assert.ok(pool instanceof Session);
+  assert.equal(session.decode, undefined);
   const count: number = await pool.transaction(async tx => (await tx.query('SELECT 1')).rowCount, { readOnly: true, retry: true });
   assert.equal(count, 1);
   assert.equal(await pool.connection(async client => client.transactionStatus, { signal: new AbortController().signal }), 'I');

@@ -147,6 +147,12 @@ new Client({ max: 5 });
 new Pool({ conectionString: 'postgres://', hots: 'a', max: 5 });
 // @ts-expect-error not in the options of a pool either
 new Pool({}, { max: 5 });
+// @ts-expect-error two pools
+new Pool({}, { replicas: {} });
+// @ts-expect-error its steps are a client's
+new Pool().startQuery('SELECT 1');
+// @ts-expect-error a session is made by Client, Pool and transaction
+new Session();
 // @ts-expect-error a type that PostgreSQL does not have
 client.query('SELECT $1', ['1'], { paramTypes: [oid.int9] });
 // @ts-expect-error undefined is no value of a piece

@@ -1,6 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { skipUnless } = require('pg-test-fixtures');
 const { Client } = require('../../..');
 const { CAPABILITIES } = require('./capabilities');
 
@@ -24,16 +25,18 @@ async function limited(work) {
  * @param {string} name
  * @param {object} options
  * @param {function(): Promise<{config: object, stop: function(): Promise}>} options.start
+ * @param {string} [options.needs] a program that has to be installed, as `have` names it
  * @param {Object<string, RegExp>} options.lacks capabilities, with what their errors say
  * @param {string} options.slow a query of one row that takes some seconds
  * @param {string} [options.series] a query of 100 rows
  * @param {string} [options.table] the columns of a table of numbers
  * @param {Object<string, function(Client, object): Promise>} [options.own] in place of those of CAPABILITIES
  */
-function stranger(name, { start, lacks, slow, series = 'SELECT i FROM generate_series(1, 100) i', table = '(n int)', own }) {
+function stranger(name, { start, needs, lacks, slow, series = 'SELECT i FROM generate_series(1, 100) i', table = '(n int)', own }) {
   describe(`${name} as the server`, function () {
     this.timeout(2 * LIMIT + 10000);
     let server, client;
+    if (needs !== undefined) before(function () { skipUnless(this, needs); });
 
     // What one test does to it is not to be seen by the next.
     beforeEach(async () => {

@@ -1,17 +1,23 @@
-// A Worker that asks PostgreSQL: at /direct/… with a connection string, at /hyperdrive/… through the binding.
+// A Worker that asks PostgreSQL: at /direct/… with a connection string, at /hyperdrive/… through the binding, at
+// /socket-…/… by quickgres/workers.
 
 import { Client } from '../../../index.mjs';
 import { ResponseCache } from '../../../lib/cache/index.js';
 import { respond } from '../../../lib/http/index.js';
+import { socket } from '../../../lib/workers/index.js';
 
-/** Lives as long as the isolate; see the check `kept`. */
-const shared = { client: undefined };
+/** Clients that live as long as the isolate; see the check `kept`. */
+const shared = {};
 
 /** What can be asked for: each gets a client that is connected. */
 const CHECKS = {
   async query({ client }) {
     const { rows, cmd } = await client.query('SELECT $1::int + 1 AS n, $2::text AS t, NULL AS nothing', [41, 'ä']);
     return { row: rows[0].toObject(), cmd };
+  },
+
+  async encrypted({ client }) {
+    return (await client.query('SELECT ssl, version FROM pg_stat_ssl WHERE pid = pg_backend_pid()')).objects[0];
   },
 
   async pipelined({ client }) {
@@ -104,9 +110,9 @@ const CHECKS = {
   },
 
   /** A client of the isolate's, which the first request has connected. */
-  async kept({ client }) {
-    shared.client ??= client;
-    return (await shared.client.query('SELECT 1 AS n')).rows[0].n;
+  async kept({ client, way }) {
+    shared[way] ??= client;
+    return (await shared[way].query('SELECT 1 AS n')).rows[0].n;
   }
 };
 
@@ -114,10 +120,11 @@ export default {
   async fetch(request, env, context) {
     const url = new URL(request.url);
     const [, way, check] = url.pathname.split('/');
-    const client = new Client(way === 'hyperdrive' ? env.HYPERDRIVE.connectionString : env[way]);
+    const connectionString = way.endsWith('hyperdrive') ? env.HYPERDRIVE.connectionString : env[way];
+    const client = new Client({ connectionString, socket: way.startsWith('socket') ? socket : undefined });
     try {
       await client.connect();
-      const answer = await CHECKS[check]({ client, request, url, wait: promise => context.waitUntil(promise) });
+      const answer = await CHECKS[check]({ client, request, url, way, wait: promise => context.waitUntil(promise) });
       if (answer instanceof Response) return answer;
       if (check !== 'kept') context.waitUntil(client.end());
       return Response.json(answer);

@@ -10,7 +10,7 @@ const os = require('node:os');
 const path = require('node:path');
 const { promisify } = require('node:util');
 const { startServer, startProxy } = require('pg-test-fixtures');
-const { Miniflare } = require('miniflare');
+const { bundleByGuide } = require('../../bundle');
 const config = require('./wrangler.json');
 
 const run = promisify(execFile);
@@ -30,12 +30,16 @@ async function bundle(main = config.main) {
 
 describe('A Worker', function () {
   this.timeout(120000);
-  let server, proxy, worker, parser;
+  let Miniflare, server, proxy, worker, parser;
 
   before(async () => {
     parser = await import('../../../client-parser/index.js');
     server = await startServer({ users: { web: { password: 'secret' } }, auth: 'scram-sha-256', tls: true, sample: 1000 });
     await server.sql('GRANT SELECT ON users TO web');
+    // The authority that workerd trusts is read when miniflare is loaded.
+    process.env.NODE_EXTRA_CA_CERTS = path.join(fs.mkdtempSync(path.join(os.tmpdir(), 'workerd-')), 'ca.pem');
+    fs.writeFileSync(process.env.NODE_EXTRA_CA_CERTS, server.tls.ca.cert);
+    ({ Miniflare } = require('miniflare'));
     proxy = await startProxy({ target: server });
     const url = `postgres://web:secret@127.0.0.1:${proxy.port}/${server.database}`;
     worker = new Miniflare({
@@ -43,7 +47,10 @@ describe('A Worker', function () {
       compatibilityDate: config.compatibility_date,
       compatibilityFlags: config.compatibility_flags,
       hyperdrives: { HYPERDRIVE: url },
-      bindings: { direct: url, named: url.replace('127.0.0.1', 'localhost'), tls: `${url}?sslmode=require` }
+      bindings: {
+        direct: url, named: url.replace('127.0.0.1', 'localhost'), tls: `${url}?sslmode=require`, 'socket-plain': `${url}?sslmode=disable`,
+        'socket-tls': `${url.replace('127.0.0.1', 'localhost')}?sslmode=verify-full&sslrootcert=system&require_auth=scram-sha-256`
+      }
     });
   });
 
@@ -64,8 +71,12 @@ describe('A Worker', function () {
     return JSON.parse(text);
   }
 
-  for (const way of ['direct', 'hyperdrive']) {
-    describe(way === 'direct' ? 'that connects directly' : 'with a HYPERDRIVE binding', () => {
+  const WAYS = {
+    direct: 'that connects directly', hyperdrive: 'with a HYPERDRIVE binding', 'socket-plain': 'with quickgres/workers',
+    'socket-tls': 'with quickgres/workers and TLS', 'socket-hyperdrive': 'with quickgres/workers and a HYPERDRIVE binding'
+  };
+  for (const [way, title] of Object.entries(WAYS)) {
+    describe(title, () => {
       it('asks queries, many at a time', async () => {
         assert.deepEqual(await ask(`${way}/query`), { row: { n: '42', t: 'ä', nothing: null }, cmd: 'SELECT' });
         assert.deepEqual(await ask(`${way}/pipelined`), Array.from({ length: 100 }, (_, i) => i));
@@ -132,7 +143,8 @@ describe('A Worker', function () {
     const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'workerd-'));
     const main = path.join(directory, 'example.mjs');
     fs.writeFileSync(main, example.replace("'quickgres'", JSON.stringify(path.join(ROOT, 'index.mjs')))
-      .replace("'quickgres/http'", JSON.stringify(path.join(ROOT, 'lib/http/index.js'))));
+      .replace("'quickgres/http'", JSON.stringify(path.join(ROOT, 'lib/http/index.js')))
+      .replace("'quickgres/workers'", JSON.stringify(path.join(ROOT, 'lib/workers/index.js'))));
     const other = new Miniflare({
       modules: await bundle(main),
       compatibilityDate: config.compatibility_date,
@@ -152,18 +164,42 @@ describe('A Worker', function () {
     }
   });
 
+  it('is bundled by esbuild alone, as lib/connection/README.md says', async () => {
+    const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'workerd-'));
+    const outfile = path.join(directory, 'worker.mjs');
+    await bundleByGuide(path.join(__dirname, config.main), outfile);
+    const other = new Miniflare({
+      modules: [{ type: 'ESModule', path: 'worker.js', contents: fs.readFileSync(outfile, 'utf8') }],
+      compatibilityDate: config.compatibility_date, compatibilityFlags: config.compatibility_flags,
+      bindings: { 'socket-plain': `postgres://web:secret@127.0.0.1:${server.port}/${server.database}?sslmode=disable` }
+    });
+    try {
+      const answer = await (await other.dispatchFetch('http://worker/socket-plain/query')).json();
+      assert.equal(answer.row.n, '42');
+    } finally {
+      await other.dispose();
+      fs.rmSync(directory, { recursive: true });
+    }
+  });
+
   it('may be given a name instead of an address', async () => {
     assert.equal((await ask('named/query')).row.n, '42');
   });
 
-  it('does no TLS itself: workerd lacks what it takes', async () => {
+  it('does TLS by quickgres/workers', async () => {
+    assert.deepEqual(await ask('socket-tls/encrypted'), { ssl: 't', version: 'TLSv1.3' });
+  });
+
+  it('does no TLS without it: workerd lacks what that takes', async () => {
     const response = await request('tls/query');
     assert.equal(response.status, 500);
     assert.match(await response.text(), /rejectUnauthorized option is not implemented/);
   });
 
-  it('cannot use a client that another request has connected', async () => {
-    assert.equal(await ask('direct/kept'), '1');
-    await assert.rejects(ask('direct/kept'));
-  });
+  for (const way of ['direct', 'socket-tls']) {
+    it(`is told at once that a client was connected by another request: ${way}`, async () => {
+      assert.equal(await ask(`${way}/kept`), '1');
+      await assert.rejects(ask(`${way}/kept`), /the client was connected by another request of the Worker, .*: connect one in each request/);
+    });
+  }
 });

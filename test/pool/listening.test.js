@@ -7,7 +7,7 @@ const { opened, until } = require('./pools');
 const LISTENING = "SELECT pid FROM pg_stat_activity WHERE query ~ '^LISTEN'";
 const end = async pool => (await sharedServer()).sql(`SELECT pg_terminate_backend(pid) FROM (${LISTENING}) it`).then(() => pool);
 
-describe('Channels of a pool', () => {
+describe('The listening of a pool', () => {
   it('are heard on one connection more, which ends with the last loop', async () => {
     const pool = await opened({ size: 1 });
     const news = pool.listen('news');

@@ -1,0 +1,22 @@
+'use strict';
+
+/** Most texts that are remembered; the oldest leaves first. */
+const MOST = 256;
+
+/** The texts of queries whose last result was longer than its buffer: they are sent alone. */
+class LongTexts {
+  #texts = new Set();
+
+  has(text) { return this.#texts.size > 0 && this.#texts.has(text); }
+
+  add(text) {
+    if (typeof text !== 'string') return;
+    this.#texts.delete(text);
+    this.#texts.add(text);
+    if (this.#texts.size > MOST) this.#texts.delete(this.#texts.values().next().value);
+  }
+
+  delete(text) { if (this.#texts.size > 0) this.#texts.delete(text); }
+}
+
+module.exports = { LongTexts };

@@ -1,0 +1,108 @@
+'use strict';
+
+const { Duplex } = require('node:stream');
+const { ConnectionError } = require('../protocol');
+
+const SSL_REQUEST = Uint8Array.of(0, 0, 0, 8, 4, 210, 22, 47);
+const YES = 'S'.charCodeAt(0);
+const NO = 'N'.charCodeAt(0);
+
+/** Bytes read at a time: without a size of ours workerd reads 4096. */
+const CHUNK = 65536;
+
+const failed = (message, cause) => new ConnectionError(message, { code: '08001', cause });
+
+/** A stream over a socket of cloudflare:sockets. */
+class WorkersStream extends Duplex {
+  #heard = false;
+  #reader;
+  #socket;
+  #writer;
+
+  /**
+   * @param {object} socket connected
+   * @param {boolean} encrypted whether it does TLS
+   */
+  constructor(socket, encrypted) {
+    super();
+    /** Whether nobody on the way can read it. */
+    this.encrypted = encrypted;
+    this.#socket = socket;
+    this.#reader = socket.readable.getReader({ mode: 'byob' });
+    this.#writer = socket.writable.getWriter();
+    for (const { closed } of [socket, this.#reader, this.#writer]) closed.catch(() => {}); // reads and writes tell
+  }
+
+  /** workerd's error of a handshake is internal, and comes with the first read or write. */
+  #explained(cause) {
+    return this.encrypted && !this.#heard
+      ? failed('TLS handshake: is the certificate for this host, and signed by a public authority?', cause) : cause;
+  }
+
+  _read() {
+    this.#reader.read(new Uint8Array(CHUNK)).then(({ value, done }) => {
+      this.#heard = true;
+      this.push(done ? null : value);
+    }).catch(error => this.destroy(this.#explained(error)));
+  }
+
+  _write(chunk, encoding, callback) { this.#writer.write(chunk).then(() => callback(), error => callback(this.#explained(error))); }
+
+  _writev(chunks, callback) { this._write(Buffer.concat(chunks.map(({ chunk }) => chunk)), undefined, callback); }
+
+  _final(callback) { this.#writer.close().then(() => callback(), () => callback()); }
+
+  _destroy(error, callback) {
+    this.#socket.close().catch(() => {});
+    callback(error);
+  }
+}
+
+/**
+ * Asks the server for TLS. The answer is one byte: more would be read as if it had come through TLS.
+ * @returns {Promise<boolean>} true to do TLS, false to go on without
+ */
+async function requestTls(socket) {
+  const writer = socket.writable.getWriter();
+  const reader = socket.readable.getReader({ mode: 'byob' });
+  await writer.write(SSL_REQUEST);
+  const { value } = await reader.read(new Uint8Array(2));
+  writer.releaseLock();
+  reader.releaseLock();
+  if (value?.length === 1 && (value[0] === YES || value[0] === NO)) return value[0] === YES;
+  throw new ConnectionError('the server answers SSLRequest neither yes nor no', { code: '08P01' });
+}
+
+/**
+ * @param {function(): Promise<{connect: function}>} load gives cloudflare:sockets
+ * @returns {function(object): Promise<WorkersStream>} the option `socket` of a config; it does TLS itself
+ */
+function socketBy(load) {
+  const open = async ({ host, port, sslmode, sslrootcert, sslcert }) => {
+    if (/^[/@]/.test(host)) throw failed('Workers have no Unix sockets: name a host');
+    if ((sslrootcert && sslrootcert !== 'system') || sslcert) {
+      throw failed('Workers verify certificates by public authorities and show none: leave out sslrootcert and sslcert');
+    }
+    const { connect } = await load();
+    const encrypts = sslmode !== 'disable';
+    let socket = connect({ hostname: host, port }, { secureTransport: encrypts ? 'starttls' : 'off', allowHalfOpen: false });
+    socket.closed.catch(() => {}); // `opened` tells
+    try {
+      await socket.opened;
+      if (!encrypts) return new WorkersStream(socket, false);
+      const encrypted = await requestTls(socket);
+      if (!encrypted && sslmode !== 'prefer') throw failed(`the server does not support TLS, and sslmode=${sslmode} demands it`);
+      if (encrypted) socket = socket.startTls(); // workerd verifies for the host it has connected to
+      await socket.opened;
+      return new WorkersStream(socket, encrypted);
+    } catch (error) {
+      socket.close().catch(() => {});
+      throw error instanceof ConnectionError ? error : failed(error.message, error);
+    }
+  };
+  /** Tells that sslmode is kept by the stream itself. */
+  open.encrypts = true;
+  return open;
+}
+
+module.exports = { socketBy };

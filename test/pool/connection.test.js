@@ -1,0 +1,65 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { Connection } = require('../../lib/pool/connection');
+const { sharedServer } = require('../support');
+const { endAfterTest } = require('../hooks');
+
+/** A connection that is open and shared. */
+async function connection() {
+  const { config } = await sharedServer();
+  const made = new Connection(config, Infinity);
+  endAfterTest(made.client);
+  await made.client.connect();
+  made.end(false);
+  made.state = 'shared';
+  return made;
+}
+
+describe('A connection of a pool', () => {
+  it('is unused when nothing is under way on it, and no cursor was left open', async () => {
+    const it = await connection();
+    assert.deepEqual([it.isUnused, it.isIdle, it.isOpening, it.isOwned], [true, true, false, false]);
+    const asked = it.client.query('SELECT 1');
+    assert.equal(it.isUnused, false);
+    await asked;
+    const cursor = it.client.cursor('SELECT generate_series(1, 9)', [], { batchSize: 1 });
+    await cursor.next();
+    assert.equal(it.isUnused, false);
+    await cursor.return();
+    assert.equal(it.isUnused, true);
+  });
+
+  it('is likely to let a request wait the longer, the longer its oldest one runs, and the more there are', async () => {
+    const it = await connection();
+    const after = (time, isLimited = false) => it.waitAt(it.since + time, isLimited);
+    assert.equal(after(0), -1);
+    it.begin(false);
+    const one = after(100);
+    it.begin(false);
+    assert.ok(one >= 100 && after(100) > one && after(200) > after(100));
+    assert.ok(after(100, true) > after(100), 'requests with a limit and without stay apart');
+    it.end(false);
+    it.end(false);
+    it.begin(true);
+    assert.ok(after(100, true) < after(100));
+  });
+
+  it('gets nothing new on which a request was given up, until it says something', async () => {
+    const it = await connection();
+    await assert.rejects(it.client.query('SELECT pg_sleep(9)', [], { statement_timeout: 20 }), { code: '57014' });
+    assert.equal(it.isReady, false);
+    await it.client.sync();
+    assert.equal(it.isReady, true);
+  });
+
+  it('is restored: no block is open, and settings are reset, behind which others go on at once', async () => {
+    const it = await connection();
+    await it.client.query('SET search_path TO elsewhere');
+    await it.client.query('BEGIN');
+    await it.restore(true, true);
+    assert.deepEqual([it.client.transactionStatus, it.resetting, it.isUnused], ['I', true, true]);
+    assert.equal((await it.client.query('SHOW search_path')).rows[0].search_path, '"$user", public');
+    assert.equal(it.resetting, false);
+  });
+});

@@ -1,0 +1,87 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { AbortError, ConnectionError } = require('../..');
+const { PoolLease } = require('../../lib/pool/lease');
+
+const LOST = { code: '08006', sent: true };
+
+/** Connections that are there at once, and tell what was asked of them. */
+class Fakes {
+  told = [];
+  status = 'I';
+
+  take(kind, isLimited) {
+    this.told.push(`${kind}${isLimited ? ' limited' : ''}`);
+    const pipeline = { status: this.status };
+    return { client: { lease: { pipeline } }, pipeline };
+  }
+
+  release(connection, isLimited, reset) { this.told.push(`released${reset ? ', reset' : ''}`); }
+}
+
+const lease = (connections = new Fakes()) => new PoolLease(connections, undefined, undefined);
+
+describe('The lease of a pool', () => {
+  it('takes a connection, alone where that is needed, and gives it back', async () => {
+    const fakes = new Fakes();
+    const it = lease(fakes);
+    assert.equal(it.scope, null);
+    for (const [need, options] of [['shared', {}], ['shared', { statement_timeout: 5 }], ['alone', {}], ['session', {}], ['connection', {}]]) {
+      assert.equal(await it.run(need, options, async () => need), need);
+    }
+    assert.deepEqual(fakes.told, ['shared', 'released', 'shared limited', 'released', 'owned', 'released',
+      'owned', 'released, reset', 'owned', 'released, reset']);
+  });
+
+  it('repeats what was lost and not sent, or may be repeated, five times at most', async () => {
+    const attempts = async (error, options, mayRepeat) => {
+      let count = 0;
+      const work = async () => {
+        count++;
+        throw error;
+      };
+      await assert.rejects(lease().run('shared', options, work, mayRepeat), each => each === error);
+      return count;
+    };
+    assert.equal(await attempts(new ConnectionError('lost', LOST), {}), 1);
+    assert.equal(await attempts(new ConnectionError('lost', LOST), { retry: true }), 5);
+    assert.equal(await attempts(new ConnectionError('lost', { sent: false }), {}), 5);
+    assert.equal(await attempts(new ConnectionError('lost', { sent: false }), {}, () => false), 1);
+    assert.equal(await attempts(new Error('other'), { retry: true }), 1);
+  });
+
+  it('looks at the signal before each attempt', async () => {
+    await assert.rejects(lease().run('shared', { signal: AbortSignal.abort() }, () => assert.fail()), AbortError);
+  });
+
+  it('rejects where a simple query leaves a block open, and by what its answer said', async () => {
+    const fakes = new Fakes();
+    fakes.status = 'T';
+    await assert.rejects(lease(fakes).run('session', {}, async () => []), { name: 'UsageError', code: '25001' });
+    assert.equal(await lease(fakes).run('connection', {}, async () => 1), 1);
+  });
+
+  it('keeps values, and refuses what concerns the session of a connection', () => {
+    const values = [new Date(0), 'x'];
+    const kept = lease().check('SELECT $1, $2', values);
+    values[0].setTime(1);
+    assert.deepEqual(kept, ['1970-01-01T00:00:00.000Z', 'x']);
+    for (const text of ['BEGIN', 'set a = 1', '-- x\nLISTEN y']) assert.throws(() => lease().check(text, []), { code: '0A000' });
+    assert.throws(() => lease().check(5, []), TypeError);
+  });
+
+  it('takes nothing more when it was ended, and tells when all is over', async () => {
+    const it = lease();
+    let finish;
+    const going = it.run('shared', {}, () => new Promise(resolve => { finish = resolve; }));
+    const refused = new ConnectionError('over');
+    const ended = it.end(refused);
+    await assert.rejects(it.run('shared', {}, () => assert.fail()), each => each === refused);
+    finish(1);
+    assert.equal(await going, 1);
+    await ended;
+    await it.end(new ConnectionError('again'));
+    assert.equal(it.refused, refused);
+  });
+});

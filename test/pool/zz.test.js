@@ -1,0 +1,208 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { Writable } = require('node:stream');
+const { pipeline } = require('node:stream/promises');
+const { setTimeout: sleep } = require('node:timers/promises');
+const { startProxy, startServer } = require('pg-test-fixtures');
+const { ConnectionError } = require('../..');
+const { Pool } = require('../../lib/pool');
+const { Random } = require('../model');
+
+/** For how long, in seconds; `CHAOS_SECONDS=600` for a real search. */
+const SECONDS = Number(process.env.CHAOS_SECONDS || 10);
+const SEED = Number(process.env.CHAOS_SEED || (process.env.CI ? 1 : Math.floor(Math.random() * 2 ** 32)));
+
+/** How many ask at a time. */
+const USERS = 200;
+
+/** What takes longer hangs, in milliseconds. */
+const HANGS = 25000;
+
+const WRITE = 'INSERT INTO ledger VALUES ($1)';
+
+/** What users do: each knows the answer that is its own; `write(id)` tells the ledger of what is written. */
+const KINDS = {
+  async query({ pool, id }) {
+    assert.equal((await pool.query('SELECT $1::int AS id', [id])).rows[0].id, String(id));
+  },
+  async retried({ pool, id }) {
+    const { rows: [row] } = await pool.query('SELECT $1::int AS id, pg_sleep(0.02)', [id], { retry: true });
+    assert.equal(row.id, String(id));
+  },
+  async batch({ pool, id }) {
+    const results = await pool.batch([['SELECT $1::int AS id', [id]], ['SELECT $1::int + 1 AS id', [id]]]);
+    assert.deepEqual(results.map(({ rows: [row] }) => row.id), [String(id), String(id + 1)]);
+  },
+  async insert({ pool, id, ledger }) {
+    await ledger.write(id, () => pool.query(WRITE, [id]));
+  },
+  async transaction({ pool, id, ledger, random }) {
+    const fails = random.chance(0.2);
+    await ledger.write(id, () => pool.transaction(async tx => {
+      await tx.query(WRITE, [id]);
+      if (random.chance(0.3)) await sleep(random.below(20));
+      assert.equal((await tx.query('SELECT id FROM ledger WHERE id = $1', [id])).rows.length, 1);
+      if (fails) throw new Error('changed my mind');
+    }), fails).catch(error => { if (error.message !== 'changed my mind') throw error; });
+  },
+  async connection({ pool, id }) {
+    await pool.connection(async client => {
+      await client.query(`SET application_name = 'user ${id}'`);
+      if (id % 3 === 0) await client.query('BEGIN');
+      assert.equal((await client.query('SHOW application_name')).rows[0].application_name, `user ${id}`);
+    });
+  },
+  async cursor({ pool, id, random }) {
+    const leave = random.below(400);
+    let next = id;
+    for await (const { n } of pool.cursor('SELECT generate_series($1::int, $1::int + 300) AS n', [id], { batchSize: 50 })) {
+      assert.equal(n, String(next++));
+      if (next - id === leave) break;
+    }
+  },
+  async queryTo({ pool, id, random }) {
+    let bytes = 0;
+    const target = new Writable({
+      write(chunk, encoding, callback) {
+        bytes += chunk.length;
+        if (random.chance(0.2)) setTimeout(callback, random.below(10));
+        else callback();
+      }
+    });
+    const { rowCount } = await pool.queryTo(target, 'SELECT repeat($1, 20) FROM generate_series(1, 500)', [String(id)], { as: 'values' });
+    assert.deepEqual([rowCount, bytes], [500, 10000 * String(id).length]);
+  },
+  async copy({ pool, id, ledger }) {
+    await ledger.write(id, () => pipeline([`${id}\n`], pool.copyFrom('COPY ledger FROM STDIN')));
+    const copied = pool.copyTo(`COPY (SELECT ${id}) TO STDOUT`);
+    let text = '';
+    for await (const chunk of copied) text += chunk;
+    assert.equal(text, `${id}\n`);
+  },
+  async timeout({ pool }) {
+    await assert.rejects(pool.query('SELECT pg_sleep(20)', [], { statement_timeout: 20 }), error => isLoss(error) || error.code === '57014');
+  },
+  async abort({ pool, random }) {
+    const asked = pool.query('SELECT pg_sleep(20)', [], { signal: AbortSignal.timeout(1 + random.below(30)) });
+    await assert.rejects(asked, error => isLoss(error) || error.name === 'AbortError');
+  }
+};
+
+/** Whether an error is one that faults may cause. */
+const isLoss = error => error instanceof ConnectionError || error.code === '57P01' || error.cause instanceof ConnectionError;
+
+/** Who has written what, as far as the writers know. */
+class Ledger {
+  certain = new Set();
+  possible = new Set();
+
+  async write(id, work, fails = false) {
+    try {
+      await work();
+      this.certain.add(id);
+    } catch (error) {
+      if (error.sent !== false && !fails) this.possible.add(id);
+      throw error;
+    }
+  }
+}
+
+/** What goes wrong. */
+const FAULTS = {
+  async restart({ server }) { await server.restart(); },
+  async kill({ server }) {
+    await server.sql("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()");
+  },
+  async reset({ proxy }) { proxy.reset(); },
+  async cut({ proxy }) { proxy.cut(); },
+  async stall({ proxy, random }) {
+    proxy.stall();
+    await sleep(random.below(1500));
+    proxy.resume();
+  },
+  async halfOpen({ proxy, random }) {
+    const dead = [...proxy.open].filter(() => random.chance(0.5));
+    for (const each of dead) each.stall();
+    await sleep(random.below(2000));
+    for (const each of dead) each.reset();
+  },
+  async refuse({ proxy, random }) {
+    proxy.refuse();
+    proxy.reset();
+    await sleep(random.below(1000));
+    await proxy.accept();
+  }
+};
+
+describe('A Pool in chaos', () => {
+  it(`loses nothing silently, answers nothing twice, leaves nothing hanging or behind (seed ${SEED})`, async function () {
+    this.timeout((SECONDS + 180) * 1000);
+    // A client of one method rides its first queries with the last message of authentication.
+    const server = await startServer({ external: false, auth: 'scram-sha-256', users: { me: { password: 'secret', attributes: 'SUPERUSER' } } });
+    const proxy = await startProxy({ target: server });
+    await server.sql('CREATE TABLE ledger (id int)');
+    const random = new Random(SEED);
+    const pool = new Pool({
+      ...server.config, host: proxy.host, port: proxy.port, user: 'me', password: 'secret',
+      require_auth: 'scram-sha-256', application_name: 'chaos'
+    }, { size: 10, max_lifetime: 3000, idle_timeout: 1000 });
+    const ledger = new Ledger();
+    const counts = {};
+    const until = performance.now() + SECONDS * 1000;
+    let ids = 1000;
+    const user = async () => {
+      const own = random.fork();
+      while (performance.now() < until) {
+        const kind = own.pick(Object.keys(KINDS));
+        const id = ids++;
+        const count = counts[kind] ??= { done: 0, lost: 0 };
+        const over = new AbortController();
+        try {
+          await Promise.race([
+            KINDS[kind]({ pool, id, ledger, random: own }),
+            sleep(HANGS, undefined, { signal: over.signal, ref: false }).then(() => { require('fs').writeSync(1, kind + ' ' + pool._dump() + String.fromCharCode(10)); assert.fail(kind); })
+          ]);
+          count.done++;
+        } catch (error) {
+          if (error instanceof assert.AssertionError || !isLoss(error)) {
+            error.message = `${kind} ${id}: ${error.message}`;
+            throw error;
+          }
+          count.lost++;
+        } finally {
+          over.abort();
+        }
+        await sleep(own.below(10));
+      }
+    };
+    const faults = async () => {
+      while (performance.now() < until) {
+        await sleep(200 + random.below(1500));
+        const name = random.pick(Object.keys(FAULTS));
+        counts[name] = (counts[name] ?? 0) + 1;
+        await FAULTS[name]({ server, proxy, random });
+      }
+    };
+    try {
+      await Promise.all([faults(), ...Array.from({ length: USERS }, user)]);
+      assert.equal((await pool.query('SELECT 1 AS one', [], { retry: true })).rows[0].one, '1');
+      await pool.end();
+      assert.deepEqual(pool.stats, { size: 10, connected: 0, idle: 0, owned: 0, pending: 0, waiting: 0 });
+      if (SECONDS > 60) console.log(JSON.stringify(counts));
+
+      const left = () => server.sql("SELECT count(*) AS n FROM pg_stat_activity WHERE application_name = 'chaos'");
+      while (Number((await left())[0].n) > 0) await sleep(50);
+      const written = (await server.sql('SELECT id FROM ledger')).map(({ id }) => Number(id));
+      const unique = new Set(written);
+      assert.equal(unique.size, written.length, 'something was written twice');
+      for (const id of ledger.certain) assert.ok(unique.has(id), `${id} was written, and is not there`);
+      for (const id of unique) assert.ok(ledger.certain.has(id) || ledger.possible.has(id), `${id} is there, and was not written`);
+      assert.ok(ledger.certain.size > 100);
+    } finally {
+      pool.destroy();
+      await proxy.stop();
+      await server.stop();
+    }
+  });
+});

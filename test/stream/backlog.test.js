@@ -1,0 +1,79 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { Writable } = require('node:stream');
+const { setTimeout: sleep } = require('node:timers/promises');
+const { connected, proxied } = require('../support');
+
+/** A target that takes nothing until it is told to. */
+class Slow extends Writable {
+  _write(chunk, encoding, callback) {
+    this.taken = (this.taken ?? 0) + chunk.length;
+    if (this.fast) callback();
+    else this.go = callback;
+  }
+
+  hurry() {
+    this.fast = true;
+    this.go?.();
+  }
+}
+
+const waiting = targets => targets.reduce((sum, { writableLength }) => sum + writableLength, 0);
+
+/** Waits until nothing more comes. */
+async function untilQuiet(wire) {
+  let before;
+  do {
+    before = wire.stats.bytes.toClient;
+    await sleep(50);
+  } while (wire.stats.bytes.toClient !== before);
+}
+
+describe('The backlog of a connection', () => {
+  it('is at most max_buffer_bytes, however many slow readers there are, and all get their results', async () => {
+    const { client, wire } = await proxied({ max_buffer_bytes: 10_000_000 });
+    const targets = Array.from({ length: 3000 }, () => new Slow());
+    const results = targets.map(target => client.queryTo(target, "SELECT repeat('x', 20000)", [], { stall_timeout: 0 }));
+    while (waiting(targets) < 10_000_000) await sleep(5);
+    await untilQuiet(wire);
+    const most = waiting(targets);
+    assert.ok(most < 11_000_000, `${most} bytes wait`);
+    for (const target of targets) target.hurry();
+    await Promise.all(results);
+    for (const { taken } of targets) if (taken < 20000) assert.fail(`${taken} bytes`);
+  });
+
+  it('counts what `end: false` and a stream of query leave in a target until it takes that or is destroyed', async () => {
+    const { client, wire } = await proxied({ max_buffer_bytes: 100_000 });
+    for (const ask of [
+      stream => client.query("SELECT repeat('x', 90000)", [], { stream }),
+      target => client.queryTo(target, "SELECT repeat('x', 90000)", [], { end: false })
+    ]) {
+      for (const let_go of [target => target.hurry(), target => target.destroy()]) {
+        const [first, second] = [new Slow(), new Slow()];
+        const results = [first, second].map(target => ask(target).catch(error => error));
+        const other = client.query('SELECT 7 AS a');
+        while (second.writableLength === 0) await sleep(5);
+        const third = client.query("SELECT repeat('x', 300000)");
+        const before = wire.stats.bytes.toClient;
+        await untilQuiet(wire);
+        let answered = false;
+        third.then(() => { answered = true; });
+        await sleep(20);
+        assert.equal(answered, false, `${before}`);
+        let_go(first);
+        let_go(second);
+        await Promise.all([...results, other, third]);
+      }
+    }
+  });
+
+  it('does not keep a reader that takes what it gets from its result', async () => {
+    const client = await connected({ max_buffer_bytes: 0 });
+    const target = new Slow();
+    target.fast = true;
+    const { rowCount } = await client.queryTo(target, "SELECT repeat('x', 1000) FROM generate_series(1, 20000)");
+    assert.equal(rowCount, 20000);
+  });
+});
