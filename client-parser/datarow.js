@@ -84,9 +84,8 @@ function decode(chunk, off) {
 /** @returns {string} the value in text format at [start, end), in the row at `offset` */
 export function textAt(chunk, offset, start, end) {
   if (offset < chunk.from || offset >= chunk.to) decode(chunk, offset);
-  const { from, text } = chunk;
-  return !text ? chunk.type.platform.text(chunk.bytes, start, end)
-  : text.substring(start - from, end - from);
+  return chunk.text ? chunk.text.substring(start - chunk.from, end - chunk.from)
+  : chunk.type.platform.text(chunk.bytes, start, end);
 }
 
 /** The length of the column whose length word is at `off`; never past the end of its message. */
@@ -125,9 +124,9 @@ function read(chunk, offset, first, target, names) {
     if (i < first) continue;
     const decoder = decoders[i];
     const value = length < 0 ? null : decoder ? decoder(bytes, start, off) : textAt(chunk, offset, start, off);
-    if (target === null) return value;
-    if (names === undefined) target.push(value);
-    else target[names[i]] = value;
+    if (!target) return value;
+    if (names) target[names[i]] = value;
+    else target.push(value);
   }
   if (off !== end) check(0, platform, 'DataRow');
   return target;

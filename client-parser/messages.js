@@ -38,7 +38,7 @@ export function decodeFields(bytes, start, end, platform) {
   for (const string of strings) {
     const name = FIELDS[string[0]];
     // V, the untranslated severity, comes after S and replaces it; servers before 9.6 send S alone.
-    if (name !== undefined) fields[name] = string.slice(1);
+    if (name) fields[name] = string.slice(1);
   }
   return fields;
 }
@@ -167,7 +167,7 @@ export class RowDescription {
   #decoderOf(column, format, decode) {
     const { binary, text } = this.constructor.platform;
     const plain = format ? slice : undefined;
-    if (decode === undefined) return plain && (binary?.(column) ?? plain);
+    if (!decode) return plain && (binary?.(column) ?? plain);
     const { typeLen, typeOid } = column;
     const entry = decode instanceof Map ? decode.get(typeOid) : Object.hasOwn(decode, typeOid) && decode[typeOid];
     if (typeof entry === 'function') return (...place) => entry((plain || text)(...place), column);

@@ -2,9 +2,6 @@ import { Client } from './client.js';
 import { LineReader } from './line-reader.js';
 import { isBytes, view } from './text.js';
 
-/** So many bytes of memory are read at a time, so that few of the rows that they become are there at once. */
-const PIECE = 65536;
-
 /** A response whose status says that it does not hold rows; its body is left to the caller to read. */
 export class ResponseError extends Error {
   /** @param {Response} response */
@@ -16,9 +13,9 @@ export class ResponseError extends Error {
 }
 Object.defineProperty(ResponseError.prototype, 'name', { value: 'ResponseError', writable: true, configurable: true });
 
-/** Memory as a source. */
+/** Memory as a source, in pieces, so that few of the rows that they become are there at once. */
 function* pieces(bytes) {
-  for (; bytes.length > 0; bytes = bytes.subarray(PIECE)) yield bytes.subarray(0, PIECE);
+  for (; bytes.length > 0; bytes = bytes.subarray(65536)) yield bytes.subarray(0, 65536);
 }
 
 /**

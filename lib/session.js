@@ -8,7 +8,8 @@ const { RowReader } = require('./rows');
 const { NAMES, NO_OPTIONS, NO_VALUES, QueryRequest, checkLimits, checkNames, checkOptions, copyDirection, promised, submit } = query;
 // What a plain query does not need is loaded when it is needed.
 const copy = () => require('./copy');
-const stream = () => require('./stream');
+let streams;
+const stream = () => (streams ??= require('./stream'));
 
 /** Of requests whose streams would get rows twice. */
 const never = () => false;

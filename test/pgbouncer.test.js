@@ -66,7 +66,7 @@ const PARTS = {
   async cancellation(client) {
     for (let i = 0; i < 3; i++) {
       const abort = new AbortController();
-      const slow = client.query('SELECT pg_sleep(60)', [], { signal: abort.signal });
+      const slow = client.query('SELECT pg_sleep(60)', [], { signal: abort.signal, alone: true });
       const behind = client.query('SELECT 1 AS one');
       setTimeout(() => abort.abort(), 20);
       await assert.rejects(slow, AbortError);

@@ -12,7 +12,7 @@ const { Client } = require('..');
 /** Within so many milliseconds everything has to settle; twice what connecting may take. */
 const BOUND = 5000;
 /** After so many milliseconds of silence a query that has a limit gives up. */
-const LIMIT = 600;
+const LIMIT = 2000;
 
 /** A query that runs for longer than the test. */
 const LONG = 'SELECT pg_sleep(60)';

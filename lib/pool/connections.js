@@ -265,6 +265,12 @@ class Connections {
     this.#serve();
   }
 
+  /** Replaces each connection when what it was asked is over. */
+  renew() {
+    for (const each of this.#all) each.expires = 0;
+    this.#sweep();
+  }
+
   /** Closes all connections, when what they were asked is over; what is being opened is not waited for. */
   async end() {
     for (const { client } of this.#all.filter(each => each.isOpening)) client.destroy();

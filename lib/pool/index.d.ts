@@ -90,6 +90,10 @@ export class Pool extends Session {
   /** How many connections there are, how many requests they have, and how many wait for one. */
   readonly stats: PoolStats;
   /**
+   * Replaces every connection once what it was asked is over, for example after a migration.
+   */
+  renew(): void;
+  /**
    * Gives a function a client for itself. Afterwards an open transaction block is rolled back, and settings, temporary
    * tables, prepared statements and locks of the session are discarded.
    * @param work gets the client

@@ -75,6 +75,12 @@ class Pool extends Session {
   }
 
   /**
+   * Replaces every connection once what it was asked is over, for example after a migration: a prepared statement keeps
+   * the parameter types of its first use.
+   */
+  renew() { this.#connections.renew(); }
+
+  /**
    * Lets all that was asked finish, then closes the connections. What is asked from now on rejects.
    * @returns {Promise<void>}
    */

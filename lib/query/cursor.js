@@ -72,7 +72,7 @@ class Cursor {
       return Promise.resolve({ done: false, value: this.#rows[this.#index++] });
     }
     this.#asked++;
-    Object.assign(this.#caller, callerOf(this.next));
+    callerOf(this.next, this.#caller);
     return this.#generator.next().finally(() => { this.#asked--; });
   }
 

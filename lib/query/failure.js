@@ -10,10 +10,10 @@ const OWN_ERRORS = 1000;
 /**
  * Where a call comes from, for what passes promises through callbacks of its own: these hide who awaits.
  * @param {function} [hide] what the stack is not to show, with all that it calls
+ * @param {object} [caller] what is to have the stack
  * @returns {{stack: string}}
  */
-function callerOf(hide) {
-  const caller = {};
+function callerOf(hide, caller = {}) {
   Error.captureStackTrace?.(caller, hide);
   return caller;
 }

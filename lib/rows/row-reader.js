@@ -7,16 +7,6 @@ const { RowParser } = require('./row-parser');
 
 const NOTHING = Buffer.alloc(0);
 
-/** Rows of a result that follow one another in memory. */
-class Run extends Chunk {
-  constructor(bytes, start, end, type) {
-    super(bytes, end, type);
-    this.start = start;
-    /** @type {Run|null} of the result */
-    this.next = null;
-  }
-}
-
 /** Small results share slabs of this size. Small, so that one result that is kept for long holds little else. */
 const SLAB = 4096;
 
@@ -42,8 +32,8 @@ class Memory {
    * @param {object|null} type of the rows; null for CopyData
    * @param {number} before how many bytes of the result came before: with it slabs grow, so that less than half of
    *   them stays unused
-   * @param {Run|null} last of the result: it grows where the messages come to lie behind it
-   * @returns {Run}
+   * @param {Chunk|null} last of the result: it grows where the messages come to lie behind it
+   * @returns {Chunk}
    */
   keep(buf, start, end, type, before, last) {
     const length = end - start;
@@ -51,7 +41,9 @@ class Memory {
     if (length > size >> 2) {
       const bytes = Buffer.allocUnsafeSlow(length);
       buf.copy(bytes, 0, start, end);
-      return new Run(bytes, 0, length, type);
+      const chunk = new Chunk(bytes, length, type);
+      chunk.start = 0;
+      return chunk;
     }
     // A small result does not go where a large one has left something.
     if (this.#used + length > this.#slab.length || this.#slab.length > size) {
@@ -64,7 +56,9 @@ class Memory {
       last.end = this.#used;
       return last;
     }
-    return new Run(this.#slab, at, this.#used, type);
+    const chunk = new Chunk(this.#slab, this.#used, type);
+    chunk.start = at;
+    return chunk;
   }
 }
 
@@ -192,10 +186,14 @@ class RowReader {
    * @param {boolean} owned whether the memory may be kept; else it is copied
    */
   receiveData(buf, start, end, count, owned) {
-    const chunk = owned ? new Run(buf, start, end, this._type)
-    : (this._memory ??= new Memory()).keep(buf, start, end, this._type, this._bytes, this._next && this._last);
+    let chunk;
+    if (owned) {
+      chunk = new Chunk(buf, end, this._type);
+      chunk.start = start;
+    } else chunk = (this._memory ??= new Memory()).keep(buf, start, end, this._type, this._bytes, this._next && this._last);
     this._bytes += end - start;
     if (chunk !== this._last) {
+      chunk.next = null;
       if (this._last === null) this._first = chunk;
       else this._last.next = chunk;
       this._last = chunk;

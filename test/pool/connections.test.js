@@ -241,6 +241,23 @@ describe('The connections of a pool', () => {
       assert.equal((await pool.query('SELECT 1 AS n')).rows[0].n, '1');
     });
 
+    it('by renew(), when what they were asked is over: prepared statements take the types of a migration', async () => {
+      const server = await sharedServer();
+      await server.sql('DROP TABLE IF EXISTS renewed; CREATE TABLE renewed (at timestamp)');
+      const pool = await opened({ size: 2 });
+      const insert = () => pool.query('INSERT INTO renewed VALUES ($1) RETURNING pg_backend_pid() AS id, pg_typeof(at) AS type', ['2026-01-01 00:00+05']);
+      const before = (await insert()).rows[0].id;
+      const slow = pool.query('SELECT pg_backend_pid() AS id, pg_sleep(0.2)');
+      await server.sql('ALTER TABLE renewed ALTER at TYPE timestamptz; TRUNCATE renewed');
+      pool.renew();
+      const { rows: [after] } = await insert();
+      assert.notEqual(after.id, before);
+      assert.ok((await slow).rows[0].id > 0);
+      const [{ at }] = await server.sql("SELECT at AT TIME ZONE 'UTC' AS at FROM renewed");
+      assert.equal(at, '2025-12-31 19:00:00');
+      await server.sql('DROP TABLE renewed');
+    });
+
     it('when they are older than max_lifetime, without anybody noticing', async () => {
       const pool = await opened({ size: 2, max_lifetime: 50 });
       const ids = new Set();

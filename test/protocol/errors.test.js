@@ -207,8 +207,8 @@ describe('An error of the connection', () => {
   };
   const begun = {
     'the function of a transaction': client => client.transaction(tx => tx.query(SLEEP)),
-    'a function that waits for something else': client => client.transaction(() => new Promise(() => {})),
-    'the function of a savepoint': client => client.transaction(tx => tx.transaction(() => new Promise(() => {}))),
+    'a function that waits for something else': client => client.transaction(tx => tx.query('SELECT 1').then(() => new Promise(() => {}))),
+    'the function of a savepoint': client => client.transaction(tx => tx.transaction(nested => nested.query('SELECT 1').then(() => new Promise(() => {})))),
     'a cursor': client => throughCursor(client.cursor(SLEEP)),
     getResults: client => {
       client.startQuery(SLEEP);
@@ -244,7 +244,7 @@ describe('An error of the connection', () => {
       const client = await connected();
       const asked = askTheServer(ask, client).catch(each => each);
       const atWork = `SELECT FROM pg_stat_activity WHERE pid = ${client.processId} AND (wait_event = 'PgSleep' OR
-        query LIKE 'LISTEN%' AND state = 'idle' OR query ~ '^(BEGIN|SAVEPOINT)' AND state = 'idle in transaction')`;
+        query LIKE 'LISTEN%' AND state = 'idle' OR state = 'idle in transaction')`;
       while ((await server.sql(atWork)).length === 0);
       await server.sql(`SELECT pg_terminate_backend(${client.processId})`);
       const error = await asked;
