@@ -82,7 +82,7 @@ function decode(chunk, off) {
 }
 
 /** @returns {string} the value in text format at [start, end), in the row at `offset` */
-export function textAt(chunk, offset, start, end) {
+function textAt(chunk, offset, start, end) {
   if (offset < chunk.from || offset >= chunk.to) decode(chunk, offset);
   return chunk.text ? chunk.text.substring(start - chunk.from, end - chunk.from)
   : chunk.type.platform.text(chunk.bytes, start, end);

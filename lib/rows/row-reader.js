@@ -156,8 +156,6 @@ class RowReader {
 
   _make(make) {
     const list = [];
-    // Of a large result equal strings are kept once.
-    if (make !== structAt && this._bytes >= LARGE && this._type?.Shape) make = require('./known').keeping(this._type, make === objectAt);
     for (let chunk = this._first; chunk !== null; chunk = chunk.next) {
       const { bytes, end } = chunk;
       for (let at = chunk.start; at < end; at += 1 + int32(bytes, at + 1)) list.push(rowAt(chunk, at, make));
