@@ -169,9 +169,10 @@ class Client extends EventEmitter {
     query.callback ??= typeof values === 'function' ? values : callback;
     if (query instanceof Query) settle(() => this._ask(query), (...outcome) => query.finish(...outcome));
     else {
-      if (query._result) query._result._types ??= this._state.settings.types; // which else are those of pg
+      const { query_timeout: timeout, types } = this._state.settings;
+      if (query._result) query._result._types ??= types; // which else are those of pg
       const tell = description => this.connection.emit('rowDescription', description);
-      const begin = client => once(new Submission(client, query).on('rowDescription', tell), 'readyForQuery');
+      const begin = client => once(new Submission(client, query, timeout).on('rowDescription', tell), 'readyForQuery');
       const owner = this._state.owner = this._run(begin)
         .catch(error => query.handleError(error, this.connection))
         .then(() => { if (this._state.owner === owner) this._state.owner = undefined; });

@@ -5,7 +5,7 @@ const { UsageError } = require('../..');
 const { Pool: Connections } = require('../pool');
 const { Client, settle } = require('./client');
 const { hide, libpqConfig, parametersOf } = require('./config');
-const { SHARED, configOf, errorOf } = require('./query');
+const { Query, SHARED, configOf, errorOf } = require('./query');
 const { TypeOverrides, adoptTypes } = require('./types');
 const { defaults } = require('./values');
 
@@ -157,7 +157,8 @@ class Pool extends EventEmitter {
     const { freed, pool, texts } = this._state;
     if (freed !== undefined) await freed;
     if (this.ending) throw new Error(ENDED);
-    const { submit, ...query } = configOf(config); // what is to be submitted is asked as a query
+    const { submit, ...query } = configOf(config);
+    if (typeof config.submit === 'function' && !(config instanceof Query)) return this._hold(config);
     const ask = given => connection => this._use(connection, async client => {
       try {
         return await client.query(given, values);
@@ -177,6 +178,14 @@ class Pool extends EventEmitter {
       throw new UsageError('the text left a transaction block open, which is rolled back: use pool.connect()', '25001');
     };
     return pool.connection(work, { reset: false }).catch(error => { throw errorOf(error); });
+  }
+
+  /** Has a cursor or a stream on a client of its own, until it is over. */
+  async _hold(submitted) {
+    const client = await this._take();
+    client.query(submitted);
+    await client.submitted;
+    client.release();
   }
 
   /**

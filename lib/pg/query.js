@@ -160,12 +160,17 @@ class Submission extends EventEmitter {
    * @param {Client} client of this library
    * @param {object} query that was submitted; 'rowDescription' `({ fields })` or 'noData' is emitted when the columns
    *   are known, 'readyForQuery' when the connection is free for others
+   * @param {number} [timeout] milliseconds after which it fails
    */
-  constructor(client, query) {
+  constructor(client, query, timeout) {
     super();
     this.#client = client;
     this.#query = query;
     client.closed.then(error => this.#fail(error ?? new Error('Connection terminated')));
+    if (timeout) {
+      const timer = setTimeout(() => this.#fail(new Error('Query read timeout')), timeout);
+      this.once('readyForQuery', () => clearTimeout(timer));
+    }
     this.#work = this.#begin().catch(error => this.#fail(error));
   }
 

@@ -1,47 +1,9 @@
 'use strict';
 
-const { Writable, finished } = require('node:stream');
-const { AbortError, kindOf } = require('../protocol');
+const { Writable } = require('node:stream');
+const { kindOf } = require('../protocol');
 const { checkStallTimeout, stalled } = require('../query');
-
-/** The property of a stream that holds the callbacks for its end: the stream has one listener for all of them. */
-const CALLBACKS = Symbol('callbacks for the end');
-
-const isServerResponse = ({ assignSocket }) => typeof assignSocket === 'function';
-
-/** For an HTTP/1.1 response, the event 'close' is enough, and cheaper. */
-function responseClosed() {
-  this.removeListener('error', nothing);
-  const error = this.writableFinished ? undefined : closedBefore();
-  for (const each of this[CALLBACKS]) each(error);
-}
-
-/**
- * Calls back when a stream has finished, or is closed or has failed before; also when it was so already. Until the
- * stream has closed, no error of it ends the program: it may fail after we have done with it.
- * @param {Writable} stream
- * @param {function(Error|undefined)} callback
- * @returns {function} stops the calling back
- */
-function watch(stream, callback) {
-  let callbacks = stream[CALLBACKS];
-  if (callbacks === undefined) {
-    callbacks = stream[CALLBACKS] = new Set();
-    if (isServerResponse(stream) && !stream.closed) stream.on('error', nothing).once('close', responseClosed);
-    else {
-      stream.once('close', finished(stream, { readable: false }, error => {
-        stream[CALLBACKS] = undefined;
-        for (const each of callbacks) each(error || undefined);
-      }));
-    }
-  }
-  callbacks.add(callback);
-  return () => callbacks.delete(callback);
-}
-
-const nothing = () => {};
-
-const closedBefore = cause => new AbortError('the target was closed before it had taken the result', cause);
+const { closedBefore, isServerResponse, nothing, watch } = require('./watch');
 
 /**
  * A WHATWG WritableStream as a Node stream.
@@ -165,15 +127,19 @@ class Target {
     if (this.gone) throw this.error;
     this.#begin();
     this.#writing++;
-    this.#give(piece);
-    const isReady = this.stream.write(piece, error => this.#written(error, piece.length));
-    if (this.queued > 0) this.backlog?.check();
+    let given = 0;
+    const isReady = this.stream.write(piece, error => this.#written(error, given));
+    given = this.#give(piece);
     return isReady;
   }
 
+  /** Counts a piece that the target has not taken at once. @returns {number} its length, or 0 */
   #give({ length }) {
+    if (this.stream.writableLength === 0) return 0;
     this.#left += length;
     this.backlog?.add(this, length);
+    this.backlog?.check();
+    return length;
   }
 
   #take(length = this.#left) {
@@ -260,7 +226,6 @@ class Target {
     this.stream.end(piece);
     if (this.stream.writableFinished === true) return undefined;
     if (piece !== undefined) this.#give(piece);
-    this.backlog?.check();
     return this.#until(nothing);
   }
 

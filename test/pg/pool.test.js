@@ -283,10 +283,23 @@ describe('A pool of quickgres/pg', () => {
     assert.deepEqual([pids.size, pool.totalCount], [1, 1]);
   });
 
-  it('asks what is to be submitted as a query, whose rows come at once', async () => {
+  it('asks a Query as a query, and submits anything else to a client of its own, until it is over', async () => {
+    pool = new pg.Pool({ ...server.config, max: 1 });
     assert.deepEqual((await pool.query(new pg.Query('SELECT $1::int AS n', [5]))).rows, [{ n: 5 }]);
-    const cursor = { text: 'SELECT 6 AS n', values: null, submit() { throw new Error('it has no connection'); } };
-    assert.deepEqual((await pool.query(cursor)).rows, [{ n: 6 }]);
+    const told = [];
+    const submitted = {
+      submit(connection) {
+        connection.parse({ text: 'SELECT 6 AS n' });
+        connection.bind({ values: [] });
+        connection.once('rowDescription', () => connection.execute({ rows: 0 }));
+      },
+      handleRowDescription() {}, handleDataRow: ({ fields }) => told.push(...fields), handleError: error => told.push(error),
+      handleCommandComplete(message, connection) { connection.sync(); }, handleReadyForQuery: () => told.push('ready')
+    };
+    assert.equal(await pool.query(submitted), undefined);
+    assert.deepEqual([told, pool.idleCount], [['6', 'ready'], 1]);
+    await pool.query({ submit() { throw new Error('no'); }, handleError: ({ message }) => told.push(message) });
+    assert.deepEqual([told.at(-1), pool.idleCount], ['no', 1]);
   });
 
   it('takes its options as numbers or their texts, and defaults for none', async () => {

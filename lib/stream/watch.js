@@ -1,0 +1,61 @@
+'use strict';
+
+const { finished } = require('node:stream');
+const { AbortError } = require('../protocol');
+
+const nothing = () => {};
+
+const closedBefore = cause => new AbortError('the target was closed before it had taken the result', cause);
+
+/** The property of a stream that holds the callbacks for its end: the stream has one listener for all of them. */
+const CALLBACKS = Symbol('callbacks for the end');
+
+const isServerResponse = ({ assignSocket }) => typeof assignSocket === 'function';
+
+/** Tells of the end of a stream, once. */
+function tell(stream, error) {
+  const callbacks = stream[CALLBACKS];
+  stream[CALLBACKS] = new Set();
+  for (const each of callbacks) each(error);
+}
+
+function onError(error) { tell(this, error); }
+function onFinish() { tell(this); }
+function onClose() {
+  this.removeListener('error', onError).removeListener('finish', onFinish);
+  tell(this, this.errored || (this.writableFinished ? undefined : closedBefore()));
+  this[CALLBACKS] = undefined;
+}
+
+/** An HTTP/1.1 response may say that it has finished though it was cut off, and its errors say no more than that. */
+function onResponseClose() {
+  this.removeListener('error', nothing);
+  tell(this, this.writableFinished ? undefined : closedBefore());
+}
+
+/**
+ * Calls back when a stream has finished, or is closed or has failed before; also when it was so already. Until the
+ * stream has closed, no error of it ends the program: it may fail after we have done with it.
+ * @param {Writable} stream
+ * @param {function(Error|undefined)} callback
+ * @returns {function} stops the calling back
+ */
+function watch(stream, callback) {
+  if (stream[CALLBACKS] === undefined) {
+    stream[CALLBACKS] = new Set();
+    const isPlain = stream.writableFinished === false && !stream.destroyed && stream.session === undefined;
+    if (isPlain && isServerResponse(stream)) stream.on('error', nothing).once('close', onResponseClose);
+    else if (isPlain) stream.on('error', onError).on('finish', onFinish).once('close', onClose);
+    else {
+      // HTTP/2's streams finish when they are cut off, and others may have no such events: Node knows how each ends.
+      stream.once('close', finished(stream, { readable: false }, error => {
+        tell(stream, error || undefined);
+        stream[CALLBACKS] = undefined;
+      }));
+    }
+  }
+  stream[CALLBACKS].add(callback);
+  return () => stream[CALLBACKS]?.delete(callback);
+}
+
+module.exports = { closedBefore, isServerResponse, nothing, watch };
