@@ -374,7 +374,7 @@ export interface CopyToOptions extends CopyStreamOptions {
   alone?: boolean | undefined;
   /** Milliseconds after which a stream that nobody reads is destroyed; 60000 by default, 0 for never. */
   stall_timeout?: number | undefined;
-  /** Bytes up to which a result is taken however slow its target is, see `queryTo`. Default 1048576. */
+  /** Bytes up to which a COPY is read at the connection's speed, whatever its reader does. Default 1 MiB. */
   buffer?: number | undefined;
 }
 

@@ -11,11 +11,6 @@ export class Client extends FrameReader {
    */
   constructor(binary, options) { super(new RowReader({ ...options, binary })); }
 
-  /** @type {RowReader} what takes the messages; another one may be set between two results */
-  get stream() { return this.receiver; }
-
-  set stream(stream) { this.receiver = stream; }
-
   /**
    * Takes the next bytes, cut anywhere.
    * @param {ArrayBuffer|ArrayBufferView} data kept, not copied: do not write to it any more

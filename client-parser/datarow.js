@@ -5,6 +5,14 @@ export function int32(bytes, off) {
   return bytes[off] << 24 | bytes[off + 1] << 16 | bytes[off + 2] << 8 | bytes[off + 3];
 }
 
+/** @returns {number} the offset behind the message at `off` */
+export const endOf = (bytes, off) => off + 1 + int32(bytes, off + 1);
+
+/** @throws {Error} the platform's, for a message of this name */
+export function check(ok, { error }, name, fault = 'of a wrong length') {
+  if (!ok) throw error(`${name} ${fault}`);
+}
+
 /** @returns {number} the unsigned 16-bit integer at `off` */
 export function uint16(bytes, off) {
   return bytes[off] << 8 | bytes[off + 1];
@@ -16,89 +24,82 @@ export const int16 = (bytes, off) => uint16(bytes, off) << 16 >> 16;
 const CHUNK = Symbol();
 const OFFSET = Symbol();
 
-/** A string of fewer bytes is put together here: it costs less than a call into the runtime. */
-const SHORT = 13;
-/** A longer value is not looked at byte by byte to see whether it is ASCII. */
-const LONG = 64;
-/** When so many others have been read, a chunk of at most this size becomes a string: parts of it cost little. */
-const READS = 64;
-const LARGEST = 1e6;
+/** So many bytes of whole rows at most become one string, which each of its parts keeps alive. */
+export const BLOCK = 4096;
 
 /** DataRow or CopyData messages that follow one another in memory; rows point to it. */
 export class Chunk {
   /**
    * @param {Uint8Array} bytes
-   * @param {number} start where the first message begins in them
    * @param {number} end of the last message
    * @param {object|null} type of the rows, as RowDescription.type gives it; null for CopyData
    */
-  constructor(bytes, start, end, type) {
+  constructor(bytes, end, type) {
     this.bytes = bytes;
-    this.start = start;
     this.end = end;
     this.type = type;
-    /** @type {string|null} the bytes as characters, when enough values have been read */
-    this.text = null;
-    /** How many are to be read until then; 0 for never, where the bytes may change. */
-    this.left = READS;
-    /** @type {Chunk|null} the next one of the result */
-    this.next = null;
+    /** @type {string|false} the rows in [from, to), a character for each byte; '' or false if they are not ASCII */
+    this.text = '';
+    this.from = this.to = -1;
+    // mixed: whether a block was not ASCII: from then on each row is decoded by itself.
   }
-}
-
-/** Makes the chunk's string, unless it is too long for that. */
-export function makeText(chunk) {
-  const { bytes, start, end, type: { platform } } = chunk;
-  if (end - start <= LARGEST) chunk.text = platform.characters(bytes, start, end);
 }
 
 /**
- * @param {Chunk} chunk
- * @param {number} start
- * @param {number} end
- * @param {{at: function(Chunk, number, number, number): string}} [known] gives the string instead where the chunk has
- *   become one, by a hash of the value
- * @returns {string} the value in text format at [start, end)
+ * Decodes the row at `off`, and as many rows behind it as make a block, if it follows the rows that were decoded last.
+ * Columns are parts of that text: one call into the runtime serves all of them.
  */
-function textAt(chunk, start, end, known) {
-  const { bytes, type: { platform } } = chunk;
-  const length = end - start;
-  if (length >= LONG) return platform.text(bytes, start, end);
-  if (length >= SHORT && chunk.text === null && --chunk.left === 0) makeText(chunk);
-  let bits = 0;
-  let hash = 0;
-  for (let i = start; i < end; i++) {
-    bits |= bytes[i];
-    hash = hash * 31 + bytes[i] | 0;
+function decode(chunk, off) {
+  const { bytes, end, type: { platform } } = chunk;
+  const { scratch } = platform;
+  const row = off + 1 + int32(bytes, off + 1);
+  const most = Math.min(BLOCK, (off === chunk.to && !chunk.mixed ? end : row) - off);
+  let to = 0;
+  scratch.set(bytes.subarray(off, off + most));
+  while (to < most - 4) {
+    const next = to + 1 + int32(scratch, to + 1);
+    if (next > most) break;
+    // What is no text may have bytes that are not ASCII.
+    scratch[to + 4] = scratch[to + 6] = 0;
+    for (to += 7; to < next;) {
+      const length = int32(scratch, to);
+      scratch[to] = scratch[to + 1] = scratch[to + 2] = scratch[to + 3] = 0;
+      to += length > 0 ? length + 4 : 4;
+    }
+    to = next;
   }
-  const { text } = chunk;
-  if (bits > 127 || (text === null && length >= SHORT)) return platform.text(bytes, start, end);
-  if (text !== null) {
-    return known ? known.at(chunk, start, end, hash) : text.substring(start - chunk.start, end - chunk.start);
+  const text = platform.text(scratch, 0, to);
+  chunk.from = off;
+  chunk.to = to ? off + to : row;
+  // Each character takes at least a byte: as many characters as bytes means that each is one.
+  chunk.text = text.length === to && text;
+  if (chunk.to > row && !chunk.text) {
+    chunk.mixed = true;
+    decode(chunk, off);
   }
-  let string = '';
-  let i = start;
-  for (; i < end - 3; i += 4) string += String.fromCharCode(bytes[i], bytes[i + 1], bytes[i + 2], bytes[i + 3]);
-  for (; i < end; i++) string += String.fromCharCode(bytes[i]);
-  return string;
+}
+
+/** @returns {string} the value in text format at [start, end), in the row at `offset` */
+export function textAt(chunk, offset, start, end) {
+  if (offset < chunk.from || offset >= chunk.to) decode(chunk, offset);
+  return chunk.text ? chunk.text.substring(start - chunk.from, end - chunk.from)
+  : chunk.type.platform.text(chunk.bytes, start, end);
 }
 
 /** The length of the column whose length word is at `off`; never past the end of its message. */
 export function columnLength(bytes, off, end, platform) {
-  if (off + 4 > end) throw platform.error('DataRow with too few columns');
+  check(off + 4 <= end, platform, 'DataRow', 'with too few columns');
   const length = int32(bytes, off);
-  if (length < -1 || off + 4 + length > end) throw platform.error('DataRow with a column longer than itself');
+  check(length > -2 && off + 4 + length <= end, platform, 'DataRow', 'with a column longer than itself');
   return length;
 }
 
 /** Checks a whole DataRow. */
-export function checkRow(bytes, off, { count, platform }) {
-  const end = off + 1 + int32(bytes, off + 1);
-  if (end < off + 7 || end > bytes.length) throw platform.error('DataRow of a wrong length');
-  if (uint16(bytes, off + 5) !== count) throw platform.error('DataRow of a wrong column count');
-  off += 7;
-  for (let i = 0; i < count; i++) off += 4 + Math.max(0, columnLength(bytes, off, end, platform));
-  if (off !== end) throw platform.error('DataRow of a wrong length');
+export function checkRow(chunk, off) {
+  const { bytes, type: { count, platform } } = chunk;
+  const end = endOf(bytes, off);
+  check(end > off + 6 && end <= bytes.length && uint16(bytes, off + 5) === count, platform, 'DataRow');
+  read(chunk, off, count);
 }
 
 /**
@@ -107,11 +108,10 @@ export function checkRow(bytes, off, { count, platform }) {
  * @param {number} offset of the row
  * @param {number} first of the columns to be read
  * @param {Array|object|null} target to put the values into; null: the first is all that is wanted
- * @param {Known[]} [known] strings of the columns, for who keeps the values
  * @param {string[]} [names] of the values in the target
  * @returns {*} the target, or the value
  */
-function read(chunk, offset, first, target, known, names) {
+function read(chunk, offset, first, target, names) {
   const { bytes, type: { count, decoders, platform } } = chunk;
   const end = offset + 1 + int32(bytes, offset + 1);
   let off = offset + 7;
@@ -122,23 +122,23 @@ function read(chunk, offset, first, target, known, names) {
     if (length < -1 || off > end) columnLength(bytes, start - 4, end, platform); // throws
     if (i < first) continue;
     const decoder = decoders[i];
-    const value = length < 0 ? null : decoder !== undefined ? decoder(bytes, start, off)
-    : textAt(chunk, start, off, known?.[i]);
-    if (target === null) return value;
-    if (names === undefined) target.push(value);
-    else target[names[i]] = value;
+    const value = length < 0 ? null : decoder ? decoder(bytes, start, off) : textAt(chunk, offset, start, off);
+    if (!target) return value;
+    if (names) target[names[i]] = value;
+    else target.push(value);
   }
+  check(off === end, platform, 'DataRow');
   return target;
 }
 
 /** @returns {Array} of the values of the row at `offset` */
-export const arrayAt = (chunk, offset, known) => read(chunk, offset, 0, [], known);
+export const arrayAt = (chunk, offset) => read(chunk, offset, 0, []);
 
 /** @returns {object} of the columns of the row at `offset`: of several with one name the last counts */
-export function objectAt(chunk, offset, known) {
-  const { Shape, hasProto, names } = chunk.type;
-  if (!hasProto) return read(chunk, offset, 0, new Shape(), known, names);
-  return Object.fromEntries(arrayAt(chunk, offset, known).map((value, i) => [names[i], value]));
+export function objectAt(chunk, offset) {
+  const { Shape, names } = chunk.type;
+  return Shape ? read(chunk, offset, 0, new Shape(), names)
+  : Object.fromEntries(arrayAt(chunk, offset).map((value, i) => [names[i], value]));
 }
 
 /** What every row has, whatever its columns; a column of the same name is reached by index and by get(). */
@@ -154,7 +154,7 @@ class Members {
    * @returns {*} undefined where there is no such column
    */
   get(column) {
-    const index = typeof column === 'number' ? column : this.rowParser.columnNames.lastIndexOf(column);
+    const index = typeof column === 'number' ? column : this[CHUNK].type.names.lastIndexOf(column);
     return this.rowColumns[index] && read(this[CHUNK], this[OFFSET], index, null);
   }
 
@@ -164,14 +164,13 @@ class Members {
   /** The DataRow message itself, header and all: a view, not a copy. */
   get rowBuffer() {
     const { bytes } = this[CHUNK];
-    const offset = this[OFFSET];
-    return bytes.subarray(offset, offset + 1 + int32(bytes, offset + 1));
+    return bytes.subarray(this[OFFSET], endOf(bytes, this[OFFSET]));
   }
 
   get rowParser() { return this[CHUNK].type.rowParser; }
 
   /** The columns' descriptions, as in RowParser. */
-  get rowColumns() { return this.rowParser.columns; }
+  get rowColumns() { return this[CHUNK].type.rowParser.columns; }
 
   get columnCount() { return this[CHUNK].type.count; }
 
@@ -194,17 +193,16 @@ export function makeRowClass(type) {
      */
     constructor(bytes, offset = 0, chunk) {
       if (chunk === undefined) {
-        checkRow(bytes, offset, type);
-        chunk = new Chunk(bytes, 0, bytes.length, type);
-        chunk.left = 0;
+        chunk = new Chunk(bytes, bytes.length, type);
+        chunk.to = Infinity; // these bytes may change: each column is decoded by itself
+        checkRow(chunk, offset);
       }
       this[CHUNK] = chunk;
       this[OFFSET] = offset;
     }
   }
-  const { prototype } = Row;
-  Object.setPrototypeOf(prototype, Members.prototype);
-  const define = (name, index, enumerable) => Object.defineProperty(prototype, name, {
+  Object.setPrototypeOf(Row.prototype, Members.prototype);
+  const define = (name, index, enumerable) => Object.defineProperty(Row.prototype, name, {
     get() { return read(this[CHUNK], this[OFFSET], index, null); },
     configurable: true,
     enumerable

@@ -14,7 +14,7 @@ export { arrayOf, decoders, exact, text } from './types.js';
 export { TypeParser };
 
 defaults.decoders = decoders;
-for (const map of [decoders, exact]) for (const typeOid of Object.keys(map)) TypeParser[typeOid] = map[typeOid][1];
+for (const typeOid of Object.keys(decoders)) [, TypeParser[typeOid]] = exact[typeOid] ?? decoders[typeOid];
 // As Quickgres has it.
 for (const typeOid of [1114, 1184]) {
   const decode = TypeParser[typeOid];

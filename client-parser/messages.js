@@ -2,7 +2,7 @@
 // message's type, the offset after its end, and the platform; none trusts a length or a terminator in them.
 // https://www.postgresql.org/docs/current/protocol-message-formats.html
 
-import { int16, int32, makeRowClass, uint16 } from './datarow.js';
+import { check, endOf, int16, int32, makeRowClass, uint16 } from './datarow.js';
 
 // https://www.postgresql.org/docs/current/protocol-error-fields.html
 export const FIELDS = {
@@ -21,7 +21,7 @@ export class PostgresError extends Error {
   constructor(fields) {
     super(fields.message || 'the server reported an error without a message');
     for (const name of Object.keys(fields)) {
-      if (name !== 'message') this[name] = /osition|line/.test(name) ? Number(fields[name]) : fields[name];
+      if (name !== 'message') this[name] = /osition|line/.test(name) ? +fields[name] : fields[name];
     }
   }
 }
@@ -31,14 +31,14 @@ Object.defineProperty(PostgresError.prototype, 'name', { value: 'PostgresError',
  * Decodes ErrorResponse and NoticeResponse: strings of a type and a text, and an empty one.
  * @returns {Object<string, string>} fields by name
  */
-export function decodeFields(bytes, start, end, { text, error }) {
-  const strings = text(bytes, start + 5, end).split('\0');
-  if (strings.pop() !== '' || strings.pop() !== '' || strings.includes('')) throw error('ErrorResponse of a wrong length');
+export function decodeFields(bytes, start, end, platform) {
+  const strings = platform.text(bytes, start + 5, end).split('\0');
+  check(!strings.pop() && strings.pop() === '' && !strings.includes(''), platform, 'ErrorResponse');
   const fields = {};
   for (const string of strings) {
     const name = FIELDS[string[0]];
     // V, the untranslated severity, comes after S and replaces it; servers before 9.6 send S alone.
-    if (name !== undefined) fields[name] = string.slice(1);
+    if (name) fields[name] = string.slice(1);
   }
   return fields;
 }
@@ -47,9 +47,9 @@ export function decodeFields(bytes, start, end, { text, error }) {
  * Decodes CommandComplete, whose tag is `SELECT 5`, `INSERT 0 1`, `CREATE TABLE`, ….
  * @returns {{cmd: string, oid: string|undefined, rowCount: number}} `cmd` is the tag without its numbers
  */
-export function decodeCommandComplete(bytes, start, end, { text, error }) {
-  if (bytes.indexOf(0, start + 5) !== end - 1) throw error('CommandComplete of a wrong length');
-  const [, cmd, oid, rowCount] = /^(.*?)(?: (\d+))??(?: (\d+))?$/s.exec(text(bytes, start + 5, end - 1));
+export function decodeCommandComplete(bytes, start, end, platform) {
+  check(bytes.indexOf(0, start + 5) === end - 1, platform, 'CommandComplete');
+  const [, cmd, oid, rowCount] = /^(.*?)(?: (\d+))??(?: (\d+))?$/s.exec(platform.text(bytes, start + 5, end - 1));
   return { cmd, oid, rowCount: Number(rowCount ?? 0) };
 }
 
@@ -57,27 +57,11 @@ export function decodeCommandComplete(bytes, start, end, { text, error }) {
  * Decodes CopyInResponse, CopyOutResponse and CopyBothResponse.
  * @returns {{format: number, columnCount: number, columnFormats: number[]}} formats: 0 text, 1 binary
  */
-export function decodeCopyResponse(bytes, start, end, { error }) {
+export function decodeCopyResponse(bytes, start, end, platform) {
   const columnCount = end - start < 8 ? 0 : uint16(bytes, start + 6);
-  if (end - start !== 8 + 2 * columnCount) throw error('CopyResponse of a wrong length');
+  check(end - start === 8 + 2 * columnCount, platform, 'CopyResponse');
   const columnFormats = Array.from({ length: columnCount }, (_, i) => uint16(bytes, start + 8 + 2 * i));
   return { format: bytes[start + 5], columnCount, columnFormats };
-}
-
-/** So many descriptions are remembered. */
-const MOST = 100;
-
-/**
- * Makes the constructor of the objects of a description. The engine gives them room for eight properties more than
- * it sees assignments here, and takes back what the first few leave unused; objects made by {} would get it in steps,
- * which costs those that are kept for long.
- */
-function makeShape() {
-  function Shape(never) {
-    if (never) this.a = this.b = this.c = this.d = 0;
-  }
-  Shape.prototype = Object.prototype;
-  return Shape;
 }
 
 const slice = (bytes, start, end) => bytes.subarray(start, end);
@@ -88,7 +72,7 @@ const slice = (bytes, start, end) => bytes.subarray(start, end);
  * https://www.postgresql.org/docs/current/protocol-message-formats.html#PROTOCOL-MESSAGE-FORMATS-ROWDESCRIPTION
  *
  * A class that extends it has `known`, a Map for `of`, and `platform`, what differs between Node and browsers:
- * `text(bytes, start, end)` decodes UTF-8, `characters(bytes, start, end)` makes each byte a character,
+ * `text(bytes, start, end)` decodes UTF-8, `scratch` is memory of BLOCK bytes for what it decodes,
  * `error(message)` makes an error, `binary(column)` the decoder of a binary column where the caller has said nothing
  * about decoding.
  */
@@ -102,16 +86,16 @@ export class RowDescription {
    */
   constructor(bytes, start = 0) {
     const { platform } = this.constructor;
-    const end = start + 1 + int32(bytes, start + 1);
-    const check = ok => { if (!ok) throw platform.error('RowDescription of a wrong length'); };
-    check(end >= start + 7 && end <= bytes.length);
+    const end = endOf(bytes, start);
+    const valid = ok => check(ok, platform, 'RowDescription');
+    valid(end > start + 6 && end <= bytes.length);
     /** @type {Array<{name: string, tableOid: number, tableColumnIndex: number, typeOid: number,
      *    typeLen: number, typeModifier: number, binary: number}>} */
     this.columns = [];
     let off = start + 7;
-    for (let count = uint16(bytes, start + 5); count > 0; count--) {
+    while (off < end) {
       const nameEnd = bytes.indexOf(0, off);
-      check(nameEnd >= off && nameEnd + 19 <= end);
+      valid(nameEnd >= off && nameEnd + 19 <= end);
       this.columns.push({
         name: platform.text(bytes, off, nameEnd),
         tableOid: int32(bytes, nameEnd + 1) >>> 0,
@@ -123,16 +107,16 @@ export class RowDescription {
       });
       off = nameEnd + 19;
     }
-    check(off === end);
+    valid(off === end && this.columns.length === uint16(bytes, start + 5));
     this.columnNames = this.columns.map(column => column.name);
   }
 
   /** @returns {RowDescription} of the message at `start`: of the same bytes the same, as long as it is remembered */
   static of(bytes, start = 0) {
-    const message = bytes.subarray(start, start + 1 + int32(bytes, start + 1));
-    const key = this.platform.characters(message, 0, message.length);
+    const message = bytes.subarray(start, endOf(bytes, start));
+    const key = message.latin1Slice?.() ?? message.join();
     if (!this.known.has(key)) {
-      if (this.known.size === MOST) this.known.clear();
+      if (this.known.size === 100) this.known.clear();
       this.known.set(key, new this(message));
     }
     return this.known.get(key);
@@ -153,34 +137,37 @@ export class RowDescription {
    * @returns {object} the same for the same
    */
   type(binary, decode) {
+    const { columns, columnNames: names, constructor: { platform } } = this;
     const key = decode ?? this;
-    let types = this.#types.get(key);
-    if (types === undefined) this.#types.set(key, types = []);
-    return (types[binary] ??= this.#makeType(binary, decode));
-  }
-
-  #makeType(binary, decode) {
-    const { columns, columnNames: names } = this;
-    const type = {
-      rowParser: this,
-      platform: this.constructor.platform,
-      names,
-      count: names.length,
-      format: binary || +(names.length > 0 && columns.every(column => column.binary)),
-      /** A function of (bytes, start, end) for each column, undefined for plain text. */
-      decoders: columns.map(column => this.#decoderOf(column, binary || column.binary, decode)),
-      hasProto: names.includes('__proto__'),
-      Shape: makeShape(),
-      Row: undefined
-    };
-    type.Row = makeRowClass(type);
-    return type;
+    const types = this.#types.get(key) ?? [];
+    this.#types.set(key, types);
+    if (!types[binary]) {
+      // The engine gives objects of a constructor room for eight properties more than it sees assignments here, and takes
+      // back what the first few leave unused; objects made by {} would get it in steps, which costs those that are kept.
+      function Shape(never) {
+        if (never) this.a = this.b = this.c = this.d = 0;
+      }
+      Shape.prototype = Object.prototype;
+      const type = types[binary] = {
+        rowParser: this,
+        platform,
+        names,
+        count: names.length,
+        format: binary || +(names.length > 0 && columns.every(column => column.binary)),
+        /** A function of (bytes, start, end) for each column, undefined for plain text. */
+        decoders: columns.map(column => this.#decoderOf(column, binary || column.binary, decode)),
+        /** Makes the objects; undefined if a column is called so that it cannot be assigned. */
+        Shape: names.includes('__proto__') ? undefined : Shape
+      };
+      type.Row = makeRowClass(type);
+    }
+    return types[binary];
   }
 
   #decoderOf(column, format, decode) {
     const { binary, text } = this.constructor.platform;
     const plain = format ? slice : undefined;
-    if (decode === undefined) return plain && (binary?.(column) ?? plain);
+    if (!decode) return plain && (binary?.(column) ?? plain);
     const { typeLen, typeOid } = column;
     const entry = decode instanceof Map ? decode.get(typeOid) : Object.hasOwn(decode, typeOid) && decode[typeOid];
     if (typeof entry === 'function') return (...place) => entry((plain || text)(...place), column);

@@ -9,7 +9,7 @@ const TYPES = '123ACDEGHIKNRSTVWZcdnstv';
  * of length, which counts itself but not the type.
  * https://www.postgresql.org/docs/current/protocol-overview.html#PROTOCOL-MESSAGE-CONCEPTS
  *
- * Messages are not copied: they are given as places in the chunk, which the receiver may keep. Only one that
+ * Messages are not copied: they are given as places in the chunk, which the stream may keep. Only one that
  * lies across chunks is put together in memory of its own.
  */
 export class FrameReader {
@@ -17,46 +17,45 @@ export class FrameReader {
   #pos = 0; // in the first of them
   #left = 0; // bytes in all of them
 
-  /** @param {{message: function(number, Uint8Array, number, number), complete: boolean}} receiver */
-  constructor(receiver) { this.receiver = receiver; }
+  /** @param {{message: function(number, Uint8Array, number, number), complete: boolean}} stream what takes the messages */
+  constructor(stream) {
+    /** Another one may be set between two results. */
+    this.stream = stream;
+  }
 
   /**
-   * Takes the next bytes. What the receiver throws comes out of here, and the next call goes on with the message behind
+   * Takes the next bytes. What the stream throws comes out of here, and the next call goes on with the message behind
    * it. Behind what is no message nothing is read any more.
    * @param {Uint8Array} bytes
    * @throws {ProtocolError} for an unknown type, or a length below 4 or above 1 GiB, PostgreSQL's own limit
    */
   push(bytes) {
-    this.#chunks.push(bytes);
+    const chunks = this.#chunks;
+    chunks.push(bytes);
     this.#left += bytes.length;
     while (this.#left >= 5) {
       this.#join(5);
-      const length = 1 + this.#lengthAt(this.#chunks[0], this.#pos);
+      const length = int32(chunks[0], this.#pos + 1) + 1;
+      check(length > 4 && length < 2 ** 30 + 2 && TYPES.includes(String.fromCharCode(chunks[0][this.#pos])),
+        'no PostgreSQL message');
       if (this.#left < length) break;
       this.#join(length);
       const start = this.#pos;
       this.#pos += length;
       this.#left -= length;
-      this.receiver.message(this.#chunks[0][start], this.#chunks[0], start, this.#pos);
+      this.stream.message(chunks[0][start], chunks[0], start, this.#pos);
     }
   }
 
   /**
    * Says that no more bytes come.
-   * @throws {ProtocolError} 08006 in the middle of a message, or if the receiver is not `complete`
+   * @throws {ProtocolError} 08006 in the middle of a message, or if the stream is not `complete`
    */
   end() {
     this.push(new Uint8Array(0));
-    if (this.#left > 0 || !this.receiver.complete) {
+    if (this.#left > 0 || !this.stream.complete) {
       throw new ProtocolError('the stream ended before the result did', '08006');
     }
-  }
-
-  #lengthAt(bytes, pos) {
-    const length = int32(bytes, pos + 1);
-    check(length >= 4 && length <= 2 ** 30 && TYPES.includes(String.fromCharCode(bytes[pos])),
-      'no PostgreSQL message');
-    return length;
   }
 
   /** Makes the first chunk hold the next bytes, so many; what lies across chunks is copied. */

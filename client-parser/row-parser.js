@@ -1,6 +1,7 @@
+import { BLOCK } from './datarow.js';
 import { ProtocolError } from './errors.js';
 import { RowDescription } from './messages.js';
-import { characters, text } from './text.js';
+import { text } from './text.js';
 import { TypeParser } from './type-parser.js';
 
 /** A RowDescription, and the classes of the rows that it describes. */
@@ -8,7 +9,7 @@ export class RowParser extends RowDescription {
   static known = new Map();
   static platform = {
     text,
-    characters,
+    scratch: new Uint8Array(BLOCK),
     error: message => new ProtocolError(message),
     // What Quickgres does: strings stay strings, binary values go through TypeParser, as it is when they are read.
     binary: ({ typeOid }) => (bytes, start, end) =>

@@ -6,12 +6,13 @@ import { defaults } from './type-parser.js';
 
 const { platform } = RowParser;
 
-/** A map of decoders that has none. */
-const NONE = {};
+/** A row as a plain object; the data of a COPY as it is. */
+const plain = row => row.toObject?.() ?? row;
 
 /** Takes the messages of one or more results, and makes rows of them. */
 export class RowReader {
-  #decode;
+  #decode; // a map of decoders
+  #plain; // whether rows are plain objects
   #type; // of the rows to come; null of a COPY
   #run; // the Chunk that the last one lies in
 
@@ -23,9 +24,9 @@ export class RowReader {
    */
   constructor({ binary = 0, decode } = {}) {
     if (decode === true && !defaults.decoders) throw new TypeError('decode: true needs decoders: import index.js');
-    this.#decode = decode === true ? defaults.decoders : decode === false ? NONE : decode;
+    this.#plain = decode;
+    this.#decode = decode === true ? defaults.decoders : decode === false ? {} : decode;
     this.binary = binary ? 1 : 0;
-    /** @type {Array} the rows so far; of a COPY, the data of each CopyData message. May be replaced */
     this.rows = [];
     /** Rows that the command says to have returned or changed. */
     this.rowCount = 0;
@@ -33,11 +34,27 @@ export class RowReader {
     this.complete = false;
   }
 
+  /**
+   * @type {Array} the rows so far: structs, or with `decode` plain objects, made when they are read first; of a COPY, the data of
+   *   each CopyData message. May be replaced
+   */
+  get rows() {
+    while (this.made.length < this.structs.length) this.made.push(plain(this.structs[this.made.length]));
+    return this.made;
+  }
+
+  set rows(rows) {
+    /** The rows so far as structs, which decode a column when it is read. */
+    this.structs = rows;
+    /** @private what has been made of them */
+    this.made = this.#plain ? [] : rows;
+  }
+
   /** @type {object[]} the rows so far as plain objects, made at each reading */
-  get objects() { return this.rows.map(row => row.toObject?.() ?? row); }
+  get objects() { return this.structs.map(plain); }
 
   /** @type {Array[]} the rows so far as arrays of their values, made at each reading */
-  get arrays() { return this.rows.map(row => row.toArray?.() ?? row); }
+  get arrays() { return this.structs.map(row => row.toArray?.() ?? row); }
 
   /**
    * Takes one message.
@@ -53,10 +70,10 @@ export class RowReader {
     switch (String.fromCharCode(type)) {
       case 'D': // DataRow
         this.complete = false;
-        return this.#dataRow(bytes, start);
+        return this.#dataRow(bytes, start, end);
       case 'd': // CopyData
         check(this.#type === null, 'a CopyData without a CopyResponse');
-        return void this.rows.push(bytes.subarray(start + 5, end));
+        return void this.structs.push(bytes.subarray(start + 5, end));
       case 'T': // RowDescription
         this.rowParser = RowParser.of(bytes, start);
         return this.#finish(this.cmd, false, this.rowParser.type(this.binary, this.#decode));
@@ -81,17 +98,14 @@ export class RowReader {
    */
   write(bytes) { this.message(bytes[0], bytes, 0, bytes.length); }
 
-  #finish(cmd, complete, type) {
-    this.cmd = cmd;
-    this.complete = complete;
-    this.#type = type;
-  }
+  #finish(...state) { [this.cmd, this.complete, this.#type] = state; }
 
-  #dataRow(bytes, start) {
+  #dataRow(bytes, start, end) {
     const type = this.#type;
     check(type, 'a DataRow without a RowDescription');
-    checkRow(bytes, start, type);
-    if (this.#run?.bytes !== bytes || this.#run.type !== type) this.#run = new Chunk(bytes, 0, bytes.length, type);
-    this.rows.push(new type.Row(bytes, start, this.#run));
+    if (this.#run?.bytes !== bytes || this.#run.end !== start) this.#run = new Chunk(bytes, start, type);
+    checkRow(this.#run, start);
+    this.#run.end = end;
+    this.structs.push(new type.Row(bytes, start, this.#run));
   }
 }

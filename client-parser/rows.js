@@ -1,6 +1,6 @@
 import { Client } from './client.js';
 import { LineReader } from './line-reader.js';
-import { isBytes } from './text.js';
+import { isBytes, view } from './text.js';
 
 /** A response whose status says that it does not hold rows; its body is left to the caller to read. */
 export class ResponseError extends Error {
@@ -13,136 +13,9 @@ export class ResponseError extends Error {
 }
 Object.defineProperty(ResponseError.prototype, 'name', { value: 'ResponseError', writable: true, configurable: true });
 
-/** The rows of a source as an async iterator, and what is known of their result so far. */
-class Rows {
-  #client;
-  #signal;
-  #batches;
-  #each;
-  #batch = []; // that came last
-  #at = 0; // the next row of it
-  #reject; // the promise of what comes from the source
-
-  constructor(source, { decode = false, signal } = {}) {
-    /** Bytes read so far. */
-    this.bytes = 0;
-    this.#client = new Client(0, { decode });
-    this.#signal = signal;
-    this.#batches = this.#read(source);
-    this.#each = this.#rows();
-  }
-
-  /** @type {RowParser|undefined} of the rows that came last */
-  get rowParser() { return this.#client.stream.rowParser; }
-
-  /** Descriptions of the columns; undefined before the first bytes are read. */
-  get columns() { return this.rowParser?.columns; }
-
-  /** The command tag without its numbers; undefined before the end. */
-  get cmd() { return this.#client.stream.cmd; }
-
-  /** Rows that the command says to have returned or changed; 0 before the end. */
-  get rowCount() { return this.#client.stream.rowCount; }
-
-  [Symbol.asyncIterator]() { return this; }
-
-  /**
-   * @returns {Promise<{value: Row, done: boolean}>} the next row; rejects, after the rows that came before, with a
-   *   PostgresError, ProtocolError or ResponseError, the error of the source, or the reason of the signal
-   */
-  next() { return this.#each.next(); }
-
-  /**
-   * Stops reading and cancels the source: what `break` calls.
-   * @param {*} [value] to be given back
-   * @returns {Promise<{value: *, done: true}>} resolves when the source is cancelled, which waits for what was asked for
-   *   before; never rejects
-   */
-  return(value) { return this.#each.return(value); }
-
-  /**
-   * The rows as they come. Saves a promise a row.
-   * @returns {AsyncGenerator<Row[]>} arrays of all those that a chunk completes; throws as the loop over single
-   *   rows does
-   */
-  async *batches() {
-    try {
-      if (this.#at < this.#batch.length) yield this.#batch.splice(this.#at);
-      yield* this.#batches;
-    } finally {
-      await this.#batches.return();
-    }
-  }
-
-  async *#rows() {
-    for await (this.#batch of this.#batches) {
-      for (this.#at = 0; this.#at < this.#batch.length;) {
-        this.#signal?.throwIfAborted();
-        yield this.#batch[this.#at++];
-      }
-    }
-  }
-
-  /**
-   * Opens a source; what it is tells its content type.
-   * @returns {Promise<Iterator|AsyncIterator>} of its chunks
-   */
-  async #open(source) {
-    source = await source;
-    if (/ndjson/i.test(source?.headers?.get('content-type') ?? source?.type)) this.#client = new LineReader();
-    if (source?.ok === false) throw new ResponseError(source);
-    if (source?.ok) source = source.body ?? [];
-    source = source?.stream?.() ?? source;
-    if (source?.getReader) {
-      const reader = source.getReader();
-      return { next: () => reader.read(), return: reason => reader.cancel(reason) };
-    }
-    if (source?.[Symbol.asyncIterator]) return source[Symbol.asyncIterator]();
-    return (isBytes(source) || !source?.[Symbol.iterator] ? [source] : source)[Symbol.iterator]();
-  }
-
-  async *#read(source) {
-    const abort = () => this.#reject(this.#signal.reason);
-    this.#signal?.addEventListener('abort', abort);
-    const opening = this.#open(source);
-    let chunks, answer, reason;
-    try {
-      chunks = await this.#wait(opening);
-      const { stream } = this.#client;
-      do {
-        answer = await this.#wait(chunks.next());
-        stream.rows = [];
-        try {
-          if (answer.done) this.#client.end();
-          else {
-            this.bytes += answer.value?.byteLength ?? 0;
-            this.#client.onData(answer.value);
-          }
-        } catch (error) {
-          // Rows that came before it are given first.
-          reason = error;
-        }
-        if (stream.rows.length > 0) yield stream.rows;
-        if (reason) throw reason;
-      } while (!answer.done);
-    } catch (error) {
-      reason = error;
-      throw error;
-    } finally {
-      this.#signal?.removeEventListener('abort', abort);
-      const cancelled = opening.then(source => answer?.done || source.return?.(chunks && reason)).catch(() => {});
-      if (chunks) await cancelled;
-    }
-  }
-
-  /** What a promise of the source's gives, unless the signal aborts. */
-  #wait(promise) {
-    return new Promise((resolve, reject) => {
-      this.#reject = reject;
-      if (this.#signal?.aborted) reject(this.#signal.reason);
-      Promise.resolve(promise).then(resolve, reject);
-    });
-  }
+/** Memory as a source, in pieces, so that few of the rows that they become are there at once. */
+function* pieces(bytes) {
+  for (; bytes.length > 0; bytes = bytes.subarray(65536)) yield bytes.subarray(0, 65536);
 }
 
 /**
@@ -159,6 +32,128 @@ class Rows {
  *   ProtocolError for bytes that are malformed or stop too early, a ResponseError for a response that is not
  *   ok, the signal's reason, or what the source throws
  */
-export function rows(source, options) {
-  return new Rows(source, options);
+export function rows(source, { decode = false, signal } = {}) {
+  let client = new Client(0, { decode });
+  let batch = []; // that came last
+  let at = 0; // the next row of it
+  let reject; // the promise of what comes from the source
+
+  /** What a promise of the source's gives, unless the signal aborts. */
+  const wait = promise => new Promise((resolve, refuse) => {
+    reject = refuse;
+    if (signal?.aborted) refuse(signal.reason);
+    Promise.resolve(promise).then(resolve, refuse);
+  });
+
+  /**
+   * Opens the source; what it is tells its content type.
+   * @returns {Promise<Iterator|AsyncIterator>} of its chunks
+   */
+  async function open() {
+    source = await source;
+    if (/ndjson/i.test(source?.headers?.get('content-type') ?? source?.type)) client = new LineReader();
+    if (source?.ok === false) throw new ResponseError(source);
+    if (source?.ok) source = source.body ?? [];
+    const reader = (source?.stream?.() ?? source)?.getReader?.();
+    if (reader) return { next: () => reader.read(), return: reason => reader.cancel(reason) };
+    return source?.[Symbol.asyncIterator]?.()
+      ?? (isBytes(source) ? pieces(view(source)) : source?.[Symbol.iterator] ? source : [source])[Symbol.iterator]();
+  }
+
+  async function* read() {
+    const abort = () => reject(signal.reason);
+    signal?.addEventListener('abort', abort);
+    const opening = open();
+    let chunks, answer, reason;
+    try {
+      chunks = await wait(opening);
+      const { stream } = client;
+      let last = 0;
+      do {
+        answer = await wait(chunks.next());
+        stream.rows = [];
+        try {
+          if (answer.done) client.end();
+          else {
+            result.bytes += answer.value?.byteLength ?? 0;
+            client.onData(answer.value);
+          }
+          stream.rows; // are made
+        } finally {
+          // Rows that came before an error are given before it.
+          if (stream.made.length > 0) yield stream.made;
+        }
+        // After so many milliseconds the browser may draw.
+        if (performance.now() - last > 8) {
+          await wait(globalThis.scheduler?.yield?.() ?? new Promise(resolve => setTimeout(resolve)));
+          last = performance.now();
+        }
+      } while (!answer.done);
+    } catch (error) {
+      throw reason = error;
+    } finally {
+      signal?.removeEventListener('abort', abort);
+      const cancelled = opening.then(source => answer?.done || source.return?.(chunks && reason)).catch(() => {});
+      if (chunks) await cancelled;
+    }
+  }
+
+  const all = read();
+
+  const each = (async function* () {
+    for await (batch of all) {
+      for (at = 0; at < batch.length;) {
+        signal?.throwIfAborted();
+        yield batch[at++];
+      }
+    }
+  })();
+
+  const result = {
+    /** Bytes read so far. */
+    bytes: 0,
+
+    /** @type {RowParser|undefined} of the rows that came last */
+    get rowParser() { return client.stream.rowParser; },
+
+    /** Descriptions of the columns; undefined before the first bytes are read. */
+    get columns() { return result.rowParser?.columns; },
+
+    /** The command tag without its numbers; undefined before the end. */
+    get cmd() { return client.stream.cmd; },
+
+    /** Rows that the command says to have returned or changed; 0 before the end. */
+    get rowCount() { return client.stream.rowCount; },
+
+    [Symbol.asyncIterator]: () => result,
+
+    /**
+     * @returns {Promise<{value: Row, done: boolean}>} the next row; rejects, after the rows that came before, with a
+     *   PostgresError, ProtocolError or ResponseError, the error of the source, or the reason of the signal
+     */
+    next: () => each.next(),
+
+    /**
+     * Stops reading and cancels the source: what `break` calls.
+     * @param {*} [value] to be given back
+     * @returns {Promise<{value: *, done: true}>} resolves when the source is cancelled, which waits for what was asked for
+     *   before; never rejects
+     */
+    return: value => each.return(value),
+
+    /**
+     * The rows as they come. Saves a promise a row.
+     * @returns {AsyncGenerator<Row[]>} arrays of all those that a chunk completes; throws as the loop over single
+     *   rows does
+     */
+    async *batches() {
+      try {
+        if (at < batch.length) yield batch.splice(at);
+        yield* all;
+      } finally {
+        await all.return();
+      }
+    }
+  };
+  return result;
 }

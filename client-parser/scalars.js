@@ -81,13 +81,13 @@ export const float4 = sized(4, (bytes, start) => {
   const bits = int32(bytes, start);
   scratch.setInt32(0, bits);
   const value = scratch.getFloat32(0);
-  if (!Number.isFinite(value) || (Number.isInteger(value) && Math.abs(value) < 2 ** 24)) return value;
+  if (!value || value === value / 2) return value;
   // Below a power of two the neighbour is nearer than above: the middle of what rounds to it is another.
   const middles = bits & 0x7fffff ? [value] : [value, value * (1 + 2 ** -26)];
-  for (let digits = Math.abs(value) < 1.2e-38 ? 1 : 6; digits < 9; digits++) {
+  for (let digits = 1; ; digits++) {
     for (const middle of middles) {
       // Of two that are equally near the server takes the even one, toExponential the greater.
-      const longer = digits > 6 ? middle.toExponential(digits) : '';
+      const longer = middle.toExponential(digits);
       const even = /[02468]5e/.test(longer) && Number(longer) === middle;
       const short = Number(even ? longer.replace('5e', 'e') : middle.toPrecision(digits));
       // Halfway to a neighbour, readers may differ in which of the two they take: the server avoids it.
@@ -95,7 +95,6 @@ export const float4 = sized(4, (bytes, start) => {
       if (Math.fround(short) === value && (scratch.getFloat32(0) + value) / 2 !== short) return short;
     }
   }
-  return Number(value.toPrecision(9));
 });
 
 /** @returns {string} all the digits that there are, as the server prints them */
@@ -107,12 +106,12 @@ export function numeric(bytes, start, end) {
   const scale = uint16(bytes, start + 6) & 0x3fff;
   if (sign & 0x8000) return sign === 0xc000 ? 'NaN' : sign === 0xd000 ? 'Infinity' : '-Infinity';
   // Each digit is one of base 10,000; the one at `weight` is the last before the point.
-  const four = i => pad(i < 0 || i >= count ? 0 : uint16(bytes, start + 8 + 2 * i), 4);
-  let whole = '';
-  for (let i = 0; i <= weight; i++) whole += four(i);
-  let fraction = scale > 0 ? '.' : '';
-  for (let i = weight + 1; fraction.length <= scale; i++) fraction += four(i);
-  return (sign ? '-' : '') + (whole.replace(/^0+/, '') || '0') + fraction.slice(0, scale && scale + 1);
+  const point = Math.max(weight + 1, 0) * 4;
+  let digits = '';
+  for (let i = Math.min(weight + 1, 0); digits.length < point + scale; i++) {
+    digits += pad(i < 0 || i >= count ? 0 : uint16(bytes, start + 8 + 2 * i), 4);
+  }
+  return (sign ? '-' : '') + (digits.slice(0, point).replace(/^0+/, '') || '0') + (scale ? '.' : '') + digits.slice(point, point + scale);
 }
 
 /** The one byte of a "char", as the server prints it. */

@@ -2,7 +2,6 @@
 
 // A byte order mark is data like any other character.
 const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
-const latin1 = new TextDecoder('latin1');
 
 /**
  * Decodes UTF-8; what is no UTF-8 becomes U+FFFD.
@@ -16,9 +15,6 @@ export const text = (bytes, start, end) =>
 
 /** As a column's decoder it says that the column is read as one without a decoder is. */
 text.plain = true;
-
-/** @returns {string} of one character a byte; the same as `text` where all are ASCII */
-export const characters = (bytes, start, end) => latin1.decode(bytes.subarray(start, end));
 
 /** Whether it is an ArrayBuffer or a view of one; `instanceof` does not know those of another frame. */
 export const isBytes = data => data?.byteLength >= 0;

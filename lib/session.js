@@ -251,9 +251,9 @@ class Session extends EventEmitter {
   }
 
   /**
-   * Copies a table, or the result of a query, out of the database. Nothing is sent behind it until it is over.
+   * Copies a table, or the result of a query, out of the database. It is pipelined like a query.
    * @param {string} text COPY … TO STDOUT
-   * @param {object} [options] `{ signal, highWaterMark = 65536, stall_timeout = 60000 }`; a reader that takes nothing for
+   * @param {object} [options] `{ signal, highWaterMark = 65536, stall_timeout = 60000, buffer, alone }`; a reader that takes nothing for
    *   stall_timeout milliseconds (0: for ever), or the signal, destroys the stream, which cancels the COPY
    * @returns {Readable} the bytes that COPY gives; `rowCount` when it has ended, `bytes`, `format`
    * @throws {TypeError} for any other text

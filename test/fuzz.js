@@ -264,9 +264,10 @@ async function clientParser(random) {
   const parser = new Parser(random.below(2), random.chance(0.5) ? { decode: true } : undefined);
   for (const piece of pieces) refusing(() => parser.onData(piece), ...classes);
   refusing(() => parser.end(), ...classes);
-  for (const row of parser.stream.rows) refusing(() => row.toArray && row.toArray(), ...classes);
+  for (const row of parser.stream.structs) refusing(() => row.toArray && row.toArray(), ...classes);
+  refusing(() => parser.stream.rows, ...classes);
   try {
-    for await (const row of read(pieces, { decode: true })) if (row.toArray) refusing(() => row.toArray(), ...classes);
+    for await (const row of read(pieces, { decode: random.chance(0.5) })) if (row.toArray) refusing(() => row.toArray(), ...classes);
   } catch (error) {
     if (!classes.some(each => error instanceof each)) throw error;
   }

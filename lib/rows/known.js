@@ -1,5 +1,7 @@
 'use strict';
 
+const { columnLength, int32, textAt } = require('../../client-parser/datarow.js');
+
 /** So many strings are known at a time: a power of two. */
 const MOST = 2048;
 
@@ -7,8 +9,8 @@ const MOST = 2048;
 const COPIED = 13;
 
 /**
- * Strings of a column for who keeps the values of many rows: equal values become one string. What is kept is what
- * costs, since the garbage collector copies it twice.
+ * Strings of a column of many rows that are kept: equal values become one string. What is kept is what costs, since the
+ * garbage collector copies it twice.
  */
 class Known {
   #strings = new Array(MOST).fill('');
@@ -18,21 +20,24 @@ class Known {
   #useful = true;
 
   /**
-   * @param {Chunk} chunk that has become a string
+   * @param {Chunk} chunk
+   * @param {number} offset of the row
    * @param {number} start
    * @param {number} end
-   * @param {number} hash of the bytes
-   * @returns {string} the ASCII value at [start, end), which keeps no other string alive
+   * @returns {string} the value at [start, end), which keeps no other string alive
    */
-  at(chunk, start, end, hash) {
+  at(chunk, offset, start, end) {
+    const { bytes } = chunk;
     const copied = end - start < COPIED;
-    if (!copied && !this.#useful) return chunk.bytes.latin1Slice(start, end);
-    const part = chunk.text.substring(start - chunk.start, end - chunk.start);
+    if (!copied && !this.#useful) return bytes.utf8Slice(start, end);
+    const part = textAt(chunk, offset, start, end);
     if (!this.#useful) return part;
+    let hash = 0;
+    for (let i = start; i < end; i++) hash = hash * 31 + bytes[i] | 0;
     const slot = (hash ^ hash >>> 11) & MOST - 1;
     const known = this.#strings[slot] === part;
     if (known) this.#found++;
-    else this.#strings[slot] = copied ? part : chunk.bytes.latin1Slice(start, end);
+    else this.#strings[slot] = copied || !chunk.text ? part : bytes.latin1Slice(start, end);
     if (++this.#asked === MOST) {
       this.#useful = this.#found >= MOST >> 2;
       this.#asked = this.#found = 0;
@@ -41,4 +46,30 @@ class Known {
   }
 }
 
-module.exports = { Known };
+/**
+ * Reads rows of one type as arrayAt and objectAt do.
+ * @param {object} type whose rows can be objects
+ * @param {boolean} plain makes objects instead of arrays
+ * @returns {function(Chunk, number): (object|Array)}
+ */
+function keeping(type, plain) {
+  const { Shape, decoders, names, platform } = type;
+  const known = decoders.map(() => new Known());
+  return (chunk, offset) => {
+    const { bytes } = chunk;
+    const end = offset + 1 + int32(bytes, offset + 1);
+    const target = plain ? new Shape() : [];
+    let off = offset + 7;
+    for (let i = 0; i < decoders.length; i++) {
+      const length = columnLength(bytes, off, end, platform);
+      const start = off + 4;
+      off = length > 0 ? start + length : start;
+      const value = length < 0 ? null : decoders[i] ? decoders[i](bytes, start, off) : known[i].at(chunk, offset, start, off);
+      if (plain) target[names[i]] = value;
+      else target.push(value);
+    }
+    return target;
+  };
+}
+
+module.exports = { keeping };

@@ -1,7 +1,7 @@
 'use strict';
 
 const { protocolError } = require('../protocol');
-const { int32 } = require('../../client-parser/datarow.js');
+const { BLOCK, int32 } = require('../../client-parser/datarow.js');
 const { RowDescription } = require('../../client-parser/messages.js');
 
 /**
@@ -13,8 +13,8 @@ class RowParser extends RowDescription {
   /** What rows in text format without decoders have in common, once there were some. */
   textType = undefined;
   static platform = {
-    text: (buf, start, end) => buf.utf8Slice(start, end),
-    characters: (buf, start, end) => buf.latin1Slice(start, end),
+    text: Function.prototype.call.bind(Buffer.prototype.utf8Slice),
+    scratch: Buffer.alloc(BLOCK),
     error: protocolError
   };
 

@@ -1,7 +1,7 @@
 'use strict';
 
 const { backend, decodeCommandComplete, decodeCopyResponse, protocolError } = require('../protocol');
-const { Chunk, arrayAt, int32, makeText, objectAt } = require('../../client-parser/datarow.js');
+const { Chunk, arrayAt, int32, objectAt } = require('../../client-parser/datarow.js');
 const decoding = require('./decode');
 const { RowParser } = require('./row-parser');
 
@@ -41,7 +41,9 @@ class Memory {
     if (length > size >> 2) {
       const bytes = Buffer.allocUnsafeSlow(length);
       buf.copy(bytes, 0, start, end);
-      return new Chunk(bytes, 0, length, type);
+      const chunk = new Chunk(bytes, length, type);
+      chunk.start = 0;
+      return chunk;
     }
     // A small result does not go where a large one has left something.
     if (this.#used + length > this.#slab.length || this.#slab.length > size) {
@@ -50,22 +52,24 @@ class Memory {
     }
     const at = this.#used;
     this.#used += buf.copy(this.#slab, at, start, end);
-    if (last?.bytes === this.#slab && last.end === at && last.type === type && last.text === null) {
+    if (last?.bytes === this.#slab && last.end === at && last.type === type) {
       last.end = this.#used;
       return last;
     }
-    return new Chunk(this.#slab, at, this.#used, type);
+    const chunk = new Chunk(this.#slab, this.#used, type);
+    chunk.start = at;
+    return chunk;
   }
 }
 
 /** The row at `off` of a chunk, or what `make` makes of it; of CopyData the data. */
-function rowAt(chunk, off, make, known) {
+function rowAt(chunk, off, make) {
   const { bytes, type } = chunk;
   if (type === null) return bytes.subarray(off + 5, off + 1 + int32(bytes, off + 1));
   if ((bytes[off + 5] << 8 | bytes[off + 6]) !== type.count) {
     throw protocolError('DataRow whose column count is not as described');
   }
-  return make === undefined ? new type.Row(bytes, off, chunk) : make(chunk, off, known);
+  return make === undefined ? new type.Row(bytes, off, chunk) : make(chunk, off);
 }
 
 /**
@@ -149,17 +153,12 @@ class RowReader {
 
   _make(make) {
     const list = [];
-    let known; // for a large result: equal strings are kept once, and made of the string of a whole chunk
-    if (this._bytes >= LARGE && this._type !== null) {
-      const { Known } = require('./known');
-      known = this._type.decoders.map(decoder => decoder === undefined ? new Known() : undefined);
-    }
+    // Of a large result equal strings are kept once.
+    if (this._bytes >= LARGE && this._type?.Shape) make = require('./known').keeping(this._type, make === objectAt);
     for (let chunk = this._first; chunk !== null; chunk = chunk.next) {
-      const whole = known !== undefined && chunk.type !== null && chunk.text === null;
-      if (whole) makeText(chunk);
       const { bytes, end } = chunk;
-      for (let at = chunk.start; at < end; at += 1 + int32(bytes, at + 1)) list.push(rowAt(chunk, at, make, known));
-      if (whole) chunk.text = null;
+      for (let at = chunk.start; at < end; at += 1 + int32(bytes, at + 1)) list.push(rowAt(chunk, at, make));
+      chunk.text = ''; // is not kept with the bytes
     }
     return list;
   }
@@ -184,10 +183,14 @@ class RowReader {
    * @param {boolean} owned whether the memory may be kept; else it is copied
    */
   receiveData(buf, start, end, count, owned) {
-    const chunk = owned ? new Chunk(buf, start, end, this._type)
-    : (this._memory ??= new Memory()).keep(buf, start, end, this._type, this._bytes, this._next && this._last);
+    let chunk;
+    if (owned) {
+      chunk = new Chunk(buf, end, this._type);
+      chunk.start = start;
+    } else chunk = (this._memory ??= new Memory()).keep(buf, start, end, this._type, this._bytes, this._next && this._last);
     this._bytes += end - start;
     if (chunk !== this._last) {
+      chunk.next = null;
       if (this._last === null) this._first = chunk;
       else this._last.next = chunk;
       this._last = chunk;
@@ -232,7 +235,7 @@ class RowReader {
       if (type === backend.DataRow && this._type === null) throw protocolError('DataRow without a RowDescription');
       if (packet.length !== 1 + int32(packet, 1)) throw protocolError('a message of a wrong length');
       this.receiveData(packet, 0, packet.length, 1, true);
-      this._last.left = 0; // the packet is the caller's, who may change it
+      this._last.to = Infinity; // the packet is the caller's, who may change it
     } else this.receive(type, packet, 0, packet.length);
   }
 

@@ -14,15 +14,17 @@ const FOLDER = path.join(__dirname, '../../client-parser');
 
 /** What runs in the page and in the workers: reads a result to text that keeps the values apart. */
 const SCRIPT = `
-  import { rows } from '/client-parser/index.js';
+  import { Client } from '/client-parser/index.js';
   const show = value => value instanceof Uint8Array ? 'bytes ' + value.join()
     : Array.isArray(value) ? value.map(show)
     : typeof value === 'object' ? JSON.stringify(value)
     : Object.is(value, -0) ? '-0' : typeof value + ' ' + value;
   export async function read(source) {
-    const values = [];
-    for await (const row of rows(source, { decode: true })) values.push(row.toArray().map(show));
-    return values;
+    source = await source;
+    const client = new Client(0, { decode: true });
+    for await (const chunk of source.body ?? new Response(source).body) client.onData(chunk);
+    client.end();
+    return client.stream.structs.map(row => row.toArray().map(show));
   }`;
 const WORKER = `
   import { read } from '/read.js';

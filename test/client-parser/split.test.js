@@ -54,14 +54,14 @@ describe('client-parser, a recorded session', () => {
         step();
       } catch (error) {
         if (error.name !== 'PostgresError') throw error;
-        errors.push([client.stream.rows.length, error.code, error.message]);
+        errors.push([client.stream.structs.length, error.code, error.message]);
         take(() => client.onData(new Uint8Array(0)));
       }
     };
     for (const chunk of chunks) take(() => client.onData(Uint8Array.from(chunk)));
     client.end();
-    const { rows, cmd, rowCount } = client.stream;
-    const values = rows.map(row => row.toArray ? [row.toObject(), row.toArray()] : row);
+    const { structs, cmd, rowCount } = client.stream;
+    const values = structs.map(row => row.toArray ? [row.toObject(), row.toArray()] : row);
     return { rows: values, cmd, rowCount, errors };
   }
 

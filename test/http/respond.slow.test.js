@@ -93,7 +93,7 @@ describe('respond', () => {
           const [fresh, cached] = await page.evaluate(() => Promise.all(['/fresh', '/cached'].map(async url => {
             const { rows } = await import('/client-parser/index.js');
             const values = [];
-            for await (const row of rows(fetch(url), { decode: true })) values.push(row.toArray());
+            for await (const row of rows(fetch(url), { decode: true })) values.push(Object.values(row));
             return values;
           })));
           assert.equal(cached.length, 20000);
@@ -165,7 +165,7 @@ describe('respond', () => {
           const { rows } = await import('/client-parser/index.js');
           const response = await fetch('/rows');
           const list = [];
-          for await (const row of rows(response, { decode: true })) list.push(row.toObject());
+          for await (const row of rows(response, { decode: true })) list.push(row);
           return { encoding: response.headers.get('content-encoding'), list };
         });
         const client = await connected();
