@@ -6,7 +6,7 @@ const { Client } = require('../..');
 const INTERVALS = 32;
 
 /** So much longer a request rather waits than that one keeps the other from being cancelled, in milliseconds. */
-const MIXING = 20;
+const MIXING = 100;
 
 /** A connection of a pool, and how it is used. */
 class Connection {

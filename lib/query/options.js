@@ -61,7 +61,7 @@ function checkOptions(options, names) {
   if (typeof cache !== 'boolean') throw new TypeError(`cache must be a boolean, not ${kindOf(cache)}`);
   const isOid = oid => Number.isInteger(oid) && oid >= 0 && oid <= 0xffffffff;
   if (paramTypes !== undefined && !(Array.isArray(paramTypes) && paramTypes.length < 65536 && paramTypes.every(isOid))) {
-    throw new TypeError('paramTypes must be an array of type OIDs');
+    throw new TypeError('paramTypes must be an array of type OIDs, such as [oid.int8], of the export oid');
   }
   checkDecode(decode);
 }

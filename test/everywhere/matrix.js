@@ -29,7 +29,7 @@ const SELECTIONS = {
 /** The suite on a version of Node.js. */
 const onNode = (version, server, parts, files = SUITE) => ({
   name: `node${version}-${server}`, runtime: `node${version}`, server, parts, files,
-  command: node(version), args: [path.join(MOCHA, 'mocha.js'), '--require', path.join(__dirname, 'limits.js')],
+  command: node(version), args: [path.join(MOCHA, 'mocha.js'), '--parallel', '--jobs', String(os.availableParallelism()), '--require', path.join(__dirname, 'limits.js')],
   env: { PG_VERSION: server.slice(2), EVERYWHERE_RUNTIME: `node${version}` }
 });
 

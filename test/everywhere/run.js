@@ -8,6 +8,7 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const { parseArgs } = require('node:util');
+const { install: installFolders } = require('../folder');
 const { CELLS } = require('./matrix');
 const { summary, table } = require('./report');
 
@@ -79,7 +80,10 @@ async function main() {
     values.part !== undefined ? parts.includes(values.part)
       : only === undefined ? parts.includes('all') : [name, runtime, server].some(each => only.includes(each)) && parts.includes('all'));
   if (cells.length === 0) throw new Error(`nothing to run\n${USAGE}`);
-  if (values.install) install();
+  if (values.install) {
+    install();
+    installFolders();
+  }
   const done = [];
   for (const cell of cells) {
     console.log(`${cell.runtime} × ${cell.server} …`);
