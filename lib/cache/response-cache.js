@@ -2,13 +2,13 @@
 
 const { EventEmitter } = require('node:events');
 const { checkText, checkValues, snapshot } = require('../protocol');
-const { checkNames, checkOptions } = require('../query');
+const { checkChannel, checkNames, checkOptions, quoted } = require('../query');
 const { RowReader } = require('../rows');
 const { Target } = require('../stream');
 const { Collector, isRead, read, write } = require('./answer');
 const { Entries } = require('./entries');
 const { limitOf } = require('./limit');
-const { OF_CACHE, OF_QUERY, OF_QUERY_TO, checkChannel, checkNumber, quote } = require('./options');
+const { OF_CACHE, OF_QUERY, OF_QUERY_TO, checkNumber } = require('./options');
 
 /**
  * Answers queries from memory. It owns the client that it asks, and makes that client's session read-only, so that
@@ -137,7 +137,7 @@ class ResponseCache extends EventEmitter {
 
   /** What an answer depends on, and how it is to be kept; throws as the query would. */
   #request(text, values, options) {
-    const { as = 'protocol', decode, end, signal, statement_timeout, stall_timeout, ...rest } = options;
+    const { as = 'protocol', decode, end, signal, statement_timeout, stall_timeout, buffer, alone, ...rest } = options;
     const { tags = [], max_age = this.max_age, stale_while_revalidate = this.stale_while_revalidate, ...form } = rest;
     if (!Array.isArray(tags) || !tags.every(tag => typeof tag === 'string')) {
       throw new TypeError('tags must be an array of strings');
@@ -221,7 +221,7 @@ class ResponseCache extends EventEmitter {
       if (name !== 'default_transaction_read_only' || value !== 'on') this.#renew();
     });
     client.on('notification', ({ channel, payload }) => {
-      if (!this.#channels.has(quote(channel))) return;
+      if (!this.#channels.has(quoted(channel))) return;
       this.#entries.forgetTag(payload === '' ? undefined : payload);
     });
     client.on('end', () => { if (this.#channels.size > 0) this.#entries.forgetTag(); }); // nobody is told any more
@@ -264,13 +264,14 @@ class ResponseCache extends EventEmitter {
    */
   async listen(channel) {
     if (this.#client.closed === undefined) return this.#follow(this.#client.listen(channel));
+    if (channel === '') throw new RangeError('channel must not be empty');
     checkChannel(channel);
-    this.#channels.add(quote(channel));
+    this.#channels.add(quoted(channel));
     this.#renew();
     await this.#prepare();
     return async () => {
-      this.#channels.delete(quote(channel));
-      await this.#client.query(`UNLISTEN ${quote(channel)}`, [], { cache: false });
+      this.#channels.delete(quoted(channel));
+      await this.#client.query(`UNLISTEN ${quoted(channel)}`, [], { cache: false });
     };
   }
 
