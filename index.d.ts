@@ -292,7 +292,10 @@ export interface BatchOptions<S extends Receiver = Receiver> extends StatementOp
 }
 
 /** Options of `query`. */
-export interface QueryOptions<S extends Receiver = Receiver> extends BatchOptions<S>, RequestOptions {}
+export interface QueryOptions<S extends Receiver = Receiver> extends BatchOptions<S>, RequestOptions {
+  /** Bytes up to which a result is taken however slow its target is, see `queryTo`. Default 1048576. */
+  buffer?: number | undefined;
+}
 
 /** One query of a batch: its text alone, or with values and options. */
 export type BatchQuery = string | readonly [text: string, values?: Values, options?: BatchOptions];
@@ -316,6 +319,11 @@ export interface QueryToOptions extends StatementOptions, RequestOptions {
   end?: boolean | undefined;
   /** Milliseconds after which a target that takes nothing is destroyed; 60000 by default, 0 for never. */
   stall_timeout?: number | undefined;
+  /**
+   * Bytes up to which a result is taken however slow its target is; 1048576 by default. A longer one is read at the
+   * target's pace, and its text is sent alone the next time.
+   */
+  buffer?: number | undefined;
 }
 
 /** What `queryTo` resolves to. */
@@ -448,13 +456,14 @@ export abstract class Session extends EventEmitter {
 
   /**
    * Runs a query and writes its result straight to a target, without looking at the rows. Nothing is written before
-   * the first rows or the end of the result have come. While the target asks to wait, the connection is not read.
+   * the first rows or the end of the result have come. A result of more than `buffer` bytes is read at the target's
+   * pace, and its text is sent alone the next time.
    * A target that goes away cancels the query, or, where other requests were already sent behind it, has the result
    * read and dropped.
    * @param target an HTTP response, a file, any Writable, or a WHATWG WritableStream
    * @param text SQL
    * @param values of the parameters
-   * @param options as, int8, numeric, bytea, separator, end, stall_timeout, and those of `query`
+   * @param options as, int8, numeric, bytea, separator, end, stall_timeout, buffer, and those of `query`
    * @returns resolves when the target has taken everything; rejects with the error of the query, with that of the
    *   target, or with an AbortError when the target was closed. If something had been written by then, the reader can
    *   tell: with 'protocol' an ErrorResponse ends the stream, else the target is destroyed
@@ -466,7 +475,7 @@ export abstract class Session extends EventEmitter {
    * Copies a table, or the result of a query, out of the database: a stream of the bytes that COPY gives. To destroy it
    * cancels the COPY. https://www.postgresql.org/docs/current/sql-copy.html
    * @param text COPY … TO STDOUT
-   * @param options signal, highWaterMark, stall_timeout
+   * @param options signal, highWaterMark, stall_timeout, buffer, alone
    * @returns a Readable; an error of the query is its error
    * @throws {TypeError} for any other text
    */
@@ -917,7 +926,7 @@ export interface Config extends Partial<Record<RuntimeParameter, Setting>> {
   socket?: ByteStream | null | undefined;
   /** Most prepared statements kept, 256 by default; 0 for none, behind transaction poolers. */
   statement_cache?: Choice<number | string>;
-  /** Most bytes that the results of one connection wait in for slow readers (default 64 MiB), see `buffer` of `queryTo`. */
+  /** Most bytes of the results of one connection that wait for slow targets, 67108864 by default. */
   max_buffer_bytes?: Choice<number | string>;
   /** How columns become values, where a query does not say otherwise. Default: strings and Buffers. */
   /** What rows are and how columns become values, unless a query says otherwise. Default: structs of strings and Buffers. */

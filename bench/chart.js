@@ -71,7 +71,7 @@ function block(title, bars, ours, x, y, width) {
 function ratesOf(http) {
   return Object.entries(ROUTES).map(([route, title]) => ({
     title,
-    bars: http.filter(each => each.route === route).map(({ client, rate, rounds }) => {
+    bars: http.filter(each => each.route === route && (each.rtt ?? 0) === 0).map(({ client, rate, rounds }) => {
       const rates = rounds.map(round => round.rate);
       const text = rate < 100 ? rate.toFixed(1) : Math.round(rate).toLocaleString('en');
       return { client, name: client, median: rate, low: Math.min(...rates), high: Math.max(...rates), text };

@@ -160,7 +160,7 @@ module.exports = {
     let length = 0;
     for (const row of rows) length += row.c5.length;
     expect(length > 0, true, 'a length');
-  }, { aims: { floor: 3 } }),
+  }, { aims: { floor: 3, pg: 0.2 } }),
 
   'rows-all-columns': readingRows('all columns read', 'rows', rows => {
     let length = 0;
@@ -184,7 +184,7 @@ module.exports = {
   }),
   'rows-decoded': readingRows('ten types, as objects of JavaScript values', 'decoded', (rows, context) => {
     expect(typeof rows[context.rows - 1].id, 'number', 'type of id');
-  }),
+  }, { aims: { pg: 0.6, 'pg-pipeline': 0.6 } }),
 
   'rows-binary': readingRows('ten types, binary format, untouched', 'binary'),
 

@@ -42,6 +42,8 @@ export class Chunk {
     this.text = '';
     this.from = this.to = -1;
     // mixed: whether a block was not ASCII: from then on each row is decoded by itself.
+    /** What rows have of it: printers of objects show the fields of an object, and of a function its name. */
+    this.self = this.valueOf.bind(this);
   }
 }
 
@@ -80,7 +82,7 @@ function decode(chunk, off) {
 }
 
 /** @returns {string} the value in text format at [start, end), in the row at `offset` */
-export function textAt(chunk, offset, start, end) {
+function textAt(chunk, offset, start, end) {
   if (offset < chunk.from || offset >= chunk.to) decode(chunk, offset);
   return chunk.text ? chunk.text.substring(start - chunk.from, end - chunk.from)
   : chunk.type.platform.text(chunk.bytes, start, end);
@@ -88,9 +90,8 @@ export function textAt(chunk, offset, start, end) {
 
 /** The length of the column whose length word is at `off`; never past the end of its message. */
 export function columnLength(bytes, off, end, platform) {
-  check(off + 4 <= end, platform, 'DataRow', 'with too few columns');
   const length = int32(bytes, off);
-  check(length > -2 && off + 4 + length <= end, platform, 'DataRow', 'with a column longer than itself');
+  check(length > -2 && off + 4 + Math.max(0, length) <= end, platform, 'DataRow', 'shorter than its columns');
   return length;
 }
 
@@ -127,7 +128,7 @@ function read(chunk, offset, first, target, names) {
     if (names) target[names[i]] = value;
     else target.push(value);
   }
-  check(off === end, platform, 'DataRow');
+  if (off !== end) check(0, platform, 'DataRow');
   return target;
 }
 
@@ -142,20 +143,20 @@ export function objectAt(chunk, offset) {
 }
 
 /** What every row has, whatever its columns; a column of the same name is reached by index and by get(). */
-class Members {
+export class Members {
   /** @returns {Object<string, *>} own properties by column name; of several with one name the last counts */
-  toObject() { return objectAt(this[CHUNK], this[OFFSET]); }
+  toObject() { return objectAt(this[CHUNK](), this[OFFSET]); }
 
   /** @returns {Array} the values in column order */
-  toArray() { return arrayAt(this[CHUNK], this[OFFSET]); }
+  toArray() { return arrayAt(this[CHUNK](), this[OFFSET]); }
 
   /**
    * @param {string|number} column its name (of several, the last) or its index from 0
    * @returns {*} undefined where there is no such column
    */
   get(column) {
-    const index = typeof column === 'number' ? column : this[CHUNK].type.names.lastIndexOf(column);
-    return this.rowColumns[index] && read(this[CHUNK], this[OFFSET], index, null);
+    const index = typeof column === 'number' ? column : this[CHUNK]().type.names.lastIndexOf(column);
+    return this.rowColumns[index] && read(this[CHUNK](), this[OFFSET], index, null);
   }
 
   /** The same as toObject(): what JSON.stringify sees. */
@@ -163,22 +164,21 @@ class Members {
 
   /** The DataRow message itself, header and all: a view, not a copy. */
   get rowBuffer() {
-    const { bytes } = this[CHUNK];
+    const { bytes } = this[CHUNK]();
     return bytes.subarray(this[OFFSET], endOf(bytes, this[OFFSET]));
   }
 
-  get rowParser() { return this[CHUNK].type.rowParser; }
+  get rowParser() { return this[CHUNK]().type.rowParser; }
 
   /** The columns' descriptions, as in RowParser. */
-  get rowColumns() { return this[CHUNK].type.rowParser.columns; }
+  get rowColumns() { return this[CHUNK]().type.rowParser.columns; }
 
-  get columnCount() { return this[CHUNK].type.count; }
+  get columnCount() { return this[CHUNK]().type.count; }
 
   /** 0 text, 1 binary. */
-  get dataFormat() { return this[CHUNK].type.format; }
+  get dataFormat() { return this[CHUNK]().type.format; }
 
   [Symbol.iterator]() { return this.toArray()[Symbol.iterator](); }
-  [Symbol.for('nodejs.util.inspect.custom')](depth, options, inspect) { return inspect(this.toObject(), options); }
 }
 delete Members.prototype.constructor; // a column may be called so
 
@@ -197,13 +197,13 @@ export function makeRowClass(type) {
         chunk.to = Infinity; // these bytes may change: each column is decoded by itself
         checkRow(chunk, offset);
       }
-      this[CHUNK] = chunk;
+      this[CHUNK] = chunk.self;
       this[OFFSET] = offset;
     }
   }
   Object.setPrototypeOf(Row.prototype, Members.prototype);
   const define = (name, index, enumerable) => Object.defineProperty(Row.prototype, name, {
-    get() { return read(this[CHUNK], this[OFFSET], index, null); },
+    get() { return read(this[CHUNK](), this[OFFSET], index, null); },
     configurable: true,
     enumerable
   });

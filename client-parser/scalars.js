@@ -19,12 +19,12 @@ export const sized = (length, decode) => (bytes, start, end) => {
 export const pad = (number, digits = 2) => String(number).padStart(digits, '0');
 
 // A DataView for each value would cost more than the value.
-const scratch = new DataView(new ArrayBuffer(8));
+const octets = new Uint8Array(8);
+const scratch = new DataView(octets.buffer);
 
 /** A decoder of values of eight bytes, by a method of DataView. */
 const eight = method => sized(8, (bytes, start) => {
-  scratch.setInt32(0, int32(bytes, start));
-  scratch.setInt32(4, int32(bytes, start + 4));
+  for (let i = 8; i--;) octets[i] = bytes[start + i];
   return scratch[method](0);
 });
 

@@ -230,12 +230,12 @@ class Session extends EventEmitter {
   /**
    * Runs a query and writes its result straight to a target, without looking at the rows. Nothing is written before
    * the first rows or the end of the result have come, so a query that fails before leaves the target as it was.
-   * While the target asks to wait, the connection is not read, for nobody.
+   * A result of more than `buffer` bytes is read at the target's pace, and its text is sent alone the next time.
    * @param {Writable|WritableStream} target an HTTP response, a file, …
    * @param {string} text
    * @param {Array|Row} [values=[]]
-   * @param {object} [options] `{ as, int8, numeric, bytea, separator, end = true, stall_timeout = 60000, format, cache,
-   *   paramTypes, signal, statement_timeout, alone, retry }`; as: 'protocol' (the default), messages that a reader can parse without
+   * @param {object} [options] `{ as, int8, numeric, bytea, separator, end = true, stall_timeout = 60000, buffer = 1 MiB,
+   *   format, cache, paramTypes, signal, statement_timeout, alone, retry }`; as: 'protocol' (the default), messages that a reader can parse without
    *   earlier state; 'values', the bytes of the columns or of COPY, with `separator` between two rows; 'json', an array
    *   of objects; 'ndjson', an object a line; in these int8, numeric: 'number' or 'string'; bytea: 'hex' or 'base64';
    *   stall_timeout: milliseconds after which a target that takes nothing is destroyed, 0 for never

@@ -3,6 +3,7 @@
 const assert = require('node:assert/strict');
 const { once } = require('node:events');
 const fs = require('node:fs');
+const http = require('node:http');
 const os = require('node:os');
 const path = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
@@ -43,8 +44,35 @@ describe('the demo', function () {
 
   const get = name => fetch(new URL(name, url));
 
-  it('says what it does until it listens', () => {
-    assert.match(lines.join('\n'), /loading 100000 sample users/);
+  it('listens before it loads, and says what it does', () => {
+    assert.match(lines.join('\n'), /^listening on http:\S+\n[^]*loading 100000 sample users[^]*\nready$/);
+  });
+
+  it('gives its page before it has a database, and the rows after that', async () => {
+    const other = await run({ TMPDIR: directory }, [], 'listening');
+    try {
+      assert.match(await (await fetch(other.url)).text(), /<title>/);
+      assert.equal((await fetch(new URL('/rows?limit=3', other.url))).status, 200);
+    } finally {
+      other.process.kill('SIGTERM');
+      await once(other.process, 'exit');
+    }
+  });
+
+  it('takes a free port if 8080 is taken, and says so', async () => {
+    const blocker = http.createServer().listen(8080, 'localhost');
+    await Promise.race([once(blocker, 'listening'), once(blocker, 'error')]).catch(() => {}); // somebody else has it
+    const said = [];
+    const { PORT, ...env } = process.env;
+    const other = await run({ ...env, PORT: '', TMPDIR: directory }, said, 'listening');
+    try {
+      assert.match(said.join('\n'), /^port 8080 is taken: another one is used\nlistening on http:\/\/localhost:\d+\/$/);
+      assert.notEqual(new URL(other.url).port, '8080');
+    } finally {
+      other.process.kill('SIGTERM');
+      await once(other.process, 'exit');
+      blocker.close();
+    }
   });
 
   it('passes on the protocol bytes of as many rows as are asked for', async () => {
@@ -125,7 +153,7 @@ describe('the demo', function () {
         const page = await browser.newPage();
         await page.goto(other.url);
         await page.evaluate(() => window.demo.all);
-        for (const kind of ['rows', 'ndjson', 'json', 'agg']) {
+        for (const kind of ['rows', 'objects', 'ndjson', 'json']) {
           assert.match(await page.locator(`#${kind}-panel .error`).innerText(), /^503 Service Unavailable: the database did not answer: /);
         }
       } finally {

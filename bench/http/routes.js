@@ -30,13 +30,19 @@ function page(rows) {
 }
 
 /**
- * By path: each gets the adapter's session and what answers, `{ send(type, body), open(type) }`.
+ * By path: each gets the adapter's session and what answers, `{ send(type, body), open(type), request, response }`.
  * @type {Object<string, {what: string, answer: function(object, object): Promise}>}
  */
 const ROUTES = {
   '/row': {
     what: 'one row as JSON',
-    answer: async (db, out) => out.send('application/json', JSON.stringify(await db.one(nextId(OWNERS))))
+    answer: async (db, out) => db.row === undefined
+      ? out.send('application/json', JSON.stringify(await db.one(nextId(OWNERS)))) : db.row(out, nextId(OWNERS))
+  },
+  '/twelve': {
+    what: '12 rows as JSON',
+    answer: async (db, out) => db.list === undefined
+      ? out.send('application/json', JSON.stringify(await db.twelve())) : db.list(out)
   },
   '/queries': {
     what: '20 queries at once as JSON',

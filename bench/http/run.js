@@ -9,6 +9,7 @@ const path = require('node:path');
 const { once } = require('node:events');
 const { parseArgs, promisify } = require('node:util');
 const { openDatabase } = require('../database');
+const { startLink } = require('./link');
 const { ROUTES } = require('./routes');
 
 const CLIENTS = ['quickgres', 'pg', 'postgres', 'bun'];
@@ -20,6 +21,7 @@ const { values: options } = parseArgs({
     rounds: { type: 'string', default: '6' },
     seconds: { type: 'string', default: '3' },
     connections: { type: 'string', default: '64' },
+    rtt: { type: 'string', default: '0,1,10' },
     out: { type: 'string', default: path.join(__dirname, '../results') }
   }
 });
@@ -62,20 +64,19 @@ async function load({ name, url }, route, seconds) {
 /** The results as a table of GitHub's Markdown. */
 function table(results) {
   const short = number => number.toFixed(number < 100 ? 1 : 0).replace(/\B(?=(\d{3})+(?!\d))/g, ',');
-  const rows = results.map(({ route, client, rate, cpu, late }) =>
-    `| ${ROUTES[route].what} | ${client} | ${short(rate)} | ${short(cpu)} | ${late.toFixed(1)} |`);
-  return ['| route | client | requests a second | CPU a request, µs | 99 % within, ms |', '|---|---|--:|--:|--:|', ...rows].join('\n');
+  const rows = results.map(({ route, rtt, client, rate, cpu, late }) =>
+    `| ${ROUTES[route].what} | ${rtt} ms | ${client} | ${short(rate)} | ${short(cpu)} | ${late.toFixed(1)} |`);
+  return ['| route | round trip | client | requests a second | CPU a request, µs | 99 % within, ms |', '|---|--:|---|--:|--:|--:|',
+    ...rows].join('\n');
 }
 
-async function main() {
-  await run('wrk', ['--version']).catch(error => {
-    if (error.code === 'ENOENT') throw new Error('the load generator wrk is missing: apt-get install wrk');
-  });
-  const database = await openDatabase(100000);
+/** Measures every route of every client over TCP with a round trip of so many milliseconds. */
+async function measure(target, rtt) {
+  const link = rtt > 0 ? await startLink(target, rtt) : undefined;
   const servers = [];
+  const results = [];
   try {
-    for (const name of options.clients.split(',')) servers.push(await start(name, database.targets.unix));
-    const results = [];
+    for (const name of options.clients.split(',')) servers.push(await start(name, { ...target, port: link?.port ?? target.port }));
     for (const route of options.only.split(',')) {
       for (const server of servers) await load(server, route, 1);
       const found = new Map(servers.map(server => [server, []]));
@@ -84,15 +85,30 @@ async function main() {
       }
       for (const [{ name }, list] of found) {
         const of = key => median(list.map(each => each[key]));
-        results.push({ route, client: name, rate: of('rate'), cpu: of('cpu'), late: of('late'), rounds: list });
+        results.push({ route, rtt, client: name, rate: of('rate'), cpu: of('cpu'), late: of('late'), rounds: list });
         console.log(table(results.slice(-1)).split('\n').pop());
       }
     }
+  } finally {
+    for (const server of servers) server.stop();
+    link?.stop();
+  }
+  return results;
+}
+
+async function main() {
+  await run('wrk', ['--version']).catch(error => {
+    if (error.code === 'ENOENT') throw new Error('the load generator wrk is missing: apt-get install wrk');
+  });
+  const database = await openDatabase(100000);
+  const results = [];
+  try {
+    for (const rtt of options.rtt.split(',').map(Number)) results.push(...await measure(database.targets.tcp, rtt));
+    results.sort((a, b) => Object.keys(ROUTES).indexOf(a.route) - Object.keys(ROUTES).indexOf(b.route));
     fs.mkdirSync(options.out, { recursive: true });
     fs.writeFileSync(path.join(options.out, 'http.json'), `${JSON.stringify(results, null, 2)}\n`);
     fs.writeFileSync(path.join(options.out, 'http.md'), `${table(results)}\n`);
   } finally {
-    for (const server of servers) server.stop();
     await database.stop();
   }
 }

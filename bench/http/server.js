@@ -7,7 +7,9 @@ const http = require('node:http');
 const { ROUTES } = require('./routes');
 
 /** What answers with a response of node:http. */
-const answerOn = response => ({
+const answerOn = (request, response) => ({
+  request,
+  response,
   send(type, body) {
     response.writeHead(200, { 'content-type': type, 'content-length': Buffer.byteLength(body) });
     response.end(body);
@@ -22,7 +24,7 @@ async function main(name) {
   const db = await require(`./clients/${name}`).open(JSON.parse(process.env.TARGET));
   const server = http.createServer((request, response) => {
     if (request.url === '/cpu') return response.end(JSON.stringify(process.cpuUsage()));
-    return ROUTES[request.url].answer(db, answerOn(response)).catch(error => {
+    return ROUTES[request.url].answer(db, answerOn(request, response)).catch(error => {
       // The generator leaves in the middle when its time is over.
       if (error.code !== 'ERR_STREAM_PREMATURE_CLOSE' && error.name !== 'AbortError') console.error(error);
       if (response.headersSent) return response.destroy();

@@ -1,168 +1,48 @@
-// Reads the same rows in four ways, one after the other, and shows what each has cost.
+// Reads the same rows in four ways, in turn and several times, and shows the medians of what each has cost.
 
-import { PostgresError, ResponseError, rows } from '/client-parser/index.js';
+import { rows } from '/client-parser/index.js';
 import { VirtualList } from '/list.js';
+import { $, Run, Way, number, time } from '/runs.js';
 
 /** Types shown to the right: numbers and money. */
 const NUMBERS = new Set([20, 21, 23, 26, 700, 701, 790, 1700]);
-
-const $ = selector => document.querySelector(selector);
-const number = value => Math.round(value).toLocaleString('en');
-const bytes = value => value < 1e6 ? `${(value / 1e3).toFixed(1)} kB` : `${(value / 1e6).toFixed(1)} MB`;
-function time(ms) {
-  if (ms === undefined) return '–';
-  return ms < 1000 ? `${ms.toFixed(ms < 10 ? 1 : 0)} ms` : `${(ms / 1000).toFixed(2)} s`;
-}
 
 const list = new VirtualList($('#scroller'), (first, last) => {
   $('#where').textContent = last < first ? ''
     : `${number(first + 1)} to ${number(last + 1)} of ${number(table.length)}`;
 });
-let table = []; // all rows received as protocol bytes
+let table = []; // the rows as they came, which the table decodes when it shows them
 let current; // what is shown
 
-/** In their order; how they are called in a sentence, and what reads them. */
+/** So many times each way takes its turn. */
+const ROUNDS = 3;
+
+/** In their order: where the rows come from, what reads them, and what a sentence calls them. */
 const WAYS = {
-  rows: { path: '/rows', name: 'protocol bytes', read: readRows },
-  ndjson: { path: '/rows.ndjson', name: 'ndjson', read: readLines },
-  json: { path: '/rows.json', name: 'JSON', read: readJson },
-  agg: { path: '/rows-agg.json', name: 'json_agg', read: readJson }
+  rows: { path: '/rows', name: 'as they are', read: readRows },
+  objects: { path: '/rows', name: 'as plain objects', read: readObjects, spent: 'rows' },
+  ndjson: { path: '/rows.ndjson', name: 'from ndjson', read: readLines },
+  json: { path: '/rows.json', name: 'from JSON', read: readJson }
 };
 
-/** One way of reading the rows: what was measured of it, and where it is shown. */
-class Run {
-  constructor(kind, limit) {
-    this.kind = kind;
-    this.limit = limit;
-    this.busy = 0; // milliseconds in which the page was at work on what it had received
-    this.rows = 0;
-    this.bytes = 0;
-    this.first = undefined; // milliseconds until a row could be used
-    this.total = undefined;
-    this.pause = 0; // longest time in which the page could not be drawn
-    this.points = [];
-    this.error = undefined;
-    this.panel = $(`#${kind}-panel`);
-    this.started = undefined;
-  }
-
-  get elapsed() {
-    return performance.now() - this.started;
-  }
-
-  /** Counts rows that can be used from now on. */
-  add(count) {
-    this.first ??= this.elapsed;
-    this.points.push([this.elapsed, this.rows]);
-    this.rows += count;
-    this.points.push([this.elapsed, this.rows]);
-  }
-
-  /** @returns {*} what the work gives, whose time is counted */
-  work(work) {
-    const start = performance.now();
-    const result = work();
-    this.busy += performance.now() - start;
-    return result;
-  }
-
-  /** The chunks of the answer; what is done with one until the next is asked for is counted. */
-  async *chunks(signal) {
-    const response = await fetch(`${WAYS[this.kind].path}?limit=${encodeURIComponent(this.limit)}`, { signal });
-    if (!response.ok) throw new ResponseError(response);
-    const reader = response.body.getReader();
-    for (;;) {
-      const { value, done } = await reader.read();
-      if (done) return;
-      this.bytes += value.length;
-      const start = performance.now();
-      yield value;
-      this.busy += performance.now() - start;
-    }
-  }
-
-  async measure(signal) {
-    this.started = performance.now();
-    const watch = this.#watch();
-    try {
-      await WAYS[this.kind].read(this, signal);
-      this.total = this.elapsed;
-    } catch (error) {
-      this.error = await explain(error);
-    } finally {
-      cancelAnimationFrame(watch.frame);
-    }
-    const spent = await fetch('/spent.json').then(response => response.json()).catch(() => ({}));
-    if (this.error === undefined) this.spent = spent[this.kind];
-  }
-
-  /** Notes the longest time between two frames. */
-  #watch() {
-    const watch = {};
-    let last = performance.now();
-    const turn = () => {
-      const now = performance.now();
-      this.pause = Math.max(this.pause, now - last);
-      last = now;
-      watch.frame = requestAnimationFrame(turn);
-    };
-    watch.frame = requestAnimationFrame(turn);
-    return watch;
-  }
-
-  show() {
-    const facts = {
-      'first row': time(this.first),
-      'all rows': time(this.total),
-      'CPU of Node': time(this.spent),
-      'CPU of the page': time(this.total && this.busy),
-      'longest freeze': time(this.total && this.pause),
-      received: bytes(this.bytes)
-    };
-    this.panel.querySelector('output').textContent = number(this.rows);
-    const progress = this.panel.querySelector('progress');
-    const ended = this.error !== undefined || this.total !== undefined;
-    if (this.rows === 0 && this.bytes > 0 && !ended) progress.removeAttribute('value');
-    else progress.value = this.total !== undefined ? 1 : this.rows / this.limit || 0;
-    const terms = this.panel.querySelector('dl');
-    for (const [i, [name, value]] of Object.entries(facts).entries()) {
-      if (!terms.children[2 * i]) terms.append(document.createElement('dt'), document.createElement('dd'));
-      terms.children[2 * i].textContent = name;
-      terms.children[2 * i + 1].textContent = value;
-    }
-    const error = this.panel.querySelector('.error');
-    error.hidden = !this.error;
-    error.textContent = this.error ?? '';
-  }
-}
-
-/** An error in words for the page. */
-async function explain(error) {
-  if (error.name === 'AbortError') return 'stopped';
-  if (error instanceof ResponseError) {
-    const text = await error.response.text().catch(() => '');
-    return `${error.status} ${error.response.statusText}: ${text.trim() || error.message}`;
-  }
-  if (error instanceof PostgresError) return `${error.severity} ${error.code}: ${error.message}`;
-  if (error instanceof TypeError) return `the server cannot be reached, or has hung up (${error.message})`;
-  return `${error.name}: ${error.message}`;
-}
-
-/** Reads protocol bytes; every batch can be used as soon as its chunk is there. */
+/** Reads protocol bytes. A row stays as it came; the table decodes those that it shows. */
 async function readRows(run, signal) {
-  const result = rows(run.chunks(signal), { signal, decode: true });
+  const result = rows(run.chunks(signal), { signal });
+  const shown = current.table === run;
   const showColumns = () => list.reset(
     result.columns.map(({ name, typeOid }) => ({ name, number: NUMBERS.has(typeOid) })),
     index => table[index].toArray());
   for await (const batch of result.batches()) {
-    if (table.length === 0) showColumns();
-    for (const row of batch) {
-      row.toObject();
-      table.push(row);
-    }
-    run.add(batch.length);
+    if (shown && table.length === 0) showColumns();
+    if (shown) for (const row of batch) table.push(row);
+    run.take(batch);
   }
-  if (table.length === 0) showColumns();
+  if (shown && table.length === 0) showColumns();
+}
+
+/** Reads protocol bytes, and makes a plain object of every row. */
+async function readObjects(run, signal) {
+  for await (const batch of rows(run.chunks(signal), { signal }).batches()) run.take(batch.map(row => row.toObject()));
 }
 
 /** Reads an object a line; those that are whole can be used. */
@@ -172,8 +52,7 @@ async function readLines(run, signal) {
   for await (const chunk of run.chunks(signal)) {
     const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
     rest = lines.pop();
-    for (const line of lines) JSON.parse(line);
-    run.add(lines.length);
+    run.take(lines.map(line => JSON.parse(line)));
   }
 }
 
@@ -182,7 +61,8 @@ async function readJson(run, signal) {
   const decoder = new TextDecoder();
   let text = '';
   for await (const chunk of run.chunks(signal)) text += decoder.decode(chunk, { stream: true });
-  run.add(run.work(() => JSON.parse(text)).length);
+  run.work();
+  run.take(JSON.parse(text));
 }
 
 /** Draws all runs on one scale. */
@@ -199,17 +79,15 @@ function drawChart(runs) {
   $('#scale').textContent = runs.some(run => run.rows > 0) ? `${time(until)} · ${number(most)} rows` : '';
 }
 
-/** What the runs say, in a sentence; nothing where one of them has failed, or there are no rows. */
-function verdict(runs) {
-  const [first, ...others] = ['rows', 'json', 'ndjson', 'agg'].map(kind => runs.find(run => run.kind === kind));
-  if (runs.some(run => run.total === undefined) || first.rows === 0) return '';
-  const times = (a, b) => `${(a / b).toFixed(a / b < 10 ? 1 : 0)} ×`;
-  return `Beside protocol bytes, ${others.map(run => `${WAYS[run.kind].name} took ${times(run.first, first.first)
-    } as long to the first row and ${times(run.total, first.total)} as long to the last`).join(', ')}.`;
+/** What the medians say, in two sentences; nothing if a way has failed, or there are no rows. */
+function verdict(ways) {
+  if (ways.some(way => way.error || way.done.length === 0) || ways[0].last.rows === 0) return '';
+  const list = figure => ways.map(way => `${time(way.median(figure))} ${WAYS[way.kind].name}`).join(', ');
+  return `The first row could be used after ${list('first')}. The page worked on the rows for ${list('busy')}.`;
 }
 
 /**
- * Runs all ways, one after the other.
+ * Runs all ways in turn.
  * @param {string|number} limit how many rows
  * @param {Promise} [before] what to wait for
  */
@@ -217,8 +95,8 @@ function start(limit, before = Promise.resolve()) {
   current?.controller.abort();
   const controller = new AbortController();
   const { signal } = controller;
-  const runs = Object.keys(WAYS).map(kind => new Run(kind, limit));
-  const state = { controller, ended: false };
+  const ways = Object.keys(WAYS).map(kind => new Way(kind, WAYS[kind], limit));
+  const state = { controller, ended: false, table: undefined };
   current = state;
   table = [];
   list.reset([], () => []);
@@ -228,25 +106,34 @@ function start(limit, before = Promise.resolve()) {
   const draw = () => {
     if (current !== state) return;
     list.count = table.length;
-    for (const run of runs) run.show();
-    drawChart(runs);
+    for (const way of ways) way.show();
+    drawChart(ways.map(way => way.last));
     if (!state.ended) requestAnimationFrame(draw);
   };
   draw();
 
-  const [first, ...others] = runs;
-  state.done = before.then(() => first.measure(signal)).then(() => {
+  const turn = async (way, shown) => {
+    const run = new Run(way.kind, way.way, limit);
+    if (shown) state.table = run;
+    way.runs.push(run);
+    await run.measure(signal);
+  };
+  const [first, ...others] = ways;
+  state.done = before.then(() => turn(first, true)).then(() => {
     if (current === state) list.count = table.length;
-    return first;
+    return first.summary();
   });
   state.all = state.done.then(async () => {
-    for (const run of others) if (!signal.aborted) await run.measure(signal);
-    if (current !== state) return runs;
-    state.ended = true;
-    draw();
-    $('#stop').disabled = true;
-    $('#verdict').textContent = verdict(runs);
-    return runs;
+    for (let round = 0; round < ROUNDS; round++) {
+      for (const way of round ? ways : others) if (!signal.aborted && !way.error) await turn(way);
+    }
+    if (current === state) {
+      state.ended = true;
+      draw();
+      $('#stop').disabled = true;
+      $('#verdict').textContent = verdict(ways);
+    }
+    return ways.map(way => way.summary());
   });
 }
 
@@ -272,21 +159,23 @@ $('#go').addEventListener('submit', event => {
 
 const asked = new URLSearchParams(location.search).get('limit');
 if (asked !== null) $('#limit').value = asked;
-// The page is drawn first, so that its own start is not measured.
-start($('#limit').value, new Promise(resolve => requestAnimationFrame(() => setTimeout(resolve))));
+// The server loads its sample, and the page is drawn, before anything is measured.
+$('#verdict').textContent = 'The server is loading its sample …';
+start($('#limit').value, fetch('/rows?limit=0').catch(() => {}).then(() =>
+  new Promise(resolve => requestAnimationFrame(() => setTimeout(resolve)))));
 
 /** For tests, and for whoever looks with the browser's tools. */
 window.demo = {
-  /** @returns {number} rows received as protocol bytes */
+  /** @returns {number} rows that the table has */
   rows: () => table.length,
   /** @returns {object} row i, from 0 */
   row: i => table[i].toObject(),
-  /** @returns {Promise<object>} what was measured of the protocol bytes, when they are all there */
+  /** @returns {Promise<object>} what was measured of the rows as they are, when they are all there */
   get done() { return current.done; },
-  /** @returns {Promise<object[]>} what was measured of all ways, when they are done */
+  /** @returns {Promise<object[]>} what was measured of all ways, medians, when they are done */
   get all() { return current.all; },
-  /** @returns {Promise<object>} what was measured of JSON.stringify, when all are done */
-  get json() { return current.all.then(runs => runs.find(run => run.kind === 'json')); },
+  /** @returns {Promise<object>} what was measured of JSON, when all are done */
+  get json() { return current.all.then(ways => ways.find(({ kind }) => kind === 'json')); },
   /** Runs all ways again. */
   run: limit => start(limit),
   /** Brings row i to the top of the table. */

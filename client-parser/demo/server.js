@@ -1,11 +1,12 @@
 /*
- * The same rows to a page in four ways, one of them the main job: they go from the database's socket to the HTTP socket
- * as they are, and the browser reads them there. `npm start` runs it.
+ * The same rows for a page in several formats. As protocol bytes they go from the database's socket to the HTTP socket
+ * untouched, and the browser reads them. `npm start` runs it.
  *
  *   DATABASE_URL  a server to use; without it a PostgreSQL of its own is started, and removed at the end
- *   PORT          to listen on, 8080 by default, 0 for any free one
+ *   PORT          to listen on, 0 for any free port; by default 8080, or a free port if that is taken
  */
 
+import { once } from 'node:events';
 import fs from 'node:fs/promises';
 import http from 'node:http';
 import path from 'node:path';
@@ -107,13 +108,13 @@ async function sendFile(name, response) {
 
 /**
  * One connection with the sample in it, which is made anew when it has been lost.
- * @param {object|string} config
- * @returns {function(): Promise<Client>} rejects where the database cannot be reached
+ * @param {Promise<object|string>} config
+ * @returns {function(): Promise<Client>} rejects if the database cannot be reached
  */
 function connection(config) {
   let current;
   const open = async () => {
-    const client = new Client(config);
+    const client = new Client(await config);
     await client.connect();
     client.closed.then(() => { current = undefined; });
     await client.query("SET TimeZone = 'UTC'");
@@ -165,37 +166,52 @@ function handlerOf(connect) {
   };
 }
 
+/** Listens on the port, or on a free one if nobody has chosen it and it is taken. */
+async function listen(server, port) {
+  server.listen(Number(port || 8080), 'localhost');
+  try {
+    await once(server, 'listening');
+  } catch (error) {
+    if (error.code !== 'EADDRINUSE') throw error;
+    if (process.env.PORT) throw new Error(`port ${port} is taken: set PORT to another one`);
+    console.log('port 8080 is taken: another one is used');
+    return listen(server, '0');
+  }
+  console.log(`listening on http://localhost:${server.address().port}/`);
+}
+
+/** Starts a database, unless one is given. */
+async function start() {
+  if (process.env.DATABASE_URL) return { config: process.env.DATABASE_URL };
+  console.log('starting a PostgreSQL server …');
+  const { default: { startServer } } = await import('pg-test-fixtures');
+  const database = await startServer({ external: false, sample: 1000 });
+  console.log(`for programs of your own, with a table users: ${database.url}`);
+  return database;
+}
+
 async function main() {
-  let database, server;
+  let started;
+  const connect = connection(new Promise(resolve => { started = resolve; }));
+  const server = http.createServer(handlerOf(connect));
+  let database;
   let stopping = false;
   const stop = async status => {
     if (stopping) return;
     stopping = true;
-    server?.closeAllConnections();
-    server?.close();
-    await database?.stop();
+    server.closeAllConnections();
+    server.close();
+    await database?.stop?.();
     process.exit(status);
   };
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => stop(0));
 
   try {
-    if (!process.env.DATABASE_URL) {
-      console.log('starting a PostgreSQL server …');
-      const { default: { startServer } } = await import('pg-test-fixtures');
-      database = await startServer({ external: false, sample: 1000 });
-      console.log(`for programs of your own, with a table users: ${database.url}`);
-    }
-    const connect = connection(database ? database.config : process.env.DATABASE_URL);
+    await listen(server, process.env.PORT);
+    database = await start();
+    started(database.config);
     await connect();
-    server = http.createServer(handlerOf(connect));
-    server.on('error', error => {
-      const taken = error.code === 'EADDRINUSE';
-      console.error(taken ? `port ${error.port} is taken: set PORT to another one` : error.message);
-      stop(1);
-    });
-    server.listen(Number(process.env.PORT ?? 8080), 'localhost', () => {
-      console.log(`listening on http://localhost:${server.address().port}/`);
-    });
+    console.log('ready');
   } catch (error) {
     console.error(error.message);
     stop(1);

@@ -58,7 +58,7 @@ function isRead({ cmd, body, form: { as = 'protocol' } }) {
 function read(answer, reader) {
   const body = Buffer.from(answer.body);
   let off = body[0] === backend.RowDescription ? 1 + body.readUInt32BE(1) : 0;
-  if (off > 0) answer.rowParser ??= new RowParser(Buffer.from(body.subarray(0, off)));
+  if (off > 0) answer.rowParser ??= RowParser.of(body.subarray(0, off));
   reader.start(answer.rowParser ?? null, answer.form.format ?? 0);
   while (off < body.length) {
     const start = off;

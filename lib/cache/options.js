@@ -1,10 +1,6 @@
 'use strict';
 
-const { checkText } = require('../protocol');
 const { NAMES } = require('../query');
-
-/** The server cuts off longer names of channels, and notifies by what is left. */
-const LONGEST_NAME = 63;
 
 /** Options of a query beside those of the client. */
 const OWN = ['tags', 'max_age', 'stale_while_revalidate'];
@@ -20,13 +16,4 @@ function checkNumber(value, name) {
   throw new TypeError(`${name} must be a number, 0 or more, not ${typeof value === 'number' ? value : typeof value}`);
 }
 
-/** @throws {TypeError|RangeError} where it is no name of a channel */
-function checkChannel(channel) {
-  checkText(channel, 'channel');
-  const bytes = Buffer.byteLength(channel);
-  if (bytes === 0 || bytes > LONGEST_NAME) throw new RangeError(`channel must have 1 to ${LONGEST_NAME} bytes, not ${bytes}`);
-}
-
-const quote = name => `"${name.replaceAll('"', '""')}"`;
-
-module.exports = { OF_CACHE, OF_QUERY, OF_QUERY_TO, checkChannel, checkNumber, quote };
+module.exports = { OF_CACHE, OF_QUERY, OF_QUERY_TO, checkNumber };

@@ -2,13 +2,13 @@
 
 const { EventEmitter } = require('node:events');
 const { checkText, checkValues, snapshot } = require('../protocol');
-const { checkNames, checkOptions } = require('../query');
+const { checkChannel, checkNames, checkOptions, quoted } = require('../query');
 const { RowReader } = require('../rows');
 const { Target } = require('../stream');
 const { Collector, isRead, read, write } = require('./answer');
 const { Entries } = require('./entries');
-const { limitOf } = require('./limit');
-const { OF_CACHE, OF_QUERY, OF_QUERY_TO, checkChannel, checkNumber, quote } = require('./options');
+const { UNLIMITED, limitOf } = require('./limit');
+const { OF_CACHE, OF_QUERY, OF_QUERY_TO, checkNumber } = require('./options');
 
 /**
  * Answers queries from memory. It owns the client that it asks, and makes that client's session read-only, so that
@@ -87,7 +87,7 @@ class ResponseCache extends EventEmitter {
     checkOptions(options, OF_QUERY);
     const { tags, max_age, stale_while_revalidate, ...plain } = options;
     const { decode = this.#client.decode } = plain;
-    const limit = limitOf(plain);
+    const limit = plain.signal === undefined && plain.statement_timeout === undefined ? UNLIMITED : limitOf(plain);
     try {
       const answer = await limit.race(this.#find(text, values, options));
       if (!answer.large) return read(answer, new RowReader({ decode }));
@@ -137,7 +137,7 @@ class ResponseCache extends EventEmitter {
 
   /** What an answer depends on, and how it is to be kept; throws as the query would. */
   #request(text, values, options) {
-    const { as = 'protocol', decode, end, signal, statement_timeout, stall_timeout, ...rest } = options;
+    const { as = 'protocol', decode, end, signal, statement_timeout, stall_timeout, buffer, alone, ...rest } = options;
     const { tags = [], max_age = this.max_age, stale_while_revalidate = this.stale_while_revalidate, ...form } = rest;
     if (!Array.isArray(tags) || !tags.every(tag => typeof tag === 'string')) {
       throw new TypeError('tags must be an array of strings');
@@ -176,25 +176,32 @@ class ResponseCache extends EventEmitter {
   /** Asks for an answer; others who ask for the same meanwhile wait for it, too. */
   #ask(entry, request, prepared, text, values) {
     const asking = entry.asking = { time: request.time, promise: undefined };
-    asking.promise = this.#fetch(request, prepared, text, values).then(answer => {
-      if (entry.asking === asking && (answer.large || isRead(answer))) answer.kept = this.#entries.keep(entry, answer);
-      return answer;
-    }).finally(() => {
-      if (entry.asking !== asking) return;
-      entry.asking = undefined;
-      if (entry.answer === undefined) this.#entries.forget(entry);
-    });
+    asking.promise = this.#keep(entry, asking, this.#fetch(request, prepared, text, values));
     asking.promise.catch(() => {}); // it may be that nobody waits any more
     return asking.promise;
   }
 
+  async #keep(entry, asking, fetched) {
+    try {
+      const answer = await fetched;
+      if (entry.asking === asking && (answer.large || isRead(answer))) answer.kept = this.#entries.keep(entry, answer);
+      return answer;
+    } finally {
+      if (entry.asking === asking) {
+        entry.asking = undefined;
+        if (entry.answer === undefined) this.#entries.forget(entry);
+      }
+    }
+  }
+
   async #fetch(request, prepared, text, values) {
     const collector = new Collector(Math.min(this.max_answer_bytes, this.max_bytes));
+    const { tags, maxAge, stale, form, time } = request;
     try {
-      const asked = this.#client.queryTo(collector, text, values, request.form);
-      const [{ cmd, rowCount }] = await Promise.all([asked, prepared]);
+      const asked = this.#client.queryTo(collector, text, values, form);
+      const { cmd, rowCount } = prepared === undefined ? await asked : (await Promise.all([asked, prepared]))[0];
       if (cmd !== 'SELECT' && cmd !== 'SHOW') this.#renew();
-      return { ...request, body: collector.take(), cmd, rowCount, large: false, kept: false };
+      return { tags, maxAge, stale, form, time, body: collector.take(), cmd, rowCount, large: false, kept: false };
     } catch (error) {
       if (!collector.large) throw error;
       return { ...request, body: collector.take(), large: true };
@@ -221,7 +228,7 @@ class ResponseCache extends EventEmitter {
       if (name !== 'default_transaction_read_only' || value !== 'on') this.#renew();
     });
     client.on('notification', ({ channel, payload }) => {
-      if (!this.#channels.has(quote(channel))) return;
+      if (!this.#channels.has(quoted(channel))) return;
       this.#entries.forgetTag(payload === '' ? undefined : payload);
     });
     client.on('end', () => { if (this.#channels.size > 0) this.#entries.forgetTag(); }); // nobody is told any more
@@ -264,13 +271,14 @@ class ResponseCache extends EventEmitter {
    */
   async listen(channel) {
     if (this.#client.closed === undefined) return this.#follow(this.#client.listen(channel));
+    if (channel === '') throw new RangeError('channel must not be empty');
     checkChannel(channel);
-    this.#channels.add(quote(channel));
+    this.#channels.add(quoted(channel));
     this.#renew();
     await this.#prepare();
     return async () => {
-      this.#channels.delete(quote(channel));
-      await this.#client.query(`UNLISTEN ${quote(channel)}`, [], { cache: false });
+      this.#channels.delete(quoted(channel));
+      await this.#client.query(`UNLISTEN ${quoted(channel)}`, [], { cache: false });
     };
   }
 

@@ -25,9 +25,6 @@ const firstOf = queue => queue.values().next().value?.since ?? Infinity;
 const isFinal = error => /^(?:0A|22|28|3D|42)/.test(error.code) ||
   ![ConnectionError, PostgresError, TimeoutError, AggregateError].some(each => error instanceof each);
 
-/** The server starts or ends, or recovers: an attempt a little later succeeds. */
-const isStarting = error => error.code === '57P03';
-
 /** Connections to one place: which request gets which, and when others are opened, closed and replaced. */
 class Connections {
   #all = [];
@@ -69,14 +66,13 @@ class Connections {
   }
 
   /** Whether there will soon be another connection. */
-  get #isGrowing() {
-    const now = performance.now();
+  #isGrowing(now) {
     return this.#mayOpen || this.#all.some(each => each.isOpening && now - each.since < PATIENCE);
   }
 
-  /** Where a request is likely to wait least. One without a limit does not go behind one that has a limit. */
-  #best(isLimited, now, since) {
-    const mayFollow = isLimited || this.#options.size === 1 || now - since > PATIENCE;
+  /** Where a request is likely to wait least. One without a limit never goes behind one that has a limit, if there may be others. */
+  #best(isLimited, now) {
+    const mayFollow = isLimited || this.#options.size === 1;
     let best, least = Infinity;
     for (const each of this.#all) {
       if (!each.isReady || (each.limited > 0 && !mayFollow)) continue;
@@ -86,14 +82,14 @@ class Connections {
     return best;
   }
 
-  /** Some are left for plain queries, unless there is no other. */
-  #find(kind, isLimited, since) {
+  /** Some are left for plain queries, which those that are held up are not, unless there is no other. */
+  #find(kind, isLimited) {
     const { reserved, size } = this.#options;
     const now = performance.now();
     const most = Math.max(1, size - reserved);
-    if (kind === 'owned' && this.#all.filter(each => each.isOwned).length >= most) return undefined;
-    const best = this.#best(isLimited, now, since ?? now);
-    if (best === undefined || (!best.isUnused && this.#isGrowing)) return undefined;
+    if (kind === 'owned' && this.#all.filter(each => each.isOwned || each.isHeld).length >= most) return undefined;
+    const best = this.#best(isLimited, now);
+    if (best === undefined || (!best.isUnused && this.#isGrowing(now))) return undefined;
     if (kind === 'owned') best.state = best.isUnused ? 'owned' : 'draining';
     if (best.state === 'draining') return undefined;
     best.begin(isLimited);
@@ -135,16 +131,12 @@ class Connections {
   /** @returns {TimeoutError} for what has waited for so many milliseconds */
   #late(time) {
     const { size, connected, owned } = this.stats;
-    const late = 'no connection for ' + `${time} ms (acquire_timeout): `;
-    if (connected === 0) {
-      const silent = () => new ConnectionError('the server has not answered the attempt to connect', { code: '08001' });
-      const cause = this.#outage?.error ?? silent();
-      return new TimeoutError(late + cause.message, { code: '08001', cause, sent: false });
-    }
-    const silent = this.#all.filter(({ isOpen, pipeline }) => isOpen && pipeline.givenUpAt !== 0).length;
-    return new TimeoutError(`${late}of ${size}, ${connected} are open, ${owned} of them owned by transactions, cursors, COPY, ` +
-      `{ alone: true } or connection()${silent > 0 ? `, ${silent} silent since a request on them was given up` : ''}. ` +
-      'A transaction inside another one is tx.transaction()', { code: '53300', sent: false });
+    const cause = connected > 0 ? undefined : this.#outage?.error ??
+      new ConnectionError('the server has not answered the attempt to connect', { code: '08001' });
+    const why = cause?.message ?? `of ${size}, ${connected} are open, ${owned} of them owned by transactions, cursors, COPY, ` +
+      '{ alone: true } or connection(). A transaction inside another one is tx.transaction()';
+    const code = cause === undefined ? '53300' : '08001';
+    return new TimeoutError(`no connection for ${time} ms (acquire_timeout): ${why}`, { code, cause, sent: false });
   }
 
   /** Gives connections to what waits, in the order in which it has come, and opens others for the rest. */
@@ -154,7 +146,7 @@ class Connections {
     const kinds = firstOf(owned) < firstOf(shared) ? ['owned', 'shared'] : ['shared', 'owned'];
     for (const kind of kinds) {
       for (const entry of this.#queues[kind]) {
-        const connection = this.#find(kind, entry.isLimited, entry.since);
+        const connection = this.#find(kind, entry.isLimited);
         if (connection === undefined) break;
         this.#queues[kind].delete(entry);
         entry.resolve(connection);
@@ -191,7 +183,8 @@ class Connections {
       this.reached = true;
       this.release(connection);
     }, () => {});
-    this.#sweeping ??= setInterval(() => this.#sweep(), Math.min(1000, most / 2, idle / 2, silence / 4)).unref();
+    this.#sweeping ??= setInterval(() => this.#sweep(), Math.min(1000, most / 2, idle / 2, silence / 4));
+    this.#sweeping.unref?.();
     this.#emit('connect', client);
   }
 
@@ -209,7 +202,7 @@ class Connections {
     this.#all.splice(this.#all.indexOf(connection), 1);
     const hasFailed = error !== undefined && connection.isOpening;
     const isOver = hasFailed && !this.#all.some(each => each.isOpen || (each.isOpening && !this.reached)) &&
-      (isFinal(error) || !(this.reached || isStarting(error)));
+      (isFinal(error) || !(this.reached || error.code === '57P03')); // the server starts: a later attempt succeeds
     if (connection.answered < 1 && (error !== undefined || connection.isOpening)) this.#pause(error);
     if (isOver) {
       const more = { code: error.code, cause: error, sent: false };

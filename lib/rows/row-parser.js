@@ -1,8 +1,25 @@
 'use strict';
 
+const { inspect } = require('node:util');
 const { protocolError } = require('../protocol');
-const { BLOCK, int32 } = require('../../client-parser/datarow.js');
+const { BLOCK, Members, int32 } = require('../../client-parser/datarow.js');
 const { RowDescription } = require('../../client-parser/messages.js');
+
+const WHOLE = { breakLength: Infinity, depth: Infinity, maxArrayLength: Infinity, maxStringLength: Infinity };
+
+/** How rows are printed. Beside own properties, node:assert prints and compares the tag alone: it has the columns. */
+Object.defineProperties(Members.prototype, {
+  [inspect.custom]: { value(depth, options) { return inspect(this.toObject(), options); } },
+  [Symbol.toStringTag]: {
+    get() {
+      try {
+        return inspect(this.toObject(), WHOLE);
+      } catch (error) {
+        return `unreadable: ${error}`;
+      }
+    }
+  }
+});
 
 /**
  * A RowDescription, and the classes of the rows that it describes: `new parser[Client.STRING](dataRow)`,

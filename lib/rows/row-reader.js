@@ -62,6 +62,8 @@ class Memory {
   }
 }
 
+const structAt = (chunk, off) => new chunk.type.Row(chunk.bytes, off, chunk);
+
 /** The row at `off` of a chunk, or what `make` makes of it; of CopyData the data. */
 function rowAt(chunk, off, make) {
   const { bytes, type } = chunk;
@@ -69,7 +71,7 @@ function rowAt(chunk, off, make) {
   if ((bytes[off + 5] << 8 | bytes[off + 6]) !== type.count) {
     throw protocolError('DataRow whose column count is not as described');
   }
-  return make === undefined ? new type.Row(bytes, off, chunk) : make(chunk, off);
+  return make(chunk, off);
 }
 
 /**
@@ -108,7 +110,18 @@ class RowReader {
    * @type {Array} the rows so far: with `decode` the same as `objects`, else as `structs`; of a COPY, the data of each
    *   CopyData message. May be set: what came before is forgotten
    */
-  get rows() { return this._decode === undefined ? this.structs : this.objects; }
+  get rows() {
+    if (this._decode !== undefined) return this.objects;
+    const structs = (this._structs ??= []);
+    for (let chunk = this._next; chunk !== null; this._next = chunk = chunk.next) {
+      const { bytes, end, type } = chunk;
+      for (let at = chunk.start; at < end; at += 1 + int32(bytes, at + 1)) {
+        const isRow = type !== null && (bytes[at + 5] << 8 | bytes[at + 6]) === type.count;
+        structs.push(isRow ? new type.Row(bytes, at, chunk) : rowAt(chunk, at, structAt)); // the data of a COPY, or an error
+      }
+    }
+    return structs;
+  }
 
   set rows(rows) {
     this._first = this._last = this._next = null;
@@ -118,17 +131,7 @@ class RowReader {
   }
 
   /** @type {Row[]} the rows so far as structs over their bytes, which read a column when it is asked for */
-  get structs() {
-    const structs = (this._structs ??= []);
-    for (let chunk = this._next; chunk !== null; this._next = chunk = chunk.next) {
-      const { bytes, end, type } = chunk;
-      for (let at = chunk.start; at < end; at += 1 + int32(bytes, at + 1)) {
-        const isRow = type !== null && (bytes[at + 5] << 8 | bytes[at + 6]) === type.count;
-        structs.push(isRow ? new type.Row(bytes, at, chunk) : rowAt(chunk, at)); // the data of a COPY, or an error
-      }
-    }
-    return structs;
-  }
+  get structs() { return this._decode === undefined ? this.rows : (this._structs ??= this._make(structAt)); }
 
   /** What `rows` gives, made one at a time: no array of them. */
   *[Symbol.iterator]() {
@@ -137,7 +140,7 @@ class RowReader {
     if (!plain && this._structs !== undefined) yield* this._structs;
     for (let chunk = plain ? this._first : this._next; chunk !== null; chunk = chunk.next) {
       for (let at = chunk.start; at < chunk.end; at += 1 + int32(chunk.bytes, at + 1)) {
-        yield rowAt(chunk, at, plain ? objectAt : undefined);
+        yield rowAt(chunk, at, plain ? objectAt : structAt);
       }
     }
   }
@@ -153,8 +156,6 @@ class RowReader {
 
   _make(make) {
     const list = [];
-    // Of a large result equal strings are kept once.
-    if (this._bytes >= LARGE && this._type?.Shape) make = require('./known').keeping(this._type, make === objectAt);
     for (let chunk = this._first; chunk !== null; chunk = chunk.next) {
       const { bytes, end } = chunk;
       for (let at = chunk.start; at < end; at += 1 + int32(bytes, at + 1)) list.push(rowAt(chunk, at, make));
@@ -197,6 +198,7 @@ class RowReader {
       this._next ??= chunk;
     }
     if (this._objects !== undefined || this._arrays !== undefined) this._objects = this._arrays = undefined;
+    if (this._decode !== undefined) this._structs = undefined;
   }
 
   /** Takes any other message of a result; its bytes are not kept. */

@@ -1,7 +1,7 @@
 'use strict';
 
 const { PostgresError, UsageError, checkText } = require('../protocol');
-const { QueryRequest, abort, checkLimits, copyDirection, submit, throwIfAborted, watchSignal } = require('../query');
+const { NO_OPTIONS, QueryRequest, abort, checkLimits, copyDirection, submit, throwIfAborted, watchSignal } = require('../query');
 const { Json } = require('./json');
 const { StreamReceiver, messages } = require('./receiver');
 const { Target } = require('./target');
@@ -104,6 +104,7 @@ function chosenOf(options, name) {
 
 /** @throws {TypeError} */
 function encoderOf(options, text) {
+  if (options === NO_OPTIONS) return messages;
   const chosen = {
     as: chosenOf(options, 'as'), int8: chosenOf(options, 'int8'), numeric: chosenOf(options, 'numeric'), bytea: chosenOf(options, 'bytea')
   };

@@ -62,28 +62,36 @@ describe('Silent connections of a pool', () => {
   it('let transactions, functions, cursors and batches with a limit settle, and end() end', async () => {
     const { pool, silence } = await silenced({ size: 5 });
     const signal = () => AbortSignal.timeout(100);
-    let cursor;
+    const given = new AbortController();
+    let arrived = 0;
+    let goOn;
+    const silent = new Promise(resolve => { goOn = resolve; });
+    const arrive = () => {
+      arrived++;
+      return silent;
+    };
     const begun = [
       pool.transaction(async tx => {
         await tx.query('SELECT 1');
-        await sleep(50);
+        await arrive();
         await tx.query('SELECT 1', [], LIMIT);
       }),
       pool.connection(async client => {
         await client.query('SET search_path TO x');
-        await sleep(50);
+        await arrive();
         await client.query('SELECT 1', [], LIMIT);
       }),
       (async () => {
-        cursor = pool.cursor('SELECT generate_series(1, 10)', [], { batchSize: 1, signal: signal() });
+        const cursor = pool.cursor('SELECT generate_series(1, 10)', [], { batchSize: 1, signal: given.signal });
         await cursor.next();
-        await sleep(50);
+        await arrive();
         for await (const row of cursor) assert.ok(row);
       })()
     ].map(settled);
-    await until(() => pool.stats.owned === 3);
-    await sleep(20);
+    await until(() => arrived === 3);
     silence();
+    goOn();
+    setTimeout(() => given.abort(), 100);
     const later = [
       pool.transaction(tx => tx.query('SELECT 1'), { signal: signal() }), pool.transaction(tx => tx.query('SELECT 1'), LIMIT),
       pool.query('SELECT 1', [], LIMIT), pool.batch(['SELECT 1'], LIMIT), pool.simpleQuery('SELECT 1', LIMIT)

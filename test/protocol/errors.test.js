@@ -89,6 +89,8 @@ describe('protocolError', () => {
 });
 
 describe('An error of the server', () => {
+  tenLines();
+
   it('tells what and where: syntax, constraint, context', async () => {
     const client = await connected();
     const syntax = await client.query('SELECT "ä", FROM nowhere').catch(error => error);
@@ -143,7 +145,10 @@ describe('An error of the server', () => {
       async function throughCursor() {
         for await (const row of client.cursor('SELECT 1/(3 - generate_series(1, 5))', [], { batchSize: 1 })) assert.ok(row);
       },
-      () => client.transaction(async tx => { for await (const row of tx.cursor('SELECT 1/0')) assert.ok(row); }),
+      () => client.transaction(async tx => {
+        await tx.query('SELECT 1');
+        for await (const row of tx.cursor('SELECT 1/0')) assert.ok(row);
+      }),
       () => client.query('SELECT pg_sleep(5)', [], { statement_timeout: 20 }),
       () => client.query('SELECT pg_sleep(5)', [], { signal: AbortSignal.timeout(20) })
     ]) {

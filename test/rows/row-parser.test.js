@@ -186,7 +186,7 @@ describe('A row', () => {
   it('is readable when logged', () => {
     assert.equal(inspect(textRow('a', null)), "{ c0: 'a', c1: null }");
     assert.equal(inspect({ rows: [textRow('a')] }), "{ rows: [ { c0: 'a' } ] }");
-    assert.match(inspect({ ...textRow('a') }), /^\{ \S*: Chunk, \S*: 17 \}$/); // not the bytes around it
+    assert.match(inspect({ ...textRow('a') }), /^\{ \S*: \[Function.*\], \S*: 17 \}$/); // not the bytes around it
   });
 
   it('gives its DataRow message as it came', () => {
@@ -290,28 +290,28 @@ describe('A malformed row', () => {
 
   it('whose column is longer than the message shows nothing of what follows', () => {
     for (const length of ['00000002', '0000000b', '00000011', '7fffffff']) {
-      shows(`44 0000000f 0002 00000000 ${length} 'a'`, LOOKS, /DataRow with a column longer than itself/);
-      shows(`44 0000000f 0002 ${length} 'a' 00000000`, LOOKS.slice(3), /DataRow with/);
+      shows(`44 0000000f 0002 00000000 ${length} 'a'`, LOOKS, /DataRow shorter than its columns/);
+      shows(`44 0000000f 0002 ${length} 'a' 00000000`, LOOKS.slice(3), /DataRow (?:with|shorter than its columns)/);
     }
   });
 
   it('whose column has a negative length that is not NULL\'s shows nothing', () => {
     for (const length of ['fffffffe', '80000000', 'fffffff0']) {
-      shows(`44 0000000e 0002 00000000 ${length}`, LOOKS, /DataRow with a column longer than itself/);
+      shows(`44 0000000e 0002 00000000 ${length}`, LOOKS, /DataRow shorter than its columns/);
     }
   });
 
   it('with fewer columns than described shows nothing of what follows', () => {
-    shows("44 0000000b 0002 00000001 'a'", LOOKS, /DataRow with too few columns/);
-    shows("44 0000000d 0002 00000001 'a' 0000", LOOKS, /DataRow with too few columns/);
-    shows('44 00000006 0002', LOOKS, /DataRow with too few columns/);
+    shows("44 0000000b 0002 00000001 'a'", LOOKS, /DataRow shorter than its columns/);
+    shows("44 0000000d 0002 00000001 'a' 0000", LOOKS, /DataRow shorter than its columns/);
+    shows('44 00000006 0002', LOOKS, /DataRow shorter than its columns/);
   });
 
   it('of many columns shows nothing either', () => {
     const twenty = 'ffffffff'.repeat(19);
     const looks = [row => row[19], row => row.c0, row => row.toArray(), row => row.toObject()];
-    shows(`44 00000056 0014 ${twenty} 00000001`, looks, /DataRow with a column longer than itself/, 20);
-    shows(`44 00000052 0014 ${twenty}`, looks, /DataRow with too few columns/, 20);
+    shows(`44 00000056 0014 ${twenty} 00000001`, looks, /DataRow shorter than its columns/, 20);
+    shows(`44 00000052 0014 ${twenty}`, looks, /DataRow shorter than its columns/, 20);
   });
 
   it('too short for its count of columns, or longer than the memory, shows nothing', () => {

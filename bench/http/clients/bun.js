@@ -2,9 +2,9 @@
 
 module.exports = {
   label: 'Bun.sql, 10 connections, with Bun.serve',
-  async open({ path, user, database }) {
+  async open({ host, port, user, database }) {
     const { SQL } = require('bun');
-    const sql = new SQL({ adapter: 'postgres', path, user, database, max: 10 });
+    const sql = new SQL({ adapter: 'postgres', hostname: host, port, username: user, database, max: 10 });
     const one = async id => (await sql`SELECT id, data FROM owners WHERE id = ${id}`)[0];
     return {
       one,

@@ -11,10 +11,10 @@ const jsonLines = async function * (rows) {
 
 module.exports = {
   label: 'pg, Pool of 10',
-  async open({ directory, port, user, database }) {
+  async open({ host, port, user, database }) {
     const { Pool } = require('pg');
     const QueryStream = require('pg-query-stream');
-    const pool = new Pool({ host: directory, port, user, database, max: 10 });
+    const pool = new Pool({ host, port, user, database, max: 10 });
     return {
       one: async id => (await pool.query(named('one', [id]))).rows[0],
       many: ids => Promise.all(ids.map(async id => (await pool.query(named('one', [id]))).rows[0])),

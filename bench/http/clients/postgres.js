@@ -4,8 +4,8 @@ const { pipeline } = require('node:stream/promises');
 
 module.exports = {
   label: 'postgres, 10 connections',
-  async open({ path, port, user, database }) {
-    const sql = require('postgres')({ path, port, user, database, max: 10 });
+  async open({ host, port, user, database }) {
+    const sql = require('postgres')({ host, port, user, database, max: 10 });
     const one = async id => (await sql`SELECT id, data FROM owners WHERE id = ${id}`)[0];
     return {
       one,

@@ -1,0 +1,7 @@
+/* global expect, test */
+'use strict';
+
+const { Client } = require('../../..');
+const define = require('./define');
+
+define({ expect, test, Client });
