@@ -29,7 +29,7 @@ const CODES = {
 const ALONE = {
   connecting: '3 of 3', 'TLS handshake': '3 of 3', authentication: '3 of 3', idle: '0 of 0',
   '1,000 pipelined queries': '1000 of 1000', 'mid-row': '2 of 2', 'mid-COPY-out': '2 of 2', 'mid-COPY-in': '1 of 1',
-  'an open portal': '1 of 3', 'a cursor': '1 of 2', transaction: '1 of 3', batch: '2 of 2', cancelling: '2 of 3',
+  'an open portal': '1 of 3', 'a cursor': '1 of 2', transaction: '1 of 3', batch: '2 of 2', cancelling: '1 of 3',
   'end() pending': '1 of 3', 'pass-through to a slow stream': '2 of 2'
 };
 

@@ -198,7 +198,8 @@ async function run(server, state, fault) {
   const before = CONNECTING[state];
   const proxy = await startProxy({ target: server, onConnection: before?.stop });
   const client = new Client({
-    host: proxy.host, port: proxy.port, user: 'postgres', database: 'postgres', sslmode: 'disable', connect_timeout: 2,
+    host: proxy.host, port: proxy.port, user: 'postgres', database: 'postgres', sslmode: 'disable',
+    connect_timeout: before ? 2 : 60,
     ...before?.config
   });
   const events = { error: 0, end: 0 };

@@ -26,7 +26,7 @@ const ENTRIES = Object.fromEntries(Object.entries(require('../package.json').exp
 /** Public by their names, and still nobody's business but of the other folders. */
 const SESSION = ['abandonStreams', 'copyIn', 'lease'];
 const INTERNAL = {
-  Client: ['push', 'receiver', ...SESSION, 'abandonSteps', 'begin'], Session: SESSION,
+  Client: ['push', 'receiver', ...SESSION, 'abandonSteps', 'begin'], Pool: SESSION, Session: SESSION,
   RowParser: ['decoderOf', 'forFormat', 'known', 'of', 'platform', 'textType', 'type'], RowReader: ['message', 'receive', 'receiveData', 'start'],
   CopyTo: ['abandon', 'pipe'], CopyFrom: ['abandon'], Listener: ['give'], PgOutput: ['relation']
 };

@@ -29,4 +29,7 @@ function limitOf(options) {
   return { race: promise => Promise.race([reached, promise]), fail, release };
 }
 
-module.exports = { limitOf };
+/** The limit of a query that has none: each promise for it to wait for costs more than to find the answer. */
+const UNLIMITED = { race: promise => promise, release() {} };
+
+module.exports = { UNLIMITED, limitOf };

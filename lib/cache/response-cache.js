@@ -7,7 +7,7 @@ const { RowReader } = require('../rows');
 const { Target } = require('../stream');
 const { Collector, isRead, read, write } = require('./answer');
 const { Entries } = require('./entries');
-const { limitOf } = require('./limit');
+const { UNLIMITED, limitOf } = require('./limit');
 const { OF_CACHE, OF_QUERY, OF_QUERY_TO, checkNumber } = require('./options');
 
 /**
@@ -87,7 +87,7 @@ class ResponseCache extends EventEmitter {
     checkOptions(options, OF_QUERY);
     const { tags, max_age, stale_while_revalidate, ...plain } = options;
     const { decode = this.#client.decode } = plain;
-    const limit = limitOf(plain);
+    const limit = plain.signal === undefined && plain.statement_timeout === undefined ? UNLIMITED : limitOf(plain);
     try {
       const answer = await limit.race(this.#find(text, values, options));
       if (!answer.large) return read(answer, new RowReader({ decode }));
@@ -176,25 +176,32 @@ class ResponseCache extends EventEmitter {
   /** Asks for an answer; others who ask for the same meanwhile wait for it, too. */
   #ask(entry, request, prepared, text, values) {
     const asking = entry.asking = { time: request.time, promise: undefined };
-    asking.promise = this.#fetch(request, prepared, text, values).then(answer => {
-      if (entry.asking === asking && (answer.large || isRead(answer))) answer.kept = this.#entries.keep(entry, answer);
-      return answer;
-    }).finally(() => {
-      if (entry.asking !== asking) return;
-      entry.asking = undefined;
-      if (entry.answer === undefined) this.#entries.forget(entry);
-    });
+    asking.promise = this.#keep(entry, asking, this.#fetch(request, prepared, text, values));
     asking.promise.catch(() => {}); // it may be that nobody waits any more
     return asking.promise;
   }
 
+  async #keep(entry, asking, fetched) {
+    try {
+      const answer = await fetched;
+      if (entry.asking === asking && (answer.large || isRead(answer))) answer.kept = this.#entries.keep(entry, answer);
+      return answer;
+    } finally {
+      if (entry.asking === asking) {
+        entry.asking = undefined;
+        if (entry.answer === undefined) this.#entries.forget(entry);
+      }
+    }
+  }
+
   async #fetch(request, prepared, text, values) {
     const collector = new Collector(Math.min(this.max_answer_bytes, this.max_bytes));
+    const { tags, maxAge, stale, form, time } = request;
     try {
-      const asked = this.#client.queryTo(collector, text, values, request.form);
-      const [{ cmd, rowCount }] = await Promise.all([asked, prepared]);
+      const asked = this.#client.queryTo(collector, text, values, form);
+      const { cmd, rowCount } = prepared === undefined ? await asked : (await Promise.all([asked, prepared]))[0];
       if (cmd !== 'SELECT' && cmd !== 'SHOW') this.#renew();
-      return { ...request, body: collector.take(), cmd, rowCount, large: false, kept: false };
+      return { tags, maxAge, stale, form, time, body: collector.take(), cmd, rowCount, large: false, kept: false };
     } catch (error) {
       if (!collector.large) throw error;
       return { ...request, body: collector.take(), large: true };

@@ -51,11 +51,11 @@ class Connection {
 
   get isIdle() { return this.isUnused && this.isOpen && this.state === 'shared'; }
 
-  /** Whether a request may be given to it: nothing holds it up, and it has answered since a request was given up. */
-  get isReady() {
-    const { pipeline } = this;
-    return this.state === 'shared' && this.isOpen && !pipeline.held && pipeline.givenUpAt === 0;
-  }
+  /** Whether a long result or a cancel holds it up, or it has not answered since a request was given up. */
+  get isHeld() { return this.pipeline.held || this.pipeline.givenUpAt !== 0; }
+
+  /** Whether a request may be given to it. */
+  get isReady() { return this.state === 'shared' && this.isOpen && !this.isHeld; }
 
   /**
    * How long a request is likely to wait: as long again as the oldest one here has, and for the others. Requests with a

@@ -82,12 +82,12 @@ class Connections {
     return best;
   }
 
-  /** Some are left for plain queries, unless there is no other. */
+  /** Some are left for plain queries, which those that are held up are not, unless there is no other. */
   #find(kind, isLimited) {
     const { reserved, size } = this.#options;
     const now = performance.now();
     const most = Math.max(1, size - reserved);
-    if (kind === 'owned' && this.#all.filter(each => each.isOwned).length >= most) return undefined;
+    if (kind === 'owned' && this.#all.filter(each => each.isOwned || each.isHeld).length >= most) return undefined;
     const best = this.#best(isLimited, now);
     if (best === undefined || (!best.isUnused && this.#isGrowing(now))) return undefined;
     if (kind === 'owned') best.state = best.isUnused ? 'owned' : 'draining';
@@ -180,7 +180,7 @@ class Connections {
     this.#all.push(connection);
     client.closed.then(error => this.#closed(connection, error));
     client.connect().then(() => {
-      this.reached = true;
+      this.reached = this.#options.patient;
       this.release(connection);
     }, () => {});
     this.#sweeping ??= setInterval(() => this.#sweep(), Math.min(1000, most / 2, idle / 2, silence / 4));

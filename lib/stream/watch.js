@@ -15,6 +15,7 @@ const isServerResponse = ({ assignSocket }) => typeof assignSocket === 'function
 /** Tells of the end of a stream, once. */
 function tell(stream, error) {
   const callbacks = stream[CALLBACKS];
+  if (callbacks.size === 0) return;
   stream[CALLBACKS] = new Set();
   for (const each of callbacks) each(error);
 }
@@ -54,6 +55,7 @@ function watch(stream, callback) {
       }));
     }
   }
+  if (callback === nothing) return nothing;
   stream[CALLBACKS].add(callback);
   return () => stream[CALLBACKS]?.delete(callback);
 }

@@ -35,6 +35,20 @@ describe('The connections of a pool', () => {
       await release();
     });
 
+    it('leave one to plain queries that no slow reader holds up', async () => {
+      const pool = await opened({ size: 3 });
+      const target = new PassThrough();
+      const written = pool.queryTo(target, "SELECT repeat('x', 1000) FROM generate_series(1, 20000)");
+      await until(() => target.writableNeedDrain);
+      const owners = [1, 2].map(() => pool.transaction(() => until(() => target.destroyed)));
+      await until(() => pool.stats.owned > 0);
+      for (let i = 0; i < 5; i++) await pool.query('SELECT 1');
+      assert.deepEqual([pool.stats.owned, pool.stats.waiting], [1, 1]);
+      target.destroy();
+      await written.catch(() => {});
+      await Promise.all(owners);
+    });
+
     it('may have been asked something by who listens to "connect"', async () => {
       const pool = await opened({ size: 1, acquire_timeout: 5000 });
       pool.on('connect', client => client.query("SELECT pg_sleep(0.1), set_config('a.b', 'set', false)"));

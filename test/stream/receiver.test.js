@@ -89,7 +89,7 @@ describe('A Node stream', () => {
       let count = 0;
       for await (const row of parse(stream, { decode: true })) {
         const { id, name, number } = rows[count++].toObject();
-        assert.deepEqual(row.toObject(), { id, name, number: Number(number), nothing: null });
+        assert.deepEqual(row, { id, name, number: Number(number), nothing: null });
       }
       await query;
       assert.equal(count, 1000);
