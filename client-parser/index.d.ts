@@ -118,8 +118,13 @@ export interface ReaderOptions {
 export class RowReader<T extends object = Record<string, any>> {
   /** @param options decode; binary: 1 where columns are binary though their description does not say so */
   constructor(options?: ReaderOptions & { binary?: 0 | 1 | boolean });
-  /** Rows so far; of a COPY, the Uint8Array of each CopyData message. To set them forgets what came before. */
+  /**
+   * Rows so far: with `decode` plain objects, made when they are read first, else the structs; of a COPY, the Uint8Array of
+   * each CopyData message. To set them forgets what came before.
+   */
   rows: Row<T>[];
+  /** Rows so far as structs over their bytes, which read a column when you ask for it. */
+  readonly structs: readonly Row<T>[];
   /** The rows so far as plain objects, made at each reading: own properties, in the order of the columns. */
   readonly objects: T[];
   /** The rows so far as arrays of their values, made at each reading. */
@@ -224,6 +229,8 @@ export interface Rows<R> {
  * @param options decode, signal
  * @returns an async iterable of rows; `break` cancels the source
  */
+export function rows<T extends object = Record<string, any>>(
+  source: Source | PromiseLike<Source>, options: RowsOptions & { decode: Exclude<Decode, boolean> | true }): Rows<T>;
 export function rows<T extends object = Record<string, any>>(
   source: Source | PromiseLike<Source>, options?: RowsOptions): Rows<Row<T>>;
 
