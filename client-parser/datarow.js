@@ -40,8 +40,7 @@ export class Chunk {
     this.type = type;
     /** @type {string|false} the rows in [from, to), a character for each byte; '' or false if they are not ASCII */
     this.text = '';
-    this.from = this.to = -1;
-    // mixed: whether a block was not ASCII: from then on each row is decoded by itself.
+    // from, to, mixed: where that is, none at first; whether a block was not ASCII, so that each row is decoded by itself.
     /** What rows have of it: printers of objects show the fields of an object, and of a function its name. */
     this.self = this.valueOf.bind(this);
   }
@@ -83,7 +82,7 @@ function decode(chunk, off) {
 
 /** @returns {string} the value in text format at [start, end), in the row at `offset` */
 function textAt(chunk, offset, start, end) {
-  if (offset < chunk.from || offset >= chunk.to) decode(chunk, offset);
+  if (!(offset >= chunk.from && offset < chunk.to)) decode(chunk, offset);
   return chunk.text ? chunk.text.substring(start - chunk.from, end - chunk.from)
   : chunk.type.platform.text(chunk.bytes, start, end);
 }
@@ -194,6 +193,7 @@ export function makeRowClass(type) {
     constructor(bytes, offset = 0, chunk) {
       if (chunk === undefined) {
         chunk = new Chunk(bytes, bytes.length, type);
+        chunk.from = 0;
         chunk.to = Infinity; // these bytes may change: each column is decoded by itself
         checkRow(chunk, offset);
       }

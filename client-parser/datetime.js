@@ -94,6 +94,7 @@ export function toDate(string) {
  */
 export const orDate = decode => (...place) => {
   const string = decode(...place);
-  const date = toDate(string);
+  // Engines read most of them themselves, which costs a fifth: 2024-02-29T12:34:56.789012+00:00.
+  const date = new Date(Date.parse(string[7] === '-' && string.replace(' ', 'T') + ':00') || toDate(string));
   return isFinite(date) ? date : string;
 };

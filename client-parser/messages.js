@@ -167,7 +167,7 @@ export class RowDescription {
   #decoderOf(column, format, decode) {
     const { binary, text } = this.constructor.platform;
     const plain = format ? slice : undefined;
-    if (!decode) return plain && (binary?.(column) ?? plain);
+    if (!decode) return binary && plain ? binary(column) : plain;
     const { typeLen, typeOid } = column;
     const entry = decode instanceof Map ? decode.get(typeOid) : Object.hasOwn(decode, typeOid) && decode[typeOid];
     if (typeof entry === 'function') return (...place) => entry((plain || text)(...place), column);

@@ -237,6 +237,7 @@ class RowReader {
       if (type === backend.DataRow && this._type === null) throw protocolError('DataRow without a RowDescription');
       if (packet.length !== 1 + int32(packet, 1)) throw protocolError('a message of a wrong length');
       this.receiveData(packet, 0, packet.length, 1, true);
+      this._last.from = 0;
       this._last.to = Infinity; // the packet is the caller's, who may change it
     } else this.receive(type, packet, 0, packet.length);
   }
