@@ -124,7 +124,7 @@ export class RowReader<T extends object = Record<string, any>> {
    */
   rows: T[];
   /** The rows so far as structs, which read a column when you ask for it. */
-  structs: Row<T>[];
+  readonly structs: Row<T>[];
   /** The rows so far as plain objects, made at each reading: own properties, in the order of the columns. */
   readonly objects: T[];
   /** The rows so far as arrays of their values, made at each reading. */

@@ -264,7 +264,7 @@ class Pipeline {
     }
     this.head?.cancelAtHead?.();
     const { active, waiting } = this.scopes;
-    if (active.first !== null || waiting.length > 0) this.pump();
+    if (active.first !== null || active.ending || waiting.length > 0) this.pump();
   }
 
   /** From now on nothing is sent behind a request that was sent. */

@@ -68,7 +68,7 @@ class BeginRequest extends QueryRequest {
   fail(error, pipeline) {
     const { next } = this;
     super.fail(error, pipeline);
-    pipeline.setBarrier(next); // what waits would be sent outside the block
+    pipeline.holdBehind(next); // what waits would be sent outside the block
     pipeline.finishHead();
     next.fail(error, pipeline);
     if (!next.simple) return;

@@ -246,6 +246,13 @@ describe('The round trips of a transaction', () => {
     assert.deepEqual(await behind, [1]);
   });
 
+  it('of one without requests, are one, and what waits behind it goes on', async () => {
+    const client = await prepared();
+    const empty = client.transaction(() => {});
+    const results = await Promise.all([empty, client.query('SELECT 1 AS one'), client.transaction(() => 2), client.transaction(tx => ask(tx, 3))]);
+    assert.deepEqual([results[1].rows[0].one, results[2], results[3].rows[0].i], ['1', 2, '3']);
+  });
+
   it('do not include those of what was sent before: its function is called at once, BEGIN goes with its first request', async () => {
     const { client, wire } = await proxied();
     await client.query('SELECT 1');
