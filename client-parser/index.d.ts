@@ -118,8 +118,13 @@ export interface ReaderOptions {
 export class RowReader<T extends object = Record<string, any>> {
   /** @param options decode; binary: 1 where columns are binary though their description does not say so */
   constructor(options?: ReaderOptions & { binary?: 0 | 1 | boolean });
-  /** Rows so far; of a COPY, the Uint8Array of each CopyData message. To set them forgets what came before. */
-  rows: Row<T>[];
+  /**
+   * The rows so far: with `decode` plain objects, made when you read them, else the same as `structs`. For a COPY, the
+   * Uint8Array of each CopyData message. To set them forgets what came before.
+   */
+  rows: T[];
+  /** The rows so far as structs, which read a column when you ask for it. */
+  readonly structs: Row<T>[];
   /** The rows so far as plain objects, made at each reading: own properties, in the order of the columns. */
   readonly objects: T[];
   /** The rows so far as arrays of their values, made at each reading. */
@@ -176,7 +181,10 @@ export class Client<T extends object = Record<string, any>> {
 
 /** Options of `rows`. */
 export interface RowsOptions {
-  /** true: the built-in decoders; a map: these. Default: columns are strings, or Uint8Arrays where binary. */
+  /**
+   * Rows are plain objects of values, decoded by: true: `decoders`; a map: these. Default: structs, whose columns are strings,
+   * or Uint8Arrays if they are binary.
+   */
   decode?: Decode;
   /** Stops reading and cancels the source. Default: none. */
   signal?: AbortSignal;
@@ -224,6 +232,8 @@ export interface Rows<R> {
  * @param options decode, signal
  * @returns an async iterable of rows; `break` cancels the source
  */
+export function rows<T extends object = Record<string, any>>(
+  source: Source | PromiseLike<Source>, options: RowsOptions & { decode: Exclude<Decode, boolean> | true }): Rows<T>;
 export function rows<T extends object = Record<string, any>>(
   source: Source | PromiseLike<Source>, options?: RowsOptions): Rows<Row<T>>;
 

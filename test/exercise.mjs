@@ -57,17 +57,21 @@ export async function exercise(Client, config) {
     break;
   }
 
-  const pause = () => new Promise(resolve => setTimeout(resolve, 100));
+  // A CancelRequest that comes before the query has begun is lost: the notice tells of that.
+  const SLEEP = "DO $$ BEGIN RAISE NOTICE 'begun'; PERFORM pg_sleep(600); END $$";
+  const begun = () => new Promise(resolve => client.once('notice', resolve));
   const controller = new AbortController();
-  const sleeping = client.query('SELECT pg_sleep(600)', [], { signal: controller.signal }).catch(error => error.name);
-  await pause();
+  let started = begun();
+  const sleeping = client.query(SLEEP, [], { signal: controller.signal }).catch(error => error.name);
+  await started;
   controller.abort(); // nothing was sent behind it
   const next = client.query('SELECT 1 AS n');
   seen.aborted = [await sleeping, (await next).rows[0].n];
   const limited = client.query('SELECT pg_sleep(600)', [], { statement_timeout: 100 });
   seen.limited = await limited.catch(error => error.code);
-  const other = client.query('SELECT pg_sleep(600)').catch(error => error.code);
-  await pause();
+  started = begun();
+  const other = client.query(SLEEP).catch(error => error.code);
+  await started;
   await client.cancel();
   seen.cancelled = await other;
 

@@ -35,55 +35,13 @@ const protocol = (use, options) => ({
 
 /** Each way is given the source and what takes the rows; what `load` gives is there before. */
 export const ways = {
-  ...Object.fromEntries([1, 4, 10].map(ms => [`bare${ms}`, {
-    as: 'protocol',
-    async read(source, take) {
-      const sizes = [];
-      for await (const chunk of chunksOf(source)) { sizes.push(chunk.length); take([], 1); if (chunk.length < 65536) await new Promise(r => setTimeout(r, ms)); }
-      window.sizes = sizes;
-    }
-  }])),
-  byob: {
-    as: 'protocol',
-    async read(source, take) {
-      const sizes = [];
-      const reader = (await source).body.getReader({ mode: 'byob' });
-      for (;;) { const { value, done } = await reader.read(new Uint8Array(65536)); if (done) break; sizes.push(value.length); take([], 1); }
-      window.sizes = sizes;
-    }
-  },
-  byobmin: {
-    as: 'protocol',
-    async read(source, take) {
-      const sizes = [];
-      const reader = (await source).body.getReader({ mode: 'byob' });
-      for (;;) { const { value, done } = await reader.read(new Uint8Array(65536), { min: 65536 }); if (done) break; sizes.push(value.length); take([], 1); }
-      window.sizes = sizes;
-    }
-  },
-  bare: {
-    as: 'protocol',
-    async read(source, take) {
-      const sizes = [];
-      for await (const chunk of chunksOf(source)) { sizes.push(chunk.length); take([], 1); }
-      window.sizes = sizes;
-    }
-  },
-  bareline: {
-    as: 'ndjson',
-    async read(source, take) {
-      const sizes = [];
-      for await (const chunk of chunksOf(source)) { sizes.push(chunk.length); take([], 1); }
-      window.sizes = sizes;
-    }
-  },
   lazy: protocol(batch => batch),
   two: protocol(batch => {
     for (const row of batch) row[0] + row[1];
     return batch;
   }),
   objects: protocol(batch => batch.map(row => row.toObject())),
-  decoded: protocol(batch => batch.map(row => row.toObject?.() ?? row), { decode: true }),
+  decoded: protocol(batch => batch, { decode: true }),
   ndjson: {
     as: 'ndjson',
     async read(source, take) {
@@ -153,6 +111,5 @@ export async function measure({ way, keep }) {
   longest = Math.max(longest, performance.now() - last);
   cancelAnimationFrame(frame);
   held.source = undefined;
-  const s = (window.sizes ?? [0]).sort((a, b) => a - b);
-  return { first, last: total, longest, count, q: [0, .1, .25, .5, .75, .9, 1].map(x => s[Math.floor(x * (s.length - 1))]) };
+  return { first, last: total, longest, count };
 }

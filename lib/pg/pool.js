@@ -56,7 +56,7 @@ class Pool extends EventEmitter {
     this.ended = false;
     adoptTypes();
     const pool = new Connections(libpqConfig(parameters), {
-      size: options.max, reserved: 0, acquire_timeout: Number(given.connectionTimeoutMillis ?? 0),
+      size: options.max, reserved: 0, patient: false, acquire_timeout: Number(given.connectionTimeoutMillis ?? 0),
       idle_timeout: options.idleTimeoutMillis, max_lifetime: options.maxLifetimeSeconds * 1000
     });
     const texts = new Map();

@@ -180,7 +180,7 @@ class Connections {
     this.#all.push(connection);
     client.closed.then(error => this.#closed(connection, error));
     client.connect().then(() => {
-      this.reached = true;
+      this.reached = this.#options.patient;
       this.release(connection);
     }, () => {});
     this.#sweeping ??= setInterval(() => this.#sweep(), Math.min(1000, most / 2, idle / 2, silence / 4));

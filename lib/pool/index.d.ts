@@ -19,6 +19,10 @@ export interface PoolOptions {
    * server was asked to cancel it; 2000 by default, 0: never.
    */
   silence_timeout?: number | undefined;
+  /**
+   * false: an error of connecting goes to the requests that wait, also in an outage after the first connection. Default: true.
+   */
+  patient?: boolean | undefined;
 }
 
 /** Options of `connection`. */

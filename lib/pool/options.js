@@ -5,7 +5,7 @@ const { checkCount, checkNames } = require('../query');
 const DEFAULTS = {
   size: 4, reserved: 1, acquire_timeout: 30000, idle_timeout: 30000, max_lifetime: 1800000, silence_timeout: 2000
 };
-const OPTIONS = new Set(Object.keys(DEFAULTS));
+const OPTIONS = new Set([...Object.keys(DEFAULTS), 'patient']);
 
 /** What a pool has no more: which of two places answers is said by which of two pools is asked. */
 const OF_REPLICAS = ['replicas', 'max_lag', 'readOnly'];
@@ -24,7 +24,9 @@ function optionsOf(options) {
     throw new TypeError(`a pool has no option ${name}: make two pools, one of the primary and one of the replicas`);
   }
   checkNames(options, OPTIONS);
-  const all = {};
+  const { patient = true } = options;
+  if (typeof patient !== 'boolean') throw new TypeError('patient must be a boolean');
+  const all = { patient };
   for (const name of Object.keys(DEFAULTS)) all[name] = checkCount(options[name] ?? DEFAULTS[name], name, name === 'size' ? 1 : 0);
   for (const name of ['acquire_timeout', 'idle_timeout', 'max_lifetime', 'silence_timeout']) all[name] ||= Infinity;
   return all;

@@ -198,6 +198,22 @@ describe('A pool of quickgres/pg', () => {
     }
   });
 
+  it('rejects at once in an outage, also where it was connected before, and goes on after it', async () => {
+    const own = await startServer({ external: false });
+    const other = new pg.Pool({ ...own.config, host: '127.0.0.1', port: own.port });
+    try {
+      await other.query('SELECT 1');
+      await own.kill();
+      await assert.rejects(other.query('SELECT 1'));
+      await assert.rejects(other.query('SELECT 1'), { code: 'ECONNREFUSED' });
+      await own.start();
+      assert.equal((await other.query('SELECT 1')).rowCount, 1);
+    } finally {
+      await other.end();
+      await own.stop();
+    }
+  });
+
   it('replaces a connection after maxUses', async () => {
     pool = new pg.Pool({ ...server.config, max: 1, maxUses: 2 });
     const pids = [];
