@@ -119,12 +119,12 @@ export class RowReader<T extends object = Record<string, any>> {
   /** @param options decode; binary: 1 where columns are binary though their description does not say so */
   constructor(options?: ReaderOptions & { binary?: 0 | 1 | boolean });
   /**
-   * Rows so far: with `decode` plain objects, made when they are read first, else the structs; of a COPY, the Uint8Array of
-   * each CopyData message. To set them forgets what came before.
+   * The rows so far: with `decode` plain objects, made when you read them, else the same as `structs`. For a COPY, the
+   * Uint8Array of each CopyData message. To set them forgets what came before.
    */
-  rows: Row<T>[];
-  /** Rows so far as structs over their bytes, which read a column when you ask for it. */
-  readonly structs: readonly Row<T>[];
+  rows: T[];
+  /** The rows so far as structs, which read a column when you ask for it. */
+  readonly structs: Row<T>[];
   /** The rows so far as plain objects, made at each reading: own properties, in the order of the columns. */
   readonly objects: T[];
   /** The rows so far as arrays of their values, made at each reading. */
@@ -181,7 +181,10 @@ export class Client<T extends object = Record<string, any>> {
 
 /** Options of `rows`. */
 export interface RowsOptions {
-  /** true: the built-in decoders; a map: these. Default: columns are strings, or Uint8Arrays where binary. */
+  /**
+   * Rows are plain objects of values, decoded by: true: `decoders`; a map: these. Default: structs, whose columns are strings,
+   * or Uint8Arrays if they are binary.
+   */
   decode?: Decode;
   /** Stops reading and cancels the source. Default: none. */
   signal?: AbortSignal;

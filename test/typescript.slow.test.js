@@ -27,7 +27,7 @@ const ENTRIES = Object.fromEntries(Object.entries(require('../package.json').exp
 const SESSION = ['abandonStreams', 'copyIn', 'lease'];
 const INTERNAL = {
   Client: ['push', 'receiver', ...SESSION, 'abandonSteps', 'begin'], Pool: SESSION, Session: SESSION,
-  RowParser: ['decoderOf', 'forFormat', 'known', 'of', 'platform', 'textType', 'type'], RowReader: ['message', 'receive', 'receiveData', 'start'],
+  RowParser: ['decoderOf', 'forFormat', 'known', 'of', 'platform', 'textType', 'type'], RowReader: ['made', 'message', 'receive', 'receiveData', 'start'],
   CopyTo: ['abandon', 'pipe'], CopyFrom: ['abandon'], Listener: ['give'], PgOutput: ['relation']
 };
 

@@ -108,12 +108,11 @@ async function whenLost(error) {
 
 /** A transaction or a savepoint, from the call to the answer to its end. */
 class Transaction {
-  #called = false;
-  #committing = false;
   #controls;
   #depth;
   #entered;
   #givenUp; // the error of the limit
+  #phase = 'waiting'; // then 'working', 'committing', 'undoing'
   #scope;
   #session;
   #settle; // what is waited for
@@ -138,25 +137,26 @@ class Transaction {
   }
 
   #lose(error) {
-    const lost = this.#called && !this.#committing ? whenLost(error) : Promise.reject(error);
+    const lost = this.#phase === 'working' ? whenLost(error) : Promise.reject(error);
     lost.then(...this.#settle); // by catch(), its stack would not show who awaits
   }
 
   async run(work, options) {
     const scope = this.#scope;
     const { pipeline } = scope;
-    const unwatch = watchLimits(options, 'transaction', error => this.#giveUp(error), () => this.#committing);
+    const unwatch = watchLimits(options, 'transaction', error => this.#giveUp(error), () => this.#phase === 'committing');
     try {
       await this.#entered;
       if (scope.left) throw scope.refused();
-      this.#called = true;
+      this.#phase = 'working';
       const result = await this.#until(() => runInside(scope, () => work(this.#session))).finally(() => this.#refuse(OVER));
       await this.#commit();
       return result;
     } catch (error) {
+      const isCalled = this.#phase !== 'waiting';
       await this.#undo();
       // Made by a timer or for all that was lost, it does not show who awaits.
-      return !this.#called || error === this.#givenUp ? outcome({ error }) : Promise.reject(error);
+      return !isCalled || error === this.#givenUp ? outcome({ error }) : Promise.reject(error);
     } finally {
       unwatch();
       pipeline.end(scope);
@@ -170,7 +170,8 @@ class Transaction {
 
   async #commit() {
     const { pipeline } = this.#scope;
-    this.#committing = true;
+    if (this.#givenUp !== undefined) throw this.#givenUp; // in the tick in which the function has returned
+    this.#phase = 'committing';
     const committed = this.#control(this.#controls.commit);
     if (this.#depth === 0) pipeline.end(this.#scope); // whatever comes of COMMIT, the block is over
     const [{ cmd }] = await this.#until(() => committed);
@@ -182,9 +183,10 @@ class Transaction {
   /** Where that fails too, the first error tells more. */
   async #undo() {
     const { begin, first, left, pipeline } = this.#scope;
-    const isEmpty = begin !== undefined && first === null;
-    const isEnding = this.#committing && (this.#depth === 0 || this.#givenUp !== undefined);
+    const isEmpty = begin !== undefined && first === null && pipeline.scopes.active === this.#scope;
+    const isEnding = this.#phase === 'committing' && (this.#depth === 0 || this.#givenUp !== undefined);
     if (left || isEmpty || isEnding) return;
+    this.#phase = 'undoing';
     const undone = Promise.allSettled(this.#controls.undo.map(text => this.#control(text)));
     pipeline.end(this.#scope);
     // On a connection that is silent, it would not be answered.
@@ -196,8 +198,8 @@ class Transaction {
     const scope = this.#scope;
     const { pipeline } = scope;
     this.#givenUp = error;
-    if (!this.#called) pipeline.leave(scope, error);
-    else if (!this.#committing) {
+    if (this.#phase === 'waiting') pipeline.leave(scope, error);
+    else if (this.#phase === 'working') {
       this.#refuse(error);
       abortScope(scope, error);
     }

@@ -409,6 +409,30 @@ describe('A transaction with a signal or a time limit', () => {
     assert.deepEqual(await ints(client), [1]);
   });
 
+  it('is rolled back though the limit is over before ROLLBACK could be sent, or the function left a savepoint behind', async () => {
+    const { client, wire } = await proxied();
+    await client.query('SELECT 1');
+    const mine = new Error('mine');
+    wire.stall();
+    await assert.rejects(client.transaction(tx => {
+      tx.query('SELECT 2').catch(() => {});
+      throw mine;
+    }, { statement_timeout: 20 }), mine);
+    wire.resume();
+    await client.query('SELECT 1');
+    assert.equal(client.transactionStatus, 'I');
+    const { pipeline } = client.lease;
+    const whole = client.transaction(tx => {
+      pipeline.hold();
+      tx.transaction(nested => nested.query('SELECT 3')).catch(() => {});
+      setTimeout(() => pipeline.release(), 10);
+      throw mine;
+    });
+    await assert.rejects(whole, mine);
+    await client.query('SELECT 1');
+    assert.equal(client.transactionStatus, 'I');
+  });
+
   it('settles on a connection that is silent; so does one with a query that has a limit', async () => {
     const { client, wire } = await proxied();
     const limits = { statement_timeout: 20 };

@@ -13,8 +13,10 @@ interface User { id: string; name: string; created: Date | number }
 export async function load(list: HTMLElement, signal: AbortSignal): Promise<number> {
   const numeric: DecoderPair<number> = [(...at) => Number(text(...at)), (bytes, start) => bytes[start]!];
   const decode: DecoderMap = { ...decoders, ...exact, 1700: numeric, 1231: arrayOf(numeric), 25: (value: string) => value };
-  const options: RowsOptions = { decode, signal };
+  const options: RowsOptions = { signal };
   const all: Rows<Row<User>> = rows<User>(fetch('/users', { signal }), options);
+  const plain: Rows<User> = rows<User>(fetch('/users', { signal }), { decode, signal });
+  for await (const { id, name } of plain) list.append(id, name);
   try {
     for await (const row of all) {
       const members: RowMembers<User> = row;
@@ -38,7 +40,8 @@ export const sources = (body: ReadableStream<Uint8Array>, file: File, socket: We
   socket.onmessage = ({ data }: MessageEvent<ArrayBuffer>) => parser.onData(data);
   socket.onclose = () => parser.end();
   const reader: RowReader<User> = parser.stream;
-  reader.rows.map((row: Row<User>) => row.created);
+  reader.structs.map((row: Row<User>) => row.get('created'));
+  reader.rows.map((row: User) => ({ ...row }));
   return [body, file, new ArrayBuffer(0), new Uint8Array(1), [new ArrayBuffer(0)]];
 };
 
