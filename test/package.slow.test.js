@@ -62,7 +62,7 @@ describe('The package', function () {
   it('has what its users need, and nothing else', () => {
     const NEEDED = ['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'SECURITY.md',
       'index.js', 'index.mjs', 'index.d.ts', 'lib/index.d.mts', 'client-parser/index.js', 'client-parser/index.d.ts', 'client-parser/package.json',
-      'bench/results/results.svg',
+      'bench/results/results.svg', 'client-parser/demo/demo.png',
       ...['express', 'fastify', 'hono', 'kysely', 'opentelemetry'].map(name => `test/ecosystem/${name}.js`)];
     for (const name of NEEDED) assert.ok(names.includes(name), `${name} is missing`);
     const sources = folder => fs.readdirSync(path.join(root, folder), { recursive: true })
