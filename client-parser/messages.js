@@ -114,7 +114,7 @@ export class RowDescription {
   /** @returns {RowDescription} of the message at `start`: of the same bytes the same, as long as it is remembered */
   static of(bytes, start = 0) {
     const message = bytes.subarray(start, endOf(bytes, start));
-    const key = message.latin1Slice?.() ?? message.join();
+    const key = message.toString('latin1');
     if (!this.known.has(key)) {
       if (this.known.size === 100) this.known.clear();
       this.known.set(key, new this(message));

@@ -111,7 +111,7 @@ function writeTimestamp(from, pos, stop, to, off) {
 }
 
 /** @returns {string} of ASCII */
-const textOf = (from, pos, stop) => Buffer.from(from.buffer, from.byteOffset + pos, stop - pos).latin1Slice();
+const textOf = (from, pos, stop) => Buffer.from(from.buffer, from.byteOffset + pos, stop - pos).toString('latin1');
 
 /** @returns {number} the length of the column whose length word is at pos; never past the end of its row */
 function lengthAt(from, pos, end) {
