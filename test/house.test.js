@@ -31,9 +31,9 @@ describe('The house', () => {
     assert.ok([...files.keys()].filter(name => name.startsWith('test/')).length > 50);
   });
 
-  it('does not grow: the limits of its design are 4,100 lines for the core and 7,200 for all', () => {
+  it('has at most 6,150 lines of code in the core and 9,600 in all', () => {
     const { core, all } = measure(files);
-    // What it has come to; whoever makes it smaller makes these smaller.
+    // The design asks for 5,350 and 8,300: a change that makes the code smaller lowers these.
     assert.ok(core <= 6150, `${core} lines in the core`);
     assert.ok(all <= 9600, `${all} lines in all`);
   });
