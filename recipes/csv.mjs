@@ -1,3 +1,4 @@
+// CSV into a table by POST, and out of it by GET.
 import http from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { respond } from 'quickgres/http';

@@ -1,3 +1,6 @@
+// A job queue. SKIP LOCKED skips the jobs that another worker has taken; NOTIFY wakes the workers. If a job throws, or its
+// process dies, the job is free again. A job of minutes should not hold a transaction open: mark it as taken, with the time,
+// and free jobs that are too old.
 import { Pool } from 'quickgres/pool';
 
 const pool = new Pool({ connectionString: process.env.DATABASE_URL });

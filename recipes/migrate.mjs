@@ -1,3 +1,5 @@
+// A migration happens whole or not at all. A second process that starts at the same time waits for the lock, and then finds
+// nothing to do. Send CREATE INDEX CONCURRENTLY and VACUUM, which a transaction refuses, by client.query.
 import { Client } from 'quickgres';
 
 const migrations = [

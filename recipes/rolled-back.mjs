@@ -1,3 +1,4 @@
+// Runs each test in a transaction that is rolled back. A transaction of the tested code is a savepoint in it.
 import assert from 'node:assert/strict';
 import { Client } from 'quickgres';
 

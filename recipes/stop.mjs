@@ -1,3 +1,4 @@
+// Closes the server first, so that no request finds the pool closed; then the pool, which waits for what is under way.
 import http from 'node:http';
 import { respond } from 'quickgres/http';
 import { Pool } from 'quickgres/pool';

@@ -27,8 +27,11 @@ const RECIPES = {
   'csv.mjs': '1 rows\n\nname,born\nAda,1815-12-10\n',
   'jobs.mjs': 'doing a mail',
   'migrate.mjs': '',
+  'parser-files.mjs': '200 text/javascript',
+  'reconnect.mjs': '',
   'retry.mjs': "[ { n: 3 } ]",
   'rolled-back.mjs': '',
+  'slow-queries.mjs': "slow SELECT pg_sleep(0.3) { cmd: 'SELECT', rowCount: 1 }",
   'stop.mjs': ''
 };
 

@@ -53,7 +53,9 @@ function layOut(folder) {
   fs.mkdirSync(path.join(folder, 'examples'));
   const copy = (name, to) => fs.copyFileSync(path.join(root, 'recipes', name), path.join(folder, 'examples', to));
   for (const name in RECIPES) copy(name, name);
-  for (const name of ['next.config.ts', 'lib/db.ts', 'app/api/users/route.ts']) copy(`next/${name}`, name.replace(/\W/g, '-').replace(/-ts$/, '.mts'));
+  for (const name of ['bun.ts', 'deno.ts', 'next/next.config.ts', 'next/lib/db.ts', 'next/app/api/users/route.ts']) {
+    copy(name, name.replace(/\W/g, '-').replace(/-ts$/, '.mts'));
+  }
   for (const document of DOCUMENTS) {
     const write = (line, extension, text) => {
       const name = `${document.replace(/\W/g, '-')}-line-${line}.${extension}`;
