@@ -42,10 +42,12 @@ const types = () => require('../../client-parser/types.js');
 
 const { latin1Slice } = Buffer.prototype;
 
+const [BACKSLASH, x, COMMA, MINUS, ZERO] = Buffer.from('\\x,-0');
+
 /** Decoders of bytea to Buffers of their own. */
 function byteaDecoders([asText]) {
   return [(bytes, start, end) => {
-    if (end - start < 2 || bytes[start] !== 92 || bytes[start + 1] !== 120) { // \x, unless bytea_output is escape
+    if (end - start < 2 || bytes[start] !== BACKSLASH || bytes[start + 1] !== x) { // bytea_output is escape
       return Buffer.from(asText(bytes, start, end).buffer);
     }
     const value = Buffer.allocUnsafe(end - start - 2 >> 1);
@@ -60,13 +62,13 @@ function byteaDecoders([asText]) {
 
 /** Reads `2020-02-29 12:34:56.789012+00` digit by digit: a regular expression takes five times as long. */
 const dateDecoder = usual => (bytes, start, end) => {
-  const two = off => bytes[off] * 10 + bytes[off + 1] - 528;
-  const sign = 44 - bytes[end - 3]; // + is 43, - is 45
+  const two = off => bytes[off] * 10 + bytes[off + 1] - 11 * ZERO;
+  const sign = COMMA - bytes[end - 3]; // 1 or -1: the comma is between + and -
   // Years 1000 to 9999, and whole hours from UTC.
-  const isPlain = end - start > 21 && bytes[start + 4] === 45 && bytes[start] > 48 && (sign === 1 || sign === -1);
+  const isPlain = end - start > 21 && bytes[start + 4] === MINUS && bytes[start] > ZERO && (sign === 1 || sign === -1);
   if (!isPlain) return usual(bytes, start, end);
   let milliseconds = 0;
-  for (let off = start + 20, unit = 100; off < end - 3; off++, unit /= 10) milliseconds += (bytes[off] - 48) * unit;
+  for (let off = start + 20, unit = 100; off < end - 3; off++, unit /= 10) milliseconds += (bytes[off] - ZERO) * unit;
   return new Date(Date.UTC(two(start) * 100 + two(start + 2), two(start + 5) - 1, two(start + 8),
     two(start + 11) - sign * two(end - 2), two(start + 14), two(start + 17), milliseconds));
 };
