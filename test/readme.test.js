@@ -123,7 +123,8 @@ describe('The documents', () => {
       .map(([, heading]) => heading.toLowerCase().replace(/[^\p{L}\p{N} _-]/gu, '').replaceAll(' ', '-'));
     const broken = [];
     let count = 0;
-    for (const name of [...DOCUMENTS, 'lib/README.md', 'SECURITY.md', 'CHANGELOG.md', 'bench/README.md']) {
+    for (const name of [...DOCUMENTS, 'lib/README.md', 'SECURITY.md', 'CHANGELOG.md',
+      'bench/README.md', 'bench/EXPERIMENTS.md', 'bench/SCALE.md']) {
       for (const [, target] of read(name).matchAll(/\]\((?!https?:)([^)]+)\)/g)) {
         count++;
         const [file, anchor] = target.split('#');
