@@ -42,7 +42,7 @@ export const float8 = eight('getFloat64');
  * @param {number} [mark] what may come once among the digits: -2, a point
  * @returns {number|undefined} undefined for anything else
  */
-function decimal(bytes, start, end, mark) {
+export function decimal(bytes, start, end, mark) {
   const first = bytes[start] === 45 ? start + 1 : start;
   let value = 0;
   let power = 0;

@@ -58,7 +58,7 @@ function define(map, typeOid, arrayOid, pair) {
   [1082, 1182, at.date],
   [1083, 1183, at.time],
   [1114, , at.timestamp],
-  [1184, , at.orDate(at.timestamptz), at.orDate(text)],
+  [1184, , at.instant, at.instantText],
   [1186, , at.interval],
   [1266, 1270, at.timetz],
   [1700, 1231, is.numeric],
