@@ -14,6 +14,12 @@ const platform = { text: (buf, start, end) => buf.utf8Slice(start, end), error: 
 /** A decoder that browsers have, too. */
 const shared = decode => (buf, start, end) => decode(buf, start, end, platform);
 
+/** The protocol's first version, as in StartupMessage. */
+const VERSION_3_0 = 0x30000;
+
+/** Most parameters that a server may report; PostgreSQL has some 400 in all. */
+const MAX_PARAMETERS = 1000;
+
 const wrongLength = what => protocolError(`${what} of a wrong length`);
 
 /**
@@ -44,22 +50,24 @@ function decodeParameterStatus(buf, start, end) {
 }
 
 /**
+ * Puts what ParameterStatus reports to what was reported before.
+ * @param {Object<string, string>} parameters
+ * @returns {[string, string]} name and value
+ */
+function takeParameter(parameters, buf, start, end) {
+  const { 0: name, 1: value } = decodeParameterStatus(buf, start, end);
+  if (!(name in parameters) && Object.keys(parameters).length === MAX_PARAMETERS) throw protocolError(`more than ${MAX_PARAMETERS} parameters`);
+  parameters[name] = value;
+  return [name, value];
+}
+
+/**
  * Decodes NotificationResponse.
  * @returns {{processId: number, channel: string, payload: string}}
  */
 function decodeNotification(buf, start, end) {
   const [channel, payload] = stringsOf(buf, start + 9, end, 'NotificationResponse', 2);
   return { processId: buf.readInt32BE(start + 5), channel, payload };
-}
-
-/**
- * Decodes ReadyForQuery.
- * @returns {string} the transaction status: 'I' idle, 'T' in a transaction, 'E' in a failed one
- */
-function decodeReadyForQuery(buf, start, end) {
-  const status = String.fromCharCode(buf[start + 5]);
-  if (end - start !== 6 || !'ITE'.includes(status)) throw protocolError('ReadyForQuery of a wrong kind');
-  return status;
 }
 
 /**
@@ -90,11 +98,11 @@ function decodeNegotiateProtocolVersion(buf, start, end) {
   const newest = buf.readUInt32BE(start + 5);
   const options = stringsOf(buf, start + 13, end, 'NegotiateProtocolVersion', buf.readUInt32BE(start + 9));
   // The documentation says "minor version", PostgreSQL sends both numbers; take either.
-  return { version: newest < 0x10000 ? 0x30000 + newest : newest, options };
+  return { version: newest < 0x10000 ? VERSION_3_0 + newest : newest, options };
 }
 
 module.exports = {
-  decodeAuthentication, decodeBackendKeyData, decodeNegotiateProtocolVersion, decodeReadyForQuery,
+  VERSION_3_0, decodeAuthentication, decodeBackendKeyData, decodeNegotiateProtocolVersion, takeParameter,
   decodeParameterStatus, decodeNotification, decodeFields: shared(messages.decodeFields),
   decodeCommandComplete: shared(messages.decodeCommandComplete), decodeCopyResponse: shared(messages.decodeCopyResponse)
 };
