@@ -4,6 +4,7 @@
 
 const util = require('node:util');
 const { array } = require('../..');
+const { quoted: escapeIdentifier } = require('../protocol');
 const { bytesOf, types } = require('./types');
 
 /** What counts where neither a config nor the environment says something; a program may change it. */
@@ -55,12 +56,6 @@ function prepareValue(value, seen = []) {
   if (seen.includes(value)) throw new Error(`circular reference detected while preparing "${value}" for query`);
   return prepareValue(value.toPostgres(each => prepareValue(each)), [...seen, value]);
 }
-
-/**
- * @param {string} name of a table, column, …
- * @returns {string} in double quotes, to be put into SQL
- */
-const escapeIdentifier = name => `"${name.replaceAll('"', '""')}"`;
 
 /**
  * @param {string} text

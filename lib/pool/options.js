@@ -1,6 +1,6 @@
 'use strict';
 
-const { checkCount, checkNames } = require('../query');
+const { checkCount, checkOptions } = require('../query');
 
 const DEFAULTS = {
   size: 4, reserved: 1, acquire_timeout: 30000, idle_timeout: 30000, max_lifetime: 1800000, silence_timeout: 2000
@@ -23,7 +23,7 @@ function optionsOf(options) {
     if (options?.[name] === undefined) continue;
     throw new TypeError(`a pool has no option ${name}: make two pools, one of the primary and one of the replicas`);
   }
-  checkNames(options, OPTIONS);
+  checkOptions(options, OPTIONS);
   const { patient = true } = options;
   if (typeof patient !== 'boolean') throw new TypeError('patient must be a boolean');
   const all = { patient };

@@ -2,7 +2,7 @@
 
 const { EventEmitter } = require('node:events');
 const { ConnectionError, Session } = require('../..');
-const { LongTexts, NO_OPTIONS, checkLimits, checkNames } = require('../query');
+const { LongTexts, NO_OPTIONS, checkOptions } = require('../query');
 const { Connections } = require('./connections');
 const { PoolLease } = require('./lease');
 const { Listening } = require('./listening');
@@ -56,8 +56,7 @@ class Pool extends Session {
    */
   async connection(work, options = NO_OPTIONS) {
     if (typeof work !== 'function') throw new TypeError('connection takes a function');
-    checkNames(options, OF_CONNECTION);
-    checkLimits(options);
+    checkOptions(options, OF_CONNECTION);
     const { reset = true, shared = false } = options;
     const need = shared ? 'shared' : reset ? 'connection' : 'alone';
     return this.lease.run(need, options, (scope, client) => work(client), (error, retry) => retry);

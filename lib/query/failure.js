@@ -115,10 +115,10 @@ function promised(work) {
 /** @returns {function(): Error} what the next request is rejected with whose connection is lost */
 function lossErrors(message, code, cause, sent) {
   const what = sent ? 'had been sent, the server may have carried it out' : 'had not been sent';
-  let left = OWN_ERRORS;
+  let given = 0;
   let error;
   return () => {
-    if (left-- > 0) error = new ConnectionError(`${message}; this request ${what}`, { code, cause, sent });
+    if (given++ < OWN_ERRORS) error = new ConnectionError(`${message}; this request ${what}`, { code, cause, sent });
     return error;
   };
 }

@@ -1,10 +1,9 @@
 'use strict';
 
-const { ConnectionError, checkText } = require('../protocol');
+const { ConnectionError, checkText, quoted } = require('../protocol');
 const { watchSignal } = require('./abort');
 const { showCaller } = require('./failure');
 const { outcome } = require('./request');
-const { quoted } = require('./sql');
 
 /** The server cuts off longer names, and with them what would come of it. */
 const LONGEST_CHANNEL = 63;
