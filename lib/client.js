@@ -11,15 +11,6 @@ const CLOSE_TIMEOUT = 3000;
 
 let connecting; // what connecting needs, loaded by the first connect()
 
-/** Runs code of the user that must not break ours: what it throws is thrown where nothing of ours is running. */
-function call(work) {
-  try {
-    work();
-  } catch (error) {
-    process.nextTick(() => { throw error; });
-  }
-}
-
 /**
  * One connection to a PostgreSQL server.
  *
@@ -66,7 +57,10 @@ class Client extends Steps {
     this.#ending = this.#connecting = undefined;
     const pipeline = this.#pipeline = new query.Pipeline({
       notice: (...message) => this.#message('notice', 'onNotice', ...message),
-      notification: (...message) => this.#message('notification', 'onNotification', ...message),
+      notification: (...message) => {
+        this.#channels?.deliver(message[0]);
+        this.#message('notification', 'onNotification', ...message);
+      },
       parameter: (...message) => this.#emit('parameter', ...takeParameter(this.serverParameters, ...message)),
       // Of a socket of before there is nothing to lose any more.
       lost: error => { if (this.#pipeline === pipeline && this.state !== 'closed') this.#lose(error); },
@@ -79,11 +73,11 @@ class Client extends Steps {
     this.closed = new Promise(resolve => { this.#resolveClosed = resolve; });
   }
 
-  #emit(...event) { call(() => this.emit(...event)); }
+  #emit(...event) { query.unhindered(() => this.emit(...event)); }
 
   /** Tells of a message: its bytes as Quickgres does, and as an event. */
   #message(event, callback, decoded, buf, start, end) {
-    if (this[callback] && buf) call(() => this[callback](Buffer.from(buf.subarray(start, end))));
+    if (this[callback] && buf) query.unhindered(() => this[callback](Buffer.from(buf.subarray(start, end))));
     this.#emit(event, decoded);
   }
 

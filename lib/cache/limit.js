@@ -1,6 +1,6 @@
 'use strict';
 
-const { throwIfAborted, watchLimits } = require('../query');
+const { throwIfAborted, tooLong, watchLimits } = require('../query');
 
 /**
  * Ends the waiting for an answer, by a signal, a time limit or `fail`; the answer itself is still fetched.
@@ -16,7 +16,7 @@ function limitOf(options) {
   let fail;
   const reached = new Promise((resolve, reject) => { fail = reject; });
   reached.catch(() => {});
-  const release = watchLimits(options, 'query', fail);
+  const release = watchLimits(options, fail, tooLong('query'));
   return { race: promise => Promise.race([reached, promise]), fail, release };
 }
 

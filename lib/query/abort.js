@@ -91,20 +91,20 @@ const abortedBy = ({ reason }) => new AbortError('the query was aborted', reason
 /** @throws {AbortError} when the signal has aborted */
 function throwIfAborted({ signal }) { if (signal?.aborted) throw abortedBy(signal); }
 
+/** @returns {function(number): TimeoutError} for what has taken longer than so many milliseconds */
+const tooLong = (what, isSent = () => undefined) => time =>
+  new TimeoutError(`the ${what} took longer than its statement_timeout of ${time} ms`, { code: '57014', sent: isSent() });
+
 /**
  * Calls back when a signal aborts or a time limit is over.
  * @param {object} limits checked: `{ signal, statement_timeout }`
- * @param {string} what has a limit
  * @param {function(Error)} callback
- * @param {function(): boolean} [isSent] whether it was sent when the time is over
+ * @param {function(number): Error} late makes the error of a time limit
  * @returns {function} stops watching
  */
-function watchLimits({ signal, statement_timeout: timeout }, what, callback, isSent = () => undefined) {
+function watchLimits({ signal, statement_timeout: time }, callback, late) {
   const unwatch = signal && watchSignal(signal, callback);
-  const timer = timeout && setTimeout(() => {
-    const message = `the ${what} took longer than its statement_timeout of ${timeout} ms`;
-    callback(new TimeoutError(message, { code: '57014', sent: isSent() }));
-  }, timeout);
+  const timer = time < Infinity && setTimeout(() => callback(late(time)), time);
   return () => {
     unwatch?.();
     clearTimeout(timer);
@@ -129,7 +129,7 @@ function submit(request, scope, limits) {
   throwIfAborted(limits);
   const promise = scope.pipeline.submit(request, scope);
   if (!request.pending) return promise;
-  const unwatch = watchLimits(limits, 'query', error => abort(request, error), () => request.state !== State.Waiting);
+  const unwatch = watchLimits(limits, error => abort(request, error), tooLong('query', () => request.state !== State.Waiting));
   if (request.finished === undefined) {
     // Not by the request's promise: two who await that hide each other from an error's stack.
     const { resolve } = request;
@@ -141,4 +141,4 @@ function submit(request, scope, limits) {
   return promise;
 }
 
-module.exports = { abort, abortScope, cancelHead, submit, throwIfAborted, watchLimits, watchSignal };
+module.exports = { abort, abortScope, cancelHead, submit, throwIfAborted, tooLong, watchLimits, watchSignal };

@@ -112,6 +112,15 @@ function promised(work) {
   }
 }
 
+/** Runs code of the user that must not break ours: what it throws is thrown where nothing of ours is running. */
+function unhindered(work) {
+  try {
+    work();
+  } catch (error) {
+    process.nextTick(() => { throw error; });
+  }
+}
+
 /** @returns {function(): Error} what the next request is rejected with whose connection is lost */
 function lossErrors(message, code, cause, sent) {
   const what = sent ? 'had been sent, the server may have carried it out' : 'had not been sent';
@@ -147,4 +156,4 @@ function abandon(pipeline, message, cause, code) {
   pipeline.scopes.abandon(errors(false));
 }
 
-module.exports = { abandon, again, callerOf, isFollowed, isStale, lossErrors, mayRepeat, miscounted, promised, reasonOf, showCaller };
+module.exports = { abandon, again, callerOf, isFollowed, isStale, lossErrors, mayRepeat, miscounted, promised, reasonOf, showCaller, unhindered };

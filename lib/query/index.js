@@ -6,7 +6,7 @@
  */
 
 const { Pipeline } = require('./pipeline');
-const { again, callerOf, isFollowed, promised, showCaller } = require('./failure');
+const { again, callerOf, isFollowed, promised, showCaller, unhindered } = require('./failure');
 const { QueryRequest, Request, outcome } = require('./request');
 const { CloseRequest } = require('./sync');
 const { LongTexts } = require('./long-texts');
@@ -19,7 +19,7 @@ let batch, transaction; // to require what is loaded costs a microsecond, as muc
 
 module.exports = {
   Pipeline, QueryRequest, Request, CloseRequest, LongTexts, Scope, again, callerOf, isFollowed, outcome, promised, showCaller,
-  copyDirection, firstWord, ...abort, ...options,
+  unhindered, copyDirection, firstWord, ...abort, ...options,
   get BatchRequest() { return (batch ??= require('./batch')).BatchRequest; },
   get Cursor() { return require('./cursor').Cursor; },
   get Portal() { return require('./portal').Portal; },

@@ -11,6 +11,9 @@ const STALL_TIMEOUT = 60000;
 
 const LEVELS = ['serializable', 'repeatable read', 'read committed', 'read uncommitted'];
 
+/** What a pool might be expected to have: which place answers is said by which of two pools is asked. */
+const OF_REPLICAS = ['replicas', 'max_lag', 'readOnly'];
+
 const STATEMENT = ['format', 'cache', 'paramTypes'];
 const LIMITS = ['signal', 'statement_timeout'];
 const PLACE = ['alone', 'retry'];
@@ -74,7 +77,7 @@ function checkOptions(options, names, checks = CHECKS) {
   if (options instanceof AbortSignal) throw new TypeError('options must be an object, not an AbortSignal: write { signal }');
   for (const name of Object.keys(options)) {
     if (!names.has(name)) {
-      const hint = name === 'readOnly' ? ': for replicas, make a pool of their own' : '';
+      const hint = OF_REPLICAS.includes(name) ? ': for replicas, make a pool of their own' : '';
       throw new TypeError(`there is no option ${name} here${hint}; there are ${[...names].join(', ')}`);
     }
     if (options[name] !== undefined) checks[name]?.(options[name], name);

@@ -1,7 +1,7 @@
 'use strict';
 
 const { ConnectionError, State, UsageError } = require('../protocol');
-const { abortScope, throwIfAborted, watchLimits } = require('./abort');
+const { abortScope, throwIfAborted, tooLong, watchLimits } = require('./abort');
 const { runInside } = require('./inside');
 const { NO_OPTIONS, NO_VALUES } = require('./options');
 const { QueryRequest, outcome } = require('./request');
@@ -135,7 +135,7 @@ class Transaction {
   async run(work, options) {
     const scope = this.#scope;
     const { pipeline } = scope;
-    const unwatch = watchLimits(options, 'transaction', error => this.#giveUp(error), () => this.#phase === 'committing');
+    const unwatch = watchLimits(options, error => this.#giveUp(error), tooLong('transaction', () => this.#phase === 'committing'));
     try {
       await this.#entered;
       if (scope.left) throw scope.refused();
