@@ -5,14 +5,17 @@ const { abort, checkBuffer, isFollowed } = require('../query');
 const { Backlog, PATIENCE } = require('./backlog');
 
 /** Bytes go to a target in pieces of about this size. */
-const PIECE = 65536;
+const PIECE = 131072;
+
+/** Room behind it for the message whose beginning had come with the bytes before, which would be a piece of its own. */
+const SPARE = 16384;
 
 /** The first block is used again for the next result; it grows up to MOST for a result that comes in one chunk. */
 const FIRST = 16384;
 const MOST = 262144;
 
 /** Bytes of a long result that may wait in the target: to stop the socket and to start it again costs more. */
-const AHEAD = 131072;
+const AHEAD = 262144;
 
 /** Memory that a result is written to, and from there to a sink. */
 class Block {
@@ -20,13 +23,13 @@ class Block {
 
   /**
    * @param {Buffer} bytes
-   * @param {number} [sent=0] offset after what was taken of it
-   * @param {number} [used=sent] offset after what was written to it
+   * @param {number} [start=0] offset of what is written to it
+   * @param {number} [used=start] offset after that
    * @param {boolean} [isOurs=true]
    */
-  constructor(bytes, sent = 0, used = sent, isOurs = true) {
+  constructor(bytes, start = 0, used = start, isOurs = true) {
     this.bytes = bytes;
-    this.sent = sent;
+    this.start = start;
     this.used = used;
     this.isOurs = isOurs;
   }
@@ -37,14 +40,11 @@ class Block {
   /** Whether all of it may be written to. */
   get isFree() { return this.isOurs && this.used === 0; }
 
-  /** @returns {Buffer|undefined} what was not taken before: a copy, where it would pin much more than itself */
+  /** @returns {Buffer|undefined} what was written to it: a copy, after which it is free, where it would pin much more than itself */
   take() {
-    const { bytes, sent, used } = this;
-    if (used === sent) return undefined;
-    if (!this.isOurs || sent > 0 || 2 * used > bytes.length) {
-      this.sent = used;
-      return bytes.subarray(sent, used);
-    }
+    const { bytes, start, used } = this;
+    if (used === start) return undefined;
+    if (!this.isOurs || 2 * used > bytes.length) return bytes.subarray(start, used);
     this.used = 0;
     const piece = Buffer.allocUnsafe(used);
     bytes.copy(piece, 0, 0, used);
@@ -154,7 +154,7 @@ class StreamReceiver {
     const old = this.#block;
     if (!this.#isFirst || this.bytes > 0 || old.used + length > MOST || !(old.isOurs || old === NO_BLOCK)) {
       this.flush();
-      this.#block = new Block(Buffer.allocUnsafeSlow(Math.max(length, PIECE)));
+      this.#block = new Block(Buffer.allocUnsafeSlow(Math.max(length, PIECE) + SPARE));
       return;
     }
     const { block } = this.#pipeline;
@@ -187,10 +187,8 @@ class StreamReceiver {
     const block = this.#block;
     const piece = block.take();
     if (piece !== undefined) this.bytes += piece.length;
-    if (this.#over && block.isFree && block.bytes.length === FIRST) {
-      this.#pipeline.block = block;
-      this.#block = NO_BLOCK;
-    }
+    if (this.#over && block.isFree && block.bytes.length === FIRST) this.#pipeline.block = block;
+    if (this.#over || !block.isFree) this.#block = NO_BLOCK;
     return piece;
   }
 
