@@ -1,7 +1,7 @@
 'use strict';
 
 const { AbortError, State, TimeoutError, kindOf } = require('../protocol');
-const { again } = require('./failure');
+const { again, isFollowed } = require('./failure');
 const { checkNumber } = require('./options');
 
 /** First and longest pause between two CancelRequests for one query, in milliseconds. */
@@ -9,8 +9,8 @@ const PAUSE = 50;
 const LONGEST = 1000;
 
 /**
- * Gives up a request: it rejects at once. If nothing that lives was sent behind it, nothing more is sent, and the server
- * is asked to cancel it; otherwise its answer is read and dropped.
+ * Gives up a request: it rejects at once, and nothing more is sent until it is over. The server is asked to cancel it as
+ * soon as nothing that lives was sent behind it; otherwise its answer is read and dropped.
  *
  * A CancelRequest names a connection, not a query. Therefore it leaves only while the request is the one that is being
  * answered, and nothing is sent until the server has closed the connection on which it came. The server ignores one
@@ -36,11 +36,11 @@ function abort(request, error) {
     pause = Math.min(2 * pause, LONGEST);
   };
   request.cancelAtHead = () => {
-    if (asked || !pipeline.setBarrier(request)) return;
+    if (asked || isFollowed(request)) return;
     asked = true;
     cancel();
   };
-  pipeline.setBarrier(request);
+  pipeline.holdBehind(request); // or those behind it would never all be given up, where each caller asks again
   pipeline.head.cancelAtHead?.(); // this may have been the last one that lived behind the head
 }
 

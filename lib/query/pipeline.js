@@ -5,7 +5,7 @@ const {
   decodeParameterStatus, nameOf, nextState, protocolError
 } = require('../protocol');
 const { Memory } = require('../rows');
-const { abandon, again, isFollowed, mayRepeat } = require('./failure');
+const { abandon, again, mayRepeat } = require('./failure');
 const { LongTexts } = require('./long-texts');
 const { closeStatements } = require('./sync');
 const { Scope, Scopes } = require('./scope');
@@ -272,13 +272,6 @@ class Pipeline {
     if (request.barrier) return;
     request.barrier = true;
     this.#held++;
-  }
-
-  /** The same, unless another was sent behind it before. @returns {boolean} whether it may be cancelled */
-  setBarrier(request) {
-    if (isFollowed(request)) return false;
-    this.holdBehind(request);
-    return true;
   }
 
   /** Nothing is sent until `release` was called as often as this. */
