@@ -133,9 +133,11 @@ function lossErrors(message, code, cause, sent) {
 function abandon(pipeline, message, cause, code) {
   const bad = pipeline.session === undefined && cause instanceof TypeError;
   const errors = sent => bad ? () => cause : lossErrors(message, code, cause, sent);
-  const lost = errors(true);
+  const unsent = errors(false);
+  let lost = errors(true);
   pipeline.socket = null;
   for (let request = pipeline.head; request !== null; request = request.next) {
+    if (request === pipeline.unwritten && pipeline.writer.length > 0) lost = unsent;
     pipeline.reject(request, lost());
     request.discard();
   }
@@ -144,7 +146,7 @@ function abandon(pipeline, message, cause, code) {
   pipeline.scopes.root.refused = () => new ConnectionError(
     `not connected since ${since.toISOString()}: ${message}; connect() connects again`,
     { code: '08003', cause, sent: false });
-  pipeline.scopes.abandon(errors(false));
+  pipeline.scopes.abandon(unsent);
 }
 
 module.exports = { abandon, again, callerOf, isFollowed, isStale, lossErrors, mayRepeat, miscounted, promised, reasonOf, showCaller };
