@@ -1,7 +1,7 @@
 'use strict';
 
-const { ConnectionError, UsageError } = require('../..');
-const { firstWord, keep, throwIfAborted } = require('../query');
+const { ConnectionError, PostgresError, TimeoutError, UsageError } = require('../..');
+const { again, firstWord, keep, throwIfAborted } = require('../query');
 
 /** How many connections may be lost under one request. */
 const ATTEMPTS = 5;
@@ -11,6 +11,13 @@ const COMMON = /^(?:select|insert|update|delete|with)\b/i;
 
 /** First words of statements that concern a session: here it would be that of whichever connection is free. */
 const OF_SESSIONS = /^(?:begin|start|set|reset|discard|listen|unlisten|prepare|deallocate|declare)$/;
+
+/** An error that a timer or a socket has made shows, in a `.catch`, the function that awaits the request. */
+function rejectAgain(error) {
+  const own = again(error, rejectAgain);
+  if (error instanceof PostgresError || error instanceof TimeoutError) Error.captureStackTrace?.(error, rejectAgain);
+  throw own;
+}
 
 /** What a Pool sends its requests on: the scope of one of its connections, which it has to find first. See Scope.run. */
 class PoolLease {
@@ -58,7 +65,7 @@ class PoolLease {
       for (let attempts = 1; ; attempts++) {
         throwIfAborted(options);
         const connections = this.#connections;
-        const connection = connections.take(kind, isLimited) ?? await connections.wait(kind, isLimited, signal);
+        const connection = connections.take(kind, isLimited) ?? await connections.wait(kind, isLimited, signal).catch(rejectAgain);
         const { client, pipeline } = connection;
         try {
           const result = await work(client.lease, client);

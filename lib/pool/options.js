@@ -1,6 +1,6 @@
 'use strict';
 
-const { checkCount, checkNames } = require('../query');
+const { checkCount, checkNames, checkNumber } = require('../query');
 
 const DEFAULTS = {
   size: 4, reserved: 1, acquire_timeout: 30000, idle_timeout: 30000, max_lifetime: 1800000, silence_timeout: 2000
@@ -12,6 +12,8 @@ const OF_REPLICAS = ['replicas', 'max_lag', 'readOnly'];
 
 /** The options of `connection`. `shared`: others may be sent before and behind. */
 const OF_CONNECTION = new Set(['reset', 'signal', 'retry', 'shared']);
+
+const isTime = value => Number.isInteger(value) && value >= 0;
 
 /**
  * @param {object} options of a Pool
@@ -27,8 +29,10 @@ function optionsOf(options) {
   const { patient = true } = options;
   if (typeof patient !== 'boolean') throw new TypeError('patient must be a boolean');
   const all = { patient };
-  for (const name of Object.keys(DEFAULTS)) all[name] = checkCount(options[name] ?? DEFAULTS[name], name, name === 'size' ? 1 : 0);
-  for (const name of ['acquire_timeout', 'idle_timeout', 'max_lifetime', 'silence_timeout']) all[name] ||= Infinity;
+  for (const name of ['size', 'reserved']) all[name] = checkCount(options[name] ?? DEFAULTS[name], name, name === 'size' ? 1 : 0);
+  for (const name of ['acquire_timeout', 'idle_timeout', 'max_lifetime', 'silence_timeout']) {
+    all[name] = checkNumber(options[name] ?? DEFAULTS[name], name, 'an integer of milliseconds from 0', isTime) || Infinity;
+  }
   return all;
 }
 

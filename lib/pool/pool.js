@@ -2,6 +2,7 @@
 
 const { EventEmitter } = require('node:events');
 const { ConnectionError, Session } = require('../..');
+const { kindOf } = require('../protocol');
 const { LongTexts, NO_OPTIONS, checkLimits, checkNames } = require('../query');
 const { Connections } = require('./connections');
 const { PoolLease } = require('./lease');
@@ -55,7 +56,7 @@ class Pool extends Session {
    * @returns {Promise} of what the function returned
    */
   async connection(work, options = NO_OPTIONS) {
-    if (typeof work !== 'function') throw new TypeError('connection takes a function');
+    if (typeof work !== 'function') throw new TypeError(`connection takes a function, which gets the client, not ${kindOf(work)}`);
     checkNames(options, OF_CONNECTION);
     checkLimits(options);
     const { reset = true, shared = false } = options;
