@@ -27,6 +27,14 @@ const NAMES = {
   transaction: new Set(['isolation', 'readOnly', 'deferrable', ...LIMITS, 'retry'])
 };
 
+/** What to do instead of some options that there are elsewhere. */
+const HINTS = {
+  idleTimeoutMillis: 'write idle_timeout', max: 'write size', maxLifetimeSeconds: 'write max_lifetime, in milliseconds',
+  readOnly: 'for replicas, make a pool of their own', timeout: 'write statement_timeout', values: 'they are the second argument'
+};
+
+const noCallback = value => typeof value === 'function' ? ': there are no callbacks, but promises, streams and async iterables' : '';
+
 /**
  * @param {object} [options]
  * @param {Set<string>} names
@@ -34,12 +42,14 @@ const NAMES = {
  */
 function checkNames(options, names) {
   if (options === undefined) return;
-  if (options === null || typeof options !== 'object') throw new TypeError(`options must be an object, not ${kindOf(options)}`);
+  if (options === null || typeof options !== 'object') {
+    throw new TypeError(`options must be an object, not ${kindOf(options)}${noCallback(options)}`);
+  }
   if (Array.isArray(options)) throw new TypeError('options must be an object, not an array: query(text, values, options) takes values');
   if (options instanceof AbortSignal) throw new TypeError('options must be an object, not an AbortSignal: write { signal }');
   for (const name of Object.keys(options)) {
     if (names.has(name)) continue;
-    const hint = name === 'readOnly' ? ': for replicas, make a pool of their own' : '';
+    const hint = Object.hasOwn(HINTS, name) ? `: ${HINTS[name]}` : '';
     throw new TypeError(`there is no option ${name} here${hint}; there are ${[...names].join(', ')}`);
   }
   checkFlag(options.alone, 'alone');
@@ -56,7 +66,7 @@ function checkOptions(options, names) {
   checkNames(options, names);
   const { format = 0, cache = true, paramTypes, decode } = options;
   if (format !== 0 && format !== 1) {
-    throw new TypeError(`format must be Client.STRING (0) or Client.BINARY (1), not ${kindOf(format)}`);
+    throw new TypeError(`format must be Client.STRING (0) or Client.BINARY (1), not ${kindOf(format)}${noCallback(format)}`);
   }
   if (typeof cache !== 'boolean') throw new TypeError(`cache must be a boolean, not ${kindOf(cache)}`);
   const isOid = oid => Number.isInteger(oid) && oid >= 0 && oid <= 0xffffffff;
