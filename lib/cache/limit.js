@@ -1,35 +1,23 @@
 'use strict';
 
-const { UsageError } = require('../protocol');
-const { checkLimits, throwIfAborted, watchSignal } = require('../query');
+const { throwIfAborted, tooLong, watchLimits } = require('../query');
 
 /**
- * Ends the waiting for an answer, by a signal, a time limit or `fail`; the answer itself is still fetched.
- * @param {object} options
- * @param {AbortSignal} [options.signal]
- * @param {number} [options.statement_timeout] milliseconds
- * @returns {{race: function(*): Promise, fail: function(Error), release: function()}} `race` gives the promise of the
- *   same, which rejects when the waiting has ended; `release` is for when it is over
- * @throws {TypeError|AbortError}
+ * Ends the wait for an answer by a signal, a time limit or `fail`. The answer itself is still fetched.
+ * @param {{signal?: AbortSignal, statement_timeout?: number}} options checked
+ * @returns {{race: function(*): Promise, fail: function(Error), release: function()}} `race` rejects when the wait ends
+ * @throws {AbortError}
  */
 function limitOf(options) {
-  checkLimits(options);
   throwIfAborted(options);
-  const { signal, statement_timeout: time } = options;
   let fail;
   const reached = new Promise((resolve, reject) => { fail = reject; });
   reached.catch(() => {});
-  const unwatch = signal && watchSignal(signal, fail);
-  const tooLong = () => fail(new UsageError(`the query took longer than its statement_timeout of ${time} ms`, '57014'));
-  const timer = time && setTimeout(tooLong, time);
-  const release = () => {
-    clearTimeout(timer);
-    unwatch?.();
-  };
+  const release = watchLimits(options, fail, tooLong('query'));
   return { race: promise => Promise.race([reached, promise]), fail, release };
 }
 
-/** The limit of a query that has none: each promise for it to wait for costs more than to find the answer. */
+/** Without a limit there is no promise to race: each one costs more than finding the answer. */
 const UNLIMITED = { race: promise => promise, release() {} };
 
 module.exports = { UNLIMITED, limitOf };

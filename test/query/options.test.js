@@ -3,7 +3,7 @@
 const assert = require('node:assert/strict');
 const { PassThrough } = require('node:stream');
 const { Client } = require('../..');
-const { checkNames, checkOptions, NAMES, NO_OPTIONS, NO_VALUES } = require('../../lib/query/options');
+const { checkOptions, NAMES, NO_OPTIONS, NO_VALUES } = require('../../lib/query/options');
 const { connected } = require('../support');
 
 describe('Options of a query', () => {
@@ -28,12 +28,12 @@ describe('Options of a query', () => {
   });
 
   it('are refused where there are none of their name', () => {
-    checkNames(undefined, NAMES.query);
-    checkNames({ format: 1, decode: undefined }, NAMES.query);
-    assert.throws(() => checkNames({ decod: true }, NAMES.batched), {
+    checkOptions(undefined, NAMES.query);
+    checkOptions({ format: 1, decode: undefined }, NAMES.query);
+    assert.throws(() => checkOptions({ decod: true }, NAMES.batched), {
       name: 'TypeError', message: 'there is no option decod here; there are format, cache, paramTypes, decode, stream'
     });
-    assert.throws(() => checkNames(AbortSignal.timeout(1), NAMES.query), TypeError); // an options' value for all of them
+    assert.throws(() => checkOptions(AbortSignal.timeout(1), NAMES.query), TypeError); // an options' value for all of them
   });
 
   it('are looked at by whatever takes some, before anything is sent', async () => {
@@ -123,7 +123,7 @@ describe('Options of a query', () => {
       [() => client.queryTo('SELECT 1', new PassThrough()), /^queryTo takes \(target, text, values, options\), not a text first$/],
       [() => client.transaction({ isolation: 'serializable' }, callback), /^transaction takes a function, then options, not an object$/],
       [() => new Client().connect({ host: 'localhost' }), /^connect takes \(port, host, ssl\) or \(socketPath\), not an object: the config goes to new Client/],
-      [() => client.copyFrom('COPY t FROM STDIN').write({ id: 1 }), /^copyFrom takes text and Buffers, not an object: put a CopyWriter/]
+      [() => client.copyFrom('COPY t FROM STDIN').on('error', callback).write({ id: 1 }), /^copyFrom takes text and Buffers, not an object: put a CopyWriter/]
     ]) await assert.rejects(async () => ask(), { name: 'TypeError', message }, String(ask));
   });
 
