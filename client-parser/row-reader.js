@@ -93,7 +93,7 @@ export class RowReader {
   }
 
   /**
-   * Takes one message in memory of its own, as Quickgres's reader does.
+   * Takes one message in memory of its own, as the reader of kig/quickgres 0.4 does.
    * @param {Uint8Array} bytes
    */
   write(bytes) { this.message(bytes[0], bytes, 0, bytes.length); }
