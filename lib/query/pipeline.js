@@ -46,6 +46,8 @@ class Pipeline {
     this.maxBuffered = 1 << 26;
     /** @type {Request|null} whose answer comes next */
     this.head = null;
+    /** @type {Request|null} the first one whose messages are in the writer, if there are any */
+    this.unwritten = null;
     /** Requests that are not over. */
     this.pending = 0;
     /** The transaction status of the last ReadyForQuery. */
@@ -190,6 +192,7 @@ class Pipeline {
       this.#held++;
     }
     if (request.barrier) this.#held++;
+    if (mark === 0) this.unwritten = first;
     if (this.head === null) this.head = first;
     else this.#tail.next = first;
     this.#tail = request;
