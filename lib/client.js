@@ -75,7 +75,7 @@ class Client extends Steps {
 
   #emit(...event) { query.unhindered(() => this.emit(...event)); }
 
-  /** Tells of a message: its bytes as Quickgres does, and as an event. */
+  /** Tells of a message: its bytes as kig/quickgres 0.4 does, and as an event. */
   #message(event, callback, decoded, buf, start, end) {
     if (this[callback] && buf) query.unhindered(() => this[callback](Buffer.from(buf.subarray(start, end))));
     this.#emit(event, decoded);
