@@ -1,7 +1,7 @@
 'use strict';
 
 const { ConnectionError, UsageError } = require('../..');
-const { firstWord, keep, throwIfAborted } = require('../query');
+const { firstWord, keep, rejectAgain, throwIfAborted } = require('../query');
 const { Connections } = require('./connections');
 
 /** How many connections may be lost under one request. */
@@ -52,7 +52,7 @@ class PoolLease extends Connections {
     try {
       for (let attempts = 1; ; attempts++) {
         throwIfAborted(options);
-        const connection = this.take(kind, isLimited) ?? await this.wait(kind, isLimited, signal);
+        const connection = this.take(kind, isLimited) ?? await this.wait(kind, isLimited, signal).catch(rejectAgain);
         const { client, pipeline } = connection;
         try {
           const result = await work(client.lease, client);

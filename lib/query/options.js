@@ -14,9 +14,6 @@ const BUFFER = 1 << 20;
 
 const LEVELS = ['serializable', 'repeatable read', 'read committed', 'read uncommitted'];
 
-/** What a pool might be expected to have: which place answers is said by which of two pools is asked. */
-const OF_REPLICAS = ['replicas', 'max_lag', 'readOnly'];
-
 const STATEMENT = ['format', 'cache', 'paramTypes'];
 const LIMITS = ['signal', 'statement_timeout'];
 const PLACE = ['alone', 'retry'];
@@ -36,6 +33,15 @@ const NAMES = {
   transaction: new Set(['isolation', 'readOnly', 'deferrable', ...LIMITS, 'retry'])
 };
 
+/** What to do instead of some options that there are elsewhere. */
+const REPLICAS = 'for replicas, make a pool of their own';
+const HINTS = {
+  max_lag: REPLICAS, readOnly: REPLICAS, replicas: REPLICAS,
+  idleTimeoutMillis: 'write idle_timeout', max: 'write size', maxLifetimeSeconds: 'write max_lifetime, in milliseconds', timeout: 'write statement_timeout', values: 'they are the second argument'
+};
+
+const noCallback = value => typeof value === 'function' ? ': there are no callbacks, but promises, streams and async iterables' : '';
+
 /** @throws {TypeError} */
 function checkFlag(value, name) {
   if (typeof value !== 'boolean') throw new TypeError(`${name} must be a boolean, not ${kindOf(value)}`);
@@ -51,7 +57,7 @@ const CHECKS = {
   buffer: value => checkNumber(value, 'buffer', 'a number of bytes from 0', value => value >= 0),
   decode: checkDecode,
   format(value) {
-    if (value !== 0 && value !== 1) throw new TypeError(`format must be Client.STRING (0) or Client.BINARY (1), not ${kindOf(value)}`);
+    if (value !== 0 && value !== 1) throw new TypeError(`format must be Client.STRING (0) or Client.BINARY (1), not ${kindOf(value)}${noCallback(value)}`);
   },
   isolation(value) {
     const level = typeof value === 'string' ? value.toLowerCase() : kindOf(value);
@@ -77,12 +83,14 @@ const CHECKS = {
  */
 function checkOptions(options, names, checks = CHECKS) {
   if (options === undefined) return;
-  if (options === null || typeof options !== 'object') throw new TypeError(`options must be an object, not ${kindOf(options)}`);
+  if (options === null || typeof options !== 'object') {
+    throw new TypeError(`options must be an object, not ${kindOf(options)}${noCallback(options)}`);
+  }
   if (Array.isArray(options)) throw new TypeError('options must be an object, not an array: query(text, values, options) takes values');
   if (options instanceof AbortSignal) throw new TypeError('options must be an object, not an AbortSignal: write { signal }');
   for (const name of Object.keys(options)) {
     if (!names.has(name)) {
-      const hint = OF_REPLICAS.includes(name) ? ': for replicas, make a pool of their own' : '';
+      const hint = Object.hasOwn(HINTS, name) ? `: ${HINTS[name]}` : '';
       throw new TypeError(`there is no option ${name} here${hint}; there are ${[...names].join(', ')}`);
     }
     if (options[name] !== undefined) checks[name]?.(options[name], name);
