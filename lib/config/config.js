@@ -19,11 +19,31 @@ const SESSION_VARIABLES = [['PGDATESTYLE', 'datestyle'], ['PGTZ', 'timezone'], [
 
 const NAMES = Object.keys(OPTIONS);
 
+/** Environment variables by the names of their options. */
+const VARIABLES = NAMES.filter(name => OPTIONS[name][1] !== undefined).map(name => ({ name, variable: OPTIONS[name][1] }));
+
+/** Each version that may not be greater than another. */
+const BOUNDS = [['min_protocol_version', 'max_protocol_version'], ['ssl_min_protocol_version', 'ssl_max_protocol_version']];
+
 /** What a config has in any case; not made step by step, since its copies would be slower. */
 const DEFAULTS = Object.fromEntries([
   ...['user', 'database', 'passfile', 'sslmode', 'hosts', 'parameters'].map(name => [name, undefined]),
   ...NAMES.filter(name => OPTIONS[name][2] !== undefined).map(name => [name, OPTIONS[name][0](OPTIONS[name][2], name)])
 ]);
+
+/** A resolved config. Neither inspecting nor serializing it shows its secrets. */
+class Config {
+  #secrets;
+
+  constructor(secrets) {
+    Object.assign(this, DEFAULTS);
+    this.#secrets = secrets;
+  }
+
+  get password() { return this.#secrets.password; }
+  get sslpassword() { return this.#secrets.sslpassword; }
+  get ssl() { return this.#secrets.ssl; }
+}
 
 /**
  * Gathers what says where and how to connect into one checked object. First comes what `overrides` says,
@@ -50,11 +70,14 @@ function resolve(config, overrides, env = process.env) {
   const settings = service === undefined ? [] : readService(service, values.get('servicefile'), env);
   for (const [name, value] of settings) if (!values.has(name)) values.set(name, value);
   if (env.PGREQUIRESSL?.startsWith('1') && !values.has('sslmode')) values.set('sslmode', env.PGSSLMODE ?? 'require');
-  NAMES.forEach(name => {
-    const variable = OPTIONS[name][1];
-    if (variable !== undefined && variable in env && !values.has(name)) values.set(name, env[variable]);
+  for (const { name, variable } of VARIABLES) {
+    if (!values.has(name) && variable in env) values.set(name, env[variable]);
+  }
+  const result = new Config({
+    password: own.password ?? (values.get('password') || undefined),
+    sslpassword: values.get('sslpassword') || undefined,
+    ssl: own.ssl === true ? {} : own.ssl || undefined
   });
-  const result = { ...DEFAULTS };
   values.forEach((value, name) => {
     check(!value.includes('\0'), `${name} must not contain a NUL character`);
     const parsed = OPTIONS[name][0](value, name);
@@ -72,13 +95,6 @@ function resolve(config, overrides, env = process.env) {
   const portAlone = before?.given.has('port') && !before.given.has('host');
   result.hosts = hostList(values, result, portAlone || own.socket ? 'localhost' : undefined);
   result.parameters = startupParameters(values, parameters, env);
-  const secrets = {
-    password: own.password ?? (values.get('password') || undefined),
-    sslpassword: values.get('sslpassword') || undefined,
-    ssl: own.ssl === true ? {} : own.ssl || undefined
-  };
-  // Neither inspecting nor serializing shows them.
-  for (const name of Object.keys(secrets)) Object.defineProperty(result, name, { get: () => secrets[name] });
   return result;
 }
 
@@ -108,14 +124,15 @@ const OBJECT_OPTIONS = {
 function fromObject(config) {
   check(typeof config === 'object' && !Array.isArray(config),
     `config must be an object or a connection string, not ${kindOf(config)}`);
-  const { connectionString: text, ...named } = config;
+  const { connectionString: text } = config;
   check((text ?? '') === '' || typeof text === 'string' || text instanceof URL,
     `connectionString must be a string or a URL, not ${kindOf(text)}`);
   const given = text ? require('./conninfo').parse(String(text)) : new Map();
   const parameters = Object.create(null);
   const own = {};
-  for (const [key, value] of Object.entries(named)) {
-    if (value === undefined || value === null || value === '') continue;
+  for (const key of Object.keys(config)) {
+    const value = config[key];
+    if (key === 'connectionString' || value === undefined || value === null || value === '') continue;
     const name = key === 'database' ? 'dbname' : key;
     if (Object.hasOwn(OBJECT_OPTIONS, name) && !(name === 'password' && typeof value === 'string')) {
       const [test, expected] = OBJECT_OPTIONS[name];
@@ -165,10 +182,7 @@ function checkTogether(result) {
   check(sslnegotiation !== 'direct' || ENCRYPTED.includes(sslmode),
     `${weak} sslnegotiation=direct: use require, verify-ca or verify-full`);
   check(!sslkey?.includes('-----BEGIN'), 'sslkey must be the name of a file; a key itself goes in ssl.key');
-  for (const prefix of ['', 'ssl_']) {
-    const [min, max] = ['min', 'max'].map(bound => `${prefix}${bound}_protocol_version`);
-    check(!(result[min] > result[max]), `${min} must not be greater than ${max}`);
-  }
+  for (const [min, max] of BOUNDS) check(!(result[min] > result[max]), `${min} must not be greater than ${max}`);
 }
 
 /**
@@ -185,7 +199,8 @@ function startupParameters(values, extra, env) {
     if (value) parameters[name] = value;
   };
   for (const [variable, name] of SESSION_VARIABLES) {
-    if (env[variable]?.toLowerCase() !== 'default') put(name, env[variable]);
+    const value = env[variable];
+    if (value?.toLowerCase() !== 'default') put(name, value);
   }
   for (const name of Object.keys(extra)) put(name, extra[name]); // in any case: of two spellings the server takes the last
   put('client_encoding', 'UTF8');
