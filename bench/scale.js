@@ -3,14 +3,14 @@
 // What one core, one machine, a fleet and replicas carry, by arithmetic over what was measured:
 //
 //     node scale.js [results/results.json]            prints it
-//     node scale.js [results/results.json] --write    writes it into README.md, between the markers
+//     node scale.js [results/results.json] --write    writes it into SCALE.md, between the markers
 //     node scale.js --server [seconds]                measures the server's part into results/server.json, on Linux
 
 const fs = require('node:fs');
 const path = require('node:path');
 
 const SERVER = path.join(__dirname, 'results/server.json');
-const PAGE = path.join(__dirname, 'README.md');
+const PAGE = path.join(__dirname, 'SCALE.md');
 const MARKERS = ['<!-- made by bench/scale.js -->', '<!-- end -->'];
 
 /** What is assumed, not measured. */
@@ -90,18 +90,18 @@ ${f.pooler === undefined ? '' : `| PgBouncer, a point select in session mode | $
 
 A point select with its answer is ${number(f.bytes)} bytes.
 
-- **One core** of a client carries ${number(s.clientCore)} selects a second, ${number(s.clientCoreBatch)} in batches; it passes on
-  ${number(s.clientCoreBytes)} MB a second, or makes row objects of ${number(s.clientCoreRows)} MB. One core of the server answers
-  ${number(s.serverCore)}, ${number(s.serverCoreBatch)} in batches, and sends ${number(s.serverCoreBytes)} MB. So a core of client asks for as much as
-  ${cost(1 / s.clientCoresForServerCore)} cores of server answer: the server is the limit, and one connection keeps one of its cores busy.
+- **One core** of a client sends ${number(s.clientCore)} selects a second, ${number(s.clientCoreBatch)} in batches. It passes on
+  ${number(s.clientCoreBytes)} MB of rows a second, or makes row objects of ${number(s.clientCoreRows)} MB. One core of the server answers
+  ${number(s.serverCore)}, ${number(s.serverCoreBatch)} in batches, and sends ${number(s.serverCoreBytes)} MB. A client core can therefore keep
+  ${cost(1 / s.clientCoresForServerCore)} server cores busy: the server is the limit, and one connection uses one of its cores.
 - **One machine** with ${cores} cores for PostgreSQL, ${share * 100} % of them at work, answers ${number(s.machine)} selects a second
-  (${number(s.machineBatch)} in batches) over ${cores} connections or a few more. ${cost(s.clientCoresForMachine)} cores of client are enough for that.
+  (${number(s.machineBatch)} in batches) over ${cores} connections or a few more, for which ${cost(s.clientCoresForMachine)} client cores are enough.
   ${gigabits} Gbit/s would carry ${number(s.wire)}. The limit is ${s.limit}.
-${s.poolerCore === undefined ? '' : `- **A fleet behind PgBouncer**: one PgBouncer is one thread, which carries ${number(s.poolerCore)} selects a second; for the machine above
-  there have to be ${Math.ceil(s.poolers)}, side by side by \`so_reuseport\`. It is needed where there are more client processes than the server bears
-  connections; since a process needs one connection, not twenty, that is later than with other clients.
-`}- **Replicas**: reads go to all. ${replicas} of them answer ${number(s.replicas)} selects a second; \`target_session_attrs=prefer-standby\` with
-  \`load_balance_hosts=random\` spreads the clients. Writes stay with the one primary, which is the next limit.
+${s.poolerCore === undefined ? '' : `- **A fleet behind PgBouncer**: one PgBouncer is one thread and carries ${number(s.poolerCore)} selects a second. The machine above
+  needs ${Math.ceil(s.poolers)}, side by side with \`so_reuseport\`. PgBouncer is needed when there are more client processes than the
+  server can have connections. A process needs one connection, not twenty, so this happens later than with other clients.
+`}- **Replicas** share the reads. ${replicas} of them answer ${number(s.replicas)} selects a second; \`target_session_attrs=prefer-standby\` with
+  \`load_balance_hosts=random\` spreads the clients. Writes stay on the one primary, which is the next limit.
 `;
 }
 

@@ -15,7 +15,7 @@
 //   kept        what memory is: after a garbage collection, what the result holds
 //   aims        for what our CPU per operation is divided by that of the client: at most so much
 //
-// `session` is a client's, see README.md. `context` has ids, rows, pending, target, adapter.
+// `session` is a client's, see clients/README.md. `context` has ids, rows, pending, target, adapter.
 
 const { STATEMENTS: S, OWNERS, SECRET } = require('./database');
 const { nullWritable, fileWritable, HttpReader, copyChunks, copyLines } = require('./streams');

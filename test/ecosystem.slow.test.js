@@ -1,13 +1,14 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { spawn } = require('node:child_process');
 const { once } = require('node:events');
+const fs = require('node:fs');
 const http = require('node:http');
 const path = require('node:path');
 const { launchBrowser, skipUnless } = require('pg-test-fixtures');
 const { Client } = require('..');
 const { Pool } = require('../lib/pool');
-const { examples } = require('./examples');
 const { installed } = require('./folder');
 const { afterTest } = require('./hooks');
 const { connected, sharedServer } = require('./support');
@@ -243,6 +244,50 @@ describe('The ecosystem', () => {
     });
   });
 
+  describe('A recipe', () => {
+    let folder;
+    before(() => {
+      folder = fs.mkdtempSync(path.join(__dirname, 'ecosystem/node_modules/recipe-'));
+      fs.mkdirSync(path.join(folder, 'node_modules'));
+      fs.symlinkSync(path.join(__dirname, '..'), path.join(folder, 'node_modules/quickgres'), 'junction');
+    });
+    after(() => fs.rmSync(folder, { recursive: true, force: true }));
+
+    /** A port that nothing listens on. */
+    async function freePort() {
+      const web = http.createServer().listen(0, '127.0.0.1');
+      await once(web, 'listening');
+      const { port } = web.address();
+      await close(web);
+      return port;
+    }
+
+    for (const name of ['express', 'fastify', 'hono']) {
+      it(`runs as it is, and answers: recipes/${name}.mjs`, async () => {
+        fs.copyFileSync(path.join(__dirname, `../recipes/${name}.mjs`), path.join(folder, `${name}.mjs`));
+        const port = await freePort();
+        const { host, port: PGPORT, user, database, password = '' } = server.config;
+        const env = { ...process.env, PORT: port, PGHOST: host, PGPORT, PGUSER: user, PGDATABASE: database, PGPASSWORD: password };
+        const program = spawn(process.execPath, [`${name}.mjs`], { cwd: folder, env, stdio: ['ignore', 'ignore', 'inherit'] });
+        afterTest(async () => {
+          program.kill();
+          if (program.exitCode === null && program.signalCode === null) await once(program, 'exit');
+        });
+        const ask = (path, init) => fetch(`http://localhost:${port}${path}`, init);
+        await until(async () => {
+          assert.equal(program.exitCode, null);
+          return ask('/').then(() => true, () => false);
+        });
+        const users = await (await ask('/users')).json();
+        const { id, name: known } = users[0];
+        assert.deepEqual(await (await ask(`/users/${id}`)).json(), [{ id, name: known }]);
+        assert.equal((await ask('/users/00000000-0000-0000-0000-000000000000')).status, 404);
+        const failed = await ask('/users/not-a-uuid');
+        assert.deepEqual([failed.status, await failed.json()], [500, { error: 'the database could not answer' }]);
+      });
+    }
+  });
+
   describe('React', () => {
     let client, web, browser, page, text, rounds;
     before(async function () {
@@ -250,7 +295,7 @@ describe('The ecosystem', () => {
       await skipUnless(this, 'chromium');
       // The fixtures' own dependency.
       const esbuild = require(require.resolve('esbuild', { paths: [path.dirname(require.resolve('pg-test-fixtures'))] }));
-      const [{ code }] = examples('client-parser/README.md', 'jsx');
+      const code = fs.readFileSync(path.join(__dirname, '../recipes/users.jsx'), 'utf8');
       const { outputFiles: [{ text: script }] } = await esbuild.build({
         stdin: {
           contents: `import { StrictMode } from 'react';
@@ -286,7 +331,7 @@ describe('The ecosystem', () => {
     const items = () => page.locator('li').count();
     const open = () => page.goto(`http://127.0.0.1:${web.address().port}/`);
 
-    it('shows the rows of the guide\'s example', async () => {
+    it('shows the rows of recipes/users.jsx', async () => {
       text = 'SELECT gen_random_uuid() AS id, name FROM users, generate_series(1, $1)';
       rounds = 3;
       await open();

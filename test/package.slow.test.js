@@ -63,12 +63,14 @@ describe('The package', function () {
     const NEEDED = ['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'SECURITY.md',
       'index.js', 'index.mjs', 'index.d.ts', 'lib/index.d.mts', 'client-parser/index.js', 'client-parser/index.d.ts', 'client-parser/package.json',
       'bench/results/results.svg', 'client-parser/demo/demo.png',
-      ...['express', 'fastify', 'hono', 'kysely', 'opentelemetry'].map(name => `test/ecosystem/${name}.js`)];
+      ...['kysely', 'opentelemetry'].map(name => `test/ecosystem/${name}.js`)];
     for (const name of NEEDED) assert.ok(names.includes(name), `${name} is missing`);
     const sources = folder => fs.readdirSync(path.join(root, folder), { recursive: true })
       .filter(name => /\.(js|d\.ts)$|README\.md$/.test(name) && !name.startsWith('demo'))
       .map(name => path.posix.join(folder, name));
-    const EXPECTED = [...NEEDED, ...['lib', 'client-parser'].flatMap(sources)];
+    const recipes = fs.readdirSync(path.join(root, 'recipes'), { recursive: true }).map(name => path.posix.join('recipes', name))
+      .filter(name => fs.statSync(path.join(root, name)).isFile());
+    const EXPECTED = [...NEEDED, ...recipes, ...['lib', 'client-parser'].flatMap(sources)];
     assert.deepEqual(names.filter(name => !EXPECTED.includes(name)), []);
     for (const name of EXPECTED) assert.ok(names.includes(name) || !fs.existsSync(path.join(root, name)), `${name} is missing`);
   });

@@ -7,6 +7,7 @@ const { Writable } = require('node:stream');
 const { pipeline } = require('node:stream/promises');
 const { startPgBouncer, skipUnless } = require('pg-test-fixtures');
 const { Client, AbortError } = require('..');
+const { Pool } = require('../lib/pool');
 const { sharedServer } = require('./support');
 
 /** What a connection through a pooler can do, in each of its modes. */
@@ -217,6 +218,16 @@ describe('What a mode of PgBouncer cannot carry', () => {
     if (client.state === 'closed') await client.connect();
     assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
     await client.end();
+  });
+
+  it('in statement mode is a transaction, which each one in a pool is told without a pause for new connections', async () => {
+    await through('statement');
+    const pool = new Pool({ ...bouncers[0].config, statement_cache: 0 }, { size: 1, acquire_timeout: 5000 });
+    const texts = Array.from({ length: 12 }, (_, i) => i % 2 ? 'SELECT 1' : 'SELECT 1 / 0');
+    const results = await Promise.allSettled(texts.map(text => pool.transaction(tx => tx.query(text))));
+    for (const { reason } of results) assert.match(`${reason.code} ${reason.cause.message}`, /^08P01 transaction blocks not allowed/);
+    assert.equal((await pool.query('SELECT 1 AS one')).rows[0].one, '1');
+    await pool.end();
   });
 
   it('in transaction mode is the cache of statements: never is a statement of another client used for one’s own', async () => {

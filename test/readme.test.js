@@ -9,7 +9,7 @@ const path = require('node:path');
 const { promisify } = require('node:util');
 const { startServer } = require('pg-test-fixtures');
 const quickgres = require('..');
-const { DOCUMENTS, examples } = require('./examples');
+const { DOCUMENTS, RECIPES, examples } = require('./examples');
 
 const AsyncFunction = Object.getPrototypeOf(async () => {}).constructor;
 
@@ -91,13 +91,27 @@ describe('The documents', () => {
     assert.equal(stdout.trim(), /console\.log\(.*\); \/\/ (.*)$/m.exec(code)[1]);
   });
 
+  for (const [name, printed] of Object.entries(RECIPES)) {
+    it(`have a recipe recipes/${name} that runs as it is`, async () => {
+      const { stdout, stderr } = await promisify(execFile)(process.execPath, [path.join(__dirname, '../recipes', name)]);
+      assert.deepEqual([stdout.trim(), stderr], [printed.trim(), '']);
+    });
+  }
+
+  it('have migrations that run once', async () => {
+    const migrate = () => promisify(execFile)(process.execPath, [path.join(__dirname, '../recipes/migrate.mjs')]);
+    await client.query('DROP TABLE IF EXISTS migrations, teams');
+    await Promise.all([migrate(), migrate()]);
+    assert.equal((await client.query('SELECT FROM migrations')).rowCount, 2);
+  });
+
   it('have no code that nothing looks at, but commands and what only a Worker runs', () => {
     const fences = DOCUMENTS.flatMap(document => {
       const text = fs.readFileSync(path.join(__dirname, '..', document), 'utf8');
       return [...text.matchAll(/^```(.*)\n[^]*?^```$/gm)].map(([code, language]) => ({ code, language }));
     });
     const unseen = fences.filter(({ language }) => !['js', 'mjs', 'ts', 'tsx', 'jsx', 'sql'].includes(language))
-      .map(({ code }) => code).filter(code => !/npm (?:ci|install)|nodejs_compat|env\.HYPERDRIVE|npx esbuild|pg\/register/.test(code));
+      .map(({ code }) => code).filter(code => !/npm (?:ci|install)|npx esbuild|pg\/register/.test(code));
     assert.deepEqual(unseen, []);
   });
 
@@ -109,7 +123,8 @@ describe('The documents', () => {
       .map(([, heading]) => heading.toLowerCase().replace(/[^\p{L}\p{N} _-]/gu, '').replaceAll(' ', '-'));
     const broken = [];
     let count = 0;
-    for (const name of [...DOCUMENTS, 'lib/README.md', 'SECURITY.md', 'CHANGELOG.md', 'bench/README.md']) {
+    for (const name of [...DOCUMENTS, 'lib/README.md', 'SECURITY.md', 'CHANGELOG.md',
+      'bench/README.md', 'bench/EXPERIMENTS.md', 'bench/SCALE.md']) {
       for (const [, target] of read(name).matchAll(/\]\((?!https?:)([^)]+)\)/g)) {
         count++;
         const [file, anchor] = target.split('#');

@@ -5,22 +5,21 @@ const { backend } = require('../protocol');
 const { RowParser } = require('../rows');
 
 /*
- * An answer is what `queryTo` has written for a query, and what is known of it: `{ body, cmd, rowCount, time, kept }`
- * (time: when it was asked for), `tags`, `maxAge`, `stale` (milliseconds) and `form` (the options of queryTo) of those
- * who asked. One that was too long to be kept is `large`, with an empty body and nothing else known.
+ * An answer is what `queryTo` wrote for a query: `{ body, cmd, rowCount, time, kept }`, where `time` is when it was asked for.
+ * `tags`, `maxAge`, `stale` (milliseconds) and `form` (the options of queryTo) are those of the request. An answer that is too
+ * long to be kept is `large` and has an empty body.
  */
 
-/** About how many bytes are given to a target at a time. */
+/** The size of the pieces that a target gets. */
 const PIECE = 65536;
 const NOTHING = Buffer.alloc(0);
 
-/** Takes what `queryTo` writes. */
 class Collector extends Writable {
   #chunks = [];
   #length = 0;
   #limit;
 
-  /** @param {number} limit in bytes: beyond it the stream is `large`, and destroyed */
+  /** @param {number} limit in bytes; above it, the stream is `large` and destroyed */
   constructor(limit) {
     super();
     this.#limit = limit;
@@ -35,7 +34,7 @@ class Collector extends Writable {
     callback();
   }
 
-  /** @returns {Buffer} all bytes, in memory of their own: a pool would be kept with them; none where it is large */
+  /** @returns {Buffer} all bytes, in memory of their own, so that the cache pins no slab; empty if the answer is large */
   take() {
     if (this.large) return NOTHING;
     const body = Buffer.allocUnsafeSlow(this.#length);
@@ -44,15 +43,13 @@ class Collector extends Writable {
   }
 }
 
-/** Whether an answer is that of a read, as the server says. */
+/** Whether the server's command tag is that of a read. */
 function isRead({ cmd, body, form: { as = 'protocol' } }) {
   return cmd === 'SELECT' && (as !== 'protocol' || body[0] === backend.RowDescription);
 }
 
 /**
- * Gives a reader an answer; the rows lie in a copy of the bytes, so that no reader can change them for another.
- * @param {object} answer of protocol bytes
- * @param {RowReader} reader
+ * Gives an answer of protocol bytes to a reader. The rows are in a copy, so that no reader can change them for another.
  * @returns {RowReader} the same
  */
 function read(answer, reader) {
@@ -73,12 +70,11 @@ function read(answer, reader) {
 }
 
 /**
- * Writes an answer to a target, as fast as that takes it.
+ * Writes an answer to a target, at the target's pace. The target gets copies, since it may write into them.
  * @param {object} answer
- * @param {Target} target gets copies: it may write into them
+ * @param {Target} target
  * @param {boolean} end whether to end it
  * @param {object} limit see limitOf
- * @returns {Promise} resolves when it has taken all
  */
 async function write({ body, rowCount }, target, end, limit) {
   let off = 0;

@@ -1,14 +1,14 @@
 'use strict';
 
-/** What an answer takes in memory beside its bytes, its key and its tags, at most. */
+/** An upper estimate of an answer's memory beside its bytes, key and tags. */
 const OVERHEAD = 1024;
-/** What a tag of an answer takes beside its characters. */
+/** The same for each tag, beside its characters. */
 const TAG_OVERHEAD = 256;
 
 /**
- * What is kept, by key and by tag, in bounded memory: the least recently used entry leaves first. An entry is
- * `{ key, tags, size, answer, asking }`: the answer, if there is one, and what is being asked for. One that is
- * forgotten has neither any more, so that what is still asked for then is not kept.
+ * Entries by key and by tag in bounded memory: the least recently used one is evicted first. An entry is `{ key, tags, size,
+ * answer, asking }`, where `asking` is the request under way. Forgetting an entry clears both, so that the request's answer is
+ * not kept.
  */
 class Entries {
   #byKey = new Map(); // the least recently used first
@@ -16,18 +16,16 @@ class Entries {
   #byTag = new Map(); // sets of entries
   #maxBytes;
 
-  /** @param {number} maxBytes */
   constructor(maxBytes) {
     this.#maxBytes = maxBytes;
-    /** Memory that the answers take, an upper estimate. */
+    /** An upper estimate of the memory of all answers. */
     this.bytes = 0;
-    /** Answers that left for others to have room. */
     this.evictions = 0;
   }
 
   get size() { return this.#byKey.size; }
 
-  /** @returns {object} the entry of a key, an empty one where there is none; now the most recently used one */
+  /** @returns {object} the entry of a key, made if there is none; it becomes the most recently used one */
   use(key, tags) {
     const known = this.#byKey.get(key);
     const entry = known ?? { key, tags, size: 0, answer: undefined, asking: undefined };
@@ -42,8 +40,8 @@ class Entries {
   }
 
   /**
-   * Gives an entry its answer; others leave for it to have room.
-   * @returns {boolean} false where there is not that much room: the entry is forgotten
+   * Gives an entry its answer, and evicts others to make room.
+   * @returns {boolean} false if the answer does not fit; the entry is then forgotten
    */
   keep(entry, answer) {
     const { key, tags } = entry;
@@ -61,7 +59,7 @@ class Entries {
     return size <= this.#maxBytes;
   }
 
-  /** One iterator goes on from call to call: a new one would first pass the places of all that left before. */
+  /** The iterator is kept from call to call: a new one would walk over the places of all evicted entries. */
   #oldest() {
     let next = this.#order.next();
     if (next.done) {
@@ -71,7 +69,6 @@ class Entries {
     return next.value;
   }
 
-  /** @param {object} [entry] */
   forget(entry) {
     if (entry === undefined) return;
     this.#byKey.delete(entry.key);
@@ -86,7 +83,7 @@ class Entries {
 
   forgetKey(key) { this.forget(this.#byKey.get(key)); }
 
-  /** Forgets all entries with a tag; without one, all that have any. */
+  /** Forgets all entries with a tag, or all that have any tag. */
   forgetTag(tag) {
     const sets = tag === undefined ? [...this.#byTag.values()] : [this.#byTag.get(tag) ?? []];
     for (const tagged of sets) for (const entry of tagged) this.forget(entry);
@@ -94,7 +91,7 @@ class Entries {
 
   clear() {
     for (const entry of this.#byKey.values()) this.forget(entry);
-    this.#order = this.#byKey.values(); // the old one would hold what was cleared
+    this.#order = this.#byKey.values(); // the old iterator would hold what was cleared
   }
 }
 

@@ -1,6 +1,6 @@
 'use strict';
 
-// quickgres/cache: answers to queries from memory. See README.md.
+// quickgres/cache: results of queries from memory. See README.md.
 
 const { ResponseCache } = require('./response-cache');
 

@@ -4,12 +4,9 @@ const { UsageError } = require('../protocol');
 const { checkLimits, throwIfAborted, watchSignal } = require('../query');
 
 /**
- * Ends the waiting for an answer, by a signal, a time limit or `fail`; the answer itself is still fetched.
- * @param {object} options
- * @param {AbortSignal} [options.signal]
- * @param {number} [options.statement_timeout] milliseconds
- * @returns {{race: function(*): Promise, fail: function(Error), release: function()}} `race` gives the promise of the
- *   same, which rejects when the waiting has ended; `release` is for when it is over
+ * Ends the wait for an answer by a signal, a time limit or `fail`. The answer itself is still fetched.
+ * @param {{signal?: AbortSignal, statement_timeout?: number}} options
+ * @returns {{race: function(*): Promise, fail: function(Error), release: function()}} `race` rejects when the wait ends
  * @throws {TypeError|AbortError}
  */
 function limitOf(options) {
@@ -29,7 +26,7 @@ function limitOf(options) {
   return { race: promise => Promise.race([reached, promise]), fail, release };
 }
 
-/** The limit of a query that has none: each promise for it to wait for costs more than to find the answer. */
+/** Without a limit there is no promise to race: each one costs more than finding the answer. */
 const UNLIMITED = { race: promise => promise, release() {} };
 
 module.exports = { UNLIMITED, limitOf };

@@ -2,15 +2,14 @@
 
 const { NAMES } = require('../query');
 
-/** Options of a query beside those of the client. */
+/** Options of a query that only a cache has. */
 const OWN = ['tags', 'max_age', 'stale_while_revalidate'];
 
-/** The options that there are: of a ResponseCache, of its `query` and of its `queryTo`. */
 const OF_CACHE = new Set(['max_bytes', 'max_answer_bytes', 'max_age', 'stale_while_revalidate', 'now']);
 const OF_QUERY = new Set([...NAMES.query, ...OWN].filter(name => name !== 'stream' && name !== 'buffer'));
 const OF_QUERY_TO = new Set([...NAMES.queryTo, ...OWN]);
 
-/** @throws {TypeError} where an option is not a number from 0 */
+/** @throws {TypeError} unless the option is a number from 0 */
 function checkNumber(value, name) {
   if (typeof value === 'number' && value >= 0) return value;
   throw new TypeError(`${name} must be a number, 0 or more, not ${typeof value === 'number' ? value : typeof value}`);

@@ -11,28 +11,21 @@ const { UNLIMITED, limitOf } = require('./limit');
 const { OF_CACHE, OF_QUERY, OF_QUERY_TO, checkNumber } = require('./options');
 
 /**
- * Answers queries from memory. It owns the client that it asks, and makes that client's session read-only, so that
- * nothing but what the server says decides what may be kept.
- *
- * Event 'error' (nobody has to listen): a refresh has failed, `(error, { key, tags })`; or listening on a pool, `(error)`.
+ * Answers queries from memory. It owns its client and makes the session read-only, so that the server's word alone decides what
+ * may be kept. Event 'error', which needs no listener: a refresh has failed, `(error, { key, tags })`, or listening on a pool
+ * has, `(error)`.
  */
 class ResponseCache extends EventEmitter {
   #client;
   #entries;
   #channels = new Set();
-  #connection; // that was prepared: the promise `closed` of the client, another one for each connection
-  #prepared; // the promise that it is
+  #connection; // the prepared connection, as its client's promise `closed`, which is new for each connection
+  #prepared; // resolves when that connection is prepared
   #now;
 
   /**
-   * @param {Client|Pool} client that nobody else uses. A pool emits 'connect' with each client that it opens
-   * @param {object} [options]
-   * @param {number} [options.max_bytes=67108864] most memory for all answers, their keys and tags
-   * @param {number} [options.max_answer_bytes=max_bytes / 8] a longer answer is not kept
-   * @param {number} [options.max_age=60] seconds in which an answer is fresh, from when it was asked for
-   * @param {number} [options.stale_while_revalidate=15] seconds after that in which it is still given, while one
-   *   query fetches a new one
-   * @param {function(): number} [options.now=performance.now] a clock that never goes back, in milliseconds
+   * @param {Client|Pool} client for the cache alone
+   * @param {object} [options] see ResponseCacheOptions in index.d.ts
    * @throws {TypeError}
    */
   constructor(client, options = {}) {
@@ -50,9 +43,9 @@ class ResponseCache extends EventEmitter {
     this.stale_while_revalidate = checkNumber(stale_while_revalidate, 'stale_while_revalidate');
     /** Fresh answers given. */
     this.hits = 0;
-    /** Answers that had to be asked for, or waited for while another asked. */
+    /** Answers asked for, and waits for an answer that was being asked for. */
     this.misses = 0;
-    /** Answers given in the time after `max_age`. */
+    /** Answers given after `max_age`. */
     this.stale = 0;
     this.#client = client;
     this.#entries = new Entries(max_bytes);
@@ -66,22 +59,19 @@ class ResponseCache extends EventEmitter {
     }
   }
 
-  /** Answers that left for others to have room. */
+  /** Answers removed to make room. */
   get evictions() { return this.#entries.evictions; }
-  /** Memory that the answers take, an upper estimate. */
+  /** An upper estimate of the memory of all answers. */
   get bytes() { return this.#entries.bytes; }
   /** Answers that are kept or asked for. */
   get size() { return this.#entries.size; }
 
   /**
-   * Gives the result of a query, from memory where there is one.
+   * Answers a query as `Client.query` does, from memory if possible.
    * @param {string} text
    * @param {Array|Row} [values=[]]
-   * @param {object} [options] those of `Client.query` but `stream`, and:
-   * @param {string[]} [options.tags=[]] by which `invalidateTag` and notifications find the answer
-   * @param {number} [options.max_age] the cache's, unless given
-   * @param {number} [options.stale_while_revalidate] the cache's, unless given
-   * @returns {Promise<RowReader>} as of `Client.query`
+   * @param {object} [options] those of `Client.query` without `stream`, and `tags`, `max_age`, `stale_while_revalidate`
+   * @returns {Promise<RowReader>}
    */
   async query(text, values = [], options = {}) {
     checkOptions(options, OF_QUERY);
@@ -98,14 +88,14 @@ class ResponseCache extends EventEmitter {
   }
 
   /**
-   * Writes the result of a query to a target, from memory where there is one.
-   * @param {Writable|WritableStream|Target} target a Target may have a method `fromCache(answer, age)`, which is told
-   *   of the answer before the first byte, and returns true where the target is to be ended without any
+   * Writes the result of a query as `Client.queryTo` does, from memory if possible. If it rejects after the first byte from
+   * memory, the target is destroyed.
+   * @param {Writable|WritableStream|Target} target a Target may have a method `fromCache(answer, age)`, which is called before
+   *   the first byte; if it returns true, the target is ended without one
    * @param {string} text
    * @param {Array|Row} [values=[]]
-   * @param {object} [options] those of `Client.queryTo`, and the cache's own of `query`
-   * @returns {Promise<{cmd: string, rowCount: number, bytes: number}>} as of `Client.queryTo`. When it rejects after
-   *   the first byte from memory, the target is destroyed
+   * @param {object} [options] those of `Client.queryTo` and of `query`
+   * @returns {Promise<{cmd: string, rowCount: number, bytes: number}>}
    */
   async queryTo(target, text, values = [], options = {}) {
     checkNames(options, OF_QUERY_TO);
@@ -135,7 +125,7 @@ class ResponseCache extends EventEmitter {
     return this.#client.queryTo(target, text, values, plain);
   }
 
-  /** What an answer depends on, and how it is to be kept; throws as the query would. */
+  /** What the answer depends on, and how it is to be kept; throws what the query would. */
   #request(text, values, options) {
     const { as = 'protocol', decode, end, signal, statement_timeout, stall_timeout, buffer, alone, ...rest } = options;
     const { tags = [], max_age = this.max_age, stale_while_revalidate = this.stale_while_revalidate, ...form } = rest;
@@ -150,7 +140,7 @@ class ResponseCache extends EventEmitter {
     return { key, tags: [...new Set(tags)], maxAge, stale, form: { as, ...form } };
   }
 
-  /** @returns {object|Promise<object>} an answer from memory if there is one to be given; else one that is asked for */
+  /** @returns {object|Promise<object>} an answer from memory, or one that is asked for */
   #find(text, values, options) {
     const { key, tags, ...request } = this.#request(text, values, options);
     const { maxAge, stale } = request;
@@ -173,11 +163,11 @@ class ResponseCache extends EventEmitter {
     return asking !== undefined && this.#now() - asking.time < maxAge ? asking.promise : ask();
   }
 
-  /** Asks for an answer; others who ask for the same meanwhile wait for it, too. */
+  /** Asks for an answer, which later requests for the same entry wait for. */
   #ask(entry, request, prepared, text, values) {
     const asking = entry.asking = { time: request.time, promise: undefined };
     asking.promise = this.#keep(entry, asking, this.#fetch(request, prepared, text, values));
-    asking.promise.catch(() => {}); // it may be that nobody waits any more
+    asking.promise.catch(() => {}); // all waits may have ended
     return asking.promise;
   }
 
@@ -208,7 +198,7 @@ class ResponseCache extends EventEmitter {
     }
   }
 
-  /** @returns {Promise} resolves when the connection is read-only and listens; queries are sent behind it at once */
+  /** @returns {Promise} resolves when the connection is read-only and listens; queries are pipelined behind that */
   #prepare() {
     const { closed } = this.#client;
     if (closed === this.#connection) return this.#prepared;
@@ -231,43 +221,39 @@ class ResponseCache extends EventEmitter {
       if (!this.#channels.has(quoted(channel))) return;
       this.#entries.forgetTag(payload === '' ? undefined : payload);
     });
-    client.on('end', () => { if (this.#channels.size > 0) this.#entries.forgetTag(); }); // nobody is told any more
+    client.on('end', () => { if (this.#channels.size > 0) this.#entries.forgetTag(); }); // notifications are missed from now on
   }
 
-  /** The session may have changed: its answers count no more. */
+  /** Answers that were read before the session changed are not kept. */
   #renew() {
     this.clear();
     this.#connection = undefined;
   }
 
   /**
-   * The key of the answer to a query.
-   * @param {string} text
-   * @param {Array|Row} [values=[]]
-   * @param {object} [options] the same as of the query
-   * @returns {string}
+   * @returns {string} the key of the answer to a query
    * @throws {TypeError|RangeError} as the query would
    */
   keyOf(text, values = [], options = {}) { return this.#request(text, values, options).key; }
 
   /**
-   * Forgets one answer. What was asked before an invalidation is given to those who wait for it, and not kept.
-   * @param {string} key as `keyOf` gives it
+   * Forgets one answer. An answer that is being fetched goes to the requests that wait for it, and is not kept.
+   * @param {string} key from `keyOf`
    */
   invalidate(key) { this.#entries.forgetKey(key); }
 
-  /** Forgets all answers with a tag. @param {string} tag */
+  /** Forgets all answers with a tag. */
   invalidateTag(tag) { this.#entries.forgetTag(tag); }
 
   /** Forgets all answers. */
   clear() { this.#entries.clear(); }
 
   /**
-   * Has the server say what is to be forgotten: the payload of a notification is a tag, one without a payload means all.
-   * When the connection is lost, all with tags are; the next one listens again. What was answered before is forgotten.
+   * Invalidates by notifications: the payload is a tag, and an empty payload means all tags. All answers with tags are
+   * forgotten now and when a connection is lost; the next connection listens again.
    * @param {string} channel
-   * @returns {Promise<function(): Promise>} resolves when it listens, to what ends that
-   * @throws {TypeError|RangeError} for no name of a channel
+   * @returns {Promise<function(): Promise>} resolves to a function that stops listening
+   * @throws {TypeError|RangeError} for an invalid channel name
    */
   async listen(channel) {
     if (this.#client.closed === undefined) return this.#follow(this.#client.listen(channel));
@@ -282,7 +268,7 @@ class ResponseCache extends EventEmitter {
     };
   }
 
-  /** A pool listens on a connection of its own, and says when something may have been missed. */
+  /** A pool listens on a connection of its own, and reports when notifications may have been missed. */
   async #follow(listener) {
     const hear = async () => {
       for await (const { payload, missed } of listener) this.#entries.forgetTag(missed || payload === '' ? undefined : payload);

@@ -6,24 +6,22 @@ const { checkNames } = require('../query');
 
 const OPTIONS = new Set(['columns', 'format', 'types']);
 
-/** Rows are gathered to pieces of about this many bytes. */
+/** The size of a piece: as many rows as fit. */
 const PIECE = 65536;
 
 const SIGNATURE = Buffer.from('PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0', 'latin1');
 const TRAILER = Buffer.from([0xff, 0xff]);
 
-/** PostgreSQL counts from here, in milliseconds of Unix time. */
+/** PostgreSQL's epoch, in milliseconds of Unix time. */
 const EPOCH = Date.UTC(2000, 0, 1);
 const DAY = 86400000;
 
 const ESCAPES = { '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 
-/** @throws {TypeError} for what is no number, bigint or numeral, or a Date where it must be one */
 function expect(condition, type, value) {
   if (!condition) throw new TypeError(`${kindOf(value)} cannot be sent as ${type}`);
 }
 
-/** An encoder of integers: bytes, and what writes them. */
 function integer(type, size, low, high, write) {
   return (writer, value) => {
     expect(typeof value === 'number' ? Number.isInteger(value) : typeof value === 'bigint', type, value);
@@ -41,7 +39,7 @@ function float(type, size, write) {
   };
 }
 
-/** An encoder of points in time. */
+/** An encoder of dates and times. */
 function time(type, unit, size) {
   return (writer, value) => {
     expect(value instanceof Date && !Number.isNaN(value.getTime()), type, value);
@@ -52,7 +50,7 @@ function time(type, unit, size) {
   };
 }
 
-/** An encoder of what is text, behind some bytes. */
+/** An encoder of text, behind a prefix byte if there is one. */
 function text(type, prefix) {
   return (writer, value) => {
     expect(typeof value === 'string', type, value);
@@ -73,9 +71,9 @@ function uuid(writer, value) {
   writer.buffer.write(digits, at, 'hex');
 }
 
-function bytea(writer, value) { expect(false, 'bytea', value); } // bytes are taken for every type
+function bytea(writer, value) { expect(false, 'bytea', value); } // Field takes bytes for every type
 
-/** What a type is not needed for. */
+/** Encodes values whose column type need not be known. */
 function untyped(writer, value) {
   if (typeof value === 'string') return writer.text(value);
   if (typeof value === 'boolean') return bool(writer, value);
@@ -84,7 +82,7 @@ function untyped(writer, value) {
 
 const { writeInt16BE, writeInt32BE, writeUInt32BE, writeBigInt64BE, writeFloatBE, writeDoubleBE } = Buffer.prototype;
 
-/** By type: OID and encoder. https://www.postgresql.org/docs/current/datatype.html */
+/** OID and encoder by type name. https://www.postgresql.org/docs/current/datatype.html */
 const TYPES = {
   bool: [16, bool],
   bytea: [17, bytea],
@@ -108,11 +106,11 @@ const TYPES = {
 };
 const BY_OID = new Map(Object.values(TYPES));
 
-/** Fields of the binary format, in one growing buffer. */
+/** Writes fields of the binary format into one growing buffer. */
 class FieldWriter {
   constructor() { this.take(); }
 
-  /** @returns {Buffer} what was written; the memory is the caller's */
+  /** @returns {Buffer} what was written; the caller owns the memory */
   take() {
     const { buffer, length } = this;
     this.buffer = Buffer.allocUnsafeSlow(PIECE + PIECE / 4);
@@ -132,7 +130,7 @@ class FieldWriter {
     this.length = this.buffer.writeInt16BE(value, this.length);
   }
 
-  /** Begins a field of so many bytes. @returns {number} where they go */
+  /** Begins a field of `size` bytes. @returns {number} their offset */
   value(size) {
     this.reserve(4 + size);
     const at = this.buffer.writeInt32BE(size, this.length);
@@ -145,7 +143,6 @@ class FieldWriter {
     this.buffer.set(value, at);
   }
 
-  /** A string, behind a byte of version where there is one. */
   text(value, version) {
     const length = Buffer.byteLength(value);
     let at = this.value(version === undefined ? length : length + 1);
@@ -166,22 +163,18 @@ function fieldOf(value) {
 }
 
 /**
- * Makes the bytes that COPY … FROM STDIN takes from rows: arrays of values, rows of a result, or objects. Values are those of
- * `query`; in the binary format, a Uint8Array is the bytes of any type.
+ * Makes COPY data of rows: arrays of values, rows of a result, or objects. In the binary format, a Uint8Array is sent as it is,
+ * whatever the column's type.
  * https://www.postgresql.org/docs/current/sql-copy.html
  */
 class CopyWriter extends Transform {
   #columns;
   #encoders;
-  #fields; // FieldWriter of the binary format
+  #fields;
   #text = '';
 
   /**
-   * @param {object} [options]
-   * @param {string[]} [options.columns] the keys of rows that are objects, in the order of the COPY
-   * @param {string} [options.format='text'] 'text' or 'binary', the same as in the COPY
-   * @param {Array<string|number>} [options.types] of the columns, by name or OID, for the binary format: without
-   *   them only strings (for columns of text), booleans and bytes can be sent
+   * @param {{columns?: string[], format?: string, types?: Array<string|number>}} [options]
    * @throws {TypeError}
    */
   constructor(options = {}) {
@@ -232,7 +225,7 @@ class CopyWriter extends Transform {
     callback();
   }
 
-  /** @returns {Array} the values of a row; throws a TypeError, of one column after `at(column)` */
+  /** @returns {Array} the values of a row; throws a TypeError, after `at(column)` if it is about one column */
   #valuesOf(row, at) {
     if (Array.isArray(row)) return row;
     if (typeof row?.toArray === 'function') return row.toArray();

@@ -5,7 +5,7 @@ const { columnLength, int32 } = require('../rows');
 
 const [COMMA, QUOTE, NEWLINE, RETURN, BACKSLASH, DOT] = Buffer.from(',"\n\r\\.');
 
-/** @returns {number} the offset after a value that was written in quotes at `off` */
+/** @returns {number} the offset behind the quoted value */
 function writeQuoted(out, off, bytes, start, end) {
   out[off++] = QUOTE;
   for (let i = start; i < end; i++) {
@@ -17,9 +17,9 @@ function writeQuoted(out, off, bytes, start, end) {
 }
 
 /**
- * Writes a value: in quotes where it is empty, since without them it is NULL, where it has to be, and where it is a \.
- * alone on its line, which ends COPY's data.
- * @returns {number} the offset after it
+ * Writes a value. It is quoted if it is empty, since an unquoted empty value is NULL, if CSV demands it, and if it is `\.`
+ * alone on its line, which would end COPY's data.
+ * @returns {number} the offset behind it
  */
 function writeValue(out, off, bytes, start, end, alone) {
   const ends = alone && end - start === 2 && bytes[start] === BACKSLASH && bytes[start + 1] === DOT;
@@ -35,12 +35,12 @@ function writeValue(out, off, bytes, start, end, alone) {
   return at;
 }
 
-/** An encoder for queryTo: rows as COPY … TO STDOUT (FORMAT csv, HEADER) gives them. RFC 4180 describes the same. */
+/** An encoder for queryTo: rows as COPY … TO STDOUT (FORMAT csv, HEADER) gives them, and as RFC 4180 describes. */
 class Csv {
   #columns = 0;
 
   toString() { return 'csv'; }
-  toJSON() { return 'csv'; } // in the key of a ResponseCache
+  toJSON() { return 'csv'; } // for the key of a ResponseCache
 
   start(out, rowParser) {
     if (rowParser === null) return;
@@ -57,9 +57,8 @@ class Csv {
   message() {}
 
   /**
-   * @param {StreamReceiver} out
-   * @param {Buffer} buf with whole DataRow messages in [start, end)
-   * @throws {ConnectionError} 08P01 for a row that is malformed
+   * Takes whole DataRow messages in buf[start, end).
+   * @throws {ConnectionError} 08P01 for a malformed row
    */
   messages(out, buf, start, end) {
     for (let pos = start; pos < end;) {
@@ -72,7 +71,7 @@ class Csv {
   #row(out, buf, pos, end) {
     const count = this.#columns;
     if (end - pos < 7 || buf.readUInt16BE(pos + 5) !== count) throw protocolError('DataRow of a wrong length');
-    // A value of quotes alone becomes twice as long; the two around it and the comma have room in its length word.
+    // A value that consists of quotes doubles. The length word has room for the quotes around it and the comma.
     const block = out.reserve(2 * (end - pos));
     const { bytes } = block;
     let off = block.used;

@@ -1,6 +1,6 @@
 'use strict';
 
-// quickgres/http: the result of a query as an HTTP answer. See README.md.
+// quickgres/http: results as HTTP responses. See README.md.
 
 const { respond } = require('./respond');
 

@@ -4,10 +4,13 @@ const zlib = require('node:zlib');
 
 const { BROTLI_OPERATION_FLUSH, BROTLI_PARAM_QUALITY, Z_SYNC_FLUSH } = zlib.constants;
 
-/** Brotli's default is for files that are compressed once: fifty times slower, for a tenth of the size. */
+/** Brotli's default quality suits files that are compressed once: it is fifty times slower, for a tenth of the size. */
 const BROTLI = { params: { [BROTLI_PARAM_QUALITY]: 4 }, flush: BROTLI_OPERATION_FLUSH };
 
-/** By the names of HTTP, the best first. All give at once what they got: rows may come slowly. It costs 2 % in size. */
+/**
+ * Compressors by their names in HTTP, the best first. Each flushes what it got, since rows may arrive slowly. That costs 2 % in
+ * size.
+ */
 const COMPRESSORS = {
   br: () => zlib.createBrotliCompress(BROTLI),
   gzip: () => zlib.createGzip({ flush: Z_SYNC_FLUSH }),
@@ -23,14 +26,13 @@ const TYPES = {
   values: 'application/json; charset=utf-8'
 };
 
-/** Headers that are remembered with their weights, since most requests have one of a few; longer ones are not. */
+/** Parsed headers, since most requests have one of a few. Long headers are not remembered. */
 const known = new Map();
 const MOST = 100;
 const LONGEST = 256;
 
 /**
- * What a header such as Accept names, each with its weight, 0 where that is no number; of no other parameter is
- * anything read.
+ * The names in a header such as Accept, each with its weight, which is 0 if it is not a number. Other parameters are ignored.
  * @param {string} header
  * @returns {Map<string, number>}
  * @see https://www.rfc-editor.org/rfc/rfc9110#name-quality-values
@@ -49,7 +51,7 @@ function weightsOf(header) {
   return weights;
 }
 
-/** @returns {string|undefined} the first of those that weigh most; undefined where nothing weighs more than 0 */
+/** @returns {string|undefined} the first name with the greatest weight above 0 */
 function heaviest(names, weightOf) {
   let best;
   let most = 0;
@@ -61,9 +63,8 @@ function heaviest(names, weightOf) {
 }
 
 /**
- * The compression to use for a reader.
  * @param {string} [accepted] the Accept-Encoding header
- * @returns {string|undefined} 'br', 'gzip' or 'deflate'; undefined for none
+ * @returns {string|undefined} 'br', 'gzip' or 'deflate'; undefined for no compression
  * @see https://www.rfc-editor.org/rfc/rfc9110#name-accept-encoding
  */
 function encodingFor(accepted) {
@@ -75,10 +76,9 @@ function encodingFor(accepted) {
 }
 
 /**
- * The representation to send a reader.
- * @param {string} [accepted] the Accept header; without one, or with an empty one, the reader takes anything
+ * @param {string} [accepted] the Accept header; without one, or with an empty one, all are acceptable
  * @param {string[]} offered names of TYPES, the best first
- * @returns {string|undefined} one of them; undefined where the reader takes none
+ * @returns {string|undefined} one of them; undefined if none is acceptable
  * @see https://www.rfc-editor.org/rfc/rfc9110#name-accept
  */
 function representationFor(accepted, offered) {

@@ -8,30 +8,30 @@ const { COMPRESSORS, TYPES, encodingFor, representationFor } = require('./negoti
 const { validate } = require('./validators');
 const { WebResponse } = require('./web-response');
 
-/** What Accept chooses from, the best first: `fetch` takes anything, and client-parser reads the first. */
+/** What Accept chooses from, the best first: `fetch` accepts anything, and client-parser reads the first one. */
 const REPRESENTATIONS = ['protocol', 'json', 'ndjson', 'csv'];
 
-/** The options that there are. Those of a ResponseCache come last; a session refuses what it has not. */
+/** All options. A session without a cache rejects the last ones itself. */
 const OPTIONS = new Set(['as', 'status', 'emptyStatus', 'compress', ...NAMES.queryTo,
   'tags', 'max_age', 'stale_while_revalidate']);
 OPTIONS.delete('end');
 
-/** A smaller body, where it is known from the start, is not worth compressing. */
+/** A body that is known to be smaller is not worth compressing. */
 const SMALL = 1024;
 
-/** Fields of the Vary header: plus 1 where Accept chooses, plus 2 where Accept-Encoding does. */
+/** Fields of the Vary header: plus 1 if Accept chooses, plus 2 if Accept-Encoding does. */
 const VARYING = [[], ['Accept'], ['Accept-Encoding'], ['Accept', 'Accept-Encoding']];
 
-/** Statuses of answers without a body. */
+/** Statuses of responses without a body. */
 const BODILESS = new Set([204, 304]);
 
-/** An HTTP response, whose headers are decided when it is known what comes. */
+/** An HTTP response, whose headers are decided right before the first byte. */
 class ResponseTarget extends Target {
   #begun = false;
   #options;
   #request;
-  #sent; // the stream that leaves
-  #unchanged = false; // the reader has the answer already
+  #sent; // the response, also behind a compressor
+  #unchanged = false; // the HTTP client has the answer already
 
   /**
    * @param {IncomingMessage|Http2ServerRequest} request
@@ -83,7 +83,7 @@ class ResponseTarget extends Target {
     return super.end(bodiless ? undefined : piece, rowCount);
   }
 
-  /** Also what is behind a compressor, and at once: nobody is to take the response for one that has not begun. */
+  /** Destroys the response behind a compressor at once, so that the handler cannot take it for one that has not begun. */
   destroy(error) {
     super.destroy(error);
     this.#sent.destroy(error);
@@ -98,13 +98,12 @@ class ResponseTarget extends Target {
 
 const isStatus = value => Number.isInteger(value) && value >= 200 && value < 600;
 
-/** @throws {TypeError} */
 function checkStatus(options, name) {
   if (options[name] !== undefined) checkNumber(options[name], name, 'an integer from 200 to 599', isStatus);
 }
 
 /**
- * Checks what `respond` was given, before anything is set or asked.
+ * Checks everything before a header is set or a query is sent.
  * @throws {TypeError}
  */
 function check(response, options) {
@@ -115,7 +114,7 @@ function check(response, options) {
   checkStatus(options, 'emptyStatus');
 }
 
-/** @returns {string} the Vary header with fields added; '' where there are none to be added */
+/** @returns {string} the Vary header with the fields added; '' if it has them already */
 function varyOf(response, fields) {
   const given = response.getHeader('vary');
   if (given === undefined) return fields.join(', ');
@@ -125,7 +124,7 @@ function varyOf(response, fields) {
   return missing.length > 0 ? [...before, ...missing].join(', ') : '';
 }
 
-/** Answers without asking the database. */
+/** Responds without a query. */
 function answerAlone(response, varying, status, type, body) {
   const headers = {};
   const vary = varyOf(response, varying);
@@ -136,13 +135,12 @@ function answerAlone(response, varying, status, type, body) {
   return { cmd: undefined, rowCount: 0, bytes: 0 };
 }
 
-/** @throws {TypeError} */
 function checkOffered(offered) {
   if (offered.length > 0 && offered.every(name => Object.hasOwn(TYPES, name))) return;
   throw new TypeError(`as must be one of ${Object.keys(TYPES).join(', ')}, or an array of these`);
 }
 
-/** What both kinds of `respond` do, with a response as those of Node's servers. */
+/** The part that both kinds of `respond` share; `response` is like those of Node's servers. */
 function answer(session, request, response, text, values = NO_VALUES, options = NO_OPTIONS) {
   check(response, options);
   const typed = response.hasHeader('content-type');
@@ -166,7 +164,6 @@ function answer(session, request, response, text, values = NO_VALUES, options = 
   return session.queryTo(new ResponseTarget(request, response, own), text, values, plain);
 }
 
-/** Answers a WHATWG Request. */
 async function answerWeb(session, request, ...query) {
   if (typeof request?.headers?.get !== 'function') {
     throw new TypeError('request must be a Request, or be followed by a response of node:http');
@@ -182,27 +179,15 @@ async function answerWeb(session, request, ...query) {
 }
 
 /**
- * Answers an HTTP request with the result of a query: `queryTo` with the headers that belong to it. The representation
- * is what the request's Accept asks for, or what the option `as` says; where the reader takes none that there is, it is
- * answered 406, with a list. Sets the content type unless it is set already, and compresses with Brotli, gzip or
- * deflate as the request allows. Of a ResponseCache, it sets ETag and Cache-Control, and says 304 to a reader that has
- * the answer. It answers to HEAD without running the query. A query that fails before anything is written rejects, and
- * what the reader is told of it is the handler's to decide.
- * @param {Client|Session|Pool|ResponseCache} session what has `queryTo`
+ * Answers an HTTP request with the result of a query: `queryTo` with content negotiation, compression and, for a ResponseCache,
+ * validators. If the query fails before the first byte, the promise rejects and the response is still the handler's.
+ * @param {Session|ResponseCache} session
  * @param {IncomingMessage|Http2ServerRequest|Request} request
- * @param {ServerResponse|Http2ServerResponse} [response] left out where the request is a WHATWG Request:
- *   `respond(session, request, text, values, options)`
- * @param {string} text
- * @param {Array|Row} [values=[]]
- * @param {object} [options] those of `queryTo` but `end`, and:
- * @param {string|string[]} [options.as=['protocol', 'json', 'ndjson', 'csv']] one to be sent whatever Accept says,
- *   'values' among them; or those that Accept chooses from, the first where it does not care. Where the handler has
- *   set a content type, or with binary `format`, the default is 'protocol'
- * @param {number} [options.status=response.statusCode]
- * @param {number} [options.emptyStatus=options.status] where the command reports no rows, such as 404
- * @param {boolean} [options.compress=true]
- * @returns {Promise<{cmd: string, rowCount: number, bytes: number}|Response>} as of `queryTo`, bytes before
- *   compression; for a Request, when its first byte is there, the Response, whose body fails if the query does
+ * @param {ServerResponse|Http2ServerResponse} [response] omitted for a WHATWG Request
+ * @param {...*} query text, values, and options: those of `queryTo` without `end`, and `as`, `status`, `emptyStatus`,
+ *   `compress`; see RespondOptions in index.d.ts
+ * @returns {Promise<{cmd: string, rowCount: number, bytes: number}|Response>} bytes before compression; for a Request, the
+ *   Response as soon as its first byte is there
  */
 async function respond(session, request, response, ...query) {
   if (typeof session?.queryTo !== 'function') {

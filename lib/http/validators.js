@@ -2,25 +2,21 @@
 
 const { createHash } = require('node:crypto');
 
-/** Whole seconds of milliseconds; what is longer than a cache can count is that. */
+/** Whole seconds, at most as many as a cache can count. */
 const seconds = time => Math.min(Math.max(0, Math.floor(time / 1000)), 2 ** 31);
 
-/**
- * The entity tag of an answer of a ResponseCache; a weak one, since the answer may be compressed or not.
- * @param {object} answer keeps it
- * @returns {string}
- */
+/** The entity tag of an answer. It is weak, since the response may be compressed. */
 function etagOf(answer) {
   answer.etag ??= `W/"${createHash('sha256').update(answer.body).digest('base64url').slice(0, 22)}"`;
   return answer.etag;
 }
 
 /**
- * How long caches between here and the reader may keep an answer: not longer than it would be given here. One
- * with tags can be invalidated, of which they would not hear.
- * @param {object} answer of a ResponseCache
+ * Limits HTTP caches to the time in which this cache would give the answer. An answer with tags must be revalidated, since HTTP
+ * caches do not hear of invalidations.
+ * @param {object} answer
  * @param {number} age milliseconds
- * @returns {string} a Cache-Control header
+ * @returns {string} the Cache-Control header
  */
 function cacheControl({ tags, maxAge, stale }, age) {
   if (tags.length > 0) return 'private, no-cache';
@@ -29,13 +25,8 @@ function cacheControl({ tags, maxAge, stale }, age) {
 }
 
 /**
- * Sets ETag and Cache-Control of a response, unless the handler has set its own.
- * @param {IncomingMessage|Http2ServerRequest} request
- * @param {ServerResponse|Http2ServerResponse} response
- * @param {object} answer of a ResponseCache
- * @param {number} age milliseconds
- * @param {{status: number, emptyStatus: number}} options
- * @returns {boolean} whether the reader has the answer already
+ * Sets ETag and Cache-Control, unless the handler has set its own.
+ * @returns {boolean} whether the HTTP client has the answer already
  * @see https://www.rfc-editor.org/rfc/rfc9110#name-conditional-requests
  */
 function validate(request, response, answer, age, { status, emptyStatus }) {

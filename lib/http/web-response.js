@@ -5,17 +5,17 @@ const { Writable } = require('node:stream');
 /** Bytes that may wait in a body for its reader. */
 const AHEAD = 65536;
 
-/** What a result is written to where a WHATWG Response is wanted: as much of a ServerResponse as `respond` uses. */
+/** A target that becomes a WHATWG Response, with as much of ServerResponse as `respond` uses. */
 class WebResponse extends Writable {
   #begin;
   #controller; // of the body
   #headers = new Headers();
-  #taken; // the callback of a write that the reader has not asked for yet
+  #taken; // the callback of a write that waits for the reader
 
   constructor() {
     super();
     this.statusCode = 200;
-    /** @type {Promise<Response>} resolves when the first byte is written, or it is ended without one */
+    /** @type {Promise<Response>} resolves at the first byte, or at the end if there is none */
     this.begun = new Promise(resolve => { this.#begin = resolve; });
   }
 
@@ -29,7 +29,7 @@ class WebResponse extends Writable {
   }
 
   #respond(body) {
-    // Workers compress what has a content encoding, unless they are told that it is done.
+    // Workers would compress a body with a content encoding again.
     this.#begin(new Response(body, { status: this.statusCode, headers: this.#headers, encodeBody: 'manual' }));
   }
 
@@ -47,7 +47,7 @@ class WebResponse extends Writable {
       this.#taken = undefined;
       callback();
     };
-    this.#controller.enqueue(new Uint8Array(chunk)); // a copy: the reader may give its memory away
+    this.#controller.enqueue(new Uint8Array(chunk)); // a copy: the reader may transfer its memory
   }
 
   /** A body that is whole needs no stream. */

@@ -25,6 +25,9 @@ const firstOf = queue => queue.values().next().value?.since ?? Infinity;
 const isFinal = error => /^(?:0A|22|28|3D|42)/.test(error.code) ||
   ![ConnectionError, PostgresError, TimeoutError, AggregateError].some(each => error instanceof each);
 
+/** Whether the connection was closed because of what it was asked, such as BEGIN in PgBouncer's statement mode: others work. */
+const isRefusal = error => error instanceof PostgresError && error.code === '08P01';
+
 /** Connections to one place: which request gets which, and when others are opened, closed and replaced. */
 class Connections {
   #all = [];
@@ -203,7 +206,7 @@ class Connections {
     const hasFailed = error !== undefined && connection.isOpening;
     const isOver = hasFailed && !this.#all.some(each => each.isOpen || (each.isOpening && !this.reached)) &&
       (isFinal(error) || !(this.reached || error.code === '57P03')); // the server starts: a later attempt succeeds
-    if (connection.answered < 1 && (error !== undefined || connection.isOpening)) this.#pause(error);
+    if (connection.isOpening || (connection.answered < 1 && error !== undefined && !isRefusal(error))) this.#pause(error);
     if (isOver) {
       const more = { code: error.code, cause: error, sent: false };
       this.#refuse(isFinal(error) ? error : new ConnectionError(`no connection: ${error.message}`, more));

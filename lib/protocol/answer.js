@@ -4,8 +4,8 @@ const { backend } = require('./codes');
 const { protocolError } = require('./errors');
 
 /*
- * Which message of an answer may come next: one table for all kinds of requests. What may come at any time
- * (ErrorResponse, NoticeResponse, NotificationResponse, ParameterStatus) is not in it.
+ * Which message of an answer may come next, in one table for all kinds of requests. ErrorResponse, NoticeResponse,
+ * NotificationResponse and ParameterStatus may come at any time, so they are not in it.
  * https://www.postgresql.org/docs/current/protocol-flow.html
  */
 
@@ -17,17 +17,17 @@ const Simple = {
   CopyOutResponse: 'SimpleCopyOut', CopyInResponse: 'CopyIn'
 };
 
-/** What the answer to a request can have come to: the messages that may come then, and what each leads to. */
+/** The states of an answer: each message that may come in a state, and the state that follows. */
 const STATES = {
   Waiting: {}, // nothing was sent
-  // Of a query. BoundEarly and DescribingBound are for servers that send BindComplete before the description.
+  // Queries. Servers that send BindComplete before the description go through BoundEarly and DescribingBound.
   Parsing: { ParseComplete: 'Parsed' },
   Parsed: { ParameterDescription: 'Describing', BindComplete: 'BoundEarly' },
   Describing: { RowDescription: 'Binding', NoData: 'Binding' },
   BoundEarly: { ParameterDescription: 'DescribingBound' },
   DescribingBound: { RowDescription: 'Rows', NoData: 'Command' },
-  Binding: { BindComplete: 'Rows' }, // or Command: the description tells
-  // What follows the description: with columns or without; of a portal an Execute may have a limit.
+  Binding: { BindComplete: 'Rows' }, // or Command, depending on the description
+  // After the description, with columns and without. Only the Execute of a portal may have a row limit.
   Rows: { DataRow: 'Rows', CommandComplete: 'Done' },
   PortalRows: { DataRow: 'PortalRows', CommandComplete: 'Done', PortalSuspended: 'Suspended' },
   Command,
@@ -36,14 +36,14 @@ const STATES = {
   CopyIn: { CommandComplete: 'Done' },
   CopyDone: { CommandComplete: 'Done' },
   Closing: { CloseComplete: 'Done' },
-  Suspended: { ReadyForQuery: 'Over' }, // a portal has given its rows; Sync may follow, or more of it
-  // The simple query protocol: before the first result, in one, after one.
+  Suspended: { ReadyForQuery: 'Over' }, // Sync or another Execute of the portal follows
+  // The simple query protocol: before, in and after a result.
   Simple,
   SimpleRows: { DataRow: 'SimpleRows', CommandComplete: 'SimpleNext' },
   SimpleCopyOut: { CopyData: 'SimpleCopyOut', CopyDone: 'SimpleCopyDone' },
   SimpleCopyDone: { CommandComplete: 'SimpleNext' },
   SimpleNext: { ...Simple, ReadyForQuery: 'Over' },
-  Done: { ReadyForQuery: 'Over' }, // nothing else is missing
+  Done: { ReadyForQuery: 'Over' },
   Failed: { ReadyForQuery: 'Over' }, // after an ErrorResponse the server says nothing else
   Over: {}
 };
@@ -57,7 +57,7 @@ for (const state of Object.keys(STATES)) {
   for (const name of Object.keys(STATES[state])) NEXT[State[state] << 8 | backend[name]] = State[STATES[state][name]];
 }
 
-/** Messages that are nothing but their type and length. */
+/** Messages that have no body. */
 const BARE = new Uint8Array(256);
 for (const name of [
   'ParseComplete', 'BindComplete', 'CloseComplete', 'NoData', 'EmptyQueryResponse', 'PortalSuspended', 'CopyDone'
@@ -66,17 +66,14 @@ for (const name of [
 const nameOf = code => Object.keys(backend).find(name => backend[name] === code) ||
   `a message of type 0x${code.toString(16).padStart(2, '0')}`;
 
-/** @returns {ConnectionError} for a message that cannot come in this state */
 function unexpected(state, code) {
   const where = Object.keys(State).find(name => State[name] === state);
   return protocolError(`unexpected ${nameOf(code)} (state ${where})`);
 }
 
 /**
- * @param {number} state that the answer has come to
- * @param {number} code of the message in buf[start … end)
- * @returns {number} the state after it
- * @throws {ConnectionError} 08P01 where the message cannot come now, or has a body and should have none
+ * @returns {number} the state after the message in buf[start … end)
+ * @throws {ConnectionError} 08P01 if the message cannot come now, or has a body and should have none
  */
 function nextState(state, code, start, end) {
   const next = NEXT[state << 8 | code];

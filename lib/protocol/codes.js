@@ -1,7 +1,7 @@
 'use strict';
 
 /*
- * The first byte of every message, by the name that PostgreSQL's documentation gives the message.
+ * The first byte of each message, by the message's name in PostgreSQL's documentation.
  * https://www.postgresql.org/docs/current/protocol-message-formats.html
  */
 
@@ -16,7 +16,7 @@ const backend = code({
   PortalSuspended: 's', ReadyForQuery: 'Z', RowDescription: 'T'
 });
 
-/** Messages that the client sends, but for the ones of the start-up, which have no such byte. */
+/** Messages that the client sends. Startup messages have no such byte. */
 const frontend = code({
   Bind: 'B', Close: 'C', CopyData: 'd', CopyDone: 'c', CopyFail: 'f', Describe: 'D', Execute: 'E', Flush: 'H',
   Parse: 'P', PasswordMessage: 'p', Query: 'Q', Sync: 'S', Terminate: 'X'

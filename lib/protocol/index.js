@@ -1,6 +1,6 @@
 'use strict';
 
-// Bytes to messages and back, and the errors that they tell of. Nothing here does input or output.
+// Bytes to messages and back, and errors. Nothing here does input or output.
 
 const answer = require('./answer');
 const { backend, frontend } = require('./codes');

@@ -4,23 +4,19 @@ const messages = require('../../client-parser/messages.js');
 const { ConnectionError, protocolError } = require('./errors');
 
 /*
- * Decoders of the backend's small messages. Each is given the buffer, the offset of the message's type byte and
- * the offset after its end, trusts no length and no terminator in it, and throws a protocol violation that names
- * the message. https://www.postgresql.org/docs/current/protocol-message-formats.html
+ * Decoders of the server's small messages. Each takes the buffer, the offset of the message's type byte and the offset behind
+ * its end. It trusts no length and no terminator, and throws a protocol violation that names the message.
+ * https://www.postgresql.org/docs/current/protocol-message-formats.html
  */
 
 const platform = { text: (buf, start, end) => buf.utf8Slice(start, end), error: protocolError };
 
-/** A decoder that browsers have, too. */
+/** Adapts a decoder that browsers share. */
 const shared = decode => (buf, start, end) => decode(buf, start, end, platform);
 
 const wrongLength = what => protocolError(`${what} of a wrong length`);
 
-/**
- * @param {number} off where they begin
- * @param {number} [count] how many they must be
- * @returns {string[]} the null-terminated strings up to the end of a message
- */
+/** Reads the null-terminated strings from `off` to the end of a message, which must be `count` if it is given. */
 function stringsOf(buf, off, end, what, count) {
   const strings = buf.toString('utf8', off, end).split('\0');
   const rest = strings.pop();
@@ -31,10 +27,7 @@ function stringsOf(buf, off, end, what, count) {
   return strings;
 }
 
-/**
- * Decodes ParameterStatus.
- * @returns {[string, string]} name and value
- */
+/** @returns {[string, string]} name and value */
 function decodeParameterStatus(buf, start, end) {
   const { 0: name, 1: value } = stringsOf(buf, start + 5, end, 'ParameterStatus', 2);
   if (name === 'client_encoding' && !/^utf-?8$/i.test(value)) {
@@ -43,19 +36,12 @@ function decodeParameterStatus(buf, start, end) {
   return [name, value];
 }
 
-/**
- * Decodes NotificationResponse.
- * @returns {{processId: number, channel: string, payload: string}}
- */
 function decodeNotification(buf, start, end) {
   const [channel, payload] = stringsOf(buf, start + 9, end, 'NotificationResponse', 2);
   return { processId: buf.readInt32BE(start + 5), channel, payload };
 }
 
-/**
- * Decodes ReadyForQuery.
- * @returns {string} the transaction status: 'I' idle, 'T' in a transaction, 'E' in a failed one
- */
+/** @returns {string} the transaction status: 'I' idle, 'T' in a transaction, 'E' in a failed one */
 function decodeReadyForQuery(buf, start, end) {
   const status = String.fromCharCode(buf[start + 5]);
   if (end - start !== 6 || !'ITE'.includes(status)) throw protocolError('ReadyForQuery of a wrong kind');
@@ -63,33 +49,26 @@ function decodeReadyForQuery(buf, start, end) {
 }
 
 /**
- * Decodes the messages whose names begin with Authentication.
- * @returns {{code: number, data: Buffer}} what is asked for, and what follows the code, in the memory of `buf`
+ * Decodes any message whose name begins with Authentication.
+ * @returns {{code: number, data: Buffer}} the request, and the rest of the message as a view of `buf`
  */
 function decodeAuthentication(buf, start, end) {
   if (end - start < 9) throw wrongLength('Authentication');
   return { code: buf.readUInt32BE(start + 5), data: buf.subarray(start + 9, end) };
 }
 
-/**
- * Decodes BackendKeyData: the process id and a secret of 4 to 256 bytes.
- * @returns {Buffer} a copy of both, as a CancelRequest has them
- */
+/** @returns {Buffer} a copy of the process id and the secret of 4 to 256 bytes, as a CancelRequest has them */
 function decodeBackendKeyData(buf, start, end) {
   if (end - start < 13 || end - start > 265) throw wrongLength('BackendKeyData');
   return Buffer.from(buf.subarray(start + 5, end));
 }
 
-/**
- * Decodes NegotiateProtocolVersion.
- * @returns {{version: number, options: string[]}} the newest version that the server has, as in StartupMessage, and
- *   the options that it does not know
- */
+/** @returns {{version: number, options: string[]}} the server's newest version, and the options that it does not know */
 function decodeNegotiateProtocolVersion(buf, start, end) {
   if (end - start < 13) throw wrongLength('NegotiateProtocolVersion');
   const newest = buf.readUInt32BE(start + 5);
   const options = stringsOf(buf, start + 13, end, 'NegotiateProtocolVersion', buf.readUInt32BE(start + 9));
-  // The documentation says "minor version", PostgreSQL sends both numbers; take either.
+  // The documentation says "minor version", but PostgreSQL sends both numbers.
   return { version: newest < 0x10000 ? 0x30000 + newest : newest, options };
 }
 

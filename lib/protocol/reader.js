@@ -3,15 +3,15 @@
 const { backend: { CopyData, DataRow } } = require('./codes');
 const { protocolError } = require('./errors');
 
-/** PostgreSQL's own limit, as the length word counts. */
+/** PostgreSQL's own limit for the length word. */
 const MAX_LENGTH = 0x40000000;
 
 /**
- * @param {Buffer} buf has a message at pos, or at least its first five bytes
+ * @param {Buffer} buf has at least the first five bytes of a message at `pos`
  * @param {number} pos
- * @param {number} [max] longest message that is accepted; 1 GiB unless given
- * @returns {number} its length in bytes, without the one of the type
- * @throws {ConnectionError} 08P01 for a length below 4 or above max
+ * @param {number} [max] the longest message that is accepted
+ * @returns {number} the message's length in bytes without its type byte
+ * @throws {ConnectionError} 08P01 for a length below 4 or above `max`
  */
 function lengthAt(buf, pos, max = MAX_LENGTH) {
   const length = ((buf[pos + 1] << 24) | (buf[pos + 2] << 16) | (buf[pos + 3] << 8) | buf[pos + 4]) >>> 0;
@@ -22,49 +22,45 @@ function lengthAt(buf, pos, max = MAX_LENGTH) {
 }
 
 /**
- * Cuts the server's byte stream into messages, whatever the chunks it arrives in. Every message starts with one
- * byte of type and four of length, which counts itself but not the type.
+ * Cuts the server's byte stream into messages, whatever the chunks. A message starts with one byte of type and four of length,
+ * which counts itself but not the type.
  * https://www.postgresql.org/docs/current/protocol-overview.html#PROTOCOL-MESSAGE-CONCEPTS
  *
- * A handler has `message(type, buf, start, end, count)`: one whole message in buf[start … end), or, for DataRow
- * and CopyData, `count` of them one after another. The memory is used again after the call,
- * unless `reader.owned` is true: then it holds nothing else and the handler may keep it.
+ * The handler's `message(type, buf, start, end, count)` gets one whole message in buf[start … end), or `count` adjacent DataRow
+ * or CopyData messages. The memory is used again after the call, unless `reader.owned` is true: then the handler may keep it.
  */
 class FrameReader {
-  #held = null; // the beginning of a message whose end has not arrived
+  #held = null; // an incomplete message
   #heldLength = 0;
 
-  /** @param {{message: function}} [handler] may be replaced at any time, also inside a call */
+  /** @param {{message: function}} [handler] may be replaced at any time, even inside a call */
   constructor(handler) {
     this.handler = handler;
-    /** Whether the handler may keep the memory that it is given. */
     this.owned = false;
     this.stopped = false;
   }
 
-  /** No message is delivered any more, also not from the chunk that is being read. */
+  /** Delivers no more messages, not even from the chunk that is being read. */
   stop() {
     this.stopped = true;
     this.#held = null;
   }
 
   /**
-   * Takes the next bytes of the stream.
-   * @param {Uint8Array} chunk a Buffer
-   * @param {number} [length=chunk.length] how many bytes of it count
-   * @throws {ConnectionError} 08P01 for a length below 4 or above 1 GiB
+   * Takes the next `length` bytes of the stream.
+   * @throws {ConnectionError} 08P01 for a message length below 4 or above 1 GiB
    */
   push(chunk, length = chunk.length) {
     let pos = this.#held === null ? 0 : this.#complete(chunk, length);
     while (length - pos >= 5 && !this.stopped) {
-      // What `lengthAt` does, for every message.
+      // `lengthAt` written out, since it runs for every message.
       const size = (chunk[pos + 1] << 24) | (chunk[pos + 2] << 16) | (chunk[pos + 3] << 8) | chunk[pos + 4];
       let end = pos + 1 + (size >= 4 && size <= MAX_LENGTH ? size : lengthAt(chunk, pos));
       if (end > length) break;
       const type = chunk[pos];
       let count = 1;
       if (type === DataRow || type === CopyData) {
-        // The run is what makes a large result cheap: one call for all the rows of a chunk.
+        // One call for all rows of a chunk makes large results cheap.
         while (length - end >= 5 && chunk[end] === type) {
           const next = end + 1 + lengthAt(chunk, end);
           if (next > length) break;
@@ -82,7 +78,7 @@ class FrameReader {
   }
 
   /**
-   * Goes on with the held message; when its last byte is there, delivers it.
+   * Completes the held message and delivers it.
    * @returns {number} how many bytes of the chunk it took
    */
   #complete(chunk, length) {
@@ -97,7 +93,7 @@ class FrameReader {
     const taken = Math.min(total - had, length);
     this.#heldLength += taken;
     if (this.#heldLength > held.length) {
-      // Doubling keeps the copying linear, and memory within twice what has been received.
+      // Doubling keeps the copying linear and the memory within twice what was received.
       this.#held = Buffer.allocUnsafeSlow(Math.min(total, Math.max(this.#heldLength, 2 * held.length)));
       held.copy(this.#held, 0, 0, had);
     }

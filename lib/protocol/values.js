@@ -1,6 +1,6 @@
 'use strict';
 
-/** What a value is called in an error, which never shows the value itself. */
+/** Describes a value for an error, which never shows the value itself. */
 function kindOf(value) {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'an array';
@@ -9,26 +9,23 @@ function kindOf(value) {
   return name === undefined || name === 'Object' ? 'an object' : `an object of class ${name}`;
 }
 
-/** @returns {TypeError} with the SQLSTATE that the server would give for the value */
+/** @returns {TypeError} with the SQLSTATE that the server would give */
 const invalid = (message, code) => Object.assign(new TypeError(message), { code });
 
-/** What to write where the text of a query is none; '' where that cannot be told. */
+/** What to write if a query's text is not a string; '' if that cannot be guessed. */
 function textRemedy(text) {
   if (Array.isArray(text?.raw)) return ': query is no template tag; write query(...sql`…`) with sql of quickgres/sql, or query(text, values)';
   if (Array.isArray(text)) return ': spread what sql`…` gives, query(...sql`…`), or write query(text, values)';
   return typeof text?.text === 'string' ? ': write query(text, values) in place of query({ text, values }), or use quickgres/pg' : '';
 }
 
-/**
- * Text that is to be sent as a string of the protocol.
- * @throws {TypeError} naming `what` where it is not a string or holds a null byte
- */
+/** @throws {TypeError} naming `what` if the text is not a string or contains a null byte */
 function checkText(text, what) {
   if (typeof text !== 'string') throw new TypeError(`${what} must be a string, not ${kindOf(text)}${what === 'text' ? textRemedy(text) : ''}`);
   if (text.includes('\0')) throw invalid(`${what} has a null byte at ${text.indexOf('\0')}, which PostgreSQL cannot take`, '22021');
 }
 
-/** @throws {TypeError|RangeError} where `values` is not a list of at most 65535 values */
+/** @throws {TypeError|RangeError} unless `values` is a row or an array of at most 65535 values */
 function checkValues(values) {
   if (Array.isArray(values)) {
     if (values.length > 65535) throw new RangeError(`${values.length} values: a query takes at most 65535 parameters`);
@@ -37,7 +34,7 @@ function checkValues(values) {
   }
 }
 
-/** A Date as PostgreSQL reads it for timestamptz: UTC, with years beyond 9999 and before Christ. */
+/** A Date as PostgreSQL reads a timestamptz: in UTC, including years after 9999 and before Christ. */
 function dateText(date, what) {
   if (Number.isNaN(date.getTime())) throw invalid(`${what} is an invalid Date`, '22007');
   const text = date.toISOString();
@@ -47,15 +44,14 @@ function dateText(date, what) {
   return year > 0 ? `${year}${rest}` : `${String(1 - year).padStart(4, '0')}${rest} BC`;
 }
 
-/** The text of a number, with the sign of -0, which is another value for PostgreSQL, too. */
+/** For PostgreSQL -0 is not 0, but `String(-0)` is '0'. */
 const numberText = value => Object.is(value, -0) ? '-0' : `${value}`;
 
 /**
  * The text of a value that is neither a string, nor bytes, nor null.
  * @param {*} value
- * @param {string} what it is called in an error
- * @returns {string}
- * @throws {TypeError} for a value of another kind; it names what to write instead
+ * @param {string} what its name in an error
+ * @throws {TypeError} for an unsupported value, saying what to write instead
  */
 function textOf(value, what) {
   if (typeof value === 'number') return numberText(value);
@@ -71,11 +67,10 @@ function textOf(value, what) {
 }
 
 /**
- * A copy of parameter values that later changes by the caller cannot reach. It takes and refuses what
- * MessageWriter.bind does.
+ * Copies parameter values, so that the caller may change them. It accepts and rejects the same values as MessageWriter.bind.
  * @param {Array|Row} values
- * @param {number} [limit] most bytes of Buffers to be copied
- * @returns {Array|object|null} null where there are more
+ * @param {number} [limit] of the bytes of all Buffers
+ * @returns {Array|object|null} null above the limit
  * @throws {TypeError}
  */
 function snapshot(values, limit = Infinity) {
@@ -94,7 +89,6 @@ function snapshot(values, limit = Infinity) {
   return bytes > limit ? null : copies;
 }
 
-/** One element of an array literal. */
 function element(value, what) {
   if (value === null || value === undefined) return 'NULL';
   if (Array.isArray(value)) return literal(value, what);
@@ -108,16 +102,13 @@ function element(value, what) {
 
 function literal(values, what) {
   const elements = Array.from(values, (value, index) => element(value, `${what}[${index}]`));
-  // PostgreSQL has one empty array, whatever its dimensions.
+  // PostgreSQL has one empty array for all dimensions.
   return elements.every(each => each === '{}') ? '{}' : `{${elements.join()}}`;
 }
 
 /**
  * The literal of a PostgreSQL array, to be passed as a value: `query('… = ANY($1)', [array([1, 2])])`.
- * @param {Array} values strings, numbers, bigints, booleans, Dates, Uint8Arrays (as bytea), null and undefined (as
- *   NULL), and arrays of these, which must be of one length as PostgreSQL asks
- * @returns {string}
- * @throws {TypeError} for an element of another kind, naming its place
+ * @throws {TypeError} for an unsupported element, naming its place
  * @see https://www.postgresql.org/docs/current/arrays.html#ARRAYS-IO
  */
 function array(values) {

@@ -3,16 +3,15 @@
 const { frontend } = require('./codes');
 const { checkText, numberText, textOf } = require('./values');
 
-/** Bytes of memory: a writer's first one, which is enough to connect and ask, and what is made later. */
+/** A writer's first buffer is small, but enough to connect and send the first queries. */
 const FIRST = 2048;
 const INITIAL = 65536;
 const LIMIT = 0x3fffffff; // PostgreSQL refuses messages of 1 GiB and more
-/** The length word of NULL. */
 const NULL = Buffer.alloc(4, 0xff);
-/** In Bind: one format code, for all values or columns. */
+/** In Bind: one format code for all values or columns. */
 const ONE_FORMAT = 0x10000;
 const NOTHING = Buffer.alloc(0);
-/** Execute of the unnamed portal, and Sync. */
+/** Execute of the unnamed portal, then Sync. */
 const EXECUTE_SYNC = Buffer.from([frontend.Execute, 0, 0, 0, 9, 0, 0, 0, 0, 0, frontend.Sync, 0, 0, 0, 4]);
 
 function checkLength(length) {
@@ -20,10 +19,9 @@ function checkLength(length) {
 }
 
 /**
- * Makes a message by itself, as the few that are sent while connecting.
- * @param {number|null} type its first byte; null for the client's first message, which has none
- * @param {...(string|Buffer|number)} parts of what follows the length; a number takes four bytes
- * @returns {Buffer}
+ * Makes a single message, for use while connecting.
+ * @param {number|null} type null for the startup packets, which have no type byte
+ * @param {...(string|Buffer|number)} parts of the body; a number takes four bytes
  */
 function frame(type, ...parts) {
   const body = parts.map(part => typeof part === 'number' ? int32(part) : Buffer.from(part));
@@ -34,7 +32,7 @@ function frame(type, ...parts) {
 const int32 = value => Buffer.from([value >>> 24, value >>> 16, value >>> 8, value]);
 
 /**
- * Encodes frontend messages into one growing buffer, which is taken off with `take`.
+ * Encodes the client's messages into one growing buffer.
  * https://www.postgresql.org/docs/current/protocol-message-formats.html
  */
 class MessageWriter {
@@ -42,11 +40,11 @@ class MessageWriter {
 
   constructor() {
     this.buffer = Buffer.allocUnsafe(FIRST);
-    /** Bytes written; set it back to drop what was written since. */
+    /** Bytes written; set it back to drop the last ones. */
     this.length = 0;
   }
 
-  /** @returns {Buffer} what was written; its memory is used again when `reuse()` is called */
+  /** @returns {Buffer} what was written; `reuse()` allows the writer to use the memory again */
   take() {
     const bytes = this.buffer.subarray(0, this.length);
     this.#spare = this.buffer.length <= 4 * INITIAL ? this.buffer : null;
@@ -55,7 +53,6 @@ class MessageWriter {
     return bytes;
   }
 
-  /** What `take` gave is not needed any more. */
   reuse() {
     if (this.buffer === null) this.buffer = this.#spare;
     this.#spare = null;
@@ -77,9 +74,7 @@ class MessageWriter {
   }
 
   /**
-   * Any message whose body is a list of bytes.
-   * @param {number} type
-   * @param {Uint8Array} body
+   * Writes a message with the given body.
    * @throws {RangeError}
    */
   message(type, body) {
@@ -91,10 +86,9 @@ class MessageWriter {
   }
 
   /**
-   * Parse.
-   * @param {string} name of the statement, '' for the unnamed one
+   * @param {string} name '' for the unnamed statement
    * @param {string} text
-   * @param {number[]} paramTypes OIDs, may be fewer than there are parameters
+   * @param {number[]} paramTypes OIDs, possibly fewer than there are parameters
    */
   parse(name, text, paramTypes) {
     const types = Buffer.alloc(2 + 4 * paramTypes.length);
@@ -103,17 +97,17 @@ class MessageWriter {
     this.message(frontend.Parse, Buffer.concat([Buffer.from(`${name}\0${text}\0`), types]));
   }
 
-  /** Describe, Close: `target` is 'S' for a statement, 'P' for a portal. */
+  /** `target` is 'S' for a statement, 'P' for a portal. */
   describe(target, name) { this.message(frontend.Describe, Buffer.from(`${target}${name}\0`)); }
   close(target, name) { this.message(frontend.Close, Buffer.from(`${target}${name}\0`)); }
 
   /**
-   * Bind. What every query goes through is written out here.
+   * Writes Bind. It is written out, since every query goes through it.
    * @param {Buffer} names portal and statement, each with its terminator
-   * @param {Array|object} values see `checkValues`, or a row of an earlier result
+   * @param {Array|object} values see `checkValues`
    * @param {number} format of the result: 0 text, 1 binary
-   * @returns {boolean} whether there are Buffers among the values
-   * @throws {TypeError} naming the first value of a wrong kind
+   * @returns {boolean} whether there are bytes among the values
+   * @throws {TypeError} naming the first unsupported value
    */
   bind(names, values, format) {
     const row = values.rowBuffer;
@@ -129,7 +123,7 @@ class MessageWriter {
     for (let i = 0; i < names.length; i++) buffer[off++] = names[i];
     if (row !== undefined) {
       this.length = buffer.writeUInt32BE(ONE_FORMAT | values.dataFormat, off);
-      // A DataRow's body is laid out as Bind wants its values: count, then length and bytes of each.
+      // A DataRow's body has the layout that Bind wants: count, then length and bytes of each value.
       this.#bytes(row.subarray(5));
     } else {
       off = buffer.writeUInt16BE(binary ? count : 0, off);
@@ -163,7 +157,7 @@ class MessageWriter {
     const { buffer } = this;
     const start = this.length + 4;
     let off = start;
-    if (length < 24) { // short ASCII is copied faster here than by a call into the runtime
+    if (length < 24) { // a loop copies short ASCII faster than a call into the runtime
       for (let i = 0; i < length; i++) {
         const code = text.charCodeAt(i);
         if (code > 127 || code === 0) break;
@@ -178,10 +172,7 @@ class MessageWriter {
     this.length = off;
   }
 
-  /**
-   * Execute of the unnamed portal to its end.
-   * @param {boolean} sync whether Sync follows
-   */
+  /** Writes Execute of the unnamed portal without a row limit, and Sync if `sync` is true. */
   executeAll(sync) {
     this.#reserve(15);
     const { buffer } = this;
@@ -191,20 +182,18 @@ class MessageWriter {
     this.length = from + length;
   }
 
-  /** Execute: at most `maxRows` rows, 0 for all. */
+  /** @param {number} maxRows 0 for all */
   execute(portal, maxRows) {
     const body = Buffer.from(`${portal}\0\0\0\0\0`);
     body.writeInt32BE(maxRows, body.length - 4);
     this.message(frontend.Execute, body);
   }
 
-  /** Query: the simple query protocol. */
   query(text) { this.message(frontend.Query, Buffer.from(`${text}\0`)); }
 
-  /** CopyFail; `reason` is shown in the server's error. */
+  /** @param {string} reason shown in the server's error */
   copyFail(reason) { this.message(frontend.CopyFail, Buffer.from(`${reason}\0`)); }
 
-  /** Messages without a body. */
   sync() { this.message(frontend.Sync, NOTHING); }
   flush() { this.message(frontend.Flush, NOTHING); }
   copyDone() { this.message(frontend.CopyDone, NOTHING); }

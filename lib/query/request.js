@@ -80,10 +80,10 @@ class Request {
   }
 
   takeError(pipeline, buf, start, end) {
-    if (this.state === State.Failed) throw unexpected(this.state, ErrorResponse);
     const error = new PostgresError(decodeFields(buf, start, end));
     if (error.code === '57014') for (const cancelled of pipeline.cancelling) cancelled();
     if (error.severity === 'FATAL' || error.severity === 'PANIC') return pipeline.events.lost(error);
+    if (this.state === State.Failed) throw unexpected(this.state, ErrorResponse);
     this.fail(error, pipeline);
   }
 

@@ -1,6 +1,6 @@
 'use strict';
 
-// quickgres/replication: the changes of a database as a stream. See README.md.
+// quickgres/replication: a database's changes as a stream. See README.md.
 
 const { PgOutput } = require('./pgoutput');
 const { replicate } = require('./replicate');

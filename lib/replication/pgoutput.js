@@ -3,14 +3,14 @@
 const { protocolError } = require('../protocol');
 const { readTime } = require('./wal');
 
-/** Reads one message, and nothing past its end. */
+/** Reads one message, and never past its end. */
 class MessageReader {
   constructor(buf) {
     this.buf = buf;
     this.off = 0;
   }
 
-  /** @returns {number} where so many bytes are, which have been taken */
+  /** @returns {number} the offset of the next `bytes` bytes, which are then consumed */
   take(bytes) {
     const at = this.off;
     if (bytes < 0 || at + bytes > this.buf.length) throw protocolError('a message of pgoutput is cut short');
@@ -46,7 +46,7 @@ class MessageReader {
   }
 }
 
-/** The values of a row by the columns' names; of those that are unchanged and stored apart, nothing. */
+/** The values of a row by column name. A large value that did not change is not sent, and has no property. */
 function readTuple(message, relation, keyOnly = false) {
   const count = message.int16();
   if (count !== relation.columns.length) throw protocolError('a row of pgoutput does not fit its relation');
@@ -65,7 +65,7 @@ function readTuple(message, relation, keyOnly = false) {
   return row;
 }
 
-/** Reads what was there before, where the message has it: the whole row or its key alone. */
+/** Reads the old row, or its key alone, if the message has one. */
 function readOld(message, relation, change) {
   const kind = message.char();
   if (kind === 'O') change.old = readTuple(message, relation);
@@ -74,7 +74,6 @@ function readOld(message, relation, change) {
   return undefined;
 }
 
-/** Reads the row that a change leaves. */
 function readNew(message, relation, kind) {
   if (kind !== 'N') throw protocolError(`a change of pgoutput has a row of kind ${kind}`);
   return readTuple(message, relation);
@@ -82,7 +81,7 @@ function readNew(message, relation, kind) {
 
 const IDENTITIES = { d: 'default', n: 'nothing', f: 'full', i: 'index' };
 
-/** How each message is read: `(message, decoder)` gives what is in it. */
+/** How each message is read: `(message, decoder)` returns its content. */
 const MESSAGES = {
   B: m => ({ type: 'begin', commitLsn: m.lsn(), time: m.time(), xid: m.uint32() }),
   C: m => ({ type: 'commit', flags: m.byte(), commitLsn: m.lsn(), endLsn: m.lsn(), time: m.time() }),
@@ -123,8 +122,8 @@ const MESSAGES = {
 };
 
 /**
- * Decodes what the output plugin pgoutput makes of the log: the changes of the tables of a publication, in the
- * order of the commits. Protocol version 1: nothing of a transaction comes before its commit.
+ * Decodes the messages of the output plugin pgoutput, protocol version 1: the changes of a publication's tables, in the order
+ * of the commits.
  * https://www.postgresql.org/docs/current/protocol-logicalrep-message-formats.html
  */
 class PgOutput {
@@ -140,14 +139,9 @@ class PgOutput {
   }
 
   /**
-   * Decodes one message.
    * @param {Buffer} data of XLogData
-   * @returns {object} with `type`: begin `{ commitLsn, time, xid }`, relation `{ oid, schema, name, identity,
-   *   columns }`, insert `{ relation, new }`, update `{ relation, old | key, new }`, delete `{ relation, old | key }`,
-   *   truncate `{ relations, cascade, restartIdentity }`, commit `{ commitLsn, endLsn, time }`, origin,
-   *   type. Rows are objects of strings, Buffers (where the option `binary` is on) and null by column; a large value
-   *   that an update did not change is left out
-   * @throws {ConnectionError} 08P01 for a message that is malformed or unknown
+   * @returns {object} see PgOutputMessage in index.d.ts
+   * @throws {ConnectionError} 08P01 for a malformed or unknown message
    */
   decode(data) {
     const message = new MessageReader(data);

@@ -7,41 +7,38 @@ const { parseLsn, readTime, writeNow } = require('./wal');
 
 const OPTIONS = new Set(['signal', 'statusInterval']);
 
-/** A piece of the log itself ends where the next one begins; a message of a plugin has one position. */
+/** In logical replication a message has one position; in physical replication a piece of the log ends where the next one begins. */
 const LOGICAL = /^\s*START_REPLICATION\s+SLOT\s+\S+\s+LOGICAL\b/i;
 
-/** How often the server is told what was received and confirmed, if there is nothing new, in milliseconds. */
+/** Milliseconds between status updates when nothing is new. */
 const STATUS_INTERVAL = 10000;
 
-/** Messages that may wait to be read. */
+/** How many messages may wait for the reader. */
 const WAITING = 1024;
 
-// What CopyData is of, by its first byte.
+// The first byte of CopyData tells its kind.
 const XLOG_DATA = 0x77; // w
 const KEEPALIVE = 0x6b; // k
 const STATUS_UPDATE = 0x72; // r
 
 /**
- * START_REPLICATION: a command of the simple query protocol, after which both sides send CopyData. It owns the
- * connection until it is over.
+ * START_REPLICATION: a simple Query, after which both sides send CopyData. It owns the connection until it is over.
  * https://www.postgresql.org/docs/current/protocol-replication.html
  */
 class CopyBothRequest extends Request {
-  #ended = false; // this side has sent CopyDone
+  #ended = false; // CopyDone was sent
   #listener;
 
   /**
    * @param {string} text
-   * @param {object} listener
-   * @param {function()} listener.started
-   * @param {function(Buffer, number, number, boolean)} listener.data takes CopyData messages in buf[start … end), and
-   *   whether the memory may be kept
+   * @param {object} listener `started()`; `data(buf, start, end, owned)` takes CopyData messages in buf[start … end), which it
+   *   may keep if `owned` is true
    */
   constructor(text, listener) {
     super();
     this.text = text;
     this.#listener = listener;
-    /** Whether data is coming. */
+    /** Whether data is arriving. */
     this.copying = false;
   }
 
@@ -62,7 +59,7 @@ class CopyBothRequest extends Request {
       case backend.CopyDone:
         return this.send();
       case backend.CommandComplete:
-        // Neither side has sent CopyDone: the server goes down, or streams no second time on one connection.
+        // Neither side has sent CopyDone: the server is shutting down, or refuses a second stream on one connection.
         if (this.copying && !this.#ended) {
           this.error ??= new UsageError('the server ended the replication; it takes a new connection', '55000');
         }
@@ -77,7 +74,7 @@ class CopyBothRequest extends Request {
     throw protocolError(`unexpected ${nameOf(type)} in replication`);
   }
 
-  /** Sends data; without any, says that there will be no more. */
+  /** Sends data, or CopyDone if there is none. */
   send(data) {
     if (!this.copying || this.#ended) return;
     const { pipeline } = this.scope;
@@ -107,30 +104,21 @@ class CopyBothRequest extends Request {
   }
 }
 
-/**
- * A replication stream. It gives XLogData, in object mode; it takes the positions up to which the program has
- * processed what it got, by `confirm` or by being written to. Event 'start': the server has begun.
- */
+/** A replication stream: it gives XLogData, and takes positions up to which the program has processed the data. */
 class Replication extends Duplex {
   #isLogical;
   #request;
   #scope;
-  #soon; // an Immediate: a status is to be sent
+  #soon; // the Immediate of a status update
   #statusInterval;
   #timer;
 
-  /**
-   * @param {Client} client
-   * @param {string} text
-   * @param {object} options `{ statusInterval, signal }`
-   * @throws {TypeError}
-   */
   constructor(client, text, { statusInterval, signal }) {
     super({ objectMode: true, readableHighWaterMark: WAITING });
     this.#isLogical = LOGICAL.test(text);
-    /** @type {bigint} highest position that has come: of the log itself, the end of the last piece */
+    /** @type {bigint} the highest position received; in physical replication, the end of the last piece */
     this.received = 0n;
-    /** @type {bigint} position up to which everything has been processed, as the server is told */
+    /** @type {bigint} the position up to which the server is told that everything was processed */
     this.confirmed = 0n;
     this.#statusInterval = statusInterval;
     const { lease: { pipeline, scope } } = client;
@@ -140,7 +128,7 @@ class Replication extends Duplex {
       data: (buf, start, end, owned) => this.#receive(buf, start, end, owned)
     });
     if (signal !== undefined) addAbortSignal(signal, this);
-    if (this.destroyed) return; // the signal had aborted
+    if (this.destroyed) return; // by the signal
     pipeline.enter(this.#scope);
     pipeline.submit(this.#request, this.#scope).then(() => {
       this.#stop();
@@ -150,8 +138,7 @@ class Replication extends Duplex {
   }
 
   /**
-   * Says that everything up to a position has been processed: the server need not send it again. Of pgoutput, it
-   * is the `endLsn` of a Commit; of the log itself, `lsn + BigInt(data.length)`.
+   * Says that everything up to a position has been processed, so that the server need not send it again.
    * @param {bigint|string} lsn
    * @throws {TypeError}
    */
@@ -167,7 +154,7 @@ class Replication extends Duplex {
     this.emit('start');
   }
 
-  /** Standby status update: received, flushed and applied positions, the time, no reply wanted. */
+  /** Sends a Standby status update: positions received, flushed and applied, the time, and no wish for a reply. */
   #status() {
     this.#soon = clearImmediate(this.#soon);
     const status = Buffer.alloc(34);
@@ -186,7 +173,7 @@ class Replication extends Duplex {
       next = off + 1 + bytes.readUInt32BE(off + 1);
       const type = bytes[off + 5];
       if (type === XLOG_DATA && next - off >= 30) {
-        const lsn = bytes.readBigUInt64BE(off + 6); // 0n where the plugin gave none
+        const lsn = bytes.readBigUInt64BE(off + 6); // 0n if the plugin gave none
         const walEnd = bytes.readBigUInt64BE(off + 14);
         const position = this.#isLogical ? lsn : lsn + BigInt(next - off - 30);
         if (position > this.received) this.received = position;
@@ -198,9 +185,9 @@ class Replication extends Duplex {
     if (!room) this.#scope.pipeline.socket?.pause(this);
   }
 
-  /** The server has nothing to send up to a position. */
+  /** Takes a keepalive: the server has sent everything up to `lsn`. */
   #keepalive(lsn, reply) {
-    // Where all that came was processed, so is what did not concern us: the server can let go of its log.
+    // If everything received was processed, the server may also forget the changes in between, which are not published.
     if (this.confirmed >= this.received && lsn > this.confirmed) this.confirmed = lsn;
     if (lsn > this.received && this.confirmed >= lsn) this.received = lsn;
     if (reply) this.#status();
@@ -243,17 +230,13 @@ class Replication extends Duplex {
 }
 
 /**
- * Replicates, on a connection with `replication: 'database'` (or `true`, for physical replication) in its config; other
- * commands of replication go by `simpleQuery`. The connection is the stream's until it is over. The server is told
- * what was confirmed soon after each confirmation, when it asks, and every `statusInterval`.
+ * Starts replication on a connection whose config has `replication`, which the stream owns until it is over. The server is told
+ * the confirmed position after each confirmation, when it asks, and every `statusInterval`.
  * @param {Client} client
  * @param {string} text START_REPLICATION …
- * @param {object} [options]
- * @param {number} [options.statusInterval=10000] milliseconds; less than the server's wal_sender_timeout
- * @param {AbortSignal} [options.signal] destroys the stream
- * @returns {Replication} a Duplex: gives `{ lsn, walEnd, time, data }`; `confirm(lsn)`, or writing the lsn to it, says
- *   what was processed, which the server then forgets; `end()` ends the replication
- * @throws {TypeError|Error} for bad input, and where the client takes no requests
+ * @param {{statusInterval?: number, signal?: AbortSignal}} [options]
+ * @returns {Replication} gives `{ lsn, walEnd, time, data }`
+ * @throws {TypeError|UsageError|ConnectionError}
  * @see https://www.postgresql.org/docs/current/protocol-replication.html
  */
 function replicate(client, text, options = {}) {

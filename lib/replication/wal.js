@@ -1,12 +1,10 @@
 'use strict';
 
-/** PostgreSQL counts microseconds from here, in milliseconds of Unix time. */
+/** PostgreSQL's epoch, in milliseconds of Unix time. */
 const EPOCH = Date.UTC(2000, 0, 1);
 
 /**
- * Reads a log sequence number, a position in the server's write-ahead log.
- * @param {string} text such as 16/B374D848
- * @returns {bigint}
+ * Reads a log sequence number (LSN), a position in the write-ahead log, such as 16/B374D848.
  * @throws {TypeError}
  */
 function parseLsn(text) {
@@ -16,7 +14,6 @@ function parseLsn(text) {
 }
 
 /**
- * Writes a log sequence number as PostgreSQL does.
  * @param {bigint} lsn
  * @returns {string}
  */
@@ -24,10 +21,8 @@ function formatLsn(lsn) {
   return `${(lsn >> 32n).toString(16)}/${(lsn & 0xffffffffn).toString(16)}`.toUpperCase();
 }
 
-/** @returns {Date} the time at an offset */
 function readTime(buf, off) { return new Date(EPOCH + Number(buf.readBigInt64BE(off) / 1000n)); }
 
-/** Writes the present time. */
 function writeNow(buf, off) { buf.writeBigInt64BE(BigInt(Date.now() - EPOCH) * 1000n, off); }
 
 module.exports = { parseLsn, formatLsn, readTime, writeNow };

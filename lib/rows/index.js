@@ -1,13 +1,13 @@
 'use strict';
 
-// The rows of results. What they are is in client-parser, which this folder gives Node's Buffers.
+// The rows of results. client-parser implements them; this folder adapts them to Node's Buffers.
 
 const datarow = require('../../client-parser/datarow.js');
 const decode = require('./decode');
 const { RowParser } = require('./row-parser');
 const { Memory, RowReader } = require('./row-reader');
 
-/** The length of the column whose length word is at `off`; never past the end of its message. */
+/** The length of the column whose length word is at `off`; it never reaches past the end of its message. */
 const columnLength = (buf, off, end) => datarow.columnLength(buf, off, end, RowParser.platform);
 
 module.exports = {

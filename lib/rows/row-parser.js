@@ -7,7 +7,7 @@ const { RowDescription } = require('../../client-parser/messages.js');
 
 const WHOLE = { breakLength: Infinity, depth: Infinity, maxArrayLength: Infinity, maxStringLength: Infinity };
 
-/** How rows are printed. Beside own properties, node:assert prints and compares the tag alone: it has the columns. */
+/** node:assert prints and compares own properties and the tag only, so the tag contains the columns. */
 Object.defineProperties(Members.prototype, {
   [inspect.custom]: { value(depth, options) { return inspect(this.toObject(), options); } },
   [Symbol.toStringTag]: {
@@ -21,13 +21,10 @@ Object.defineProperties(Members.prototype, {
   }
 });
 
-/**
- * A RowDescription, and the classes of the rows that it describes: `new parser[Client.STRING](dataRow)`,
- * `new parser[Client.BINARY](dataRow)`.
- */
+/** A RowDescription and the classes of its rows: `new parser[Client.STRING](dataRow)`, `new parser[Client.BINARY](dataRow)`. */
 class RowParser extends RowDescription {
   static known = new Map();
-  /** What rows in text format without decoders have in common, once there were some. */
+  /** The type of rows in text format without decoders, made when the first one comes. */
   textType = undefined;
   static platform = {
     text: Function.prototype.call.bind(Buffer.prototype.utf8Slice),
@@ -39,20 +36,19 @@ class RowParser extends RowDescription {
   #binary;
 
   /**
-   * @param {Buffer} buf holding a RowDescription message; it is copied
-   * @param {number} [start=0] offset of the message's type byte
+   * @param {Buffer} buf has a RowDescription message at `start`; it is copied
+   * @param {number} [start=0]
    * @throws {ConnectionError} 08P01 if it is malformed
    */
   constructor(buf, start = 0) {
     super(buf, start);
-    /** The message; of a described statement, the formats are all text. */
+    /** The message. The description of a prepared statement says text for all columns. */
     this.buffer = Buffer.from(buf.subarray(start, start + 1 + int32(buf, start + 1)));
   }
 
   /**
-   * The same description, its columns in the format of a result.
    * @param {number} format 0 text, 1 binary
-   * @returns {RowParser}
+   * @returns {RowParser} the same description for columns in this format
    */
   forFormat(format) {
     if (format === 0 || this.columns.every(column => column.binary === format)) return this;
@@ -60,9 +56,8 @@ class RowParser extends RowDescription {
   }
 
   /**
-   * The RowDescription message as a reader without earlier state needs it: with the format of the rows.
    * @param {number} format 0 text, 1 binary
-   * @returns {Buffer}
+   * @returns {Buffer} the message with this format, for a reader that knows nothing else
    */
   description(format) {
     if (format === 0 || this.#binary !== undefined) return format === 0 ? this.buffer : this.#binary;

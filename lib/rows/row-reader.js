@@ -7,32 +7,31 @@ const { RowParser } = require('./row-parser');
 
 const NOTHING = Buffer.alloc(0);
 
-/** Small results share slabs of this size. Small, so that one result that is kept for long holds little else. */
+/** The size of slabs that small results share: small, so that a result that is kept for long holds little else. */
 const SLAB = 4096;
 
-/** The slabs of a large result are of at most this size: enough that they cost little to get. */
+/** The largest slab of a large result. */
 const LARGE = 65536;
 
 /**
- * Memory of a connection for results, which arrive in memory that is used again for the next read. Memory of its own
- * would cost a small result more than all the rest of a query does.
+ * A connection's memory for results, since the read buffer is used again. Memory of its own would cost a small result more than
+ * all the rest of a query.
  */
 class Memory {
   #slab = NOTHING;
   #used = 0;
-  /** The command tag that came last, with its terminator, and what it says: mostly the next one is the same. */
+  /** The last command tag with its terminator, and its meaning: the next tag is mostly the same. */
   tag = NOTHING;
   command = undefined;
 
   /**
-   * Copies messages to where they may be kept.
-   * @param {Buffer} buf with whole messages in [start, end)
+   * Copies messages to memory that may be kept.
+   * @param {Buffer} buf has whole messages in [start, end)
    * @param {number} start
    * @param {number} end
    * @param {object|null} type of the rows; null for CopyData
-   * @param {number} before how many bytes of the result came before: with it slabs grow, so that less than half of
-   *   them stays unused
-   * @param {Chunk|null} last of the result: it grows where the messages come to lie behind it
+   * @param {number} before how many bytes of the result came before; slabs grow with it, and less than half stays unused
+   * @param {Chunk|null} last of the result, which is extended if the messages end up right behind it
    * @returns {Chunk}
    */
   keep(buf, start, end, type, before, last) {
@@ -45,7 +44,7 @@ class Memory {
       chunk.start = 0;
       return chunk;
     }
-    // A small result does not go where a large one has left something.
+    // A small result never shares the slab of a large one.
     if (this.#used + length > this.#slab.length || this.#slab.length > size) {
       this.#slab = Buffer.allocUnsafeSlow(size);
       this.#used = 0;
@@ -64,7 +63,7 @@ class Memory {
 
 const structAt = (chunk, off) => new chunk.type.Row(chunk.bytes, off, chunk);
 
-/** The row at `off` of a chunk, or what `make` makes of it; of CopyData the data. */
+/** The row at `off` as `make` makes it, or the data of a CopyData message. */
 function rowAt(chunk, off, make) {
   const { bytes, type } = chunk;
   if (type === null) return bytes.subarray(off + 5, off + 1 + int32(bytes, off + 1));
@@ -74,41 +73,35 @@ function rowAt(chunk, off, make) {
   return make(chunk, off);
 }
 
-/**
- * The default receiver of a result: keeps the rows' bytes as they came, and makes structs, objects or arrays of them
- * when these are read first.
- */
+/** The default receiver of a result: keeps the bytes, and makes structs, objects or arrays when they are first read. */
 class RowReader {
   /**
-   * @param {object} [options]
-   * @param {boolean|Map|Object<number, function|[Decoder, Decoder]>} [options.decode] `rows` are plain objects, and
-   *   values are decoded by: true: `decoders`; a map: its functions, which get the column's string (text format) or Buffer
-   *   (binary format) and its description, and its pairs as in `decoders`
-   * @throws {TypeError} if `decode` is something else
+   * @param {{decode?: boolean|Map|object}} [options]
+   * @throws {TypeError}
    */
   constructor(options) {
-    /** @type {string|undefined} the command tag without its numbers: SELECT, INSERT, …; EMPTY, SUSPENDED, COPY */
+    /** @type {string|undefined} the command tag without numbers: SELECT, INSERT, …; EMPTY, SUSPENDED, COPY */
     this.cmd = undefined;
     /** @type {string|undefined} the OID in an INSERT's tag */
     this.oid = undefined;
-    /** Rows that the command says to have returned or changed. */
+    /** The number of rows in the command tag. */
     this.rowCount = 0;
-    /** 1 where columns are binary whatever their description says. */
+    /** 1 if the columns are binary, whatever their description says. */
     this.binary = 0;
     /** @type {RowParser|undefined} */
     this.rowParser = undefined;
     if (options !== undefined) this._decode = decoding.checkDecode(options.decode) || undefined;
-    this._type = null; // of the rows
+    this._type = null;
     this._memory = undefined;
     this._bytes = 0;
-    this._first = this._last = null; // the chunks
-    this._next = null; // of which no rows have been made yet
+    this._first = this._last = null; // chunks
+    this._next = null; // the first chunk without structs
     this._structs = undefined;
   }
 
   /**
-   * @type {Array} the rows so far: with `decode` the same as `objects`, else as `structs`; of a COPY, the data of each
-   *   CopyData message. May be set: what came before is forgotten
+   * @type {Array} the rows so far: `objects` with `decode`, else `structs`; the data of COPY. Setting it forgets what came
+   *   before
    */
   get rows() {
     if (this._decode !== undefined) return this.objects;
@@ -117,7 +110,7 @@ class RowReader {
       const { bytes, end, type } = chunk;
       for (let at = chunk.start; at < end; at += 1 + int32(bytes, at + 1)) {
         const isRow = type !== null && (bytes[at + 5] << 8 | bytes[at + 6]) === type.count;
-        structs.push(isRow ? new type.Row(bytes, at, chunk) : rowAt(chunk, at, structAt)); // the data of a COPY, or an error
+        structs.push(isRow ? new type.Row(bytes, at, chunk) : rowAt(chunk, at, structAt)); // or throws
       }
     }
     return structs;
@@ -130,10 +123,10 @@ class RowReader {
     else this._objects = rows;
   }
 
-  /** @type {Row[]} the rows so far as structs over their bytes, which read a column when it is asked for */
+  /** @type {Row[]} the rows so far as structs, which read a column from their bytes when it is asked for */
   get structs() { return this._decode === undefined ? this.rows : (this._structs ??= this._make(structAt)); }
 
-  /** What `rows` gives, made one at a time: no array of them. */
+  /** Gives what `rows` gives, one at a time and without an array. */
   *[Symbol.iterator]() {
     const plain = this._decode !== undefined;
     if (plain && this._objects !== undefined) return yield* this._objects;
@@ -145,13 +138,10 @@ class RowReader {
     }
   }
 
-  /**
-   * @type {object[]} the rows so far as plain objects, made at once from the bytes: own properties in the order of
-   *   the columns; of several columns with one name the last counts
-   */
+  /** @type {object[]} the rows so far as plain objects; of several columns with one name, the last counts */
   get objects() { return (this._objects ??= this._make(objectAt)); }
 
-  /** @type {Array[]} the rows so far as arrays of their values, made at once from the bytes */
+  /** @type {Array[]} the rows so far as arrays of values */
   get arrays() { return (this._arrays ??= this._make(arrayAt)); }
 
   _make(make) {
@@ -159,16 +149,16 @@ class RowReader {
     for (let chunk = this._first; chunk !== null; chunk = chunk.next) {
       const { bytes, end } = chunk;
       for (let at = chunk.start; at < end; at += 1 + int32(bytes, at + 1)) list.push(rowAt(chunk, at, make));
-      chunk.text = ''; // is not kept with the bytes
+      chunk.text = ''; // frees the string
     }
     return list;
   }
 
   /**
-   * The result begins.
+   * Begins the result.
    * @param {RowParser|null} rowParser null for a command without rows
    * @param {number} format of the rows: 0 as described, 1 binary
-   * @param {{memory: Memory}} [connection] whose memory takes what may not be kept where it is
+   * @param {{memory: Memory}} [connection]
    */
   start(rowParser, format, connection) {
     this.binary = format;
@@ -179,10 +169,7 @@ class RowReader {
     else this._type = this.rowParser.type(format, this._decode === true ? decoding.decoders : this._decode);
   }
 
-  /**
-   * Takes `count` whole DataRow or CopyData messages in buf[start … end).
-   * @param {boolean} owned whether the memory may be kept; else it is copied
-   */
+  /** Takes `count` whole DataRow or CopyData messages in buf[start … end). They are copied unless `owned` is true. */
   receiveData(buf, start, end, count, owned) {
     let chunk;
     if (owned) {
@@ -201,7 +188,7 @@ class RowReader {
     if (this._decode !== undefined) this._structs = undefined;
   }
 
-  /** Takes any other message of a result; its bytes are not kept. */
+  /** Takes any other message of a result, and keeps no byte of it. */
   receive(type, buf, start, end) {
     switch (type) {
       case backend.CommandComplete: {
@@ -226,10 +213,7 @@ class RowReader {
     }
   }
 
-  /**
-   * Takes one message as a Buffer of its own: what receivers with nothing but `write` get.
-   * @param {Buffer} packet
-   */
+  /** Takes one message as a Buffer of its own, which is what a receiver with only `write` gets. */
   write(packet) {
     const type = packet[0];
     if (type === backend.RowDescription) this.start(RowParser.of(packet), 0, undefined);
@@ -238,7 +222,7 @@ class RowReader {
       if (packet.length !== 1 + int32(packet, 1)) throw protocolError('a message of a wrong length');
       this.receiveData(packet, 0, packet.length, 1, true);
       this._last.from = 0;
-      this._last.to = Infinity; // the packet is the caller's, who may change it
+      this._last.to = Infinity; // the caller may change the packet
     } else this.receive(type, packet, 0, packet.length);
   }
 
@@ -249,10 +233,10 @@ class RowReader {
   }
 }
 
-// What few results have is not set in each of them.
+// Fields that few results have are not set in each result.
 Object.assign(RowReader.prototype, { _decode: undefined, _objects: undefined, _arrays: undefined });
 
-// What lies around a row may be another query's: no log shows it.
+// The bytes around a row may be another query's, so no log shows them.
 Object.defineProperty(Chunk.prototype, Symbol.for('nodejs.util.inspect.custom'), { value: () => 'Chunk' });
 
 module.exports = { Memory, RowReader };

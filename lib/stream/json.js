@@ -1,6 +1,7 @@
 'use strict';
 
 const { backend, protocolError } = require('../protocol');
+const { oid } = require('../rows');
 const {
   Kind, MOST, PART, lengthAt, put, resolve, writeLiteral, writeString, writeTimestamp, writeValue, writeVerbatim
 } = require('./json-values');
@@ -9,53 +10,53 @@ const { CommandComplete, EmptyQueryResponse } = backend;
 
 const { ARRAY, BASE64, BOOL, FLOAT, HEX, INT8, STRING, TIMESTAMP, VERBATIM } = Kind;
 
-/** OIDs of types, and of arrays of them; all others are strings, as are all arrays of others. */
-const TYPES = [
-  [16, 1000, BOOL], [17, 1001, HEX], [20, 1016, INT8], [21, 1005, VERBATIM], [23, 1007, VERBATIM], [26, 1028, VERBATIM],
-  [28, 1011, VERBATIM], [114, 199, VERBATIM], [700, 1021, FLOAT], [701, 1022, FLOAT], [1114, 1115, TIMESTAMP],
-  [1184, 1185, TIMESTAMP], [1700, 1231, STRING], [3802, 3807, VERBATIM]
-];
+const [QUOTE, COMMA, OPEN_BRACKET, CLOSE_BRACKET] = Buffer.from('",[]');
+
+/** The kind of values of each type. Values of all other types, and of arrays of them, are strings. */
+const KINDS = {
+  bool: BOOL, bytea: HEX, int8: INT8, int2: VERBATIM, int4: VERBATIM, oid: VERBATIM, xid: VERBATIM, json: VERBATIM, float4: FLOAT,
+  float8: FLOAT, timestamp: TIMESTAMP, timestamptz: TIMESTAMP, numeric: STRING, jsonb: VERBATIM
+};
 const ARRAYS_OF_STRINGS = [
-  143, 651, 775, 1002, 1003, 1009, 1014, 1015, 1040, 1041, 1182, 1183, 1187, 1270, 2287, 2951, 3905, 3907,
-  3909, 3911, 3913, 3927, 6150, 6151, 6152, 6153, 6155, 6157
+  '_xml', '_cidr', '_macaddr8', '_char', '_name', '_text', '_bpchar', '_varchar', '_macaddr', '_inet', '_date', '_time', '_interval',
+  '_timetz', '_record', '_uuid', '_int4range', '_numrange', '_tsrange', '_tstzrange', '_daterange', '_int8range', '_int4multirange',
+  '_nummultirange', '_tsmultirange', '_tstzmultirange', '_datemultirange', '_int8multirange'
 ];
 
-/** @returns {Object<number, number>} the kind of each type's values */
+/** @returns {Object<number, number>} kinds by type OID */
 function kindsOf({ int8, numeric, bytea }) {
+  const chosen = { ...KINDS };
+  if (bytea === 'base64') chosen.bytea = BASE64;
+  if (int8 === 'string') chosen.int8 = STRING;
+  if (numeric === 'number') chosen.numeric = FLOAT;
   const kinds = {};
-  for (const typeOid of ARRAYS_OF_STRINGS) kinds[typeOid] = ARRAY + STRING;
-  for (const [typeOid, arrayOid, usual] of TYPES) {
-    let kind = usual;
-    if (typeOid === 17 && bytea === 'base64') kind = BASE64;
-    if (typeOid === 20 && int8 === 'string') kind = STRING;
-    if (typeOid === 1700 && numeric === 'number') kind = FLOAT;
-    kinds[typeOid] = kind;
-    kinds[arrayOid] = ARRAY + kind;
+  for (const name of ARRAYS_OF_STRINGS) kinds[oid[name]] = ARRAY + STRING;
+  for (const name of Object.keys(chosen)) {
+    kinds[oid[name]] = chosen[name];
+    kinds[oid[`_${name}`]] = ARRAY + chosen[name];
   }
   return kinds;
 }
 
-/** How rows of a description are written. */
+/** How the rows of a description are written. */
 class Columns {
-  /**
-   * @param {RowParser} rowParser
-   * @param {{as: string, int8: string, numeric: string, bytea: string}} options
-   */
   constructor({ columns, columnNames }, options) {
     const kinds = kindsOf(options);
     const names = [...new Set(columnNames)];
     this.count = columns.length;
-    /** Which column is written at a place: of several with one name the last, where the first was, as in objects. */
+    /**
+     * The index of the column for each property. As in an object, the last of several columns with one name counts, at the
+     * place of the first.
+     */
     this.order = names.map(name => columnNames.lastIndexOf(name));
     this.kinds = this.order.map(index => kinds[columns[index].typeOid] ?? STRING);
-    /** What is before each value, and after the last. */
+    /** The bytes before each value and after the last one. */
     const last = options.as === 'json' ? '}' : '}\n';
     const texts = [...names.map((name, i) => `${i > 0 ? ',' : ''}${JSON.stringify(name)}:`), last];
     texts[0] = `{${texts[0]}`;
     this.texts = texts.map(text => Buffer.from(text));
-    /** Room for all of them. */
     this.room = this.texts.reduce((sum, { length }) => sum + length, 0);
-    /** The same as words of four bytes: where those of each end, and its length in bytes. */
+    /** The same texts as words of four bytes, where each text ends, and its length in bytes. */
     this.words = [];
     this.ends = this.texts.map(text => {
       const padded = Buffer.concat([text, Buffer.alloc(3)]);
@@ -66,7 +67,10 @@ class Columns {
   }
 }
 
-/** @type {Map<string, {options: object, columns: WeakMap<RowParser, Columns>}>} by the options: there are 48 */
+/**
+ * @type {Map<string, {options: object, columns: WeakMap<RowParser, Columns>}>} by the options, of which there are 48
+ *   combinations
+ */
 const forms = new Map();
 
 function formOf(options) {
@@ -76,32 +80,30 @@ function formOf(options) {
   return forms.get(key);
 }
 
-/** Makes JSON of rows, from their bytes and without JavaScript values: an array of objects, or an object a line. */
+/** Makes JSON of rows from their bytes, without JavaScript values: an array of objects, or an object a line. */
 class Json {
   #columns;
-  #lead; // the character before the next row, if any: [ or a comma
+  #lead; // the character before the next row: [ or a comma, 0 for none
   #form;
 
-  /** @param {{as: string, int8: string, numeric: string, bytea: string}} options as of queryTo */
   constructor(options) { this.#form = formOf(options); }
 
   start(out, rowParser) {
     const { options, columns } = this.#form;
-    this.#lead = options.as === 'json' ? 91 : 0;
+    this.#lead = options.as === 'json' ? OPEN_BRACKET : 0;
     this.#columns = rowParser && columns.get(rowParser);
     if (this.#columns === undefined) columns.set(rowParser, this.#columns = new Columns(rowParser, options));
   }
 
   message(out, buf, start) {
     if (this.#lead === 0 || (buf[start] !== CommandComplete && buf[start] !== EmptyQueryResponse)) return;
-    if (this.#lead === 91) put(out, 91);
-    put(out, 93);
+    if (this.#lead === OPEN_BRACKET) put(out, OPEN_BRACKET);
+    put(out, CLOSE_BRACKET);
   }
 
   /**
-   * @param {StreamReceiver} out
-   * @param {Buffer} buf with whole DataRow messages in [start, end)
-   * @throws {ConnectionError} 08P01 for a row that is malformed
+   * Takes whole DataRow messages in buf[start, end).
+   * @throws {ConnectionError} 08P01 for a malformed row
    */
   messages(out, buf, start, end) {
     if (this.#columns === null) throw protocolError('data of a COPY where rows were asked for');
@@ -115,7 +117,7 @@ class Json {
       const block = out.reserve(fast ? room + MOST * size : 1);
       if (this.#lead !== 0) {
         block.bytes[block.used++] = this.#lead;
-        this.#lead = 44;
+        this.#lead = COMMA;
       }
       if (fast) this.#row(out, block, from, pos + 7, next);
       else this.#longRow(out, from, pos + 7, next);
@@ -123,7 +125,7 @@ class Json {
     }
   }
 
-  /** Writes a row for which the block has room: six bytes for each, also of the length words, hold NULL and quotes too. */
+  /** Writes a row that fits into the block: six bytes for each byte, length words included, leave room for NULL and quotes. */
   #row(out, block, from, pos, end) {
     const { count, kinds, words, ends, lengths } = this.#columns;
     const to = block.view;
@@ -137,9 +139,9 @@ class Json {
       const stop = length > 0 ? pos + length : pos;
       const kind = length < 0 ? Kind.NULL : resolve(kinds[i], from, pos, stop);
       if (kind === Kind.STRING || kind === Kind.TIMESTAMP) {
-        to.setUint8(off, 34);
+        to.setUint8(off, QUOTE);
         off = (kind === Kind.STRING ? writeString : writeTimestamp)(from, pos, stop, to, off + 1);
-        to.setUint8(off++, 34);
+        to.setUint8(off++, QUOTE);
       } else if (kind === Kind.VERBATIM) off = writeVerbatim(from, pos, stop, to, off);
       else if (kind <= Kind.ZERO) off = writeLiteral(kind, to, off);
       else {
@@ -152,7 +154,7 @@ class Json {
     block.used = off;
   }
 
-  /** Writes a row that may be long, or of whose columns some have the same name. */
+  /** Writes a row that may be long, or has several columns with one name. */
   #longRow(out, from, pos, end) {
     const { count, kinds, order, texts } = this.#columns;
     const starts = [];

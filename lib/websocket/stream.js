@@ -4,21 +4,21 @@ const { EventEmitter } = require('node:events');
 const { isLoopback } = require('../config');
 const { ConnectionError, protocolError } = require('../protocol');
 
-/** Longest message in bytes: proxies and Workers limit them, and to PostgreSQL one stream is as good as another. */
+/** The longest message in bytes, since proxies and Workers limit messages. */
 const PIECE = 262144;
-/** From how many bytes written and not sent on there will be a 'drain', and how often that is looked at, in ms. */
+/** A WebSocket has no 'drain': with so many bytes unsent the stream polls, every POLL milliseconds. */
 const HIGH_WATER = 1048576;
 const POLL = 5;
-/** Most bytes that are held for a reader who has paused. */
+/** The most bytes that are held while the reader has paused. */
 const MAX_HELD = 67108864;
 
-/** Close codes that mean the end of the stream and no error: normal, and none given. */
+/** Close codes of a normal end: normal closure, and no code. */
 const NORMAL = [1000, 1005];
 
 /**
- * What a client needs of a Duplex, over a WebSocket of any platform. A WebSocket tells neither when it has sent
- * something nor to wait with reading: the one is looked at from time to time, for the other messages are held, up to
- * a limit. The package ws can wait, and is asked to.
+ * As much of a Duplex as a client needs, over any platform's WebSocket. A WebSocket has neither 'drain' nor pause. The stream
+ * therefore polls for unsent bytes, and holds messages while it is paused, up to a limit. WebSockets of the package ws are
+ * paused.
  */
 class WebSocketStream extends EventEmitter {
   #socket;
@@ -28,7 +28,7 @@ class WebSocketStream extends EventEmitter {
   #held = [];
   #heldBytes = 0;
   #emitting = false;
-  #closed; // the close event, while messages before it are held
+  #closed; // the close event, until the messages before it are delivered
   #timer;
 
   /** @param {WebSocket} socket connecting or open */
@@ -36,13 +36,13 @@ class WebSocketStream extends EventEmitter {
     super();
     this.#socket = socket;
     const url = URL.canParse(socket.url) ? new URL(socket.url) : undefined;
-    // Whatever else is in the URL may be a secret.
+    // The rest of the URL may be a secret.
     this.#name = url === undefined ? 'the WebSocket' : `the WebSocket ${url.protocol}//${url.host}`;
     this.connecting = socket.readyState === 0;
     this.destroyed = socket.readyState > 1;
-    /** Whether nobody can listen between here and the proxy, because it is encrypted. */
+    /** Whether the way to the proxy is encrypted. */
     this.encrypted = url?.protocol === 'wss:';
-    /** Whether nobody can, because the proxy is on this machine. */
+    /** Whether the proxy is on this machine. */
     this.local = url !== undefined && isLoopback(url.hostname.replace(/^\[|\]$/g, ''));
     socket.binaryType = 'arraybuffer';
     socket.addEventListener('open', () => {
@@ -50,7 +50,7 @@ class WebSocketStream extends EventEmitter {
       this.emit('connect');
     });
     socket.addEventListener('message', event => this.#message(event.data));
-    // It may fail before anybody listens here.
+    // The WebSocket may fail before the caller has added its listeners.
     const later = work => this.connecting ? setTimeout(work) : work();
     socket.addEventListener('error', event => later(() => this.#fail(event)));
     socket.addEventListener('close', event => later(() => this.#close(event)));
@@ -80,19 +80,19 @@ class WebSocketStream extends EventEmitter {
     else if (this.connecting) this.#fail({});
     else if (this.#ending || NORMAL.includes(event.code)) this.destroy();
     else {
-      // 1006 is what the platform says when there was no word of the other side's.
+      // The platform reports 1006 if the connection broke without a close message.
       const code = event.code === 1006 ? 'ECONNRESET' : '08006';
       const reason = event.reason ? ` ${JSON.stringify(event.reason)}` : '';
       this.destroy(new ConnectionError(`${this.#name} was closed with code ${event.code}${reason}`, { code }));
     }
   }
 
-  /** Bytes written and not sent; not every platform tells (workerd). */
+  /** Bytes written but not sent. workerd does not report them. */
   get writableLength() { return this.#socket.bufferedAmount ?? 0; }
 
   /**
    * @param {Uint8Array} bytes
-   * @param {function} [callback] called when few bytes are left to be sent; not at all if the connection is lost before
+   * @param {function} [callback] called when few unsent bytes are left; never called after a loss
    */
   write(bytes, callback) {
     if (this.destroyed || this.#ending) return;
@@ -114,7 +114,7 @@ class WebSocketStream extends EventEmitter {
 
   resume() {
     this.#paused = false;
-    if (this.#emitting) return; // whoever takes held messages has paused and resumed meanwhile
+    if (this.#emitting) return; // a 'data' listener has paused and resumed
     this.#emitting = true;
     let count = 0;
     while (count < this.#held.length && !this.#paused) {
@@ -129,7 +129,7 @@ class WebSocketStream extends EventEmitter {
     if (this.#closed) this.#close(this.#closed);
   }
 
-  /** Sends what was written, then closes. */
+  /** Closes the WebSocket after sending what was written. */
   end() {
     this.#ending = true;
     this.#socket.close(1000);
@@ -141,7 +141,7 @@ class WebSocketStream extends EventEmitter {
     this.destroyed = true;
     clearInterval(this.#timer);
     this.#held = [];
-    // Where a WebSocket cannot be cut, the platform waits for an answer of the other side, and we do not.
+    // close() would wait for the other side's answer; the package ws has terminate().
     if (this.#socket.terminate) this.#socket.terminate();
     else this.#socket.close();
     if (error) this.emit('error', error);

@@ -7,7 +7,7 @@ const SSL_REQUEST = Uint8Array.of(0, 0, 0, 8, 4, 210, 22, 47);
 const YES = 'S'.charCodeAt(0);
 const NO = 'N'.charCodeAt(0);
 
-/** Bytes read at a time: without a size of ours workerd reads 4096. */
+/** Bytes read at a time; workerd's default is 4096. */
 const CHUNK = 65536;
 
 const failed = (message, cause) => new ConnectionError(message, { code: '08001', cause });
@@ -25,15 +25,14 @@ class WorkersStream extends Duplex {
    */
   constructor(socket, encrypted) {
     super();
-    /** Whether nobody on the way can read it. */
     this.encrypted = encrypted;
     this.#socket = socket;
     this.#reader = socket.readable.getReader({ mode: 'byob' });
     this.#writer = socket.writable.getWriter();
-    for (const { closed } of [socket, this.#reader, this.#writer]) closed.catch(() => {}); // reads and writes tell
+    for (const { closed } of [socket, this.#reader, this.#writer]) closed.catch(() => {}); // reads and writes report the error
   }
 
-  /** workerd's error of a handshake is internal, and comes with the first read or write. */
+  /** workerd reports a failed TLS handshake as an internal error of the first read or write. */
   #explained(cause) {
     return this.encrypted && !this.#heard
       ? failed('TLS handshake: is the certificate for this host, and signed by a public authority?', cause) : cause;
@@ -59,8 +58,8 @@ class WorkersStream extends Duplex {
 }
 
 /**
- * Asks the server for TLS. The answer is one byte: more would be read as if it had come through TLS.
- * @returns {Promise<boolean>} true to do TLS, false to go on without
+ * Asks the server for TLS. The answer must be one byte: more would be read as if it had come through TLS.
+ * @returns {Promise<boolean>} whether the server offers TLS
  */
 async function requestTls(socket) {
   const writer = socket.writable.getWriter();
@@ -74,8 +73,8 @@ async function requestTls(socket) {
 }
 
 /**
- * @param {function(): Promise<{connect: function}>} load gives cloudflare:sockets
- * @returns {function(object): Promise<WorkersStream>} the option `socket` of a config; it does TLS itself
+ * @param {function(): Promise<{connect: function}>} load imports cloudflare:sockets
+ * @returns {function(object): Promise<WorkersStream>} the option `socket` of a config, which does TLS itself
  */
 function socketBy(load) {
   const open = async ({ host, port, sslmode, sslrootcert, sslcert }) => {
@@ -86,13 +85,13 @@ function socketBy(load) {
     const { connect } = await load();
     const encrypts = sslmode !== 'disable';
     let socket = connect({ hostname: host, port }, { secureTransport: encrypts ? 'starttls' : 'off', allowHalfOpen: false });
-    socket.closed.catch(() => {}); // `opened` tells
+    socket.closed.catch(() => {}); // `opened` reports the error
     try {
       await socket.opened;
       if (!encrypts) return new WorkersStream(socket, false);
       const encrypted = await requestTls(socket);
       if (!encrypted && sslmode !== 'prefer') throw failed(`the server does not support TLS, and sslmode=${sslmode} demands it`);
-      if (encrypted) socket = socket.startTls(); // workerd verifies for the host it has connected to
+      if (encrypted) socket = socket.startTls(); // workerd verifies the certificate for the host that it connected to
       await socket.opened;
       return new WorkersStream(socket, encrypted);
     } catch (error) {
@@ -100,7 +99,7 @@ function socketBy(load) {
       throw error instanceof ConnectionError ? error : failed(error.message, error);
     }
   };
-  /** Tells that sslmode is kept by the stream itself. */
+  /** Tells the client that this stream enforces sslmode. */
   open.encrypts = true;
   return open;
 }

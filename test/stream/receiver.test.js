@@ -4,6 +4,7 @@ const assert = require('node:assert/strict');
 const { once } = require('node:events');
 const http = require('node:http');
 const { PassThrough, Writable } = require('node:stream');
+const { setImmediate: turn } = require('node:timers/promises');
 const { Client } = require('../..');
 const { LongTexts } = require('../../lib/query');
 const { StreamReceiver, messages } = require('../../lib/stream/receiver');
@@ -294,6 +295,22 @@ describe('A Node stream', () => {
 });
 
 describe('StreamReceiver', () => {
+  it('writes the end of a message with what comes behind it, not as a piece of its own', async () => {
+    const pieces = [];
+    const sink = { queued: 0, write: piece => pieces.push(piece.length), wait() {} };
+    const receiver = new StreamReceiver(sink, messages);
+    const pipeline = { longTexts: new LongTexts(), holdBehind() {} };
+    receiver.start(null, 0, pipeline);
+    const chunk = Buffer.alloc(65536);
+    for (let i = 0; i < 20; i++) { // as two reads of the socket at a time come
+      for (const length of [166, 65400, 166, 65400]) receiver.receiveData(chunk, 0, length, 1, false);
+      receiver.flushLater();
+      await turn();
+    }
+    assert.deepEqual(pieces.filter(length => length < 65400), []);
+    assert.equal(pieces.length, 20);
+  });
+
   it('pauses nobody for what is left to be written when its query is over', () => {
     const told = [];
     const pipeline = {

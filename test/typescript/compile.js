@@ -6,7 +6,7 @@ const { execFileSync, execFile } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
 const { promisify } = require('node:util');
-const { DOCUMENTS, examples } = require('../examples');
+const { DOCUMENTS, RECIPES, examples } = require('../examples');
 
 const root = path.join(__dirname, '..', '..');
 const { NODE_V8_COVERAGE, ...env } = process.env; // compilers are not what is tested
@@ -51,6 +51,11 @@ function layOut(folder) {
   for (const name of ['@types', ...OF_PG]) fs.symlinkSync(path.join(__dirname, 'node_modules', name), path.join(modules, name), 'junction');
   for (const name of [...USE, 'use.cts', 'pg.mts', 'browser.mts', 'globals.d.ts']) fs.copyFileSync(path.join(__dirname, name), path.join(folder, name));
   fs.mkdirSync(path.join(folder, 'examples'));
+  const copy = (name, to) => fs.copyFileSync(path.join(root, 'recipes', name), path.join(folder, 'examples', to));
+  for (const name in RECIPES) copy(name, name);
+  for (const name of ['bun.ts', 'deno.ts', 'next/next.config.ts', 'next/lib/db.ts', 'next/app/api/users/route.ts']) {
+    copy(name, name.replace(/\W/g, '-').replace(/-ts$/, '.mts'));
+  }
   for (const document of DOCUMENTS) {
     const write = (line, extension, text) => {
       const name = `${document.replace(/\W/g, '-')}-line-${line}.${extension}`;

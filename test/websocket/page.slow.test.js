@@ -14,7 +14,7 @@ const { installed } = require('../folder');
 const ROOT = path.join(__dirname, '../..');
 
 /**
- * What the guide's second recipe makes of an app, with the first one as node.js.
+ * What the guide's options make of an app, with recipes/page-node.mjs as node.js.
  * @param {string} folder where buffer and events are installed
  * @returns {Promise<string>} the bundle
  */
@@ -24,7 +24,7 @@ async function bundle(folder) {
   const codes = examples('lib/websocket/README.md', 'mjs').map(({ code }) => code);
   const directory = fs.mkdtempSync(path.join(folder, 'node_modules', 'page-'));
   try {
-    fs.writeFileSync(path.join(directory, 'node.js'), codes.find(code => code.startsWith('// node.js')));
+    fs.copyFileSync(path.join(ROOT, 'recipes/page-node.mjs'), path.join(directory, 'node.js'));
     fs.writeFileSync(path.join(directory, 'app.js'), `export { Client } from '${ROOT}/index.mjs';
       export { webSocket } from '${ROOT}/lib/websocket/index.js';`);
     const build = options => esbuild.build({ ...options, absWorkingDir: directory, minify: true, logLevel: 'silent' });

@@ -1,6 +1,6 @@
 'use strict';
 
-// As lib/query/README.md tells: what Jest cannot `require()` is transformed.
+// As recipes/README.md says: what Jest cannot `require()` is transformed.
 
 const path = require('node:path');
 

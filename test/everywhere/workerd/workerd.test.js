@@ -138,8 +138,8 @@ describe('A Worker', function () {
     });
   }
 
-  it('works as the example of lib/connection/README.md', async () => {
-    const [, example] = /```\n(import [^`]*env\.HYPERDRIVE[^`]*)```/.exec(fs.readFileSync(path.join(ROOT, 'lib/connection/README.md'), 'utf8'));
+  it('works as recipes/worker.mjs', async () => {
+    const example = fs.readFileSync(path.join(ROOT, 'recipes/worker.mjs'), 'utf8');
     const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'workerd-'));
     const main = path.join(directory, 'example.mjs');
     fs.writeFileSync(main, example.replace("'quickgres'", JSON.stringify(path.join(ROOT, 'index.mjs')))

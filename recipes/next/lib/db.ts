@@ -1,0 +1,6 @@
+import { Pool } from 'quickgres/pool';
+
+// On globalThis, since Next loads modules anew in development.
+const shared = globalThis as { pool?: Pool };
+export const pool = shared.pool ??= new Pool(
+  { connectionString: process.env.DATABASE_URL, decode: true }, { size: 2, idle_timeout: 5000 });

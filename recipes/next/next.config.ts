@@ -1,0 +1,1 @@
+export default { serverExternalPackages: ['quickgres'] }; // one copy of the package, so that instanceof works
