@@ -21,6 +21,9 @@ export function uint16(bytes, off) {
 /** @returns {number} the signed 16-bit integer at `off` */
 export const int16 = (bytes, off) => uint16(bytes, off) << 16 >> 16;
 
+/** @returns {Uint8Array} over the same memory */
+export const slice = (bytes, start, end) => bytes.subarray(start, end);
+
 const CHUNK = Symbol();
 const OFFSET = Symbol();
 
@@ -119,7 +122,7 @@ function read(chunk, offset, first, target, names) {
     const length = int32(bytes, off);
     const start = off + 4;
     off = length > 0 ? start + length : start;
-    if (length < -1 || off > end) columnLength(bytes, start - 4, end, platform); // throws
+    if (length < -1 || off > end) check(0, platform, 'DataRow', 'shorter than its columns');
     if (i < first) continue;
     const decoder = decoders[i];
     const value = length < 0 ? null : decoder ? decoder(bytes, start, off) : textAt(chunk, offset, start, off);
@@ -191,7 +194,7 @@ export function makeRowClass(type) {
      * @throws {Error} the platform's, if it is malformed
      */
     constructor(bytes, offset = 0, chunk) {
-      if (chunk === undefined) {
+      if (!chunk) {
         chunk = new Chunk(bytes, bytes.length, type);
         chunk.from = 0;
         chunk.to = Infinity; // these bytes may change: each column is decoded by itself

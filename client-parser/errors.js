@@ -12,7 +12,7 @@ export class ProtocolError extends Error {
     this.code = code;
   }
 }
-Object.defineProperty(ProtocolError.prototype, 'name', { value: 'ProtocolError', writable: true, configurable: true });
+ProtocolError.prototype.name = 'ProtocolError';
 
 /**
  * @param {boolean} ok

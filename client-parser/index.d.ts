@@ -198,7 +198,8 @@ export type Source =
 
 /** An async iterable of rows, and what is known of their result so far. */
 export interface Rows<R> {
-  [Symbol.asyncIterator](): this;
+  /** For `for await`, which takes rows that are there without a promise for each. */
+  [Symbol.asyncIterator](): AsyncIterator<R, undefined>;
   /** What `for await` calls. @returns the next row; rejects as `rows` says */
   next(): Promise<IteratorResult<R, undefined>>;
   /** Descriptions of the columns; undefined before the first bytes are read. */

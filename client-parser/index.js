@@ -15,9 +15,6 @@ export { TypeParser };
 
 defaults.decoders = decoders;
 for (const typeOid of Object.keys(decoders)) [, TypeParser[typeOid]] = exact[typeOid] ?? decoders[typeOid];
-// As Quickgres has it.
-for (const typeOid of [1114, 1184]) {
-  const decode = TypeParser[typeOid];
-  [, TypeParser[typeOid + 1]] = arrayOf([, TypeParser[typeOid] = (...place) => toDate(decode(...place))]);
-}
+// As kig/quickgres 0.4 has it.
+for (const typeOid of [1114, 1184]) [, TypeParser[typeOid + 1]] = arrayOf([, TypeParser[typeOid] = toDate]);
 TypeParser[18] = (bytes, start) => bytes[start];

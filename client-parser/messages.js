@@ -2,7 +2,7 @@
 // message's type, the offset after its end, and the platform; none trusts a length or a terminator in them.
 // https://www.postgresql.org/docs/current/protocol-message-formats.html
 
-import { check, endOf, int16, int32, makeRowClass, uint16 } from './datarow.js';
+import { check, endOf, int16, int32, makeRowClass, slice, uint16 } from './datarow.js';
 
 // https://www.postgresql.org/docs/current/protocol-error-fields.html
 export const FIELDS = {
@@ -20,12 +20,12 @@ export class PostgresError extends Error {
   /** @param {Object<string, string>} fields as `decodeFields` gives them */
   constructor(fields) {
     super(fields.message || 'the server reported an error without a message');
-    for (const name of Object.keys(fields)) {
+    for (const name in fields) {
       if (name !== 'message') this[name] = /osition|line/.test(name) ? +fields[name] : fields[name];
     }
   }
 }
-Object.defineProperty(PostgresError.prototype, 'name', { value: 'PostgresError', writable: true, configurable: true });
+PostgresError.prototype.name = 'PostgresError';
 
 /**
  * Decodes ErrorResponse and NoticeResponse: strings of a type and a text, and an empty one.
@@ -58,13 +58,11 @@ export function decodeCommandComplete(bytes, start, end, platform) {
  * @returns {{format: number, columnCount: number, columnFormats: number[]}} formats: 0 text, 1 binary
  */
 export function decodeCopyResponse(bytes, start, end, platform) {
-  const columnCount = end - start < 8 ? 0 : uint16(bytes, start + 6);
+  const columnCount = uint16(bytes, start + 6);
   check(end - start === 8 + 2 * columnCount, platform, 'CopyResponse');
   const columnFormats = Array.from({ length: columnCount }, (_, i) => uint16(bytes, start + 8 + 2 * i));
   return { format: bytes[start + 5], columnCount, columnFormats };
 }
-
-const slice = (bytes, start, end) => bytes.subarray(start, end);
 
 /**
  * A RowDescription, and the classes of the rows that it describes: `new parser[0](dataRow)` where the columns
@@ -116,7 +114,7 @@ export class RowDescription {
     const message = bytes.subarray(start, endOf(bytes, start));
     const key = message.toString('latin1');
     if (!this.known.has(key)) {
-      if (this.known.size === 100) this.known.clear();
+      if (this.known.size > 99) this.known.clear();
       this.known.set(key, new this(message));
     }
     return this.known.get(key);

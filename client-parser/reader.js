@@ -69,7 +69,7 @@ export class FrameReader {
       const part = chunks[i].subarray(this.#pos, this.#pos + length - filled);
       joined.set(part, filled);
       filled += part.length;
-      if (filled === length) chunks[i] = chunks[i].subarray(this.#pos + part.length);
+      chunks[i] = chunks[i].subarray(this.#pos + part.length);
       this.#pos = 0;
     }
     chunks.splice(0, i - 1, joined);

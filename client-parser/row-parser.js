@@ -11,7 +11,7 @@ export class RowParser extends RowDescription {
     text,
     scratch: new Uint8Array(BLOCK),
     error: message => new ProtocolError(message),
-    // What Quickgres does: strings stay strings, binary values go through TypeParser, as it is when they are read.
+    // As kig/quickgres 0.4: strings stay strings, binary values go through TypeParser, as it is when they are read.
     binary: ({ typeOid }) => (bytes, start, end) =>
       TypeParser[typeOid]?.(bytes, start, end) ?? bytes.subarray(start, end)
   };

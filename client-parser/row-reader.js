@@ -72,7 +72,7 @@ export class RowReader {
         this.complete = false;
         return this.#dataRow(bytes, start, end);
       case 'd': // CopyData
-        check(this.#type === null, 'a CopyData without a CopyResponse');
+        check(this.#type === null, 'CopyData without a CopyResponse');
         return void this.structs.push(bytes.subarray(start + 5, end));
       case 'T': // RowDescription
         this.rowParser = RowParser.of(bytes, start);
@@ -93,7 +93,7 @@ export class RowReader {
   }
 
   /**
-   * Takes one message in memory of its own, as Quickgres's reader does.
+   * Takes one message in memory of its own, as the reader of kig/quickgres 0.4 does.
    * @param {Uint8Array} bytes
    */
   write(bytes) { this.message(bytes[0], bytes, 0, bytes.length); }
@@ -102,7 +102,7 @@ export class RowReader {
 
   #dataRow(bytes, start, end) {
     const type = this.#type;
-    check(type, 'a DataRow without a RowDescription');
+    check(type, 'DataRow without a RowDescription');
     if (this.#run?.bytes !== bytes || this.#run.end !== start) this.#run = new Chunk(bytes, start, type);
     checkRow(this.#run, start);
     this.#run.end = end;

@@ -11,12 +11,10 @@ export class ResponseError extends Error {
     this.response = response;
   }
 }
-Object.defineProperty(ResponseError.prototype, 'name', { value: 'ResponseError', writable: true, configurable: true });
+ResponseError.prototype.name = 'ResponseError';
 
-/** Memory as a source, in pieces, so that few of the rows that they become are there at once. */
-function* pieces(bytes) {
-  for (; bytes.length > 0; bytes = bytes.subarray(65536)) yield bytes.subarray(0, 65536);
-}
+/** So many bytes become rows at once, so that few of those of a large chunk are there at once, and the browser may draw. */
+const PIECE = 65536;
 
 /**
  * Reads rows from wherever the bytes come from, as they come. Bytes are not copied; a row keeps the memory of
@@ -57,36 +55,42 @@ export function rows(source, { decode = false, signal } = {}) {
     const reader = (source?.stream?.() ?? source)?.getReader?.();
     if (reader) return { next: () => reader.read(), return: reason => reader.cancel(reason) };
     return source?.[Symbol.asyncIterator]?.()
-      ?? (isBytes(source) ? pieces(view(source)) : source?.[Symbol.iterator] ? source : [source])[Symbol.iterator]();
+      ?? (source?.[Symbol.iterator] && !isBytes(source) ? source : [source])[Symbol.iterator]();
   }
 
   async function* read() {
-    const abort = () => reject(signal.reason);
+    const abort = () => {
+      batch = [];
+      reject(signal.reason);
+    };
     signal?.addEventListener('abort', abort);
     const opening = open();
     let chunks, answer, reason;
     try {
       chunks = await wait(opening);
       const { stream } = client;
+      let rest = new Uint8Array(0);
       let last = 0;
       do {
-        answer = await wait(chunks.next());
+        if (!rest.length) {
+          answer = await wait(chunks.next());
+          if (!answer.done) rest = view(answer.value);
+          result.bytes += rest.length;
+        }
         stream.rows = [];
         try {
           if (answer.done) client.end();
-          else {
-            result.bytes += answer.value?.byteLength ?? 0;
-            client.onData(answer.value);
-          }
+          else client.onData(rest.subarray(0, PIECE));
           stream.rows; // are made
         } finally {
           // Rows that came before an error are given before it.
           if (stream.made.length > 0) yield stream.made;
         }
+        rest = rest.subarray(PIECE);
         // After so many milliseconds the browser may draw.
-        if (performance.now() - last > 8) {
+        if (Date.now() - last > 8) {
           await wait(globalThis.scheduler?.yield?.() ?? new Promise(resolve => setTimeout(resolve)));
-          last = performance.now();
+          last = Date.now();
         }
       } while (!answer.done);
     } catch (error) {
@@ -102,10 +106,7 @@ export function rows(source, { decode = false, signal } = {}) {
 
   const each = (async function* () {
     for await (batch of all) {
-      for (at = 0; at < batch.length;) {
-        signal?.throwIfAborted();
-        yield batch[at++];
-      }
+      for (at = 0; signal?.throwIfAborted(), at < batch.length;) yield batch[at++];
     }
   })();
 
@@ -125,7 +126,11 @@ export function rows(source, { decode = false, signal } = {}) {
     /** Rows that the command says to have returned or changed; 0 before the end. */
     get rowCount() { return client.stream.rowCount; },
 
-    [Symbol.asyncIterator]: () => result,
+    // A loop gets rows that are there without a promise for each.
+    [Symbol.asyncIterator]: () => ({
+      next: () => at < batch.length ? { value: batch[at++] } : result.next(),
+      return: result.return
+    }),
 
     /**
      * @returns {Promise<{value: Row, done: boolean}>} the next row; rejects, after the rows that came before, with a
@@ -139,7 +144,10 @@ export function rows(source, { decode = false, signal } = {}) {
      * @returns {Promise<{value: *, done: true}>} resolves when the source is cancelled, which waits for what was asked for
      *   before; never rejects
      */
-    return: value => each.return(value),
+    return: value => {
+      batch = [];
+      return each.return(value);
+    },
 
     /**
      * The rows as they come. Saves a promise a row.

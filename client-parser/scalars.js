@@ -3,11 +3,11 @@
 // https://www.postgresql.org/docs/current/protocol-overview.html#PROTOCOL-FORMAT-CODES
 
 import { int16, int32, uint16 } from './datarow.js';
-import { text } from './text.js';
+import { octets, scratch, text } from './text.js';
 import { check } from './errors.js';
 
 /** Throws a ProtocolError unless a value is what its type allows. */
-export const valid = ok => check(ok, 'a value that its type does not allow');
+export const valid = ok => check(ok, 'malformed value');
 
 /** A decoder of values of one size: it must not read its neighbour's bytes. */
 export const sized = (length, decode) => (bytes, start, end) => {
@@ -18,9 +18,6 @@ export const sized = (length, decode) => (bytes, start, end) => {
 /** @returns {string} with zeros before it, so that it has at least so many digits */
 export const pad = (number, digits = 2) => String(number).padStart(digits, '0');
 
-// A DataView for each value would cost more than the value.
-const octets = new Uint8Array(8);
-const scratch = new DataView(octets.buffer);
 
 /** A decoder of values of eight bytes, by a method of DataView. */
 const eight = method => sized(8, (bytes, start) => {
@@ -42,7 +39,7 @@ export const float8 = eight('getFloat64');
  * @param {number} [mark] what may come once among the digits: -2, a point
  * @returns {number|undefined} undefined for anything else
  */
-function decimal(bytes, start, end, mark) {
+export function decimal(bytes, start, end, mark) {
   const first = bytes[start] === 45 ? start + 1 : start;
   let value = 0;
   let power = 0;
@@ -100,7 +97,7 @@ export const float4 = sized(4, (bytes, start) => {
 /** @returns {string} all the digits that there are, as the server prints them */
 export function numeric(bytes, start, end) {
   const count = uint16(bytes, start);
-  valid(end - start > 7 && end - start === 8 + 2 * count);
+  valid(end - start === 8 + 2 * count);
   const weight = int16(bytes, start + 2);
   const sign = uint16(bytes, start + 4);
   const scale = uint16(bytes, start + 6) & 0x3fff;
@@ -125,9 +122,6 @@ export const hex = (bytes, start, end, separator = '') =>
   Array.from(bytes.subarray(start, end), byte => pad(byte.toString(16))).join(separator);
 
 export const uuid = sized(16, (...place) => hex(...place).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-'));
-
-/** @returns {Uint8Array} a view of the value where it lies */
-export const bytea = (bytes, start, end) => bytes.subarray(start, end);
 
 /** The number of a digit of a base. */
 function digit(bytes, off, end, base) {

@@ -16,6 +16,10 @@ export const text = (bytes, start, end) =>
 /** As a column's decoder it says that the column is read as one without a decoder is. */
 text.plain = true;
 
+/** Memory for a number: a DataView for each value would cost more than the value. */
+export const octets = new Uint8Array(8);
+export const scratch = new DataView(octets.buffer);
+
 /** Whether it is an ArrayBuffer or a view of one; `instanceof` does not know those of another frame. */
 export const isBytes = data => data?.byteLength >= 0;
 

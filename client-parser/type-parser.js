@@ -1,9 +1,10 @@
+import { octets, scratch } from './text.js';
+
 const encoder = new TextEncoder();
 
 function numberBytes(method, value, size) {
-  const view = new DataView(new ArrayBuffer(size));
-  view[method](0, value);
-  return new Uint8Array(view.buffer);
+  scratch[method](0, value);
+  return octets.slice(0, size);
 }
 
 /**

@@ -1,6 +1,7 @@
 // Which type is decoded how. What JavaScript has no value for stays the string that the server prints, so that it can go
 // back to the server as a parameter.
 
+import { slice } from './datarow.js';
 import { text } from './text.js';
 import * as at from './datetime.js';
 import { arrayOf, multirange, range } from './nested.js';
@@ -35,7 +36,7 @@ function define(map, typeOid, arrayOid, pair) {
 // not the text.
 [
   [16, 1000, is.bool, is.boolText],
-  [17, 1001, is.bytea, is.byteaText],
+  [17, 1001, slice, is.byteaText],
   [18, 1002, is.char],
   [19, 1003], // name
   [20, 1016, is.int8, is.int8Text],
@@ -58,11 +59,11 @@ function define(map, typeOid, arrayOid, pair) {
   [1082, 1182, at.date],
   [1083, 1183, at.time],
   [1114, , at.timestamp],
-  [1184, , at.orDate(at.timestamptz), at.orDate(text)],
+  [1184, , at.instant, at.instantText],
   [1186, , at.interval],
   [1266, 1270, at.timetz],
   [1700, 1231, is.numeric],
-  [2249, 2287, is.bytea], // record: from binary its bytes, as of a named composite type
+  [2249, 2287, slice], // record: from binary its bytes, as of a named composite type
   [2278, 1009], // void
   [2950, , is.uuid],
   [3802, 3807, is.jsonb, is.json]

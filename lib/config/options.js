@@ -6,6 +6,8 @@
  * @see https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-PARAMKEYWORDS
  */
 
+const { VERSION_3_0 } = require('../protocol');
+
 const MAX_INT = 2147483647;
 // A timer of Node.js cannot run longer; beyond it, it fires at once.
 const MAX_SECONDS = 2147483;
@@ -13,7 +15,7 @@ const MAX_SECONDS = 2147483;
 const METHODS = ['none', 'password', 'md5', 'scram-sha-256'];
 const ALL_METHODS = [...METHODS, 'gss', 'sspi', 'oauth'];
 const TLS_VERSIONS = /^(TLSv1(\.[123])?)?$/i;
-const PROTOCOLS = { '3.0': 0x30000, '3.2': 0x30002, latest: 0x30002 };
+const PROTOCOLS = { '3.0': VERSION_3_0, '3.2': 0x30002, latest: 0x30002 };
 const SESSIONS = ['any', 'read-write', 'read-only', 'primary', 'standby', 'prefer-standby'];
 const VERIFIED = ['verify-ca', 'verify-full'];
 const ENCRYPTED = ['require', ...VERIFIED];

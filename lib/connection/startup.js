@@ -3,14 +3,9 @@
 const { failed, unexpected, STEP } = require('./attempt');
 const { authenticate } = require('./auth');
 const {
-  backend, frontend, decodeAuthentication, decodeBackendKeyData, decodeFields, decodeNegotiateProtocolVersion,
-  decodeParameterStatus, decodeReadyForQuery, frame, protocolError
+  VERSION_3_0, backend, frontend, decodeAuthentication, decodeBackendKeyData, decodeFields, decodeNegotiateProtocolVersion,
+  frame, protocolError, takeParameter
 } = require('../protocol');
-
-const VERSION_3_0 = 0x30000;
-
-/** Most parameters that a server may report; PostgreSQL has some 400 in all. */
-const MAX_PARAMETERS = 1000;
 
 /** What may come before the session is ready, and what more when it was asked of what kind it is. */
 const REPORTS = [backend.ParameterStatus, backend.NoticeResponse, backend.ReadyForQuery];
@@ -94,19 +89,16 @@ function checkVersion(message, { max_protocol_version: asked, min_protocol_versi
 async function untilReady(attempt, session, { notice }) {
   const asked = attempt.doing === STEP.ASK;
   const expected = [...REPORTS, ...asked ? ANSWER : [backend.BackendKeyData]];
-  let reported = 0;
   let value;
   for (;;) {
     const message = attempt.read() ?? await attempt.next();
     const { 0: type, length } = message;
     if (!expected.includes(type)) throw unexpected(message);
     if (type === backend.ReadyForQuery) {
-      if (decodeReadyForQuery(message, 0, length) !== 'I') throw protocolError('ReadyForQuery of a wrong kind');
+      if (length !== 6 || message[5] !== 73) throw protocolError('ReadyForQuery of a wrong kind');
       return value;
     } else if (type === backend.ParameterStatus) {
-      const { 0: name, 1: setting } = decodeParameterStatus(message, 0, length);
-      session.parameters[name] = setting;
-      if (++reported > MAX_PARAMETERS) throw protocolError(`more than ${MAX_PARAMETERS} parameters`);
+      takeParameter(session.parameters, message, 0, length);
     } else if (type === backend.NoticeResponse) {
       notice(decodeFields(message, 0, length));
     } else if (type === backend.BackendKeyData) {

@@ -19,13 +19,13 @@ function writeQuery(request, writer) {
 
 /**
  * COPY … FROM STDIN. Nothing is sent behind it until it is over, since the server rejects everything else meanwhile, and
- * ignores Sync. Its promise settles when the server takes data, or will not; `over`, when the copy is over.
+ * ignores Sync. Its promise settles when the server takes data, or will not; `finished`, when the copy is over.
  * Data need not wait for the server's word, since a server that has reported an error ignores it.
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-COPY
  */
 class CopyInRequest extends QueryRequest {
   #begun;
-  #resolveOver;
+  #resolveFinished;
   #sent;
 
   /**
@@ -46,7 +46,7 @@ class CopyInRequest extends QueryRequest {
     /** Whether the server has taken data. */
     this.began = false;
     /** @type {Promise<Error|undefined>} resolves when the copy is over: with the error, if there was one */
-    this.over = new Promise(resolve => { this.#resolveOver = resolve; });
+    this.finished = new Promise(resolve => { this.#resolveFinished = resolve; });
   }
 
   /** Whether the server takes data. What is sent after an error of the server is dropped, as the server would. */
@@ -113,7 +113,7 @@ class CopyInRequest extends QueryRequest {
     this.receiver = receiver;
     const failing = this.copying && reason !== undefined;
     if (this.copying) this.#finish(reason);
-    const error = await this.over;
+    const error = await this.finished;
     return outcome({ error: failing && error?.code === '57014' ? undefined : error, caller: this.caller, result: receiver });
   }
 
@@ -147,7 +147,7 @@ class CopyInRequest extends QueryRequest {
     super.settle(error);
     if (error === undefined && this.state !== State.Over) return;
     this.error ??= error;
-    this.#resolveOver(this.error);
+    this.#resolveFinished(this.error);
   }
 }
 

@@ -2,7 +2,7 @@
 
 const { Readable, Writable, addAbortSignal } = require('node:stream');
 const { AbortError, backend: { CopyOutResponse }, decodeCopyResponse } = require('../protocol');
-const { QueryRequest, abort, callerOf, checkLimits, copyDirection, submit } = require('../query');
+const { QueryRequest, abort, callerOf, copyDirection, submit } = require('../query');
 const { StreamReceiver, Target, Values, untilTaken } = require('../stream');
 const { writeQuery } = require('./copy-in');
 
@@ -30,7 +30,6 @@ class CopyTo extends Readable {
    */
   constructor(lease, text, { signal, highWaterMark = 65536, stall_timeout, buffer, alone = false }) {
     if (typeof text !== 'string' || copyDirection(text) !== 'out') throw new TypeError('copyTo takes COPY … TO STDOUT');
-    checkLimits({ signal });
     super({ highWaterMark });
     /** @type {number|undefined} rows copied; set before the event 'end' */
     this.rowCount = undefined;

@@ -4,6 +4,7 @@
 
 const util = require('node:util');
 const { array } = require('../..');
+const { quoted: escapeIdentifier } = require('../protocol');
 const { bytesOf, types } = require('./types');
 
 /** Used if neither the config nor the environment has an option. Programs may change it. */
@@ -54,8 +55,6 @@ function prepareValue(value, seen = []) {
   if (seen.includes(value)) throw new Error(`circular reference detected while preparing "${value}" for query`);
   return prepareValue(value.toPostgres(each => prepareValue(each)), [...seen, value]);
 }
-
-const escapeIdentifier = name => `"${name.replaceAll('"', '""')}"`;
 
 function escapeLiteral(text) {
   if (typeof text !== 'string') return "''";

@@ -2,8 +2,8 @@
 
 const { Client } = require('../..');
 
-/** How many of the last answers the mean interval between two is about. */
-const INTERVALS = 32;
+/** How long a request is taken to keep the server busy, in milliseconds. */
+const SERVICE = 0.1;
 
 /** So much longer a request rather waits than that one keeps the other from being cancelled, in milliseconds. */
 const MIXING = 100;
@@ -22,8 +22,6 @@ class Connection {
   since = performance.now();
   /** Requests that were over while it was open. */
   answered = -1;
-  /** Milliseconds from one answer to the next, as a mean of the last ones, each of which counts as one at most. */
-  interval = 1;
   /** Whether its session is being reset; others may be sent behind that. */
   resetting = false;
 
@@ -54,17 +52,25 @@ class Connection {
   /** Whether a long result or a cancel holds it up, or it has not answered since a request was given up. */
   get isHeld() { return this.pipeline.held || this.pipeline.givenUpAt !== 0; }
 
-  /** Whether a request may be given to it. */
-  get isReady() { return this.state === 'shared' && this.isOpen && !this.isHeld; }
+  /** Since when it says nothing though nothing that lives is left on it; Infinity: it does. */
+  get silentSince() {
+    const { askedAt, givenUpAt } = this.pipeline;
+    if (this.isOpening || askedAt !== 0) return askedAt || this.since;
+    return this.users === 0 && (this.isOwned || givenUpAt !== 0) ? Math.max(this.since, givenUpAt) : Infinity;
+  }
 
   /**
    * How long a request is likely to wait: as long again as the oldest one here has, and for the others. Requests with a
    * limit and such without stay apart: the one behind would keep the one before from being cancelled.
+   * @param {number} now
+   * @param {boolean} isLimited
+   * @param {boolean} mayFollow whether it may go behind one that has a limit
+   * @returns {number} Infinity where it is not to be given to it, -1 where it does not wait
    */
-  waitAt(now, isLimited) {
+  waitAt(now, isLimited, mayFollow) {
+    if (this.state !== 'shared' || !this.isOpen || this.isHeld || (this.limited > 0 && !mayFollow)) return Infinity;
     if (this.isUnused) return -1;
-    const apart = isLimited ? this.limited === this.users : this.limited === 0;
-    return now - this.since + this.users * this.interval + (apart ? 0 : MIXING);
+    return now - this.since + this.users * SERVICE + (isLimited && this.limited < this.users ? MIXING : 0);
   }
 
   begin(isLimited) {
@@ -73,12 +79,10 @@ class Connection {
   }
 
   end(isLimited) {
-    const now = performance.now();
     this.users--;
     if (isLimited) this.limited--;
     if (this.isOpen) this.answered++;
-    if (!this.isOwned && !this.isOpening) this.interval += (Math.min(1, now - this.since) - this.interval) / INTERVALS;
-    this.since = now;
+    this.since = performance.now();
   }
 
   /**
@@ -98,8 +102,7 @@ class Connection {
     }
     if (!reset || client.state === 'closed') return;
     this.resetting = true;
-    const over = () => { this.resetting = false; };
-    client.query('DISCARD ALL', [], { cache: false }).then(over, () => client.destroy());
+    client.query('DISCARD ALL', [], { cache: false }).then(() => { this.resetting = false; }, () => client.destroy());
   }
 }
 

@@ -34,6 +34,9 @@ function checkValues(values) {
   }
 }
 
+/** @returns {string} a name as an identifier of SQL */
+const quoted = name => `"${name.replaceAll('"', '""')}"`;
+
 /** A Date as PostgreSQL reads a timestamptz: in UTC, including years after 9999 and before Christ. */
 function dateText(date, what) {
   if (Number.isNaN(date.getTime())) throw invalid(`${what} is an invalid Date`, '22007');
@@ -116,4 +119,4 @@ function array(values) {
   return literal(values, 'values');
 }
 
-module.exports = { array, checkText, checkValues, kindOf, numberText, snapshot, textOf };
+module.exports = { array, checkText, checkValues, kindOf, numberText, quoted, snapshot, textOf };

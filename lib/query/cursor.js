@@ -1,9 +1,9 @@
 'use strict';
 
 const { RowReader } = require('../rows');
-const { checkLimits, throwIfAborted } = require('./abort');
+const { throwIfAborted } = require('./abort');
 const { callerOf, showCaller } = require('./failure');
-const { checkStallTimeout, stalled } = require('./options');
+const { NAMES, NO_OPTIONS, checkOptions, checkStallTimeout, stalled } = require('./options');
 
 /**
  * The rows of a query, some at a time: an async iterable. It holds two batches in memory, since the next one is under way
@@ -27,7 +27,6 @@ class Cursor {
   constructor(open, options) { this.#generator = this.#generate(open, options); }
 
   async * #generate(open, { batchSize, decoding, signal }) {
-    checkLimits({ signal });
     throwIfAborted({ signal });
     const opened = this.#opened(open);
     const portal = this.#portal = opened instanceof Promise ? await opened : opened; // what is sent at once is one write
@@ -98,8 +97,9 @@ class Cursor {
    * @returns {Readable}
    * @throws {TypeError}
    */
-  readable({ highWaterMark = 16, signal, stall_timeout: given } = {}) {
-    checkLimits({ signal });
+  readable(options = NO_OPTIONS) {
+    checkOptions(options, NAMES.readable);
+    const { highWaterMark = 16, signal, stall_timeout: given } = options;
     const timeout = checkStallTimeout(given);
     const rows = { next: () => this.next(), return: () => this.#abandon(), [Symbol.asyncIterator]: () => rows };
     const stream = require('node:stream').Readable.from(rows, { highWaterMark, signal });

@@ -112,13 +112,22 @@ function promised(work) {
   }
 }
 
+/** Runs code of the user that must not break ours: what it throws is thrown where nothing of ours is running. */
+function unhindered(work) {
+  try {
+    work();
+  } catch (error) {
+    process.nextTick(() => { throw error; });
+  }
+}
+
 /** @returns {function(): Error} what the next request is rejected with whose connection is lost */
 function lossErrors(message, code, cause, sent) {
   const what = sent ? 'had been sent, the server may have carried it out' : 'had not been sent';
-  let left = OWN_ERRORS;
+  let given = 0;
   let error;
   return () => {
-    if (left-- > 0) error = new ConnectionError(`${message}; this request ${what}`, { code, cause, sent });
+    if (given++ < OWN_ERRORS) error = new ConnectionError(`${message}; this request ${what}`, { code, cause, sent });
     return error;
   };
 }
@@ -147,4 +156,4 @@ function abandon(pipeline, message, cause, code) {
   pipeline.scopes.abandon(errors(false));
 }
 
-module.exports = { abandon, again, callerOf, isFollowed, isStale, lossErrors, mayRepeat, miscounted, promised, reasonOf, showCaller };
+module.exports = { abandon, again, callerOf, isFollowed, isStale, lossErrors, mayRepeat, miscounted, promised, reasonOf, showCaller, unhindered };

@@ -6,12 +6,12 @@
  */
 
 const { Pipeline } = require('./pipeline');
-const { again, callerOf, isFollowed, promised, showCaller } = require('./failure');
+const { again, callerOf, isFollowed, promised, showCaller, unhindered } = require('./failure');
 const { QueryRequest, Request, outcome } = require('./request');
 const { CloseRequest } = require('./sync');
 const { LongTexts } = require('./long-texts');
 const { Scope } = require('./scope');
-const { copyDirection, firstWord, quoted } = require('./sql');
+const { copyDirection, firstWord } = require('./sql');
 const abort = require('./abort');
 const options = require('./options');
 
@@ -19,7 +19,7 @@ let batch, transaction; // to require what is loaded costs a microsecond, as muc
 
 module.exports = {
   Pipeline, QueryRequest, Request, CloseRequest, LongTexts, Scope, again, callerOf, isFollowed, outcome, promised, showCaller,
-  copyDirection, firstWord, quoted, ...abort, ...options,
+  unhindered, copyDirection, firstWord, ...abort, ...options,
   get BatchRequest() { return (batch ??= require('./batch')).BatchRequest; },
   get Cursor() { return require('./cursor').Cursor; },
   get Portal() { return require('./portal').Portal; },
@@ -28,6 +28,5 @@ module.exports = {
   get Listener() { return require('./listen').Listener; },
   get channelsOf() { return require('./listen').channelsOf; },
   get checkChannel() { return require('./listen').checkChannel; },
-  get transaction() { return (transaction ??= require('./transaction')).transaction; },
-  get beginText() { return (transaction ??= require('./transaction')).beginText; }
+  get transaction() { return (transaction ??= require('./transaction')).transaction; }
 };

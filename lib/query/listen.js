@@ -1,10 +1,9 @@
 'use strict';
 
-const { ConnectionError, checkText } = require('../protocol');
+const { ConnectionError, checkText, quoted } = require('../protocol');
 const { watchSignal } = require('./abort');
 const { showCaller } = require('./failure');
 const { outcome } = require('./request');
-const { quoted } = require('./sql');
 
 /** The server cuts off longer names, and with them what would come of it. */
 const LONGEST_CHANNEL = 63;
@@ -26,28 +25,20 @@ function lost(error) {
 class Channels {
   #listeners = new Map(); // sets of them by channel
   #say;
-  #source;
 
-  /**
-   * @param {function(string, string): Promise} say has the server run LISTEN or UNLISTEN for a channel
-   * @param {Client} [source] whose event 'notification' is listened to as long as there are loops
-   */
-  constructor(say, source) {
-    this.#say = say;
-    this.#source = source;
-  }
+  /** @param {function(string, string): Promise} say has the server run LISTEN or UNLISTEN for a channel */
+  constructor(say) { this.#say = say; }
 
   get names() { return [...this.#listeners.keys()]; }
 
   /** @param {object} notification for the loops over its channel */
-  deliver = notification => {
+  deliver(notification) {
     for (const listener of this.#listeners.get(notification.channel) ?? []) listener.give(notification);
-  };
+  }
 
   /** @returns {Promise} resolves when the server has begun to notify */
   add(listener) {
     const { channel } = listener;
-    if (this.#listeners.size === 0) this.#source?.on('notification', this.deliver);
     if (!this.#listeners.has(channel)) this.#listeners.set(channel, new Set());
     this.#listeners.get(channel).add(listener);
     return this.#say('LISTEN', channel);
@@ -60,7 +51,6 @@ class Channels {
     listeners.delete(listener);
     if (listeners.size > 0) return undefined;
     this.#listeners.delete(channel);
-    if (this.#listeners.size === 0) this.#source?.removeListener('notification', this.deliver);
     return this.#say('UNLISTEN', channel);
   }
 
@@ -74,7 +64,7 @@ function channelsOf(client) {
     if (command === 'UNLISTEN' && client.state !== 'open') return;
     await client.query(`${command} ${quoted(channel)}`, [], { cache: false });
   };
-  const channels = new Channels(say, client);
+  const channels = new Channels(say);
   client.closed.then(error => channels.end(error && lost(error)));
   return channels;
 }

@@ -125,11 +125,11 @@ class Request {
 Object.assign(Request.prototype, { // what few have is not in each of them: there may be a million
   barrier: false, // nothing may be sent behind it until it is over, so that it can be cancelled
   caller: undefined, // see callerOf
-  cancelAtHead: undefined, // called when its answer is the next one to come
-  controls: false, // it begins or ends the block of a transaction that its scope is of
+  controlsBlock: false, // it begins or ends the block of a transaction that its scope is of
   endsWithSync: true, // its Sync was written, or is with the rest
+  givenUp: false, // the server is to be asked to cancel it, when its answer is the next one to come
   internal: false, // not asked for, so not counted as pending
-  over: undefined, // a promise of what goes on when its own has settled: until it is over
+  finished: undefined, // a promise of its end, where its own settles before
   result: undefined, // what it resolves to
   simple: false, // it is a Query message, which has its Sync in itself
   reads: false, // and nothing else, as far as the first word of its text tells
@@ -199,7 +199,7 @@ class QueryRequest extends Request {
     if (parses) {
       statement.sent = true;
       statement.batch = batch;
-      statements.run = statement;
+      statements.lastParsed = statement;
     }
     this.state = parses ? State.Parsing : State.Binding;
     if (statement.disturbs) statements.disturbing = batch ?? this;

@@ -19,7 +19,7 @@ class Scope {
    * @param {object} [options]
    * @param {boolean} [options.alone=false] it is entered only when all that was sent has been answered
    * @param {boolean} [options.block=false] it is a transaction block: it is entered when no block is open, and no
-   *   request in it may end the block but one that `controls` it
+   *   request in it may end the block but one with `controlsBlock`
    * @param {Request} [options.begin] what begins the block: it travels with the first request
    * @param {function()} [options.entered] called when the scope owns the connection
    * @param {function(function(): Error)} [options.lost] called when it is over without having been left, with what
@@ -120,7 +120,7 @@ class Scopes {
    *   would wait for
    */
   check(scope, request) {
-    if (scope.refused !== null && (scope.left || !request?.controls)) throw again(scope.refused(), this.check);
+    if (scope.refused !== null && (scope.left || !request?.controlsBlock)) throw again(scope.refused(), this.check);
     if (scope === this.active || !waitsForItself(scope)) return;
     throw new UsageError('inside the function of transaction(), ask the object that it is given ("tx"): ' +
       'the client would wait for the transaction, and the transaction for the client', '25001');
@@ -129,7 +129,7 @@ class Scopes {
   /** @returns {boolean|undefined} whether what is sent now by the root would be in a block; undefined: answers will tell */
   get #inBlock() {
     const { statements: { turning }, status } = this.root.pipeline;
-    return turning === undefined ? status !== 'I' : turning.controls ? false : undefined;
+    return turning === undefined ? status !== 'I' : turning.controlsBlock ? false : undefined;
   }
 
   /**

@@ -91,7 +91,4 @@ function copyDirection(text) {
   return direction;
 }
 
-/** @returns {string} a name as an identifier of SQL */
-const quoted = name => `"${name.replaceAll('"', '""')}"`;
-
-module.exports = { copyDirection, firstWord, quoted };
+module.exports = { copyDirection, firstWord };

@@ -89,7 +89,7 @@ class Statements {
     /** @type {Request|undefined} the last sent that may begin a block, or ends that of a transaction, until it is over */
     this.turning = undefined;
     /** @type {Statement|undefined} whose Parse was sent last, while nothing but uses of it were sent since */
-    this.run = undefined;
+    this.lastParsed = undefined;
   }
 
   /**
@@ -108,7 +108,7 @@ class Statements {
     const statement = this.#byKey.get(key) ?? this.#add(text, paramTypes, key);
     statement.used = ++this.#uses;
     const answered = !statement.sent || statement.rowParser !== undefined;
-    return answered || statement === this.run || (batch !== null && statement.batch === batch) ? statement
+    return answered || statement === this.lastParsed || (batch !== null && statement.batch === batch) ? statement
       : this.#unnamed(text, paramTypes);
   }
 

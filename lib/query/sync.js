@@ -13,19 +13,19 @@ class CloseRequest extends Request {
     super();
     this.target = target;
     this.names = names;
-    this.left = names.length;
+    this.unanswered = names.length;
     this.reads = true;
   }
 
   encode(writer) {
     for (const name of this.names) writer.close(this.target, name);
     writer.sync();
-    this.state = this.left > 0 ? State.Closing : State.Done;
+    this.state = this.unanswered > 0 ? State.Closing : State.Done;
   }
 
   message(pipeline, type, buf, start, end) {
     super.message(pipeline, type, buf, start, end);
-    if (this.state === State.Done && --this.left > 0) this.state = State.Closing;
+    if (this.state === State.Done && --this.unanswered > 0) this.state = State.Closing;
   }
 }
 

@@ -49,8 +49,8 @@ function trace(request, pipeline, scope, submit = () => pipeline.submit(request,
   return start.runStores(operation, () => {
     try {
       const promise = submit();
-      if (request.over === undefined) promise.then(() => settled(), settled);
-      else request.over.then(settled);
+      if (request.finished === undefined) promise.then(() => settled(), settled);
+      else request.finished.then(settled);
       return promise;
     } catch (failure) {
       Promise.resolve(failure).then(settled);

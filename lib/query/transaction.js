@@ -1,7 +1,7 @@
 'use strict';
 
-const { ConnectionError, State, UsageError, kindOf } = require('../protocol');
-const { abortScope, checkLimits, throwIfAborted, watchLimits } = require('./abort');
+const { ConnectionError, State, UsageError } = require('../protocol');
+const { abortScope, throwIfAborted, tooLong, watchLimits } = require('./abort');
 const { runInside } = require('./inside');
 const { NO_OPTIONS, NO_VALUES } = require('./options');
 const { QueryRequest, outcome } = require('./request');
@@ -12,28 +12,18 @@ const { channel, trace } = require('./tracing');
 /** What is asked once the function has returned rejects with one like it. */
 const OVER = new UsageError('the transaction is over: await in its function what you ask of it', '25P01');
 
-const LEVELS = ['serializable', 'repeatable read', 'read committed', 'read uncommitted'];
-
-/** The BEGIN of these options; throws a TypeError. */
-function beginText({ isolation, readOnly, deferrable } = {}) {
+/** The BEGIN of these options. */
+function beginText({ isolation, readOnly, deferrable }) {
   let text = 'BEGIN';
-  if (isolation !== undefined) {
-    const level = typeof isolation === 'string' ? isolation.toLowerCase() : kindOf(isolation);
-    if (!LEVELS.includes(level)) throw new TypeError(`isolation must be one of ${LEVELS.join(', ')}, not ${level}`);
-    text += ` ISOLATION LEVEL ${level.toUpperCase()}`;
-  }
-  for (const [name, value] of Object.entries({ readOnly, deferrable })) {
-    if (value !== undefined && typeof value !== 'boolean') throw new TypeError(`${name} must be a boolean, not ${kindOf(value)}`);
-  }
+  if (isolation !== undefined) text += ` ISOLATION LEVEL ${isolation.toUpperCase()}`;
   if (readOnly !== undefined) text += readOnly ? ' READ ONLY' : ' READ WRITE';
   if (deferrable !== undefined) text += deferrable ? ' DEFERRABLE' : ' NOT DEFERRABLE';
   return text;
 }
 
 /** What a transaction sends at its beginning, at its end, and to undo. */
-function controlsOf(depth, options) {
+function textsOf(depth, options) {
   if (depth === 0) return { begin: beginText(options), commit: 'COMMIT', undo: ['ROLLBACK'] };
-  beginText(options);
   const name = `quickgres_${depth}`;
   const release = `RELEASE SAVEPOINT ${name}`;
   return { begin: `SAVEPOINT ${name}`, commit: release, undo: [`ROLLBACK TO SAVEPOINT ${name}`, release] };
@@ -47,7 +37,7 @@ class BeginRequest extends QueryRequest {
   constructor(text) {
     super(text, NO_VALUES, 0, false);
     this.barrier = true;
-    this.controls = true;
+    this.controlsBlock = true;
     this.endsWithSync = false;
     this.internal = true;
   }
@@ -83,7 +73,7 @@ class BeginRequest extends QueryRequest {
 class EndRequest extends SimpleQueryRequest {
   constructor(text) {
     super(text);
-    this.controls = true;
+    this.controlsBlock = true;
   }
 
   encode(writer, statements) {
@@ -108,7 +98,7 @@ async function whenLost(error) {
 
 /** A transaction or a savepoint, from the call to the answer to its end. */
 class Transaction {
-  #controls;
+  #texts;
   #depth;
   #entered;
   #givenUp; // the error of the limit
@@ -118,12 +108,13 @@ class Transaction {
   #settle; // what is waited for
 
   constructor(parent, depth, make, options) {
-    this.#controls = controlsOf(depth, options);
+    this.#texts = textsOf(depth, options);
     this.#depth = depth;
-    const begin = new BeginRequest(this.#controls.begin);
-    const kind = { block: true, begin, lost: next => this.#lose(next()) };
-    this.#entered = this.#until(() => new Promise(resolve => { kind.entered = resolve; }));
-    this.#scope = begin.scope = new Scope(parent.pipeline, parent, depth === 0 ? 'the transaction' : 'the savepoint', kind);
+    const begin = new BeginRequest(this.#texts.begin);
+    const name = depth === 0 ? 'the transaction' : 'the savepoint';
+    this.#entered = this.#until(() => new Promise(entered => {
+      this.#scope = begin.scope = new Scope(parent.pipeline, parent, name, { block: true, begin, entered, lost: next => this.#lose(next()) });
+    }));
     parent.pipeline.enter(this.#scope);
     this.#session = make(this.#scope);
   }
@@ -144,7 +135,7 @@ class Transaction {
   async run(work, options) {
     const scope = this.#scope;
     const { pipeline } = scope;
-    const unwatch = watchLimits(options, 'transaction', error => this.#giveUp(error), () => this.#phase === 'committing');
+    const unwatch = watchLimits(options, error => this.#giveUp(error), tooLong('transaction', () => this.#phase === 'committing'));
     try {
       await this.#entered;
       if (scope.left) throw scope.refused();
@@ -172,7 +163,7 @@ class Transaction {
     const { pipeline } = this.#scope;
     if (this.#givenUp !== undefined) throw this.#givenUp; // in the tick in which the function has returned
     this.#phase = 'committing';
-    const committed = this.#control(this.#controls.commit);
+    const committed = this.#control(this.#texts.commit);
     if (this.#depth === 0) pipeline.end(this.#scope); // whatever comes of COMMIT, the block is over
     const [{ cmd }] = await this.#until(() => committed);
     if (cmd !== 'ROLLBACK') return;
@@ -187,7 +178,7 @@ class Transaction {
     const isEnding = this.#phase === 'committing' && (this.#depth === 0 || this.#givenUp !== undefined);
     if (left || isEmpty || isEnding) return;
     this.#phase = 'undoing';
-    const undone = Promise.allSettled(this.#controls.undo.map(text => this.#control(text)));
+    const undone = Promise.allSettled(this.#texts.undo.map(text => this.#control(text)));
     pipeline.end(this.#scope);
     // On a connection that is silent, it would not be answered.
     if (this.#givenUp === undefined && pipeline.givenUpAt === 0) await this.#until(() => undone).catch(() => {});
@@ -215,19 +206,18 @@ class Transaction {
  * @param {number} depth 0 for a transaction block, above for savepoints
  * @param {function(Scope): Session} make what the function is given
  * @param {function(object): *} work
- * @param {object} [options]
+ * @param {object} [options] checked
  * @param {string} [options.isolation] 'serializable', 'repeatable read', 'read committed', 'read uncommitted'
  * @param {boolean} [options.readOnly]
  * @param {boolean} [options.deferrable]
  * @param {AbortSignal} [options.signal] gives up all that is under way in it, and rolls back
  * @param {number} [options.statement_timeout] the same, after so many milliseconds
  * @returns {Promise} of what the function returned
- * @throws {TypeError|Error} for options that there are not; where the parent is over
+ * @throws {Error} where the parent is over
  */
 function transaction(parent, depth, make, work, options = NO_OPTIONS) {
-  checkLimits(options);
   throwIfAborted(options);
   return new Transaction(parent, depth, make, options).run(work, options);
 }
 
-module.exports = { beginText, transaction };
+module.exports = { transaction };

@@ -1,6 +1,6 @@
 'use strict';
 
-const { array, checkText, kindOf } = require('../protocol');
+const { array, checkText, kindOf, quoted } = require('../protocol');
 
 /** A piece of at most this size has its text at once, a larger one when it is read, so that nesting stays linear. */
 const SMALL = 256;
@@ -121,9 +121,9 @@ function listOf(list, what, least = 0) {
 }
 
 /** @returns {string[]} names, quoted; throws a TypeError */
-const quoted = (names, what) => names.map((name, index) => {
+const identifiers = (names, what) => names.map((name, index) => {
   checkText(name, `${what}[${index}]`);
-  return name === '' ? refuse(`${what}[${index}]`, name, 'a name cannot be empty') : `"${name.replaceAll('"', '""')}"`;
+  return name === '' ? refuse(`${what}[${index}]`, name, 'a name cannot be empty') : quoted(name);
 });
 
 /** @returns {Array} pieces; throws a TypeError where one is none */
@@ -170,7 +170,7 @@ function sql(strings, ...values) {
 }
 
 sql.empty = piece(['']);
-sql.id = (...names) => piece([quoted(listOf(names, 'sql.id', 1), 'sql.id').join('.')]);
+sql.id = (...names) => piece([identifiers(listOf(names, 'sql.id', 1), 'sql.id').join('.')]);
 sql.json = value => piece(['', ''], [jsonText(value, () => 'the value of sql.json')]);
 sql.and = pieces => combine(pieces, 'sql.and', 'AND', 'TRUE');
 sql.or = pieces => combine(pieces, 'sql.or', 'OR', 'FALSE');
@@ -188,7 +188,7 @@ sql.join = (pieces, separator = COMMA) => {
 sql.values = (list, columns) => {
   const rows = listOf(list, 'rows', 1);
   const names = listOf(columns === undefined ? columnsOf(rows[0], 'rows[0]') : columns, 'columns', 1);
-  const head = quoted(names, 'columns').join(', ');
+  const head = identifiers(names, 'columns').join(', ');
   checkParameters(rows.length * names.length);
   const parts = rows.flatMap((row, index) => {
     const other = columns === undefined && columnsOf(row, `rows[${index}]`).find(name => !Object.hasOwn(rows[0], name));
@@ -202,7 +202,7 @@ sql.values = (list, columns) => {
 sql.set = (object, columns = columnsOf(object, 'the object')) => {
   const names = listOf(columns, 'columns', 1);
   const parts = cells(object, names, 'the object');
-  return piece([...quoted(names, 'columns').map((name, index) => `${index === 0 ? '' : ', '}${name} = `), ''], parts);
+  return piece([...identifiers(names, 'columns').map((name, index) => `${index === 0 ? '' : ', '}${name} = `), ''], parts);
 };
 
 module.exports = { sql: Object.freeze(sql) };

@@ -2,7 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { PassThrough } = require('node:stream');
-const { checkNames, checkOptions, NAMES, NO_OPTIONS, NO_VALUES } = require('../../lib/query/options');
+const { checkOptions, NAMES, NO_OPTIONS, NO_VALUES } = require('../../lib/query/options');
 const { connected } = require('../support');
 
 describe('Options of a query', () => {
@@ -27,12 +27,12 @@ describe('Options of a query', () => {
   });
 
   it('are refused where there are none of their name', () => {
-    checkNames(undefined, NAMES.query);
-    checkNames({ format: 1, decode: undefined }, NAMES.query);
-    assert.throws(() => checkNames({ decod: true }, NAMES.batched), {
+    checkOptions(undefined, NAMES.query);
+    checkOptions({ format: 1, decode: undefined }, NAMES.query);
+    assert.throws(() => checkOptions({ decod: true }, NAMES.batched), {
       name: 'TypeError', message: 'there is no option decod here; there are format, cache, paramTypes, decode, stream'
     });
-    assert.throws(() => checkNames(AbortSignal.timeout(1), NAMES.query), TypeError); // an options' value for all of them
+    assert.throws(() => checkOptions(AbortSignal.timeout(1), NAMES.query), TypeError); // an options' value for all of them
   });
 
   it('are looked at by whatever takes some, before anything is sent', async () => {
