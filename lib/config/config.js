@@ -22,6 +22,9 @@ const NAMES = Object.keys(OPTIONS);
 /** Environment variables by the names of their options. */
 const VARIABLES = NAMES.filter(name => OPTIONS[name][1] !== undefined).map(name => ({ name, variable: OPTIONS[name][1] }));
 
+/** What a value may be that becomes a text. */
+const TEXTS = new Set(['string', 'number', 'bigint', 'boolean']);
+
 /** Each version that may not be greater than another. */
 const BOUNDS = [['min_protocol_version', 'max_protocol_version'], ['ssl_min_protocol_version', 'ssl_max_protocol_version']];
 
@@ -70,16 +73,16 @@ function resolve(config, overrides, env = process.env) {
   const settings = service === undefined ? [] : readService(service, values.get('servicefile'), env);
   for (const [name, value] of settings) if (!values.has(name)) values.set(name, value);
   if (env.PGREQUIRESSL?.startsWith('1') && !values.has('sslmode')) values.set('sslmode', env.PGSSLMODE ?? 'require');
-  for (const { name, variable } of VARIABLES) {
+  VARIABLES.forEach(({ name, variable }) => {
     if (!values.has(name) && variable in env) values.set(name, env[variable]);
-  }
+  });
   const result = new Config({
     password: own.password ?? (values.get('password') || undefined),
     sslpassword: values.get('sslpassword') || undefined,
     ssl: own.ssl === true ? {} : own.ssl || undefined
   });
   values.forEach((value, name) => {
-    check(!value.includes('\0'), `${name} must not contain a NUL character`);
+    checkNoNul(value, name);
     const parsed = OPTIONS[name][0](value, name);
     if (parsed !== undefined || name in DEFAULTS) result[name] = parsed;
   });
@@ -96,6 +99,11 @@ function resolve(config, overrides, env = process.env) {
   result.hosts = hostList(values, result, portAlone || own.socket ? 'localhost' : undefined);
   result.parameters = startupParameters(values, parameters, env);
   return result;
+}
+
+/** @throws {TypeError} for a text that would end at its NUL character */
+function checkNoNul(text, name) {
+  if (text.includes('\0')) throw new TypeError(`${name} must not contain a NUL character`);
 }
 
 /** @returns {object} the arguments of `connect()` as a config */
@@ -142,10 +150,9 @@ function fromObject(config) {
     }
     const option = isOption(name);
     if (!option) require('./names').checkParameterName(name);
-    check(['string', 'number', 'bigint', 'boolean'].includes(typeof value),
-      `${key} must be a string, a number or a boolean, not ${kindOf(value)}`);
+    if (!TEXTS.has(typeof value)) throw new TypeError(`${key} must be a string, a number or a boolean, not ${kindOf(value)}`);
     const text = String(option && typeof value === 'boolean' ? +value : value);
-    check((given.get(name) ?? text) === text, `${key} is given twice, with different values`);
+    if ((given.get(name) ?? text) !== text) throw new TypeError(`${key} is given twice, with different values`);
     if (option) given.set(name, text);
     else parameters[name] = text;
   }
@@ -195,8 +202,9 @@ function checkTogether(result) {
 function startupParameters(values, extra, env) {
   const parameters = Object.create(null);
   const put = (name, value) => {
-    check(!value?.includes('\0'), `${name} must not contain a NUL character`);
-    if (value) parameters[name] = value;
+    if (!value) return;
+    checkNoNul(value, name);
+    parameters[name] = value;
   };
   for (const [variable, name] of SESSION_VARIABLES) {
     const value = env[variable];
