@@ -28,8 +28,11 @@ export type ArrayValue = ReadonlyArray<Value | ArrayValue>;
  */
 export function array(values: ArrayValue): string;
 
+/** Nothing has this type: a compiler misses the property where an object or an array is passed as a value. */
+interface PassJsonStringifyOrArray { readonly 'write JSON.stringify(value) for json, array(value) for an array': never }
+
 /** Parameter values: an array, which is never changed, or a row of an earlier result. */
-export type Values = readonly Value[] | Row<any>;
+export type Values = readonly Value[] | PassJsonStringifyOrArray[] | Row<any>;
 
 /** A column without `decode`: a string, or a Buffer in binary format. */
 export type ColumnValue = string | Buffer | null;

@@ -67,7 +67,7 @@ class Client extends Steps {
       drained: () => this.#emit('drain'),
       queued: () => { if (this.state === 'new') setImmediate(() => this.#expectConnect(pipeline)); }
     }, this.#config?.decode ?? undefined);
-    this.begin(pipeline.scopes.root);
+    this.beginSteps(pipeline.scopes.root);
     this.#channels = undefined;
     /** @type {Promise<Error|undefined>} resolves when the connection is over: with the error, if there was one */
     this.closed = new Promise(resolve => { this.#resolveClosed = resolve; });

@@ -2,7 +2,7 @@
 
 const { EventEmitter } = require('node:events');
 const query = require('./query');
-const { UsageError, checkText } = require('./protocol');
+const { UsageError, checkText, kindOf } = require('./protocol');
 const { RowReader } = require('./rows');
 
 const { NAMES, NO_OPTIONS, NO_VALUES, QueryRequest, checkOptions, copyDirection, promised, submit } = query;
@@ -163,7 +163,7 @@ class Session extends EventEmitter {
    */
   transaction(work, options = NO_OPTIONS) {
     return promised(() => {
-      if (typeof work !== 'function') throw new TypeError('transaction takes a function');
+      if (typeof work !== 'function') throw new TypeError(`transaction takes a function, then options, not ${kindOf(work)}`);
       checkOptions(options, NAMES.transaction);
       const depth = this.#depth === undefined ? 0 : this.#depth + 1;
       let called; // a promise of when the function that was called is over

@@ -21,7 +21,7 @@ class Steps extends Session {
   #portal = null;
 
   /** @private A new connection begins. @param {Scope} scope its root */
-  begin(scope) {
+  beginSteps(scope) {
     this.lease = scope;
     this.#copy = this.#portal = null;
   }

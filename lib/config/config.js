@@ -108,6 +108,8 @@ function checkNoNul(text, name) {
 
 /** @returns {object} the arguments of `connect()` as a config */
 function connectArguments({ port, host, ssl }) {
+  check(port === null || !['object', 'function'].includes(typeof port), 'connect takes (port, host, ssl) or (socketPath), ' +
+    `not ${kindOf(port)}: ${typeof port === 'function' ? 'it returns a promise' : 'the config goes to new Client(config)'}`);
   const isPath = typeof port === 'string' && !/^\d+$/.test(port);
   check(!isPath || host === undefined, 'connect takes (port, host, ssl) or (socketPath), not a host first');
   check(host === undefined || typeof host === 'string', `host must be a string, not ${kindOf(host)}`);
@@ -150,7 +152,10 @@ function fromObject(config) {
     }
     const option = isOption(name);
     if (!option) require('./names').checkParameterName(name);
-    if (!TEXTS.has(typeof value)) throw new TypeError(`${key} must be a string, a number or a boolean, not ${kindOf(value)}`);
+    if (!TEXTS.has(typeof value)) {
+      const what = option ? '' : 'an option, or a setting for the server as ';
+      throw new TypeError(`${key} must be ${what}a string, a number or a boolean, not ${kindOf(value)}`);
+    }
     const text = String(option && typeof value === 'boolean' ? +value : value);
     if ((given.get(name) ?? text) !== text) throw new TypeError(`${key} is given twice, with different values`);
     if (option) given.set(name, text);

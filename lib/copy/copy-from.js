@@ -1,7 +1,7 @@
 'use strict';
 
 const { Writable, addAbortSignal } = require('node:stream');
-const { AbortError, UsageError } = require('../protocol');
+const { AbortError, UsageError, kindOf } = require('../protocol');
 const { abort, callerOf, copyDirection, showCaller, submit } = require('../query');
 const { RowReader } = require('../rows');
 const { CopyInRequest } = require('./copy-in');
@@ -53,6 +53,11 @@ class CopyFrom extends Writable {
 
   /** Nobody can be waited for who would write the rest. */
   abandon(error) { if (!this.writableEnded) this.destroy(error); }
+
+  write(chunk, ...rest) {
+    if (typeof chunk !== 'object' || chunk === null || ArrayBuffer.isView(chunk)) return super.write(chunk, ...rest);
+    throw new TypeError(`copyFrom takes text and Buffers, not ${kindOf(chunk)}: put a CopyWriter of quickgres/copy-writer before it`);
+  }
 
   _write(chunk, encoding, callback) { this._writev([{ chunk }], callback); }
 

@@ -5,51 +5,51 @@ const { Client } = require('../..');
 /** How long a request is taken to keep the server busy, in milliseconds. */
 const SERVICE = 0.1;
 
-/** So much longer a request rather waits than that one keeps the other from being cancelled, in milliseconds. */
+/** Milliseconds that a request rather waits than that one keeps the other from being cancelled. */
 const MIXING = 100;
+
+/** What a connection is: being opened, shared by plain queries, given no more of them since an owner waits for it, owned. */
+const Use = Object.freeze({ OPENING: 'opening', SHARED: 'shared', DRAINING: 'draining', OWNED: 'owned' });
 
 /** A connection of a pool, and how it is used. */
 class Connection {
-  /**
-   * 'opening'; 'shared' by plain queries; 'draining': it gets no more of them, as somebody waits to own it; or 'owned'.
-   */
-  state = 'opening';
-  /** Requests that it was given to, and at first who opens it. */
+  state = Use.OPENING;
+  /** Requests that use it; at first, its opening. */
   users = 1;
-  /** Those of them that have a signal or a time limit. */
+  /** Those with a signal or a time limit. */
   limited = 0;
-  /** When the first of its users began, or the last was over. */
+  /** When its first current user began, or the last one ended. */
   since = performance.now();
-  /** Requests that were over while it was open. */
+  /** Requests that ended while it was open. */
   answered = -1;
-  /** Whether its session is being reset; others may be sent behind that. */
+  /** Whether its session is being reset; requests may be sent behind that. */
   resetting = false;
 
   /**
    * @param {object|string} config of its client
-   * @param {number} lifetime milliseconds after which it is to be replaced
+   * @param {number} lifetime milliseconds until it is replaced
    */
   constructor(config, lifetime) {
     this.client = new Client(config);
     this.pipeline = this.client.lease.pipeline;
-    // Not all at once, where all were opened at once.
+    // Connections that were opened together are not replaced together.
     this.expires = this.since + lifetime * (0.9 + Math.random() / 10);
   }
 
   get isOpen() { return this.client.state === 'open'; }
-  get isOpening() { return this.state === 'opening'; }
-  get isOwned() { return this.state === 'owned'; }
+  get isOpening() { return this.state === Use.OPENING; }
+  get isOwned() { return this.state === Use.OWNED; }
 
-  /** Whether nothing is under way on it, and no cursor was left open. */
+  /** Whether it has no request and no open cursor. */
   get isUnused() {
     if (this.users > 0) return false;
     const { pending, scopes } = this.pipeline;
     return pending === (this.resetting ? 1 : 0) && scopes.active === scopes.root;
   }
 
-  get isIdle() { return this.isUnused && this.isOpen && this.state === 'shared'; }
+  get isIdle() { return this.isUnused && this.isOpen && this.state === Use.SHARED; }
 
-  /** Whether a long result or a cancel holds it up, or it has not answered since a request was given up. */
+  /** Whether a long result or a cancel holds it up, or it is silent after a request was given up. */
   get isHeld() { return this.pipeline.held || this.pipeline.givenUpAt !== 0; }
 
   /** Since when it says nothing though nothing that lives is left on it; Infinity: it does. */
@@ -68,7 +68,7 @@ class Connection {
    * @returns {number} Infinity where it is not to be given to it, -1 where it does not wait
    */
   waitAt(now, isLimited, mayFollow) {
-    if (this.state !== 'shared' || !this.isOpen || this.isHeld || (this.limited > 0 && !mayFollow)) return Infinity;
+    if (this.state !== Use.SHARED || !this.isOpen || this.isHeld || (this.limited > 0 && !mayFollow)) return Infinity;
     if (this.isUnused) return -1;
     return now - this.since + this.users * SERVICE + (isLimited && this.limited < this.users ? MIXING : 0);
   }
@@ -86,11 +86,10 @@ class Connection {
   }
 
   /**
-   * Waits until nothing is under way any more. Where one request owned it, no transaction block is left open, and settings
-   * are reset.
-   * @param {boolean} wasAlone whether one owned it
-   * @param {boolean} [reset] whether settings of the session may have been changed
-   * @returns {Promise<void>} resolves when others may have it, or it is closed
+   * Waits until nothing is under way. After an owner, rolls back an open transaction block and resets settings.
+   * @param {boolean} wasAlone whether one request owned it
+   * @param {boolean} [reset] whether settings of the session may have changed
+   * @returns {Promise<void>} resolves when the connection can be used or is closed
    */
   async restore(wasAlone, reset) {
     const { client } = this;
@@ -106,4 +105,4 @@ class Connection {
   }
 }
 
-module.exports = { Connection };
+module.exports = { Connection, Use };

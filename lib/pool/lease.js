@@ -1,7 +1,7 @@
 'use strict';
 
 const { ConnectionError, UsageError } = require('../..');
-const { firstWord, keep, throwIfAborted } = require('../query');
+const { firstWord, keep, rejectAgain, throwIfAborted } = require('../query');
 const { Connections } = require('./connections');
 
 /** How many connections may be lost under one request. */
@@ -46,13 +46,12 @@ class PoolLease extends Connections {
     const { signal, statement_timeout: time, retry = false } = options;
     const kind = need === 'shared' ? 'shared' : 'owned';
     const isLimited = signal !== undefined || time !== undefined;
-    const reset = need === 'session' || need === 'connection';
     this.checkOpen();
     this.#pending++;
     try {
       for (let attempts = 1; ; attempts++) {
         throwIfAborted(options);
-        const connection = this.take(kind, isLimited) ?? await this.wait(kind, isLimited, signal);
+        const connection = this.take(kind, isLimited) ?? await this.wait(kind, isLimited, signal).catch(rejectAgain);
         const { client, pipeline } = connection;
         try {
           const result = await work(client.lease, client);
@@ -62,7 +61,7 @@ class PoolLease extends Connections {
           const isLost = error instanceof ConnectionError && attempts < ATTEMPTS;
           if (!(isLost && await mayRepeat(error, retry))) throw error;
         } finally {
-          this.release(connection, isLimited, reset);
+          this.release(connection, isLimited, need === 'session' || need === 'connection');
         }
       }
     } finally {

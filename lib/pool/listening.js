@@ -5,7 +5,7 @@ const { quoted } = require('../protocol');
 const { Channels } = require('../query');
 const { PoolLease } = require('./lease');
 
-/** The connection of a pool on which all its loops over channels listen: when it was lost, there is another one. */
+/** The connection on which all loops of a pool listen; it is replaced if it is lost. */
 class Listening {
   #hasListened = false;
   #lease;
@@ -48,7 +48,7 @@ class Listening {
     if (!this.isOver) this.#lease.run('shared', {}, (scope, next) => next.sync(), () => true).catch(error => this.close(error));
   }
 
-  /** @param {Error} [error] that the loops are to throw */
+  /** @param {Error} [error] for the loops to throw */
   close(error) {
     if (this.isOver) return;
     const refused = error ?? new ConnectionError('nobody listens any more', { code: '08003' });

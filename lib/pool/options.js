@@ -19,7 +19,8 @@ function optionsOf(options) {
   checkOptions(options, OPTIONS);
   const all = { patient: options.patient ?? true, longTexts: new LongTexts() };
   for (const name of Object.keys(DEFAULTS)) {
-    all[name] = checkCount(options[name] ?? DEFAULTS[name], name, name === 'size' ? 1 : 0);
+    const what = name.includes('_') ? `${name}, in milliseconds,` : name;
+    all[name] = checkCount(options[name] ?? DEFAULTS[name], what, name === 'size' ? 1 : 0);
     if (name !== 'reserved') all[name] ||= Infinity;
   }
   return all;

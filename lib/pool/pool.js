@@ -56,7 +56,7 @@ class Pool extends Session {
    * @returns {Promise} of what the function returned
    */
   async connection(work, options = NO_OPTIONS) {
-    if (typeof work !== 'function') throw new TypeError('connection takes a function');
+    if (typeof work !== 'function') throw new TypeError('connection takes a function, which gets the client');
     checkOptions(options, OF_CONNECTION);
     const { reset = true, shared = false } = options;
     const need = shared ? 'shared' : reset ? 'connection' : 'alone';

@@ -5,10 +5,10 @@ const { watchSignal } = require('./abort');
 const { showCaller } = require('./failure');
 const { outcome } = require('./request');
 
-/** The server cuts off longer names, and with them what would come of it. */
+/** The server truncates longer names. */
 const LONGEST_CHANNEL = 63;
 
-/** @throws {TypeError|RangeError} where it is no name of a channel */
+/** @throws {TypeError|RangeError} for an invalid channel name */
 function checkChannel(channel) {
   checkText(channel, 'channel');
   if (channel === '') throw new TypeError('channel must not be empty');
@@ -16,14 +16,14 @@ function checkChannel(channel) {
   throw new RangeError(`channel must not be longer than ${LONGEST_CHANNEL} bytes`);
 }
 
-/** What the loop throws when the connection is gone. */
+/** The error of the loop when the connection is lost. */
 function lost(error) {
   return new ConnectionError(`the connection was lost: ${error.message}`, { code: error.code, cause: error });
 }
 
-/** Which loops listen to which channels. */
+/** The loops by channel. */
 class Channels {
-  #listeners = new Map(); // sets of them by channel
+  #listeners = new Map(); // sets by channel
   #say;
 
   /** @param {function(string, string): Promise} say has the server run LISTEN or UNLISTEN for a channel */
@@ -31,7 +31,7 @@ class Channels {
 
   get names() { return [...this.#listeners.keys()]; }
 
-  /** @param {object} notification for the loops over its channel */
+  /** Gives a notification to the loops over its channel. */
   deliver(notification) {
     for (const listener of this.#listeners.get(notification.channel) ?? []) listener.give(notification);
   }
@@ -44,7 +44,7 @@ class Channels {
     return this.#say('LISTEN', channel);
   }
 
-  /** @returns {Promise|undefined} resolves when the server has stopped notifying; nothing where others go on */
+  /** @returns {Promise|undefined} resolves when the server has stopped notifying; nothing if other loops continue */
   remove(listener) {
     const { channel } = listener;
     const listeners = this.#listeners.get(channel);
@@ -54,11 +54,11 @@ class Channels {
     return this.#say('UNLISTEN', channel);
   }
 
-  /** No notification comes any more. @param {Error} [error] what the loops are to throw */
+  /** Ends all loops. @param {Error} [error] for them to throw */
   end(error) { for (const listeners of [...this.#listeners.values()]) for (const each of listeners) each.end(error); }
 }
 
-/** @returns {Channels} of the connection that a client has */
+/** @returns {Channels} of a client's connection */
 function channelsOf(client) {
   const say = async (command, channel) => {
     if (command === 'UNLISTEN' && client.state !== 'open') return;
@@ -69,22 +69,16 @@ function channelsOf(client) {
   return channels;
 }
 
-/** The notifications of one channel, as an async iterable. What comes while nobody takes it is kept. */
+/** The notifications on one channel, as an async iterable. They are kept until they are read. */
 class Listener {
   #channels;
   #error;
   #notifications = this.#generate();
-  #over = false;
+  #isOver = false;
   #queue = [];
   #unwatch = () => {};
   #wake = () => {};
 
-  /**
-   * @param {Channels} channels
-   * @param {string} channel
-   * @param {AbortSignal} [signal]
-   * @param {{stack: string}} caller see callerOf
-   */
   constructor(channels, channel, signal, caller) {
     this.channel = channel;
     this.#channels = channels;
@@ -95,36 +89,31 @@ class Listener {
       else if (signal !== undefined) this.#unwatch = watchSignal(signal, ({ cause }) => reject(cause));
     });
     aborted.catch(reason => this.end(reason));
-    /** @type {Promise} resolves when the server has begun to notify; rejects, too, with the reason of the signal */
+    /** @type {Promise} resolves when the server has begun to notify; rejects with the signal's reason as well */
     this.ready = Promise.race([aborted, asked]);
     this.ready.catch(() => {});
   }
 
   async * #generate() {
-    while (!this.#over || this.#queue.length > 0) {
+    while (!this.#isOver || this.#queue.length > 0) {
       yield* this.#queue.splice(0);
-      if (this.#queue.length === 0 && !this.#over) await new Promise(resolve => { this.#wake = resolve; });
+      if (this.#queue.length === 0 && !this.#isOver) await new Promise(resolve => { this.#wake = resolve; });
     }
     if (this.#error !== undefined) throw this.#error;
   }
 
   [Symbol.asyncIterator]() { return this; }
 
-  /** Takes a notification. */
   give(notification) {
     this.#queue.push(notification);
     this.#wake();
   }
 
-  /**
-   * @returns {Promise<{value: object, done: boolean}>} the next notification `{ processId, channel, payload }`; rejects
-   *   once with the error that ended it: of LISTEN, of the connection, the reason of the signal, or what `end` was given
-   */
+  /** @returns {Promise<{value: object, done: boolean}>} the next notification; rejects once with the error that ended the loop */
   next() { return this.#notifications.next().catch(error => outcome({ error })); }
 
   /**
-   * Stops listening: what `break` calls.
-   * @param {*} [value] to be given back
+   * Stops listening, as `break` does.
    * @returns {Promise} resolves when the server has stopped notifying; never rejects
    */
   async return(value) {
@@ -134,13 +123,13 @@ class Listener {
   }
 
   /**
-   * No notification comes any more.
-   * @param {*} [error] what the loop is to throw
+   * Stops listening.
+   * @param {*} [error] for the loop to throw
    * @returns {Promise} resolves when the server has stopped notifying; never rejects
    */
   async end(error) {
-    if (this.#over) return;
-    this.#over = true;
+    if (this.#isOver) return;
+    this.#isOver = true;
     this.#error = error;
     this.#unwatch();
     this.#wake();

@@ -9,10 +9,10 @@ const NO_OPTIONS = Object.freeze({});
 /** How long what takes a result may take nothing, in milliseconds. */
 const STALL_TIMEOUT = 60000;
 
-const LEVELS = ['serializable', 'repeatable read', 'read committed', 'read uncommitted'];
+/** The longest result that is read however slow its target is, in bytes. */
+const BUFFER = 1 << 20;
 
-/** What a pool might be expected to have: which place answers is said by which of two pools is asked. */
-const OF_REPLICAS = ['replicas', 'max_lag', 'readOnly'];
+const LEVELS = ['serializable', 'repeatable read', 'read committed', 'read uncommitted'];
 
 const STATEMENT = ['format', 'cache', 'paramTypes'];
 const LIMITS = ['signal', 'statement_timeout'];
@@ -33,6 +33,15 @@ const NAMES = {
   transaction: new Set(['isolation', 'readOnly', 'deferrable', ...LIMITS, 'retry'])
 };
 
+/** What to do instead of some options that there are elsewhere. */
+const REPLICAS = 'for replicas, make a pool of their own';
+const HINTS = {
+  max_lag: REPLICAS, readOnly: REPLICAS, replicas: REPLICAS,
+  idleTimeoutMillis: 'write idle_timeout', max: 'write size', maxLifetimeSeconds: 'write max_lifetime, in milliseconds', timeout: 'write statement_timeout', values: 'they are the second argument'
+};
+
+const noCallback = value => typeof value === 'function' ? ': there are no callbacks, but promises, streams and async iterables' : '';
+
 /** @throws {TypeError} */
 function checkFlag(value, name) {
   if (typeof value !== 'boolean') throw new TypeError(`${name} must be a boolean, not ${kindOf(value)}`);
@@ -45,9 +54,10 @@ const CHECKS = {
   alone: checkFlag, cache: checkFlag, deferrable: checkFlag, end: checkFlag, patient: checkFlag, readOnly: checkFlag,
   reset: checkFlag, retry: checkFlag, shared: checkFlag,
   batchSize: value => checkCount(value, 'batchSize', 1),
+  buffer: value => checkNumber(value, 'buffer', 'a number of bytes from 0', value => value >= 0),
   decode: checkDecode,
   format(value) {
-    if (value !== 0 && value !== 1) throw new TypeError(`format must be Client.STRING (0) or Client.BINARY (1), not ${kindOf(value)}`);
+    if (value !== 0 && value !== 1) throw new TypeError(`format must be Client.STRING (0) or Client.BINARY (1), not ${kindOf(value)}${noCallback(value)}`);
   },
   isolation(value) {
     const level = typeof value === 'string' ? value.toLowerCase() : kindOf(value);
@@ -60,6 +70,7 @@ const CHECKS = {
   signal(value) {
     if (typeof value?.addEventListener !== 'function') throw new TypeError(`signal must be an AbortSignal, not ${kindOf(value)}`);
   },
+  stall_timeout: value => checkNumber(value, 'stall_timeout', 'a number of milliseconds from 0', value => value >= 0),
   statement_timeout: value => checkNumber(value, 'statement_timeout', 'a number of milliseconds above 0', value => value > 0)
 };
 
@@ -72,12 +83,14 @@ const CHECKS = {
  */
 function checkOptions(options, names, checks = CHECKS) {
   if (options === undefined) return;
-  if (options === null || typeof options !== 'object') throw new TypeError(`options must be an object, not ${kindOf(options)}`);
+  if (options === null || typeof options !== 'object') {
+    throw new TypeError(`options must be an object, not ${kindOf(options)}${noCallback(options)}`);
+  }
   if (Array.isArray(options)) throw new TypeError('options must be an object, not an array: query(text, values, options) takes values');
   if (options instanceof AbortSignal) throw new TypeError('options must be an object, not an AbortSignal: write { signal }');
   for (const name of Object.keys(options)) {
     if (!names.has(name)) {
-      const hint = OF_REPLICAS.includes(name) ? ': for replicas, make a pool of their own' : '';
+      const hint = Object.hasOwn(HINTS, name) ? `: ${HINTS[name]}` : '';
       throw new TypeError(`there is no option ${name} here${hint}; there are ${[...names].join(', ')}`);
     }
     if (options[name] !== undefined) checks[name]?.(options[name], name);
@@ -108,18 +121,8 @@ function checkNumber(value, name, wanted, fits) {
 const checkCount = (count, name, least) =>
   checkNumber(count, name, `an integer from ${least}`, count => Number.isInteger(count) && count >= least);
 
-/** @returns {number} the option `stall_timeout`, in milliseconds; throws a TypeError */
-const checkStallTimeout = (value = STALL_TIMEOUT) =>
-  checkNumber(value, 'stall_timeout', 'a number of milliseconds from 0', value => value >= 0);
-
-/** The longest result that is read however slow its target is, in bytes. */
-const BUFFER = 1 << 20;
-
-/** @returns {number} the option `buffer`, in bytes; throws a TypeError */
-const checkBuffer = (value = BUFFER) => checkNumber(value, 'buffer', 'a number of bytes from 0', value => value >= 0);
-
 /** @returns {TimeoutError} for what took nothing for so long */
 const stalled = (what, timeout, why = 'stall_timeout') =>
   new TimeoutError(`the ${what} took nothing for ${timeout} ms (${why})`, { code: '57014' });
 
-module.exports = { keep, stalled, checkBuffer, checkStallTimeout, checkCount, checkNumber, checkOptions, NAMES, NO_OPTIONS, NO_VALUES };
+module.exports = { keep, stalled, BUFFER, STALL_TIMEOUT, checkCount, checkNumber, checkOptions, NAMES, NO_OPTIONS, NO_VALUES };

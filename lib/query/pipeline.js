@@ -6,7 +6,7 @@ const {
 } = require('../protocol');
 const { Memory } = require('../rows');
 const { cancelHead } = require('./abort');
-const { abandon, again, isFollowed, mayRepeat } = require('./failure');
+const { abandon, again, mayRepeat } = require('./failure');
 const { LongTexts } = require('./long-texts');
 const { closeStatements } = require('./sync');
 const { Scope, Scopes } = require('./scope');
@@ -46,6 +46,8 @@ class Pipeline {
     this.maxBuffered = 1 << 26;
     /** @type {Request|null} whose answer comes next */
     this.head = null;
+    /** @type {Request|null} the first one whose messages are in the writer, if there are any */
+    this.unwritten = null;
     /** Requests that are not over. */
     this.pending = 0;
     /** The transaction status of the last ReadyForQuery. */
@@ -193,6 +195,7 @@ class Pipeline {
       this.#held++;
     }
     if (request.barrier) this.#held++;
+    if (mark === 0) this.unwritten = first;
     if (this.head === null) this.head = first;
     else this.#tail.next = first;
     this.#tail = request;
@@ -276,13 +279,6 @@ class Pipeline {
     if (request.barrier) return;
     request.barrier = true;
     this.#held++;
-  }
-
-  /** The same, unless another was sent behind it before. @returns {boolean} whether it may be cancelled */
-  setBarrier(request) {
-    if (isFollowed(request)) return false;
-    this.holdBehind(request);
-    return true;
   }
 
   /** Nothing is sent until `release` was called as often as this. */

@@ -3,7 +3,7 @@
 const { State } = require('../protocol');
 const { Request } = require('./request');
 
-/** Close of named statements or of a portal; without names only Sync, which tells when everything before it is over. */
+/** Close of named statements or a portal; without names only Sync, which tells when everything before it is over. */
 class CloseRequest extends Request {
   /**
    * @param {string} target 'S' for statements, 'P' for portals
@@ -29,13 +29,13 @@ class CloseRequest extends Request {
   }
 }
 
-/** Closes the statements on the server that no query uses any more. */
+/** Closes unused statements on the server. */
 function closeStatements(pipeline) {
   const { scopes, statements } = pipeline;
   const names = statements.closing;
   const request = new CloseRequest('S', names);
   statements.closing = [];
-  request.open(scopes.root).catch(() => statements.closing.push(...names)); // a CancelRequest may meet it
+  request.open(scopes.root).catch(() => statements.closing.push(...names)); // a CancelRequest may hit it
   request.internal = true;
   pipeline.send(request);
 }

@@ -9,7 +9,10 @@ const { Scope } = require('./scope');
 const { SimpleQueryRequest } = require('./simple-query');
 const { channel, trace } = require('./tracing');
 
-/** What is asked once the function has returned rejects with one like it. */
+/** What a transaction does: wait for its turn, run its function, or have its end, or what undoes it, sent. */
+const Phase = Object.freeze({ WAITING: 'waiting', WORKING: 'working', COMMITTING: 'committing', UNDOING: 'undoing' });
+
+/** The error of requests after the function has returned. */
 const OVER = new UsageError('the transaction is over: await in its function what you ask of it', '25P01');
 
 /** The BEGIN of these options. */
@@ -21,7 +24,7 @@ function beginText({ isolation, readOnly, deferrable }) {
   return text;
 }
 
-/** What a transaction sends at its beginning, at its end, and to undo. */
+/** The statements that begin, end and undo a transaction or savepoint. */
 function textsOf(depth, options) {
   if (depth === 0) return { begin: beginText(options), commit: 'COMMIT', undo: ['ROLLBACK'] };
   const name = `quickgres_${depth}`;
@@ -30,8 +33,8 @@ function textsOf(depth, options) {
 }
 
 /**
- * BEGIN or SAVEPOINT. It has no Sync, so that the first request of the block, right behind it, fails with it; others
- * are not sent before its answer has come. Flush has the server give that though the request behind takes long.
+ * BEGIN or SAVEPOINT. It has no Sync, so that the first request of the block, right behind it, fails with it; other requests
+ * wait for its answer. Flush makes the server answer although the request behind takes long.
  */
 class BeginRequest extends QueryRequest {
   constructor(text) {
@@ -54,11 +57,11 @@ class BeginRequest extends QueryRequest {
     if (this.state === State.Done) pipeline.finishHead();
   }
 
-  /** The server ignores what follows, up to the next Sync; a Query message has none of its own then. */
+  /** The server ignores messages up to the next Sync, and a Query message then has none of its own. */
   fail(error, pipeline) {
     const { next } = this;
     super.fail(error, pipeline);
-    pipeline.holdBehind(next); // what waits would be sent outside the block
+    pipeline.holdBehind(next); // waiting requests would be sent outside the block
     pipeline.finishHead();
     next.fail(error, pipeline);
     if (!next.simple) return;
@@ -85,8 +88,8 @@ class EndRequest extends SimpleQueryRequest {
 }
 
 /**
- * Rejects for a function that is at work as the connection is lost. What it throws for that reason tells more: it
- * comes first, if it comes at once.
+ * Rejects for a function that is running when the connection is lost. An error that the function then throws at once is more
+ * specific, so it comes first.
  */
 async function whenLost(error) {
   await new Promise(setImmediate);
@@ -102,10 +105,10 @@ class Transaction {
   #depth;
   #entered;
   #givenUp; // the error of the limit
-  #phase = 'waiting'; // then 'working', 'committing', 'undoing'
+  #phase = Phase.WAITING;
   #scope;
   #session;
-  #settle; // what is waited for
+  #settle; // of the current wait
 
   constructor(parent, depth, make, options) {
     this.#texts = textsOf(depth, options);
@@ -119,7 +122,7 @@ class Transaction {
     this.#session = make(this.#scope);
   }
 
-  /** Waits for what work promises, unless the time limit or the loss of the connection comes first. */
+  /** Waits for the work's promise, unless the limit or a lost connection comes first. */
   #until(work) {
     return new Promise((resolve, reject) => {
       this.#settle = [resolve, reject];
@@ -128,25 +131,25 @@ class Transaction {
   }
 
   #lose(error) {
-    const lost = this.#phase === 'working' ? whenLost(error) : Promise.reject(error);
-    lost.then(...this.#settle); // by catch(), its stack would not show who awaits
+    const lost = this.#phase === Phase.WORKING ? whenLost(error) : Promise.reject(error);
+    lost.then(...this.#settle); // with catch(), the stack would not show the awaiting caller
   }
 
   async run(work, options) {
     const scope = this.#scope;
     const { pipeline } = scope;
-    const unwatch = watchLimits(options, error => this.#giveUp(error), tooLong('transaction', () => this.#phase === 'committing'));
+    const unwatch = watchLimits(options, error => this.#giveUp(error), tooLong('transaction', () => this.#phase === Phase.COMMITTING));
     try {
       await this.#entered;
       if (scope.left) throw scope.refused();
-      this.#phase = 'working';
+      this.#phase = Phase.WORKING;
       const result = await this.#until(() => runInside(scope, () => work(this.#session))).finally(() => this.#refuse(OVER));
       await this.#commit();
       return result;
     } catch (error) {
-      const isCalled = this.#phase !== 'waiting';
+      const isCalled = this.#phase !== Phase.WAITING;
       await this.#undo();
-      // Made by a timer or for all that was lost, it does not show who awaits.
+      // A timer's error, or one for all lost requests, does not show the awaiting caller.
       return !isCalled || error === this.#givenUp ? outcome({ error }) : Promise.reject(error);
     } finally {
       unwatch();
@@ -154,7 +157,7 @@ class Transaction {
     }
   }
 
-  /** The session takes no more requests; what is open in it ends. */
+  /** Refuses later requests, and ends what is open in the session. */
   #refuse(error) { this.#session.abandonStreams(this.#scope.refused ??= () => error); }
 
   async #control(text) { return this.#scope.pipeline.submit(new EndRequest(text), this.#scope); }
@@ -162,35 +165,34 @@ class Transaction {
   async #commit() {
     const { pipeline } = this.#scope;
     if (this.#givenUp !== undefined) throw this.#givenUp; // in the tick in which the function has returned
-    this.#phase = 'committing';
+    this.#phase = Phase.COMMITTING;
     const committed = this.#control(this.#texts.commit);
-    if (this.#depth === 0) pipeline.end(this.#scope); // whatever comes of COMMIT, the block is over
+    if (this.#depth === 0) pipeline.end(this.#scope); // whatever COMMIT answers, the block is over
     const [{ cmd }] = await this.#until(() => committed);
     if (cmd !== 'ROLLBACK') return;
     throw new UsageError('the transaction was rolled back, because a query in it had failed; ' +
       'the function given to transaction() did not throw', '25P02', this.#scope.failure);
   }
 
-  /** Where that fails too, the first error tells more. */
+  /** If this fails as well, the first error says more. */
   async #undo() {
     const { begin, first, left, pipeline } = this.#scope;
     const isEmpty = begin !== undefined && first === null && pipeline.scopes.active === this.#scope;
-    const isEnding = this.#phase === 'committing' && (this.#depth === 0 || this.#givenUp !== undefined);
+    const isEnding = this.#phase === Phase.COMMITTING && (this.#depth === 0 || this.#givenUp !== undefined);
     if (left || isEmpty || isEnding) return;
-    this.#phase = 'undoing';
+    this.#phase = Phase.UNDOING;
     const undone = Promise.allSettled(this.#texts.undo.map(text => this.#control(text)));
     pipeline.end(this.#scope);
-    // On a connection that is silent, it would not be answered.
+    // A silent connection would not answer.
     if (this.#givenUp === undefined && pipeline.givenUpAt === 0) await this.#until(() => undone).catch(() => {});
   }
 
-  /** The time limit is over, or the signal aborts. */
   #giveUp(error) {
     const scope = this.#scope;
     const { pipeline } = scope;
     this.#givenUp = error;
-    if (this.#phase === 'waiting') pipeline.leave(scope, error);
-    else if (this.#phase === 'working') {
+    if (this.#phase === Phase.WAITING) pipeline.leave(scope, error);
+    else if (this.#phase === Phase.WORKING) {
       this.#refuse(error);
       abortScope(scope, error);
     }

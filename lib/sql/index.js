@@ -15,12 +15,15 @@ const REMEDIES = [
   [Object, 'pass String(value), or sql.json(value) for JSON']
 ];
 
+/** A piece in a string would lose its values, or show them. */
+const NO_TEXT = { value() { refuse('what is put into a string', this, 'put it into sql`…`, and that into query(...sql`…`)'); } };
+
 /** Marks arrays as pieces by a private field, which nothing else can have or copy; a WeakMap is slower. */
 class Mark extends function (object) { return object; } {
   #node;
 
   /** @param {object} node what the piece is made of: `{ strings, parts, parameters, size }`; parts are pieces and values */
-  constructor(array, node) { super(array).#node = node; }
+  constructor(array, node) { Object.defineProperty(super(array), 'toString', NO_TEXT).#node = node; }
 
   /** @returns {object|undefined} the node of a piece */
   static node(value) { return typeof value === 'object' && value !== null && #node in value ? value.#node : undefined; }
@@ -130,7 +133,7 @@ const identifiers = (names, what) => names.map((name, index) => {
 function piecesOf(list, what) {
   const pieces = listOf(list, what);
   const wrong = pieces.findIndex(each => !isPiece(each));
-  return wrong < 0 ? pieces : refuse(`${what}[${wrong}]`, pieces[wrong], 'it must be a piece, sql`…` or sql.empty');
+  return wrong < 0 ? pieces : refuse(`${what}[${wrong}]`, pieces[wrong], 'it must be a piece: sql`${value}` for a value, sql.empty for nothing');
 }
 
 /** @returns {string[]} the columns of an object; throws a TypeError */
@@ -161,7 +164,7 @@ function combine(list, what, word, nothing) {
  */
 function sql(strings, ...values) {
   if (!Array.isArray(strings?.raw) || !Object.isFrozen(strings) || !Object.isFrozen(strings.raw)) {
-    throw new TypeError('sql is a template tag: write sql`…`, or sql.raw(text) for text that you have written yourself');
+    throw new TypeError('sql is a template tag: write sql`…`, or sql.raw(text) for text that you have written yourself, sql.values([object]) or sql.set(object) for columns, = ANY(${list}) for a list');
   }
   const wrong = strings.indexOf(undefined);
   if (wrong >= 0) throw new TypeError(`"${strings.raw[wrong].trim()}" has an invalid escape: write \\\\ for \\`);
@@ -177,9 +180,8 @@ sql.or = pieces => combine(pieces, 'sql.or', 'OR', 'FALSE');
 
 sql.raw = text => { checkText(text, 'the text of sql.raw'); return piece([text]); };
 
-const COMMA = piece([', ']);
-sql.join = (pieces, separator = COMMA) => {
-  piecesOf([separator], 'separator');
+sql.join = (pieces, separator = piece([', '])) => {
+  if (!isPiece(separator)) refuse('separator', separator, 'it must be a piece, sql`…`');
   const parts = [];
   for (const each of piecesOf(pieces, 'sql.join')) parts.push(separator, each);
   return piece(Array(Math.max(parts.length, 1)).fill(''), parts.slice(1));
@@ -187,7 +189,7 @@ sql.join = (pieces, separator = COMMA) => {
 
 sql.values = (list, columns) => {
   const rows = listOf(list, 'rows', 1);
-  const names = listOf(columns === undefined ? columnsOf(rows[0], 'rows[0]') : columns, 'columns', 1);
+  const names = columns === undefined ? listOf(columnsOf(rows[0], 'rows[0]'), 'Object.keys(rows[0])', 1) : listOf(columns, 'columns', 1);
   const head = identifiers(names, 'columns').join(', ');
   checkParameters(rows.length * names.length);
   const parts = rows.flatMap((row, index) => {
@@ -199,8 +201,8 @@ sql.values = (list, columns) => {
   return piece([`(${head}) VALUES (`, ...strings.slice(1), ')'], parts);
 };
 
-sql.set = (object, columns = columnsOf(object, 'the object')) => {
-  const names = listOf(columns, 'columns', 1);
+sql.set = (object, columns) => {
+  const names = columns === undefined ? listOf(columnsOf(object, 'the object'), 'Object.keys(object)', 1) : listOf(columns, 'columns', 1);
   const parts = cells(object, names, 'the object');
   return piece([...identifiers(names, 'columns').map((name, index) => `${index === 0 ? '' : ', '}${name} = `), ''], parts);
 };

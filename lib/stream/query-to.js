@@ -162,6 +162,7 @@ async function run(lease, target, make, options) {
  * @throws {TypeError|AbortError}
  */
 function queryTo(lease, given, text, parameters, options) {
+  if (typeof given === 'string') throw new TypeError('queryTo takes (target, text, values, options), not a text first');
   checkText(text, 'text');
   const encoder = encoderOf(options, text);
   if (copyDirection(text) === 'in') throw new TypeError('COPY FROM STDIN has no result: use copyFrom');

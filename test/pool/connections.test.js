@@ -107,11 +107,12 @@ describe('The connections of a pool', () => {
     });
 
     it('are waited for no longer than acquire_timeout, or until the signal aborts', async () => {
-      const pool = await opened({ size: 2, acquire_timeout: 50 });
+      const pool = await opened({ size: 2, acquire_timeout: 500 });
+      await Promise.all([1, 2].map(() => pool.query('SELECT pg_sleep(0.05)'))); // both are open
       const release = await occupy(pool, 1);
       await assert.rejects(pool.transaction(() => {}), {
         name: 'TimeoutError', code: '53300', sent: false,
-        message: 'no connection for 50 ms (acquire_timeout): of 2, 2 are open, 1 of them owned by transactions, ' +
+        message: 'no connection for 500 ms (acquire_timeout): of 2, 2 are open, 1 of them owned by transactions, ' +
           'cursors, COPY, { alone: true } or connection(). A transaction inside another one is tx.transaction()'
       });
       const controller = new AbortController();
@@ -123,6 +124,15 @@ describe('The connections of a pool', () => {
       assert.equal(pool.stats.waiting, 0);
       await release();
       await assert.rejects(pool.transaction(() => assert.fail(), { signal: AbortSignal.abort() }), { name: 'AbortError' });
+    });
+
+    it('are waited for by a function that the error shows', async () => {
+      async function asking(pool) { await pool.query('SELECT 1'); }
+      for (const [config, name] of [[{ host: 'localhost', port: 1 }, 'ConnectionError'], [{ socket: () => new Promise(() => {}) }, 'TimeoutError']]) {
+        const pool = new Pool(config, { acquire_timeout: 20 });
+        await assert.rejects(asking(pool), error => error.name === name && /at async asking/.test(error.stack), name);
+        pool.destroy();
+      }
     });
 
     it('leave no timer of the waiting behind', async () => {

@@ -2,8 +2,11 @@
 
 const assert = require('node:assert/strict');
 const { PassThrough } = require('node:stream');
+const { Client } = require('../..');
 const { checkOptions, NAMES, NO_OPTIONS, NO_VALUES } = require('../../lib/query/options');
 const { connected } = require('../support');
+
+const ALL = new Set(Object.values(NAMES).flatMap(names => [...names]));
 
 describe('Options of a query', () => {
   it('may be absent, or what they are meant to be', () => {
@@ -15,13 +18,15 @@ describe('Options of a query', () => {
 
   it('are refused by their name where they are anything else', () => {
     for (const [name, values] of Object.entries({
+      buffer: [-1, NaN, '1', null],
+      stall_timeout: [-1, NaN, '1', null, 2 ** 31, true],
       cache: [0, 1, null, 'true', {}],
       format: [2, -1, '0', null, true, NaN],
       paramTypes: [23, null, '23', [-1], [1.5], ['23'], [4294967296], [null], new Array(65536).fill(0)],
       decode: [null, 1, 'true', { 23: 'number' }, { 23: [1] }, new Map([[23, null]])]
     })) {
       for (const value of values) {
-        assert.throws(() => checkOptions({ [name]: value }, NAMES.query), error => error instanceof TypeError && error.message.startsWith(name));
+        assert.throws(() => checkOptions({ [name]: value }, ALL), error => error instanceof TypeError && error.message.startsWith(name));
       }
     }
   });
@@ -108,12 +113,22 @@ describe('Options of a query', () => {
     }
   });
 
-  it('are an object: values in their place are told where they go', async () => {
+  it('and other arguments in a wrong place are told what to write', async () => {
     const client = await connected();
-    await assert.rejects(client.simpleQuery('SELECT $1', [1]), {
-      name: 'TypeError', message: 'options must be an object, not an array: query(text, values, options) takes values'
-    });
-    assert.throws(() => client.cursor('SELECT $1', [1], [1]), TypeError);
+    const callback = () => {};
+    for (const [ask, message] of [
+      [() => client.simpleQuery('SELECT $1', [1]), /^options must be an object, not an array: query\(text, values, options\) takes values$/],
+      [() => client.cursor('SELECT $1', [1], [1]), /^options must be an object, not an array/],
+      [() => client.query('SELECT 1', callback), /^values must be an array or a row, not a function: query takes no callback, but returns a promise$/],
+      [() => client.query('SELECT 1', [], callback), /^format must be .* not a function: there are no callbacks, but promises/],
+      [() => client.listen('a', callback), /^options must be an object, not a function: there are no callbacks, .* async iterables$/],
+      [() => client.query('SELECT 1', { decode: true }), /^values must be .* not an object: text first, then \[value, …\], then options$/],
+      [() => client.query('SELECT 1', [], { timeout: 5 }), /^there is no option timeout here: write statement_timeout; there are format, /],
+      [() => client.queryTo('SELECT 1', new PassThrough()), /^queryTo takes \(target, text, values, options\), not a text first$/],
+      [() => client.transaction({ isolation: 'serializable' }, callback), /^transaction takes a function, then options, not an object$/],
+      [() => new Client().connect({ host: 'localhost' }), /^connect takes \(port, host, ssl\) or \(socketPath\), not an object: the config goes to new Client/],
+      [() => client.copyFrom('COPY t FROM STDIN').on('error', callback).write({ id: 1 }), /^copyFrom takes text and Buffers, not an object: put a CopyWriter/]
+    ]) await assert.rejects(async () => ask(), { name: 'TypeError', message }, String(ask));
   });
 
   it('have defaults that nobody can change', () => {
