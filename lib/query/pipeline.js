@@ -6,7 +6,7 @@ const {
 } = require('../protocol');
 const { Memory } = require('../rows');
 const { cancelHead } = require('./abort');
-const { abandon, again, isFollowed, mayRepeat } = require('./failure');
+const { abandon, again, mayRepeat } = require('./failure');
 const { LongTexts } = require('./long-texts');
 const { closeStatements } = require('./sync');
 const { Scope, Scopes } = require('./scope');
@@ -276,13 +276,6 @@ class Pipeline {
     if (request.barrier) return;
     request.barrier = true;
     this.#held++;
-  }
-
-  /** The same, unless another was sent behind it before. @returns {boolean} whether it may be cancelled */
-  setBarrier(request) {
-    if (isFollowed(request)) return false;
-    this.holdBehind(request);
-    return true;
   }
 
   /** Nothing is sent until `release` was called as often as this. */
