@@ -22,8 +22,8 @@ function settle(work, callback, none, Own) {
 }
 
 /**
- * `connection` of a client: emits 'parameterStatus', and 'rowDescription' for what was submitted; `stream.destroy()`
- * closes the connection.
+ * `connection` of a client: emits 'parameterStatus', and 'rowDescription' for what was submitted; `end()` and
+ * `stream.destroy()` close the connection, and `stream` emits 'end' then.
  */
 class Connection extends EventEmitter {
   /**
@@ -34,8 +34,12 @@ class Connection extends EventEmitter {
     super();
     if (!(client instanceof Session)) throw new TypeError('quickgres/pg has no Connection to be made: use Client');
     this.on('error', error => client.destroy(error));
-    this.stream = { destroy: (error = new ConnectionError('destroyed')) => client.destroy(error) };
+    const destroy = (error = new ConnectionError('destroyed')) => client.destroy(error);
+    this.stream = Object.assign(new EventEmitter(), { destroy });
+    client.on('end', () => this.stream.emit('end'));
   }
+
+  end() { setImmediate(() => this.emit('error', new Error('Connection terminated unexpectedly'))); }
 }
 
 /**
@@ -57,7 +61,7 @@ class Client extends EventEmitter {
     super();
     const parameters = this.connectionParameters = parametersOf(config);
     const { host, port, user, database, binary, password, ssl, given } = parameters;
-    hide(Object.assign(this, { host, port, user, database, binary }), { password, ssl });
+    hide(Object.assign(this, { host, port, user, database, binary }), { password, ssl, _Promise: given.Promise });
     if (client === undefined) adoptTypes();
     client ??= new Session(libpqConfig(parameters));
     const settings = { ...parameters, types: new TypeOverrides(given.types), texts: new Map() };
@@ -69,9 +73,11 @@ class Client extends EventEmitter {
     this.pipeline = Boolean(given.pipeline);
     for (const name of ['notification', 'notice']) client.on(name, sent => this.emit(name, { name, ...sent }));
     client.on('parameter', (name, value) => this._parameter(name, value));
-    client.on('error', error => {
-      if (!this._ending && this.listenerCount('error') > 0) this.emit('error', errorOf(error));
-    });
+    for (const each of [client, this.connection]) {
+      each.on('error', error => {
+        if (!this._ending && this.listenerCount('error') > 0) this.emit('error', errorOf(error));
+      });
+    }
     client.on('end', () => this._over());
   }
 
@@ -89,7 +95,7 @@ class Client extends EventEmitter {
    * @param {function(Error|null, Client)} [callback]
    * @returns {Promise<Client>|undefined} of itself; nothing with a callback
    */
-  connect(callback) { return settle(() => this._connect(), callback, null); }
+  connect(callback) { return settle(() => this._connect(), callback, null, this._Promise); }
 
   async _connect() {
     const client = this._state.client;
@@ -121,7 +127,7 @@ class Client extends EventEmitter {
       // If it cannot connect, who connects is told: a query that nobody waits for ends no program.
       if (this._state.client.state === 'connecting') promise.catch(() => {});
       return promise;
-    }, callback || query.callback, null);
+    }, callback || query.callback, null, this._Promise);
   }
 
   _ask(config, values) {
@@ -189,7 +195,8 @@ class Client extends EventEmitter {
     this._ending = true;
     if (this._state.asked > this._state.answered && !this.pipeline) this._state.client.destroy();
     // A new one may still connect.
-    return settle(async () => this._state.client.state === 'new' ? undefined : this._state.client.end(), callback);
+    const work = async () => this._state.client.state === 'new' ? undefined : this._state.client.end();
+    return settle(work, callback, undefined, this._Promise);
   }
 
   /** A COPY … TO STDOUT as a Readable, and a COPY … FROM STDIN as a Writable: see Client of this library. */

@@ -252,9 +252,11 @@ class Connections {
   /** Ends what is too old, has not been used for too long, or does not answer. */
   #sweep() {
     const now = performance.now();
+    const { idle_timeout, min } = this.#options;
+    let spare = this.#all.filter(each => each.isOpen).length - min;
     for (const each of [...this.#all]) {
       const [from, time] = this.#silence(each);
-      const isOld = now >= each.expires || (each.isIdle && now - each.since >= this.#options.idle_timeout);
+      const isOld = now >= each.expires || (each.isIdle && now - each.since >= idle_timeout && spare-- > 0);
       if (now - from > time) each.client.destroy(new ConnectionError(`the server was silent for ${time} ms`));
       else if (isOld && each.isOpen && each.state === 'shared') each.client.end();
     }

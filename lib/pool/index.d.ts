@@ -14,6 +14,8 @@ export interface PoolOptions {
   idle_timeout?: number | undefined;
   /** After which a connection is replaced; 1800000 by default, 0: never. */
   max_lifetime?: number | undefined;
+  /** Connections that idle_timeout leaves open; default 0. */
+  min?: number | undefined;
   /**
    * After which a connection is replaced on which the server says nothing, though a request on it was given up and the
    * server was asked to cancel it; 2000 by default, 0: never.

@@ -3,7 +3,8 @@
 const { checkCount, checkNames } = require('../query');
 
 const DEFAULTS = {
-  size: 4, reserved: 1, acquire_timeout: 30000, idle_timeout: 30000, max_lifetime: 1800000, silence_timeout: 2000
+  size: 4, reserved: 1, acquire_timeout: 30000, idle_timeout: 30000, max_lifetime: 1800000, silence_timeout: 2000,
+  min: 0
 };
 const OPTIONS = new Set([...Object.keys(DEFAULTS), 'patient']);
 
