@@ -7,42 +7,44 @@ import { ConnectionOptions } from 'node:tls';
 
 /* Values and rows */
 
-/** Text format (0) or binary format (1) of values. */
+/** Text (0) or binary (1) format of values. */
 export type Format = 0 | 1;
 
 /**
- * A parameter value. Buffers and Uint8Arrays are sent in binary format, everything else as text; a Date as PostgreSQL
- * reads it for timestamptz, in UTC (for a `date` column pass 'YYYY-MM-DD'); null and undefined are NULL. For an array
- * write `array(value)`, for json `JSON.stringify(value)`.
+ * A parameter value. Bytes are sent in binary format, everything else as text. A Date is sent as a timestamptz in UTC; for a
+ * `date` column pass 'YYYY-MM-DD'. null and undefined are NULL. For an array write `array(value)`, for json
+ * `JSON.stringify(value)`.
  */
 export type Value = string | Uint8Array | number | bigint | boolean | Date | null | undefined;
 
-/** An array, or an array of arrays of one length, of values. */
+/** An array of values, or of such arrays, which must all have one length. */
 export type ArrayValue = ReadonlyArray<Value | ArrayValue>;
 
 /**
  * The literal of a PostgreSQL array, to be passed as a value: `query('… = ANY($1)', [array([1, 2])])`.
- * https://www.postgresql.org/docs/current/arrays.html#ARRAYS-IO
- * @param values of the array; Buffers and Uint8Arrays as bytea
+ * @param values its elements; bytes become bytea
  * @returns the text
- * @throws {TypeError} for an element of another kind, naming its place
+ * @throws {TypeError} for an unsupported element, naming its place
  */
 export function array(values: ArrayValue): string;
 
-/** Parameter values: a list, which is never written to, or a row of an earlier result. */
-export type Values = readonly Value[] | Row<any>;
+/** Nothing has this type: a compiler misses the property where an object or an array is passed as a value. */
+interface PassJsonStringifyOrArray { readonly 'write JSON.stringify(value) for json, array(value) for an array': never }
 
-/** What a column is without `decode`: a string, or a Buffer in binary format. */
+/** Parameter values: an array, which is never changed, or a row of an earlier result. */
+export type Values = readonly Value[] | PassJsonStringifyOrArray[] | Row<any>;
+
+/** A column without `decode`: a string, or a Buffer in binary format. */
 export type ColumnValue = string | Buffer | null;
 
-/** Columns by name, where nothing else is said of a row. */
+/** Columns by name, for rows without a type of their own. */
 export type AnyColumns = Record<string, any>;
 
 /** A column of a result, as RowDescription describes it. */
 export interface Column {
-  /** Not necessarily the only one of this name. */
+  /** The name, which other columns may share. */
   name: string;
-  /** OID of the table, 0 where the column is none of a table. */
+  /** OID of the table, or 0. */
   tableOid: number;
   /** Number of the column in its table, from 1, or 0. */
   tableColumnIndex: number;
@@ -56,7 +58,7 @@ export interface Column {
   binary: Format;
 }
 
-/** A function that makes a JavaScript value of a column's string (text format) or Buffer (binary format). */
+/** Makes a value of a column's string (text format) or Buffer (binary format). */
 export type Decoder = (value: any, column: Column) => unknown;
 
 /** Decoders of a type's text and binary values, as in `decoders` and `exact`. */
@@ -66,25 +68,25 @@ export type DecoderPair = readonly [
 ];
 
 /**
- * Any of these but false makes `rows` plain objects of values. true: by `decoders`; a map: by its decoders, whose keys are
- * type OIDs; columns of other types stay strings, or Buffers in binary format. false: `rows` are structs of strings.
+ * How `rows` are made. true: plain objects of values, decoded by `decoders`. A map by type OID: plain objects, decoded by the
+ * map; columns of other types are strings, or Buffers in binary format. false: structs.
  */
 export type Decode = boolean | Readonly<Record<number, Decoder | DecoderPair>>
   | ReadonlyMap<number, Decoder | DecoderPair>;
 
 /**
- * What `decode: true` uses, by type OID. An int8 becomes a number if that is exact, else a string; a timestamptz a Date,
- * unless it is infinite; bytea a Buffer. `{ ...decoders, 1700: Number }` is a map of your own.
+ * What `decode: true` uses, by type OID. int8 becomes a number, or a string if that is not exact; timestamptz a Date unless it
+ * is infinite; bytea a Buffer. Extend it with `{ ...decoders, 1700: Number }`.
  */
 export const decoders: Readonly<Record<number, DecoderPair>>;
 
-/**
- * Decoders that lose nothing: of int8 to bigint, of timestamptz to a string with microseconds, and of arrays of both.
- * Use them as `{ ...decoders, ...exact }`.
- */
+/** Exact decoders: int8 to bigint, timestamptz to a string with microseconds, and their arrays. Use `{ ...decoders, ...exact }`. */
 export const exact: Readonly<Record<number, DecoderPair>>;
 
-/** OIDs of PostgreSQL's types by name, of arrays as `_text`: for `paramTypes: [oid.int8]` and `decode: { [oid.date]: … }`. */
+/**
+ * OIDs of PostgreSQL's types by name, for `paramTypes: [oid.int8]` and `decode: { [oid.date]: … }`. Arrays have an underscore:
+ * `oid._text`.
+ */
 export const oid: Readonly<Record<
   | 'bool' | 'bytea' | 'char' | 'name' | 'int8' | 'int2' | 'int2vector' | 'int4' | 'regproc' | 'text' | 'oid' | 'tid' | 'xid'
   | 'cid' | 'oidvector' | 'json' | 'xml' | '_xml' | 'pg_node_tree' | '_json' | '_xid8' | 'point' | 'lseg' | 'path' | 'box'
@@ -106,57 +108,55 @@ export const oid: Readonly<Record<
   | '_nummultirange' | '_tsmultirange' | '_tstzmultirange' | '_datemultirange' | '_int8multirange', number>>;
 
 /**
- * What every struct has, whatever its columns. Columns are no own properties of a struct: `{ ...row }` and
- * `Object.keys(row)` have none of them. Use `toObject()`, or `result.objects`.
+ * The members of every struct. Columns are not own properties, so `{ ...row }` and `Object.keys(row)` do not contain them: use
+ * `toObject()`, or `result.objects`.
  */
 export interface RowMembers<T extends object = AnyColumns> {
   /** Columns by index from 0. */
   readonly [index: number]: any;
   /** The values in column order. @returns an iterator */
   [Symbol.iterator](): IterableIterator<any>;
-  /** A plain object. @returns the columns by name; of several with one name the last */
+  /** @returns a plain object; of several columns with one name, the last counts */
   toObject(): T;
-  /** A plain array. @returns the values in column order */
+  /** @returns the values in column order */
   toArray(): any[];
-  /** What JSON.stringify sees. @returns the same as toObject() */
+  /** @returns `toObject()`, for JSON.stringify */
   toJSON(): T;
   /**
-   * A column, also where it is named like a member.
-   * @param column its name (of several the last) or its index from 0
-   * @returns undefined where there is none
+   * Reads any column, even one that is named like a member.
+   * @param column its name (of several, the last) or its index from 0
+   * @returns undefined if there is no such column
    */
   get<K extends keyof T>(column: K): T[K];
   get(column: string | number): any;
-  /** The DataRow message, header and all: a view of the memory that the result is in. */
+  /** The whole DataRow message, as a view of the result's memory. */
   readonly rowBuffer: Buffer;
   /** 0 text, 1 binary. */
   readonly dataFormat: Format;
-  /** How many columns there are. */
+  /** The number of columns. */
   readonly columnCount: number;
   /** The descriptions of the columns. */
   readonly rowColumns: Column[];
-  /** The RowDescription that the row is read by. */
+  /** The RowDescription of the row. */
   readonly rowParser: RowParser;
 }
 
-/** A struct whose columns' names are not known. */
+/** A struct of unknown columns. */
 export type AnyRow = Row<AnyColumns>;
 
 /**
- * A struct over a row's bytes, which reads a column when you ask for it. T has the columns by name: `string | null` in text
- * format, `Buffer | null` in binary format, or what `decode` makes of them.
+ * A struct over a row's bytes, which decodes a column when you read it. T has the columns by name: `string | null` in text
+ * format, `Buffer
+ * | null` in binary format, or what `decode` makes of them.
  */
 export type Row<T extends object = AnyColumns> =
   RowMembers<T> & Readonly<Omit<T, keyof RowMembers<T>>>;
 
-/**
- * A RowDescription, and the classes of the rows that it describes: `new parser[Client.STRING](dataRow)`.
- * https://www.postgresql.org/docs/current/protocol-message-formats.html#PROTOCOL-MESSAGE-FORMATS-ROWDESCRIPTION
- */
+/** A RowDescription and the classes of its rows: `new parser[Client.STRING](dataRow)`. */
 export class RowParser {
   /**
-   * @param buf holding a RowDescription message; it is copied
-   * @param start offset of the message's type byte, 0 unless given
+   * @param buf has a RowDescription message; it is copied
+   * @param start offset of the message, 0 by default
    * @throws {ConnectionError} 08P01 if it is malformed
    */
   constructor(buf: Buffer, start?: number);
@@ -164,73 +164,70 @@ export class RowParser {
   readonly columns: Column[];
   /** The names of the columns, in their order. */
   readonly columnNames: string[];
-  /** The message; of a prepared statement, the formats in it are all text. */
+  /** The message. The description of a prepared statement says text for all columns. */
   readonly buffer: Buffer;
   /** Class of the rows in text format. */
   get 0(): new <T extends object = AnyColumns>(dataRow: Buffer, offset?: number) => Row<T>;
   /** Class of the rows in binary format. */
   get 1(): new <T extends object = AnyColumns>(dataRow: Buffer, offset?: number) => Row<T>;
   /**
-   * The RowDescription message with the format of the rows, as a reader without earlier state needs it.
+   * The message with the format of the rows, for a reader that knows nothing else.
    * @param format 0 text, 1 binary
    * @returns the message
    */
   description(format: Format): Buffer;
 }
 
-/** What a query resolves to: the result, whose rows are made of the received bytes when they are read. */
+/** The result of a query. Rows are made of the received bytes when you read them. */
 export class RowReader<T extends object = AnyColumns> {
-  /** @param options decode: what `rows` are and how columns become values; default: structs of strings and Buffers */
+  /** @param options decode: what `rows` are; structs by default */
   constructor(options?: { decode?: Decode | undefined });
-  /**
-   * The rows. With `decode` plain objects, the same as `objects`; without it structs, the same as `structs`, whose columns
-   * are no own properties. For COPY … TO STDOUT, Buffers: see CopyReader.
-   */
+  /** The rows: `objects` with `decode`, else `structs`. For COPY … TO STDOUT, Buffers: see CopyReader. */
   rows: T[];
-  /** The rows as structs over the received bytes, which read a column when you ask for it. */
+  /** The rows as structs, which decode a column when you read it. Columns are not own properties. */
   readonly structs: Row<T>[];
-  /** The rows as plain objects with own properties in column order; of columns with one name the last. */
+  /** The rows as plain objects; of several columns with one name, the last counts. */
   readonly objects: T[];
   /** The rows as plain arrays. */
   readonly arrays: any[][];
-  /** What `rows` gives, one at a time: `for (const row of result)` makes no array. */
+  /** Gives what `rows` gives, one at a time: `for (const row of result)` makes no array. */
   [Symbol.iterator](): IterableIterator<T>;
   /** Rows returned or changed, as the server counted them. */
   rowCount: number;
-  /** SELECT, INSERT, … ; EMPTY for an empty query, SUSPENDED when getResults may go on. */
+  /** The command: SELECT, INSERT, …; EMPTY for an empty query, SUSPENDED if getResults may continue. */
   cmd: string | undefined;
   /** The OID in an INSERT's tag. */
   oid: string | undefined;
   /** Format of the rows: 0 text, 1 binary. */
   binary: Format;
-  /** The RowDescription of the rows; undefined where the command returns none. */
+  /** The RowDescription; undefined if the command returns no rows. */
   rowParser: RowParser | undefined;
-  /** Of COPY: 0 text, 1 binary. */
+  /** COPY: 0 text, 1 binary. */
   format?: number;
-  /** Of COPY: how many columns there are. */
+  /** COPY: the number of columns. */
   columnCount?: number;
-  /** Of COPY: the format of each column, 0 text, 1 binary. */
+  /** COPY: the format of each column, 0 text, 1 binary. */
   columnFormats?: number[];
-  /** Takes one message. @param packet the message, header and all, as a Buffer of its own */
+  /** Takes one message. @param packet the whole message, as a Buffer of its own */
   write(packet: Buffer): void;
-  /** What JSON.stringify sees. @returns a plain object */
+  /** @returns a plain object, for JSON.stringify */
   toJSON(): { cmd: string | undefined; oid: string | undefined; rowCount: number; rows: T[] };
 }
 
-/** What a COPY that was given to `query` resolves to: of COPY … TO STDOUT the data, a Buffer for each message. */
+/** The result of a COPY that was given to `query`. */
 export interface CopyReader extends Omit<RowReader, 'rows' | 'structs' | 'objects' | 'arrays' | typeof Symbol.iterator> {
-  /** The data. */
+  /** The data of COPY … TO STDOUT, a Buffer for each message. */
   rows: Buffer[];
-  /** The data one at a time. */
+  /** The data, one message at a time. */
   [Symbol.iterator](): IterableIterator<Buffer>;
 }
 
-/** An object that takes the messages of a result one by one. */
+/** An object that takes the messages of a result. */
 export interface PacketReceiver {
   /**
    * Takes one message.
-   * @param packet header and all
-   * @returns anything: it is not looked at
+   * @param packet the whole message
+   * @returns a value that is ignored
    */
   write(packet: Buffer): unknown;
   /** Set when the result begins. */
@@ -239,53 +236,59 @@ export interface PacketReceiver {
   binary?: Format;
 }
 
-/** What can take a result: a RowReader, a Node stream, or an object with `write(packet)`. */
+/** Takes a result: a RowReader, a Node stream, or an object with `write(packet)`. */
 export type Receiver = RowReader<any> | Writable | PacketReceiver;
 
 /* Options */
 
-/** Gives up exactly the request it is given to: it rejects at once, and the server is asked to cancel it if nothing was sent behind it. */
+/**
+ * Ends one request and no other. The promise rejects at once. The query is cancelled if no other request was sent behind it;
+ * otherwise its result is read and dropped.
+ */
 export interface Abortable {
   /** Rejects with an AbortError when it aborts. Default: none. */
   signal?: AbortSignal | undefined;
-  /** Milliseconds, above 0, after which it rejects with a TimeoutError 57014. Default: none. */
+  /** Milliseconds, above 0, until it rejects with a TimeoutError (57014). Default: none. */
   statement_timeout?: number | undefined;
 }
 
-/** What a pool may do when a connection is lost; on a client and in a transaction nothing is repeated. */
+/** What a pool may do when it loses a connection. Clients and transactions repeat nothing. */
 export interface Retry {
-  /** true: it may be repeated though the server may have carried it out. Default false. */
+  /** Whether a query may be repeated although the server may have executed it. Default: false. */
   retry?: boolean | undefined;
 }
 
-/** How a request shares its connection, and whether it may be repeated. */
+/** How a request shares its connection. */
 export interface Placement extends Retry {
-  /** true: nothing is sent behind it, so that it can always be cancelled; of a pool it owns a connection. Default false. */
+  /**
+   * Whether nothing is sent behind the request, so that it can always be cancelled; a pool gives it a connection of its own.
+   * Default: false.
+   */
   alone?: boolean | undefined;
 }
 
 /** Options of any request. */
 export interface RequestOptions extends Abortable, Placement {}
 
-/** How a statement is sent, and in which format its result comes. */
+/** How a statement is sent, and the format of its result. */
 export interface StatementOptions {
-  /** Of the result, `Client.STRING` (default) or `Client.BINARY`. */
+  /** Format of the result. Default: `Client.STRING`. */
   format?: Format | undefined;
-  /** false: the unnamed statement, for a text that is used once. Default true. */
+  /** Whether to prepare the statement and keep it; set false for a text that is used once. Default: true. */
   cache?: boolean | undefined;
-  /** Type OIDs of the parameters, 0 for those that the server is to infer. Default: it infers all. */
+  /** Type OIDs of the parameters; 0 lets the server infer a type. Default: it infers all. */
   paramTypes?: readonly number[] | undefined;
 }
 
 /** Options of `simpleQuery`. */
 export interface SimpleQueryOptions extends Abortable, Retry {
-  /** What rows are and how columns become values. Default: as the config says, else structs of strings and Buffers. */
+  /** What rows are. Default: the config's `decode`. */
   decode?: Decode | undefined;
 }
 
 /** Options of one query of a batch. */
 export interface BatchOptions<S extends Receiver = Receiver> extends StatementOptions {
-  /** What rows are and how columns become values. Default: as the config says, else structs of strings and Buffers. */
+  /** What rows are. Default: the config's `decode`. */
   decode?: Decode | undefined;
   /** What takes the result. Default: a new RowReader. */
   stream?: S | undefined;
@@ -293,42 +296,42 @@ export interface BatchOptions<S extends Receiver = Receiver> extends StatementOp
 
 /** Options of `query`. */
 export interface QueryOptions<S extends Receiver = Receiver> extends BatchOptions<S>, RequestOptions {
-  /** Bytes up to which a result is taken however slow its target is, see `queryTo`. Default 1048576. */
+  /** Bytes up to which a slow target does not slow down the connection, see `queryTo`. Default: 1048576. */
   buffer?: number | undefined;
 }
 
-/** One query of a batch: its text alone, or with values and options. */
+/** One query of a batch: its text, or text, values and options. */
 export type BatchQuery = string | readonly [text: string, values?: Values, options?: BatchOptions];
 
 /** Options of `queryTo`. */
 export interface QueryToOptions extends StatementOptions, RequestOptions {
   /**
-   * 'protocol' (default): messages that need no earlier state to be parsed; 'values': the columns' bytes alone;
-   * 'json': an array of objects; 'ndjson': an object a line.
+   * 'protocol' (default): messages that a reader without earlier state can parse; 'values': the columns' bytes; 'json': an
+   * array of objects; 'ndjson': an object a line.
    */
   as?: 'protocol' | 'values' | 'json' | 'ndjson' | undefined;
-  /** With 'json' and 'ndjson': 'number' (default) where that is exact, else a string; 'string': always. */
+  /** In JSON: 'number' (default) where that is exact, else a string; 'string': always a string. */
   int8?: 'number' | 'string' | undefined;
-  /** With 'json' and 'ndjson': 'string' (default), or 'number', where NaN and infinity are null. */
+  /** In JSON: 'string' (default), or 'number', in which NaN and infinity are null. */
   numeric?: 'string' | 'number' | undefined;
-  /** With 'json' and 'ndjson': 'hex' (default), as the server prints it: \\x00ff; or 'base64'. */
+  /** In JSON: 'hex' (default), as the server prints it: \\x00ff; or 'base64'. */
   bytea?: 'hex' | 'base64' | undefined;
-  /** With 'values': written between two rows. Default: none. */
+  /** With 'values': bytes between two rows. Default: none. */
   separator?: string | Uint8Array | undefined;
-  /** Whether to end the target; true by default. */
+  /** Whether to end the target. Default: true. */
   end?: boolean | undefined;
-  /** Milliseconds after which a target that takes nothing is destroyed; 60000 by default, 0 for never. */
+  /** Milliseconds until a target that takes nothing is destroyed, 0 for never. Default: 60000. */
   stall_timeout?: number | undefined;
   /**
-   * Bytes up to which a result is taken however slow its target is; 1048576 by default. A longer one is read at the
-   * target's pace, and its text is sent alone the next time.
+   * Bytes up to which a slow target does not slow down the connection. A longer result is read at the target's pace, and its
+   * text is sent alone the next time. Default: 1048576.
    */
   buffer?: number | undefined;
 }
 
-/** What `queryTo` resolves to. */
+/** The result of `queryTo`. */
 export interface StreamResult {
-  /** SELECT, INSERT, …: the command. */
+  /** The command: SELECT, INSERT, …. */
   cmd: string | undefined;
   /** Rows returned or changed, as the server counted them. */
   rowCount: number;
@@ -338,25 +341,28 @@ export interface StreamResult {
 
 /** Options of `cursor`. */
 export interface CursorOptions extends StatementOptions {
-  /** Rows a round trip, 1000 by default. */
+  /** Rows a round trip. Default: 1000. */
   batchSize?: number | undefined;
-  /** What rows are and how columns become values. Default: as the config says, else structs of strings and Buffers. */
+  /** What rows are. Default: the config's `decode`. */
   decode?: Decode | undefined;
-  /** Cancels the fetch that is under way, or the next one, with an AbortError. Default: none. */
+  /** Cancels the fetch under way, or the next one, with an AbortError. Default: none. */
   signal?: AbortSignal | undefined;
 }
 
-/** Options of a transaction block; a savepoint has those of its block. */
+/** Options of `transaction`. A savepoint has those of its transaction. */
 export interface TransactionOptions extends Retry {
-  /** Rejects at once with an AbortError: what is under way is given up, and ROLLBACK follows. Default: none. */
+  /** Rejects at once with an AbortError and rolls back. Default: none. */
   signal?: AbortSignal | undefined;
-  /** The same after so many milliseconds, above 0, with a TimeoutError 57014. Default: none. */
+  /** Milliseconds, above 0, until it rejects with a TimeoutError (57014) and rolls back. Default: none. */
   statement_timeout?: number | undefined;
-  /** Default: the server's default_transaction_isolation, as a rule 'read committed'. */
+  /** Default: the server's default_transaction_isolation, usually 'read committed'. */
   isolation?: 'serializable' | 'repeatable read' | 'read committed' | 'read uncommitted' | undefined;
-  /** Default: the server's default_transaction_read_only, as a rule false. */
+  /** Default: the server's default_transaction_read_only, usually false. */
   readOnly?: boolean | undefined;
-  /** A serializable, read-only one waits until it cannot fail. Default: default_transaction_deferrable, mostly false. */
+  /**
+   * Whether a serializable read-only transaction waits until it cannot fail. Default: default_transaction_deferrable, usually
+   * false.
+   */
   deferrable?: boolean | undefined;
 }
 
@@ -364,43 +370,39 @@ export interface TransactionOptions extends Retry {
 export interface CopyStreamOptions {
   /** Destroys the stream with an AbortError, which cancels the COPY. Default: none. */
   signal?: AbortSignal | undefined;
-  /** Bytes; by default 65536 for copyTo, 262144 for copyFrom. */
+  /** Bytes that may wait in the stream. Default: 65536 for copyTo, 262144 for copyFrom. */
   highWaterMark?: number | undefined;
 }
 
 /** Options of `copyTo`. */
 export interface CopyToOptions extends CopyStreamOptions {
-  /** true: nothing is sent behind it, so that it can always be cancelled. Default false. */
+  /** Whether nothing is sent behind the COPY, so that it can always be cancelled. Default: false. */
   alone?: boolean | undefined;
-  /** Milliseconds after which a stream that nobody reads is destroyed; 60000 by default, 0 for never. */
+  /** Milliseconds until a stream that is not read is destroyed, 0 for never. Default: 60000. */
   stall_timeout?: number | undefined;
-  /** Bytes up to which a COPY is read at the connection's speed, whatever its reader does. Default 1 MiB. */
+  /** Bytes up to which a slow reader does not slow down the connection. Default: 1048576. */
   buffer?: number | undefined;
 }
 
 /* Sessions */
 
-/**
- * What can be asked of the server: the base of Client and Pool, and what the function of `transaction` is given. It is the
- * type of a parameter that takes "a pool or a transaction".
- */
+/** The base of Client, Pool and transactions: the type of a parameter that takes any of them. */
 export abstract class Session extends EventEmitter {
   protected constructor();
 
-  /** How columns are decoded where a query says nothing: the option `decode` of the config. */
+  /** How queries decode columns unless they say otherwise: the config's `decode`. */
   readonly decode: Decode | undefined;
 
   /**
-   * Sends one query in one write, without waiting for those before it. An error of one query is not that of another.
-   * T is what a row's columns are. https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-EXT-QUERY
+   * Sends a query at once, without waiting for earlier ones. Each query fails by itself. T is the type of a row.
    * @param text SQL, with parameters as $1, $2, …
    * @param values of the parameters, `[]` by default
-   * @param format of the columns, `Client.STRING` by default; or, in its place, `options`: all options by name
-   * @param cache false: the unnamed statement, for a text that is used once
-   * @param stream what takes the result
-   * @returns resolves to the result, or to `stream` when it has taken the result. Promises settle in the order of the
-   *   calls. Rejects with a PostgresError, a ConnectionError or an AbortError; for bad input, before anything is sent,
-   *   with a TypeError or RangeError
+   * @param format of the columns, `Client.STRING` by default; or `options`: all options by name
+   * @param cache false for a text that is used once, which is then not prepared
+   * @param stream takes the result
+   * @returns resolves to the result, or to `stream` when it has taken the result. Promises settle in the order of the calls.
+   *   Rejects with a PostgresError, ConnectionError, AbortError or TimeoutError; for bad input, before anything is sent, with a
+   *   TypeError or RangeError
    */
   query(text: `${'COPY' | 'copy'} ${string}`, values?: Values, format?: Format, cache?: boolean): Promise<CopyReader>;
   query<T extends object = AnyColumns>(
@@ -415,8 +417,7 @@ export abstract class Session extends EventEmitter {
   query(text: string, values: Values | undefined, options: QueryOptions): Promise<Receiver>;
 
   /**
-   * Sends several statements as one text, without parameters. They are one transaction unless the text says BEGIN and
-   * COMMIT. https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-SIMPLE-QUERY
+   * Sends a text of one or more statements, without parameters. They are one transaction, unless the text has BEGIN and COMMIT.
    * @param text SQL, statements separated by semicolons
    * @param options decode, signal, statement_timeout
    * @returns a result for each statement; rejects with the first error
@@ -424,79 +425,75 @@ export abstract class Session extends EventEmitter {
   simpleQuery(text: string, options?: SimpleQueryOptions): Promise<RowReader[]>;
 
   /**
-   * Sends several queries that share one Sync: they succeed or fail as one, in one implicit transaction, and cost a
-   * fraction of as many `query` calls. R is what the rows of each are: `batch<[User, Count]>([…, …])`.
+   * Sends queries that share one Sync: they are one implicit transaction, and cost less than separate queries. R has the types
+   * of their rows: `batch<[User, Count]>([…, …])`.
    * @param queries texts, or `[text, values, options]`
    * @param options signal and statement_timeout for all of them
-   * @returns the results; rejects with the first error, whose `index` tells the query
+   * @returns the results; rejects with the first error, whose `index` is that of the query
    */
   batch(queries: readonly BatchQuery[], options?: RequestOptions): Promise<RowReader[]>;
   batch<R extends readonly object[]>(queries: { readonly [I in keyof R]: BatchQuery }, options?: RequestOptions):
     Promise<{ -readonly [I in keyof R]: RowReader<R[I]> }>;
 
   /**
-   * Runs a function in a transaction block (of a transaction: behind a savepoint). Commits when the function returns,
-   * rolls back when it throws. Requests of others wait until it is over; the function asks `tx`, not the client.
-   * @param work gets the session to ask, which is useless once the function has returned
-   * @param options isolation, readOnly, deferrable
+   * Runs a function in a transaction, or behind a savepoint if this is a transaction. Commits when the function returns, and
+   * rolls back when it throws. The function must use `tx`, not the client.
+   * @param work gets the session of the transaction, which ends with the function
+   * @param options isolation, readOnly, deferrable, signal, statement_timeout
    * @returns what the function returned; rejects with what it threw, or with the error of COMMIT
    */
   transaction<R>(work: (tx: Session) => R | Promise<R>, options?: TransactionOptions): Promise<R>;
 
   /**
-   * The rows of a query, fetched some at a time. Outside a transaction the connection is the cursor's until it is
-   * exhausted or closed; inside one, several cursors and other queries may go on side by side.
+   * Fetches the rows of a query in batches. Outside a transaction the cursor owns its connection until it ends; inside one,
+   * other cursors and queries may run beside it.
    * @param text SQL
    * @param values of the parameters
    * @param options batchSize, format, cache, paramTypes, decode, signal
-   * @returns an async iterable of rows; `break` closes it
+   * @returns an async iterable of rows; `break` closes the cursor
    * @throws {TypeError|RangeError} for bad input
    */
   cursor<T extends object = AnyColumns>(text: string, values?: Values, options?: CursorOptions): Cursor<T>;
 
   /**
-   * Runs a query and writes its result straight to a target, without looking at the rows. Nothing is written before
-   * the first rows or the end of the result have come. A result of more than `buffer` bytes is read at the target's
-   * pace, and its text is sent alone the next time.
-   * A target that goes away cancels the query, or, where other requests were already sent behind it, has the result
-   * read and dropped.
+   * Writes the result of a query to a target, without making rows. Nothing is written before the first rows or the end. If the
+   * target closes, the query is cancelled; if other requests were sent behind it, the result is read and dropped.
    * @param target an HTTP response, a file, any Writable, or a WHATWG WritableStream
    * @param text SQL
    * @param values of the parameters
    * @param options as, int8, numeric, bytea, separator, end, stall_timeout, buffer, and those of `query`
-   * @returns resolves when the target has taken everything; rejects with the error of the query, with that of the
-   *   target, or with an AbortError when the target was closed. If something had been written by then, the reader can
-   *   tell: with 'protocol' an ErrorResponse ends the stream, else the target is destroyed
+   * @returns resolves when the target has taken everything; rejects with the error of the query or the target, or with an
+   *   AbortError if the target was closed. After the first byte, 'protocol' ends with an ErrorResponse; any other target is
+   *   destroyed
    */
   queryTo(target: Writable | WritableStream, text: string, values?: Values, options?: QueryToOptions):
     Promise<StreamResult>;
 
   /**
-   * Copies a table, or the result of a query, out of the database: a stream of the bytes that COPY gives. To destroy it
-   * cancels the COPY. https://www.postgresql.org/docs/current/sql-copy.html
+   * Copies a table or the result of a query out of the database. Destroying the stream cancels the COPY.
    * @param text COPY … TO STDOUT
    * @param options signal, highWaterMark, stall_timeout, buffer, alone
-   * @returns a Readable; an error of the query is its error
+   * @returns a Readable of COPY's bytes, which emits the query's error
    * @throws {TypeError} for any other text
    */
   copyTo(text: string, options?: CopyToOptions): CopyTo;
 
   /**
-   * Copies into a table: a stream that takes text, CSV or binary as COPY does; rows may be split anywhere. The
-   * connection is its own until it is over. https://www.postgresql.org/docs/current/sql-copy.html
+   * Copies into a table: a stream that takes text, CSV or binary as COPY does, with rows split anywhere. It owns the connection
+   * until it is over.
    * @param text COPY … FROM STDIN
    * @param options signal, highWaterMark
-   * @returns a Writable; an error of the server is its error
+   * @returns a Writable, which emits the server's error
    * @throws {TypeError} for any other text
    */
   copyFrom(text: string, options?: CopyStreamOptions): CopyFrom;
 
   /**
-   * Listens to a channel until the loop over it is left. What comes while nobody takes it is kept.
+   * Listens on a channel until the loop over it ends. Notifications that arrive meanwhile are kept.
    * @param channel its name
    * @param options signal: makes the loop throw its reason
    * @returns an async iterable of notifications
-   * @throws {TypeError|RangeError|UsageError} for what is no name; inside a transaction (25001)
+   * @throws {TypeError|RangeError|UsageError} for an invalid name; inside a transaction (25001)
    */
   listen(channel: string, options?: { signal?: AbortSignal | undefined }): Listener;
 
@@ -504,24 +501,24 @@ export abstract class Session extends EventEmitter {
    * Closes a named statement or portal on the server.
    * @param type 'S' for a statement, 'P' for a portal
    * @param name of the statement or portal
-   * @returns resolves also where there is none of this name; rejects with a TypeError or a ConnectionError
+   * @returns resolves even if the name does not exist; rejects with a TypeError or a ConnectionError
    */
   close(type: 'S' | 'P', name: string): Promise<void>;
 }
 
 /** The events of a client, with their arguments. */
 export interface ClientEvents {
-  /** What NOTIFY sent on a channel that the connection listens to. */
+  /** A notification on a channel that the connection listens on. */
   notification: [notification: Notification];
   /** A NoticeResponse. */
   notice: [fields: ServerFields];
-  /** A setting that the server reports has changed. */
+  /** The server has reported a changed setting. */
   parameter: [name: string, value: string];
-  /** The system has taken what was written: copyData may go on. */
+  /** The socket has taken what was written: copyData may continue. */
   drain: [];
-  /** The connection was lost. Without a listener it does not end the program. */
+  /** The connection was lost. Without a listener, the event does nothing. */
   error: [error: Error];
-  /** The connection, which had been open, is over, for whatever reason. */
+  /** A connection that was open is over, for whatever reason. */
   end: [];
 }
 
@@ -532,121 +529,115 @@ export class Client extends Session {
   /** Binary format of results: columns are Buffers. */
   static readonly BINARY: 1;
 
-  /**
-   * @param config libpq's parameters as an object, a URL, or a list of `key=value`; the environment says the rest. One
-   *   that cannot be makes connect() reject
-   */
+  /** @param config libpq's parameters as an object, a URL, or `key=value` pairs. An invalid one makes connect() reject */
   constructor(config?: Config | string | URL);
 
   /**
-   * Connects as the config says; queries may be sent at once. `connect(socketPath)` takes the path of a Unix socket.
-   * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-START-UP
-   * @param port in place of that of the config; or, alone, the socketPath
-   * @param host in place of that of the config, 'localhost' by default
+   * Connects. Queries may be sent at once.
+   * @param port in place of the config's; or, alone, socketPath, the path of a Unix socket
+   * @param host in place of the config's, 'localhost' by default
    * @param ssl true, or options of tls.connect
-   * @returns resolves when the server takes queries; rejects with a ConnectionError, or with the server's
-   *   PostgresError, or with a TypeError for a config that cannot be; afterwards connect() may be called again. Where
-   *   queries have waited for it, and so are rejected, the promise need not be handled, too
+   * @returns resolves when the server takes queries; rejects with a ConnectionError, a TimeoutError, the server's
+   *   PostgresError, or a TypeError for an invalid config. connect() may then be called again. If queries were already waiting,
+   *   they reject as well, and you may ignore this promise
    */
   connect(): Promise<void>;
   connect(port: number | string, host?: string, ssl?: ConnectionOptions | boolean): Promise<void>;
   connect(socketPath: string): Promise<void>;
 
   /**
-   * Starts a query whose rows `getResults` fetches; the connection is its own until it is over.
+   * Starts a query whose rows `getResults` fetches. It owns the connection until it is over.
    * @param text SQL
    * @param values of the parameters
    * @param format of the columns, `Client.STRING` by default
-   * @param cache false: the unnamed statement
-   * @throws {UsageError} when another one is open; for bad input a TypeError or RangeError
+   * @param cache false for a text that is used once
+   * @throws {UsageError} if another one is open; for bad input a TypeError or RangeError
    */
   startQuery(text: string, values?: Values, format?: Format, cache?: boolean): void;
 
   /**
    * Fetches the next rows of the query that `startQuery` has started.
-   * @param maxCount at most so many rows; 0, the default, for all that are left
-   * @param stream what takes the result
-   * @returns the result, whose `cmd` is SUSPENDED while there may be more; rejects with the error of the query or of
-   *   the connection, and with a UsageError (34000) where no query is open
+   * @param maxCount the most rows to fetch; 0, the default, for all
+   * @param stream takes the result
+   * @returns the result, whose `cmd` is SUSPENDED while there may be more rows; rejects with the error of the query or the
+   *   connection, or with a UsageError (34000) if no query is open
    */
   getResults<T extends object = AnyColumns>(maxCount?: number): Promise<RowReader<T>>;
   getResults<S extends Receiver>(maxCount: number | undefined, stream: S): Promise<S>;
 
-  /** Whether a query started with `startQuery` may have more rows. */
+  /** Whether a query of `startQuery` may have more rows. */
   readonly inQuery: boolean;
 
   /**
-   * Ends the query of `startQuery`; without one, resolves when all requests before it are over.
-   * @param stream what to resolve to
-   * @returns rejects with the error that ends the transaction of the query, such as that of a deferred constraint, or
-   *   with a ConnectionError
+   * Ends the query of `startQuery`; without one, waits until all earlier requests are over.
+   * @param stream to resolve to
+   * @returns rejects with the error that ends the query's transaction, for example of a deferred constraint, or with a
+   *   ConnectionError
    */
   sync(stream?: RowReader<any>): Promise<RowReader>;
 
   /**
-   * Sends data of the COPY FROM STDIN that `query` has begun. Rows may be split anywhere.
+   * Sends data of the COPY FROM STDIN that `query` has begun, with rows split anywhere.
    * @param data bytes, or text
-   * @returns false when a mebibyte and more waits to be taken: best to go on after the event 'drain'
-   * @throws {UsageError} when no COPY is open
+   * @returns false if a mebibyte or more is waiting: continue after the event 'drain'
+   * @throws {UsageError} if no COPY is open
    */
   copyData(data: Uint8Array | string): boolean;
 
   /**
    * Ends the data of a COPY FROM STDIN.
-   * @param stream what to resolve to
-   * @returns `rowCount` tells the rows copied; rejects with the server's error
+   * @param stream to resolve to
+   * @returns a result whose `rowCount` is that of the copied rows; rejects with the server's error
    */
   copyDone(stream?: RowReader<any>): Promise<RowReader>;
 
   /**
-   * Makes a COPY FROM STDIN fail: nothing of it is stored.
+   * Makes a COPY FROM STDIN fail, so that nothing is stored.
    * @param reason for the server's log
-   * @returns resolves when the server has confirmed it; rejects with the error for which the COPY had failed before,
-   *   with a ConnectionError, or with a UsageError (55000) where none is open
+   * @returns resolves when the server has confirmed it; rejects with an earlier error of the COPY, a ConnectionError, or a
+   *   UsageError (55000) if no COPY is open
    */
   copyFail(reason?: string | Uint8Array): Promise<RowReader>;
 
   /**
-   * Asks the server, over a connection of its own, to cancel what it is running for this client, whatever that is. To
-   * cancel a certain query and no other, give it a `signal`.
-   * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-CANCELING-REQUESTS
-   * @returns resolves when the server has taken the request, which may have come too late; rejects with a
-   *   ConnectionError where the server cannot be reached, or the client is not connected (08003)
+   * Asks the server to cancel whatever it is running for this client. To cancel one query and no other, pass a `signal`.
+   * @returns resolves when the server has taken the request, which may be too late; rejects with a ConnectionError if the
+   *   server cannot be reached or the client is not connected (08003)
    */
   cancel(): Promise<void>;
 
   /**
-   * Lets all that was asked before finish, then closes the connection. A COPY that copyData writes to fails, a query of
-   * startQuery is ended; cursors, transactions and the streams of copyFrom go on to their end.
-   * @returns resolves when the connection is closed, also when it is lost; rejects with a UsageError (25001) inside the
-   *   function of a transaction
+   * Waits for all requests, then closes the connection. An open COPY of copyData fails, and a query of startQuery ends;
+   * cursors, transactions and streams of copyFrom continue to their end.
+   * @returns resolves when the connection is closed or lost; rejects with a UsageError (25001) inside the function of a
+   *   transaction
    */
   end(): Promise<void>;
 
-  /** Closes the connection now; everything pending rejects. @param error the cause to reject with */
+  /** Closes the connection now, and rejects all requests. @param error the cause */
   destroy(error?: Error): void;
-  /** The connection keeps the program running (the default). */
+  /** Lets the connection keep the program running, which is the default. */
   ref(): void;
-  /** The connection does not keep the program running, once it is there. */
+  /** Lets the program end although the connection is open. */
   unref(): void;
-  /** What JSON.stringify sees. @returns a plain object */
+  /** @returns a plain object, for JSON.stringify */
   toJSON(): { state: string; pending: number; processId: number | undefined };
 
-  /** What the connection is doing; after 'closed', connect() begins anew. */
+  /** The state of the connection; after 'closed', connect() may be called again. */
   readonly state: 'new' | 'connecting' | 'open' | 'ending' | 'closed';
-  /** Outside a transaction block ('I'), in one ('T'), in one that has failed ('E'); undefined without a connection. */
+  /** 'I' outside a transaction block, 'T' in one, 'E' in a failed one; undefined without a connection. */
   readonly transactionStatus: 'I' | 'T' | 'E' | undefined;
-  /** As the server reports them: server_version, TimeZone, … */
+  /** Settings that the server reports: server_version, TimeZone, … */
   readonly serverParameters: Readonly<Record<string, string>>;
-  /** Process id and secret, what a CancelRequest is made of. */
+  /** Process id and secret, of which a CancelRequest is made. */
   readonly backendKey: Buffer | null;
-  /** Of the server process. */
+  /** The server process. */
   readonly processId: number | undefined;
-  /** Requests that were made and are not over. */
+  /** Requests that are not over. */
   readonly pending: number;
-  /** Bytes written that the system has not taken. */
+  /** Bytes written that the socket has not taken. */
   readonly bufferedBytes: number;
-  /** Resolves when the connection is over: with the error, if there was one. */
+  /** Resolves when the connection is over, with the error if there was one. */
   readonly closed: Promise<Error | undefined>;
   /** Called with each NoticeResponse message. */
   onNotice: ((message: Buffer) => void) | undefined;
@@ -662,41 +653,37 @@ export class Client extends Session {
   removeListener<E extends keyof ClientEvents>(event: E, listener: (...args: ClientEvents[E]) => void): this;
 }
 
-/** The rows of a query, some at a time; `break` closes it. */
+/** The rows of a query in batches; `break` closes the cursor. */
 export interface Cursor<T extends object = AnyColumns> {
   [Symbol.asyncIterator](): this;
   /**
-   * What `for await` calls.
-   * @returns the next row; rejects once with the error of the query, of the connection or of the signal, after the rows
-   *   that came before it
+   * @returns the next row; after the last one before an error, rejects once with the error of the query, the connection or the
+   *   signal
    */
   next(): Promise<IteratorResult<T, undefined>>;
   /**
-   * Closes the portal; what `break` calls.
+   * Closes the cursor, as `break` does.
    * @param value to be given back
-   * @returns rejects with a ConnectionError where the connection is lost meanwhile
+   * @returns rejects with a ConnectionError if the connection is lost meanwhile
    */
   return(value?: any): Promise<IteratorReturnResult<any>>;
   /**
-   * The rows as a Node stream in object mode. To destroy it closes the cursor and, outside a transaction, cancels what is
-   * being fetched; in one, that comes first.
-   * @param options highWaterMark: rows to be read ahead, 16 by default; signal: destroys the stream;
-   *   stall_timeout: milliseconds after which a stream that nobody reads is destroyed, 60000 by default, 0 for never
+   * The rows as a Node stream in object mode. Destroying it closes the cursor; outside a transaction, the fetch under way is
+   * cancelled.
+   * @param options highWaterMark: rows to read ahead, 16 by default; signal: destroys the stream; stall_timeout: milliseconds
+   *   until a stream that is not read is destroyed, 60000 by default, 0 for never
    * @returns the stream
    */
   readable(options?: {
     highWaterMark?: number | undefined; signal?: AbortSignal | undefined; stall_timeout?: number | undefined
   }): Readable;
-  /** The rows as a WHATWG stream. To cancel it does what destroying `readable()` does. @returns the stream */
+  /** The rows as a WHATWG stream; cancelling it is like destroying `readable()`. @returns the stream */
   readableStream(): ReadableStream<T>;
 }
 
-/**
- * The bytes of a COPY … TO STDOUT, beside a Readable's events and methods. An error of the query or the connection is
- * its 'error', and to destroy it cancels the COPY.
- */
+/** The bytes of a COPY … TO STDOUT. It emits the error of the query or the connection; destroying it cancels the COPY. */
 export interface CopyTo extends Readable {
-  /** Rows copied; set before the event 'end'. */
+  /** Rows copied, set before the event 'end'. */
   readonly rowCount: number | undefined;
   /** Bytes so far. */
   readonly bytes: number;
@@ -709,49 +696,47 @@ export interface CopyTo extends Readable {
 }
 
 /**
- * Takes the bytes of a COPY … FROM STDIN as Buffers, Uint8Arrays or strings, beside a Writable's events and methods. An
- * error of the query or the connection is its 'error', 'finish' says that the server has stored the rows (or will, with
- * the transaction), and to destroy it before makes the COPY fail.
+ * Takes the bytes of a COPY … FROM STDIN as Buffers, Uint8Arrays or strings. It emits the error of the query or the connection.
+ * 'finish' says that the server has stored the rows, or will with the transaction. Destroying it earlier makes the COPY fail.
  */
 export interface CopyFrom extends Writable {
-  /** Rows copied; set before the event 'finish'. */
+  /** Rows copied, set before the event 'finish'. */
   readonly rowCount: number | undefined;
   /** Bytes so far. */
   readonly bytes: number;
 }
 
-/** What NOTIFY sent. */
+/** A notification, as NOTIFY sent it. */
 export interface Notification {
-  /** Of the server process of the notifying session. */
+  /** The server process of the notifying session. */
   processId: number;
   /** The name of the channel. */
   channel: string;
-  /** What the notifying session said, '' where it said nothing. */
+  /** The payload, '' if there is none. */
   payload: string;
 }
 
-/** The notifications of a channel, until `break` or `end()`. */
+/** The notifications on a channel, until `break` or `end()`. */
 export interface Listener {
   /** The name of the channel. */
   readonly channel: string;
-  /** Resolves when the server has begun to notify; rejects with an error of LISTEN, or the reason of the signal. */
+  /** Resolves when the server has begun to notify; rejects with the error of LISTEN, or the signal's reason. */
   readonly ready: Promise<unknown>;
   [Symbol.asyncIterator](): this;
   /**
-   * What `for await` calls.
-   * @returns the next notification; rejects once with the error that ended it: of LISTEN, of the connection, the reason
-   *   of the signal, or what `end` was given
+   * @returns the next notification; rejects once with the error that ended it: of LISTEN, of the connection, the signal's
+   *   reason, or that given to `end`
    */
   next(): Promise<IteratorResult<Notification, undefined>>;
   /**
-   * Stops listening; what `break` calls.
+   * Stops listening, as `break` does.
    * @param value to be given back
    * @returns resolves when the server has stopped notifying; never rejects
    */
   return(value?: any): Promise<IteratorReturnResult<any>>;
   /**
    * Stops listening.
-   * @param error what the loop is to throw
+   * @param error for the loop to throw
    * @returns resolves when the server has stopped notifying; never rejects
    */
   end(error?: unknown): Promise<void>;
@@ -759,23 +744,23 @@ export interface Listener {
 
 /* Configuration */
 
-/** As in a connection string; in an object undefined, null and '' count as not given. */
+/** A parameter as in a connection string. undefined, null and '' count as not given. */
 type Setting = string | number | bigint | boolean | null | undefined;
 type Choice<T> = T | '' | null | undefined;
 
-/** What a password is asked for. */
+/** The connection that needs a password. */
 export interface PasswordRequest {
-  /** The host that is being connected to. */
+  /** The host. */
   host: string;
   /** Its port. */
   port: number;
-  /** The user that connects. */
+  /** The user. */
   user: string;
-  /** What to. */
+  /** The database. */
   database: string;
 }
 
-/** Where a connection is to go. */
+/** The server to connect to. */
 export interface ServerAddress {
   /** Name or address. */
   host: string;
@@ -783,12 +768,12 @@ export interface ServerAddress {
   port: number;
 }
 
-/** The byte stream to use instead of a socket of our own. */
+/** A byte stream to use in place of a socket, or a function that opens one. */
 export type ByteStream = Duplex | ((server: ServerAddress) => Duplex | Promise<Duplex>);
 
 /**
- * Run-time parameters that a session can set, by PostgreSQL's names. For one that is not here, write
- * `options: '-c name=value'`. https://www.postgresql.org/docs/current/runtime-config.html
+ * Run-time parameters that a session can set, by PostgreSQL's names. For any other, write `options: '-c name=value'`.
+ * https://www.postgresql.org/docs/current/runtime-config.html
  */
 export type RuntimeParameter =
   | 'allow_in_place_tablespaces' | 'allow_system_table_mods' | 'array_nulls' | 'backend_flush_after' | 'backslash_quote'
@@ -836,108 +821,107 @@ export type RuntimeParameter =
   | 'xmlbinary' | 'xmloption' | 'zero_damaged_pages';
 
 /**
- * libpq's connection parameters and ours (lib/config/README.md), and run-time parameters of the server. Anything you omit is
+ * libpq's connection parameters, those of this library (lib/config/README.md), and run-time parameters. Anything you omit is
  * taken from the service file, then the environment (PGHOST, PGUSER, …), then the default.
  * https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-PARAMKEYWORDS
  */
 export interface Config extends Partial<Record<RuntimeParameter, Setting>> {
-  /** A `postgresql://` URL or a `key=value` string, beside what has no text, such as `decode`. Default: none. */
+  /** A `postgresql://` URL or a `key=value` string, beside options such as `decode`. Default: none. */
   connectionString?: string | URL | null | undefined;
-  /** Name, address, or directory of a socket; several with commas. Default: this machine's, or 'localhost'. */
+  /** Name, address, or directory of a Unix socket; several with commas. Default: this machine's socket, or 'localhost'. */
   host?: Choice<string>;
-  /** Address to connect to instead of looking `host` up. Default: none. */
+  /** Address to connect to instead of resolving `host`. Default: none. */
   hostaddr?: Choice<string>;
-  /** 1 to 65535, one for all hosts or one for each, with commas; 5432 by default. */
+  /** 1 to 65535, one for all hosts or one for each, with commas. Default: 5432. */
   port?: Choice<number | string>;
   /** Default: the system's user. */
   user?: Choice<string>;
-  /** Default: the name of the user. */
+  /** Default: the user's name. */
   database?: Choice<string>;
   /** The same as `database`. */
   dbname?: Choice<string>;
-  /** A function is called at each connection. Default: that of the `passfile`. */
+  /** The password, or a function that is called for each connection. Default: that in the `passfile`. */
   password?: Choice<string | ((to: PasswordRequest) => string | Promise<string>)>;
-  /** Password file, not used if others may read it; ~/.pgpass by default. */
+  /** Password file, ignored if other users may read it. Default: ~/.pgpass. */
   passfile?: Choice<string>;
   /** Section of a service file. Default: none. */
   service?: Choice<string>;
-  /** Where it is looked up first; ~/.pg_service.conf by default. */
+  /** The service file that is read first. Default: ~/.pg_service.conf. */
   servicefile?: Choice<string>;
-  /** What pg_stat_activity shows. Default: `fallback_application_name`. */
+  /** The name in pg_stat_activity. Default: `fallback_application_name`. */
   application_name?: Choice<string>;
-  /** What counts without an application_name. Default: none. */
+  /** The name if there is no application_name. Default: none. */
   fallback_application_name?: Choice<string>;
-  /** Options for the server process, such as -c geqo=off. Default: none. */
+  /** Options for the server process, for example -c geqo=off. Default: none. */
   options?: Choice<string>;
-  /** 'database': for logical replication; true: for physical. Default: an ordinary connection. */
+  /** 'database' for logical, true for physical replication. Default: an ordinary connection. */
   replication?: Choice<'database' | 'true' | 'false' | boolean>;
-  /** UTF8, the default: no other is taken. */
+  /** Only UTF8, the default. */
   client_encoding?: Choice<string>;
-  /** Seconds for each address; 0, the default, for no limit. */
+  /** Seconds for each address, 0 for no limit. Default: 0. */
   connect_timeout?: Choice<number | string>;
-  /** Whether the system probes a silent connection; true by default. */
+  /** Whether the system probes a silent connection. Default: true. */
   keepalives?: Choice<boolean | number | string>;
-  /** Seconds of silence before the first probe; 0, the default, for the system's. */
+  /** Seconds of silence before the first probe. Default: 0, the system's. */
   keepalives_idle?: Choice<number | string>;
-  /** Taken, and changes nothing: Node.js cannot set it. */
+  /** Ignored, since Node.js cannot set it. Default: none. */
   keepalives_interval?: Choice<number | string>;
-  /** Taken, and changes nothing: Node.js cannot set it. */
+  /** Ignored, since Node.js cannot set it. Default: none. */
   keepalives_count?: Choice<number | string>;
-  /** Taken, and changes nothing: Node.js cannot set it. */
+  /** Ignored, since Node.js cannot set it. Default: none. */
   tcp_user_timeout?: Choice<number | string>;
-  /** Default: 'prefer'; to localhost and loopback addresses 'disable'. */
+  /** Default: 'prefer'; 'disable' for localhost and loopback addresses. */
   sslmode?: Choice<'disable' | 'allow' | 'prefer' | 'require' | 'verify-ca' | 'verify-full'>;
-  /** 'direct': TLS, without asking the server first; 'postgres' by default. */
+  /** 'direct': TLS without asking the server first. Default: 'postgres'. */
   sslnegotiation?: Choice<'postgres' | 'direct'>;
-  /** File of the authorities, or 'system'; ~/.postgresql/root.crt by default. */
+  /** File of certificate authorities, or 'system'. Default: ~/.postgresql/root.crt. */
   sslrootcert?: Choice<string>;
-  /** File of the client's certificate; ~/.postgresql/postgresql.crt by default. */
+  /** File of the client certificate. Default: ~/.postgresql/postgresql.crt. */
   sslcert?: Choice<string>;
-  /** File of its key; ~/.postgresql/postgresql.key by default. */
+  /** File of the client's key. Default: ~/.postgresql/postgresql.key. */
   sslkey?: Choice<string>;
   /** Password of that key. Default: none. */
   sslpassword?: Choice<string>;
-  /** 'disable': no client certificate is sent; 'allow' by default. */
+  /** 'disable': send no client certificate. Default: 'allow'. */
   sslcertmode?: Choice<'allow' | 'disable'>;
-  /** Whether the server is told the host's name; true by default. */
+  /** Whether to send the host's name (SNI). Default: true. */
   sslsni?: Choice<boolean | number | string>;
-  /** TLSv1.2 by default. */
+  /** Default: TLSv1.2. */
   ssl_min_protocol_version?: Choice<'TLSv1' | 'TLSv1.1' | 'TLSv1.2' | 'TLSv1.3'>;
   /** Default: the newest. */
   ssl_max_protocol_version?: Choice<'TLSv1' | 'TLSv1.1' | 'TLSv1.2' | 'TLSv1.3'>;
-  /** Options of tls.connect, or true: TLS, the certificate verified; false: none. Default: as `sslmode` says. */
+  /** Options of tls.connect; true: TLS with certificate verification; false: no TLS. Default: according to `sslmode`. */
   ssl?: ConnectionOptions | boolean | null | undefined;
-  /** Methods that are allowed, or with ! those that are not, with commas. Default: any. */
+  /** Authentication methods that are allowed, or with ! forbidden; several with commas. Default: any. */
   require_auth?: Choice<string>;
-  /** Of SCRAM to TLS; 'prefer' by default. */
+  /** Channel binding of SCRAM to TLS. Default: 'prefer'. */
   channel_binding?: Choice<'disable' | 'prefer' | 'require'>;
-  /** Which of the hosts will do; 'any' by default. */
+  /** Which kind of server is accepted. Default: 'any'. */
   target_session_attrs?: Choice<
     'any' | 'read-write' | 'read-only' | 'primary' | 'standby' | 'prefer-standby'>;
-  /** 'random': hosts and addresses are tried in random order; 'disable', the default: in theirs. */
+  /** 'random': try hosts and addresses in random order. Default: 'disable'. */
   load_balance_hosts?: Choice<'disable' | 'random'>;
-  /** '3.0' by default. */
+  /** Default: '3.0'. */
   min_protocol_version?: Choice<'3.0' | '3.2' | 'latest'>;
-  /** By default as `min_protocol_version`. PostgreSQL 18 and later know 3.2, which is 'latest'. */
+  /** '3.2', which is 'latest', needs PostgreSQL 18. Default: as `min_protocol_version`. */
   max_protocol_version?: Choice<'3.0' | '3.2' | 'latest'>;
-  /** Taken, and changes nothing. */
+  /** Ignored. Default: none. */
   gssencmode?: Choice<'disable' | 'prefer'>;
-  /** A byte stream in place of a socket, or better a function that gives one, also later. Default: a socket. */
+  /** A byte stream in place of a socket, or a function that opens one for each connection. Default: a socket. */
   socket?: ByteStream | null | undefined;
-  /** Most prepared statements kept, 256 by default; 0 for none, behind transaction poolers. */
+  /** The most prepared statements kept; 0 for transaction poolers. Default: 256. */
   statement_cache?: Choice<number | string>;
-  /** Most bytes of the results of one connection that wait for slow targets, 67108864 by default. */
+  /** The most bytes of a connection's results that may wait for slow targets. Default: 67108864. */
   max_buffer_bytes?: Choice<number | string>;
-  /** How columns become values, where a query does not say otherwise. Default: strings and Buffers. */
-  /** What rows are and how columns become values, unless a query says otherwise. Default: structs of strings and Buffers. */
+  /** What rows are, unless a query says otherwise. Default: structs of strings and Buffers. */
   decode?: Decode | null | undefined;
-  /** Parameters of extensions, such as `'app.user'`. Default: the server's. */
+  /** Parameters of extensions, for example `'app.user'`. Default: the server's. */
   [parameter: `${string}.${string}`]: Setting;
 }
 
 /* Errors */
 
-/** Fields of an ErrorResponse or NoticeResponse, as the server sends them, by the names of PostgresError. */
+/** Fields of an ErrorResponse or NoticeResponse, as the server sends them. */
 export interface ServerFields {
   severity?: string;
   code?: string;
@@ -959,7 +943,7 @@ export interface ServerFields {
 }
 
 /**
- * An error that the server reported, every field by its name; absent fields are undefined.
+ * An error that the server reported. Absent fields are undefined.
  * https://www.postgresql.org/docs/current/protocol-error-fields.html
  */
 export class PostgresError extends Error {
@@ -971,84 +955,84 @@ export class PostgresError extends Error {
   severity: string;
   /** SQLSTATE */
   code: string;
-  /** More about the problem. */
+  /** Details of the problem. */
   detail?: string;
-  /** What might help. */
+  /** A suggestion. */
   hint?: string;
   /** In characters of the query text, from 1. */
   position?: number;
   /** In characters of internalQuery, from 1. */
   internalPosition?: number;
-  /** The text of a statement that the server made itself. */
+  /** The text of a statement that the server made. */
   internalQuery?: string;
-  /** The functions and statements in which it came up. */
+  /** The functions and statements in which the error occurred; for COPY, the input line. */
   where?: string;
-  /** Schema of what it is about. */
+  /** The schema concerned. */
   schema?: string;
-  /** Table that it is about. */
+  /** The table concerned. */
   table?: string;
-  /** Column that it is about. */
+  /** The column concerned. */
   column?: string;
-  /** Data type that it is about. */
+  /** The data type concerned. */
   dataType?: string;
-  /** Constraint that it is about. */
+  /** The constraint concerned. */
   constraint?: string;
-  /** File of the server's source. */
+  /** File in PostgreSQL's source. */
   file?: string;
-  /** Line of the server's source. */
+  /** Line in PostgreSQL's source. */
   line?: number;
-  /** Routine of the server's source. */
+  /** Routine in PostgreSQL's source. */
   routine?: string;
-  /** In a batch: which query. */
+  /** The index of the query in a batch. */
   index?: number;
 }
 
-/** The connection could not be made, was refused by us, broke, or is over. */
+/** The connection could not be made, was refused by the client, broke, or is over. */
 export class ConnectionError extends Error {
-  /** @param message what happened @param more its code, its cause, and whether the request had been sent */
+  /** @param message what happened @param more its code, its cause, and whether the request was sent */
   constructor(message: string, more?: { code?: string; cause?: unknown; sent?: boolean });
   /** The name of the class. */
   readonly name: 'ConnectionError';
-  /** The system's (ECONNREFUSED, …), or an SQLSTATE: of class 08 or 28; 53300 where a pool has no free connection. */
+  /** The system's code (ECONNREFUSED, …), or an SQLSTATE of class 08 or 28; 53300 if a pool has no free connection. */
   code: string;
-  /** The error behind it. */
+  /** The underlying error. */
   cause?: unknown;
-  /** Of a request that was lost: whether the server had got it, and may have carried it out. */
+  /** Whether a lost request had been sent, so that the server may have executed it. */
   sent?: boolean;
 }
 
-/** The signal of a request aborted. */
+/** A request was ended by its signal. */
 export class AbortError extends Error {
-  /** @param message what was aborted @param cause the signal's reason */
+  /** @param message what was ended @param cause the signal's reason */
   constructor(message: string, cause?: unknown);
   /** The name of the class. */
   readonly name: 'AbortError';
-  /** Always 'ABORT_ERR', as of Node's. */
+  /** Always 'ABORT_ERR', as in Node.js. */
   code: 'ABORT_ERR';
-  /** The reason of the signal. */
+  /** The signal's reason. */
   cause?: unknown;
 }
 
 /**
- * A time limit of this library has passed: `statement_timeout` of a request (57014), `acquire_timeout` (53300 where all
- * connections are owned, 08001 where none could be made), `connect_timeout` (08001), `stall_timeout` (57014).
+ * A time limit of this library has passed: `statement_timeout` or `stall_timeout` (57014), `acquire_timeout` (53300 if all
+ * connections were in use, 08001 if none could be made), `connect_timeout` (08001).
  */
 export class TimeoutError extends Error {
-  /** @param message which limit has passed @param more its code, its cause, and whether the request had been sent */
+  /** @param message which limit has passed @param more its code, its cause, and whether the request was sent */
   constructor(message: string, more: { code: string; cause?: unknown; sent?: boolean });
   /** The name of the class. */
   readonly name: 'TimeoutError';
   /** The SQLSTATE that fits. */
   code: string;
-  /** The error behind it. */
+  /** The underlying error. */
   cause?: unknown;
-  /** Whether the request had been written to the server, which may have carried it out. */
+  /** Whether the request had been sent, so that the server may have executed it. */
   sent?: boolean;
 }
 
-/** Something that cannot be done as it was asked for. */
+/** The library was used incorrectly, for example `client.query` inside `client.transaction`. */
 export class UsageError extends Error {
-  /** @param message what, and what to do instead @param code the SQLSTATE that fits @param cause the reason, if any */
+  /** @param message what is wrong, and what to do @param code the SQLSTATE that fits @param cause the underlying error */
   constructor(message: string, code: string, cause?: Error);
   /** The name of the class. */
   readonly name: 'UsageError';
@@ -1059,31 +1043,27 @@ export class UsageError extends Error {
 /* Tracing */
 
 /**
- * What subscribers of `tracingChannel('quickgres:query')` of node:diagnostics_channel are given, on each of its
- * channels: one object for all messages of a query. It has no parameter values and no rows.
- *
- * - `tracing:quickgres:query:start` and `…:end` around the call; `result` and `error` are undefined then, as a rule.
- * - `tracing:quickgres:query:error` when it has failed: `error` is set. Then, as without an error:
- * - `tracing:quickgres:query:asyncStart` and `…:asyncEnd` right before its promise settles:
- *   `result` or `error` is set.
+ * The object that `tracingChannel('quickgres:query')` of node:diagnostics_channel publishes, one for all events of a query. It
+ * contains no parameter values and no rows. `start` and `end` surround the call. `error` follows a failure. `asyncStart` and
+ * `asyncEnd` come right before the promise settles; then `result` or `error` is set.
  */
 export interface TracedQuery {
-  /** SQL; of a batch, the texts with `; ` between them. */
+  /** SQL; the texts of a batch are joined by `; `. */
   readonly text: string;
-  /** Queries in a batch; undefined for anything else. */
+  /** The number of queries in a batch; undefined for a single query. */
   readonly batchSize: number | undefined;
-  /** Once it has succeeded. `cmd` of one command; `rowCount` of all. */
+  /** Set after success: `cmd` of a single command, `rowCount` of all. */
   readonly result: { cmd: string | undefined; rowCount: number } | undefined;
-  /** Once it has failed. */
+  /** Set after a failure. */
   readonly error: Error | undefined;
-  /** Host name, address or path of the socket; undefined before there is a connection, as are the others. */
+  /** Host name, address or socket path. This and the following fields are undefined before there is a connection. */
   readonly host: string | undefined;
-  /** None for the path of a socket. */
+  /** The port; undefined for a socket path. */
   readonly port: number | undefined;
-  /** The name of the database. */
+  /** The database. */
   readonly database: string | undefined;
-  /** The user that asks. */
+  /** The user. */
   readonly user: string | undefined;
-  /** Of the server process. */
+  /** The server process. */
   readonly processId: number | undefined;
 }

@@ -28,7 +28,7 @@ const HELP = `npm run bench -- [options]
   --clients NAME,…  ${CLIENTS.join(', ')}
   --against DIR     another checkout of this library, measured in turn with this one as client "against"; by itself
                     together with this one and the floor
-  --module PATH     a module with Quickgres's interface, measured as client "module"
+  --module PATH     a module with the interface of kig/quickgres 0.4, measured as client "module"
   --rounds N        times that each measurement is made (${FULL.rounds})
   --seconds S       that each measurement takes (${FULL.seconds}), after
   --warmup S        of the same that do not count (${FULL.warmup})
@@ -290,7 +290,7 @@ async function main() {
     process.env.BENCH_MODULE = options.module || '';
     process.env.BENCH_AGAINST = options.against || '';
     await new Bench(options, temporary).run();
-    if (options.name === 'results') await require('./page/run').main([]);
+    if (options.name === 'results') await require('./page/run').main(['--write']);
     if (options.name === 'results') execFileSync(process.execPath, [path.join(__dirname, 'distance.js'), '--write'], { stdio: 'inherit' });
   } finally {
     fs.rmSync(temporary, { recursive: true, force: true });

@@ -1,7 +1,7 @@
 'use strict';
 
 const { setMaxListeners } = require('node:events');
-const { ConnectionError, TimeoutError, UsageError } = require('./protocol');
+const { ConnectionError, TimeoutError, UsageError, takeParameter } = require('./protocol');
 const query = require('./query');
 const { checkDecode } = require('./rows');
 const { Steps } = require('./steps');
@@ -9,18 +9,7 @@ const { Steps } = require('./steps');
 /** How long the server has to close the connection after Terminate, in milliseconds. */
 const CLOSE_TIMEOUT = 3000;
 
-/** Most run-time parameters that a server may report. */
-const MAX_PARAMETERS = 1000;
 let connecting; // what connecting needs, loaded by the first connect()
-
-/** Runs code of the user that must not break ours: what it throws is thrown where nothing of ours is running. */
-function call(work) {
-  try {
-    work();
-  } catch (error) {
-    process.nextTick(() => { throw error; });
-  }
-}
 
 /**
  * One connection to a PostgreSQL server.
@@ -33,12 +22,12 @@ class Client extends Steps {
   #channels; // that are listened to on this connection
   #aborting; // AbortController of connect(), then, once there are any, of CancelRequests
   #config;
+  #connecting; // the promise of connect()
   #ending; // what end() has come to: nothing, 'asked', 'sent'
   #pipeline;
   #referenced = true;
   #resolveClosed;
   #session = null;
-  #told; // connect() has failed, and those are told who have waited for it: it need not be handled, too
 
   /**
    * @param {object|string} [config] libpq's parameters by their names, as an object, a URL or a list of
@@ -65,36 +54,31 @@ class Client extends Steps {
   #reset() {
     /** 'new', 'connecting', 'open', 'ending' or 'closed' */
     this.state = 'new';
-    this.#ending = undefined;
+    this.#ending = this.#connecting = undefined;
     const pipeline = this.#pipeline = new query.Pipeline({
       notice: (...message) => this.#message('notice', 'onNotice', ...message),
-      notification: (...message) => this.#message('notification', 'onNotification', ...message),
-      parameter: (name, value) => this.#parameter(name, value),
+      notification: (...message) => {
+        this.#channels?.deliver(message[0]);
+        this.#message('notification', 'onNotification', ...message);
+      },
+      parameter: (...message) => this.#emit('parameter', ...takeParameter(this.serverParameters, ...message)),
       // Of a socket of before there is nothing to lose any more.
       lost: error => { if (this.#pipeline === pipeline && this.state !== 'closed') this.#lose(error); },
       drained: () => this.#emit('drain'),
       queued: () => { if (this.state === 'new') setImmediate(() => this.#expectConnect(pipeline)); }
     }, this.#config?.decode ?? undefined);
-    this.begin(pipeline.scopes.root);
+    this.beginSteps(pipeline.scopes.root);
     this.#channels = undefined;
     /** @type {Promise<Error|undefined>} resolves when the connection is over: with the error, if there was one */
     this.closed = new Promise(resolve => { this.#resolveClosed = resolve; });
   }
 
-  #emit(...event) { call(() => this.emit(...event)); }
+  #emit(...event) { query.unhindered(() => this.emit(...event)); }
 
-  /** Tells of a message: its bytes as Quickgres does, and as an event. */
+  /** Tells of a message: its bytes as kig/quickgres 0.4 does, and as an event. */
   #message(event, callback, decoded, buf, start, end) {
-    if (this[callback] && buf) call(() => this[callback](Buffer.from(buf.subarray(start, end))));
+    if (this[callback] && buf) query.unhindered(() => this[callback](Buffer.from(buf.subarray(start, end))));
     this.#emit(event, decoded);
-  }
-
-  #parameter(name, value) {
-    if (!(name in this.serverParameters) && Object.keys(this.serverParameters).length >= MAX_PARAMETERS) {
-      throw new ConnectionError(`the server reports more than ${MAX_PARAMETERS} parameters`, { code: '08P01' });
-    }
-    this.serverParameters[name] = value;
-    this.#emit('parameter', name, value);
   }
 
   /** A query before connect() waits for it; but not for a connect() that never comes. */
@@ -115,18 +99,18 @@ class Client extends Steps {
    * @see https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-START-UP
    */
   connect(port, host, ssl) {
-    const promise = this.#connect(port, host, ssl, () => promise.catch(() => {}));
+    const promise = this.#connect(port, host, ssl);
+    this.#connecting ??= promise;
     return promise;
   }
 
-  async #connect(port, host, ssl, told) {
+  async #connect(port, host, ssl) {
     if (this.state === 'closed') this.#reset();
     if (this.state !== 'new') {
       throw new UsageError(`connect() while the client is ${this.state}: it has one connection; for another, make ` +
         'another Client, or await end() first', '08002');
     }
     this.state = 'connecting';
-    this.#told = told;
     const pipeline = this.#pipeline;
     const { signal } = this.#aborting = new AbortController();
     try {
@@ -188,7 +172,8 @@ class Client extends Steps {
     const session = this.#session;
     this.state = 'closed';
     this.#session = null;
-    if (session === null && this.#ending === undefined && this.#pipeline.waited) this.#told?.();
+    // Queries have waited for connect() and reject as it does: it need not be handled as well.
+    if (session === null && this.#ending === undefined && this.#pipeline.waited) this.#connecting?.catch(() => {});
     this.#aborting?.abort(new ConnectionError(message, { code, cause: error }));
     if (session !== null) {
       session.reader.stop();

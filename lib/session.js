@@ -2,10 +2,10 @@
 
 const { EventEmitter } = require('node:events');
 const query = require('./query');
-const { UsageError, checkText } = require('./protocol');
+const { UsageError, checkText, kindOf } = require('./protocol');
 const { RowReader } = require('./rows');
 
-const { NAMES, NO_OPTIONS, NO_VALUES, QueryRequest, checkLimits, checkNames, checkOptions, copyDirection, promised, submit } = query;
+const { NAMES, NO_OPTIONS, NO_VALUES, QueryRequest, checkOptions, copyDirection, promised, submit } = query;
 // What a plain query does not need is loaded when it is needed.
 const copy = () => require('./copy');
 let streams;
@@ -85,7 +85,6 @@ class Session extends EventEmitter {
 
   #query(text, values, options, { format, cache, target, isCopy }) {
     const { paramTypes, decode, buffer } = options;
-    checkLimits(options);
     const receiver = target === undefined ? undefined : stream().receiverFor(target, { buffer, text });
     const takes = () => receiver ?? (decode === undefined ? undefined : new RowReader(options));
     if (isCopy) return this.copyIn(text, values, takes(), options);
@@ -122,7 +121,6 @@ class Session extends EventEmitter {
     return promised(() => {
       checkOptions(options, NAMES.simpleQuery);
       const how = options.decode === undefined ? this.#lease.decoding : options;
-      checkLimits(options);
       checkText(text, 'text');
       return this.#lease.run('session', options, scope => submit(new query.SimpleQueryRequest(text, how), scope, options));
     });
@@ -137,8 +135,7 @@ class Session extends EventEmitter {
    */
   batch(queries, options = NO_OPTIONS) {
     return promised(() => {
-      checkNames(options, NAMES.batch);
-      checkLimits(options);
+      checkOptions(options, NAMES.batch);
       const receiverFor = target => {
         checkRepeated(options);
         return stream().receiverFor(target);
@@ -166,10 +163,8 @@ class Session extends EventEmitter {
    */
   transaction(work, options = NO_OPTIONS) {
     return promised(() => {
-      if (typeof work !== 'function') throw new TypeError('transaction takes a function');
-      checkNames(options, NAMES.transaction);
-      checkLimits(options);
-      query.beginText(options);
+      if (typeof work !== 'function') throw new TypeError(`transaction takes a function, then options, not ${kindOf(work)}`);
+      checkOptions(options, NAMES.transaction);
       const depth = this.#depth === undefined ? 0 : this.#depth + 1;
       let called; // a promise of when the function that was called is over
       const call = tx => (called = new Promise(resolve => { resolve(work(tx)); }));
@@ -197,7 +192,6 @@ class Session extends EventEmitter {
   cursor(text, values = NO_VALUES, options = NO_OPTIONS) {
     checkOptions(options, NAMES.cursor);
     const { batchSize = 1000, decode, signal } = options;
-    query.checkCount(batchSize, 'batchSize', 1);
     const kept = query.Portal.check(text, values);
     const name = this.#depth === undefined ? '' : `c${this.#depth}_${++this.#portals}`;
     const lease = this.#lease;
@@ -279,8 +273,7 @@ class Session extends EventEmitter {
    * @throws {TypeError|RangeError|UsageError} inside a transaction (25001), where it would begin with the commit
    */
   listen(channel, options = NO_OPTIONS) {
-    checkNames(options, NAMES.listen);
-    checkLimits(options);
+    checkOptions(options, NAMES.listen);
     query.checkChannel(channel);
     return new query.Listener(this.channels, channel, options.signal, query.callerOf(this.listen));
   }
@@ -289,7 +282,7 @@ class Session extends EventEmitter {
   get channels() { throw new UsageError("listen is the client's: in a transaction it would begin with the commit", '25001'); }
 
   #open(name, text, options, names) {
-    checkNames(options, names);
+    checkOptions(options, names);
     const opened = new (copy()[name])(this.#lease, text, options);
     if (this.#depth === undefined) return opened;
     this.#streams.add(opened);

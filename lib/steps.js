@@ -12,7 +12,7 @@ const stream = () => require('./stream');
 const COPY_BUFFER = 1 << 20;
 
 /**
- * What a client does step by step, as Quickgres has it: startQuery, getResults, sync; and the COPY FROM STDIN that
+ * What a client does step by step, as in kig/quickgres 0.4: startQuery, getResults, sync; and the COPY FROM STDIN that
  * `query` begins, with copyData, copyDone and copyFail. One of each may be open. It makes sense only on a connection
  * that one has.
  */
@@ -21,7 +21,7 @@ class Steps extends Session {
   #portal = null;
 
   /** @private A new connection begins. @param {Scope} scope its root */
-  begin(scope) {
+  beginSteps(scope) {
     this.lease = scope;
     this.#copy = this.#portal = null;
   }

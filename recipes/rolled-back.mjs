@@ -1,4 +1,10 @@
 // Runs each test in a transaction that is rolled back. A transaction of the tested code is a savepoint in it.
+//
+// node:test, Mocha and Vitest load the library as it is. Jest cannot require() the ES modules of client-parser/. From Node.js
+// 24.9 on, start it with NODE_OPTIONS=--experimental-vm-modules. Before, add @babel/plugin-transform-modules-commonjs and, to
+// Jest's configuration,
+//   transform: { '/quickgres/client-parser/': ['babel-jest', { plugins: ['@babel/plugin-transform-modules-commonjs'] }] },
+//   transformIgnorePatterns: ['/node_modules/(?!quickgres/client-parser/)']
 import assert from 'node:assert/strict';
 import { Client } from 'quickgres';
 

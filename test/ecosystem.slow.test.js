@@ -9,7 +9,6 @@ const path = require('node:path');
 const { launchBrowser, skipUnless } = require('pg-test-fixtures');
 const { Client } = require('..');
 const { Pool } = require('../lib/pool');
-const { examples } = require('./examples');
 const { installed } = require('./folder');
 const { afterTest } = require('./hooks');
 const { connected, sharedServer } = require('./support');
@@ -296,7 +295,7 @@ describe('The ecosystem', () => {
       await skipUnless(this, 'chromium');
       // The fixtures' own dependency.
       const esbuild = require(require.resolve('esbuild', { paths: [path.dirname(require.resolve('pg-test-fixtures'))] }));
-      const [{ code }] = examples('client-parser/README.md', 'jsx');
+      const code = fs.readFileSync(path.join(__dirname, '../recipes/users.jsx'), 'utf8');
       const { outputFiles: [{ text: script }] } = await esbuild.build({
         stdin: {
           contents: `import { StrictMode } from 'react';
@@ -332,7 +331,7 @@ describe('The ecosystem', () => {
     const items = () => page.locator('li').count();
     const open = () => page.goto(`http://127.0.0.1:${web.address().port}/`);
 
-    it('shows the rows of the guide\'s example', async () => {
+    it('shows the rows of recipes/users.jsx', async () => {
       text = 'SELECT gen_random_uuid() AS id, name FROM users, generate_series(1, $1)';
       rounds = 3;
       await open();

@@ -25,6 +25,7 @@ function examples(document, language = 'js') {
 /** The recipes that need nothing but this package and a server, with what they print. */
 const RECIPES = {
   'csv.mjs': '1 rows\n\nname,born\nAda,1815-12-10\n',
+  'import.mjs': '2 rows',
   'jobs.mjs': 'doing a mail',
   'migrate.mjs': '',
   'parser-files.mjs': '200 text/javascript',

@@ -5,7 +5,7 @@ const { execFileSync, spawnSync } = require('node:child_process');
 const path = require('node:path');
 const { CAPABILITIES, RULES, codeLines, importsOf, reachable, readHouse } = require('./house');
 const { over } = require('../bench/path');
-const { measure } = require('../bench/sizes');
+const { LIMITS, measure } = require('../bench/sizes');
 
 const root = path.join(__dirname, '..');
 
@@ -31,11 +31,8 @@ describe('The house', () => {
     assert.ok([...files.keys()].filter(name => name.startsWith('test/')).length > 50);
   });
 
-  it('has at most 6,150 lines of code in the core and 9,600 in all', () => {
-    const { core, all } = measure(files);
-    // The design asks for 5,350 and 8,300: a change that makes the code smaller lowers these.
-    assert.ok(core <= 6150, `${core} lines in the core`);
-    assert.ok(all <= 9600, `${all} lines in all`);
+  it(`has at most ${LIMITS.core} lines of code in the core, ${LIMITS.pool} in the pool, and ${LIMITS.all} in all`, () => {
+    assert.deepEqual(measure(files).over, []);
   });
 
   it('answers a warm query in at most 45 functions of at most 9 files', () => {
@@ -175,17 +172,21 @@ describe('A rule of the house', () => {
     }), ['lib/client.js', 'lib/query/a.js', 'lib/http/index.js']);
   });
 
-  it('finds a core, a library and a file that are too large', () => {
+  it('finds a core, a pool, a library and a file that are too large', () => {
     const lines = count => 'x;\n'.repeat(count);
-    const fitting = { 'index.js': "require('./lib/query');\n" };
-    for (let i = 0; i < 23; i++) fitting[`lib/cache/${i}.js`] = lines(134);
-    for (let i = 0; i < 15; i++) fitting[`lib/query/${i}.js`] = lines(273);
-    fitting['lib/query/index.js'] = Array.from({ length: 15 }, (_, i) => `require('./${i}');`).join('\n');
-    const { core, all, over } = measure(house(fitting));
-    assert.deepEqual([core, all, over], [4111, 7193, ['the core has 4111 lines of code, 4100 are the limit']]);
-    const large = { ...fitting, 'lib/query/0.js': lines(1), 'lib/http/index.js': lines(301) };
+    const folder = (name, count) => Object.fromEntries(Array.from({ length: Math.ceil(count / 200) }, (_, i) =>
+      [`lib/${name}/${i}.js`, lines(Math.min(200, count - 200 * i))]));
+    const query = folder('query', LIMITS.core - 1);
+    const fitting = {
+      'index.js': Object.keys(query).map(name => `require('./${name}');`).join(' '), ...query,
+      ...folder('pool', LIMITS.pool), ...folder('cache', LIMITS.all - LIMITS.core - LIMITS.pool)
+    };
+    const { core, all, pool, over } = measure(house(fitting));
+    assert.deepEqual([core, all, pool, over], [LIMITS.core, LIMITS.all, LIMITS.pool, []]);
+    const large = { ...fitting, 'index.js': fitting['index.js'] + '\nx;', 'lib/pool/one.js': lines(1), 'lib/http/index.js': lines(301) };
     assert.deepEqual(measure(house(large)).over, [
-      'the library has 7222 lines of code, 7200 are the limit', 'lib/http/index.js has 301 lines, 300 are the limit'
+      `the core has ${core + 1} lines of code, ${core} are the limit`, `the library has ${all + 303} lines of code, ${all} are the limit`,
+      `the pool has ${pool + 1} lines of code, ${pool} are the limit`, 'lib/http/index.js has 301 lines, 300 are the limit'
     ]);
   });
 

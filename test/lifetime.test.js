@@ -38,6 +38,18 @@ describe('A lost connection', () => {
     assert.equal(client.pending, 0);
   });
 
+  it('tells of what was to leave in the same tick that it was not sent', async () => {
+    const { client, wire } = await proxied();
+    await client.query('SELECT 1');
+    const sent = client.query('SELECT pg_sleep(60)');
+    await sleep(10);
+    const late = [client.query('SELECT 1'), client.transaction(tx => tx.query('SELECT 1'))];
+    client.destroy(new Error('the end'));
+    await assert.rejects(sent, { name: 'ConnectionError', sent: true });
+    for (const promise of late) await assert.rejects(promise, { name: 'ConnectionError', sent: false, message: /had not been sent$/ });
+    wire.reset();
+  });
+
   it('is the cause of every rejection, with its code', async () => {
     const client = await connected();
     const list = events(client);

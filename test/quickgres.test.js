@@ -9,10 +9,10 @@ const { Client, RowReader } = require('..');
 const { hex } = require('./support');
 
 const ID = 'adb42e46-d1bc-4b64-88f4-3e754ab52e81';
-/** The example of Quickgres 0.4's README. */
+/** The example of kig/quickgres 0.4's README. */
 const EXAMPLE = fs.readFileSync(path.join(__dirname, 'usage-example.txt'), 'utf8');
 
-describe('Everything that Quickgres 0.4 documents', () => {
+describe('Everything that kig/quickgres 0.4 documents', () => {
   let server;
 
   before(async function () {

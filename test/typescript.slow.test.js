@@ -26,9 +26,9 @@ const ENTRIES = Object.fromEntries(Object.entries(require('../package.json').exp
 /** Public by their names, and still nobody's business but of the other folders. */
 const SESSION = ['abandonStreams', 'copyIn', 'lease'];
 const INTERNAL = {
-  Client: ['push', 'receiver', ...SESSION, 'abandonSteps', 'begin'], Pool: SESSION, Session: SESSION,
+  Client: ['push', 'receiver', ...SESSION, 'abandonSteps', 'beginSteps'], Pool: SESSION, Session: SESSION,
   RowParser: ['decoderOf', 'forFormat', 'known', 'of', 'platform', 'textType', 'type'], RowReader: ['made', 'message', 'receive', 'receiveData', 'start'],
-  CopyTo: ['abandon', 'pipe'], CopyFrom: ['abandon'], Listener: ['give'], PgOutput: ['relation']
+  CopyTo: ['abandon', 'pipe'], CopyFrom: ['abandon', 'write'], Listener: ['give'], PgOutput: ['relation']
 };
 
 /** Made or set without a declaration that could be read: fields that the server sends, and what is set later. */
@@ -60,11 +60,25 @@ describe('TypeScript', () => {
 
     const NEWEST = ['real use and misuse, node16', 'real use and misuse, bundler', 'what is written for pg', 'a page without Node\'s types',
       'the examples of the documents, node16', 'the examples of the documents, bundler'];
+    const compilers = ['typescript', 'typescript-5'];
     const projects = [...NEWEST.map(name => ['typescript', name]), ...NEWEST.slice(0, 4).map(name => ['typescript-5', name])];
     for (const [compiler, name] of projects) {
       it(`${name}, by ${compiler}`, async () => {
         const complaints = await compiling.compile(project, name, compiler);
         assert.ok(complaints === '', complaints);
+      }).timeout(120000);
+    }
+
+    for (const compiler of compilers) {
+      it(`what to write in place of an object or an array, by ${compiler}`, async () => {
+        const values = ['{ a: 1 }', 'named', 'new Map()', '[1, 2]'];
+        const lines = values.map(value => `client.query('SELECT $1', [${value}]);`);
+        fs.writeFileSync(path.join(project, 'hint.mts'),
+          `import { Client } from 'quickgres';\nconst client = new Client(), named = { a: 1 };\n${lines.join('\n')}`);
+        const complaints = await compiling.compile(project, NEWEST[0], compiler, ['hint.mts']);
+        const each = complaints.split(/^(?=hint)/m);
+        assert.equal(each.length, values.length, complaints);
+        for (const complaint of each) assert.match(complaint, /PassJsonStringifyOrArray/);
       }).timeout(120000);
     }
 

@@ -1,6 +1,6 @@
 'use strict';
 
-// This library; and, through `--module`, any other that has Quickgres's interface.
+// This library; and, through `--module`, any other that has the interface of kig/quickgres 0.4.
 
 const path = require('node:path');
 const { pipeline } = require('node:stream/promises');
@@ -74,7 +74,7 @@ class QuickgresSession {
 /**
  * @param {string} label
  * @param {string} file path of the module
- * @param {boolean} [classic] whether it has nothing but what Quickgres has: connect(port, host, ssl) or
+ * @param {boolean} [classic] whether it has nothing but what kig/quickgres 0.4 has: connect(port, host, ssl) or
  *   connect(path), and queries only after that
  */
 function adapter(label, file, classic) {

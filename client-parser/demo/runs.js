@@ -51,10 +51,9 @@ export class Run {
     return performance.now() - this.started;
   }
 
-  /** Takes rows that can be used from now on: the page has done its work on them. */
+  /** Takes rows that can be used from now on. */
   take(rows) {
     for (const row of rows) this.#kept.push(row);
-    this.rest();
     this.first ??= this.elapsed;
     this.points.push([this.elapsed, this.rows]);
     this.rows += rows.length;
@@ -90,6 +89,7 @@ export class Run {
     const watch = this.#watch();
     try {
       await this.way.read(this, signal);
+      this.rest();
       this.total = this.elapsed;
     } catch (error) {
       this.error = await explain(error);

@@ -10,17 +10,17 @@ import { Pool } from 'quickgres/pool';
 
 /** How an answer is kept. */
 export interface CacheOptions {
-  /** By which `invalidateTag` and notifications find the answer. Default: none. */
+  /** Tags by which `invalidateTag` and notifications find the answer. Default: none. */
   tags?: readonly string[] | undefined;
   /** Seconds for which the answer is fresh. Default: the cache's. */
   max_age?: number | undefined;
-  /** Seconds after `max_age` in which it is still given while one query refreshes it. Default: the cache's. */
+  /** Seconds after `max_age` in which the old answer is given while one query fetches a new one. Default: the cache's. */
   stale_while_revalidate?: number | undefined;
 }
 
 /** Options of `query`. */
 export interface CachedQueryOptions extends StatementOptions, Abortable, CacheOptions {
-  /** How columns become values. Default: that of the client's config, else strings and Buffers. */
+  /** What rows are. Default: the client's `decode`. */
   decode?: Decode | undefined;
 }
 
@@ -29,38 +29,38 @@ export interface CachedQueryToOptions extends QueryToOptions, CacheOptions {}
 
 /** Options of a ResponseCache. */
 export interface ResponseCacheOptions {
-  /** Most memory for all answers, in bytes; 67108864 (64 MiB) by default. */
+  /** The most memory for all answers, in bytes. Default: 67108864 (64 MiB). */
   max_bytes?: number | undefined;
-  /** A longer answer is not kept; an eighth of `max_bytes` by default. */
+  /** Bytes above which an answer is not kept. Default: an eighth of `max_bytes`. */
   max_answer_bytes?: number | undefined;
-  /** Seconds for which an answer is fresh; 60 by default. */
+  /** Seconds for which an answer is fresh. Default: 60. */
   max_age?: number | undefined;
-  /** Seconds after that in which it is still given; 15 by default. */
+  /** Seconds after that in which the old answer is given while a query fetches a new one. Default: 15. */
   stale_while_revalidate?: number | undefined;
-  /** A clock that never goes back, in milliseconds; `performance.now` by default. */
+  /** A clock that never goes back, in milliseconds. Default: `performance.now`. */
   now?: (() => number) | undefined;
 }
 
 /** The events of a ResponseCache. */
 export interface ResponseCacheEvents {
   /**
-   * A refresh has failed: the old answer stays to the end of its window. Or, without `about`: a pool does not listen any
-   * more. Nobody has to listen.
+   * A refresh has failed, and the old answer stays until its time is over; or, without `about`, a pool has stopped listening.
+   * The event needs no listener.
    */
   error: [error: Error, about?: { key: string; tags: string[] }];
 }
 
-/** Answers queries from memory, and asks its own client, or pool, for what it does not know. */
+/** Answers queries from memory, and asks its own client or pool otherwise. */
 export class ResponseCache extends EventEmitter {
   /**
-   * @param client or pool that nobody else uses; the cache makes its sessions read-only
+   * @param client a client or pool for the cache alone, whose sessions become read-only
    * @param options max_bytes, max_answer_bytes, max_age, stale_while_revalidate, now
-   * @throws {TypeError} for what is neither, and for wrong options
+   * @throws {TypeError} for any other client, and for wrong options
    */
   constructor(client: Client | Pool, options?: ResponseCacheOptions);
-  /** Most memory for all answers, in bytes. */
+  /** The most memory for all answers, in bytes. */
   readonly max_bytes: number;
-  /** A longer answer is not kept. */
+  /** Bytes above which an answer is not kept. */
   readonly max_answer_bytes: number;
   /** Seconds for which an answer is fresh, unless a query says otherwise. */
   readonly max_age: number;
@@ -68,26 +68,26 @@ export class ResponseCache extends EventEmitter {
   readonly stale_while_revalidate: number;
   /** Fresh answers given from memory. */
   readonly hits: number;
-  /** Answers that had to be asked for, or waited for while another asked. */
+  /** Answers asked for, and waits for an answer that was being asked for. */
   readonly misses: number;
-  /** Answers given after their `max_age`. */
+  /** Answers given after `max_age`. */
   readonly stale: number;
-  /** Answers that left for others to have room. */
+  /** Answers removed to make room. */
   readonly evictions: number;
-  /** Memory that the answers take, in bytes: an upper estimate. */
+  /** An upper estimate of the memory of all answers, in bytes. */
   readonly bytes: number;
   /** Answers that are kept or asked for. */
   readonly size: number;
   /**
-   * Gives the result of a query, from memory where there is one.
+   * Answers a query, from memory if possible.
    * @param text SQL
    * @param values of its parameters
-   * @param options those of `Client.query` but `stream`, and tags, max_age, stale_while_revalidate
-   * @returns a reader, whose rows nobody shares; rejects as `Client.query`
+   * @param options those of `Client.query` without `stream`, and tags, max_age, stale_while_revalidate
+   * @returns a reader that is not shared; rejects as `Client.query`
    */
   query<T extends object = AnyColumns>(text: string, values?: Values, options?: CachedQueryOptions): Promise<RowReader<T>>;
   /**
-   * Writes the result of a query to a target, from memory where there is one.
+   * Writes the result of a query to a target, from memory if possible.
    * @param target as of `Client.queryTo`
    * @param text SQL
    * @param values of its parameters
@@ -97,24 +97,24 @@ export class ResponseCache extends EventEmitter {
   queryTo(target: Writable | WritableStream, text: string, values?: Values, options?: CachedQueryToOptions):
     Promise<StreamResult>;
   /**
-   * The key of the answer to a query.
    * @param text SQL
    * @param values of its parameters
-   * @param options the same as of the query
-   * @returns what `invalidate` takes
+   * @param options of the query
+   * @returns the key of the answer, for `invalidate`
    * @throws {TypeError|RangeError} as the query would
    */
   keyOf(text: string, values?: Values, options?: CachedQueryOptions | CachedQueryToOptions): string;
-  /** Forgets one answer. @param key as `keyOf` gives it */
+  /** Forgets one answer. @param key from `keyOf` */
   invalidate(key: string): void;
   /** Forgets all answers with a tag. @param tag one of the query's `tags` */
   invalidateTag(tag: string): void;
   /** Forgets all answers. */
   clear(): void;
   /**
-   * Has the server say what is to be forgotten: the payload of a notification is a tag; without one, all tags.
+   * Invalidates by notifications: the payload is a tag; an empty one means all tags.
    * @param channel of NOTIFY
-   * @returns when it listens, what ends that; rejects with an error of LISTEN, or a TypeError or RangeError for no name
+   * @returns resolves to a function that stops listening; rejects with the error of LISTEN, or a TypeError or RangeError for an
+   *   invalid name
    */
   listen(channel: string): Promise<() => Promise<void>>;
 

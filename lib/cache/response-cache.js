@@ -1,8 +1,8 @@
 'use strict';
 
 const { EventEmitter } = require('node:events');
-const { checkText, checkValues, snapshot } = require('../protocol');
-const { checkChannel, checkNames, checkOptions, quoted } = require('../query');
+const { checkText, checkValues, quoted, snapshot } = require('../protocol');
+const { checkChannel, checkOptions } = require('../query');
 const { RowReader } = require('../rows');
 const { Target } = require('../stream');
 const { Collector, isRead, read, write } = require('./answer');
@@ -33,7 +33,7 @@ class ResponseCache extends EventEmitter {
     if (typeof client?.queryTo !== 'function' || typeof client.on !== 'function') {
       throw new TypeError('a ResponseCache takes a Client or a Pool');
     }
-    checkNames(options, OF_CACHE);
+    checkOptions(options, OF_CACHE);
     const { max_bytes = 1 << 26, max_answer_bytes = max_bytes / 8, now = () => performance.now() } = options;
     const { max_age = 60, stale_while_revalidate = 15 } = options;
     if (typeof now !== 'function') throw new TypeError('now must be a function');
@@ -98,7 +98,7 @@ class ResponseCache extends EventEmitter {
    * @returns {Promise<{cmd: string, rowCount: number, bytes: number}>}
    */
   async queryTo(target, text, values = [], options = {}) {
-    checkNames(options, OF_QUERY_TO);
+    checkOptions(options, OF_QUERY_TO);
     const { tags, max_age, stale_while_revalidate, ...plain } = options;
     const limit = limitOf(plain);
     let own;

@@ -84,6 +84,8 @@ function resolve(config, overrides, env = process.env) {
 
 /** @returns {object} the arguments of `connect()` as a config */
 function connectArguments({ port, host, ssl }) {
+  check(port === null || !['object', 'function'].includes(typeof port), 'connect takes (port, host, ssl) or (socketPath), ' +
+    `not ${kindOf(port)}: ${typeof port === 'function' ? 'it returns a promise' : 'the config goes to new Client(config)'}`);
   const isPath = typeof port === 'string' && !/^\d+$/.test(port);
   check(!isPath || host === undefined, 'connect takes (port, host, ssl) or (socketPath), not a host first');
   check(host === undefined || typeof host === 'string', `host must be a string, not ${kindOf(host)}`);
@@ -126,7 +128,7 @@ function fromObject(config) {
     const option = isOption(name);
     if (!option) require('./names').checkParameterName(name);
     check(['string', 'number', 'bigint', 'boolean'].includes(typeof value),
-      `${key} must be a string, a number or a boolean, not ${kindOf(value)}`);
+      `${key} must be ${option ? '' : 'an option, or a setting for the server as '}a string, a number or a boolean, not ${kindOf(value)}`);
     const text = String(option && typeof value === 'boolean' ? +value : value);
     check((given.get(name) ?? text) === text, `${key} is given twice, with different values`);
     if (option) given.set(name, text);

@@ -4,33 +4,28 @@ const { isPort } = require('./hosts');
 const { isOption } = require('./options');
 
 /**
- * Connection strings as libpq reads them: `postgresql://` URLs and `key=value` lists.
- * Both become a Map of option name to text; the meaning of an option is the business of `config.js`.
- * Errors name the option, never the text around it: a malformed string often has the password in the
- * place of something else.
- *
+ * Connection strings as libpq reads them: `postgresql://` URLs and `key=value` lists. Both become a Map of option name to text,
+ * which `config.js` interprets. Errors name the option and never show the text around it, because a malformed string often has
+ * the password in the place of something else.
  * @see https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING
  */
 
-/** `user:password@`, hosts, path and query of a URL. It matches any text. */
+/** `user:password@`, hosts, path and query of a URL. The expression matches any text. */
 const URL_PARTS = /^(?:([^@/:]*)(?::([^@/]*))?@)?((?:\[[^\]]*\]?|[^/?[])*)(?:\/([^?]*))?(?:\?([^]*))?$/;
 
-/** Parameters that providers put into URLs for other clients, and what says the same here. */
+/** Parameters in providers' URLs that are for other clients, and their equivalents. */
 const FOREIGN = {
   connection_limit: ', and write new Pool(config, { size })', pgbouncer: ', and set statement_cache to 0',
   pool_timeout: ', and write new Pool(config, { acquire_timeout })', schema: ", and set search_path in the config's object",
   sslaccept: ', and set sslmode', statement_cache_size: ', and set statement_cache', supa: '', uselibpqcompat: '', workaround: ''
 };
 
-/** The options whose value is never shown. */
+/** Options whose value is never shown. */
 const SECRETS = ['password', 'sslpassword', 'oauth_client_secret', 'scram_client_key', 'scram_server_key'];
 
 /**
- * Parses a connection string of either kind.
- *
- * @param {string} text the URL or `key=value` list; an empty string sets nothing
- * @returns {Map<string, string>} the options that the string sets, in its order
- * @throws {TypeError} when the string is malformed or names an unknown option
+ * @returns {Map<string, string>} the options in a connection string of either kind
+ * @throws {TypeError} for a malformed string or an unknown option
  */
 function parse(text) {
   const prefix = /^postgres(ql)?:\/\//.exec(text);
@@ -39,24 +34,18 @@ function parse(text) {
 
 /**
  * Stores one option; `requiressl` is libpq's old name for two values of sslmode.
- * @returns {Map|false} false when there is no such option
+ * @returns {Map|false} false for an unknown option
  */
 function store(options, name, value) {
   if (name === 'requiressl') return options.set('sslmode', value.startsWith('1') ? 'require' : 'prefer');
   return isOption(name) && options.set(name, value);
 }
 
-/**
- * Parses what follows `postgresql://`: `[user[:password]@][host[:port],…][/dbname][?name=value&…]`.
- *
- * @param {string} rest the URL without its prefix
- * @returns {Map<string, string>} the options that the URL sets
- * @throws {TypeError} when the URL is malformed or names an unknown parameter
- */
+/** Parses `[user[:password]@][host[:port],…][/dbname][?name=value&…]`, which follows `postgresql://`. */
 function parseUrl(rest) {
   const options = new Map();
   const [, user, password, authority, path, query] = URL_PARTS.exec(rest);
-  // No name of a host has one, so what stands before it is the end of a password.
+  // Host names contain no "@", so this one belongs to a password.
   if (authority.includes('@')) throw badUrl('two "@" before the path; one in a password is written %40');
   const hosts = [];
   const ports = [];
@@ -72,15 +61,15 @@ function parseUrl(rest) {
   ]) {
     if (text) options.set(name, decode(text, what));
   }
-  // It is not shown: nothing but an "@" makes a password of what stands there.
+  // The port is not shown, since it may be a part of a password.
   if (!(options.get('port') ?? '').split(',').every(port => port === '' || isPort(port))) {
     throw badUrl('a port that is no number from 1 to 65535; a "/" in the password is written %2F');
   }
-  // user:12/34@host/… has a password with a "/" in it, and anything after it may be the rest of that.
+  // In user:12/34@host/… the password contains a "/", and everything behind it may belong to the password.
   let torn = user === undefined && ports.join('') !== '' && rest.includes('@');
   for (const pair of query ? query.replace(/&$/, '').split('&') : []) {
     const parts = pair.split('=');
-    // What follows a password may be the rest of one with an "&" in it.
+    // The text behind a password may belong to one that contains an "&".
     const shown = torn || !/^\w+$/.test(parts[0]) ? '' : ` "${parts[0]}"`;
     if (parts.length !== 2) {
       throw badUrl(`${parts.length < 2 ? 'no "="' : 'more than one "="'} in the query parameter${shown}`);
@@ -88,7 +77,7 @@ function parseUrl(rest) {
     const name = decode(parts[0], 'the name of a query parameter');
     torn ||= SECRETS.includes(name);
     const value = decode(parts[1], `the query parameter${shown}`);
-    // JDBC's spelling, the one foreign name that libpq takes.
+    // JDBC's spelling, the only foreign name that libpq accepts.
     if (name === 'ssl' && value === 'true') options.set('sslmode', 'require');
     else if (!store(options, name, value)) {
       const remedy = shown !== '' && Object.hasOwn(FOREIGN, name) ? `: remove it${FOREIGN[name]}` : '';
@@ -99,12 +88,8 @@ function parseUrl(rest) {
 }
 
 /**
- * Decodes a percent-encoded part of a URL. A plus sign is a plus sign; spaces around the text are dropped.
- *
- * @param {string} text the part as it stands in the URL
- * @param {string} what the name of the part, for the error
- * @returns {string} the decoded text
- * @throws {TypeError} for a bad escape, one that gives no UTF-8, or a blank inside
+ * Decodes a percent-encoded part of a URL, and trims it. A plus sign stays a plus sign.
+ * @throws {TypeError} for a bad escape, invalid UTF-8, or a blank inside
  */
 function decode(text, what) {
   const [, trimmed] = /^ *((?:[^]*[^ ])?) *$/.exec(text);
@@ -116,13 +101,7 @@ function decode(text, what) {
   }
 }
 
-/**
- * Parses a list of `name = value`; a value with blanks stands in single quotes, a backslash escapes.
- *
- * @param {string} text the list
- * @returns {Map<string, string>} the options that the list sets
- * @throws {TypeError} when the list is malformed or names an unknown option
- */
+/** Parses a list of `name = value`. A value with blanks is in single quotes; a backslash escapes. */
 function parsePairs(text) {
   const options = new Map();
   // A name, an equals sign, and a value, quoted or up to a blank. It matches any text, so it never backtracks.
@@ -131,7 +110,7 @@ function parsePairs(text) {
   let previous;
   while (pair.lastIndex < text.length) {
     const [, name, equals, quoted, closing, plain] = pair.exec(text);
-    // The text after an unquoted password with a blank in it looks like a name: never show that.
+    // The rest of an unquoted password with a blank looks like a name, so it is not shown.
     const place = previous === undefined ? 'at the start (a URL begins with postgresql://)' : `after "${previous}"`;
     const shown = SECRETS.includes(previous) || !/^\w+$/.test(name) ? place : `"${name}"`;
     const bad = what => new TypeError(`connection string has ${what}, ${shown}`);
@@ -143,7 +122,6 @@ function parsePairs(text) {
   return options;
 }
 
-/** @returns {TypeError} what to throw for a URL, from what it has that it must not have */
 function badUrl(what) {
   return new TypeError(`connection URL has ${what}`);
 }

@@ -6,21 +6,14 @@ const path = require('node:path');
 const { defaultHost } = require('./hosts');
 const { check, isOption } = require('./options');
 
-/** The files that libpq reads: where they are in the home directory, the password file, and the service files. */
+/** The files that libpq reads: in the home directory, the password file, the service files. */
 
-/**
- * Where the usual packages of libpq look for the system's pg_service.conf: the directory is a setting
- * of its build, which a program cannot ask for.
- */
+/** Where packages of libpq have the system's pg_service.conf; the directory is compiled in, so a program cannot ask for it. */
 const SYSTEM_DIRECTORIES = ['/etc/postgresql-common', '/etc/sysconfig/pgsql', '/usr/local/pgsql/etc'];
 
 /**
- * The path of one of the files that libpq looks for in the user's home directory.
- *
- * @param {Object<string, string>} env the environment: HOME comes before what the system knows
- * @param {string} name the file, from the home directory on
- * @param {string} [windowsName] from the directory "postgresql" of the application data on, on Windows
- * @returns {string} its path
+ * @returns {string} the path of one of libpq's files in the home directory (HOME precedes the system's), on Windows in the
+ *   application data's directory "postgresql"
  */
 function homeFile(env, name, windowsName = name) {
   if (process.platform === 'win32') return path.join(env.APPDATA ?? '', 'postgresql', windowsName);
@@ -28,20 +21,10 @@ function homeFile(env, name, windowsName = name) {
 }
 
 /**
- * Looks up a password in a password file (~/.pgpass), as libpq does: lines of
- * `host:port:database:user:password`, where `*` matches anything and a backslash escapes a colon or a
- * backslash; the first line that matches counts. The default socket directory goes by the name `localhost`.
- *
- * A file that others may read is not used; a warning says so.
- *
- * @param {string} passfile the file; where there is none, no password is found
- * @param {object} server what the password is for
- * @param {string} [server.host] the host as in the config
- * @param {string} [server.hostaddr] its address, which counts where there is no host
- * @param {number} server.port the port
- * @param {string} server.database the database
- * @param {string} server.user the user
- * @returns {string|undefined} the password, undefined when no line matches
+ * Looks up a password in a password file: lines of `host:port:database:user:password`, where `*` matches anything and a
+ * backslash escapes. The first matching line counts. The default socket directory has the name `localhost`. A file that other
+ * users may read is ignored with a warning.
+ * @returns {string|undefined}
  * @see https://www.postgresql.org/docs/current/libpq-pgpass.html
  */
 function lookupPassword(passfile, { hostaddr, host = hostaddr, port, database, user }) {
@@ -54,17 +37,17 @@ function lookupPassword(passfile, { hostaddr, host = hostaddr, port, database, u
   return undefined;
 }
 
-/** @returns {string} the text of the file; '' when it is not there or must not be used */
+/** @returns {string} the text; '' if there is no file or it must not be used */
 function readPassfile(passfile) {
   try {
-    const stat = fs.statSync(passfile, { throwIfNoEntry: false }); // to throw costs ten times the call
+    const stat = fs.statSync(passfile, { throwIfNoEntry: false }); // an exception costs ten times the call
     if (!stat?.isFile()) return '';
     // Windows protects the directory instead.
     if (process.platform === 'win32' || (stat.mode & 0o077) === 0) return fs.readFileSync(passfile, 'utf8');
     process.emitWarning(`password file "${passfile}" is not used: it has group or world access; ` +
       'permissions should be u=rw (0600) or less');
   } catch {
-    // A file that cannot be read is none, as in libpq.
+    // libpq ignores a file that cannot be read.
   }
   return '';
 }
@@ -72,14 +55,10 @@ function readPassfile(passfile) {
 const unescape = field => field.replace(/\\([^])/g, '$1');
 
 /**
- * Reads the settings of a service from the connection service files: the user's
- * (`file`, else PGSERVICEFILE, else ~/.pg_service.conf), then the system's (PGSYSCONFDIR).
- *
- * @param {string} service the name of the service
- * @param {string|undefined} file the option `servicefile`
- * @param {Object<string, string>} env the environment
- * @returns {Map<string, string>} its settings; where one is given twice, the first
- * @throws {TypeError} when no file defines the service, a named file does not exist, or a line is malformed
+ * Reads the settings of a service from the user's service file (`file`, else PGSERVICEFILE, else ~/.pg_service.conf), then the
+ * system's (PGSYSCONFDIR).
+ * @returns {Map<string, string>} the settings; the first of equal names counts
+ * @throws {TypeError} if no file has the service, a named file is missing, or a line is malformed
  * @see https://www.postgresql.org/docs/current/libpq-pgservice.html
  */
 function readService(service, file, env) {
@@ -95,7 +74,6 @@ function readService(service, file, env) {
     '~/.pg_service.conf, or name the file that has it by PGSERVICEFILE');
 }
 
-/** @returns {string} the text of a service file that must be there */
 function readServiceFile(file) {
   try {
     return fs.readFileSync(file, 'utf8');
@@ -105,14 +83,9 @@ function readServiceFile(file) {
 }
 
 /**
- * Finds a section `[service]` in the text of a service file. Lines hold `name=value`, with no blanks
- * around the equals sign; those of other sections are not looked at.
- *
- * @param {string} text the file's text
- * @param {string} service the name of the section
- * @param {string} file the file's name, for errors
- * @returns {Map<string, string>|undefined} the section's settings, undefined when it is not there
- * @throws {TypeError} when a line of the section is malformed; it names the line, not what is in it
+ * Finds the section `[service]`, whose lines are `name=value` without blanks around the equals sign.
+ * @returns {Map<string, string>|undefined} the section's settings
+ * @throws {TypeError} for a malformed line of the section; it has the line's number, not its content
  */
 function parseService(text, service, file) {
   let settings;

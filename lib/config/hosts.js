@@ -34,6 +34,7 @@ function hostList(values, { sslmode, socket }, fallback) {
     check(!hostaddr || net.isIP(hostaddr), `hostaddr must be an IP address, not "${hostaddr}"`);
     check(!host?.includes('://') && (!host?.includes('@') || isSocket(host)),
       'host must be a host name; a URL is a whole config: new Client(url)');
+    check(!/^[^/@:]+:\d+$/.test(host), `host must be without a port, not "${host}": write port`);
     const text = ports[ports.length === 1 ? 0 : i] || DEFAULT_PORT;
     const port = Number(text);
     check(isPort(text), `port must be a number from 1 to 65535, not "${text}"`);

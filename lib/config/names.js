@@ -15,19 +15,23 @@ const ONLY_IN_OBJECTS = ['connectionString', 'database', 'decode', 'socket', 'ss
 /** PostgreSQL's parameters that have capital letters. */
 const CAPITALS = ['datestyle', 'intervalstyle', 'timezone'];
 
-const POOL = 'a client has one connection; new Pool(config, options) of quickgres/pool takes options such as size';
 const STRING = 'use connectionString';
+
+/** What to do about an option of a pool, by the name that it has there. */
+const ofPool = name => `write it behind the config, new Pool(config, { ${name} }) of quickgres/pool`;
 
 /** What other clients call it, or have and this one does not; in lower case. */
 const ELSEWHERE = {
   connectionstring: STRING, uri: STRING, url: STRING,
-  acquire_timeout: POOL, idle_timeout: POOL, idletimeoutmillis: POOL, max: POOL, max_lag: POOL, max_lifetime: POOL,
-  maxuses: POOL, min: POOL, replicas: POOL, size: POOL,
+  idletimeoutmillis: ofPool('idle_timeout'), max: ofPool('size'), maxlifetimeseconds: ofPool('max_lifetime'), min: 'a pool opens connections when it needs them',
+  ...Object.fromEntries(['acquire_timeout', 'idle_timeout', 'max_lifetime', 'reserved', 'silence_timeout', 'size'].map(name => [name, ofPool(name)])),
   db: 'use database', hostname: 'use host', pass: 'use password', passwd: 'use password', username: 'use user',
   stream: 'use socket', tls: 'use ssl', types: 'use decode',
   connectiontimeoutmillis: 'use connect_timeout, in seconds',
+  onnotice: "use client.on('notice', …)",
   prepare: 'use statement_cache, 0 for none',
   query_timeout: 'use statement_timeout, for the server',
+  schema: 'use search_path',
   websocket: 'use socket, with what quickgres/websocket gives'
 };
 

@@ -1,29 +1,29 @@
 'use strict';
 
 /**
- * The options of a connection string: their names, variables, defaults, and what their texts may be.
- *
+ * The options of a connection string: their names, variables, defaults and parsers.
  * @see https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-PARAMKEYWORDS
  */
 
+const { VERSION_3_0 } = require('../protocol');
+
 const MAX_INT = 2147483647;
-// A timer of Node.js cannot run longer; beyond it, it fires at once.
+// A longer timer of Node.js would fire at once.
 const MAX_SECONDS = 2147483;
 
 const METHODS = ['none', 'password', 'md5', 'scram-sha-256'];
 const ALL_METHODS = [...METHODS, 'gss', 'sspi', 'oauth'];
 const TLS_VERSIONS = /^(TLSv1(\.[123])?)?$/i;
-const PROTOCOLS = { '3.0': 0x30000, '3.2': 0x30002, latest: 0x30002 };
+const PROTOCOLS = { '3.0': VERSION_3_0, '3.2': 0x30002, latest: 0x30002 };
 const SESSIONS = ['any', 'read-write', 'read-only', 'primary', 'standby', 'prefer-standby'];
 const VERIFIED = ['verify-ca', 'verify-full'];
 const ENCRYPTED = ['require', ...VERIFIED];
 
-/** @throws {TypeError} with this message unless it is so */
 function check(isSo, message) {
   if (!isSo) throw new TypeError(message);
 }
 
-/** @returns {Function} a parser of texts that pass a test, for the others it says what is expected */
+/** @returns {Function} a parser of texts that pass a test; its error says what is expected */
 const checked = (test, expected, convert = value => value) => (value, name) => {
   check(test(value), `${name} must be ${expected}, not "${value}"`);
   return convert(value);
@@ -35,46 +35,45 @@ const oneOf = words => (value, name) => {
   return value;
 };
 
-/** Parser of an option that nothing but an empty text may be given for. */
+/** Parses an option for which only an empty text is allowed. */
 const unsupported = (value, name) => check(value === '', `${name} is not supported`);
 
-/** Parser of a text that the resolved config does not have under its own name. */
+/** For a text that the resolved config does not have under its own name. */
 const raw = () => undefined;
 
-/** Parser of a text where an empty one means none. */
+/** Parses a text; an empty one means none. */
 const text = value => value || undefined;
 
 const inRange = value => Math.abs(Number(value)) <= MAX_INT;
 
-/** Parser of an integer in the range of C's int, as libpq reads it: blanks around it are allowed. */
+/** Parses an integer in the range of C's int as libpq does, with blanks around it. */
 const integer = checked(value => /^\s*[-+]?\d+\s*$/.test(value) && inRange(value), 'an integer', Number);
 
-/** Parser of an integer of which a negative one means 0. */
+/** Parses an integer; a negative one means 0. */
 const positive = (value, name) => Math.max(0, integer(value, name));
 
-/** Parser of a number of things. */
+/** Parses a count. */
 const count = checked(value => /^\s*\+?\d+\s*$/.test(value) && inRange(value), '0 or more', Number);
 
-/** Parser of a time in seconds, a fraction allowed; 0 and less mean no limit, which is 0. */
+/** Parses seconds with an optional fraction; 0 and less mean no limit, which is 0. */
 const seconds = checked(value => /^\s*[-+]?(\d+(\.\d*)?|\.\d+)\s*$/.test(value) && inRange(value),
   'a number of seconds', value => Math.min(Math.max(0, value), MAX_SECONDS));
 
-/** Parser of the text encoding: column values are decoded as UTF-8, so the server must send that. */
+/** Parses the encoding: column values are decoded as UTF-8, so the server must send that. */
 const utf8 = checked(value => /^(auto|utf8|unicode)?$/.test(value.toLowerCase().replace(/[^a-z0-9]/g, '')),
   'UTF8, as values are decoded from that', raw);
 
-/** Parser of a TLS version, in any case; an empty text sets no bound. */
+/** Parses a TLS version in any case; an empty text sets no bound. */
 const tlsVersion = checked(value => TLS_VERSIONS.test(value), 'one of TLSv1, TLSv1.1, TLSv1.2, TLSv1.3',
   value => value === '' ? undefined : value.replace(/^tlsv/i, 'TLSv'));
 
-/** Parser of a version of the PostgreSQL protocol, to its number in StartupMessage. */
+/** Parses a protocol version to its number in StartupMessage. */
 const protocolVersion = checked(value => Object.hasOwn(PROTOCOLS, value), '3.0, 3.2 or latest',
   value => PROTOCOLS[value]);
 
 /*
- * Each option of a connection string: [parser of its text, environment variable, default].
- * A parser takes (text, name), throws a TypeError, and returns the value for the resolved config,
- * undefined for none; `raw` is for texts that are needed together and not one by one.
+ * Each option: [parser, environment variable, default]. A parser takes (text, name), throws a TypeError, and returns the value
+ * for the resolved config, undefined for none. `raw` is for texts that are needed together.
  */
 const OPTIONS = {
   host: [raw, 'PGHOST'],
@@ -110,29 +109,26 @@ const OPTIONS = {
 };
 
 for (const name of ['service', 'servicefile', 'fallback_application_name', 'replication', 'sslpassword',
-  // What we do not do, and nothing is less safe or less compatible for it.
+  // Without these a connection is neither less safe nor less compatible.
   'sslcompression', 'krbsrvname', 'gsslib', 'gssdelegation']) OPTIONS[name] = [raw];
 
 for (const name of ['keepalives_idle', 'keepalives_interval', 'keepalives_count', 'tcp_user_timeout']) {
   OPTIONS[name] = [positive, undefined, '0'];
 }
 
-// What we do not do, and whoever asks for it has a reason.
+// Ignoring these would break a promise.
 for (const name of ['scram_client_key', 'scram_server_key', 'sslkeylogfile',
   'oauth_issuer', 'oauth_client_id', 'oauth_client_secret', 'oauth_scope']) OPTIONS[name] = [unsupported];
 for (const name of ['requirepeer', 'sslcrl', 'sslcrldir']) OPTIONS[name] = [unsupported, `PG${name.toUpperCase()}`];
 
-/** @returns {boolean} whether a connection string may have an option of this name */
+/** @returns {boolean} whether it is an option of connection strings */
 const isOption = name => Object.hasOwn(OPTIONS, name);
 
 /**
- * Parser of `require_auth`: methods that may be used, or, each with a "!" before it, those that may not.
- *
- * @param {string} value a list with commas; an empty one allows every method
- * @param {string} name the option's name
- * @returns {{allowed: Set<string>, named: Set<string>, single: string|null}} the allowed methods that
- *   this client has; those among them that were named, not just left over; the one named method, if it is one
- * @throws {TypeError} for an unknown or repeated method, a mix of both kinds, or when no method is left
+ * Parses `require_auth`: a list of allowed methods or, each with "!", of forbidden ones; an empty one allows all.
+ * @returns {{allowed: Set<string>, named: Set<string>, single: string|null}} the allowed methods that this client has; those
+ *   that were named; the one named method, if there is one
+ * @throws {TypeError} for an unknown or repeated method, a mix of both kinds, or if no method is left
  */
 function requireAuth(value, name) {
   const items = value === '' ? [] : value.split(',');

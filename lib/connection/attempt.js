@@ -37,7 +37,7 @@ const HINTS = {
   EAGAIN: 'too many connections begin at once',
   ENOTFOUND: 'is the host name right?',
   ECONNREFUSED: 'does a server listen there?',
-  ENOENT: 'does a server have its Unix socket there? To connect by TCP, name a host',
+  ENOENT: 'does a server have its Unix socket there? To connect by TCP, name a host (is connectionString undefined?)',
   DEPTH_ZERO_SELF_SIGNED_CERT: NAME_THE_SIGNER,
   SELF_SIGNED_CERT_IN_CHAIN: NAME_THE_SIGNER,
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: NAME_THE_SIGNER

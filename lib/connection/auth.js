@@ -11,7 +11,7 @@ const SASL = 10;
 const SASL_CONTINUE = 11;
 const SASL_FINAL = 12;
 
-/** The methods of `require_auth` that they ask for, and what they ask for that is not supported. */
+/** Their methods in `require_auth`, and methods that are not supported. */
 const SCRAM = 'scram-sha-256';
 const PLUS = 'SCRAM-SHA-256-PLUS';
 const METHODS = {
@@ -19,33 +19,20 @@ const METHODS = {
 };
 const FOREIGN = { 2: 'Kerberos V5', 6: 'SCM credentials', 7: 'GSSAPI', 8: 'GSSAPI', 9: 'SSPI' };
 
-/** @returns {ConnectionError} we do not go on with this server */
 const refuse = what => new ConnectionError(what, { code: '28000' });
 
-/** @returns {Buffer} a PasswordMessage, SASLInitialResponse or SASLResponse, which share the byte of their type */
+/** @returns {Buffer} a PasswordMessage, SASLInitialResponse or SASLResponse, which have one type byte */
 const answer = (...parts) => frame(frontend.PasswordMessage, ...parts);
 
 /**
- * Opens a session: sends the StartupMessage, and says who we are in the way that the server asks for. A server is
- * refused when it asks for what `require_auth` does not allow, when it would have a password in cleartext that others
- * can read on the way, and when it says that all is well before it is.
- *
- * Where `require_auth` leaves only one thing that the server may ask for, the answer goes with the StartupMessage.
- *
- * @param {object} login
- * @param {object} login.config resolved
- * @param {string|undefined} login.password
- * @param {boolean} login.encrypted by TLS
- * @param {boolean} login.local nobody can listen on the way
- * @param {Buffer|null} login.binding tls-server-end-point of the connection, if there is one that may be used
- * @param {object} exchange
- * @param {import('./attempt').Attempt} exchange.attempt
- * @param {Buffer} exchange.startupMessage
- * @param {boolean} exchange.early whether an answer may go with the StartupMessage
- * @param {function(boolean, ...Buffer): void} exchange.send sends bytes; true where the server needs no more from us
- * @param {function(): Promise<{code: number, data: Buffer}>} exchange.request reads the next Authentication message
- * @returns {Promise<void>} when the server has let us in
- * @throws {ConnectionError} 28000 when we refuse, 08P01 when the server makes no sense
+ * Sends the StartupMessage and authenticates in the way that the server asks for. The client refuses a method that
+ * `require_auth` forbids, a cleartext password on a way that others can read, and AuthenticationOk before the method is
+ * complete. If `require_auth` leaves one method, the answer goes with the StartupMessage.
+ * @param {object} login `config`, `password`, `encrypted`, `local` (the way is on this machine), `binding`
+ *   (tls-server-end-point data or null)
+ * @param {object} exchange `attempt`, `startupMessage`, `early` (an answer may go with it), `send(isLast, ...buffers)`,
+ *   `request()` (reads the next Authentication message)
+ * @throws {ConnectionError} 28000 if the client refuses, 08P01 for a protocol violation
  */
 async function authenticate(login, { attempt, startupMessage, early, send, request }) {
   const { single } = login.config.require_auth;
@@ -55,7 +42,6 @@ async function authenticate(login, { attempt, startupMessage, early, send, reque
   const first = sent === 'password' ? [cleartext(login)] : scram ? [initialResponse(scram)] : [];
   send(sent !== null && scram === null, startupMessage, ...first);
 
-  /** Reads the one message that may come now. */
   const expect = async expected => {
     const { code, data } = await request();
     if (code === expected) return data;
@@ -85,28 +71,27 @@ async function authenticate(login, { attempt, startupMessage, early, send, reque
   await expect(OK);
 }
 
-/** @returns {string} the method of `require_auth` that an Authentication message asks for */
+/** @returns {string} the method of `require_auth` for a code */
 function methodOf(code) {
   const method = METHODS[code];
   if (method !== undefined) return method;
   throw refuse(`the server asks for ${FOREIGN[code] ?? `method ${code}`}, which is not supported`);
 }
 
-/** Throws unless the method is allowed by `require_auth` and gives the `channel_binding` required. */
+/** Throws unless `require_auth` allows the method and it gives the `channel_binding` required. */
 function checkAllowed({ config: { require_auth: { allowed }, channel_binding: binding } }, method) {
   const asks = `the server ${method === 'none' ? 'did not ask for authentication' : `asks for ${method}`}`;
   if (!allowed.has(method)) throw refuse(`${asks}, but require_auth allows only ${[...allowed].join(', ')}`);
   if (method !== SCRAM && binding === 'require') throw refuse(`${asks}, but channel binding is required`);
 }
 
-/** @returns {string} the password, which must be there */
+/** @returns {string} the password; throws if there is none */
 function passwordOf({ password }, method) {
   if (password) return password;
   throw refuse(`no password was given, and authentication by ${method} needs one: set password, PGPASSWORD, or ` +
     'a line in the password file');
 }
 
-/** @returns {Buffer} the answer to AuthenticationCleartextPassword */
 function cleartext(login) {
   const { config: { require_auth: { named } }, encrypted, local } = login;
   if (encrypted || local || named.has('password')) return answer(passwordOf(login, 'password'), '\0');
@@ -114,17 +99,16 @@ function cleartext(login) {
     'is sent only if require_auth names "password"');
 }
 
-/** @returns {Buffer} the answer to AuthenticationMD5Password */
 function md5(login, salt) {
   if (salt.length !== 4) throw protocolError('AuthenticationMD5Password of a wrong length');
-  const { createHash } = require('node:crypto'); // late: most servers ask for no MD5
+  const { createHash } = require('node:crypto'); // late: most servers do not ask for MD5
   const hash = (text, more) => createHash('md5').update(text).update(more).digest('hex');
   return answer('md5', hash(hash(passwordOf(login, 'md5'), login.config.user), salt), '\0');
 }
 
 /**
- * Takes the list of mechanisms that the server offers, each with a NUL behind it, and another one at the end.
- * @returns {boolean} whether it is to be the one with channel binding
+ * Reads the server's mechanisms, each with a NUL behind it and one more at the end.
+ * @returns {boolean} whether to use channel binding
  */
 function chooseMechanism(login, list, scram, attempt) {
   const offered = list.toString('latin1').split('\0');
@@ -136,12 +120,12 @@ function chooseMechanism(login, list, scram, attempt) {
   const mechanism = scram?.mechanism ?? (plus && login.binding ? PLUS : 'SCRAM-SHA-256');
   if (offered.includes(mechanism)) return plus;
   attempt.unbound = mechanism === PLUS && login.config.channel_binding === 'prefer';
-  // Nobody has vouched for the server yet, so only what can be a name is shown.
+  // The server is not authenticated yet, so only plausible names are shown.
   const names = offered.filter(name => /^[A-Z0-9_-]{1,20}$/.test(name)).slice(0, 10).join(', ');
   throw refuse(`the server offers ${names || 'nothing'} and not ${mechanism}`);
 }
 
-/** @returns {object} what `startScram` gives; `plus`: bound to the channel if it can be */
+/** @returns {object} see `startScram`; with `plus`, bound to the channel if possible */
 function scramFor(login, plus) {
   const binding = plus ? login.binding : null;
   if (binding === null && login.config.channel_binding === 'require') {
@@ -154,7 +138,6 @@ function scramFor(login, plus) {
   return startScram(passwordOf(login, SCRAM), { binding, able: login.binding !== null });
 }
 
-/** @returns {Buffer} SASLInitialResponse */
 const initialResponse = ({ mechanism, first }) => answer(mechanism, '\0', first.length, first);
 
 module.exports = { authenticate };

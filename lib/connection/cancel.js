@@ -6,29 +6,26 @@ const { frame } = require('../protocol');
 
 const CANCEL_REQUEST = 80877102;
 
-/** How long it may take where connect_timeout says nothing, in seconds: queries wait until it is over. */
+/** Seconds that a cancel request may take without connect_timeout: queries wait until it is over. */
 const LIMIT = 10;
 
-/** How long a request may be on its way to the server after its connection was reset, in milliseconds. */
+/** Milliseconds for which a request may still be under way after its connection was reset. */
 const ON_ITS_WAY = 1000;
 
 /**
- * Asks a server to cancel what a session is doing. The request goes over a connection of its own, to the
- * session's very address, and is protected like the session's own.
+ * Asks a server to cancel what a session is doing, over a connection to the same address with the same protection.
  *
- * A request names a session, not a query, so nothing else may be asked of the session while it can still arrive.
- * That is over when the server has closed the connection, which it does once it has passed the request on. A reset
- * tells nothing of that: what is on the way (a proxy, a pooler) may deliver the request later than it resets, so one
- * second is waited then. Something that takes longer than that, or closes the connection in good order before it has
- * passed the request on, can make the request hit a later query: no client can know.
- *
+ * A request names a session, not a query, so nothing else may be sent to the session while the request can still arrive. The
+ * server closes the connection after it has passed the request on. A proxy or pooler may reset it earlier, so a reset is
+ * followed by a wait of one second. If the way takes even longer, or closes early in good order, the request may hit a later
+ * query: no client can know.
  * @param {object} config resolved
- * @param {object} target where the session is connected
+ * @param {object} target of the session
  * @param {boolean} encrypted whether the session is
- * @param {Buffer|null} backendKey body of BackendKeyData: process id and secret
+ * @param {Buffer|null} backendKey process id and secret
  * @param {AbortSignal} [signal] gives up
- * @returns {Promise<void>} resolves when the request is over. Whether anything was cancelled the server does not say
- * @throws {ConnectionError} when it could not be sent, or after connect_timeout, 10 s unless that is set
+ * @returns {Promise<void>} resolves when the request is over; the server does not say whether anything was cancelled
+ * @throws {ConnectionError} if it could not be sent, or after connect_timeout (10 s by default)
  */
 async function sendCancel(config, target, encrypted, backendKey, signal) {
   const where = `cancel request to ${target.where}`;

@@ -1,17 +1,14 @@
 'use strict';
 
 /*
- * SASLprep (RFC 4013, a profile of RFC 3454 "stringprep"), in the order PostgreSQL's own pg_saslprep() does it: the
- * checks look at the mapped text, before it is normalized. Client and server must agree on every byte here, or a right
- * password is refused.
- *
- * The RFC's tables are those of Unicode 3.2. Where these differ from them:
- *   - letters of the Basic Multilingual Plane that later versions have added count as assigned;
- *   - text from right to left may be mixed with digits and signs that the tables call left-to-right.
- * PostgreSQL takes such a password as it is; here it is normalized, which rarely changes it.
+ * SASLprep (RFC 4013, a profile of RFC 3454) in the order of PostgreSQL's pg_saslprep(): the checks look at the mapped text
+ * before it is normalized. Client and server must agree on every byte. The RFC's tables are those of Unicode 3.2, with two
+ * differences: letters of the Basic Multilingual Plane that later versions added count as assigned, and right-to-left text may
+ * be mixed with digits and signs that the tables call left-to-right. PostgreSQL takes such a password unchanged; here it is
+ * normalized, which rarely changes it.
  */
 
-/** C.1.2, spaces that are not ASCII: become U+0020. */
+/** C.1.2: spaces that are not ASCII become U+0020. */
 const SPACES = /[\u00a0\u1680\u2000-\u200b\u202f\u205f\u3000]/g;
 
 /** B.1, commonly mapped to nothing. */
@@ -22,10 +19,10 @@ const PROHIBITED = new RegExp('[\\p{Cc}\\p{Co}\\p{Cs}\\p{NChar}\\u0340\\u0341\\u
   '\\u2028-\\u202e\\u2061-\\u2063\\u206a-\\u206f\\u2ff0-\\u2ffb\\ufff9-\\ufffd\\u{1d173}-\\u{1d17a}\\u{e0001}' +
   '\\u{e0020}-\\u{e007f}]', 'u');
 
-/** A.1, unassigned: with all that Unicode 3.2 did not have beyond the Basic Multilingual Plane, such as emoji. */
+/** A.1: unassigned, including everything beyond the Basic Multilingual Plane that Unicode 3.2 did not have, such as emoji. */
 const UNASSIGNED = /[\p{Cn}\u{10450}-\u{1cfff}\u{1d800}-\u{1ffff}\u{2a6d7}-\u{2f7ff}\u{2fa1e}-\u{effff}]/u;
 
-/** D.1 and D.2, characters of scripts from right to left, and those from left to right. */
+/** D.1 and D.2: characters of right-to-left and of left-to-right scripts. */
 const RIGHT_TO_LEFT = '(?![\\p{M}\\p{N}\\u060c\\u066a-\\u066c\\u06de\\u06e9\\ufb29\\ufd3e\\ufd3f])' +
   '[\\u0590-\\u08ff\\ufb1d-\\ufdff\\ufe70-\\ufefe]';
 const MIXED = new RegExp(`(?!${RIGHT_TO_LEFT})[\\p{L}\\p{Mc}\\p{Nl}]`, 'u');
@@ -34,10 +31,8 @@ const BETWEEN_RIGHT_TO_LEFT = new RegExp(`^(?=${RIGHT_TO_LEFT}).*${RIGHT_TO_LEFT
 
 /**
  * Prepares a password for SCRAM.
- * @param {string} text
- * @returns {string|null} the prepared text, or null where RFC 4013 prohibits it: control characters, lone
- *   surrogates (no valid UTF-8), unassigned code points, mixed directions, nothing left after the mapping.
- *   PostgreSQL then takes the password as it is, and so must the caller
+ * @returns {string|null} null if RFC 4013 prohibits it: control characters, lone surrogates, unassigned code points, mixed
+ *   directions, or nothing left after the mapping. The password must then be used unchanged, as PostgreSQL does
  */
 function saslprep(text) {
   const mapped = text.replace(SPACES, ' ').replace(NOTHING, '');

@@ -8,8 +8,8 @@ const { saslprep } = require('./saslprep');
 const pbkdf2 = util.promisify(crypto.pbkdf2);
 
 /**
- * Most iterations done for a server, about half a second of a pool thread. PostgreSQL's default is 4,096; a
- * lying server must not be able to keep us busy with 2^31.
+ * The most iterations done for a server, about half a second of a pool thread; PostgreSQL's default is 4,096. A hostile server
+ * could demand 2^31.
  */
 const MAX_ITERATIONS = 1000000;
 
@@ -20,19 +20,16 @@ const SERVER_FINAL = /^v=([A-Za-z0-9+/]{43}=)$/;
 const hmac = (key, data) => crypto.createHmac('sha256', key).update(data).digest();
 const sha256 = data => crypto.createHash('sha256').update(data).digest();
 
-/** What was derived last: a pool opens its connections with one password, and deriving costs as much as connecting. */
+/** The last derived keys: a pool uses one password, and deriving costs as much as connecting. */
 let last = {};
 
 /**
- * Derives what a client and a server prove to each other they know (RFC 5802, section 3), off the event loop.
- * @param {string} password
- * @param {string} salt in base64
- * @param {number} iterations
+ * Derives both sides' keys (RFC 5802, section 3), off the event loop.
  * @returns {Promise<{clientKey: Buffer, serverKey: Buffer}>}
  */
 function deriveKeys(password, salt, iterations) {
   if (last.password !== password || last.salt !== salt || last.iterations !== iterations) {
-    // What cannot be prepared is taken as it is, as PostgreSQL does.
+    // As in PostgreSQL, a password that SASLprep prohibits is used unchanged.
     const keys = pbkdf2(saslprep(password) ?? password, Buffer.from(salt, 'base64'), iterations, 32, 'sha256')
       .then(async key => ({ clientKey: await hmac(key, 'Client Key'), serverKey: await hmac(key, 'Server Key') }));
     last = { password, salt, iterations, keys };
@@ -40,28 +37,23 @@ function deriveKeys(password, salt, iterations) {
   return last.keys;
 }
 
-/** @returns {ConnectionError} the server did something that SCRAM does not allow */
 const refused = what => new ConnectionError(`SCRAM authentication failed: ${what}`, { code: '28000' });
 
 /**
- * The client's side of one SCRAM-SHA-256 or SCRAM-SHA-256-PLUS exchange (RFC 5802, RFC 7677). The user name
- * is left empty: PostgreSQL takes the one of the StartupMessage.
+ * The client's side of SCRAM-SHA-256 or SCRAM-SHA-256-PLUS (RFC 5802, RFC 7677). The user name is empty, since PostgreSQL uses
+ * that of the StartupMessage.
  *
- *     C: client-first   n,,n=,r=NONCE
- *     S: server-first   r=NONCE+MORE,s=SALT,i=ITERATIONS
- *     C: client-final   c=BINDING,r=NONCE+MORE,p=PROOF
- *     S: server-final   v=SIGNATURE
+ *     C: client-first n,,n=,r=NONCE
+ *     S: server-first r=NONCE+MORE,s=SALT,i=ITERATIONS
+ *     C: client-final c=BINDING,r=NONCE+MORE,p=PROOF
+ *     S: server-final v=SIGNATURE
  *
  * @param {string} password
- * @param {object} [options]
- * @param {Buffer|null} [options.binding=null] tls-server-end-point data: makes it SCRAM-SHA-256-PLUS
- * @param {boolean} [options.able=false] we could have bound, but the server did not offer it: if it did
- *   offer it and somebody took that out on the way, the server will now notice ("y" in the header)
- * @param {string} [options.nonce] for tests
- * @param {string} [options.user=''] for tests
- * @returns {{mechanism: string, first: string, final: function(string): Promise<string>, verify: function(string)}}
- *   `first` is the client-first-message; `final` makes the client-final-message of the server-first-message,
- *   `verify` checks the server-final-message; both throw a ConnectionError (28000)
+ * @param {object} [options] `binding`: tls-server-end-point data for SCRAM-SHA-256-PLUS; `able`: the client could bind, but the
+ *   server did not offer it, so that the server detects a manipulated offer ("y" in the header); `nonce` and `user` are for
+ *   tests
+ * @returns {{mechanism: string, first: string, final: function(string): Promise<string>, verify: function(string)}} `final`
+ *   makes the client-final-message, `verify` checks the server-final-message; both throw a ConnectionError (28000)
  */
 function startScram(password, { binding = null, able = false, nonce, user = '' } = {}) {
   const ours = nonce ?? crypto.randomBytes(18).toString('base64');

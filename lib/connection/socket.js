@@ -108,7 +108,7 @@ class Socket {
   flush = writer => {
     this.#scheduled = false;
     if (this.#request !== undefined) this.#checkRequest();
-    if (writer.length > 0 && !this.#closed && this.write(writer.take())) writer.reuse();
+    if (writer.length > 0 && !this.#closed && !this.stream.destroyed && this.write(writer.take())) writer.reuse();
   };
 
   /** Of another request's socket, workerd takes a write and never answers. */

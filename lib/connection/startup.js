@@ -3,25 +3,19 @@
 const { failed, unexpected, STEP } = require('./attempt');
 const { authenticate } = require('./auth');
 const {
-  backend, frontend, decodeAuthentication, decodeBackendKeyData, decodeFields, decodeNegotiateProtocolVersion,
-  decodeParameterStatus, decodeReadyForQuery, frame, protocolError
+  VERSION_3_0, backend, frontend, decodeAuthentication, decodeBackendKeyData, decodeFields, decodeNegotiateProtocolVersion,
+  frame, protocolError, takeParameter
 } = require('../protocol');
 
-const VERSION_3_0 = 0x30000;
-
-/** Most parameters that a server may report; PostgreSQL has some 400 in all. */
-const MAX_PARAMETERS = 1000;
-
-/** What may come before the session is ready, and what more when it was asked of what kind it is. */
+/** Messages that may come before the session is ready, and those of the question for the server's kind. */
 const REPORTS = [backend.ParameterStatus, backend.NoticeResponse, backend.ReadyForQuery];
 const ANSWER = [backend.RowDescription, backend.DataRow, backend.CommandComplete];
 
 /**
- * Whether a session is what target_session_attrs wants. PostgreSQL 14 and later report what tells, others and poolers
- * are asked.
+ * Whether a session is what target_session_attrs wants. PostgreSQL 14 and later report it; other servers and poolers are asked.
  * @param {string} wanted read-write, read-only, primary or standby
- * @param {Object<string, string>} parameters 'on' or 'off', as the server has reported or answered them
- * @returns {boolean|undefined} undefined when it has to be asked
+ * @param {Object<string, string>} parameters 'on' or 'off'
+ * @returns {boolean|undefined} undefined if the server must be asked
  */
 function fits(wanted, { in_hot_standby: standby, default_transaction_read_only: readOnly }) {
   if (standby === undefined || readOnly === undefined) return undefined;
@@ -30,14 +24,12 @@ function fits(wanted, { in_hot_standby: standby, default_transaction_read_only: 
 }
 
 /**
- * From the StartupMessage to the first ReadyForQuery of a session that is what the config wants.
+ * From the StartupMessage to the first ReadyForQuery of the wanted session.
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-START-UP
- *
  * @param {object} config resolved
- * @param {{wanted: string, early: boolean}} plan the session that is wanted, and whether what may go with the
- *   StartupMessage does
+ * @param {{wanted: string, early: boolean}} plan the wanted session, and whether to send ahead what is possible
  * @param {import('./attempt').Attempt} attempt with its socket open
- * @param {object} login what `authenticate` wants to know
+ * @param {object} login see `authenticate`
  * @param {{earlyRequests: function(): Buffer, notice: function(object): void}} hooks
  * @returns {Promise<object>} `{ parameters, backendKey, processId }`
  * @throws {PostgresError|ConnectionError}
@@ -45,7 +37,7 @@ function fits(wanted, { in_hot_standby: standby, default_transaction_read_only: 
 async function start(config, plan, attempt, login, hooks) {
   const session = { parameters: Object.create(null), backendKey: null };
 
-  /** Sends bytes; the last that the server needs to let us in take the requests with them that wait for it. */
+  /** Sends bytes. Waiting requests go with the last message that authentication needs. */
   const send = (last, ...parts) => {
     if (last && config.require_auth.single !== null && plan.wanted === 'any') {
       const requests = hooks.earlyRequests();
@@ -55,7 +47,7 @@ async function start(config, plan, attempt, login, hooks) {
     attempt.socket.write(Buffer.concat(parts));
   };
 
-  /** Reads the next Authentication message. Before the first the version is negotiated, by PgBouncer 1.24 twice. */
+  /** Reads the next Authentication message. The version is negotiated before the first one, by PgBouncer 1.24 twice. */
   const request = async () => {
     let message = await attempt.next();
     while (attempt.doing === STEP.START && message[0] === backend.NegotiateProtocolVersion) {
@@ -78,7 +70,7 @@ async function start(config, plan, attempt, login, hooks) {
   return session;
 }
 
-/** Takes the version that the server names, unless it is too old. */
+/** Checks the version that the server names. */
 function checkVersion(message, { max_protocol_version: asked, min_protocol_version: oldest }) {
   const { version } = decodeNegotiateProtocolVersion(message, 0, message.length);
   if (version !== VERSION_3_0 && version !== asked) { // there are no others
@@ -88,25 +80,22 @@ function checkVersion(message, { max_protocol_version: asked, min_protocol_versi
 }
 
 /**
- * Reads what comes before ReadyForQuery into the session.
- * @returns {Promise<string|undefined>} the only column of the only row, where a question was asked
+ * Reads everything up to ReadyForQuery into the session.
+ * @returns {Promise<string|undefined>} the answer to a question: the only column of the only row
  */
 async function untilReady(attempt, session, { notice }) {
   const asked = attempt.doing === STEP.ASK;
   const expected = [...REPORTS, ...asked ? ANSWER : [backend.BackendKeyData]];
-  let reported = 0;
   let value;
   for (;;) {
     const message = attempt.read() ?? await attempt.next();
     const { 0: type, length } = message;
     if (!expected.includes(type)) throw unexpected(message);
     if (type === backend.ReadyForQuery) {
-      if (decodeReadyForQuery(message, 0, length) !== 'I') throw protocolError('ReadyForQuery of a wrong kind');
+      if (length !== 6 || message[5] !== 73) throw protocolError('ReadyForQuery of a wrong kind');
       return value;
     } else if (type === backend.ParameterStatus) {
-      const { 0: name, 1: setting } = decodeParameterStatus(message, 0, length);
-      session.parameters[name] = setting;
-      if (++reported > MAX_PARAMETERS) throw protocolError(`more than ${MAX_PARAMETERS} parameters`);
+      takeParameter(session.parameters, message, 0, length);
     } else if (type === backend.NoticeResponse) {
       notice(decodeFields(message, 0, length));
     } else if (type === backend.BackendKeyData) {
@@ -119,7 +108,7 @@ async function untilReady(attempt, session, { notice }) {
   }
 }
 
-/** Makes sure that the session is what target_session_attrs wants: the server has reported it, or is asked. */
+/** Checks the session against target_session_attrs, by what the server reported or by asking it. */
 async function checkKind(wanted, attempt, session, hooks) {
   let isFit = fits(wanted, session.parameters);
   if (isFit === undefined) {

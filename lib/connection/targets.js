@@ -5,30 +5,23 @@ const { promisify } = require('node:util');
 const { Attempt, STEP, failed } = require('./attempt');
 const { isLoopback, socketPath } = require('../config');
 
-/** Cloudflare's Workers connect to names; a program there cannot look them up. */
+/** Cloudflare's Workers connect to names, and cannot look them up. */
 const isWorkerd = globalThis.navigator?.userAgent === 'Cloudflare-Workers';
 
-/**
- * Puts things into the order they are to be tried in: as listed, or with load_balance_hosts=random any.
- * @template T
- * @param {{load_balance_hosts: string}} config
- * @param {T[]} list
- * @returns {T[]}
- */
+/** Puts a list into the order of the attempts: random with load_balance_hosts=random. */
 function inOrder({ load_balance_hosts: balance }, list) {
   if (balance !== 'random') return list;
   return list.map(item => ({ item, at: Math.random() })).sort((a, b) => a.at - b.at).map(({ item }) => item);
 }
 
 /**
- * Finds where a host can be reached: every address of its name.
+ * Looks up all addresses of a host.
  * @param {object} config resolved
- * @param {object} entry one of its hosts: `{ host, hostaddr, port, sslmode }`
+ * @param {object} entry `{ host, hostaddr, port, sslmode }`
  * @param {AbortSignal} [signal]
- * @returns {Promise<object[]>} targets `{ host, hostaddr, port, sslmode, address, where, local }`: `address` for
- *   net.connect, null for the caller's own socket; `where` for messages; `local` when nobody can listen
- *   between here and there. Of a name that has no address, `{ where, error }`
- * @throws {Error} when the signal is aborted
+ * @returns {Promise<object[]>} the entry with `address` for net.connect (null for the caller's own socket), `where` for
+ *   messages, and `local` (the way is on this machine); `{ where, error }` for a name without address
+ * @throws {Error} if the signal aborts
  */
 async function targets(config, entry, signal) {
   const { host, hostaddr, port } = entry;

@@ -8,13 +8,13 @@ const { failed } = require('./attempt');
 const { homeFile } = require('../config');
 
 /*
- * What libpq's options mean for Node's TLS, and what a certificate gives for channel binding.
+ * libpq's TLS options for Node.js, and the data for channel binding.
  * https://www.postgresql.org/docs/current/libpq-ssl.html
  */
 
 /**
- * What of tls.connect's options must not be overridden, and what only the context gets to see: the other options can be
- * found again in a TLSSocket that somebody logs.
+ * Options of tls.connect that must not be overridden, and those that only the context may have, since a logged TLSSocket shows
+ * its options.
  */
 const NOT_PASSED_ON = [
   'socket', 'host', 'port', 'path', 'onread', 'lookup',
@@ -22,18 +22,12 @@ const NOT_PASSED_ON = [
 ];
 
 /**
- * Makes the options for tls.connect, apart from where to.
- *
- * With the option `ssl`, the server's certificate is verified as tls.connect does it, against Node's own or the
- * given authorities and with its names, unless `rejectUnauthorized` is false. Without `ssl`, it is verified as
- * libpq does it: when sslmode is verify-ca or verify-full, and also under the weaker modes when there is a root
- * certificate to verify it with; its names count under verify-full only. In either case verify-ca and verify-full
- * mean what they mean in libpq.
- *
+ * Makes the options for tls.connect, without the address. The option `ssl` verifies the certificate as tls.connect does, unless
+ * `rejectUnauthorized` is false. Without `ssl`, verify-ca and verify-full verify it, and so do weaker modes if there is a root
+ * certificate; only verify-full checks the name.
  * @param {object} config resolved
  * @param {{host: string|undefined, sslmode: string}} target
- * @returns {object}
- * @throws {ConnectionError} 08001 for files that are missing, unreadable or, with a key, readable by others
+ * @throws {ConnectionError} 08001 for files that are missing, unreadable or, with a key, readable by other users
  */
 function tlsOptions(config, target) {
   const own = config.ssl ?? {};
@@ -44,7 +38,7 @@ function tlsOptions(config, target) {
   const ca = rootCertificates(config, sslmode);
   const byNames = full || (asNode && sslmode !== 'verify-ca');
   const check = own.checkServerIdentity ?? (byNames ? tls.checkServerIdentity : () => undefined);
-  // An address is no name to be indicated (RFC 6066).
+  // RFC 6066 allows no addresses.
   const named = config.sslsni && host && !net.isIP(host) && !/^[/@]/.test(host);
   return {
     ...Object.fromEntries(Object.entries(own).filter(([name]) => !NOT_PASSED_ON.includes(name))),
@@ -63,8 +57,8 @@ function tlsOptions(config, target) {
 }
 
 /**
- * @returns {string|Buffer|undefined} the certificates that the server's may be signed with; undefined for none, or,
- *   where verification is asked for, Node's own. libpq's default file counts where `ssl` is not given
+ * @returns {string|Buffer|undefined} the certificate authorities; undefined for none or, if the certificate must be verified,
+ *   for Node's. libpq's default file is used if `ssl` is not given
  */
 function rootCertificates({ sslrootcert, ssl }, sslmode) {
   const named = sslrootcert === 'system' ? process.env.SSL_CERT_FILE : sslrootcert;
@@ -81,10 +75,7 @@ function rootCertificates({ sslrootcert, ssl }, sslmode) {
     'or use the system\'s trusted roots with sslrootcert=system');
 }
 
-/**
- * @returns {{cert: Buffer, key: Buffer, passphrase: string|undefined}|{}} the client's own certificate and its key;
- *   libpq's default files count where `ssl` is not given
- */
+/** @returns {{cert: Buffer, key: Buffer, passphrase: string|undefined}|{}} libpq's default files are used if `ssl` is not given */
 function clientCertificate({ sslcert, sslkey, sslcertmode, sslpassword, ssl }) {
   if (sslcertmode === 'disable') return {};
   const certFile = sslcert ?? inHome('postgresql.crt');
@@ -92,7 +83,7 @@ function clientCertificate({ sslcert, sslkey, sslcertmode, sslpassword, ssl }) {
   const keyFile = sslkey ?? inHome('postgresql.key');
   const key = read(keyFile, 'private key file');
   const { uid, mode } = fs.statSync(keyFile);
-  // libpq's rule: root may share keys with a group; anybody else's we could only read if it is ours.
+  // libpq's rule: root may share keys with a group.
   if (process.platform !== 'win32' && mode & (uid === 0 ? 0o037 : 0o077)) {
     throw failed(`private key file "${keyFile}" has group or world access; permissions must be u=rw (0600) or ` +
       'less if owned by the current user, or u=rw,g=r (0640) or less if owned by root');
@@ -100,10 +91,9 @@ function clientCertificate({ sslcert, sslkey, sslcertmode, sslpassword, ssl }) {
   return { cert: read(certFile, 'certificate file'), key, passphrase: sslpassword };
 }
 
-/** @returns {string} one of libpq's default files */
 const inHome = name => homeFile(process.env, `.postgresql/${name}`, name);
 
-/** @returns {Buffer} the content of a file that must be there */
+/** @returns {Buffer} the content of a file that must exist */
 function read(file, what) {
   try {
     return fs.readFileSync(file);
@@ -113,8 +103,8 @@ function read(file, what) {
 }
 
 /*
- * The digest of each object identifier, whose contents are in hex: of RSA, of ECDSA, and of RSA-PSS, where it stands in
- * the parameters. MD5 and SHA-1, which RSA-PSS has without parameters, stand for SHA-256 (RFC 5929, section 4.1).
+ * Digests by object identifier in hex: of RSA, ECDSA, and the parameters of RSA-PSS. SHA-256 replaces MD5 and SHA-1, which
+ * RSA-PSS uses without parameters (RFC 5929, section 4.1).
  */
 const DIGESTS = {
   sha224: ['2a864886f70d01010e', '2a8648ce3d040301', '608648016503040204'],
@@ -127,24 +117,23 @@ const DIGESTS = {
 };
 
 /**
- * The tls-server-end-point channel binding: a hash of the server's certificate, with the digest that it is
- * signed with.
+ * The data of tls-server-end-point: a hash of the server's certificate with the digest of its signature.
  * @param {tls.TLSSocket} socket
- * @returns {Buffer|null} null when the algorithm has none (Ed25519) or is unknown
+ * @returns {Buffer|null} null if the algorithm has no digest (Ed25519) or is unknown
  */
 function endPoint(socket) {
   const { raw } = socket.getPeerCertificate();
   if (raw === undefined) return null;
-  const der = Buffer.from(raw); // Deno gives a Uint8Array
+  const der = Buffer.from(raw); // Deno has a Uint8Array
   const digest = signatureDigest(der);
   return digest === undefined ? null : crypto.createHash(digest).update(der).digest();
 }
 
 /**
- * Certificate ::= SEQUENCE { tbsCertificate, signatureAlgorithm, signature }: the last identifier that is known is that
- * of the signature, as nothing but its bits is behind it.
+ * Certificate ::= SEQUENCE { tbsCertificate, signatureAlgorithm, signature }: the last known identifier is the signature's,
+ * since only its bits follow.
  * @param {Buffer} der untrusted
- * @returns {string|undefined} the digest for its channel binding; undefined where there is none
+ * @returns {string|undefined}
  */
 function signatureDigest(der) {
   let last = -1;

@@ -4,15 +4,18 @@ import { Transform } from 'node:stream';
 
 /** Options of a CopyWriter. */
 export interface CopyWriterOptions {
-  /** The keys of rows that are objects, in the order of the COPY's columns. Default: rows are arrays. */
+  /** Keys of rows that are objects, in the order of the COPY's columns. Default: rows are arrays. */
   columns?: readonly string[] | undefined;
-  /** The same as in the COPY; 'text' by default. */
+  /** The COPY's format. Default: 'text'. */
   format?: 'text' | 'binary' | undefined;
-  /** Types of the columns for the binary format, by name or OID. Default: none, then only strings, booleans and bytes. */
+  /**
+   * Types of the columns for the binary format, by name or OID. Default: none; only strings, booleans and bytes can then be
+   * sent.
+   */
   types?: ReadonlyArray<string | number> | undefined;
 }
 
-/** Makes the bytes that COPY … FROM STDIN takes from rows: arrays of values, rows of a result, or objects. */
+/** Makes COPY data of rows: arrays of values, rows of a result, or objects. */
 export class CopyWriter extends Transform {
   /**
    * @param options columns, format, types

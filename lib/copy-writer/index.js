@@ -2,7 +2,7 @@
 
 const { Transform } = require('node:stream');
 const { checkText, kindOf, textOf } = require('../protocol');
-const { checkNames } = require('../query');
+const { checkOptions } = require('../query');
 
 const OPTIONS = new Set(['columns', 'format', 'types']);
 
@@ -179,7 +179,7 @@ class CopyWriter extends Transform {
    */
   constructor(options = {}) {
     super({ writableObjectMode: true });
-    checkNames(options, OPTIONS);
+    checkOptions(options, OPTIONS, {});
     const { columns, format = 'text', types } = options;
     if (format !== 'text' && format !== 'binary') throw new TypeError("format must be 'text' or 'binary'");
     if (types !== undefined && !Array.isArray(types)) throw new TypeError('types must be an array');

@@ -1,8 +1,8 @@
 'use strict';
 
 const { Writable, addAbortSignal } = require('node:stream');
-const { AbortError, UsageError } = require('../protocol');
-const { abort, callerOf, checkLimits, copyDirection, showCaller, submit } = require('../query');
+const { AbortError, UsageError, kindOf } = require('../protocol');
+const { abort, callerOf, copyDirection, showCaller, submit } = require('../query');
 const { RowReader } = require('../rows');
 const { CopyInRequest } = require('./copy-in');
 
@@ -30,7 +30,6 @@ class CopyFrom extends Writable {
    */
   constructor(lease, text, { signal, highWaterMark = WAITING }) {
     if (typeof text !== 'string' || copyDirection(text) !== 'in') throw new TypeError('copyFrom takes COPY … FROM STDIN');
-    checkLimits({ signal });
     super({ highWaterMark });
     /** @type {number|undefined} rows copied; set before the event 'finish' */
     this.rowCount = undefined;
@@ -45,7 +44,7 @@ class CopyFrom extends Writable {
     lease.run('alone', { signal }, scope => {
       if (this.destroyed) throw new AbortError('the stream was destroyed');
       submit(this.#request, scope).catch(() => {});
-      return this.#request.over;
+      return this.#request.finished;
     }).then(error => {
       if (error !== undefined) this.destroy(showCaller(error, caller));
       else if (!this.#request.began) this.destroy(new UsageError('copyFrom takes COPY … FROM STDIN', '42601'));
@@ -54,6 +53,11 @@ class CopyFrom extends Writable {
 
   /** Nobody can be waited for who would write the rest. */
   abandon(error) { if (!this.writableEnded) this.destroy(error); }
+
+  write(chunk, ...rest) {
+    if (typeof chunk !== 'object' || chunk === null || ArrayBuffer.isView(chunk)) return super.write(chunk, ...rest);
+    throw new TypeError(`copyFrom takes text and Buffers, not ${kindOf(chunk)}: put a CopyWriter of quickgres/copy-writer before it`);
+  }
 
   _write(chunk, encoding, callback) { this._writev([{ chunk }], callback); }
 

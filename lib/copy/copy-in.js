@@ -3,13 +3,13 @@
 const { State, checkText, frontend } = require('../protocol');
 const { QueryRequest, outcome } = require('../query');
 
-/** Longest reason of a CopyFail, in characters: it goes into the server's log. */
+/** The longest reason of a CopyFail, in characters: it goes into the server's log. */
 const REASON = 500;
 
-/** What QueryRequest asks of the statement of a COPY that is sent as a simple Query. */
+/** The statement of a COPY that is sent as a simple Query, as QueryRequest needs it. */
 const COPY = Object.freeze({ key: '', disturbs: false, reads: false });
 
-/** Writes a COPY as a simple Query, as psql does: what stands in for a server, or before one, may know no other way. */
+/** Writes a COPY as a simple Query, as psql does: some poolers and servers know no other way. */
 function writeQuery(request, writer) {
   checkText(request.text, 'text');
   writer.query(request.text);
@@ -19,13 +19,13 @@ function writeQuery(request, writer) {
 
 /**
  * COPY … FROM STDIN. Nothing is sent behind it until it is over, since the server rejects everything else meanwhile, and
- * ignores Sync. Its promise settles when the server takes data, or will not; `over`, when the copy is over.
+ * ignores Sync. Its promise settles when the server takes data, or will not; `finished`, when the copy is over.
  * Data need not wait for the server's word, since a server that has reported an error ignores it.
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-COPY
  */
 class CopyInRequest extends QueryRequest {
   #begun;
-  #resolveOver;
+  #resolveFinished;
   #sent;
 
   /**
@@ -33,10 +33,10 @@ class CopyInRequest extends QueryRequest {
    * @param {Array|object} values
    * @param {object} receiver
    * @param {function(CopyInRequest)} begun called when the server takes data
-   * @param {function()} [sent] makes it a simple Query, which has no values; called when that was sent
+   * @param {function()} [sent] makes it a simple Query without values; called when it was sent
    */
   constructor(text, values, receiver, begun, sent) {
-    // The unnamed statement: it cannot be lost, and to parse COPY costs nothing.
+    // The unnamed statement cannot be lost, and parsing COPY costs nothing.
     super(text, values, 0, false, undefined, receiver);
     this.barrier = true;
     this.endsWithSync = false;
@@ -45,11 +45,11 @@ class CopyInRequest extends QueryRequest {
     this.#sent = sent;
     /** Whether the server has taken data. */
     this.began = false;
-    /** @type {Promise<Error|undefined>} resolves when the copy is over: with the error, if there was one */
-    this.over = new Promise(resolve => { this.#resolveOver = resolve; });
+    /** @type {Promise<Error|undefined>} resolves when the COPY is over, with the error if there was one */
+    this.finished = new Promise(resolve => { this.#resolveFinished = resolve; });
   }
 
-  /** Whether the server takes data. What is sent after an error of the server is dropped, as the server would. */
+  /** Whether the server takes data. Data after an error is dropped. */
   get copying() {
     return (this.state === State.CopyIn || this.state === State.Simple) && !this.endsWithSync && this.error === undefined;
   }
@@ -72,10 +72,7 @@ class CopyInRequest extends QueryRequest {
     this.settle();
   }
 
-  /**
-   * Writes CopyData.
-   * @param {Uint8Array} data
-   */
+  /** Writes CopyData. */
   data(data) {
     if (!this.copying) return;
     const { pipeline } = this.scope;
@@ -84,14 +81,14 @@ class CopyInRequest extends QueryRequest {
   }
 
   /**
-   * Writes CopyData messages, without a copy of the data where the socket can do that.
-   * @param {Uint8Array[]} pieces not to be changed until they have been taken
-   * @param {function} callback called when they have been; not at all where the copy is over before
+   * Writes CopyData messages without copying the data, if the socket can do that.
+   * @param {Uint8Array[]} pieces not to be changed before the callback
+   * @param {function} callback called when the socket has taken them; never if the COPY is over before
    */
   write(pieces, callback) {
     if (!this.copying) return;
     const { socket, writer } = this.scope.pipeline;
-    // Others have their turn: where the system takes all at once, nothing would be read meanwhile.
+    // A socket that takes everything at once would let nothing be read meanwhile.
     const taken = () => setImmediate(callback);
     const headers = Buffer.allocUnsafe(5 * pieces.length);
     const parts = pieces.flatMap((piece, i) => {
@@ -104,20 +101,20 @@ class CopyInRequest extends QueryRequest {
   }
 
   /**
-   * Ends the copy.
+   * Ends the COPY.
    * @param {RowReader} receiver of the command's completion
-   * @param {string} [reason] to fail the copy with
-   * @returns {Promise<RowReader>} rejects with the server's error; a failure that was asked for resolves
+   * @param {string} [reason] makes it fail
+   * @returns {Promise<RowReader>} rejects with the server's error, but resolves for a requested failure
    */
   async end(receiver, reason) {
     this.receiver = receiver;
     const failing = this.copying && reason !== undefined;
     if (this.copying) this.#finish(reason);
-    const error = await this.over;
+    const error = await this.finished;
     return outcome({ error: failing && error?.code === '57014' ? undefined : error, caller: this.caller, result: receiver });
   }
 
-  /** Writes CopyDone or CopyFail, and Sync where the COPY was no simple Query. */
+  /** Writes CopyDone or CopyFail, and Sync unless the COPY is a simple Query. */
   #finish(reason) {
     const { pipeline } = this.scope;
     if (reason === undefined) pipeline.writer.copyDone();
@@ -133,7 +130,7 @@ class CopyInRequest extends QueryRequest {
 
   abort(error, pipeline) {
     if (this.state === State.Waiting || this.state >= State.Done) return super.abort(error, pipeline);
-    // The server may be waiting for data, which no CancelRequest ends; where it does not, it ignores CopyFail.
+    // A CancelRequest does not stop a server that waits for data; if it does not wait, it ignores CopyFail.
     if (!this.endsWithSync) this.#finish(String(error.message));
     this.settle(error);
     this.discard();
@@ -142,12 +139,12 @@ class CopyInRequest extends QueryRequest {
 
   canRepeat() { return false; }
 
-  /** The copy is over with an error, or when the answer is complete. */
+  /** The COPY is over with an error, or when the answer is complete. */
   settle(error = this.error) {
     super.settle(error);
     if (error === undefined && this.state !== State.Over) return;
     this.error ??= error;
-    this.#resolveOver(this.error);
+    this.#resolveFinished(this.error);
   }
 }
 

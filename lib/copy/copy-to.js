@@ -2,7 +2,7 @@
 
 const { Readable, Writable, addAbortSignal } = require('node:stream');
 const { AbortError, backend: { CopyOutResponse }, decodeCopyResponse } = require('../protocol');
-const { QueryRequest, abort, callerOf, checkLimits, copyDirection, submit } = require('../query');
+const { QueryRequest, abort, callerOf, copyDirection, submit } = require('../query');
 const { StreamReceiver, Target, Values, untilTaken } = require('../stream');
 const { writeQuery } = require('./copy-in');
 
@@ -15,7 +15,7 @@ class CopyOutRequest extends QueryRequest {
 }
 CopyOutRequest.prototype.simple = true;
 
-/** What COPY … TO STDOUT gives, as a stream of bytes, in which rows may be split anywhere. */
+/** COPY … TO STDOUT as a stream of bytes, with rows split anywhere. */
 class CopyTo extends Readable {
   #receiver;
   #request;
@@ -26,13 +26,12 @@ class CopyTo extends Readable {
    * @param {Scope|object} lease see Scope.run
    * @param {string} text
    * @param {object} options `{ signal, highWaterMark, stall_timeout, buffer, alone }`
-   * @throws {TypeError|Error}
+   * @throws {TypeError}
    */
   constructor(lease, text, { signal, highWaterMark = 65536, stall_timeout, buffer, alone = false }) {
     if (typeof text !== 'string' || copyDirection(text) !== 'out') throw new TypeError('copyTo takes COPY … TO STDOUT');
-    checkLimits({ signal });
     super({ highWaterMark });
-    /** @type {number|undefined} rows copied; set before the event 'end' */
+    /** @type {number|undefined} rows copied, set before the event 'end' */
     this.rowCount = undefined;
     /** @type {number|undefined} 0 text and CSV, 1 binary; set with the first bytes */
     this.format = undefined;
@@ -72,7 +71,7 @@ class CopyTo extends Readable {
   /** Bytes so far. */
   get bytes() { return this.#receiver.bytes; }
 
-  /** Nobody can be waited for who would read the rest. */
+  /** Ends the stream with its transaction, which cannot wait for the reader. */
   abandon(error) { if (!this.#target.writableEnded) this.destroy(error); }
 
   _read() {
@@ -82,7 +81,7 @@ class CopyTo extends Readable {
   }
 
   _destroy(error, callback) {
-    // At once, before anything is sent behind it: then it can be cancelled.
+    // At once: it can be cancelled only if nothing was sent behind it.
     if (this.#request.scope !== null) abort(this.#request, error || new AbortError('the stream was destroyed'));
     this.#target.destroy(error);
     callback(error);

@@ -1,6 +1,6 @@
 'use strict';
 
-// COPY FROM STDIN and COPY TO STDOUT: as requests, and as streams.
+// COPY FROM STDIN and COPY TO STDOUT, as requests and as streams.
 
 module.exports = {
   CopyInRequest: require('./copy-in').CopyInRequest,

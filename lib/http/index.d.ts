@@ -6,24 +6,23 @@ import { QueryToOptions, Session, StreamResult, Values } from 'quickgres';
 import { CacheOptions, ResponseCache } from 'quickgres/cache';
 
 /**
- * A form of a result: messages of the protocol, a JSON array of objects, an object a line, CSV with a line of names; or the
- * bytes of the columns alone, such as JSON that the server has made.
+ * A form of a result: protocol messages, a JSON array of objects, an object a line, CSV with a header; or the columns' bytes,
+ * for example JSON that the server made.
  */
 export type Representation = 'protocol' | 'json' | 'ndjson' | 'csv' | 'values';
 
 /** Options of `respond`. */
 export interface RespondOptions extends Omit<QueryToOptions, 'as' | 'end'> {
   /**
-   * One that is sent whatever the request's Accept says, or those that Accept chooses from, the first where it does not
-   * care. Default: `['protocol', 'json', 'ndjson', 'csv']`; 'protocol' where the handler has set a content type, or with
-   * binary `format`.
+   * The representation, or a list for the request's Accept header to choose from, the preferred one first. Default:
+   * `['protocol', 'json', 'ndjson', 'csv']`; 'protocol' if the handler has set a content type, or with binary `format`.
    */
   as?: Representation | readonly Representation[] | undefined;
-  /** Status of the response. Default: its `statusCode`, which is 200 unless it was set. */
+  /** Status of the response. Default: its `statusCode`. */
   status?: number | undefined;
-  /** Status where the command reports no rows, such as 404 or 204. Default: `status`. */
+  /** Status if the command reports no rows, for example 404. Default: `status`. */
   emptyStatus?: number | undefined;
-  /** Whether to compress as the request allows; true by default. */
+  /** Whether to compress as the request allows. Default: true. */
   compress?: boolean | undefined;
 }
 
@@ -31,17 +30,16 @@ export interface RespondOptions extends Omit<QueryToOptions, 'as' | 'end'> {
 export interface CachedRespondOptions extends RespondOptions, CacheOptions {}
 
 /**
- * Answers an HTTP request with the result of a query: representation, content type, status, compression; of a
- * ResponseCache also ETag, Cache-Control and 304. 406, with a list, where the request takes nothing that there is. HEAD
- * is answered without running the query.
+ * Answers an HTTP request with the result of a query: representation, content type, status, compression and, for a
+ * ResponseCache, ETag, Cache-Control and 304. If no format is acceptable, the response is 406 with the available types, and no
+ * query runs. HEAD runs no query.
  * @param session a client, a pool, a transaction, or a ResponseCache
  * @param request of HTTP/1.1 or HTTP/2
- * @param response to it
+ * @param response of the same
  * @param text SQL
  * @param values of its parameters
- * @param options those of the session's `queryTo` but `end`, and as, status, emptyStatus, compress
- * @returns what was written, before compression; rejects as `queryTo`: before the first byte, the response is the
- *   handler's to answer with
+ * @param options those of `queryTo` without `end`, and as, status, emptyStatus, compress
+ * @returns what was written, before compression; rejects as `queryTo`. If nothing was written, the handler can still respond
  */
 export function respond(session: Pick<Session, 'queryTo'>, request: IncomingMessage | Http2ServerRequest,
   response: ServerResponse | Http2ServerResponse, text: string, values?: Values, options?: RespondOptions): Promise<StreamResult>;
@@ -50,8 +48,7 @@ export function respond(session: ResponseCache, request: IncomingMessage | Http2
   Promise<StreamResult>;
 /**
  * The same for a WHATWG Request: in Workers, Bun, Deno, Hono, Next. The Request's signal cancels the query.
- * @returns the Response, as soon as its first byte is there; its body fails if the query does after that. Rejects if the
- *   query fails before
+ * @returns the Response at its first byte; a later error of the query is one of its body. Rejects if the query fails before
  */
 export function respond(session: Pick<Session, 'queryTo'>, request: Request, text: string, values?: Values, options?: RespondOptions):
   Promise<Response>;

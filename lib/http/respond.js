@@ -1,7 +1,7 @@
 'use strict';
 
 const { pipeline } = require('node:stream');
-const { NAMES, NO_OPTIONS, NO_VALUES, checkLimits, checkNames, checkNumber, throwIfAborted, watchSignal } = require('../query');
+const { NAMES, NO_OPTIONS, NO_VALUES, checkOptions, checkNumber, throwIfAborted, watchSignal } = require('../query');
 const { Target } = require('../stream');
 const { Csv } = require('./csv');
 const { COMPRESSORS, TYPES, encodingFor, representationFor } = require('./negotiate');
@@ -109,7 +109,7 @@ function checkStatus(options, name) {
 function check(response, options) {
   if (response.headersSent || response.writableEnded) throw new TypeError('the response was already sent');
   if (options.end !== undefined) throw new TypeError('respond has no option end: it always ends the response');
-  checkNames(options, OPTIONS);
+  checkOptions(options, OPTIONS);
   checkStatus(options, 'status');
   checkStatus(options, 'emptyStatus');
 }
@@ -169,7 +169,6 @@ async function answerWeb(session, request, ...query) {
     throw new TypeError('request must be a Request, or be followed by a response of node:http');
   }
   const { method, headers, signal } = request;
-  checkLimits({ signal });
   throwIfAborted({ signal });
   const response = new WebResponse();
   const written = Promise.resolve(answer(session, { method, headers: Object.fromEntries(headers) }, response, ...query));

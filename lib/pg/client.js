@@ -8,12 +8,12 @@ const { TypeOverrides, adoptTypes } = require('./types');
 const { escapeIdentifier, escapeLiteral } = require('./values');
 
 /**
- * Gives the promise of a piece of work, or calls back with its outcome; what the callback throws is nobody's to catch.
+ * Returns the promise of `work()`, or calls back with its outcome. An error that the callback throws is an uncaught exception.
  * @param {function(): Promise} work
- * @param {function(Error|null|undefined, *)} [callback]
- * @param {null|undefined} none what stands for no error
- * @param {function} [Own] in place of JavaScript's Promise
- * @throws {TypeError} for a callback that is no function, before anything is done
+ * @param {function} [callback]
+ * @param {null|undefined} none the first argument on success
+ * @param {function} [Own] the class of the promise
+ * @throws {TypeError} for a callback that is not a function, before `work` is called
  */
 function settle(work, callback, none, Own) {
   if (!callback) return Own ? new Own((resolve, reject) => { work().then(resolve, reject); }) : work();
@@ -21,15 +21,9 @@ function settle(work, callback, none, Own) {
   work().then(result => process.nextTick(callback, none, result), error => process.nextTick(callback, error));
 }
 
-/**
- * `connection` of a client: emits 'parameterStatus', and 'rowDescription' for what was submitted; `end()` and
- * `stream.destroy()` close the connection, and `stream` emits 'end' then.
- */
+/** The `connection` of a client. Emits 'parameterStatus', and 'rowDescription' for a Submittable. */
 class Connection extends EventEmitter {
-  /**
-   * @param {object} client of this library
-   * @throws {TypeError} for anything else: this class opens no connections
-   */
+  /** @throws {TypeError} unless `client` is one of this library: this class opens no connections */
   constructor(client) {
     super();
     if (!(client instanceof Session)) throw new TypeError('quickgres/pg has no Connection to be made: use Client');
@@ -42,20 +36,14 @@ class Connection extends EventEmitter {
   end() { setImmediate(() => this.emit('error', new Error('Connection terminated unexpectedly'))); }
 }
 
-/**
- * A connection as node-postgres has it.
- *
- * Events: 'connect', 'notification' `{ processId, channel, payload }`, 'notice' (the fields of a NoticeResponse),
- * 'drain' (nothing is pending any more), 'error' (the connection was lost; without a listener it is not an event that
- * ends the program), 'end'.
- */
+/** A client with node-postgres' methods and events. */
 class Client extends EventEmitter {
   static Query = Query;
 
   /**
-   * @param {object|string} [config] node-postgres', or a connection string
-   * @param {Client} [client] of this library, connected, which it takes in place of a new one
-   * @throws {TypeError|Error} for a connection string that cannot be read
+   * @param {object|string} [config]
+   * @param {Client} [client] a connected one of this library, used in place of a new one
+   * @throws {TypeError|Error} for an invalid connection string
    */
   constructor(config, client) {
     super();
@@ -65,8 +53,8 @@ class Client extends EventEmitter {
     if (client === undefined) adoptTypes();
     client ??= new Session(libpqConfig(parameters));
     const settings = { ...parameters, types: new TypeOverrides(given.types), texts: new Map() };
-    // One object has all that changes, since programs wrap clients in a Proxy and inherit from them by Object.create.
-    // `asked` and `answered` count requests; `last` is the promise of the last one, `owner` that of what was submitted.
+    // All changing state is in one object, since programs wrap clients in a Proxy and inherit from them by Object.create.
+    // `asked` and `answered` count requests; `last` is the promise of the last one, `owner` that of the Submittable.
     hide(this, { _state: { client, settings, asked: 0, answered: 0, last: undefined, owner: undefined } });
     this.connection = new Connection(client);
     this._ending = false;
@@ -81,20 +69,15 @@ class Client extends EventEmitter {
     client.on('end', () => this._over());
   }
 
-  _over() { setImmediate(() => this.emit('end')); } // when what was pending has been told
+  _over() { setImmediate(() => this.emit('end')); } // after pending promises
 
   _parameter(parameterName, parameterValue) {
     this.connection.emit('parameterStatus', { parameterName, parameterValue });
   }
 
-  /** @type {number|null} of the server process */
   get processID() { return this._state.client.processId ?? null; }
 
-  /**
-   * Connects. A client connects once.
-   * @param {function(Error|null, Client)} [callback]
-   * @returns {Promise<Client>|undefined} of itself; nothing with a callback
-   */
+  /** Connects, once. */
   connect(callback) { return settle(() => this._connect(), callback, null, this._Promise); }
 
   async _connect() {
@@ -110,13 +93,13 @@ class Client extends EventEmitter {
   }
 
   /**
-   * Asks. A text without values may have several statements, and resolves to an array of their results then.
-   * @param {string|object} config text; `{ text, values, name, rowMode: 'array', types, binary, query_timeout,
-   *   signal }`; or what has a method `submit`: a Query, a cursor of pg-cursor, a stream of pg-query-stream
+   * Runs a query. A text without values may have several statements, and resolves to an array of their results.
+   * @param {string|object} config a text, a config, or a Submittable: a Query, a cursor of pg-cursor, a stream of
+   *   pg-query-stream
    * @param {Array|function} [values]
-   * @param {function(Error|null, Result)} [callback]
-   * @returns {Promise<Result>|undefined|object} nothing with a callback; what was submitted
-   * @throws {TypeError} without a query, or for a callback that is no function
+   * @param {function} [callback]
+   * @returns {Promise<Result|Result[]>|undefined|object} nothing with a callback; the Submittable itself
+   * @throws {TypeError}
    */
   query(config, values, callback) {
     const query = configOf(config);
@@ -124,7 +107,7 @@ class Client extends EventEmitter {
     if (typeof values === 'function') [values, callback] = [undefined, values];
     return settle(() => {
       const promise = this._ask(query, values);
-      // If it cannot connect, who connects is told: a query that nobody waits for ends no program.
+      // connect() reports the error as well, so an ignored query must not end the program.
       if (this._state.client.state === 'connecting') promise.catch(() => {});
       return promise;
     }, callback || query.callback, null, this._Promise);
@@ -134,7 +117,7 @@ class Client extends EventEmitter {
     return (this._state.last = this._run(client => ask(client, config, values, this._state.settings)));
   }
 
-  /** Does a piece of work, when what was submitted before is over. */
+  /** Runs `work` after the Submittable before it is over. */
   async _run(work) {
     this._state.asked++;
     try {
@@ -148,13 +131,12 @@ class Client extends EventEmitter {
     }
   }
 
-  /** The promise of what was asked last, where tracers look for it; empty when all was answered. */
+  /** Tracers read this property: the promise of the last request, or nothing if all are answered. */
   get queryQueue() { return this._state.asked > this._state.answered ? [this._state.last] : []; }
 
-  /** @returns {Promise<void>|undefined} of when what was submitted is over; nothing where nothing was */
+  /** @returns {Promise<void>|undefined} resolves when the Submittable is over */
   get submitted() { return this._state.owner; }
 
-  /** Whether it can be asked, as far as is known. */
   get _queryable() { return this._state.client.state !== 'closed'; }
 
   _drain(count) {
@@ -163,7 +145,7 @@ class Client extends EventEmitter {
     if (!this._state.isPaused) this.emit('drain');
   }
 
-  /** Holds the event 'drain' back until `resumeDrain()`; one that was held back comes then. */
+  /** Delays the event 'drain' until `resumeDrain()`. */
   pauseDrain() { Object.assign(this._state, { isPaused: true, isDrained: false }); }
   resumeDrain() {
     const { isPaused, isDrained } = this._state;
@@ -176,7 +158,7 @@ class Client extends EventEmitter {
     if (query instanceof Query) settle(() => this._ask(query), (...outcome) => query.finish(...outcome));
     else {
       const { query_timeout: timeout, types } = this._state.settings;
-      if (query._result) query._result._types ??= types; // which else are those of pg
+      if (query._result) query._result._types ??= types; // the default is that of pg itself
       const tell = description => this.connection.emit('rowDescription', description);
       const begin = client => once(new Submission(client, query, timeout).on('rowDescription', tell), 'readyForQuery');
       const owner = this._state.owner = this._run(begin)
@@ -186,27 +168,20 @@ class Client extends EventEmitter {
     return query;
   }
 
-  /**
-   * Closes the connection: at once where a query is under way, which then rejects, unless the config says `pipeline`.
-   * @param {function} [callback]
-   * @returns {Promise<void>|undefined} resolves when it is closed
-   */
+  /** Closes the connection. A running query rejects, unless the config has `pipeline`. */
   end(callback) {
     this._ending = true;
     if (this._state.asked > this._state.answered && !this.pipeline) this._state.client.destroy();
-    // A new one may still connect.
+    // A new client may still connect.
     const work = async () => this._state.client.state === 'new' ? undefined : this._state.client.end();
     return settle(work, callback, undefined, this._Promise);
   }
 
-  /** A COPY … TO STDOUT as a Readable, and a COPY … FROM STDIN as a Writable: see Client of this library. */
   copyTo(text, options) { return this._state.client.copyTo(text, options); }
   copyFrom(text, options) { return this._state.client.copyFrom(text, options); }
 
-  /** @returns {'I'|'T'|'E'|null} outside a transaction block, in one, in a failed one; null without a connection */
   getTransactionStatus() { return this._state.client.transactionStatus ?? null; }
 
-  /** How values of a type are read by this client, or by all of its pool; see `types`. */
   setTypeParser(oid, format, parse) { this._state.settings.types.setTypeParser(oid, format, parse); }
   getTypeParser(oid, format) { return this._state.settings.types.getTypeParser(oid, format); }
   escapeIdentifier(name) { return escapeIdentifier(name); }

@@ -1,19 +1,19 @@
 'use strict';
 
-// Where to connect to and how: node-postgres' configuration, and the same in the names of this library, libpq's.
+// node-postgres' configuration, and its translation to libpq's parameters.
 
 const { defaults } = require('./values');
 
-/** Settings of the server, in milliseconds; 0 and false leave what it has. */
+/** The server's settings in milliseconds; 0 and false keep the server's value. */
 const TIMEOUTS = ['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout'];
-/** What has the same name in this library, with the variable of the environment that may say it. */
+/** Options with the same name in this library, and their environment variables. */
 const SAME = {
   host: 'PGHOST', port: 'PGPORT', user: 'PGUSER', database: 'PGDATABASE', application_name: 'PGAPPNAME',
   options: 'PGOPTIONS', client_encoding: 'PGCLIENTENCODING', replication: 'PGREPLICATION',
   sslnegotiation: 'PGSSLNEGOTIATION', sslcert: '', sslkey: '', sslrootcert: '', fallback_application_name: ''
 };
 
-/** Other parameters of libpq, which this library takes by the same names and node-postgres ignores. */
+/** Parameters of libpq that node-postgres ignores. */
 const LIBPQ = [
   'channel_binding', 'connect_timeout', 'gssencmode', 'hostaddr', 'keepalives_count', 'keepalives_idle', 'keepalives_interval',
   'load_balance_hosts', 'max_protocol_version', 'min_protocol_version', 'passfile', 'require_auth', 'service', 'servicefile',
@@ -22,16 +22,14 @@ const LIBPQ = [
 ];
 
 /**
- * Reads a connection string as pg-connection-string does.
- * @param {string} text a URL; or the directory of a socket and, behind a space, the name of a database
- * @returns {object} a config
- * @throws {TypeError} where it is none; the error does not show it, since it may have a password
+ * Reads a connection string as pg-connection-string does: a URL, or a socket's directory, a space, and a database.
+ * @throws {TypeError} for any other text; the error does not show it, since it may contain a password
  */
 function parse(text) {
   const [directory, database] = text.split(' ');
   if (text.startsWith('/')) return { host: directory, database };
   const encoded = / |%[^a-f0-9]|%[a-f0-9][^a-f0-9]/i.test(text) ? encodeURI(text).replace(/%25(\d\d)/g, '%$1') : text;
-  // A URL with a user must have a host, which a socket has not.
+  // A URL with a user must have a host, but a socket has none.
   const valid = [encoded, encoded.replace('@/', '@none/')].find(each => URL.canParse(each, 'postgres://base'));
   if (valid === undefined) throw new TypeError('Invalid URL: the connection string is none');
   const { searchParams, protocol, username, password, hostname, port, pathname } = new URL(valid, 'postgres://base');
@@ -40,14 +38,14 @@ function parse(text) {
   const path = decodeURI(pathname);
   if (protocol === 'socket:') return { ...user, ...query, host: path, database: db, client_encoding: encoding };
   const host = valid === encoded ? hostname.replace(/^\[|\]$/g, '') : '';
-  // Where the query says the host, a directory in the place of the host is the beginning of the database's name.
+  // If the query has the host, a directory in place of the host is the beginning of the database's name.
   const name = query.host && /^%2f/i.test(host) ? decodeURI(host) + path : path.slice(1);
   return { ...user, host: decodeURIComponent(host), port, ...query, database: name };
 }
 
 /**
- * Whether TLS is used, and how: by node-postgres every mode but these verifies the certificate.
- * @returns {object|boolean} for tls.connect
+ * In node-postgres every mode but these verifies the certificate.
+ * @returns {object|boolean} options for tls.connect, or whether TLS is used
  */
 function sslOf({ ssl, sslmode, sslcert, sslkey, sslrootcert, sslnegotiation }) {
   const files = sslcert || sslkey || sslrootcert || sslnegotiation === 'direct';
@@ -56,7 +54,7 @@ function sslOf({ ssl, sslmode, sslcert, sslkey, sslrootcert, sslnegotiation }) {
   return typeof mode === 'object' ? mode : Boolean(mode) && mode !== '0' && mode !== 'disable';
 }
 
-/** Gives an object properties that neither inspecting nor serializing shows. @returns the same */
+/** Adds properties that neither inspecting nor serializing shows. @returns the same object */
 function hide(object, values) {
   const shape = { enumerable: false, configurable: true, writable: true };
   for (const name of Object.keys(values)) Object.defineProperty(object, name, { ...shape, value: values[name] });
@@ -64,19 +62,19 @@ function hide(object, values) {
 }
 
 /**
- * Settles a config: what it says, or the environment, or `defaults`.
- * @param {object|string} [config] node-postgres', or a connection string
- * @returns {object} host, port, user, database, and what has the same name in this library; not enumerable are
- *   password and ssl, and `given`: the config with what its connection string says
- * @throws {TypeError} for a connection string that is none
+ * Completes a config from the environment and `defaults`.
+ * @param {object|string} [config]
+ * @returns {object} host, port, user, database and the options of SAME; `password`, `ssl` and `given`, the config with its
+ *   connection string resolved, are not enumerable
+ * @throws {TypeError} for an invalid connection string
  */
 function parametersOf(config) {
   const given = typeof config === 'string' ? parse(config)
-    : { ...config, password: config?.password, ssl: config?.ssl }; // which a config may hide, too
+    : { ...config, password: config?.password, ssl: config?.ssl }; // a config may hide these
   if (given.connectionString) Object.assign(given, parse(given.connectionString));
-  const usual = given.service ? {} : defaults; // the service file comes before defaults
+  const usual = given.service ? {} : defaults; // the service file precedes defaults
   const value = (name, variable) => given[name] || process.env[variable] || usual[name];
-  const { statement_cache } = given; // 0 is none
+  const { statement_cache } = given; // which may be 0
   const parameters = { query_timeout: value('query_timeout'), binary: value('binary'), statement_cache };
   for (const name of Object.keys(SAME)) parameters[name] = value(name, SAME[name]);
   for (const name of TIMEOUTS) parameters[name] = parseInt(value(name), 10) || undefined;
@@ -87,22 +85,16 @@ function parametersOf(config) {
   return hide(parameters, { password: value('password', 'PGPASSWORD'), ssl, given });
 }
 
-/** What a client's `connectionParameters` are. */
+/** The `connectionParameters` of a client. */
 class ConnectionParameters {
-  /**
-   * @param {object|string} [config] node-postgres', or a connection string
-   * @throws {TypeError} for a connection string that is none
-   */
+  /** @throws {TypeError} for an invalid connection string */
   constructor(config) { return Object.setPrototypeOf(parametersOf(config), new.target.prototype); }
 }
 
-/**
- * @param {object} parameters as `parametersOf` gives them
- * @returns {object} the config of a Client of this library
- */
+/** @returns {object} the config of this library's Client for what `parametersOf` gave */
 function libpqConfig({ query_timeout: timeout, binary, password, ssl, given, ...config }) {
   const { stream, sslmode, connectionTimeoutMillis: timeLimit, keepAlive, keepAliveInitialDelayMillis: delay } = given;
-  // What connects in place of a socket of ours is a stream, or a function that gives one, and is told where to go.
+  // node-postgres' `stream` is a stream, or a function that gives one, and is told where to connect.
   const connect = server => {
     const socket = typeof stream === 'function' ? stream() : stream;
     socket.connect?.(server.port, server.host);

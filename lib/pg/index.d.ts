@@ -5,23 +5,23 @@ import { Duplex } from 'node:stream';
 import { ConnectionOptions } from 'node:tls';
 import { CopyFrom, CopyStreamOptions, CopyTo, CopyToOptions, PostgresError, ServerFields } from 'quickgres';
 
-/** A function that makes a JavaScript value of a text, or of the bytes of a binary value. */
+/** Makes a value of a text, or of the bytes of a binary value. */
 export type TypeParser<T = any> = (value: any) => T;
 
 /** Format of values. */
 export type TypeFormat = 'text' | 'binary';
 
-/** What says how values are read, by type OID and format. */
+/** Parsers of values by type OID and format. */
 export interface CustomTypesConfig {
-  /** @param oid of the type @param format 'text' by default @returns how its values are read */
+  /** @param oid of the type @param format 'text' by default @returns the parser */
   getTypeParser(oid: number, format?: any): any;
 }
 
 /** A column of a result. */
 export interface FieldDef {
-  /** Not necessarily the only one of this name. */
+  /** The name, which other columns may share. */
   name: string;
-  /** OID of the table, 0 where the column is none of a table. */
+  /** OID of the table, or 0. */
   tableID: number;
   /** Number of the column in its table, from 1, or 0. */
   columnID: number;
@@ -31,31 +31,31 @@ export interface FieldDef {
   dataTypeSize: number;
   /** As in pg_attribute.atttypmod. */
   dataTypeModifier: number;
-  /** Of its values: 'text' or 'binary'. */
+  /** 'text' or 'binary'. */
   format: string;
 }
 
 /** A row as an object. */
 export interface QueryResultRow {
-  /** Columns by name; of several with one name the last. */
+  /** Columns by name; of several with one name, the last counts. */
   [column: string]: any;
 }
 
-/** What every result has. */
+/** The common part of results. */
 export interface QueryResultBase {
-  /** First word of the command; null of an empty text. */
+  /** First word of the command; null for an empty text. */
   command: string;
-  /** Rows returned or changed; null of a command that counts none. */
+  /** Rows returned or changed; null if the command counts none. */
   rowCount: number | null;
-  /** The OID in the tag of an INSERT, null of any other command. */
+  /** The OID in an INSERT's tag; null for other commands. */
   oid: number;
-  /** The columns, none of a command that returns no rows. */
+  /** The columns, empty if the command returns no rows. */
   fields: FieldDef[];
 }
 
 /** A result whose rows are objects. */
 export interface QueryResult<R extends QueryResultRow = any> extends QueryResultBase {
-  /** Columns by name, as the parsers of their types read them; null for NULL. */
+  /** Columns by name; null for NULL. */
   rows: R[];
 }
 
@@ -68,53 +68,52 @@ export interface QueryArrayResult<R extends any[] = any[]> extends QueryResultBa
 /** Values of parameters. */
 export type QueryConfigValues<T> = T extends any[] ? T : never;
 
-/** A query: its text, and what else there is to say. */
+/** A query with options. */
 export interface QueryConfig<I = any[]> {
   /** SQL, with parameters as $1, $2, … */
   text: string;
-  /** Of the parameters, none by default. */
+  /** Of the parameters. Default: none. */
   values?: I | undefined;
-  /** Prepares it under this name; its text may be left out the next time. Another text is an Error. Default: none. */
+  /** Prepares the query under this name; its text may then be omitted, and another text is an Error. Default: none. */
   name?: string | undefined;
-  /** How values are read. Default: as the client or the pool does. */
+  /** Parsers of the values. Default: the client's. */
   types?: CustomTypesConfig | undefined;
-  /** Whether values come in binary format. A query of text alone gives text. Default: that of the client. */
+  /** Whether values come in binary format; a query of text alone gives text. Default: the client's. */
   binary?: boolean | undefined;
-  /** Milliseconds after which it is cancelled, with the Error 'Query read timeout'. Default: that of the client. */
+  /** Milliseconds until it is cancelled with the Error 'Query read timeout'. Default: the client's. */
   query_timeout?: number | undefined;
-  /** Cancels it when it aborts, with an AbortError of quickgres; node-postgres has no such option. Default: none. */
+  /** Cancels it with an AbortError; node-postgres has no such option. Default: none. */
   signal?: AbortSignal | undefined;
-  /** 'extended': one statement, also without values. Default: a text without values may have several. */
+  /** 'extended': one statement, even without values. Default: a text without values may have several. */
   queryMode?: 'extended' | undefined;
 }
 
-/** A query whose rows are to be arrays. */
+/** A query whose rows are arrays. */
 export interface QueryArrayConfig<I = any[]> extends QueryConfig<I> {
-  /** Rows are arrays of the values in column order. */
+  /** The values are in column order. */
   rowMode: 'array';
 }
 
-/** What speaks the extended protocol itself, as a cursor of pg-cursor. */
+/** An object that uses the extended protocol itself, such as a cursor of pg-cursor. */
 export interface Submittable {
-  /** Called when the connection is its own. @param connection with the methods that a cursor of pg-cursor calls */
+  /** Called when it owns the connection. @param connection with the methods that pg-cursor calls */
   submit(connection: any): void;
 }
 
-/** Called with an error, or null (by a pool: undefined) and the result. What it throws is an uncaught exception. */
+/** Called with an error, or with null (a pool: undefined) and the result. An error that it throws is an uncaught exception. */
 export type QueryCallback<R> = (error: Error, result: R) => void;
 
-/** What can be asked, of a client or a pool. */
+/** The query method of clients and pools. */
 export interface Queryable {
   /**
-   * Asks. A text without values may have several statements, and resolves to an array of their results then.
-   * @param query what is submitted; or text, or a config
+   * Runs a query. A text without values may have several statements, and resolves to an array of their results.
+   * @param query a Submittable, a text, or a config
    * @param values of the parameters
    * @param callback in place of a promise
-   * @returns the result; what was submitted (a pool takes it as a query, and gives a promise); nothing with a callback.
-   *   Rejects with the DatabaseError that the server reported; with a ConnectionError of quickgres where there is no
-   *   connection (its `sent` tells whether the server may have carried it out); with the Error 'Query read timeout';
-   *   before anything is sent, with a TypeError or an Error for what cannot be asked
-   * @throws {TypeError} for a callback that is no function; of a client, without a query
+   * @returns the result; the Submittable (a pool returns a promise); nothing with a callback. Rejects with the server's
+   *   DatabaseError; with a ConnectionError if there is no connection (`sent`: whether the server may have executed it); with
+   *   the Error 'Query read timeout'; before anything is sent, with a TypeError or an Error
+   * @throws {TypeError} for a callback that is not a function; on a client, without a query
    */
   query<T extends Submittable>(query: T): T;
   query<R extends any[] = any[], I = any[]>(query: QueryArrayConfig<I>, values?: I): Promise<QueryArrayResult<R>>;
@@ -127,127 +126,124 @@ export interface Queryable {
     query: string | QueryConfig<I>, values: I, callback: QueryCallback<QueryResult<R>>): void;
 }
 
-/** Where to connect to and how; what is left out says the environment, or `defaults`. */
+/** Options of a client. Anything you omit is taken from the environment, then from `defaults`. */
 export interface ClientConfig {
-  /** Default: PGUSER, else `defaults.user`, which is who runs the program. */
+  /** Default: PGUSER, else `defaults.user`, the system's user. */
   user?: string | undefined;
-  /** Default: PGDATABASE, else the name of the user. */
+  /** Default: PGDATABASE, else the user's name. */
   database?: string | undefined;
-  /** A function is called at each connection. Default: PGPASSWORD, else the one in the password file. */
+  /** The password, or a function that is called for each connection. Default: PGPASSWORD, else that in the password file. */
   password?: string | (() => string | Promise<string>) | undefined;
   /** Default: PGPORT, else 5432. */
   port?: number | undefined;
-  /** Name, address, or directory of a socket. Default: PGHOST, else 'localhost'. */
+  /** Name, address, or directory of a Unix socket. Default: PGHOST, else 'localhost'. */
   host?: string | undefined;
-  /** Comes before the others: a URL, or a directory and the name of a database. Default: none. */
+  /** Precedes the other options: a URL, or a directory and a database. Default: none. */
   connectionString?: string | undefined;
-  /**
-   * Options of tls.connect, or true: the certificate is verified; false: no TLS. Default: as
-   * PGSSLMODE says, else false.
-   */
+  /** Options of tls.connect; true: TLS with certificate verification; false: no TLS. Default: PGSSLMODE, else false. */
   ssl?: boolean | ConnectionOptions | undefined;
-  /** 'direct': TLS, without asking the server first. Default: PGSSLNEGOTIATION, else 'postgres'. */
+  /** 'direct': TLS without asking the server first. Default: PGSSLNEGOTIATION, else 'postgres'. */
   sslnegotiation?: 'postgres' | 'direct' | undefined;
-  /** Whether the system probes a silent connection; true by default. */
+  /** Whether the system probes a silent connection. Default: true. */
   keepAlive?: boolean | undefined;
-  /** Milliseconds of silence before the first probe, rounded down to seconds. Default: the system's. */
+  /** Milliseconds of silence before the first probe, in whole seconds. Default: the system's. */
   keepAliveInitialDelayMillis?: number | undefined;
-  /** Gives what connects in place of a socket. Default: a socket. */
+  /** Returns a stream in place of a socket. Default: a socket. */
   stream?: (() => Duplex | undefined) | undefined;
-  /** Of each statement on the server, in milliseconds. Default, and for 0 and false: the server's setting. */
+  /** Milliseconds for each statement on the server; 0 and false keep the server's setting. Default: the server's. */
   statement_timeout?: number | false | undefined;
-  /** For each wait for a lock, in milliseconds. Default, and for 0 and false: the server's setting. */
+  /** Milliseconds for each wait for a lock; 0 keeps the server's setting. Default: the server's. */
   lock_timeout?: number | undefined;
-  /** Milliseconds after which the server ends a session whose transaction is idle. Default: the server's setting. */
+  /** Milliseconds until the server ends a session with an idle transaction. Default: the server's. */
   idle_in_transaction_session_timeout?: number | undefined;
-  /** Milliseconds after which a query is cancelled, with the Error 'Query read timeout'. Default: never. */
+  /** Milliseconds until a query is cancelled with the Error 'Query read timeout'. Default: none. */
   query_timeout?: number | undefined;
-  /** Milliseconds to connect to an address; of a pool, to wait for a client. 0, the default, for no limit. */
+  /** Milliseconds to connect to an address, or to wait for a client of a pool; 0 for no limit. Default: 0. */
   connectionTimeoutMillis?: number | undefined;
-  /** What pg_stat_activity shows. Default: PGAPPNAME, else `fallback_application_name`. */
+  /** The name in pg_stat_activity. Default: PGAPPNAME, else `fallback_application_name`. */
   application_name?: string | undefined;
-  /** What counts without an application_name. Default: none. */
+  /** The name if there is no application_name. Default: none. */
   fallback_application_name?: string | undefined;
-  /** UTF8, the default, and no other: a TypeError. */
+  /** Only UTF8, the default. */
   client_encoding?: string | undefined;
-  /** Options for the server process, such as -c geqo=off. Default: PGOPTIONS. */
+  /** Options for the server process, for example -c geqo=off. Default: PGOPTIONS. */
   options?: string | undefined;
-  /** true: a connection for physical replication; 'database': for logical replication. Default: an ordinary one. */
+  /** true for physical, 'database' for logical replication. Default: an ordinary connection. */
   replication?: string | boolean | undefined;
-  /** How values are read. Default: `types`. */
+  /** Parsers of the values. Default: `types`. */
   types?: CustomTypesConfig | undefined;
-  /** Whether values of queries with parameters come in binary format; false by default. */
+  /** Whether queries with parameters get values in binary format. Default: false. */
   binary?: boolean | undefined;
-  /** true: end() waits for queries under way; false, the default: they reject. */
+  /** Whether end() waits for running queries; otherwise they reject. Default: false. */
   pipeline?: boolean | undefined;
-  /** Most prepared statements kept for a connection, 256 by default; 0: none, for old transaction poolers. */
+  /** The most prepared statements of a connection; 0 for transaction poolers. Default: 256. */
   statement_cache?: number | undefined;
 }
 
 /** The same as ClientConfig. */
 export type ConnectionConfig = ClientConfig;
 
-/** What NOTIFY sent. */
+/** A notification, as NOTIFY sent it. */
 export interface Notification {
-  /** Of the server process of the notifying session. */
+  /** The server process of the notifying session. */
   processId: number;
   /** The name of the channel. */
   channel: string;
-  /** What the notifying session said, '' where it said nothing. */
+  /** The payload, '' if there is none. */
   payload?: string | undefined;
 }
 
-/** Outside a transaction block, in one, in one that has failed; null without a connection. */
+/** 'I' outside a transaction block, 'T' in one, 'E' in a failed one; null without a connection. */
 export type TransactionStatus = 'I' | 'T' | 'E' | null;
 
 /**
- * A connection. Its events: 'connect'; 'notification'; 'notice'; 'drain', when nothing is pending any more; 'error',
- * when the connection was lost, which without a listener does not end the program; 'end'.
+ * A connection. Events: 'connect'; 'notification'; 'notice'; 'drain' when no request is left; 'error' when the connection was
+ * lost, which needs no listener; 'end'.
  */
 export class Client extends EventEmitter implements Queryable {
   /** The class Query. */
   static Query: typeof Query;
   /**
-   * @param config where to connect to and how, or a connection string
-   * @throws {TypeError|Error} for a connection string that cannot be read
+   * @param config options, or a connection string
+   * @throws {TypeError|Error} for an invalid connection string
    */
   constructor(config?: string | ClientConfig);
-  /** Who connects. */
+  /** The user. */
   readonly user?: string;
-  /** What to. */
+  /** The database. */
   readonly database?: string;
-  /** Of the server. */
+  /** The server's port. */
   readonly port: number;
-  /** Name, address, or directory of a socket. */
+  /** Name, address, or directory of a Unix socket. */
   readonly host: string;
-  /** The password, or what gives it; not enumerable, so that it is not logged. */
+  /** The password, or a function; not enumerable, so that it is not logged. */
   password?: any;
-  /** Options of tls.connect, or whether TLS is used; not enumerable, since a key may be in it. */
+  /** Options of tls.connect, or whether TLS is used; not enumerable, since it may contain a key. */
   ssl: any;
-  /** What the config has come to. */
+  /** The config after defaults. */
   readonly connectionParameters: any;
-  /** Emits 'parameterStatus', and 'rowDescription' `({ fields })` of a cursor; `stream.destroy()` closes it. */
+  /** Emits 'parameterStatus', and for a cursor 'rowDescription' `({ fields })`; `stream.destroy()` closes it. */
   readonly connection: Connection;
-  /** Whether the config says `pipeline`. */
+  /** The option `pipeline`. */
   readonly pipeline: boolean;
-  /** Of the server process; null without a connection. */
+  /** The server process; null without a connection. */
   readonly processID: number | null;
 
   /**
    * Connects, once.
-   * @param callback in place of a promise, called with an error, or null
-   * @returns this client; nothing with a callback. Rejects with the DatabaseError of a server that refuses; with a
-   *   ConnectionError of quickgres where no server answers ('timeout expired' after `connectionTimeoutMillis`); with a
-   *   TypeError for a config that cannot be; with an Error where it was called before
+   * @param callback in place of a promise, called with an error or null
+   * @returns this client; nothing with a callback. Rejects with the server's DatabaseError; with a ConnectionError if no server
+   *   answers ('timeout expired' after `connectionTimeoutMillis`); with a TypeError for an invalid config; with an Error the
+   *   second time
    */
   connect(): Promise<this>;
   connect(callback: (error: Error) => void): void;
-  /** As of Queryable; requests are sent at once and answered in order. One before connect() was called rejects. */
+  /** See Queryable. Requests are sent at once and answered in order; before connect() they reject. */
   query: Queryable['query'];
   /**
-   * Closes the connection: at once where a query is under way, which rejects then; with `pipeline`, after it.
+   * Closes the connection. A running query rejects, unless the config has `pipeline`.
    * @param callback in place of a promise
-   * @returns resolves when it is closed, also when it is lost or was never there; never rejects
+   * @returns resolves when it is closed, lost or was never open; never rejects
    */
   end(): Promise<void>;
   end(callback: (error: Error) => void): void;
@@ -255,29 +251,29 @@ export class Client extends EventEmitter implements Queryable {
   copyTo(text: string, options?: CopyToOptions): CopyTo;
   /** @param text COPY … FROM STDIN @param options signal, highWaterMark @returns a Writable */
   copyFrom(text: string, options?: CopyStreamOptions): CopyFrom;
-  /** @returns outside a transaction block, in one, in one that has failed; null without a connection */
+  /** @returns 'I', 'T', 'E', or null without a connection */
   getTransactionStatus(): TransactionStatus;
   /**
-   * Says how values of a type are read from now on.
+   * Sets the parser of a type.
    * @param oid of the type
    * @param format 'text' by default
-   * @param parse makes the value of a text, or of the bytes in binary format; never called for NULL
+   * @param parse takes a text, or the bytes in binary format; never NULL
    */
   setTypeParser(oid: number, parse: TypeParser): void;
   setTypeParser(oid: number, format: TypeFormat, parse: TypeParser): void;
-  /** @param oid of the type @param format 'text' by default @returns how its values are read */
+  /** @param oid of the type @param format 'text' by default @returns the parser */
   getTypeParser(oid: number, format?: TypeFormat): TypeParser;
-  /** @param name of a table, column, … @returns it in double quotes */
+  /** @param name of a table, column, … @returns the name in double quotes */
   escapeIdentifier(name: string): string;
-  /** @param text any @returns it in single quotes; ` E'…'` where a backslash is in it */
+  /** @param text any text @returns the text in single quotes; ` E'…'` if it has a backslash */
   escapeLiteral(text: string): string;
-  /** Holds back the event 'drain' until resumeDrain() is called. */
+  /** Delays the event 'drain' until resumeDrain(). */
   pauseDrain(): void;
-  /** Lets the event 'drain' come again; one that was held back comes now. */
+  /** Emits a delayed 'drain', and lets it come again. */
   resumeDrain(): void;
-  /** The connection keeps the program running (the default). */
+  /** Lets the connection keep the program running, which is the default. */
   ref(): void;
-  /** The connection does not keep the program running. */
+  /** Lets the program end although the connection is open. */
   unref(): void;
 
   on(event: 'drain' | 'connect' | 'end', listener: () => void): this;
@@ -287,26 +283,26 @@ export class Client extends EventEmitter implements Queryable {
   on(event: string | symbol, listener: (...args: any[]) => void): this;
 }
 
-/** What a client and one of a pool have in common: the same as Client. */
+/** The same as Client. */
 export { Client as ClientBase };
 
-/** `connection` of a client. The methods by which a Submittable writes messages are there while it is submitted. */
+/** The `connection` of a client. Methods that write messages exist only while a Submittable owns it. */
 export class Connection extends EventEmitter {
-  /** @param config of a connection @throws {TypeError} always: only a client makes one */
+  /** @param config any @throws {TypeError} always: only a client makes one */
   constructor(config?: ConnectionConfig);
   /** The stream to the server; `destroy()` closes the connection. */
   readonly stream: Duplex;
-  /** Binds values. @param config what @param more whether another message follows */
+  /** Sends Bind. @param config its fields @param more whether another message follows */
   bind(config: BindConfig | null, more: boolean): void;
-  /** Executes a portal. @param config which @param more whether another message follows */
+  /** Sends Execute. @param config its fields @param more whether another message follows */
   execute(config: ExecuteConfig | null, more: boolean): void;
-  /** Parses a text. @param query the statement @param more whether another message follows */
+  /** Sends Parse. @param query its fields @param more whether another message follows */
   parse(query: QueryParse, more: boolean): void;
   /** Sends a simple query. @param text SQL */
   query(text: string): void;
-  /** Describes a statement or a portal. @param message which @param more whether another message follows */
+  /** Sends Describe. @param message its fields @param more whether another message follows */
   describe(message: MessageConfig, more: boolean): void;
-  /** Closes a statement or a portal. @param message which @param more whether another message follows */
+  /** Sends Close. @param message its fields @param more whether another message follows */
   close(message: MessageConfig, more: boolean): void;
   /** Sends a Flush. */
   flush(): void;
@@ -316,21 +312,21 @@ export class Connection extends EventEmitter {
   end(): void;
 }
 
-/** What `Connection.parse` takes. */
+/** Fields of Parse. */
 export interface QueryParse {
-  /** Of the statement. */
+  /** The statement's name. */
   name: string;
   /** SQL. */
   text: string;
-  /** Of the parameters. */
+  /** The parameters' types. */
   types: string[];
 }
 
-/** What `Connection.bind` takes. */
+/** Fields of Bind. */
 export interface BindConfig {
-  /** Name of the portal. */
+  /** The portal's name. */
   portal?: string | undefined;
-  /** Name of the statement. */
+  /** The statement's name. */
   statement?: string | undefined;
   /** Whether values come in binary format. */
   binary?: string | undefined;
@@ -340,123 +336,122 @@ export interface BindConfig {
   valueMapper?: ((param: any, index: number) => any) | undefined;
 }
 
-/** What `Connection.execute` takes. */
+/** Fields of Execute. */
 export interface ExecuteConfig {
-  /** Name of the portal. */
+  /** The portal's name. */
   portal?: string | undefined;
   /** How many rows. */
   rows?: string | undefined;
 }
 
-/** What `Connection.describe` and `close` take. */
+/** Fields of Describe and Close. */
 export interface MessageConfig {
   /** 'S' for a statement, 'P' for a portal. */
   type: string;
-  /** Its name. */
+  /** The name. */
   name?: string | undefined;
 }
 
-/** An EventEmitter with the event 'error' of a client. */
+/** An EventEmitter with a client's event 'error'. */
 export class Events extends EventEmitter {
   on(event: 'error', listener: (error: Error, client: Client) => void): this;
 }
 
-/** A client that was taken from a pool. */
+/** A client of a pool. */
 export interface PoolClient extends Client {
   /**
-   * Gives it back.
-   * @param destroy true, or an error: the connection is closed
-   * @throws {Error} where it has been given back already
+   * Gives the client back.
+   * @param destroy true, or an error, closes the connection
+   * @throws {Error} the second time
    */
   release(destroy?: Error | boolean): void;
 }
 
 /** Options of a pool. */
 export interface PoolConfig extends ClientConfig {
-  /** Most connections; 10 by default. */
+  /** The most connections. Default: 10. */
   max?: number | undefined;
-  /** Milliseconds after which an unused connection is closed; 10000 by default, 0 for never. */
+  /** Milliseconds until an unused connection is closed; 0 for never. Default: 10000. */
   idleTimeoutMillis?: number | undefined | null;
-  /** Seconds after which a connection is replaced; 0, the default, for never. */
+  /** Seconds until a connection is replaced; 0 for never. Default: 0. */
   maxLifetimeSeconds?: number | undefined;
-  /** Connections that `idleTimeoutMillis` leaves open; 0 by default. */
+  /** Connections that `idleTimeoutMillis` leaves open. Default: 0. */
   min?: number | undefined;
-  /** Called with each new client before anything else is asked of it; where it fails, who waits gets its error. Default: none. */
+  /** Called with each new client before any other query; its error goes to the waiting request. Default: none. */
   onConnect?: ((client: any) => void) | undefined;
-  /** Called as onConnect, and calls back when the client may be used, or with an error. Default: none. */
+  /** Called like onConnect; calls back when the client may be used, or with an error. Default: none. */
   verify?: ((client: any, done: (error?: Error) => void) => void) | undefined;
-  /** A connection is closed after so many uses. Default: never. */
+  /** Uses after which a connection is closed. Default: Infinity. */
   maxUses?: number | undefined;
-  /** true: a pool that nobody uses does not keep the program running. Default: false. */
+  /** Whether an unused pool lets the program end. Default: false. */
   allowExitOnIdle?: boolean | undefined;
-  /** Called with what the pool does, in a few words. Default: none. */
+  /** Called with messages about the pool's actions. Default: none. */
   log?: ((...messages: any[]) => void) | undefined;
-  /** What the promises are made by. Default: JavaScript's Promise. */
+  /** The class of the promises. Default: JavaScript's. */
   Promise?: PromiseConstructorLike | undefined;
-  /** Not there: a TypeError. Default: none. */
+  /** Not supported: a TypeError. Default: none. */
   Client?: (new () => any) | undefined;
 }
 
-/** Options of a pool with the defaults. */
+/** The options of a pool after defaults. */
 export interface PoolOptions extends PoolConfig {
-  /** Most connections. Default: 10. */
+  /** The most connections. Default: 10. */
   max: number;
   /** Uses after which a connection is closed. Default: Infinity. */
   maxUses: number;
-  /** Whether a pool that nobody uses lets the program end. Default: false. */
+  /** Whether an unused pool lets the program end. Default: false. */
   allowExitOnIdle: boolean;
-  /** Seconds after which a connection is replaced. Default: 0, never. */
+  /** Seconds until a connection is replaced. Default: 0, never. */
   maxLifetimeSeconds: number;
-  /** Milliseconds after which an unused connection is closed. Default: 10000. */
+  /** Milliseconds until an unused connection is closed. Default: 10000. */
   idleTimeoutMillis: number | null;
 }
 
 /**
- * Connections of which one asks the next that is free, or takes one for a while. Its events: 'connect', before anything
- * is asked of a client; 'acquire' and 'release', of what `connect` gives; 'remove'; 'error': a connection was lost that
- * nobody had taken, which without a listener does not end the program.
+ * Connections for queries, and clients to take. Events: 'connect' before the first use of a client; 'acquire' and 'release'
+ * around each use by `connect`; 'remove'; 'error' when an unused connection was lost, which needs no listener.
  */
 export class Pool extends EventEmitter implements Queryable {
   /**
-   * @param config of the clients and the pool, or a connection string
-   * @throws {TypeError|Error} for a connection string that cannot be read, for wrong options, onConnect and verify
+   * @param config options, or a connection string
+   * @throws {TypeError|Error} for an invalid connection string, and for wrong options
    */
   constructor(config?: string | PoolConfig);
-  /** Makes one outside of the pool: Kysely cancels queries by it. */
+  /** Kysely makes a client outside of the pool by this class, to cancel queries. */
   readonly Client: typeof Client;
-  /** What was given, with the defaults. */
+  /** The options after defaults. */
   readonly options: PoolOptions;
   /** Whether end() was called. */
   readonly ending: boolean;
   /** Whether end() has closed all connections. */
   readonly ended: boolean;
-  /** Connections that are taken and older than maxLifetimeSeconds: they are closed when they are released. */
+  /** Taken connections that are older than maxLifetimeSeconds, which are closed when they are released. */
   readonly expiredCount: number;
-  /** Connections that there are or are being made. */
+  /** Connections that are open or being opened. */
   readonly totalCount: number;
-  /** Those that nobody uses. */
+  /** Unused connections. */
   readonly idleCount: number;
-  /** Who waits for one, beside those for whom one is being made. */
+  /** Requests that wait, beyond the connections that are being opened. */
   readonly waitingCount: number;
 
   /**
    * Takes a client until it is released.
-   * @param callback in place of a promise, called with an error, or undefined, the client, and its release
-   * @returns the client; nothing with a callback. Rejects as `Client.connect`; with a ConnectionError (53300) of
-   *   quickgres after `connectionTimeoutMillis`, whose cause says more; with an Error after end()
+   * @param callback in place of a promise, called with an error or undefined, the client, and its release
+   * @returns the client; nothing with a callback. Rejects as `Client.connect`; with a ConnectionError (53300) after
+   *   `connectionTimeoutMillis`; with an Error after end()
    */
   connect(): Promise<PoolClient>;
   connect(callback: (
     error: Error | undefined, client: PoolClient | undefined, done: (release?: any) => void) => void): void;
   /**
-   * As of Queryable, on a connection that may be shared; it prepares. Rejects, too, as `connect`; and with a UsageError
-   * of quickgres for a text that leaves a transaction block open, which is rolled back.
+   * See Queryable. The connection may be shared, and statements are prepared. Also rejects as `connect`, and with a UsageError
+   * for a text that leaves a transaction block open, which is rolled back.
    */
   query: Queryable['query'];
   /**
-   * Closes the connections, when they have been released.
+   * Closes the connections when they are released.
    * @param callback in place of a promise
-   * @returns resolves when they are closed; rejects with an Error where it was called before
+   * @returns resolves when they are closed; rejects with an Error the second time
    */
   end(): Promise<void>;
   end(callback: () => void): void;
@@ -467,13 +462,13 @@ export class Pool extends EventEmitter implements Queryable {
   on(event: string | symbol, listener: (...args: any[]) => void): this;
 }
 
-/** A query that tells by events: 'row', then 'end', or 'error'. */
+/** A query with events: 'row', then 'end', or 'error'. */
 export class Query<R extends QueryResultRow = any> extends EventEmitter implements Submittable {
-  /** @param config text, or a config @param values of the parameters @param callback in place of events */
+  /** @param config a text, or a config @param values of the parameters @param callback in place of events */
   constructor(config?: string | QueryConfig, callback?: (error: Error | undefined, result: ResultBuilder<R>) => void);
   constructor(config?: string | QueryConfig, values?: any[],
     callback?: (error: Error | undefined, result: ResultBuilder<R>) => void);
-  /** By this a client knows what is submitted to it. */
+  /** A client recognizes a Submittable by this method. */
   submit(): void;
   on(event: 'row', listener: (row: R, result: QueryResult<R>) => void): this;
   on(event: 'error', listener: (error: Error) => void): this;
@@ -481,7 +476,7 @@ export class Query<R extends QueryResultRow = any> extends EventEmitter implemen
   on(event: string | symbol, listener: (...args: any[]) => void): this;
 }
 
-/** A result as a Query tells of it. */
+/** The result of a Query. */
 export interface ResultBuilder<R extends QueryResultRow = any> extends QueryResult<R> {
   /** Adds a row. */
   addRow(row: R): void;
@@ -489,23 +484,23 @@ export interface ResultBuilder<R extends QueryResultRow = any> extends QueryResu
 
 /** The result of one statement. */
 export class Result<R extends QueryResultRow = any> implements QueryResult<R> {
-  /** @param rowMode 'array': rows are arrays @param types read the values; default: `types` */
+  /** @param rowMode 'array' for rows that are arrays @param types parsers of the values; default: `types` */
   constructor(rowMode?: string, types?: CustomTypesConfig);
   /** @param fields the columns, for parseRow */
   addFields(fields: FieldDef[]): void;
-  /** @param data texts of a row's columns, null for NULL @returns the row, as the parsers of its types read it */
+  /** @param data texts of a row's columns, null for NULL @returns the row */
   parseRow(data: Array<string | null>): R;
-  /** @param message with the tag of the command */
+  /** @param message with the command's tag */
   addCommandComplete(message: { text?: string; command?: string }): void;
   /** Adds a row. */
   addRow(row: R): void;
-  /** First word of the command; null of an empty text. */
+  /** First word of the command; null for an empty text. */
   command: string;
-  /** Rows returned or changed; null of a command that counts none. */
+  /** Rows returned or changed; null if the command counts none. */
   rowCount: number | null;
-  /** The OID in the tag of an INSERT, null of any other command. */
+  /** The OID in an INSERT's tag; null for other commands. */
   oid: number;
-  /** The columns, none of a command that returns no rows. */
+  /** The columns, empty if the command returns no rows. */
   fields: FieldDef[];
   /** Objects, or arrays. */
   rows: R[];
@@ -514,61 +509,61 @@ export class Result<R extends QueryResultRow = any> implements QueryResult<R> {
 }
 
 export {};
-/** The fields that the server sends, by the names of PostgresError. */
+/** The fields that the server sends. */
 type Field = 'severity' | 'code' | 'detail' | 'hint' | 'position' | 'internalPosition' | 'internalQuery' | 'where' |
   'schema' | 'table' | 'column' | 'dataType' | 'constraint' | 'file' | 'line' | 'routine';
 declare const ServerError: new (fields: ServerFields) => Omit<PostgresError, Field | 'name'> & Record<Field, string | undefined>;
 
-/** An error that the server reported. Every field is there, its numbers as strings. */
+/** An error that the server reported. All fields are there, and numbers are strings. */
 export class DatabaseError extends ServerError {
   /** @param fields that the server sent, or a message */
   constructor(fields: ServerFields | string);
   /** 'error'. */
   name: any;
-  /** Bytes of the message that told of it. */
+  /** Bytes of the server's message. */
   readonly length: number;
 }
 
-/** Parsers which come before those of other types. */
+/** Parsers in front of those of other types. */
 export class TypeOverrides implements CustomTypesConfig {
-  /** @param types asked for what is not set here; default: `types` */
+  /** @param types for types that have no parser here; default: `types` */
   constructor(types?: CustomTypesConfig);
   /**
-   * Says how values of a type are read from now on.
+   * Sets the parser of a type.
    * @param oid of the type
    * @param format 'text' by default
-   * @param parse makes the value of a text, or of the bytes in binary format; never called for NULL
+   * @param parse takes a text, or the bytes in binary format; never NULL
    */
   setTypeParser(oid: number, parse: TypeParser): void;
   setTypeParser(oid: number, format: TypeFormat, parse: TypeParser): void;
-  /** @param oid of the type @param format 'text' by default @returns how its values are read */
+  /** @param oid of the type @param format 'text' by default @returns the parser */
   getTypeParser(oid: number, format?: TypeFormat): TypeParser;
-  /** The option `decode` of a query; another one when parsers have been set. */
+  /** The option `decode` of a query; a new one after a parser was set. */
   readonly decode: Map<number, any>;
 }
 
-/** How the values of all clients are read. */
+/** The parsers of all clients. */
 export const types: TypeOverrides & {
-  /** OIDs of PostgreSQL's basic types by their names in capitals. */
+  /** OIDs of PostgreSQL's basic types, by names in capitals. */
   readonly builtins: Readonly<Record<string, number>>;
   /** Reads the literal of an array. */
   readonly arrayParser: { create(text: string, parse?: TypeParser): { parse(): any[] } };
 };
 
-/** What counts where neither a config nor the environment says something; a program may change it. */
+/** Used if neither the config nor the environment has an option. Programs may change it. */
 export const defaults: Defaults;
 
-/** What counts where neither a config nor the environment says something. */
+/** The type of `defaults`. */
 export interface Defaults extends PoolConfig {
-  /** Whether a Date is sent in UTC, not in local time with its offset; false by default. */
+  /** Whether a Date is sent in UTC instead of local time. Default: false. */
   parseInputDatesAsUTC?: boolean;
-  /** To be set: whether an int8 is read as a number, which may lose digits. It is a string by default. */
+  /** Set it to read int8 as a number, which may lose digits. Default: false, a string. */
   parseInt8?: boolean;
-  /** Whatever a program keeps here. */
+  /** The program's own properties. */
   [name: string]: any;
 }
 
-/** What tools take of node-postgres' utils. */
+/** node-postgres' utils, as far as tools use them. */
 export const utils: {
   /** @param value of a parameter @returns what is sent for it */
   prepareValue(value: any): string | Buffer | null;
@@ -576,7 +571,7 @@ export const utils: {
   escapeLiteral(text: string): string;
 };
 
-/** @param name of a table, column, … @returns it in double quotes */
+/** @param name of a table, column, … @returns the name in double quotes */
 export function escapeIdentifier(name: string): string;
-/** @param text any @returns it in single quotes; ` E'…'` where a backslash is in it */
+/** @param text any text @returns the text in single quotes; ` E'…'` if it has a backslash */
 export function escapeLiteral(text: string): string;

@@ -1,6 +1,6 @@
 'use strict';
 
-// quickgres/pg: what node-postgres offers, over this library. See README.md.
+// quickgres/pg: node-postgres' interface. See README.md.
 
 const { EventEmitter } = require('node:events');
 const { Client, Connection } = require('./client');

@@ -9,39 +9,35 @@ const { Query, SHARED, configOf, errorOf } = require('./query');
 const { TypeOverrides, adoptTypes } = require('./types');
 const { defaults } = require('./values');
 
-/** Routines of the server that refuse several statements in one text, and a prepared one whose columns have changed. */
+/** Routines of the server that reject several statements in one text, and a prepared statement whose columns have changed. */
 const REFUSING = ['exec_parse_message', 'RevalidateCachedQuery'];
 
-/** Whether a text that was refused needs a connection of its own: so do SET, BEGIN, COPY, … */
+/** Whether a rejected text needs a connection of its own, as SET, BEGIN and COPY do. */
 const needsOwn = error => error instanceof UsageError ? error.code === '0A000' : REFUSING.includes(error.routine);
 
 const ENDED = 'Cannot use a pool after calling end on the pool';
 const RELEASED = 'Release called on client which has already been released to the pool.';
 
-/** Has the callback of node-postgres' `verify` as a promise. */
+/** Calls node-postgres' `verify` with a callback. */
 const verified = (verify, client) => new Promise((resolve, reject) => {
   verify(client, error => error ? reject(error) : resolve());
 });
 
 /**
- * Connections as node-postgres' pool has them. What `query` asks is pipelined on connections that are shared; what
- * `connect` gives is one's own until it is released.
- *
- * Events: 'connect' (client), before anything is asked of it; 'acquire' (client) and 'release' (error, client), around
- * each use; 'remove' (client); 'error' (error, client): a connection was lost that nobody had taken.
+ * A pool with node-postgres' methods and events. `query` is pipelined on shared connections; a client from `connect` has a
+ * connection of its own until it is released.
  */
 class Pool extends EventEmitter {
   /**
-   * @param {object|string} [config] as of Client, and `max`, `idleTimeoutMillis`, `connectionTimeoutMillis`,
-   *   `maxLifetimeSeconds`, `maxUses`, `allowExitOnIdle`, `onConnect`, `verify`, `log`, `Promise`, `Client`
-   * @throws {TypeError|Error} as Client; TypeError for a Client that is another library's
+   * @param {object|string} [config] see PoolConfig in index.d.ts
+   * @throws {TypeError|Error}
    */
   constructor(config) {
     super();
     const parameters = parametersOf(config);
     const { password, ssl, given } = parameters;
     const { connectionString, idleTimeoutMillis, log = () => {}, Promise: Own } = given;
-    /** The class of the clients; makes one outside of the pool: Kysely cancels queries by it. */
+    /** Kysely makes a client outside of the pool by this class, to cancel queries. */
     this.Client = given.Client ?? Client;
     if (this.Client !== Client && !(this.Client.prototype instanceof Client)) {
       throw new TypeError('Client must be a class that extends the Client of quickgres/pg: leave it out');
@@ -62,8 +58,8 @@ class Pool extends EventEmitter {
     const texts = new Map();
     const types = new TypeOverrides(given.types);
     pool.on('connect', connection => this._add(connection, new this.Client({ ...given, types }, connection)));
-    // `entries` by the connections of this library, until these are closed; `freeing`: how many are being released,
-    // `freed`: the promise of when they can be taken again.
+    // `entries` by connections that are not closed; `freeing`: how many are being released; `freed`: resolves when they are
+    // free.
     hide(this, { log, Promise: Own, _state: { pool, texts, entries: new Map(), freeing: 0, freed: undefined } });
   }
 
@@ -81,7 +77,7 @@ class Pool extends EventEmitter {
     connection.once('end', () => this.emit('remove', client));
   }
 
-  /** Has a connection used: emits 'connect' before its first use, and waits for what the config has for new clients. */
+  /** Emits 'connect' before the first use of a connection, and waits for onConnect and verify. */
   async _use(connection, work) {
     const entry = this._state.entries.get(connection);
     const { client } = entry;
@@ -118,11 +114,7 @@ class Pool extends EventEmitter {
     connection.end();
   }
 
-  /**
-   * Takes a client, until its `release(destroy)` is called.
-   * @param {function(Error|undefined, Client, function)} [callback]
-   * @returns {Promise<Client>|undefined} nothing with a callback
-   */
+  /** Takes a client until its `release(destroy)` is called. */
   connect(callback) {
     const tell = (error, client) => callback(error, client, client?.release ?? (() => {}));
     return settle(() => this._take(), callback && tell, undefined, this.Promise);
@@ -141,7 +133,7 @@ class Pool extends EventEmitter {
           this._released(entry, destroy);
           if (connection.state === 'closed') this._state.entries.delete(connection);
           if (destroy || (this.ending && client.submitted)) connection.destroy();
-          giveBack(client.submitted); // which goes on
+          giveBack(client.submitted); // which continues
           if (client.submitted) return;
           this._state.freeing++;
           this._state.freed = over.then(() => { if (--this._state.freeing === 0) this._state.freed = undefined; });
@@ -152,13 +144,7 @@ class Pool extends EventEmitter {
     });
   }
 
-  /**
-   * Asks on whichever connection is free soonest.
-   * @param {string|object} config as of Client
-   * @param {Array|function} [values]
-   * @param {function(Error|undefined, Result)} [callback]
-   * @returns {Promise<Result>|undefined} nothing with a callback
-   */
+  /** Runs a query on the connection that is free soonest. */
   query(config, values, callback) {
     if (typeof config === 'function') {
       return void setImmediate(config, new Error('Passing a function as the first parameter to pool.query is not supported'));
@@ -194,7 +180,7 @@ class Pool extends EventEmitter {
     return pool.connection(work, { reset: false }).catch(error => { throw errorOf(error); });
   }
 
-  /** Has a cursor or a stream on a client of its own, until it is over. */
+  /** Gives a Submittable a client of its own until it is over. */
   async _hold(submitted) {
     const client = await this._take();
     client.query(submitted);
@@ -202,11 +188,7 @@ class Pool extends EventEmitter {
     client.release();
   }
 
-  /**
-   * Closes the connections, when they have been released; what was submitted and goes on is given up.
-   * @param {function} [callback]
-   * @returns {Promise<void>|undefined}
-   */
+  /** Closes the connections when they are released. Submittables that are still running are given up. */
   end(callback) {
     return settle(() => this._end(), callback, undefined, this.Promise);
   }
@@ -215,7 +197,7 @@ class Pool extends EventEmitter {
     if (this.ending) throw new Error('Called end on pool more than once');
     this.ending = true;
     for (const { connection, client, release } of this._state.entries.values()) {
-      if (client.submitted && release === undefined) connection.destroy(); // nobody may read it any more
+      if (client.submitted && release === undefined) connection.destroy(); // it may never be read to its end
     }
     await this._state.pool.end();
     this.ended = true;
@@ -226,19 +208,16 @@ class Pool extends EventEmitter {
 
   _count(is) { return [...this._state.entries.values()].filter(is).length; }
 
-  /** Connections that there are or are being made. */
   get totalCount() { return this._count(({ connection, release }) => release || !/^(?:closed|ending)$/.test(connection.state)); }
-  /** Those of them that nobody uses. */
   get idleCount() { return Math.max(0, this._spare); }
-  /** Who waits for one. */
   get waitingCount() { return Math.max(0, -this._spare); }
-  /** Those that are taken and older than maxLifetimeSeconds. */
+  /** Taken connections that are older than maxLifetimeSeconds. */
   get expiredCount() {
     const most = (this.options.maxLifetimeSeconds || Infinity) * 1000;
     return this._count(({ release, born }) => release !== undefined && performance.now() - born > most);
   }
 
-  /** How many connections are left when all who wait have got one; negative where too few are. */
+  /** How many connections are left when each request has one; negative if there are too few. */
   get _spare() {
     const { connected, idle, waiting } = this._state.pool.stats;
     const held = this._count(({ release }) => release !== undefined);

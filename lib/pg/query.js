@@ -1,6 +1,6 @@
 'use strict';
 
-// What a query is asked with, and what it comes to.
+// Queries: configs, requests and errors.
 
 const { EventEmitter } = require('node:events');
 const { ConnectionError, PostgresError, TimeoutError, UsageError } = require('../..');
@@ -13,8 +13,8 @@ const FIELDS = ['severity', 'code', 'detail', 'hint', 'position', 'internalPosit
   'schema', 'table', 'column', 'dataType', 'constraint', 'file', 'line', 'routine'];
 
 /**
- * An error that the server reported, as node-postgres has it: its name is 'error', its numbers are strings, and what
- * was not sent is there, undefined: db-errors knows it by that.
+ * A server's error in node-postgres' form: its name is 'error', its numbers are strings, and absent fields are undefined
+ * properties, by which db-errors recognizes it.
  */
 class DatabaseError extends PostgresError {
   name = 'error';
@@ -23,14 +23,14 @@ class DatabaseError extends PostgresError {
   constructor(fields) {
     super({ message: typeof fields === 'string' ? fields : fields.message });
     for (const name of FIELDS) this[name] = fields[name] && String(fields[name]);
-    // Of the message: its length, then each field by a letter, its text and a zero; the severity comes twice.
+    // The message's length. Each field has a letter, its text and a zero; the severity comes twice.
     const texts = [this.message, this.severity, ...FIELDS.map(name => this[name])].filter(text => text !== undefined);
     this.length = texts.reduce((sum, text) => sum + Buffer.byteLength(text) + 2, 5);
   }
 }
 
 const NEITHER = 'A query must have either text or a name. Supplying neither is unsupported.';
-/** Messages of what was not to be, by what the message of this library has in it, or by the code. */
+/** node-postgres' messages, by a part of this library's message or by the code. */
 const MESSAGES = {
   connect_timeout: 'timeout expired', acquire_timeout: 'timeout exceeded when trying to connect',
   'not connected': 'not connected: call connect() first', '08003': 'Connection terminated',
@@ -38,10 +38,8 @@ const MESSAGES = {
 };
 
 /**
- * An error of this library as node-postgres tells it.
- * @param {Error} error
- * @returns {Error} a DatabaseError where the server has reported it, also as the reason why a connection was lost; a
- *   ConnectionError with another message has a cause that says more
+ * Translates an error of this library. The server's errors become DatabaseErrors, even as the cause of a lost connection. A
+ * ConnectionError with another message has the original as its cause.
  */
 function errorOf(error) {
   if (error instanceof TimeoutError && error.code === '57014') return new Error('Query read timeout', { cause: error });
@@ -53,26 +51,25 @@ function errorOf(error) {
   return error;
 }
 
-/** @returns {object} a config, also of a text alone; throws a TypeError where there is none */
+/** @returns {object} a config, made of a text if necessary; throws a TypeError if there is none */
 function configOf(config) {
   if (config === null || config === undefined) throw new TypeError('Client was passed a null or undefined query');
   return typeof config === 'string' ? { text: config } : config;
 }
 
 /**
- * In a config that a pool gives a client that others ask, too: `{ pool, texts }`. Statements are prepared then, several in a
- * text are refused, and what concerns a session.
+ * A pool adds it to the config of a query on a shared connection: `{ pool, texts }`. The query is then prepared; several
+ * statements in a text, and statements that change the session, are rejected.
  */
 const SHARED = Symbol('shared');
 
 /**
- * Asks what holds a connection.
+ * Sends a query.
  * @param {Client} session of this library
- * @param {string|object} config text, or `{ text, values, name, rowMode, types, binary, query_timeout, signal }`, which
- *   is read, never kept or written to
+ * @param {string|object} config which is neither kept nor changed
  * @param {Array} [values]
  * @param {object} settings of the client; `texts` of prepared statements by name
- * @returns {Promise<Result|Result[]>} an array where the text has several statements
+ * @returns {Promise<Result|Result[]>} an array if the text has several statements
  */
 async function ask(session, config, values, { binary, query_timeout, statement_cache, texts: own, types: usual }) {
   const query = configOf(config);
@@ -82,7 +79,7 @@ async function ask(session, config, values, { binary, query_timeout, statement_c
   const { name, rowMode, types } = query;
   if (values && !Array.isArray(values)) throw new Error('Query values must be an array');
   const known = texts.get(name);
-  const text = query.text || known || (name ? '' : query.text); // which may be left out when it was given once
+  const text = query.text || known || (name ? '' : query.text); // the text may be omitted the second time
   if (typeof text !== 'string') throw new Error(NEITHER);
   const isOther = known && text !== known;
   if (isOther) throw new Error(`Prepared statements must be unique - '${name}' was used for a different statement`);
@@ -110,16 +107,11 @@ async function ask(session, config, values, { binary, query_timeout, statement_c
   }
 }
 
-/** What a config may say beside values and a callback. */
+/** Options of a config, beside values and a callback. */
 const NAMES = ['text', 'name', 'rowMode', 'types', 'binary', 'queryMode', 'rows', 'query_timeout', 'signal'];
 
-/** A query that tells by events: 'row' (row, result), then 'end' (result), or 'error'; or by its callback. */
+/** A query with events: 'row' (row, result), then 'end' (result), or 'error'. */
 class Query extends EventEmitter {
-  /**
-   * @param {string|object} config as of `ask`
-   * @param {Array|function} [values]
-   * @param {function(Error|null, Result)} [callback]
-   */
   constructor(config, values, callback) {
     super();
     if (typeof values === 'function') [values, callback] = [undefined, values];
@@ -128,10 +120,10 @@ class Query extends EventEmitter {
     Object.assign(this, { values: values || given.values, callback: callback || given.callback });
   }
 
-  /** By this a client knows what is submitted to it. */
+  /** A client recognizes a Submittable by this method. */
   submit() {}
 
-  /** @private It is over. */
+  /** @private */
   finish(error, results) {
     const { callback } = this;
     if (error) return callback ? callback(error) : this.emit('error', error);
@@ -145,22 +137,21 @@ class Query extends EventEmitter {
 }
 
 /**
- * The connection as an object sees it that was submitted and writes the messages of the extended protocol itself, and
- * takes the answers by methods of its own: a cursor of pg-cursor, a stream of pg-query-stream. The rows come by way of
- * a portal of the client's; its first row is fetched with the description.
+ * The connection as a cursor of pg-cursor or a stream of pg-query-stream sees it, which write the messages of the extended
+ * protocol and take the answers. The rows come from a portal of the client, whose first row is fetched with the description.
  */
 class Submission extends EventEmitter {
   #client;
-  #first = []; // the reader of the first row, until rows are asked for
+  #first = []; // the reader of the first row, until rows are wanted
   #query;
-  #state = 'open'; // 'failed', 'over'
-  #work; // promise of what was begun last
+  #state = 'open'; // or 'failed', 'over'
+  #work; // the last step
 
   /**
+   * Emits 'rowDescription' `({ fields })` or 'noData', and 'readyForQuery' when the connection is free.
    * @param {Client} client of this library
-   * @param {object} query that was submitted; 'rowDescription' `({ fields })` or 'noData' is emitted when the columns
-   *   are known, 'readyForQuery' when the connection is free for others
-   * @param {number} [timeout] milliseconds after which it fails
+   * @param {object} query the Submittable
+   * @param {number} [timeout] milliseconds
    */
   constructor(client, query, timeout) {
     super();
@@ -200,7 +191,7 @@ class Submission extends EventEmitter {
   /** A cursor that failed may be closed once more, and waits for the connection. */
   close() { if (this.#state === 'over') setImmediate(() => this.emit('readyForQuery')); }
 
-  /** Asks for so many rows; 0 for all. */
+  /** Fetches `rows` rows; 0 for all. */
   execute({ rows }) { this.#work = this.#work.then(() => this.#execute(rows)).catch(error => this.#fail(error)); }
 
   async #execute(most) {
@@ -218,7 +209,6 @@ class Submission extends EventEmitter {
     else this.#query.handleCommandComplete({ text: [cmd, oid, count].flat().join(' ') }, this);
   }
 
-  /** Ends it: others may go on. */
   async sync() {
     const state = this.#state;
     if (state === 'over') return;

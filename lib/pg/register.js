@@ -1,6 +1,6 @@
 'use strict';
 
-// `node --import quickgres/pg/register app.js`: the program and all its dependencies get quickgres/pg where they load pg.
+// `node --import quickgres/pg/register app.js`: quickgres/pg in place of pg, for the program and all its dependencies.
 
 const Module = require('node:module');
 const { pathToFileURL } = require('node:url');
@@ -8,7 +8,7 @@ const { fileFor, resolve } = require('./resolve');
 
 if (Module.registerHooks !== undefined) Module.registerHooks({ resolve });
 else {
-  // Node.js before 22.15: `register` is for import alone, and the resolver of CommonJS has no hook.
+  // Before Node.js 22.15 `register` works for import alone, and the resolver of CommonJS has no hook.
   Module.register(pathToFileURL(require.resolve('./resolve')));
   const resolveFilename = Module._resolveFilename;
   Module._resolveFilename = (specifier, parent, ...more) =>

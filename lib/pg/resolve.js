@@ -1,6 +1,6 @@
 'use strict';
 
-// Which files stand for the modules of node-postgres: what the hooks of `quickgres/pg/register` ask.
+// The files that replace node-postgres' modules, for the hooks of `quickgres/pg/register`.
 
 const { existsSync } = require('node:fs');
 const path = require('node:path');
@@ -8,9 +8,9 @@ const { pathToFileURL } = require('node:url');
 
 /**
  * @param {string} specifier of a module
- * @param {string} [parent] the module that asks for it
- * @returns {string|undefined} the path of the file that stands for it; undefined for a module that is not node-postgres'
- * @throws {Error} for a file of node-postgres that has no counterpart
+ * @param {string} [parent] the importing module
+ * @returns {string|undefined} the path of the file that replaces it, if it is node-postgres'
+ * @throws {Error} for a file of node-postgres without a counterpart
  */
 function fileFor(specifier, parent) {
   if (/^pg(?:\/lib(?:\/index(?:\.js)?)?)?$/.test(specifier)) return path.join(__dirname, 'index.js');
@@ -23,7 +23,7 @@ function fileFor(specifier, parent) {
     'run the program without quickgres/pg/register'), { code: 'MODULE_NOT_FOUND' });
 }
 
-/** The hook `resolve` of Node's module loader: https://nodejs.org/api/module.html#resolvespecifier-context-nextresolve */
+/** A hook of Node's module loader: https://nodejs.org/api/module.html#resolvespecifier-context-nextresolve */
 function resolve(specifier, context, nextResolve) {
   const file = fileFor(specifier, context.parentURL);
   return file === undefined ? nextResolve(specifier, context)

@@ -1,7 +1,5 @@
 'use strict';
 
-// The result of one statement.
-
 const { hide } = require('./config');
 const { types } = require('./types');
 
@@ -14,44 +12,39 @@ const fieldOf = ({ name, tableOid, tableColumnIndex, typeOid, typeLen, typeModif
   dataTypeModifier: typeModifier, format: binary === 1 ? 'binary' : 'text'
 });
 
-/** A result that a cursor of pg-cursor fills message by message, or `resultOf` at once. */
+/** A result that pg-cursor fills message by message, or `resultOf` at once. */
 class Result {
   /**
-   * @param {string} [rowMode] 'array': rows are arrays, else they are objects
-   * @param {{getTypeParser: function}} [given] reads the values; default: `types`
+   * @param {string} [rowMode] 'array' for rows that are arrays
+   * @param {{getTypeParser: function}} [given] reads the values
    */
   constructor(rowMode, given) {
-    /** @type {string|null} the first word of the command; null of an empty text */
+    /** @type {string|null} the first word of the command; null for an empty text */
     this.command = null;
-    /** @type {number|null} rows returned or changed; null of a command that counts none */
+    /** @type {number|null} null if the command counts no rows */
     this.rowCount = null;
     /** @type {number|null} the OID in the tag of an INSERT */
     this.oid = null;
-    /** @type {Array<object|Array>} */
     this.rows = [];
-    /** @type {Array<{name: string, tableID: number, columnID: number, dataTypeID: number, format: string}>} */
     this.fields = [];
     this.rowAsArray = rowMode === 'array';
     hide(this, { _types: given, _parsers: [] });
   }
 
-  /** Takes the columns, for `parseRow`. */
   addFields(fields) {
     this.fields = fields;
     const { getTypeParser } = this._types ?? types;
     this._parsers = fields.map(({ dataTypeID, format = 'text' }) => getTypeParser.call(this._types ?? types, dataTypeID, format));
   }
 
-  /** @param {Array<string|null>} data of a DataRow @returns {object|Array} the row */
+  /** Makes a row of a DataRow's texts. */
   parseRow(data) {
     const values = data.map((value, i) => value === null ? null : this._parsers[i](value));
     return this.rowAsArray ? values : Object.fromEntries(values.map((value, i) => [this.fields[i].name, value]));
   }
 
-  /** Adds a row. */
   addRow(row) { this.rows.push(row); }
 
-  /** Takes the tag of a command, as CommandComplete has it. */
   addCommandComplete({ text, command = text }) {
     const [, name, first, second] = /^([A-Za-z]+)(?: (\d+))?(?: (\d+))?/.exec(command) ?? [];
     if (name === undefined) return;
@@ -61,11 +54,6 @@ class Result {
   }
 }
 
-/**
- * @param {RowReader} reader of the statement
- * @param {string} [rowMode] as of Result
- * @returns {Result}
- */
 function resultOf(reader, rowMode) {
   const { cmd, oid, rowParser } = reader;
   const result = new Result(rowMode);

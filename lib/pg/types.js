@@ -1,15 +1,15 @@
 'use strict';
 
-// How values of results become JavaScript's, by type OID and format: what node-postgres' `types` is.
+// node-postgres' `types`: how values become JavaScript's, by type OID and format.
 
 const path = require('node:path');
 const { decoders, exact } = require('../..');
 
 const INTERVAL = /^(?:(\S+) years? ?)?(?:(\S+) mons? ?)?(?:(\S+) days? ?)?(?:([+-])?(\d+):(\d\d):(\d\d)(\.\d+)?)?$/;
 
-/** An interval by its parts, of which those that are 0 are left out: `{ hours: 1, minutes: 30 }`. */
+/** An interval without its parts that are 0: `{ hours: 1, minutes: 30 }`. */
 class PostgresInterval {
-  /** @param {string} text an interval with IntervalStyle postgres */
+  /** @param {string} text with IntervalStyle postgres */
   constructor(text) {
     const [, years, months, days, sign = '', hours, minutes, seconds, fraction] = INTERVAL.exec(text) ?? [];
     const time = { hours, minutes, seconds, milliseconds: Math.round(fraction * 1e6) / 1000 };
@@ -18,35 +18,33 @@ class PostgresInterval {
     for (const name of Object.keys(parts)) if (+parts[name]) this[name] = +parts[name];
   }
 
-  /** @returns {string} of ISO 8601 */
   toISOString() {
     const { years = 0, months = 0, days = 0, hours = 0, minutes = 0, seconds = 0, milliseconds = 0 } = this;
     return `P${years}Y${months}M${days}DT${hours}H${minutes}M${Number((seconds + milliseconds / 1000).toFixed(6))}S`;
   }
 
-  /** The same as toISOString, which PostgreSQL reads, too. */
   toPostgres() { return this.toISOString(); }
 }
 
 const bytesOf = view => Buffer.from(view.buffer, view.byteOffset, view.byteLength);
 
-/** A Date as it is; ±Infinity, or an Invalid Date, of what no Date could be made of. */
+/** A Date; ±Infinity or an Invalid Date for a string that no Date can hold. */
 function dateOf(value) {
   if (typeof value !== 'string') return value;
   return value.endsWith('infinity') ? Number(value.replace('i', 'I')) : new Date(NaN);
 }
 
-/** The same date and time of day in local time as this one has in UTC; Infinity stays. */
+/** Takes the date and time of day in UTC for local time. */
 function toLocal(value) {
   const date = dateOf(value);
   return typeof date === 'number' ? date : new Date(date.toJSON()?.slice(0, -1) ?? NaN);
 }
 
-/** A timestamptz; Sequelize leaves bounds of ranges quoted. */
+/** Sequelize leaves the bounds of ranges quoted. */
 const timestamptz = (bytes, start, end) => bytes[start] === 34 ? timestamptz(bytes, start + 1, end - 1)
   : dateOf(decoders[1184][0](bytes, start, end));
 
-/** Of `(1,2)` and `<(1,2),3>`. */
+/** Reads `(1,2)` and `<(1,2),3>`. */
 function toPoint(text) {
   const [x, y] = text.slice(1, -1).split(',').map(parseFloat);
   return { x, y };
@@ -56,36 +54,35 @@ const toCircle = text => ({ ...toPoint(text.slice(1)), radius: parseFloat(text.s
 const mapAll = (value, convert) => Array.isArray(value) ? value.map(each => mapAll(each, convert))
   : value === null ? null : convert(value);
 
-/** By this a parser of ours has the decoder of bytes that it is made of. */
+/** The property of a parser of this library that has its decoder of bytes. */
 const DECODE = Symbol('decode');
 
-/** What decodes the bytes of a value as a parser reads its text or bytes; nothing where that leaves the text. */
+/** @returns a decoder of bytes for a parser of texts or bytes; nothing if the parser leaves texts unchanged */
 function decoderOf(parse, format) {
   if (parse[DECODE] !== undefined) return parse[DECODE];
   if (format === 'binary') return (bytes, start, end) => parse(bytes.subarray(start, end));
   return parse === String ? undefined : (bytes, start, end) => parse(bytes.toString('utf8', start, end));
 }
 
-/** @type {WeakMap<TypeOverrides, object>} the option `decode` that was made of each; what is copied gets one of its own */
+/** @type {WeakMap<TypeOverrides, object>} the option `decode` of each; a copy of a TypeOverrides gets another one */
 const decoding = new WeakMap();
 
-/** Parsers by type OID and format, which come before those of other types: what each Client has of its own. */
+/** Parsers by type OID and format, in front of those of other types: each client has its own. */
 class TypeOverrides {
-  /** @param {{getTypeParser: function}} [types] asked for what is not set here; default: `types` */
+  /** @param {{getTypeParser: function}} [types] for types that have no parser here */
   constructor(types = module.exports.types) {
     this._types = types;
     this.text = {};
     this.binary = {};
   }
 
-  /** @returns {Object<number, function>} the parsers set here for 'text' or 'binary' */
   getOverrides(format) { return this[format] ?? {}; }
 
   /**
-   * Says how values of a type are read from now on.
-   * @param {number} oid of the type
+   * Sets the parser of a type.
+   * @param {number} oid
    * @param {string|function} [format='text'] or 'binary'
-   * @param {function(string|Buffer): *} parse a text, or the bytes of a binary value
+   * @param {function(string|Buffer): *} parse
    */
   setTypeParser(oid, format, parse) {
     if (typeof format === 'function') [format, parse] = ['text', format];
@@ -93,15 +90,14 @@ class TypeOverrides {
     decoding.delete(this);
   }
 
-  /** @returns {function(string|Buffer): *} how values of a type are read in this format, 'text' by default */
   getTypeParser(oid, format = 'text') {
     const own = this.getOverrides(format);
     return Object.hasOwn(own, oid) ? own[oid] : this._types.getTypeParser(oid, format);
   }
 
   /**
-   * @type {Map} the option `decode` of a query, which asks for each type when rows of a kind are read first; another
-   *   one when parsers have been set, here or in the types below
+   * @type {Map} the option `decode` of a query, which looks parsers up when rows are first read; a new one after a parser was
+   *   set
    */
   get decode() {
     const below = this._types.decode;
@@ -114,9 +110,9 @@ class TypeOverrides {
   }
 }
 
-let foreign; // the module pg-types, where the program has loaded it
+let foreign; // the module pg-types, if the program has loaded it
 
-/** How the values of all clients are read that have no parser of their own for a type. */
+/** The parsers of all clients. */
 const types = new TypeOverrides({
   getTypeParser(oid, format) {
     const parse = foreign?.getTypeParser(oid, format);
@@ -125,7 +121,6 @@ const types = new TypeOverrides({
 });
 for (const name of ['getTypeParser', 'setTypeParser']) types[name] = types[name].bind(types);
 
-/** OIDs of PostgreSQL's basic types by their names in capitals. */
 types.builtins = {
   BOOL: 16, BYTEA: 17, CHAR: 18, INT8: 20, INT2: 21, INT4: 23, REGPROC: 24, TEXT: 25, OID: 26, TID: 27, XID: 28, CID:
   29, JSON: 114, XML: 142, PG_NODE_TREE: 194, SMGR: 210, PATH: 602, POLYGON: 604, CIDR: 650, FLOAT4: 700, FLOAT8: 701,
@@ -138,13 +133,13 @@ types.builtins = {
 };
 
 const { 25: string, 1009: strings, 1022: [floats] } = decoders;
-/** What parsers are made of: beside decoders of this library those of types that node-postgres reads as others. */
+/** Decoders of types that node-postgres reads in another way than this library. */
 const READ = {
   ...decoders, 600: string, 718: string, 791: strings, 1008: strings, 1017: strings, 1231: [floats],
   1016: exact[1016], 1082: decoders[1184], 1114: decoders[1184], 1115: decoders[1185], 1182: decoders[1185], 1184: [timestamptz, (...place) => dateOf(decoders[1184][1](...place))]
 };
 
-/** Makes parsers of types by decoders, and what makes node-postgres' values of theirs. */
+/** Defines parsers by decoders and a conversion to node-postgres' values. */
 function define(format, oids, convert) {
   for (const oid of oids) {
     const read = READ[oid][format === 'text' ? 0 : 1];
@@ -171,13 +166,10 @@ define('binary', [1114], toLocal);
 const parseStrings = types.getTypeParser(1009);
 types.arrayParser = { create: (text, parse = String) => ({ parse: () => mapAll(parseStrings(text), parse) }) };
 
-/** Whether a parser is the one that pg-types has begun with: some of them are bound anew each time. */
+/** Whether a parser is pg-types' original; some are bound anew each time. */
 const isSame = (one, other) => one === other || (one.name === other.name && `${one}` === `${other}`);
 
-/**
- * Takes over the parsers that a program has set by `pg-types` itself, which this library does not load: its module is
- * looked for among those that were loaded.
- */
+/** Adopts parsers that the program has set in `pg-types` itself, which this library never loads: it looks for the loaded module. */
 function adoptTypes() {
   for (const file of Object.keys(require.cache)) {
     if (!/[\\/]pg-types[\\/]index\.js$/.test(file)) continue;

@@ -1,18 +1,19 @@
 'use strict';
 
-// Values of JavaScript as parameters, as node-postgres converts them; quoting; and `defaults`.
+// Parameter values as node-postgres converts them, quoting, and `defaults`.
 
 const util = require('node:util');
 const { array } = require('../..');
+const { quoted: escapeIdentifier } = require('../protocol');
 const { bytesOf, types } = require('./types');
 
-/** What counts where neither a config nor the environment says something; a program may change it. */
+/** Used if neither the config nor the environment has an option. Programs may change it. */
 const defaults = {
   host: 'localhost', port: 5432, user: process.env.USER ?? process.env.USERNAME, password: null, ssl: false,
   max: 10, idleTimeoutMillis: 30000, binary: false, rows: 0, client_encoding: '',
-  /** Whether a Date is sent in UTC, not in local time: for a column without time zone that is another value. */
+  /** Whether a Date is sent in UTC instead of local time, which is another value for a column without time zone. */
   parseInputDatesAsUTC: false,
-  /** Whether an int8 is read as a number, which may lose digits, and not as a string. */
+  /** Whether int8 is read as a number, which may lose digits, instead of a string. */
   set parseInt8(asNumber) {
     const parse = asNumber ? Number : String;
     types.setTypeParser(20, parse);
@@ -20,7 +21,7 @@ const defaults = {
   }
 };
 
-/** A date as PostgreSQL reads it for every type that has one: in local time with its offset, or in UTC. */
+/** A date that PostgreSQL reads for every date type: in local time with its offset, or in UTC. */
 function dateText(date) {
   if (Number.isNaN(date.getTime())) throw new TypeError('a value is an invalid Date: PostgreSQL has none');
   const local = new Date(date);
@@ -37,13 +38,12 @@ function dateText(date) {
 const prepareElements = values => values.map(each => Array.isArray(each) ? prepareElements(each) : prepareValue(each));
 
 /**
- * What is sent for a value: bytes as they are, dates in local time with its offset (in UTC where
- * `defaults.parseInputDatesAsUTC` is set), arrays as literals of arrays, what has a method `toPostgres` by that, other
- * objects as JSON.
+ * Converts a value: bytes stay, arrays become array literals, objects with a method `toPostgres` what it returns, other objects
+ * JSON.
  * @param {*} value
- * @param {object[]} [seen] that `toPostgres` has led here
+ * @param {object[]} [seen] the objects whose `toPostgres` has led here
  * @returns {string|Buffer|null}
- * @throws {TypeError} for an invalid Date; {Error} where `toPostgres` leads in a circle
+ * @throws {TypeError} for an invalid Date; {Error} if `toPostgres` leads in a circle
  */
 function prepareValue(value, seen = []) {
   if (value === null || value === undefined) return null;
@@ -56,16 +56,6 @@ function prepareValue(value, seen = []) {
   return prepareValue(value.toPostgres(each => prepareValue(each)), [...seen, value]);
 }
 
-/**
- * @param {string} name of a table, column, …
- * @returns {string} in double quotes, to be put into SQL
- */
-const escapeIdentifier = name => `"${name.replaceAll('"', '""')}"`;
-
-/**
- * @param {string} text
- * @returns {string} in single quotes, to be put into SQL; with a backslash in it, ` E'…'`
- */
 function escapeLiteral(text) {
   if (typeof text !== 'string') return "''";
   return `${text.includes('\\') ? ' E' : ''}'${text.replace(/['\\]/g, '$&$&')}'`;

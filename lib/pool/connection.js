@@ -2,39 +2,34 @@
 
 const { Client } = require('../..');
 
-/** How many of the last answers the mean interval between two is about. */
-const INTERVALS = 32;
+/** How long a request is taken to keep the server busy, in milliseconds. */
+const SERVICE = 0.1;
 
-/** So much longer a request rather waits than that one keeps the other from being cancelled, in milliseconds. */
+/** Milliseconds that a request rather waits than that one keeps the other from being cancelled. */
 const MIXING = 100;
 
-/** A connection of a pool, and how it is used. */
 class Connection {
-  /**
-   * 'opening'; 'shared' by plain queries; 'draining': it gets no more of them, as somebody waits to own it; or 'owned'.
-   */
+  /** 'opening'; 'shared' by plain queries; 'draining': no more of them, since a request waits to own it; or 'owned'. */
   state = 'opening';
-  /** Requests that it was given to, and at first who opens it. */
+  /** Requests that use it; at first, its opening. */
   users = 1;
-  /** Those of them that have a signal or a time limit. */
+  /** Those with a signal or a time limit. */
   limited = 0;
-  /** When the first of its users began, or the last was over. */
+  /** When its first current user began, or the last one ended. */
   since = performance.now();
-  /** Requests that were over while it was open. */
+  /** Requests that ended while it was open. */
   answered = -1;
-  /** Milliseconds from one answer to the next, as a mean of the last ones, each of which counts as one at most. */
-  interval = 1;
-  /** Whether its session is being reset; others may be sent behind that. */
+  /** Whether its session is being reset; requests may be sent behind that. */
   resetting = false;
 
   /**
    * @param {object|string} config of its client
-   * @param {number} lifetime milliseconds after which it is to be replaced
+   * @param {number} lifetime milliseconds until it is replaced
    */
   constructor(config, lifetime) {
     this.client = new Client(config);
     this.pipeline = this.client.lease.pipeline;
-    // Not all at once, where all were opened at once.
+    // Connections that were opened together are not replaced together.
     this.expires = this.since + lifetime * (0.9 + Math.random() / 10);
   }
 
@@ -42,7 +37,7 @@ class Connection {
   get isOpening() { return this.state === 'opening'; }
   get isOwned() { return this.state === 'owned'; }
 
-  /** Whether nothing is under way on it, and no cursor was left open. */
+  /** Whether it has no request and no open cursor. */
   get isUnused() {
     if (this.users > 0) return false;
     const { pending, scopes } = this.pipeline;
@@ -51,20 +46,28 @@ class Connection {
 
   get isIdle() { return this.isUnused && this.isOpen && this.state === 'shared'; }
 
-  /** Whether a long result or a cancel holds it up, or it has not answered since a request was given up. */
+  /** Whether a long result or a cancel holds it up, or it is silent after a request was given up. */
   get isHeld() { return this.pipeline.held || this.pipeline.givenUpAt !== 0; }
 
-  /** Whether a request may be given to it. */
-  get isReady() { return this.state === 'shared' && this.isOpen && !this.isHeld; }
+  /** Since when it says nothing though nothing that lives is left on it; Infinity: it does. */
+  get silentSince() {
+    const { askedAt, givenUpAt } = this.pipeline;
+    if (this.isOpening || askedAt !== 0) return askedAt || this.since;
+    return this.users === 0 && (this.isOwned || givenUpAt !== 0) ? Math.max(this.since, givenUpAt) : Infinity;
+  }
 
   /**
    * How long a request is likely to wait: as long again as the oldest one here has, and for the others. Requests with a
    * limit and such without stay apart: the one behind would keep the one before from being cancelled.
+   * @param {number} now
+   * @param {boolean} isLimited
+   * @param {boolean} mayFollow whether it may go behind one that has a limit
+   * @returns {number} Infinity where it is not to be given to it, -1 where it does not wait
    */
-  waitAt(now, isLimited) {
+  waitAt(now, isLimited, mayFollow) {
+    if (this.state !== 'shared' || !this.isOpen || this.isHeld || (this.limited > 0 && !mayFollow)) return Infinity;
     if (this.isUnused) return -1;
-    const apart = isLimited ? this.limited === this.users : this.limited === 0;
-    return now - this.since + this.users * this.interval + (apart ? 0 : MIXING);
+    return now - this.since + this.users * SERVICE + (isLimited && this.limited < this.users ? MIXING : 0);
   }
 
   begin(isLimited) {
@@ -73,20 +76,17 @@ class Connection {
   }
 
   end(isLimited) {
-    const now = performance.now();
     this.users--;
     if (isLimited) this.limited--;
     if (this.isOpen) this.answered++;
-    if (!this.isOwned && !this.isOpening) this.interval += (Math.min(1, now - this.since) - this.interval) / INTERVALS;
-    this.since = now;
+    this.since = performance.now();
   }
 
   /**
-   * Waits until nothing is under way any more. Where one request owned it, no transaction block is left open, and settings
-   * are reset.
-   * @param {boolean} wasAlone whether one owned it
-   * @param {boolean} [reset] whether settings of the session may have been changed
-   * @returns {Promise<void>} resolves when others may have it, or it is closed
+   * Waits until nothing is under way. After an owner, rolls back an open transaction block and resets settings.
+   * @param {boolean} wasAlone whether one request owned it
+   * @param {boolean} [reset] whether settings of the session may have changed
+   * @returns {Promise<void>} resolves when the connection can be used or is closed
    */
   async restore(wasAlone, reset) {
     const { client } = this;
@@ -98,8 +98,7 @@ class Connection {
     }
     if (!reset || client.state === 'closed') return;
     this.resetting = true;
-    const over = () => { this.resetting = false; };
-    client.query('DISCARD ALL', [], { cache: false }).then(over, () => client.destroy());
+    client.query('DISCARD ALL', [], { cache: false }).then(() => { this.resetting = false; }, () => client.destroy());
   }
 }
 

@@ -2,7 +2,7 @@
 
 const { tracingChannel } = require('node:diagnostics_channel');
 const { ConnectionError, PostgresError, TimeoutError } = require('../..');
-const { watchSignal } = require('../query');
+const { watchLimits } = require('../query');
 const { Connection } = require('./connection');
 
 /** Tells tracers of each wait for a connection: `{ owner, waiting }`. */
@@ -32,24 +32,26 @@ const isRefusal = error => error instanceof PostgresError && error.code === '08P
 class Connections {
   #all = [];
   #config;
-  #emitter;
+  #emit;
+  #isDestroyed = false;
   #options;
   #outage; // from when an attempt fails until the next connection has answered: `{ failures, pause, error }`
   #queues = { owned: new Set(), shared: new Set() }; // of requests that wait
-  #refused; // what requests are rejected with, once it was destroyed
   #sweeping;
 
   /**
    * @param {object|string} config of the clients
    * @param {object} options those of a Pool; `longTexts`, which the clients share; `reached`
-   * @param {EventEmitter} emitter 'connect', with a client of which nothing has been asked; 'error'
+   * @param {function(string, Client|Error)} emit told of 'connect', with a client of which nothing has been asked, and 'error'
    */
-  constructor(config, options, emitter) {
+  constructor(config, options, emit) {
     this.#config = config;
     this.#options = options;
-    this.#emitter = emitter;
+    this.#emit = emit;
     /** Whether there was a connection: from then on, an outage is waited out. */
     this.reached = options.reached === true;
+    /** @type {ConnectionError|undefined} what new requests are rejected with, since it was ended or destroyed */
+    this.refused = undefined;
   }
 
   get stats() {
@@ -69,30 +71,25 @@ class Connections {
   }
 
   /** Whether there will soon be another connection. */
-  #isGrowing(now) {
-    return this.#mayOpen || this.#all.some(each => each.isOpening && now - each.since < PATIENCE);
+  get #isGrowing() {
+    return this.#mayOpen || this.#all.some(each => each.isOpening && performance.now() - each.since < PATIENCE);
   }
 
-  /** Where a request is likely to wait least. One without a limit never goes behind one that has a limit, if there may be others. */
-  #best(isLimited, now) {
-    const mayFollow = isLimited || this.#options.size === 1;
-    let best, least = Infinity;
-    for (const each of this.#all) {
-      if (!each.isReady || (each.limited > 0 && !mayFollow)) continue;
-      const wait = each.waitAt(now, isLimited);
-      if (wait < least) [best, least] = [each, wait];
-    }
-    return best;
-  }
-
-  /** Some are left for plain queries, which those that are held up are not, unless there is no other. */
+  /**
+   * Where a request is likely to wait least, if anywhere. Some are left for plain queries, which those that are held up
+   * are not, unless there is no other.
+   */
   #find(kind, isLimited) {
     const { reserved, size } = this.#options;
-    const now = performance.now();
     const most = Math.max(1, size - reserved);
     if (kind === 'owned' && this.#all.filter(each => each.isOwned || each.isHeld).length >= most) return undefined;
-    const best = this.#best(isLimited, now);
-    if (best === undefined || (!best.isUnused && this.#isGrowing(now))) return undefined;
+    const now = performance.now();
+    let best, least = Infinity;
+    for (const each of this.#all) {
+      const wait = each.waitAt(now, isLimited, isLimited || size === 1);
+      if (wait < least) [best, least] = [each, wait];
+    }
+    if (best === undefined || (!best.isUnused && this.#isGrowing)) return undefined;
     if (kind === 'owned') best.state = best.isUnused ? 'owned' : 'draining';
     if (best.state === 'draining') return undefined;
     best.begin(isLimited);
@@ -110,24 +107,20 @@ class Connections {
    *   acquire_timeout, or an AbortError
    */
   async wait(kind, isLimited, signal) {
-    if (this.#refused !== undefined) throw this.#refused;
-    const { acquire_timeout: time } = this.#options;
+    if (this.#isDestroyed) throw this.refused;
     const queue = this.#queues[kind];
     const entry = { since: performance.now(), isLimited };
     const waiting = new Promise((resolve, reject) => Object.assign(entry, { resolve, reject }));
-    const giveUp = error => {
+    const unwatch = watchLimits({ signal, statement_timeout: this.#options.acquire_timeout }, error => {
       queue.delete(entry);
       entry.reject(error);
-    };
-    const timer = time < Infinity && setTimeout(() => giveUp(this.#late(time)), time);
-    const unwatch = signal && watchSignal(signal, giveUp);
+    }, time => this.#late(time));
     queue.add(entry);
     this.#serve();
     try {
       return await (channel?.tracePromise(() => waiting, { owner: kind === 'owned', waiting: queue.size }) ?? waiting);
     } finally {
-      clearTimeout(timer);
-      unwatch?.();
+      unwatch();
     }
   }
 
@@ -138,8 +131,7 @@ class Connections {
       new ConnectionError('the server has not answered the attempt to connect', { code: '08001' });
     const why = cause?.message ?? `of ${size}, ${connected} are open, ${owned} of them owned by transactions, cursors, COPY, ` +
       '{ alone: true } or connection(). A transaction inside another one is tx.transaction()';
-    const code = cause === undefined ? '53300' : '08001';
-    return new TimeoutError(`no connection for ${time} ms (acquire_timeout): ${why}`, { code, cause, sent: false });
+    return new TimeoutError(`no connection for ${time} ms (acquire_timeout): ${why}`, { code: cause ? '08001' : '53300', cause, sent: false });
   }
 
   /** Gives connections to what waits, in the order in which it has come, and opens others for the rest. */
@@ -166,10 +158,9 @@ class Connections {
    * @param {boolean} [reset] whether settings of the session may have been changed
    */
   async release(connection, isLimited, reset) {
-    const { isOpening, isOwned } = connection;
+    const wasAlone = connection.isOpening || connection.isOwned;
     connection.end(isLimited);
     if (connection.isOpen && connection.answered === 1) this.#resume();
-    const wasAlone = isOwned || isOpening;
     if (wasAlone || (connection.users === 0 && !connection.isUnused)) await connection.restore(wasAlone, reset);
     if (wasAlone) connection.state = 'shared';
     if (this.#queues.owned.size > 0 || this.#queues.shared.size > 0) this.#serve();
@@ -189,15 +180,6 @@ class Connections {
     this.#sweeping ??= setInterval(() => this.#sweep(), Math.min(1000, most / 2, idle / 2, silence / 4));
     this.#sweeping.unref?.();
     this.#emit('connect', client);
-  }
-
-  /** What a listener throws is thrown where nothing of ours is running. */
-  #emit(event, what) {
-    try {
-      if (this.#emitter.listenerCount(event) > 0) this.#emitter.emit(event, what);
-    } catch (error) {
-      process.nextTick(() => { throw error; });
-    }
   }
 
   /** One that has answered is replaced at once, others after a pause; the first one ever is not tried again. */
@@ -239,25 +221,15 @@ class Connections {
     }
   }
 
-  /** Since when a connection says nothing though nothing that lives is left on it, and how long it may; Infinity: it does. */
-  #silence(connection) {
-    const { isOpening, isOwned, pipeline: { askedAt, givenUpAt }, since, users } = connection;
-    const { acquire_timeout, silence_timeout } = this.#options;
-    if (isOpening) return [since, Math.max(acquire_timeout, ATTEMPT)];
-    if (askedAt !== 0) return [askedAt, silence_timeout];
-    const isLeft = users === 0 && (isOwned || givenUpAt !== 0);
-    return [isLeft ? Math.max(since, givenUpAt) : Infinity, silence_timeout];
-  }
-
   /** Ends what is too old, has not been used for too long, or does not answer. */
   #sweep() {
     const now = performance.now();
-    const { idle_timeout, min } = this.#options;
+    const { acquire_timeout, idle_timeout, min, silence_timeout } = this.#options;
     let spare = this.#all.filter(each => each.isOpen).length - min;
     for (const each of [...this.#all]) {
-      const [from, time] = this.#silence(each);
+      const time = each.isOpening ? Math.max(acquire_timeout, ATTEMPT) : silence_timeout;
       const isOld = now >= each.expires || (each.isIdle && now - each.since >= idle_timeout && spare-- > 0);
-      if (now - from > time) each.client.destroy(new ConnectionError(`the server was silent for ${time} ms`));
+      if (now - each.silentSince > time) each.client.destroy(new ConnectionError(`the server was silent for ${time} ms`));
       else if (isOld && each.isOpen && each.state === 'shared') each.client.end();
     }
     this.#serve();
@@ -270,7 +242,7 @@ class Connections {
   }
 
   /** Closes all connections, when what they were asked is over; what is being opened is not waited for. */
-  async end() {
+  async close() {
     for (const { client } of this.#all.filter(each => each.isOpening)) client.destroy();
     await Promise.all(this.#all.map(({ client }) => client.end()));
     clearTimeout(this.#outage?.pause);
@@ -283,9 +255,11 @@ class Connections {
    * @param {Error} refused that what waits for them rejects with
    */
   destroy(error, refused) {
-    this.#refuse(this.#refused = refused);
+    this.refused ??= refused;
+    this.#isDestroyed = true;
+    this.#refuse(this.refused);
     for (const { client } of [...this.#all]) client.destroy(error);
-    this.end();
+    this.close();
   }
 }
 

@@ -1,7 +1,8 @@
 'use strict';
 
 const { ConnectionError, UsageError } = require('../..');
-const { firstWord, keep, throwIfAborted } = require('../query');
+const { firstWord, keep, rejectAgain, throwIfAborted } = require('../query');
+const { Connections } = require('./connections');
 
 /** How many connections may be lost under one request. */
 const ATTEMPTS = 5;
@@ -13,23 +14,17 @@ const COMMON = /^(?:select|insert|update|delete|with)\b/i;
 const OF_SESSIONS = /^(?:begin|start|set|reset|discard|listen|unlisten|prepare|deallocate|declare)$/;
 
 /** What a Pool sends its requests on: the scope of one of its connections, which it has to find first. See Scope.run. */
-class PoolLease {
-  #connections;
+class PoolLease extends Connections {
+  #ending = []; // what resolves the promises of end()
   #pending = 0;
-  #whenIdle; // called when nothing is pending any more
 
-  /**
-   * @param {Connections} connections
-   * @param {object} [decoding] `{ decode }` for readers of results, where a query says nothing
-   * @param {LongTexts} longTexts
-   */
-  constructor(connections, decoding, longTexts) {
+  /** See Connections. */
+  constructor(config, options, emit) {
+    super(config, options, emit);
+    const decode = config?.decode ?? undefined;
     this.scope = null;
-    this.decoding = decoding;
-    this.longTexts = longTexts;
-    /** @type {ConnectionError|undefined} what new requests are rejected with, since the pool was ended or destroyed */
-    this.refused = undefined;
-    this.#connections = connections;
+    this.decoding = decode && { decode };
+    this.longTexts = options.longTexts;
   }
 
   /** See Scope.check. */
@@ -57,8 +52,7 @@ class PoolLease {
     try {
       for (let attempts = 1; ; attempts++) {
         throwIfAborted(options);
-        const connections = this.#connections;
-        const connection = connections.take(kind, isLimited) ?? await connections.wait(kind, isLimited, signal);
+        const connection = this.take(kind, isLimited) ?? await this.wait(kind, isLimited, signal).catch(rejectAgain);
         const { client, pipeline } = connection;
         try {
           const result = await work(client.lease, client);
@@ -68,21 +62,22 @@ class PoolLease {
           const isLost = error instanceof ConnectionError && attempts < ATTEMPTS;
           if (!(isLost && await mayRepeat(error, retry))) throw error;
         } finally {
-          connections.release(connection, isLimited, reset);
+          this.release(connection, isLimited, reset);
         }
       }
     } finally {
-      if (--this.#pending === 0) this.#whenIdle?.();
+      if (--this.#pending === 0) for (const resolve of this.#ending) resolve();
     }
   }
 
   /** @throws {ConnectionError} since the pool was ended or destroyed */
   checkOpen() { if (this.refused !== undefined) throw this.refused; }
 
-  /** Refuses what comes later. @returns {Promise<void>} of when what came before is over */
-  end(error) {
-    this.refused ??= error;
-    return this.#pending === 0 ? Promise.resolve() : new Promise(resolve => { this.#whenIdle = resolve; });
+  /** Refuses what comes later, and closes all connections when what came before is over. */
+  async end(refused) {
+    this.refused ??= refused;
+    if (this.#pending > 0) await new Promise(resolve => { this.#ending.push(resolve); });
+    await this.close();
   }
 }
 

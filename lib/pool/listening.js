@@ -1,76 +1,59 @@
 'use strict';
 
 const { ConnectionError } = require('../..');
-const { Channels, quoted } = require('../query');
+const { quoted } = require('../protocol');
+const { Channels } = require('../query');
+const { PoolLease } = require('./lease');
 
-/** The connection of a pool on which all its loops over channels listen: when it was lost, there is another one. */
+/** The connection on which all loops of a pool listen; it is replaced if it is lost. */
 class Listening {
-  #client; // that listens
-  #connected; // `{ promise, resolve, reject }`: settled when the next connection listens, or there will be none
-  #connections;
+  #hasListened = false;
+  #lease;
 
-  /** @param {Connections} connections of one connection, for this alone */
-  constructor(connections) {
+  /**
+   * @param {object|string} config of the client
+   * @param {object} options as of Connections
+   * @param {function(Error)} onerror called with each connection's error
+   */
+  constructor(config, options, onerror) {
+    const emit = (event, what) => event === 'connect' ? this.#listen(what) : onerror(what);
+    const one = { ...options, size: 1, acquire_timeout: Infinity, idle_timeout: Infinity, max_lifetime: Infinity };
+    this.#lease = new PoolLease(config, one, emit);
     this.channels = new Channels((command, channel) => this.#say(command, channel));
-    this.isOver = false;
-    this.#connections = connections;
-    this.#await();
-    this.#run();
   }
 
-  #await() {
-    const connected = this.#connected = {};
-    connected.promise = new Promise((resolve, reject) => Object.assign(connected, { resolve, reject }));
-    connected.promise.catch(() => {}); // it may be that no loop waits
+  get isOver() { return this.#lease.refused !== undefined; }
+
+  #say(command, channel) {
+    const isNew = command === 'LISTEN';
+    if (!isNew && this.channels.names.length === 0) return this.close();
+    if (!isNew && this.#lease.stats.connected === 0) return undefined; // the next connection does not listen to it
+    const work = (scope, client) => client.query(`${command} ${quoted(channel)}`, [], { cache: false });
+    return this.#lease.run('shared', {}, work, () => isNew);
   }
 
-  async #say(command, channel) {
-    if (command === 'UNLISTEN' && this.channels.names.length === 0) return this.close();
-    const text = `${command} ${quoted(channel)}`;
-    if (command === 'UNLISTEN') return this.#client?.query(text, [], { cache: false });
-    const asked = this.#client?.query(text, [], { cache: false }) ?? this.#connected.promise;
-    return asked.catch(error => {
-      if (this.isOver || !(error instanceof ConnectionError)) throw error;
-      return this.#connected.promise; // the next connection listens to all channels
-    });
-  }
-
-  async #run() {
-    try {
-      for (let hasMissed = false; !this.isOver; hasMissed = true) await this.#listen(hasMissed);
-    } catch (error) {
-      this.close(error);
-    }
-  }
-
-  /** Listens on a connection until it is lost. */
-  async #listen(hasMissed) {
+  /** A new connection listens to all channels; when it is lost, another one is opened. */
+  async #listen(client) {
     const { channels } = this;
-    const connection = await this.#connections.wait('owned', false);
-    const client = this.#client = connection.client;
-    client.on('notification', channels.deliver);
+    client.on('notification', notification => channels.deliver(notification));
     try {
       await client.simpleQuery(channels.names.map(name => `LISTEN ${quoted(name)}`).join('; '));
-      this.#connections.release(connection);
-      this.#connected.resolve();
-      if (hasMissed) for (const channel of channels.names) channels.deliver({ processId: 0, channel, payload: '', missed: true });
-      await client.closed;
     } catch (error) {
-      if (!(error instanceof ConnectionError)) throw error;
-    } finally {
-      this.#client = undefined;
-      if (!this.isOver) this.#await();
+      if (error instanceof ConnectionError) return; // what waits for the connection is told, or gets another one
+      return this.close(error);
     }
+    if (this.#hasListened) for (const channel of channels.names) channels.deliver({ processId: 0, channel, payload: '', missed: true });
+    this.#hasListened = true;
+    await client.closed;
+    if (!this.isOver) this.#lease.run('shared', {}, (scope, next) => next.sync(), () => true).catch(error => this.close(error));
   }
 
-  /** @param {Error} [error] that the loops are to throw */
+  /** @param {Error} [error] for the loops to throw */
   close(error) {
     if (this.isOver) return;
-    this.isOver = true;
     const refused = error ?? new ConnectionError('nobody listens any more', { code: '08003' });
-    this.#connected.reject(refused);
+    this.#lease.destroy(undefined, refused);
     this.channels.end(error);
-    this.#connections.destroy(undefined, refused);
   }
 }
 

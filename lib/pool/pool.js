@@ -1,12 +1,14 @@
 'use strict';
 
-const { EventEmitter } = require('node:events');
 const { ConnectionError, Session } = require('../..');
-const { LongTexts, NO_OPTIONS, checkLimits, checkNames } = require('../query');
-const { Connections } = require('./connections');
+const { NO_OPTIONS, checkOptions, unhindered } = require('../query');
 const { PoolLease } = require('./lease');
 const { Listening } = require('./listening');
 const { OF_CONNECTION, optionsOf } = require('./options');
+
+/** What new requests reject with. */
+const refused = (state, cause) =>
+  new ConnectionError(`the pool was ${state}: it takes no more requests`, { code: '08003', cause, sent: false });
 
 /**
  * Pipelined connections side by side: a session whose requests go to whichever connection suits them.
@@ -16,7 +18,6 @@ const { OF_CONNECTION, optionsOf } = require('./options');
  */
 class Pool extends Session {
   #config;
-  #connections;
   #listening;
   #options;
 
@@ -36,16 +37,16 @@ class Pool extends Session {
    */
   constructor(config = {}, options = NO_OPTIONS) {
     super();
-    const longTexts = new LongTexts();
     this.#config = config;
-    this.#options = { ...optionsOf(options), longTexts };
-    this.#connections = new Connections(config, this.#options, this);
-    const decode = config?.decode ?? undefined;
-    this.lease = new PoolLease(this.#connections, decode && { decode }, longTexts);
+    this.#options = optionsOf(options);
+    this.lease = new PoolLease(config, this.#options, (event, what) => this.#emit(event, what));
   }
 
+  /** Without a listener, an error is no event that ends the program. */
+  #emit(event, what) { if (this.listenerCount(event) > 0) unhindered(() => this.emit(event, what)); }
+
   /** How many connections there are, how many requests they have, and how many wait for one. */
-  get stats() { return this.#connections.stats; }
+  get stats() { return this.lease.stats; }
 
   /**
    * Gives a function a client for itself. Afterwards an open transaction block is rolled back, and settings, temporary
@@ -56,9 +57,8 @@ class Pool extends Session {
    * @returns {Promise} of what the function returned
    */
   async connection(work, options = NO_OPTIONS) {
-    if (typeof work !== 'function') throw new TypeError('connection takes a function');
-    checkNames(options, OF_CONNECTION);
-    checkLimits(options);
+    if (typeof work !== 'function') throw new TypeError('connection takes a function, which gets the client');
+    checkOptions(options, OF_CONNECTION);
     const { reset = true, shared = false } = options;
     const need = shared ? 'shared' : reset ? 'connection' : 'alone';
     return this.lease.run(need, options, (scope, client) => work(client), (error, retry) => retry);
@@ -68,10 +68,8 @@ class Pool extends Session {
   get channels() {
     this.lease.checkOpen();
     if (this.#listening === undefined || this.#listening.isOver) {
-      const { reached } = this.#connections;
-      const one = { ...this.#options, size: 1, acquire_timeout: Infinity, idle_timeout: Infinity, max_lifetime: Infinity, reached };
-      const emitter = new EventEmitter().on('error', error => { if (this.listenerCount('error') > 0) this.emit('error', error); });
-      this.#listening = new Listening(new Connections(this.#config, one, emitter));
+      const options = { ...this.#options, reached: this.lease.reached };
+      this.#listening = new Listening(this.#config, options, error => this.#emit('error', error));
     }
     return this.#listening.channels;
   }
@@ -80,27 +78,21 @@ class Pool extends Session {
    * Replaces every connection once what it was asked is over, for example after a migration: a prepared statement keeps
    * the parameter types of its first use.
    */
-  renew() { this.#connections.renew(); }
+  renew() { this.lease.renew(); }
 
   /**
    * Lets all that was asked finish, then closes the connections. What is asked from now on rejects.
    * @returns {Promise<void>}
    */
   async end() {
-    await this.#close('ended');
-    await this.#connections.end();
-  }
-
-  #close(state, error) {
-    this.#listening?.close(error && new ConnectionError(`the connection was lost: ${error.message}`, { cause: error }));
-    const message = `the pool was ${state}: it takes no more requests`;
-    return this.lease.end(new ConnectionError(message, { code: '08003', cause: error, sent: false }));
+    this.#listening?.close();
+    await this.lease.end(refused('ended'));
   }
 
   /** Closes the connections now; all that is pending rejects. @param {Error} [error] to reject with */
   destroy(error) {
-    this.#close('destroyed', error);
-    this.#connections.destroy(error, this.lease.refused);
+    this.#listening?.close(error && new ConnectionError(`the connection was lost: ${error.message}`, { cause: error }));
+    this.lease.destroy(error, refused('destroyed', error));
   }
 }
 

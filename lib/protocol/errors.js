@@ -2,35 +2,12 @@
 
 const { PostgresError } = require('../../client-parser/messages.js');
 
-/** The connection could not be made, was refused by the client, broke, or was used after its end. */
-class ConnectionError extends Error {
+/** An error of this library. */
+class OwnError extends Error {
   /**
    * @param {string} message
-   * @param {object} [more] `code`: the system's (ECONNREFUSED, …) or an SQLSTATE of class 08 or 28; `cause`; `sent`: whether a
-   *   lost request had been written, so that the server may have executed it
-   */
-  constructor(message, { code = '08006', cause, sent } = {}) {
-    super(message, cause === undefined ? undefined : { cause });
-    this.code = code;
-    if (sent !== undefined) this.sent = sent;
-  }
-}
-
-/** A request was ended by its signal; `cause` is the signal's reason. */
-class AbortError extends Error {
-  code = 'ABORT_ERR';
-
-  constructor(message, cause) { super(message, cause === undefined ? undefined : { cause }); }
-}
-
-/**
- * A time limit has passed: `statement_timeout` or `stall_timeout` (57014), `acquire_timeout` (53300, or 08001 with the cause),
- * `connect_timeout` (08001).
- */
-class TimeoutError extends Error {
-  /**
-   * @param {string} message
-   * @param {object} more `code`: SQLSTATE; `cause`; `sent` as in ConnectionError
+   * @param {object} more `code`; `cause`; `sent`: whether a lost request had been written, so that the server may have
+   *   executed it
    */
   constructor(message, { code, cause, sent }) {
     super(message, cause === undefined ? undefined : { cause });
@@ -39,12 +16,28 @@ class TimeoutError extends Error {
   }
 }
 
+/**
+ * The connection could not be made, was refused by the client, broke, or was used after its end; `code` is the system's
+ * (ECONNREFUSED, …) or an SQLSTATE of class 08 or 28.
+ */
+class ConnectionError extends OwnError {
+  constructor(message, { code = '08006', cause, sent } = {}) { super(message, { code, cause, sent }); }
+}
+
+/** A request was ended by its signal; `cause` is the signal's reason. */
+class AbortError extends OwnError {
+  constructor(message, cause) { super(message, { code: 'ABORT_ERR', cause }); }
+}
+
+/**
+ * A time limit has passed: `statement_timeout` or `stall_timeout` (57014), `acquire_timeout` (53300, or 08001 with the cause),
+ * `connect_timeout` (08001).
+ */
+class TimeoutError extends OwnError {}
+
 /** The library was used incorrectly; `code` is the SQLSTATE that fits. */
-class UsageError extends Error {
-  constructor(message, code, cause) {
-    super(message, cause === undefined ? undefined : { cause });
-    this.code = code;
-  }
+class UsageError extends OwnError {
+  constructor(message, code, cause) { super(message, { code, cause }); }
 }
 
 /** @returns {ConnectionError} for a server that broke the protocol, which ends the connection */

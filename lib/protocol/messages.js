@@ -14,6 +14,12 @@ const platform = { text: (buf, start, end) => buf.utf8Slice(start, end), error: 
 /** Adapts a decoder that browsers share. */
 const shared = decode => (buf, start, end) => decode(buf, start, end, platform);
 
+/** The protocol's first version, as in StartupMessage. */
+const VERSION_3_0 = 0x30000;
+
+/** Most parameters that a server may report; PostgreSQL has some 400 in all. */
+const MAX_PARAMETERS = 1000;
+
 const wrongLength = what => protocolError(`${what} of a wrong length`);
 
 /** Reads the null-terminated strings from `off` to the end of a message, which must be `count` if it is given. */
@@ -36,16 +42,21 @@ function decodeParameterStatus(buf, start, end) {
   return [name, value];
 }
 
+/**
+ * Adds a ParameterStatus to the parameters that the server has reported.
+ * @param {Object<string, string>} parameters
+ * @returns {[string, string]} name and value
+ */
+function takeParameter(parameters, buf, start, end) {
+  const { 0: name, 1: value } = decodeParameterStatus(buf, start, end);
+  if (!(name in parameters) && Object.keys(parameters).length === MAX_PARAMETERS) throw protocolError(`more than ${MAX_PARAMETERS} parameters`);
+  parameters[name] = value;
+  return [name, value];
+}
+
 function decodeNotification(buf, start, end) {
   const [channel, payload] = stringsOf(buf, start + 9, end, 'NotificationResponse', 2);
   return { processId: buf.readInt32BE(start + 5), channel, payload };
-}
-
-/** @returns {string} the transaction status: 'I' idle, 'T' in a transaction, 'E' in a failed one */
-function decodeReadyForQuery(buf, start, end) {
-  const status = String.fromCharCode(buf[start + 5]);
-  if (end - start !== 6 || !'ITE'.includes(status)) throw protocolError('ReadyForQuery of a wrong kind');
-  return status;
 }
 
 /**
@@ -69,11 +80,11 @@ function decodeNegotiateProtocolVersion(buf, start, end) {
   const newest = buf.readUInt32BE(start + 5);
   const options = stringsOf(buf, start + 13, end, 'NegotiateProtocolVersion', buf.readUInt32BE(start + 9));
   // The documentation says "minor version", but PostgreSQL sends both numbers.
-  return { version: newest < 0x10000 ? 0x30000 + newest : newest, options };
+  return { version: newest < 0x10000 ? VERSION_3_0 + newest : newest, options };
 }
 
 module.exports = {
-  decodeAuthentication, decodeBackendKeyData, decodeNegotiateProtocolVersion, decodeReadyForQuery,
+  VERSION_3_0, decodeAuthentication, decodeBackendKeyData, decodeNegotiateProtocolVersion, takeParameter,
   decodeParameterStatus, decodeNotification, decodeFields: shared(messages.decodeFields),
   decodeCommandComplete: shared(messages.decodeCommandComplete), decodeCopyResponse: shared(messages.decodeCopyResponse)
 };

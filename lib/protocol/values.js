@@ -30,9 +30,13 @@ function checkValues(values) {
   if (Array.isArray(values)) {
     if (values.length > 65535) throw new RangeError(`${values.length} values: a query takes at most 65535 parameters`);
   } else if (!(values && values.rowBuffer instanceof Uint8Array && values.rowBuffer.length >= 7)) {
-    throw new TypeError(`values must be an array or a row, not ${kindOf(values)}: text first, then [value, …], then options`);
+    throw new TypeError(`values must be an array or a row, not ${kindOf(values)}: ` +
+      (typeof values === 'function' ? 'query takes no callback, but returns a promise' : 'text first, then [value, …], then options'));
   }
 }
+
+/** @returns {string} a name as an identifier of SQL */
+const quoted = name => `"${name.replaceAll('"', '""')}"`;
 
 /** A Date as PostgreSQL reads a timestamptz: in UTC, including years after 9999 and before Christ. */
 function dateText(date, what) {
@@ -47,6 +51,16 @@ function dateText(date, what) {
 /** For PostgreSQL -0 is not 0, but `String(-0)` is '0'. */
 const numberText = value => Object.is(value, -0) ? '-0' : `${value}`;
 
+/** What to write in place of a value that is none. */
+const REMEDIES = [
+  [Promise, 'await it'], [Function, 'call it, and pass what it returns'], [RegExp, 'write value.source'], [URL, 'write value.href'],
+  [ArrayBuffer, 'write Buffer.from(value)'], [Object.getPrototypeOf(Int8Array), 'write Buffer.from(value.buffer)'],
+  [Array, 'write array(value) for a PostgreSQL array, JSON.stringify(value) for json'],
+  [Map, 'write JSON.stringify(Object.fromEntries(map)) for json, array([...map.keys()]) for a PostgreSQL array'],
+  [Set, 'write array([...set]) for a PostgreSQL array, JSON.stringify([...set]) for json'],
+  [Object, 'write JSON.stringify(value) for json, String(value) for text']
+];
+
 /**
  * The text of a value that is neither a string, nor bytes, nor null.
  * @param {*} value
@@ -57,12 +71,7 @@ function textOf(value, what) {
   if (typeof value === 'number') return numberText(value);
   if (typeof value === 'bigint' || typeof value === 'boolean') return String(value);
   if (value instanceof Date) return dateText(value, what);
-  const remedy = Array.isArray(value) ? 'write array(value) for a PostgreSQL array, JSON.stringify(value) for json'
-    : value instanceof Promise ? 'await it'
-    : value instanceof Map ? 'write JSON.stringify(Object.fromEntries(map)) for json, array([...map.keys()]) for a PostgreSQL array'
-    : value instanceof Set ? 'write array([...set]) for a PostgreSQL array, JSON.stringify([...set]) for json'
-    : typeof value === 'object' ? 'write JSON.stringify(value) for json'
-      : 'a value is a string, number, bigint, boolean, Date, Uint8Array, null or undefined';
+  const remedy = REMEDIES.find(([type]) => value instanceof type)?.[1] ?? 'write String(value)';
   throw new TypeError(`${what} is ${kindOf(value)}: ${remedy}`);
 }
 
@@ -116,4 +125,4 @@ function array(values) {
   return literal(values, 'values');
 }
 
-module.exports = { array, checkText, checkValues, kindOf, numberText, snapshot, textOf };
+module.exports = { array, checkText, checkValues, kindOf, numberText, quoted, snapshot, textOf };

@@ -1,21 +1,15 @@
 'use strict';
 
-const { AbortError, State, TimeoutError, kindOf } = require('../protocol');
-const { again } = require('./failure');
-const { checkNumber } = require('./options');
+const { AbortError, State, TimeoutError } = require('../protocol');
+const { again, isFollowed } = require('./failure');
 
 /** First and longest pause between two CancelRequests for one query, in milliseconds. */
-const PAUSE = 50;
-const LONGEST = 1000;
+const FIRST_PAUSE = 50;
+const LONGEST_PAUSE = 1000;
 
 /**
- * Gives up a request: it rejects at once. If nothing that lives was sent behind it, nothing more is sent, and the server
- * is asked to cancel it; otherwise its answer is read and dropped.
- *
- * A CancelRequest names a connection, not a query. Therefore it leaves only while the request is the one that is being
- * answered, and nothing is sent until the server has closed the connection on which it came. The server ignores one
- * that comes before it has begun with the query, so it is repeated.
- * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-CANCELING-REQUESTS
+ * Gives up a request: it rejects at once, and nothing more is sent until its answer has ended. The server is asked to
+ * cancel it as soon as nothing that lives was sent behind it; otherwise the answer is read and dropped.
  * @param {Request} request that was submitted
  * @param {Error} error to reject with
  */
@@ -23,25 +17,35 @@ function abort(request, error) {
   const { pipeline } = request.scope;
   if (!request.abort(error, pipeline) || pipeline.head === null) return; // null: the connection is lost
   pipeline.givenUpAt ||= performance.now();
-  let pause = PAUSE;
-  let asked = false;
-  const cancel = async () => {
-    if (pipeline.head !== request) return;
-    pipeline.askedAt ||= performance.now();
-    pipeline.hold();
-    await pipeline.cancel().catch(() => {});
-    pipeline.release();
-    if (pipeline.head !== request) return;
-    setTimeout(cancel, pause).unref?.();
-    pause = Math.min(2 * pause, LONGEST);
-  };
-  request.cancelAtHead = () => {
-    if (asked || !pipeline.setBarrier(request)) return;
-    asked = true;
-    cancel();
-  };
-  pipeline.setBarrier(request);
-  pipeline.head.cancelAtHead?.(); // this may have been the last one that lived behind the head
+  request.givenUp = true;
+  // Requests with one limit are given up one by one. What their callers ask in between would live behind those that are left.
+  pipeline.holdBehind(request);
+  cancelHead(pipeline); // this may have been the last one that lived behind the head
+}
+
+/**
+ * Asks the server to cancel the request that it answers, if that was given up and nothing that lives was sent behind it.
+ *
+ * A CancelRequest names a connection, not a query. Therefore it leaves only while the request is the one that is being
+ * answered, and nothing is sent until the server has closed the connection on which it came. The server ignores one
+ * that comes before it has begun with the query, so it is repeated.
+ * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-CANCELING-REQUESTS
+ * @param {Pipeline} pipeline
+ */
+function cancelHead(pipeline) {
+  const request = pipeline.head;
+  if (!request.givenUp || isFollowed(request)) return;
+  request.givenUp = false; // it is asked for
+  repeatCancel(pipeline, request, FIRST_PAUSE);
+}
+
+async function repeatCancel(pipeline, request, pause) {
+  if (pipeline.head !== request) return;
+  pipeline.askedAt ||= performance.now();
+  pipeline.hold();
+  await pipeline.cancel().catch(() => {});
+  pipeline.release();
+  if (pipeline.head === request) setTimeout(repeatCancel, pause, pipeline, request, Math.min(2 * pause, LONGEST_PAUSE)).unref?.();
 }
 
 /**
@@ -54,7 +58,7 @@ function abortScope(scope, error) {
   while (scopes.active.isInside(scope)) scopes.leave(scopes.active, error);
   scopes.empty(scope, () => again(error));
   for (let each = pipeline.head; each !== null; each = each.next) {
-    if (!each.controls && (each.scope === scope || each.scope.isInside(scope))) abort(each, again(error));
+    if (!each.controlsBlock && (each.scope === scope || each.scope.isInside(scope))) abort(each, again(error));
   }
 }
 
@@ -85,33 +89,23 @@ function watchSignal(signal, callback) {
 
 const abortedBy = ({ reason }) => new AbortError('the query was aborted', reason);
 
-/** @throws {TypeError} for what is given and no AbortSignal, or no time limit */
-function checkLimits({ signal, statement_timeout: timeout }) {
-  if (signal !== undefined && !(signal && typeof signal.addEventListener === 'function')) {
-    throw new TypeError(`signal must be an AbortSignal, not ${kindOf(signal)}`);
-  }
-  if (timeout !== undefined) {
-    checkNumber(timeout, 'statement_timeout', 'a number of milliseconds above 0', timeout => timeout > 0);
-  }
-}
-
 /** @throws {AbortError} when the signal has aborted */
 function throwIfAborted({ signal }) { if (signal?.aborted) throw abortedBy(signal); }
+
+/** @returns {function(number): TimeoutError} for what has taken longer than so many milliseconds */
+const tooLong = (what, isSent = () => undefined) => time =>
+  new TimeoutError(`the ${what} took longer than its statement_timeout of ${time} ms`, { code: '57014', sent: isSent() });
 
 /**
  * Calls back when a signal aborts or a time limit is over.
  * @param {object} limits checked: `{ signal, statement_timeout }`
- * @param {string} what has a limit
  * @param {function(Error)} callback
- * @param {function(): boolean} isSent
+ * @param {function(number): Error} late makes the error of a time limit
  * @returns {function} stops watching
  */
-function watchLimits({ signal, statement_timeout: timeout }, what, callback, isSent) {
+function watchLimits({ signal, statement_timeout: time }, callback, late) {
   const unwatch = signal && watchSignal(signal, callback);
-  const timer = timeout && setTimeout(() => {
-    const message = `the ${what} took longer than its statement_timeout of ${timeout} ms`;
-    callback(new TimeoutError(message, { code: '57014', sent: isSent() }));
-  }, timeout);
+  const timer = time < Infinity && setTimeout(() => callback(late(time)), time);
   return () => {
     unwatch?.();
     clearTimeout(timer);
@@ -133,20 +127,19 @@ function submit(request, scope, limits) {
   if (limits === undefined || (limits.signal === undefined && limits.statement_timeout === undefined)) {
     return scope.pipeline.submit(request, scope);
   }
-  checkLimits(limits);
   throwIfAborted(limits);
   const promise = scope.pipeline.submit(request, scope);
   if (!request.pending) return promise;
-  const over = watchLimits(limits, 'query', error => abort(request, error), () => request.state !== State.Waiting);
-  if (request.over === undefined) {
+  const unwatch = watchLimits(limits, error => abort(request, error), tooLong('query', () => request.state !== State.Waiting));
+  if (request.finished === undefined) {
     // Not by the request's promise: two who await that hide each other from an error's stack.
     const { resolve } = request;
     request.resolve = settled => {
-      over();
+      unwatch();
       resolve(settled);
     };
-  } else request.over.then(over);
+  } else request.finished.then(unwatch);
   return promise;
 }
 
-module.exports = { abort, abortScope, checkLimits, submit, throwIfAborted, watchLimits, watchSignal };
+module.exports = { abort, abortScope, cancelHead, submit, throwIfAborted, tooLong, watchLimits, watchSignal };

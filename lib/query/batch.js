@@ -20,6 +20,13 @@ function mapQueries(queries, work) {
   });
 }
 
+/** Whether a list of queries is one query: [text, values], frozen if sql`…` has made it. */
+function isQuery(list) {
+  const [text, values] = list;
+  return list.length === 2 && typeof text === 'string' && Array.isArray(values) &&
+    (typeof values[0] !== 'string' || (Object.isFrozen(list) && text.includes(`$${values.length}`)));
+}
+
 /** The server has not parsed what these were to prepare. */
 function forgetParsed(queries, statements) {
   for (const { parses, statement } of queries) if (parses) statements.forget(statement);
@@ -39,6 +46,7 @@ class BatchRequest extends Request {
   constructor(queries, receiverFor, lease) {
     super();
     if (!Array.isArray(queries)) throw new TypeError(`batch takes an array of [text, values, options], not ${kindOf(queries)}`);
+    if (isQuery(queries)) throw new TypeError('batch takes an array of queries, not one query: write batch([query])');
     /** The receivers for targets of the caller's. */
     this.given = [];
     /** The queries as they are to be repeated, on a lease that may do that. */
@@ -46,7 +54,7 @@ class BatchRequest extends Request {
     /** Requests without a promise of their own. */
     this.queries = mapQueries(Array.from(queries), each => {
       if (typeof each === 'string') each = [each];
-      else if (!Array.isArray(each)) throw new TypeError('a query of a batch is a text or [text, values, options]');
+      else if (!Array.isArray(each)) throw new TypeError(`a query of a batch is a text or [text, values, options], not ${kindOf(each)}`);
       const [text, values = NO_VALUES, options = NO_OPTIONS] = each;
       if (options !== NO_OPTIONS) checkOptions(options, NAMES.batched);
       const { format = 0, cache = true, stream, paramTypes, decode } = options;

@@ -1,36 +1,29 @@
 'use strict';
 
 const { RowReader } = require('../rows');
-const { checkLimits, throwIfAborted } = require('./abort');
+const { throwIfAborted } = require('./abort');
 const { callerOf, showCaller } = require('./failure');
-const { checkStallTimeout, stalled } = require('./options');
+const { NAMES, NO_OPTIONS, checkOptions, checkStallTimeout, stalled } = require('./options');
 
-/**
- * The rows of a query, some at a time: an async iterable. It holds two batches in memory, since the next one is under way
- * while the rows of one are read.
- */
+/** The rows of a query in batches, as an async iterable. It holds two batches, since the next one is fetched while one is read. */
 class Cursor {
-  #asked = 0; // rows that the generator is to give
+  #asked = 0; // rows that the generator has to give
   #caller = {}; // see callerOf
   #index = 0; // of the next row
   #generator;
-  #portal; // once the first row was asked for
+  #portal; // set when the first row was asked for
   #rows = []; // of the last batch
 
   /**
-   * @param {function(): Portal|Promise<Portal>} open makes the portal, or a promise of it; called for the first row
-   * @param {object} options
-   * @param {number} options.batchSize rows a round trip
-   * @param {object} [options.decoding] `{ decode }` for the readers
-   * @param {AbortSignal} [options.signal]
+   * @param {function(): Portal|Promise<Portal>} open called for the first row
+   * @param {object} options `batchSize`; `decoding`: `{ decode }` for the readers; `signal`
    */
   constructor(open, options) { this.#generator = this.#generate(open, options); }
 
   async * #generate(open, { batchSize, decoding, signal }) {
-    checkLimits({ signal });
     throwIfAborted({ signal });
     const opened = this.#opened(open);
-    const portal = this.#portal = opened instanceof Promise ? await opened : opened; // what is sent at once is one write
+    const portal = this.#portal = opened instanceof Promise ? await opened : opened; // without an await, both messages leave in one write
     const fetch = async () => {
       const reader = new RowReader(decoding);
       await portal.fetch(batchSize, reader, { signal }, this.#caller);
@@ -41,7 +34,7 @@ class Cursor {
         const { cmd, rows } = await ahead;
         portal.check();
         ahead = cmd === 'SUSPENDED' ? fetch() : undefined;
-        ahead?.catch(() => {}); // it is awaited when these rows have been read
+        ahead?.catch(() => {}); // it is awaited after these rows
         this.#rows = rows;
         this.#index = 0;
         while (this.#index < this.#rows.length) yield this.#rows[this.#index++];
@@ -52,7 +45,7 @@ class Cursor {
     }
   }
 
-  /** The portal; its error shows who asked for rows, also where a stream of Node is between. */
+  /** Its error shows the code that asked for rows, even through a Node stream. */
   #opened(open) {
     try {
       return open();
@@ -64,8 +57,8 @@ class Cursor {
   [Symbol.asyncIterator]() { return this; }
 
   /**
-   * @returns {Promise<{done: boolean, value: object}>} the next row; rejects once with the error of the query, of the
-   *   connection or of the signal, after the rows that came before it
+   * @returns {Promise<{done: boolean, value: object}>} rejects once with the error of the query, the connection or the signal,
+   *   after the rows before it
    */
   next() {
     if (this.#asked === 0 && this.#index < this.#rows.length) {
@@ -76,30 +69,23 @@ class Cursor {
     return this.#generator.next().finally(() => { this.#asked--; });
   }
 
-  /**
-   * Closes the portal; what `break` in a loop calls.
-   * @param {*} [value] to be given back
-   * @returns {Promise<{done: true}>} rejects with a ConnectionError where the connection is lost meanwhile
-   */
+  /** Closes the portal, as `break` does. */
   return(value) { return this.#generator.return(value); }
 
-  /** A stream of the rows is given up: nobody waits for those that are being fetched. */
+  /** Drops the rows that are being fetched for a stream that was destroyed. */
   #abandon() {
     this.#portal?.cancel();
     return this.#generator.return();
   }
 
   /**
-   * The rows as a Node stream in object mode. To destroy it closes the cursor, and cancels the query outside a transaction.
-   * @param {object} [options]
-   * @param {number} [options.highWaterMark=16] rows to be read ahead
-   * @param {AbortSignal} [options.signal] destroys the stream
-   * @param {number} [options.stall_timeout=60000] milliseconds after which a stream that nobody reads is destroyed; 0: never
-   * @returns {Readable}
+   * The rows as a Node stream in object mode. Destroying it closes the cursor, and cancels the query outside a transaction.
+   * @param {object} [options] `{ highWaterMark, signal, stall_timeout }`
    * @throws {TypeError}
    */
-  readable({ highWaterMark = 16, signal, stall_timeout: given } = {}) {
-    checkLimits({ signal });
+  readable(options = NO_OPTIONS) {
+    checkOptions(options, NAMES.readable);
+    const { highWaterMark = 16, signal, stall_timeout: given } = options;
     const timeout = checkStallTimeout(given);
     const rows = { next: () => this.next(), return: () => this.#abandon(), [Symbol.asyncIterator]: () => rows };
     const stream = require('node:stream').Readable.from(rows, { highWaterMark, signal });
@@ -107,7 +93,7 @@ class Cursor {
     return stream;
   }
 
-  /** Destroys the stream when the cursor has rows, or more to fetch, and is not asked for any for too long. */
+  /** Destroys a stream that is not read for too long, if there are rows. */
   #watchStall(stream, timeout) {
     let rows, index;
     const timer = setInterval(() => {
@@ -118,10 +104,7 @@ class Cursor {
     stream.once('close', () => clearInterval(timer));
   }
 
-  /**
-   * The rows as a WHATWG stream. To cancel it does what destroying `readable()` does.
-   * @returns {ReadableStream}
-   */
+  /** The rows as a WHATWG stream; cancelling it is like destroying `readable()`. */
   readableStream() {
     return new ReadableStream({
       pull: async controller => {

@@ -2,7 +2,7 @@
 
 // What an error of a request says, and whose stack it shows.
 
-const { ConnectionError, PostgresError, UsageError } = require('../protocol');
+const { ConnectionError, PostgresError, TimeoutError, UsageError } = require('../protocol');
 
 /** When the connection is lost, so many requests have an error each, which shows their caller; others share one. */
 const OWN_ERRORS = 1000;
@@ -41,6 +41,12 @@ function again(error, hide = again) {
     : new ConnectionError(error.message, error);
   Error.captureStackTrace?.(other, hide); // it has ten lines: without our own ones it reaches the caller
   return other;
+}
+
+/** For a `.catch`: an error that a timer or a socket has made shows the function that awaits the promise. */
+function rejectAgain(error) {
+  if (error instanceof PostgresError || error instanceof TimeoutError) Error.captureStackTrace?.(error, rejectAgain);
+  throw again(error, rejectAgain);
 }
 
 /**
@@ -112,13 +118,22 @@ function promised(work) {
   }
 }
 
+/** Runs code of the user that must not break ours: what it throws is thrown where nothing of ours is running. */
+function unhindered(work) {
+  try {
+    work();
+  } catch (error) {
+    process.nextTick(() => { throw error; });
+  }
+}
+
 /** @returns {function(): Error} what the next request is rejected with whose connection is lost */
 function lossErrors(message, code, cause, sent) {
   const what = sent ? 'had been sent, the server may have carried it out' : 'had not been sent';
-  let left = OWN_ERRORS;
+  let given = 0;
   let error;
   return () => {
-    if (left-- > 0) error = new ConnectionError(`${message}; this request ${what}`, { code, cause, sent });
+    if (given++ < OWN_ERRORS) error = new ConnectionError(`${message}; this request ${what}`, { code, cause, sent });
     return error;
   };
 }
@@ -133,9 +148,11 @@ function lossErrors(message, code, cause, sent) {
 function abandon(pipeline, message, cause, code) {
   const bad = pipeline.session === undefined && cause instanceof TypeError;
   const errors = sent => bad ? () => cause : lossErrors(message, code, cause, sent);
-  const lost = errors(true);
+  const unsent = errors(false);
+  let lost = errors(true);
   pipeline.socket = null;
   for (let request = pipeline.head; request !== null; request = request.next) {
+    if (request === pipeline.unwritten && pipeline.writer.length > 0) lost = unsent;
     pipeline.reject(request, lost());
     request.discard();
   }
@@ -144,7 +161,7 @@ function abandon(pipeline, message, cause, code) {
   pipeline.scopes.root.refused = () => new ConnectionError(
     `not connected since ${since.toISOString()}: ${message}; connect() connects again`,
     { code: '08003', cause, sent: false });
-  pipeline.scopes.abandon(errors(false));
+  pipeline.scopes.abandon(unsent);
 }
 
-module.exports = { abandon, again, callerOf, isFollowed, isStale, lossErrors, mayRepeat, miscounted, promised, reasonOf, showCaller };
+module.exports = { abandon, again, callerOf, isFollowed, isStale, lossErrors, mayRepeat, miscounted, promised, reasonOf, rejectAgain, showCaller, unhindered };

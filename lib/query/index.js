@@ -1,25 +1,22 @@
 'use strict';
 
-/*
- * The pipeline of one connection and the requests that go through it. What a plain query does not need is loaded
- * when it is needed.
- */
+/* The pipeline of one connection and its requests. What a plain query does not need is loaded late. */
 
 const { Pipeline } = require('./pipeline');
-const { again, callerOf, isFollowed, promised, showCaller } = require('./failure');
+const { again, callerOf, isFollowed, promised, rejectAgain, showCaller, unhindered } = require('./failure');
 const { QueryRequest, Request, outcome } = require('./request');
 const { CloseRequest } = require('./sync');
 const { LongTexts } = require('./long-texts');
 const { Scope } = require('./scope');
-const { copyDirection, firstWord, quoted } = require('./sql');
+const { copyDirection, firstWord } = require('./sql');
 const abort = require('./abort');
 const options = require('./options');
 
-let batch, transaction; // to require what is loaded costs a microsecond, as much as a query of a batch
+let batch, transaction; // a repeated require costs a microsecond, as much as a query of a batch
 
 module.exports = {
-  Pipeline, QueryRequest, Request, CloseRequest, LongTexts, Scope, again, callerOf, isFollowed, outcome, promised, showCaller,
-  copyDirection, firstWord, quoted, ...abort, ...options,
+  Pipeline, QueryRequest, Request, CloseRequest, LongTexts, Scope, again, callerOf, isFollowed, outcome, promised, rejectAgain,
+  showCaller, unhindered, copyDirection, firstWord, ...abort, ...options,
   get BatchRequest() { return (batch ??= require('./batch')).BatchRequest; },
   get Cursor() { return require('./cursor').Cursor; },
   get Portal() { return require('./portal').Portal; },
@@ -28,6 +25,5 @@ module.exports = {
   get Listener() { return require('./listen').Listener; },
   get channelsOf() { return require('./listen').channelsOf; },
   get checkChannel() { return require('./listen').checkChannel; },
-  get transaction() { return (transaction ??= require('./transaction')).transaction; },
-  get beginText() { return (transaction ??= require('./transaction')).beginText; }
+  get transaction() { return (transaction ??= require('./transaction')).transaction; }
 };

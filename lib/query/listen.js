@@ -1,15 +1,14 @@
 'use strict';
 
-const { ConnectionError, checkText } = require('../protocol');
+const { ConnectionError, checkText, quoted } = require('../protocol');
 const { watchSignal } = require('./abort');
 const { showCaller } = require('./failure');
 const { outcome } = require('./request');
-const { quoted } = require('./sql');
 
-/** The server cuts off longer names, and with them what would come of it. */
+/** The server truncates longer names. */
 const LONGEST_CHANNEL = 63;
 
-/** @throws {TypeError|RangeError} where it is no name of a channel */
+/** @throws {TypeError|RangeError} for an invalid channel name */
 function checkChannel(channel) {
   checkText(channel, 'channel');
   if (channel === '') throw new TypeError('channel must not be empty');
@@ -17,69 +16,60 @@ function checkChannel(channel) {
   throw new RangeError(`channel must not be longer than ${LONGEST_CHANNEL} bytes`);
 }
 
-/** What the loop throws when the connection is gone. */
+/** The error of the loop when the connection is lost. */
 function lost(error) {
   return new ConnectionError(`the connection was lost: ${error.message}`, { code: error.code, cause: error });
 }
 
-/** Which loops listen to which channels. */
+/** The loops by channel. */
 class Channels {
-  #listeners = new Map(); // sets of them by channel
+  #listeners = new Map(); // sets by channel
   #say;
-  #source;
 
-  /**
-   * @param {function(string, string): Promise} say has the server run LISTEN or UNLISTEN for a channel
-   * @param {Client} [source] whose event 'notification' is listened to as long as there are loops
-   */
-  constructor(say, source) {
-    this.#say = say;
-    this.#source = source;
-  }
+  /** @param {function(string, string): Promise} say has the server run LISTEN or UNLISTEN for a channel */
+  constructor(say) { this.#say = say; }
 
   get names() { return [...this.#listeners.keys()]; }
 
-  /** @param {object} notification for the loops over its channel */
-  deliver = notification => {
+  /** Gives a notification to the loops over its channel. */
+  deliver(notification) {
     for (const listener of this.#listeners.get(notification.channel) ?? []) listener.give(notification);
-  };
+  }
 
   /** @returns {Promise} resolves when the server has begun to notify */
   add(listener) {
     const { channel } = listener;
-    if (this.#listeners.size === 0) this.#source?.on('notification', this.deliver);
     if (!this.#listeners.has(channel)) this.#listeners.set(channel, new Set());
     this.#listeners.get(channel).add(listener);
     return this.#say('LISTEN', channel);
   }
 
-  /** @returns {Promise|undefined} resolves when the server has stopped notifying; nothing where others go on */
+  /** @returns {Promise|undefined} resolves when the server has stopped notifying; nothing if other loops continue */
   remove(listener) {
     const { channel } = listener;
     const listeners = this.#listeners.get(channel);
     listeners.delete(listener);
     if (listeners.size > 0) return undefined;
     this.#listeners.delete(channel);
-    if (this.#listeners.size === 0) this.#source?.removeListener('notification', this.deliver);
     return this.#say('UNLISTEN', channel);
   }
 
-  /** No notification comes any more. @param {Error} [error] what the loops are to throw */
+  /** Ends all loops. @param {Error} [error] for them to throw */
   end(error) { for (const listeners of [...this.#listeners.values()]) for (const each of listeners) each.end(error); }
 }
 
-/** @returns {Channels} of the connection that a client has */
+/** @returns {Channels} of a client's connection */
 function channelsOf(client) {
   const say = async (command, channel) => {
     if (command === 'UNLISTEN' && client.state !== 'open') return;
     await client.query(`${command} ${quoted(channel)}`, [], { cache: false });
   };
-  const channels = new Channels(say, client);
+  const channels = new Channels(say);
   client.closed.then(error => channels.end(error && lost(error)));
   return channels;
 }
 
-/** The notifications of one channel, as an async iterable. What comes while nobody takes it is kept. */
+/** The notifications on one channel, as an async iterable. They are kept until they are read. */
 class Listener {
   #channels;
   #error;
@@ -89,12 +79,6 @@ class Listener {
   #unwatch = () => {};
   #wake = () => {};
 
-  /**
-   * @param {Channels} channels
-   * @param {string} channel
-   * @param {AbortSignal} [signal]
-   * @param {{stack: string}} caller see callerOf
-   */
   constructor(channels, channel, signal, caller) {
     this.channel = channel;
     this.#channels = channels;
@@ -105,7 +89,7 @@ class Listener {
       else if (signal !== undefined) this.#unwatch = watchSignal(signal, ({ cause }) => reject(cause));
     });
     aborted.catch(reason => this.end(reason));
-    /** @type {Promise} resolves when the server has begun to notify; rejects, too, with the reason of the signal */
+    /** @type {Promise} resolves when the server has begun to notify; rejects with the signal's reason as well */
     this.ready = Promise.race([aborted, asked]);
     this.ready.catch(() => {});
   }
@@ -120,21 +104,16 @@ class Listener {
 
   [Symbol.asyncIterator]() { return this; }
 
-  /** Takes a notification. */
   give(notification) {
     this.#queue.push(notification);
     this.#wake();
   }
 
-  /**
-   * @returns {Promise<{value: object, done: boolean}>} the next notification `{ processId, channel, payload }`; rejects
-   *   once with the error that ended it: of LISTEN, of the connection, the reason of the signal, or what `end` was given
-   */
+  /** @returns {Promise<{value: object, done: boolean}>} the next notification; rejects once with the error that ended the loop */
   next() { return this.#notifications.next().catch(error => outcome({ error })); }
 
   /**
-   * Stops listening: what `break` calls.
-   * @param {*} [value] to be given back
+   * Stops listening, as `break` does.
    * @returns {Promise} resolves when the server has stopped notifying; never rejects
    */
   async return(value) {
@@ -144,8 +123,8 @@ class Listener {
   }
 
   /**
-   * No notification comes any more.
-   * @param {*} [error] what the loop is to throw
+   * Stops listening.
+   * @param {*} [error] for the loop to throw
    * @returns {Promise} resolves when the server has stopped notifying; never rejects
    */
   async end(error) {

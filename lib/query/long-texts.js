@@ -1,9 +1,9 @@
 'use strict';
 
-/** Most texts that are remembered; the oldest leaves first. */
+/** The most texts that are remembered. */
 const MOST = 256;
 
-/** The texts of queries whose last result was longer than its buffer: they are sent alone. */
+/** Texts of queries whose last result was longer than its buffer. They are sent alone. */
 class LongTexts {
   #texts = new Set();
 

@@ -9,6 +9,8 @@ const NO_OPTIONS = Object.freeze({});
 /** How long what takes a result may take nothing, in milliseconds. */
 const STALL_TIMEOUT = 60000;
 
+const LEVELS = ['serializable', 'repeatable read', 'read committed', 'read uncommitted'];
+
 const STATEMENT = ['format', 'cache', 'paramTypes'];
 const LIMITS = ['signal', 'statement_timeout'];
 const PLACE = ['alone', 'retry'];
@@ -23,47 +25,71 @@ const NAMES = {
   listen: new Set(['signal']),
   query: new Set([...STATEMENT, 'decode', 'stream', 'buffer', ...LIMITS, ...PLACE]),
   queryTo: new Set(['as', 'int8', 'numeric', 'bytea', 'separator', 'end', 'stall_timeout', 'buffer', ...STATEMENT, ...LIMITS, ...PLACE]),
+  readable: new Set(['highWaterMark', 'signal', 'stall_timeout']),
   simpleQuery: new Set(['decode', ...LIMITS, 'retry']),
   transaction: new Set(['isolation', 'readOnly', 'deferrable', ...LIMITS, 'retry'])
+};
+
+/** What to do instead of some options that there are elsewhere. */
+const REPLICAS = 'for replicas, make a pool of their own';
+const HINTS = {
+  max_lag: REPLICAS, readOnly: REPLICAS, replicas: REPLICAS,
+  idleTimeoutMillis: 'write idle_timeout', max: 'write size', maxLifetimeSeconds: 'write max_lifetime, in milliseconds', timeout: 'write statement_timeout', values: 'they are the second argument'
+};
+
+const noCallback = value => typeof value === 'function' ? ': there are no callbacks, but promises, streams and async iterables' : '';
+
+/** @throws {TypeError} */
+function checkFlag(value, name) {
+  if (typeof value !== 'boolean') throw new TypeError(`${name} must be a boolean, not ${kindOf(value)}`);
+}
+
+const isOid = oid => Number.isInteger(oid) && oid >= 0 && oid <= 0xffffffff;
+
+/** What each option may be; those that are not here are checked by what takes them. */
+const CHECKS = {
+  alone: checkFlag, cache: checkFlag, deferrable: checkFlag, end: checkFlag, patient: checkFlag, readOnly: checkFlag,
+  reset: checkFlag, retry: checkFlag, shared: checkFlag,
+  batchSize: value => checkCount(value, 'batchSize', 1),
+  decode: checkDecode,
+  format(value) {
+    if (value !== 0 && value !== 1) throw new TypeError(`format must be Client.STRING (0) or Client.BINARY (1), not ${kindOf(value)}${noCallback(value)}`);
+  },
+  isolation(value) {
+    const level = typeof value === 'string' ? value.toLowerCase() : kindOf(value);
+    if (!LEVELS.includes(level)) throw new TypeError(`isolation must be one of ${LEVELS.join(', ')}, not ${level}`);
+  },
+  paramTypes(value) {
+    if (Array.isArray(value) && value.length < 65536 && value.every(isOid)) return;
+    throw new TypeError('paramTypes must be an array of type OIDs, such as [oid.int8], of the export oid');
+  },
+  signal(value) {
+    if (typeof value?.addEventListener !== 'function') throw new TypeError(`signal must be an AbortSignal, not ${kindOf(value)}`);
+  },
+  statement_timeout: value => checkNumber(value, 'statement_timeout', 'a number of milliseconds above 0', value => value > 0)
 };
 
 /**
  * @param {object} [options]
  * @param {Set<string>} names
- * @throws {TypeError} for an option that there is not: a misspelt one would do nothing, and nobody would know
+ * @param {Object<string, function(*, string)>} [checks] by name
+ * @throws {TypeError} for an option that there is not: a misspelt one would do nothing, and nobody would know; and for one
+ *   that is wrong
  */
-function checkNames(options, names) {
+function checkOptions(options, names, checks = CHECKS) {
   if (options === undefined) return;
-  if (options === null || typeof options !== 'object') throw new TypeError(`options must be an object, not ${kindOf(options)}`);
+  if (options === null || typeof options !== 'object') {
+    throw new TypeError(`options must be an object, not ${kindOf(options)}${noCallback(options)}`);
+  }
   if (Array.isArray(options)) throw new TypeError('options must be an object, not an array: query(text, values, options) takes values');
   if (options instanceof AbortSignal) throw new TypeError('options must be an object, not an AbortSignal: write { signal }');
   for (const name of Object.keys(options)) {
-    if (names.has(name)) continue;
-    const hint = name === 'readOnly' ? ': for replicas, make a pool of their own' : '';
-    throw new TypeError(`there is no option ${name} here${hint}; there are ${[...names].join(', ')}`);
+    if (!names.has(name)) {
+      const hint = Object.hasOwn(HINTS, name) ? `: ${HINTS[name]}` : '';
+      throw new TypeError(`there is no option ${name} here${hint}; there are ${[...names].join(', ')}`);
+    }
+    if (options[name] !== undefined) checks[name]?.(options[name], name);
   }
-  checkFlag(options.alone, 'alone');
-  checkFlag(options.retry, 'retry');
-}
-
-/** @throws {TypeError} where an option is given and no boolean */
-function checkFlag(value, name) {
-  if (value !== undefined && typeof value !== 'boolean') throw new TypeError(`${name} must be a boolean, not ${kindOf(value)}`);
-}
-
-/** @throws {TypeError} where an option of a query is wrong, or none of these names */
-function checkOptions(options, names) {
-  checkNames(options, names);
-  const { format = 0, cache = true, paramTypes, decode } = options;
-  if (format !== 0 && format !== 1) {
-    throw new TypeError(`format must be Client.STRING (0) or Client.BINARY (1), not ${kindOf(format)}`);
-  }
-  if (typeof cache !== 'boolean') throw new TypeError(`cache must be a boolean, not ${kindOf(cache)}`);
-  const isOid = oid => Number.isInteger(oid) && oid >= 0 && oid <= 0xffffffff;
-  if (paramTypes !== undefined && !(Array.isArray(paramTypes) && paramTypes.length < 65536 && paramTypes.every(isOid))) {
-    throw new TypeError('paramTypes must be an array of type OIDs, such as [oid.int8], of the export oid');
-  }
-  checkDecode(decode);
 }
 
 /** Whether a value is what it is, whatever the caller does later, and can be sent. */
@@ -104,4 +130,4 @@ const checkBuffer = (value = BUFFER) => checkNumber(value, 'buffer', 'a number o
 const stalled = (what, timeout, why = 'stall_timeout') =>
   new TimeoutError(`the ${what} took nothing for ${timeout} ms (${why})`, { code: '57014' });
 
-module.exports = { keep, stalled, checkBuffer, checkStallTimeout, checkCount, checkNumber, checkNames, checkOptions, NAMES, NO_OPTIONS, NO_VALUES };
+module.exports = { keep, stalled, checkBuffer, checkStallTimeout, checkCount, checkNumber, checkOptions, NAMES, NO_OPTIONS, NO_VALUES };

@@ -1,11 +1,12 @@
 'use strict';
 
 const {
-  ConnectionError, MessageWriter, PostgresError, State, UsageError, backend, decodeFields, decodeNotification,
-  decodeParameterStatus, nameOf, nextState, protocolError
+  ConnectionError, MessageWriter, PostgresError, State, UsageError, backend, decodeFields, decodeNotification, nameOf,
+  nextState, protocolError
 } = require('../protocol');
 const { Memory } = require('../rows');
-const { abandon, again, isFollowed, mayRepeat } = require('./failure');
+const { cancelHead } = require('./abort');
+const { abandon, again, mayRepeat } = require('./failure');
 const { LongTexts } = require('./long-texts');
 const { closeStatements } = require('./sync');
 const { Scope, Scopes } = require('./scope');
@@ -17,7 +18,7 @@ const { ErrorResponse, NoticeResponse, NotificationResponse, ParameterStatus, Re
 /** From this many bytes on, what was written leaves at once instead of at the end of the tick. */
 const FLUSH_BYTES = 65536;
 
-/** The transaction status by its byte: as decodeReadyForQuery has it, without a call for every query. */
+/** The transaction status by its byte in ReadyForQuery: idle, in a transaction, in a failed one. */
 const STATUS = { 73: 'I', 84: 'T', 69: 'E' };
 
 /**
@@ -28,7 +29,7 @@ class Pipeline {
   #tail = null;
 
   /**
-   * @param {object} events `notice(fields, buf, start, end)`, `notification(…)`, `parameter(name, value)`;
+   * @param {object} events `notice(fields, buf, start, end)`, `notification(…)`, `parameter(buf, start, end)`;
    *   `lost(error)`: the connection cannot be used any more; without an error, the server has closed it; `queued()`: a request waits to be sent; `drained()`
    * @param {boolean|object} [decode] how columns are decoded where a query says nothing
    */
@@ -45,6 +46,8 @@ class Pipeline {
     this.maxBuffered = 1 << 26;
     /** @type {Request|null} whose answer comes next */
     this.head = null;
+    /** @type {Request|null} the first one whose messages are in the writer, if there are any */
+    this.unwritten = null;
     /** Requests that are not over. */
     this.pending = 0;
     /** The transaction status of the last ReadyForQuery. */
@@ -183,12 +186,13 @@ class Pipeline {
       if (error instanceof TypeError || error instanceof RangeError) Error.captureStackTrace?.(error, this.send);
       throw error;
     }
-    if (request.statement !== statements.run) statements.run = undefined;
+    if (request.statement !== statements.lastParsed) statements.lastParsed = undefined;
     for (let each = first; each !== request; each = each.next) {
       each.scope.begin = undefined;
       this.#held++;
     }
     if (request.barrier) this.#held++;
+    if (mark === 0) this.unwritten = first;
     if (this.head === null) this.head = first;
     else this.#tail.next = first;
     this.#tail = request;
@@ -225,7 +229,7 @@ class Pipeline {
     if (type === ReadyForQuery) this.#ready(STATUS[buf[start + 5]], start, end);
     else if (type === NoticeResponse) events.notice(decodeFields(buf, start, end), buf, start, end);
     else if (type === NotificationResponse) events.notification(decodeNotification(buf, start, end), buf, start, end);
-    else if (type === ParameterStatus) events.parameter(...decodeParameterStatus(buf, start, end));
+    else if (type === ParameterStatus) events.parameter(buf, start, end);
     else if (this.head !== null) this.head.message(this, type, buf, start, end, count);
     else if (type === ErrorResponse) events.lost(new PostgresError(decodeFields(buf, start, end)));
     else throw protocolError(`${nameOf(type)} that nobody asked for`);
@@ -238,7 +242,7 @@ class Pipeline {
     request.state = request.state === State.Done ? State.Over : nextState(request.state, ReadyForQuery, start, end);
     if (status === 'E' && this.status !== 'E') request.scope.failure = request.error;
     this.status = status;
-    if (request.scope.block && status === 'I' && !request.controls) {
+    if (request.scope.block && status === 'I' && !request.controlsBlock) {
       request.error ??= new UsageError('this ended the transaction block: in transaction(), return from the function ' +
         'to commit, throw to roll back', '25P01');
       this.scopes.leaveBlock(request.scope, request.error);
@@ -262,7 +266,7 @@ class Pipeline {
       if (!request.internal) this.pending--;
       request.ready();
     }
-    this.head?.cancelAtHead?.();
+    if (this.head?.givenUp) cancelHead(this);
     const { active, waiting } = this.scopes;
     if (active.first !== null || active.ending || waiting.length > 0) this.pump();
   }
@@ -272,13 +276,6 @@ class Pipeline {
     if (request.barrier) return;
     request.barrier = true;
     this.#held++;
-  }
-
-  /** The same, unless another was sent behind it before. @returns {boolean} whether it may be cancelled */
-  setBarrier(request) {
-    if (isFollowed(request)) return false;
-    this.holdBehind(request);
-    return true;
   }
 
   /** Nothing is sent until `release` was called as often as this. */

@@ -10,9 +10,8 @@ const { Scope } = require('./scope');
 const { copyDirection } = require('./sql');
 
 /**
- * One Execute of a portal, with its Bind the first time. In a transaction block every step has its Sync, and others
- * may come in between. Outside one, Sync would end the portal: the step ends with Flush, and Sync follows when the
- * rows are exhausted or the server has reported an error.
+ * One Execute of a portal, with Bind the first time. In a transaction block each step has a Sync, and other requests may come
+ * in between. Outside one, a Sync would end the portal: the step ends with Flush, and Sync follows the last row or an error.
  */
 class PortalStep extends QueryRequest {
   /**
@@ -53,7 +52,7 @@ class PortalStep extends QueryRequest {
   message(pipeline, type, buf, start, end, count) {
     super.message(pipeline, type, buf, start, end, count);
     if (this.state === State.Done) this.portal.open = false;
-    else if (this.state === State.Suspended && !this.endsWithSync) pipeline.finishHead(); // it has all that it asked for
+    else if (this.state === State.Suspended && !this.endsWithSync) pipeline.finishHead(); // it has its rows
   }
 
   fail(error, pipeline) {
@@ -81,18 +80,18 @@ class PortalStep extends QueryRequest {
 }
 
 /**
- * A query whose rows are fetched some at a time. Outside a transaction block it owns the connection.
+ * A query whose rows are fetched in batches. Outside a transaction block it owns the connection.
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-EXT-QUERY
  */
 class Portal {
   #closing = false; // Close was sent
-  #last = null; // the promise of the step whose answer has not come: there is one at a time
+  #last = null; // the promise of the step under way
   #resolveEnded;
   #step; // the last one
 
   /**
-   * @returns {Array|object} the values as they are now
-   * @throws {TypeError|RangeError} for a query that a portal cannot be made of
+   * @returns {Array|object} a copy of the values
+   * @throws {TypeError|RangeError} for a query that cannot have a portal
    */
   static check(text, values) {
     const kept = keep(text, values);
@@ -101,18 +100,18 @@ class Portal {
   }
 
   /**
-   * @param {Scope} scope of the caller
+   * @param {Scope} scope
    * @param {string} text
-   * @param {Array|Row} values as `check` gave them
+   * @param {Array|Row} values from `check`
    * @param {object} options `{ format, cache, paramTypes }`
-   * @param {string} [name=''] of a portal inside a transaction block; without it, the portal takes the connection
+   * @param {string} [name=''] of a portal inside a transaction block; without it the portal owns the connection
    * @throws {TypeError|UsageError}
    */
   constructor(scope, text, values, { format = 0, cache = true, paramTypes }, name = '') {
     this.query = [text, values, format, cache, paramTypes];
     this.name = name;
     this.inBlock = name !== '';
-    /** @type {Statement|undefined} once Bind has been written */
+    /** @type {Statement|undefined} set when Bind is written */
     this.statement = undefined;
     /** Whether there may be more rows. */
     this.open = true;
@@ -124,17 +123,16 @@ class Portal {
     };
     this.scope = new Scope(scope.pipeline, scope, 'an open portal', { lost });
     scope.pipeline.enter(this.scope);
-    /** @type {Promise<void>} outside a block: resolves when others have the connection again, or it is lost */
+    /** @type {Promise<void>} outside a block: resolves when the connection is free or lost */
     this.ended = new Promise(resolve => { this.#resolveEnded = resolve; });
   }
 
   /**
-   * Fetches the next rows, when those before have come.
+   * Fetches the next rows, after the earlier ones.
    * @param {number} maxRows 0 for all
    * @param {object} receiver
    * @param {object} [limits] `{ signal }`
-   * @returns {Promise} of the receiver; `cmd` is SUSPENDED while there may be more rows
-   * @throws {Error} where that cannot be sent
+   * @returns {Promise} of the receiver, whose `cmd` is SUSPENDED while there may be more rows
    */
   fetch(maxRows, receiver, limits, caller = callerOf(this.fetch)) {
     if (this.#last !== null) return this.#last.then(() => this.fetch(maxRows, receiver, limits, caller));
@@ -154,19 +152,16 @@ class Portal {
     }
   }
 
-  /** @throws {Error} when the transaction that it belongs to is over: what was fetched ahead is, too */
+  /** @throws {Error} if its transaction is over, which invalidates rows that were fetched ahead */
   check() { if (this.inBlock && this.scope.left) throw again(this.scope.refused()); }
 
-  /**
-   * Ends the portal before its rows are exhausted, when the step that is at work is over.
-   * @returns {Promise}
-   */
+  /** Closes the portal after the step under way. */
   close() { return this.#last === null ? this.#end() : this.#last.then(() => this.close()); }
 
   /**
-   * Its reader has left: what is being fetched is dropped, and its end is sent right behind.
-   * @returns {Promise} resolves when it has ended, or at once on a connection where a request was given up and nothing
-   *   has come since; rejects where what it has done could not be committed
+   * Closes a portal whose reader has left, right behind the step under way, whose rows are dropped.
+   * @returns {Promise} resolves when it has ended, or at once if the connection is silent after a request was given up; rejects
+   *   if its implicit transaction could not be committed
    */
   async leave() {
     const { pipeline } = this.scope;
@@ -189,7 +184,7 @@ class Portal {
 
   #abort() { abort(this.#step, new AbortError('the cursor was closed')); }
 
-  /** Nobody wants the rows that are being fetched: the server is asked to stop, but where that would fail a block. */
+  /** Cancels the step under way, unless that would fail a transaction block. */
   cancel() { if (this.#last !== null && !this.inBlock) this.#abort(); }
 
   async #end() {
@@ -207,10 +202,10 @@ class Portal {
     }
   }
 
-  /** The rows are exhausted, or the query has failed: the connection is free for others. */
+  /** Frees the connection after the last row or an error. */
   over(error) {
     if (!this.inBlock) this.#release();
-    // Exhausted, it would keep what its query holds until the end of the block.
+    // Until it is closed, the portal would hold its query's resources to the end of the block.
     else if (error === undefined && !this.#closing) this.#close().catch(() => {});
   }
 

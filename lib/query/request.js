@@ -9,50 +9,48 @@ const { isStale, miscounted, reasonOf, showCaller } = require('./failure');
 
 const { BindComplete, CopyData, CopyInResponse, DataRow, ErrorResponse, NoData, ParameterDescription, RowDescription } = backend;
 
-/** A query with more bytes of Buffers among its values is not sent again: they are not kept. */
+/** A query with more bytes of Buffers among its values is not repeated, so these are not kept. */
 const KEPT_BYTES = 8192;
 
-/** Takes the answer to a request that nobody waits for any more. */
+/** Reads the answer to a request that was given up. */
 const DROPPED = { start() {}, receiveData() {}, receive() {} };
 
-/** Errors that are made while an answer is read: their stacks show nothing of the caller. */
+/** Errors made while an answer is read, whose stacks do not show the caller. */
 const OF_ANSWERS = [PostgresError, ConnectionError, UsageError, AbortError, TimeoutError];
 
-/** The last link of a request's promise: in it the engine knows who awaits that, so the error can show its caller. */
+/** Runs in a `.then`, where V8 can still add the awaiting caller to the stack. */
 function outcome({ error, caller, result }) {
   if (error === undefined) return result;
   if (caller !== undefined) throw showCaller(error, caller);
   if (OF_ANSWERS.some(each => error instanceof each)) {
     const { stack } = error;
-    Error.captureStackTrace?.(error, outcome); // of V8 and others, not of all
-    if (!error.stack.includes('\n')) error.stack = stack; // nobody awaits
+    Error.captureStackTrace?.(error, outcome); // not every engine has it
+    if (!error.stack.includes('\n')) error.stack = stack; // no caller awaits it
   }
   throw error;
 }
 
 /**
- * Something asked of the server, from the call to the ReadyForQuery that ends it: an entry of the pipeline.
- * A kind of request writes its messages in `encode` and takes the server's answer in `message`.
+ * A request to the server, from the call to its ReadyForQuery: an entry of the pipeline. Subclasses write their messages in
+ * `encode` and take the answer in `message`.
  */
 class Request {
   constructor() {
-    this.next = null; // the one behind it
-    this.scope = null; // that it was submitted to
-    this.state = State.Waiting; // what the answer has come to
-    this.error = undefined; // what the promise is to reject with
-    this.resolve = null; // settles the promise; null before it was submitted and after it was settled
+    this.next = null; // the request behind it
+    this.scope = null;
+    this.state = State.Waiting; // the state of the answer
+    this.error = undefined; // what the promise will reject with
+    this.resolve = null; // settles the promise; null before submission and after settling
   }
 
-  /** @returns {Promise} of the outcome */
   open(scope) {
     this.scope = scope;
     return new Promise(resolve => { this.resolve = resolve; }).then(outcome);
   }
 
-  /** Whether the promise is still to be settled. */
   get pending() { return this.resolve !== null; }
 
-  /** Settles the promise, unless that was done before. */
+  /** Settles the promise, once. */
   settle(error = this.error) {
     if (this.resolve === null) return;
     this.error = error;
@@ -61,18 +59,17 @@ class Request {
   }
 
   /**
-   * Writes the request's messages, and says by `state` what the answer begins with.
-   * @throws {TypeError|RangeError} for values that cannot be sent; what was written before is then dropped
+   * Writes the request's messages, and sets `state`.
+   * @throws {TypeError|RangeError} for values that cannot be sent; the messages are then dropped
    */
   encode() {}
 
-  /** Keeps its input from later changes by the caller, since it has to wait. */
+  /** Copies the input, which the caller may change while the request waits. */
   snapshot() {}
 
   /**
-   * Takes one message of the answer, or `count` DataRow or CopyData messages, in buf[start … end).
-   * @param {Pipeline} pipeline
-   * @throws {ConnectionError} 08P01 where the message cannot come now, or is malformed
+   * Takes one message of the answer, or several DataRow or CopyData messages, in buf[start … end).
+   * @throws {ConnectionError} 08P01 for an unexpected or malformed message
    */
   message(pipeline, type, buf, start, end) {
     if (type === ErrorResponse) this.takeError(pipeline, buf, start, end);
@@ -87,20 +84,18 @@ class Request {
     this.fail(error, pipeline);
   }
 
-  /** The server reports an error; it ignores all messages up to the next Sync. */
+  /** The server has reported an error, and ignores messages up to the next Sync. */
   fail(error) {
     this.error ??= error;
     this.state = State.Failed;
   }
 
-  /** Nobody waits for its answer any more: it keeps nothing of its input. */
+  /** Drops the input of a request that was given up. */
   discard() {}
 
   /**
-   * The caller gives up: it rejects.
-   * @param {Error} error
-   * @param {Pipeline} pipeline
-   * @returns {boolean} whether the server is at work for it, so that there is something to cancel
+   * Gives the request up: its promise rejects.
+   * @returns {boolean} whether the server is working on it, so that it can be cancelled
    */
   abort(error, pipeline) {
     if (!this.pending) return false;
@@ -109,10 +104,10 @@ class Request {
     return this.state !== State.Waiting;
   }
 
-  /** Whether it can be sent once more: its error says that a statement was stale, and nothing was done yet. */
+  /** Whether it can be sent again: its statement was stale, and nothing was done. */
   canRepeat() { return false; }
 
-  /** Makes it what it was before it was sent. */
+  /** Restores the state before sending. */
   reset() {
     this.state = State.Waiting;
     this.error = undefined;
@@ -122,23 +117,23 @@ class Request {
   ready() { this.settle(); }
 }
 
-Object.assign(Request.prototype, { // what few have is not in each of them: there may be a million
-  barrier: false, // nothing may be sent behind it until it is over, so that it can be cancelled
+Object.assign(Request.prototype, { // rare fields are not set in each request, of which there may be a million
+  barrier: false, // nothing is sent behind it until it is over, so that it can be cancelled
   caller: undefined, // see callerOf
-  cancelAtHead: undefined, // called when its answer is the next one to come
-  controls: false, // it begins or ends the block of a transaction that its scope is of
-  endsWithSync: true, // its Sync was written, or is with the rest
-  internal: false, // not asked for, so not counted as pending
-  over: undefined, // a promise of what goes on when its own has settled: until it is over
-  result: undefined, // what it resolves to
-  simple: false, // it is a Query message, which has its Sync in itself
-  reads: false, // and nothing else, as far as the first word of its text tells
-  stale: false, // it has failed because its statement was
-  traced: false // tracers are told of it
+  controlsBlock: false, // it begins or ends the block of its scope
+  endsWithSync: true, // its Sync was written or is a part of it
+  givenUp: false, // the server is to be asked to cancel it, when its answer is the next one to come
+  internal: false, // not the caller's, so not counted as pending
+  finished: undefined, // a promise of its end, where its own settles before
+  result: undefined,
+  simple: false, // it is a Query message, which includes a Sync
+  reads: false, // the first word of its text is that of a read
+  stale: false, // it failed because of a stale statement
+  traced: false
 });
 
 /**
- * One use of the extended query protocol: [Parse Describe] Bind Execute Sync.
+ * The extended query protocol: [Parse Describe] Bind Execute Sync.
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-EXT-QUERY
  */
 class QueryRequest extends Request {
@@ -146,9 +141,9 @@ class QueryRequest extends Request {
    * @param {string} text
    * @param {Array|Row} values
    * @param {number} format of the result: 0 text, 1 binary
-   * @param {boolean} cache whether the statement is to be named
+   * @param {boolean} cache whether the statement may have a name
    * @param {number[]|undefined} paramTypes OIDs
-   * @param {object} [receiver] of the rows; a RowReader, made when the result begins: there may be a million before
+   * @param {object} [receiver] by default a RowReader, made when the result begins, since a million requests may wait
    */
   constructor(text, values, format, cache, paramTypes, receiver) {
     super();
@@ -176,7 +171,6 @@ class QueryRequest extends Request {
     writer.executeAll(true);
   }
 
-  /** Writes [Parse Describe] Bind. */
   bind(writer, statements, portal = '', batch = null) {
     const { text, values } = this;
     if (typeof text !== 'string') checkText(text, 'text');
@@ -199,19 +193,19 @@ class QueryRequest extends Request {
     if (parses) {
       statement.sent = true;
       statement.batch = batch;
-      statements.run = statement;
+      statements.lastParsed = statement;
     }
     this.state = parses ? State.Parsing : State.Binding;
     if (statement.disturbs) statements.disturbing = batch ?? this;
     if (statement.begins) statements.turning = batch ?? this;
-    // If it has to be sent again, the values must be what they were.
+    // A repetition needs the same values.
     if (statement.name === '' || !Array.isArray(values)) return;
     this.values = binary ? snapshot(values, KEPT_BYTES) : values.slice();
   }
 
   message(pipeline, type, buf, start, end, count) {
     if (type === ErrorResponse) return this.takeError(pipeline, buf, start, end);
-    // As nextState does it: this is what every message of a result goes through.
+    // `nextState` written out, since every message of a result goes through here.
     const next = NEXT[this.state << 8 | type];
     if (next === 0 || (BARE[type] === 1 && end - start !== 5)) nextState(this.state, type, start, end);
     this.state = next;
@@ -238,7 +232,7 @@ class QueryRequest extends Request {
     if (!this.endsWithSync) this.sync(pipeline);
   }
 
-  /** Writes the Sync that was not sent with the rest. */
+  /** Writes a Sync that was not sent with the request. */
   sync(pipeline) {
     if (this.endsWithSync) return;
     this.endsWithSync = true;
@@ -246,7 +240,7 @@ class QueryRequest extends Request {
     pipeline.flush();
   }
 
-  /** Rows, or the command's completion, are what comes next. */
+  /** Begins the result. */
   start(pipeline) {
     const { rowParser } = this.statement;
     if (rowParser === undefined) throw protocolError('the result of a statement that was not described');
@@ -270,7 +264,7 @@ class QueryRequest extends Request {
     if (error.code === '08P01' && !bound) error = miscounted(error, statement, this.values);
     if (error.code === '26000') error = reasonOf(error, statement.failure, status);
     this.stale = !bound && isStale(error);
-    this.receiver?.letGo?.(); // however slow its reader is, nobody else has to wait for it
+    this.receiver?.letGo?.(); // other requests must not wait for a slow reader
     super.fail(error);
   }
 
@@ -280,7 +274,7 @@ class QueryRequest extends Request {
 
   reset() {
     super.reset();
-    this.cache = false; // once is enough, and it must not depend on the Parse of another, which may fail
+    this.cache = false; // repeat it once, and without relying on a Parse that may fail
   }
 
   discard() {

@@ -5,11 +5,10 @@ const { again } = require('./failure');
 const { waitsForItself } = require('./inside');
 
 /**
- * Requests that wait in the client, in order, because the connection belongs to somebody else. A scope that was
- * entered owns the connection: a transaction, an open portal, a COPY FROM STDIN, end(). The scopes form a stack,
- * of which only the innermost one sends.
+ * A queue of requests that wait in the client because something else owns the connection. An entered scope owns it: a
+ * transaction, an open portal, a COPY FROM STDIN, end(). Scopes form a stack, and only the innermost one sends.
  *
- * A session works on a lease. A scope is the lease of itself: it is there at once and is never given back.
+ * A session works on a lease. A scope is its own lease, which is there at once and never given back.
  */
 class Scope {
   /**
@@ -19,14 +18,14 @@ class Scope {
    * @param {object} [options]
    * @param {boolean} [options.alone=false] it is entered only when all that was sent has been answered
    * @param {boolean} [options.block=false] it is a transaction block: it is entered when no block is open, and no
-   *   request in it may end the block but one that `controls` it
+   *   request in it may end the block but one with `controlsBlock`
    * @param {Request} [options.begin] what begins the block: it travels with the first request
    * @param {function()} [options.entered] called when the scope owns the connection
    * @param {function(function(): Error)} [options.lost] called when it is over without having been left, with what
    *   makes the error
    */
   constructor(pipeline, parent, name, { alone = false, block = false, begin, entered = () => {}, lost = () => {} } = {}) {
-    /** @type {Scope|null} of a lease: where a session may send at once; null where a connection has to be found first */
+    /** @type {Scope|null} of a lease: where a session may send at once; null if a connection has to be found first */
     this.scope = this;
     this.pipeline = pipeline;
     this.parent = parent;
@@ -36,41 +35,40 @@ class Scope {
     this.begin = begin;
     this.entered = entered;
     this.lost = lost;
-    /** @type {(function(): Error)|null} makes what new requests are rejected with; what waits goes on unless it was left */
+    /** @type {(function(): Error)|null} makes the errors of new requests; waiting ones continue unless the scope was left */
     this.refused = null;
     this.left = false;
-    /** Whether it is left as soon as all that waits in it has been sent. */
+    /** Whether it is left as soon as everything in it was sent. */
     this.ending = false;
-    /** @type {Error|undefined} for which the block that it is in has failed */
+    /** @type {Error|undefined} why the block has failed */
     this.failure = undefined;
-    /** The first and the last of the requests and scopes that wait in it. */
+    /** The first and the last waiting request or scope. */
     this.first = null;
     this.last = null;
     this.next = null;
   }
 
-  /** @type {{decode: *}|undefined} for readers of results, where a query says nothing */
+  /** @type {{decode: *}|undefined} the default of readers */
   get decoding() { return this.pipeline.decoding; }
 
-  /** Texts of queries that are sent alone. */
   get longTexts() { return this.pipeline.longTexts; }
 
   /**
    * Checks a query that may have to wait for a connection; here it does not.
    * @param {string} text
    * @param {Array|Row} values
-   * @returns {Array|Row} the values: of a pool a copy, which later changes by the caller cannot reach
-   * @throws {TypeError|RangeError|UsageError} of a pool, also for what concerns the session of one connection
+   * @returns {Array|Row} the values; a pool copies them
+   * @throws {TypeError|RangeError|UsageError} in a pool
    */
   check(text, values) { return values; }
 
   /**
-   * Does a piece of work in a scope, and takes the scope back when the work's promise has settled.
-   * @param {string} need 'shared': others may be sent before and behind; 'alone': the work owns the connection; 'session':
-   *   it may also change settings, which a pool resets
-   * @param {object} options the caller's: a pool reads `signal`, `statement_timeout`, `retry`
-   * @param {function(Scope): Promise} work a pool calls it again, where it may, when the connection is lost
-   * @param {function(Error, boolean): boolean|Promise<boolean>} [mayRepeat] whether a pool may, after this loss, by `retry`
+   * Does work in a scope, and takes the scope back when the work's promise settles.
+   * @param {string} need 'shared': other requests may be sent before and behind; 'alone': the work owns the connection;
+   *   'session': it may also change settings, which a pool resets
+   * @param {object} options the caller's; a pool reads `signal`, `statement_timeout`, `retry`
+   * @param {function(Scope): Promise} work a pool may call it again after a loss
+   * @param {function(Error, boolean): boolean|Promise<boolean>} [mayRepeat] whether a pool may, with `retry`
    * @returns {Promise} the work's
    */
   run(need, options, work) { return work(this); }
@@ -89,7 +87,7 @@ class Scope {
     return entry;
   }
 
-  /** @returns {Request} the first of what begins its block and those around it, and was not sent yet; a request comes last */
+  /** @returns {Request} the first unsent BEGIN of its block and the blocks around it, else the request */
   chain(request) {
     let first = request;
     for (let each = this; each !== null; each = each.parent) {
@@ -98,42 +96,39 @@ class Scope {
     return first;
   }
 
-  /** Whether it lies inside another scope. */
   isInside(scope) { return this.parent === scope || this.parent?.isInside(scope) === true; }
 }
 
-/** The scopes of a connection: which one owns it, and what comes next. */
+/** The scopes of a connection: which one owns it, and which entry is next. */
 class Scopes {
-  /** @param {Pipeline} pipeline */
   constructor(pipeline) {
     this.root = new Scope(pipeline, null, 'the connection');
-    /** The innermost scope that was entered. */
+    /** The innermost entered scope. */
     this.active = this.root;
-    /** Transactions that wait for the end of a block which a query has begun. */
+    /** Transactions that wait for the end of a block that a query has begun. */
     this.waiting = [];
   }
 
   /**
    * @param {Scope} scope
-   * @param {Request} [request] one that ends the scope's block is taken as long as the scope was not left
-   * @throws {Error} when a scope takes no more requests, or inside the function of a transaction that the request
-   *   would wait for
+   * @param {Request} [request] one that ends the scope's block is accepted until the scope was left
+   * @throws {Error} if the scope takes no more requests, or the running transaction would wait for itself
    */
   check(scope, request) {
-    if (scope.refused !== null && (scope.left || !request?.controls)) throw again(scope.refused(), this.check);
+    if (scope.refused !== null && (scope.left || !request?.controlsBlock)) throw again(scope.refused(), this.check);
     if (scope === this.active || !waitsForItself(scope)) return;
     throw new UsageError('inside the function of transaction(), ask the object that it is given ("tx"): ' +
       'the client would wait for the transaction, and the transaction for the client', '25001');
   }
 
-  /** @returns {boolean|undefined} whether what is sent now by the root would be in a block; undefined: answers will tell */
+  /** @returns {boolean|undefined} whether a request of the root would now be in a block; undefined if answers decide that */
   get #inBlock() {
     const { statements: { turning }, status } = this.root.pipeline;
-    return turning === undefined ? status !== 'I' : turning.controls ? false : undefined;
+    return turning === undefined ? status !== 'I' : turning.controlsBlock ? false : undefined;
   }
 
   /**
-   * Takes the entry out of its queue that goes next, and enters it if it is a scope.
+   * Takes the next entry out of its queue, and enters it if it is a scope.
    * @returns {Request|Scope|null}
    */
   next() {
@@ -163,10 +158,10 @@ class Scopes {
   }
 
   /**
-   * A scope is over, whether it was entered or not.
+   * Ends a scope, whether it was entered or not.
    * @param {Scope} scope
-   * @param {Error} [error] what is asked of it later is rejected with
-   * @returns {boolean} whether it was the active one, so that others may go on
+   * @param {Error} [error] of later requests
+   * @returns {boolean} whether it was the active one, so that others may continue
    */
   leave(scope, error) {
     if (scope.left) return false;
@@ -176,7 +171,7 @@ class Scopes {
     return true;
   }
 
-  /** The block of a transaction was ended by a query in it: the transaction is over, and its savepoints. */
+  /** A query has ended the block of a transaction: the transaction and its savepoints are over. */
   leaveBlock(scope, error) {
     if (scope.parent.block) this.leaveBlock(scope.parent, error);
     this.leave(scope, error);
@@ -198,15 +193,15 @@ class Scopes {
     }
   }
 
-  /** A scope is over that was not to be. */
+  /** Ends a scope from outside. */
   #lose(scope, next) {
     if (!scope.left) this.#close(scope, next);
     scope.lost(next);
   }
 
   /**
-   * The connection is gone.
-   * @param {function(): Error} next the error for the next one who has waited
+   * The connection is lost.
+   * @param {function(): Error} next makes an error for each request
    */
   abandon(next) {
     for (const scope of this.waiting.splice(0)) this.#lose(scope, next);

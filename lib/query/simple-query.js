@@ -6,11 +6,11 @@ const { Request } = require('./request');
 
 const { CommandComplete, CopyData, CopyInResponse, DataRow, EmptyQueryResponse, ErrorResponse, RowDescription } = backend;
 
-/** Begins the answer to a statement. */
+/** Messages that begin the answer to a statement. */
 const FIRST = new Set([RowDescription, backend.CopyOutResponse, CommandComplete, EmptyQueryResponse]);
 
 /**
- * The simple query protocol: several statements in one text, one implicit transaction.
+ * A simple Query: several statements in one text, in one implicit transaction.
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-SIMPLE-QUERY
  */
 class SimpleQueryRequest extends Request {
@@ -23,9 +23,9 @@ class SimpleQueryRequest extends Request {
     checkText(text, 'text');
     this.text = text;
     this.decoding = decoding;
-    this.result = []; // the readers
-    this.reader = null; // of the statement whose answer is coming
-    // The server ignores everything behind a COPY FROM STDIN but its data.
+    this.result = [];
+    this.reader = null; // of the current statement
+    // During COPY FROM STDIN the server ignores everything but data.
     this.barrier = /\bcopy\b/i.test(text);
   }
 

@@ -1,21 +1,21 @@
 'use strict';
 
 /*
- * What is read of an SQL text: its first word and, of COPY, where it copies. All of it in linear time. Everything
- * else the server tells, by command tags, the transaction status and ParameterStatus.
+ * Reads the first word of an SQL text, and the direction of a COPY, in linear time. The server tells everything else: command
+ * tags, the transaction status and ParameterStatus.
  */
 
-/* No group repeats in these: the engine needs stack for each repetition, and a literal may have 30 million characters. */
-const TOKEN = /\s+|--[^\n]*|'[^']*'|"[^"]*"|[A-Za-z_][\w$]*|[^]/y; // a doubled quote: one text behind another
+/* No group repeats in these expressions: each repetition takes stack, and a literal may have 30 million characters. */
+const TOKEN = /\s+|--[^\n]*|'[^']*'|"[^"]*"|[A-Za-z_][\w$]*|[^]/y; // a doubled quote: two adjacent literals
 const ESCAPE_MARK = /['\\]/g;
-/** What may come before the first word. */
+/** Allowed before the first word. */
 const BLANK = /^(?:[\s;(]|--)/;
-/** What may come behind the last statement. */
+/** Allowed behind the last statement. */
 const BETWEEN = /^(?:[\s;]|--)/;
 const COMMENT_MARK = /\/\*|\*\//g;
 const DOLLAR_QUOTE = /\$(?:[A-Za-z_]\w*)?\$/y;
 
-/** @returns {number} offset after the block comment at `off`; comments nest */
+/** @returns {number} the offset behind the block comment at `off`, which may nest */
 function afterComment(text, off) {
   let depth = 0;
   COMMENT_MARK.lastIndex = off;
@@ -27,14 +27,14 @@ function afterComment(text, off) {
   return COMMENT_MARK.lastIndex;
 }
 
-/** @returns {number} offset after the text E'…' whose first character is at `off` */
+/** @returns {number} the offset behind the literal E'…' whose first character is at `off` */
 function afterEscapes(text, off) {
   ESCAPE_MARK.lastIndex = off;
   for (let mark; (mark = ESCAPE_MARK.exec(text)) !== null && mark[0] === '\\';) ESCAPE_MARK.lastIndex++;
   return ESCAPE_MARK.lastIndex || text.length;
 }
 
-/** Words, quoted texts, white space and single characters; not what is in block comments and between dollars. */
+/** Yields words, literals, white space and single characters, without block comments and dollar-quoted text. */
 function* tokens(text) {
   for (let off = 0; off < text.length;) {
     DOLLAR_QUOTE.lastIndex = TOKEN.lastIndex = off;
@@ -53,24 +53,19 @@ function* tokens(text) {
   }
 }
 
-/**
- * @param {string} text
- * @returns {string} the first word, in lower case: behind white space, comments, semicolons and parentheses; '' where
- *   the text does not begin with one
- */
+/** @returns {string} the first word in lower case, behind white space, comments, semicolons and parentheses; '' if there is none */
 function firstWord(text) {
   for (const token of tokens(text)) if (!BLANK.test(token)) return /^[A-Za-z]*/.exec(token)[0].toLowerCase();
   return '';
 }
 
 /**
- * @param {string} text
- * @returns {string|undefined} 'in' for COPY … FROM STDIN, 'out' for COPY … TO STDOUT; undefined for anything else,
- *   also for a COPY of a file of the server, and where another statement follows
+ * @returns {string|undefined} 'in' for COPY … FROM STDIN, 'out' for COPY … TO STDOUT; undefined for any other text, for example
+ *   a COPY of a server's file, or several statements
  */
 function copyDirection(text) {
   const letter = text.charCodeAt(0) | 32;
-  if ((letter > 99 && letter < 123) || firstWord(text) !== 'copy') return undefined; // from d to z is what most begin with
+  if ((letter > 99 && letter < 123) || firstWord(text) !== 'copy') return undefined; // most texts begin with a letter from d to z
   let depth = 0;
   let direction, last;
   let over = false; // a semicolon has ended it
@@ -81,7 +76,7 @@ function copyDirection(text) {
     else if (token === ')') depth--;
     else if (depth === 0 && /^\w/.test(token)) {
       const word = token.toLowerCase();
-      // STDIN and STDOUT mean the same to the server.
+      // The server does not distinguish STDIN and STDOUT.
       const copies = word === 'stdin' || word === 'stdout';
       if (copies && last === 'from') direction ??= 'in';
       if (copies && last === 'to') direction ??= 'out';
@@ -91,7 +86,4 @@ function copyDirection(text) {
   return direction;
 }
 
-/** @returns {string} a name as an identifier of SQL */
-const quoted = name => `"${name.replaceAll('"', '""')}"`;
-
-module.exports = { copyDirection, firstWord, quoted };
+module.exports = { copyDirection, firstWord };

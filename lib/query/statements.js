@@ -6,28 +6,28 @@ const { firstWord } = require('./sql');
 
 const NO_TYPES = [];
 
-/** First words of what the server plans: only these are worth a named statement. */
+/** First words of statements with a plan, which alone are worth a name. */
 const PLANNED = new Set(['select', 'insert', 'update', 'delete', 'merge', 'values', 'table', 'with']);
 
-/** SQLSTATEs of what has gone or changed; at Bind, also those of values that a type does not take. */
+/** SQLSTATEs of changed or missing objects; at Bind, also those of values that a type rejects. */
 const OF_TYPES = /^(?:0A|26|42|XX)/;
 const AT_BIND = /^(?:0A|2[236]|42|XX)/;
 
-/** First words of what leaves prepared statements and the columns of their results as they are. */
+/** First words of statements that neither drop prepared statements nor change their columns. */
 const HARMLESS = new Set([...PLANNED, 'analyze', 'begin', 'checkpoint', 'close', 'commit', 'copy', 'declare', 'end',
   'explain', 'fetch', 'listen', 'lock', 'move', 'notify', 'release', 'savepoint', 'show', 'start', 'truncate',
   'unlisten', 'vacuum']);
 
-/** First words of what may begin a transaction block. */
+/** First words of statements that may begin a transaction block. */
 const BEGINNING = new Set(['begin', 'start']);
 
-/** First words of what only reads, unless a function that it calls writes. */
+/** First words of statements that only read, unless they call a function that writes. */
 const READING = new Set(['select', 'table', 'values', 'show']);
 
-/** What sets the encoding. The server reports it at ReadyForQuery: too late for what comes with it in one answer. */
+/** Statements that set the encoding. The server reports a change at ReadyForQuery, too late for text in the same answer. */
 const OTHER_ENCODING = /\bset\s+(?:(?:local|session)\s+)?(?:client_encoding\s*(?:=|to\b)|names\b)(?!\s*['"]?(?:utf-?8|unicode))/i;
 
-/** A query text that the server has parsed, or is about to: a prepared statement, named or unnamed. */
+/** A query text that the server has parsed, or will parse: a prepared statement, named or unnamed. */
 class Statement {
   /**
    * @param {string} name '' for the unnamed one
@@ -41,32 +41,31 @@ class Statement {
     this.text = text;
     this.paramTypes = paramTypes;
     this.key = key;
-    /** Bind's beginning: the unnamed portal and the statement. */
+    /** The beginning of Bind: the unnamed portal and the statement. */
     this.bindNames = Buffer.from(`\0${name}\0`, 'latin1');
-    /** Whether Parse has been written. */
+    /** Whether Parse was written. */
     this.sent = false;
-    /** @type {RowParser|null|undefined} null for a statement without columns; undefined before its description */
+    /** @type {RowParser|null|undefined} null without columns; undefined before the description */
     this.rowParser = undefined;
-    /** How many parameters it has; undefined before its description. */
+    /** The number of parameters; undefined before the description. */
     this.parameters = undefined;
-    /** @type {PostgresError|undefined} why the server has not parsed it */
+    /** @type {PostgresError|undefined} the error of Parse */
     this.failure = undefined;
-    /** @type {BatchRequest|null} that carries its Parse */
+    /** @type {BatchRequest|null} the batch that carries its Parse */
     this.batch = null;
     this.used = 0;
     this.reads = READING.has(word);
-    /** Whether it may drop prepared statements, or change the columns of what they return. */
+    /** Whether it may drop prepared statements, or change their columns. */
     this.disturbs = !HARMLESS.has(word);
     this.begins = BEGINNING.has(word);
   }
 
-  /** Takes the statement's RowDescription in buf[start …), or NoData where buf is null. */
+  /** Takes the RowDescription in buf[start …), or NoData if buf is null. */
   describe(buf, start, end) { this.rowParser = buf === null ? null : RowParser.of(buf.subarray(start, end)); }
 }
 
 /**
- * The prepared statements of one connection: by text and parameter types, at most `limit`; when another needs its
- * place, the least recently used one is to be closed on the server.
+ * The prepared statements of one connection by text and parameter types. Above `limit`, the least recently used one is closed.
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-EXT-QUERY
  */
 class Statements {
@@ -76,31 +75,29 @@ class Statements {
 
   /**
    * @param {number} limit 0: every statement is the unnamed one
-   * @param {string} [tag=''] ends every name. Clients of a pooler share the server's sessions: one must not find
-   *   another's statement under the name of its own
+   * @param {string} [tag=''] ends every name, so that clients that share a session through a pooler do not share names
    */
   constructor(limit, tag = '') {
     this.limit = limit;
     this.tag = tag;
-    /** Names of statements that the server has and nobody uses any more. */
+    /** Names of statements to be closed on the server. */
     this.closing = [];
-    /** @type {Request|undefined} the last sent that may drop statements: until it is over, others carry their own Parse */
+    /** @type {Request|undefined} the last sent request that may drop statements; until it is over, others carry their own Parse */
     this.disturbing = undefined;
-    /** @type {Request|undefined} the last sent that may begin a block, or ends that of a transaction, until it is over */
+    /** @type {Request|undefined} the last sent request that may begin a block or end that of a transaction, until it is over */
     this.turning = undefined;
-    /** @type {Statement|undefined} whose Parse was sent last, while nothing but uses of it were sent since */
-    this.run = undefined;
+    /** @type {Statement|undefined} the statement of the last Parse, while only uses of it were sent since */
+    this.lastParsed = undefined;
   }
 
   /**
-   * The statement for a query. A Parse that is still under way may fail, or be skipped after an error before it;
-   * so a later query relies on it only where nothing else can come in between: in a run of one text, or in the
-   * batch that carries it. Anything else gets the unnamed statement.
+   * Finds the statement for a query. A Parse under way may fail, or be skipped after an earlier error. A later query therefore
+   * relies on it only in a run of one text, or in the batch that carries it; otherwise the query uses the unnamed statement.
    * @param {string} text
    * @param {number[]} [paramTypes] OIDs
    * @param {boolean} [cache=true] false: the unnamed statement
-   * @param {BatchRequest|null} [batch] that the query is part of
-   * @returns {Statement} to be parsed where it is not `sent`
+   * @param {BatchRequest|null} [batch] of the query
+   * @returns {Statement} to be parsed unless it is `sent`
    */
   get(text, paramTypes = NO_TYPES, cache = true, batch = null) {
     if (!cache || this.limit === 0 || this.disturbing !== undefined) return this.#unnamed(text, paramTypes);
@@ -108,11 +105,11 @@ class Statements {
     const statement = this.#byKey.get(key) ?? this.#add(text, paramTypes, key);
     statement.used = ++this.#uses;
     const answered = !statement.sent || statement.rowParser !== undefined;
-    return answered || statement === this.run || (batch !== null && statement.batch === batch) ? statement
+    return answered || statement === this.lastParsed || (batch !== null && statement.batch === batch) ? statement
       : this.#unnamed(text, paramTypes);
   }
 
-  /** A new named statement, where the text is worth it and there is a place. */
+  /** Makes a named statement, if the text is worth it and there is room. */
   #add(text, paramTypes, key) {
     const word = firstWord(text);
     if (!PLANNED.has(word) || this.closing.length >= this.limit) return this.#unnamed(text, paramTypes, word);
@@ -135,12 +132,12 @@ class Statements {
   /** Forgets a statement that the server does not have. @returns {boolean} whether it was known */
   forget(statement) { return this.#byKey.get(statement.key) === statement && this.#byKey.delete(statement.key); }
 
-  /** Forgets a statement that the server has. */
+  /** Forgets a statement that the server has, and closes it. */
   close(statement) { if (this.forget(statement)) this.closing.push(statement.name); }
 
   /**
-   * A statement that was parsed before has failed: where its types may have changed since, its text is parsed again
-   * the next time. Errors of the data (23505, 23514) come after BindComplete and do not say so.
+   * Closes a statement that has failed, if its types may have changed since Parse. Errors of the data (23505, 23514) come after
+   * BindComplete and do not indicate that.
    * @param {Statement} statement
    * @param {string} code of the error
    * @param {boolean} bound whether BindComplete has come
@@ -148,7 +145,7 @@ class Statements {
   doubt(statement, code, bound) { if ((bound ? OF_TYPES : AT_BIND).test(code)) this.close(statement); }
 
   /**
-   * A command is complete, perhaps one by which the server forgets all statements, or sends other text than we read.
+   * Handles commands after which the server has no statements, or sends another encoding.
    * @throws {ConnectionError}
    */
   afterCommand(tag, text) {

@@ -3,7 +3,7 @@
 const { State } = require('../protocol');
 const { Request } = require('./request');
 
-/** Close of named statements or of a portal; without names only Sync, which tells when everything before it is over. */
+/** Close of named statements or a portal; without names only Sync, which tells when everything before it is over. */
 class CloseRequest extends Request {
   /**
    * @param {string} target 'S' for statements, 'P' for portals
@@ -13,29 +13,29 @@ class CloseRequest extends Request {
     super();
     this.target = target;
     this.names = names;
-    this.left = names.length;
+    this.unanswered = names.length;
     this.reads = true;
   }
 
   encode(writer) {
     for (const name of this.names) writer.close(this.target, name);
     writer.sync();
-    this.state = this.left > 0 ? State.Closing : State.Done;
+    this.state = this.unanswered > 0 ? State.Closing : State.Done;
   }
 
   message(pipeline, type, buf, start, end) {
     super.message(pipeline, type, buf, start, end);
-    if (this.state === State.Done && --this.left > 0) this.state = State.Closing;
+    if (this.state === State.Done && --this.unanswered > 0) this.state = State.Closing;
   }
 }
 
-/** Closes the statements on the server that no query uses any more. */
+/** Closes unused statements on the server. */
 function closeStatements(pipeline) {
   const { scopes, statements } = pipeline;
   const names = statements.closing;
   const request = new CloseRequest('S', names);
   statements.closing = [];
-  request.open(scopes.root).catch(() => statements.closing.push(...names)); // a CancelRequest may meet it
+  request.open(scopes.root).catch(() => statements.closing.push(...names)); // a CancelRequest may hit it
   request.internal = true;
   pipeline.send(request);
 }

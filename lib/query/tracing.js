@@ -1,18 +1,18 @@
 'use strict';
 
-// Tells tracers of every query, on the channels `tracing:quickgres:query:…` of node:diagnostics_channel.
+// Publishes queries on the channels `tracing:quickgres:query:…` of node:diagnostics_channel.
 // https://nodejs.org/api/diagnostics_channel.html#class-tracingchannel
 
 const channel = require('node:diagnostics_channel').tracingChannel('quickgres:query');
 const { start, end, asyncStart, asyncEnd, error } = channel;
 
-/** Which connection a request goes to, as far as that is known yet. */
+/** The connection of a request, as far as it is known. */
 function endpointOf({ session = {} }) {
   const { host, port, processId, config } = session;
   return { host, port, processId, database: config?.database, user: config?.user };
 }
 
-/** What a request has brought, as counts. */
+/** The counts of a request's result. */
 function resultOf({ receiver, result, queries }) {
   const results = queries ? queries.map(query => query.receiver) : receiver ? [receiver] : result;
   return {
@@ -22,21 +22,17 @@ function resultOf({ receiver, result, queries }) {
 }
 
 /**
- * Submits a request of which subscribers are told: `start` and `end` around the submission, and when the request is
- * over for its caller, `error` if it has failed, `asyncStart` and `asyncEnd`.
- * @param {Request} request
- * @param {Pipeline} pipeline
- * @param {Scope} scope
- * @returns {Promise} of the request
+ * Submits a request and publishes it: `start` and `end` around the submission; when it is over, `error` after a failure, then
+ * `asyncStart` and `asyncEnd`.
  */
 function trace(request, pipeline, scope, submit = () => pipeline.submit(request, scope)) {
   request.traced = true;
-  // One object for all messages of a query, with no parameter values and no rows.
+  // One object for all events of a query, without parameter values and rows.
   const operation = {
-    text: request.text, // of a batch, the texts with `; ` between them
+    text: request.text, // the texts of a batch are joined by `; `
     batchSize: request.queries?.length,
-    result: undefined, // once it has succeeded: `{ cmd, rowCount }`; `cmd` of one command
-    error: undefined, // once it has failed
+    result: undefined, // set after success; `cmd` of a single command
+    error: undefined, // set after a failure
     ...endpointOf(pipeline)
   };
   const settled = failure => {
@@ -49,8 +45,8 @@ function trace(request, pipeline, scope, submit = () => pipeline.submit(request,
   return start.runStores(operation, () => {
     try {
       const promise = submit();
-      if (request.over === undefined) promise.then(() => settled(), settled);
-      else request.over.then(settled);
+      if (request.finished === undefined) promise.then(() => settled(), settled);
+      else request.finished.then(settled);
       return promise;
     } catch (failure) {
       Promise.resolve(failure).then(settled);

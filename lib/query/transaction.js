@@ -1,7 +1,7 @@
 'use strict';
 
-const { ConnectionError, State, UsageError, kindOf } = require('../protocol');
-const { abortScope, checkLimits, throwIfAborted, watchLimits } = require('./abort');
+const { ConnectionError, State, UsageError } = require('../protocol');
+const { abortScope, throwIfAborted, tooLong, watchLimits } = require('./abort');
 const { runInside } = require('./inside');
 const { NO_OPTIONS, NO_VALUES } = require('./options');
 const { QueryRequest, outcome } = require('./request');
@@ -9,45 +9,35 @@ const { Scope } = require('./scope');
 const { SimpleQueryRequest } = require('./simple-query');
 const { channel, trace } = require('./tracing');
 
-/** What is asked once the function has returned rejects with one like it. */
+/** The error of requests after the function has returned. */
 const OVER = new UsageError('the transaction is over: await in its function what you ask of it', '25P01');
 
-const LEVELS = ['serializable', 'repeatable read', 'read committed', 'read uncommitted'];
-
-/** The BEGIN of these options; throws a TypeError. */
-function beginText({ isolation, readOnly, deferrable } = {}) {
+/** The BEGIN of these options. */
+function beginText({ isolation, readOnly, deferrable }) {
   let text = 'BEGIN';
-  if (isolation !== undefined) {
-    const level = typeof isolation === 'string' ? isolation.toLowerCase() : kindOf(isolation);
-    if (!LEVELS.includes(level)) throw new TypeError(`isolation must be one of ${LEVELS.join(', ')}, not ${level}`);
-    text += ` ISOLATION LEVEL ${level.toUpperCase()}`;
-  }
-  for (const [name, value] of Object.entries({ readOnly, deferrable })) {
-    if (value !== undefined && typeof value !== 'boolean') throw new TypeError(`${name} must be a boolean, not ${kindOf(value)}`);
-  }
+  if (isolation !== undefined) text += ` ISOLATION LEVEL ${isolation.toUpperCase()}`;
   if (readOnly !== undefined) text += readOnly ? ' READ ONLY' : ' READ WRITE';
   if (deferrable !== undefined) text += deferrable ? ' DEFERRABLE' : ' NOT DEFERRABLE';
   return text;
 }
 
-/** What a transaction sends at its beginning, at its end, and to undo. */
-function controlsOf(depth, options) {
+/** The statements that begin, end and undo a transaction or savepoint. */
+function textsOf(depth, options) {
   if (depth === 0) return { begin: beginText(options), commit: 'COMMIT', undo: ['ROLLBACK'] };
-  beginText(options);
   const name = `quickgres_${depth}`;
   const release = `RELEASE SAVEPOINT ${name}`;
   return { begin: `SAVEPOINT ${name}`, commit: release, undo: [`ROLLBACK TO SAVEPOINT ${name}`, release] };
 }
 
 /**
- * BEGIN or SAVEPOINT. It has no Sync, so that the first request of the block, right behind it, fails with it; others
- * are not sent before its answer has come. Flush has the server give that though the request behind takes long.
+ * BEGIN or SAVEPOINT. It has no Sync, so that the first request of the block, right behind it, fails with it; other requests
+ * wait for its answer. Flush makes the server answer although the request behind takes long.
  */
 class BeginRequest extends QueryRequest {
   constructor(text) {
     super(text, NO_VALUES, 0, false);
     this.barrier = true;
-    this.controls = true;
+    this.controlsBlock = true;
     this.endsWithSync = false;
     this.internal = true;
   }
@@ -64,11 +54,11 @@ class BeginRequest extends QueryRequest {
     if (this.state === State.Done) pipeline.finishHead();
   }
 
-  /** The server ignores what follows, up to the next Sync; a Query message has none of its own then. */
+  /** The server ignores messages up to the next Sync, and a Query message then has none of its own. */
   fail(error, pipeline) {
     const { next } = this;
     super.fail(error, pipeline);
-    pipeline.holdBehind(next); // what waits would be sent outside the block
+    pipeline.holdBehind(next); // waiting requests would be sent outside the block
     pipeline.finishHead();
     next.fail(error, pipeline);
     if (!next.simple) return;
@@ -83,7 +73,7 @@ class BeginRequest extends QueryRequest {
 class EndRequest extends SimpleQueryRequest {
   constructor(text) {
     super(text);
-    this.controls = true;
+    this.controlsBlock = true;
   }
 
   encode(writer, statements) {
@@ -95,8 +85,8 @@ class EndRequest extends SimpleQueryRequest {
 }
 
 /**
- * Rejects for a function that is at work as the connection is lost. What it throws for that reason tells more: it
- * comes first, if it comes at once.
+ * Rejects for a function that is running when the connection is lost. An error that the function then throws at once is more
+ * specific, so it comes first.
  */
 async function whenLost(error) {
   await new Promise(setImmediate);
@@ -108,27 +98,28 @@ async function whenLost(error) {
 
 /** A transaction or a savepoint, from the call to the answer to its end. */
 class Transaction {
-  #controls;
+  #texts;
   #depth;
   #entered;
   #givenUp; // the error of the limit
   #phase = 'waiting'; // then 'working', 'committing', 'undoing'
   #scope;
   #session;
-  #settle; // what is waited for
+  #settle; // of the current wait
 
   constructor(parent, depth, make, options) {
-    this.#controls = controlsOf(depth, options);
+    this.#texts = textsOf(depth, options);
     this.#depth = depth;
-    const begin = new BeginRequest(this.#controls.begin);
-    const kind = { block: true, begin, lost: next => this.#lose(next()) };
-    this.#entered = this.#until(() => new Promise(resolve => { kind.entered = resolve; }));
-    this.#scope = begin.scope = new Scope(parent.pipeline, parent, depth === 0 ? 'the transaction' : 'the savepoint', kind);
+    const begin = new BeginRequest(this.#texts.begin);
+    const name = depth === 0 ? 'the transaction' : 'the savepoint';
+    this.#entered = this.#until(() => new Promise(entered => {
+      this.#scope = begin.scope = new Scope(parent.pipeline, parent, name, { block: true, begin, entered, lost: next => this.#lose(next()) });
+    }));
     parent.pipeline.enter(this.#scope);
     this.#session = make(this.#scope);
   }
 
-  /** Waits for what work promises, unless the time limit or the loss of the connection comes first. */
+  /** Waits for the work's promise, unless the limit or a lost connection comes first. */
   #until(work) {
     return new Promise((resolve, reject) => {
       this.#settle = [resolve, reject];
@@ -138,13 +129,13 @@ class Transaction {
 
   #lose(error) {
     const lost = this.#phase === 'working' ? whenLost(error) : Promise.reject(error);
-    lost.then(...this.#settle); // by catch(), its stack would not show who awaits
+    lost.then(...this.#settle); // with catch(), the stack would not show the awaiting caller
   }
 
   async run(work, options) {
     const scope = this.#scope;
     const { pipeline } = scope;
-    const unwatch = watchLimits(options, 'transaction', error => this.#giveUp(error), () => this.#phase === 'committing');
+    const unwatch = watchLimits(options, error => this.#giveUp(error), tooLong('transaction', () => this.#phase === 'committing'));
     try {
       await this.#entered;
       if (scope.left) throw scope.refused();
@@ -155,7 +146,7 @@ class Transaction {
     } catch (error) {
       const isCalled = this.#phase !== 'waiting';
       await this.#undo();
-      // Made by a timer or for all that was lost, it does not show who awaits.
+      // A timer's error, or one for all lost requests, does not show the awaiting caller.
       return !isCalled || error === this.#givenUp ? outcome({ error }) : Promise.reject(error);
     } finally {
       unwatch();
@@ -163,7 +154,7 @@ class Transaction {
     }
   }
 
-  /** The session takes no more requests; what is open in it ends. */
+  /** Refuses later requests, and ends what is open in the session. */
   #refuse(error) { this.#session.abandonStreams(this.#scope.refused ??= () => error); }
 
   async #control(text) { return this.#scope.pipeline.submit(new EndRequest(text), this.#scope); }
@@ -172,28 +163,27 @@ class Transaction {
     const { pipeline } = this.#scope;
     if (this.#givenUp !== undefined) throw this.#givenUp; // in the tick in which the function has returned
     this.#phase = 'committing';
-    const committed = this.#control(this.#controls.commit);
-    if (this.#depth === 0) pipeline.end(this.#scope); // whatever comes of COMMIT, the block is over
+    const committed = this.#control(this.#texts.commit);
+    if (this.#depth === 0) pipeline.end(this.#scope); // whatever COMMIT answers, the block is over
     const [{ cmd }] = await this.#until(() => committed);
     if (cmd !== 'ROLLBACK') return;
     throw new UsageError('the transaction was rolled back, because a query in it had failed; ' +
       'the function given to transaction() did not throw', '25P02', this.#scope.failure);
   }
 
-  /** Where that fails too, the first error tells more. */
+  /** If this fails as well, the first error says more. */
   async #undo() {
     const { begin, first, left, pipeline } = this.#scope;
     const isEmpty = begin !== undefined && first === null && pipeline.scopes.active === this.#scope;
     const isEnding = this.#phase === 'committing' && (this.#depth === 0 || this.#givenUp !== undefined);
     if (left || isEmpty || isEnding) return;
     this.#phase = 'undoing';
-    const undone = Promise.allSettled(this.#controls.undo.map(text => this.#control(text)));
+    const undone = Promise.allSettled(this.#texts.undo.map(text => this.#control(text)));
     pipeline.end(this.#scope);
-    // On a connection that is silent, it would not be answered.
+    // A silent connection would not answer.
     if (this.#givenUp === undefined && pipeline.givenUpAt === 0) await this.#until(() => undone).catch(() => {});
   }
 
-  /** The time limit is over, or the signal aborts. */
   #giveUp(error) {
     const scope = this.#scope;
     const { pipeline } = scope;
@@ -215,19 +205,18 @@ class Transaction {
  * @param {number} depth 0 for a transaction block, above for savepoints
  * @param {function(Scope): Session} make what the function is given
  * @param {function(object): *} work
- * @param {object} [options]
+ * @param {object} [options] checked
  * @param {string} [options.isolation] 'serializable', 'repeatable read', 'read committed', 'read uncommitted'
  * @param {boolean} [options.readOnly]
  * @param {boolean} [options.deferrable]
  * @param {AbortSignal} [options.signal] gives up all that is under way in it, and rolls back
  * @param {number} [options.statement_timeout] the same, after so many milliseconds
  * @returns {Promise} of what the function returned
- * @throws {TypeError|Error} for options that there are not; where the parent is over
+ * @throws {Error} where the parent is over
  */
 function transaction(parent, depth, make, work, options = NO_OPTIONS) {
-  checkLimits(options);
   throwIfAborted(options);
   return new Transaction(parent, depth, make, options).run(work, options);
 }
 
-module.exports = { beginText, transaction };
+module.exports = { transaction };

@@ -5,64 +5,64 @@ import { Client } from 'quickgres';
 
 /** A message of a replication stream. */
 export interface WalMessage {
-  /** The position; 0n where the plugin gave none. */
+  /** The position; 0n if the plugin gave none. */
   readonly lsn: bigint;
-  /** The end of the server's log when it was sent. */
+  /** The end of the server's log at that time. */
   readonly walEnd: bigint;
-  /** When it was sent. */
+  /** The time of sending. */
   readonly time: Date;
-  /** What the plugin gave: of pgoutput, one message. */
+  /** The plugin's output, for pgoutput one message. */
   readonly data: Buffer;
 }
 
 /** Options of `replicate`. */
 export interface ReplicateOptions {
-  /** Milliseconds between two reports to the server, 10000 by default; less than its wal_sender_timeout. */
+  /** Milliseconds between status updates, less than the server's wal_sender_timeout. Default: 10000. */
   statusInterval?: number | undefined;
   /** Destroys the stream with an AbortError. Default: none. */
   signal?: AbortSignal | undefined;
 }
 
-/** A stream of WalMessages, which takes the positions that were processed. Event 'start': the server has begun. */
+/** A stream of WalMessages that takes processed positions. Event 'start': the server has begun. */
 export interface Replication extends Duplex {
-  /** The highest position that has come; in physical replication the end of the last piece. */
+  /** The highest position received; in physical replication the end of the last piece. */
   readonly received: bigint;
-  /** The position up to which all was processed, as the server is told. */
+  /** The position up to which the server is told that everything was processed. */
   readonly confirmed: bigint;
   /**
    * Says that everything up to a position has been processed.
-   * @param lsn the position: of pgoutput the `endLsn` of a commit, of a piece of the log `lsn + BigInt(data.length)`
-   * @throws {TypeError} for what is no position
+   * @param lsn the `endLsn` of pgoutput's commit; in physical replication `lsn + BigInt(data.length)`
+   * @throws {TypeError} for an invalid position
    */
   confirm(lsn: bigint | string): void;
 }
 
 /**
- * Starts replication. The connection is the stream's until it is over.
- * @param client connected with `replication: 'database'` in its config; `true` for physical replication
+ * Starts replication. The stream owns the connection until it is over.
+ * @param client connected with `replication: 'database'`; `true` for physical replication
  * @param text START_REPLICATION …
  * @param options statusInterval, signal
- * @returns the stream; an error of the server or the connection is its error
- * @throws {TypeError|UsageError|ConnectionError} for bad input, and where the client takes no requests
+ * @returns the stream, which emits errors of the server and the connection
+ * @throws {TypeError|UsageError|ConnectionError} for bad input, and if the client takes no requests
  */
 export function replicate(client: Client, text: string, options?: ReplicateOptions): Replication;
 
-/** Values of a row by column; a large value that an update did not change is left out. */
+/** Values by column; a large value that did not change is omitted. */
 export type PgOutputRow = Record<string, string | Buffer | null>;
 
-/** A table, as the server describes it before its first change. */
+/** A table, described before its first change. */
 export interface PgOutputRelation {
-  /** Which message it is. */
+  /** The kind of message. */
   type: 'relation';
   /** OID of the table. */
   oid: number;
-  /** Its schema. */
+  /** The schema. */
   schema: string;
-  /** Its name. */
+  /** The table's name. */
   name: string;
-  /** REPLICA IDENTITY: what is told of rows that were updated or deleted. */
+  /** REPLICA IDENTITY: which columns of old rows are sent. */
   identity: 'default' | 'nothing' | 'full' | 'index';
-  /** Its columns; `key` where the column is part of the replica identity. */
+  /** The columns; `key`: part of the replica identity. */
   columns: Array<{ key: boolean; name: string; typeOid: number; typeModifier: number }>;
 }
 
@@ -80,29 +80,26 @@ export type PgOutputMessage =
 
 /** Decodes the messages of the plugin pgoutput. */
 export class PgOutput {
-  /** One for each replication: it keeps the tables that were described. */
+  /** Use one for each replication, since it keeps the tables' descriptions. */
   constructor();
   /** The tables described so far, by OID. */
   readonly relations: Map<number, PgOutputRelation>;
   /**
-   * Decodes one message.
    * @param data of a WalMessage
-   * @returns what is in it
-   * @throws {ConnectionError} 08P01 for a message that is malformed or unknown
+   * @returns the message
+   * @throws {ConnectionError} 08P01 for a malformed or unknown message
    */
   decode(data: Buffer): PgOutputMessage;
 }
 
 /**
- * The text of a position in the write-ahead log.
- * @param lsn the position
- * @returns such as 16/B374D848
+ * @param lsn a position in the write-ahead log
+ * @returns its text, such as 16/B374D848
  */
 export function formatLsn(lsn: bigint): string;
 /**
- * Reads a position in the write-ahead log.
  * @param text such as 16/B374D848
- * @returns the position
- * @throws {TypeError} for what is no position
+ * @returns the position in the write-ahead log
+ * @throws {TypeError} for an invalid text
  */
 export function parseLsn(text: string): bigint;

@@ -2,7 +2,7 @@
 
 const { Duplex, addAbortSignal } = require('node:stream');
 const { AbortError, State, UsageError, backend, checkText, frontend, nameOf, protocolError } = require('../protocol');
-const { Request, Scope, abort, checkLimits, checkNames } = require('../query');
+const { Request, Scope, abort, checkOptions } = require('../query');
 const { parseLsn, readTime, writeNow } = require('./wal');
 
 const OPTIONS = new Set(['signal', 'statusInterval']);
@@ -240,13 +240,12 @@ class Replication extends Duplex {
  * @see https://www.postgresql.org/docs/current/protocol-replication.html
  */
 function replicate(client, text, options = {}) {
-  checkNames(options, OPTIONS);
+  checkOptions(options, OPTIONS);
   const { statusInterval = STATUS_INTERVAL, signal } = options;
   if (!(client?.lease instanceof Scope)) throw new TypeError('replicate takes a Client');
   if (!(typeof statusInterval === 'number' && statusInterval > 0 && statusInterval <= 0x7fffffff)) {
     throw new TypeError(`statusInterval must be a number of milliseconds above 0, not ${String(statusInterval)}`);
   }
-  checkLimits({ signal });
   checkText(text, 'text');
   if (!/^\s*START_REPLICATION\b/i.test(text)) throw new TypeError('replicate takes START_REPLICATION …');
   return new Replication(client, text, { statusInterval, signal });

@@ -4,38 +4,38 @@ import { Value } from 'quickgres';
 
 declare const made: unique symbol;
 
-/**
- * A piece of SQL, text and values, made by `sql` and by nothing else. Spread it: ``query(...sql`…`)``; in a batch it is a
- * query as it is.
- */
+/** A piece of SQL with its values, which only `sql` makes. Spread it: ``query(...sql`…`)``; `batch` takes it as it is. */
 export type Sql = readonly [text: string & { readonly [made]: true }, values: Value[]];
 
-/** What JSON can have; of an object of another type make a parameter by `sql.json`. */
+/** JSON of plain objects; for objects of other classes use `sql.json`. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json | undefined };
 
 /** A PostgreSQL array of at most six dimensions. */
 export type SqlList = ReadonlyArray<Value | URL | Json | SqlList>;
 
-/** What a placeholder takes: pieces are SQL, a list is a PostgreSQL array, a plain object JSON, a URL its href. */
+/**
+ * A placeholder's value: a piece is SQL, a list a PostgreSQL array, a plain object JSON, a URL its href; all others are
+ * parameters.
+ */
 export type SqlValue = Exclude<Value, undefined> | Sql | SqlList | { readonly [name: string]: Json | undefined } | URL;
 
-/** An object, all of whose columns are values. */
+/** An object whose properties are all values. */
 export type SqlRow<T> = { readonly [K in keyof T]: SqlValue | undefined };
 
-/** The names of an object's columns that are values. */
+/** The names of an object's properties that are values. */
 export type SqlColumn<T> = string & { [K in keyof T]-?: T[K] extends SqlValue | undefined ? K : unknown extends T[K] ? K : never }[keyof T];
 
-/** The tag, and what makes pieces of names, lists and objects. Bad input is a TypeError that names its place. */
+/** The tag, and functions that make pieces. Bad input is a TypeError that names its place. */
 export interface SqlTag {
   (strings: TemplateStringsArray, ...values: SqlValue[]): Sql;
   /** No SQL. */
   readonly empty: Sql;
-  /** An identifier, quoted. @param names one name, or more to be joined by dots @returns a piece */
+  /** A quoted identifier. @param names one name, or several to be joined by dots @returns a piece */
   id(...names: readonly [string, ...string[]]): Sql;
   /**
    * `("a", "b") VALUES ($1, $2), ($3, $4)`.
-   * @param rows objects, at least one
-   * @param columns the columns to take; by default those of the first row, and no row may have another
+   * @param rows at least one object
+   * @param columns to use; by default those of the first row, and no row may have another
    * @returns a piece
    * @throws {RangeError} for more than 65535 values
    */
@@ -44,24 +44,24 @@ export interface SqlTag {
   /**
    * `"a" = $1, "b" = $2`.
    * @param object a plain object
-   * @param columns the columns to take, which the object must have; by default all
+   * @param columns to use, which the object must have; by default all
    * @returns a piece
    */
   set<T extends SqlRow<T>>(object: T, columns?: undefined): Sql;
   set<T extends object>(object: T, columns: readonly SqlColumn<T>[]): Sql;
-  /** All of them hold; TRUE where there is none. @param conditions pieces @returns a piece, in parentheses */
+  /** All conditions hold; TRUE if there are none. @param conditions pieces @returns a piece in parentheses */
   and(conditions: readonly Sql[]): Sql;
-  /** One of them holds; FALSE where there is none. @param conditions pieces @returns a piece, in parentheses */
+  /** One condition holds; FALSE if there are none. @param conditions pieces @returns a piece in parentheses */
   or(conditions: readonly Sql[]): Sql;
-  /** Pieces in a row. @param pieces any number @param separator between them; ``sql`, ` `` by default @returns a piece */
+  /** @param pieces any number @param separator between them, ``sql`, ` `` by default @returns one piece */
   join(pieces: readonly Sql[], separator?: Sql): Sql;
-  /** A parameter of JSON; null is JSON's null. @param value what JSON.stringify takes @returns a piece */
+  /** A JSON parameter; null is JSON's null. @param value for JSON.stringify @returns a piece */
   json(value: object | string | number | boolean | null): Sql;
-  /** Text as it is: nothing in it is quoted. @param text SQL that you have written yourself @returns a piece */
+  /** SQL without any quoting. @param text that you have written yourself @returns a piece */
   raw(text: string): Sql;
 }
 
-/** Makes SQL from pieces; values are parameters. */
+/** Makes SQL; values become parameters. */
 export const sql: SqlTag;
 
 export {};

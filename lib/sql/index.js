@@ -1,6 +1,6 @@
 'use strict';
 
-const { array, checkText, kindOf } = require('../protocol');
+const { array, checkText, kindOf, quoted } = require('../protocol');
 
 /** A piece of at most this size has its text at once, a larger one when it is read, so that nesting stays linear. */
 const SMALL = 256;
@@ -15,12 +15,15 @@ const REMEDIES = [
   [Object, 'pass String(value), or sql.json(value) for JSON']
 ];
 
+/** A piece in a string would lose its values, or show them. */
+const NO_TEXT = { value() { refuse('what is put into a string', this, 'put it into sql`…`, and that into query(...sql`…`)'); } };
+
 /** Marks arrays as pieces by a private field, which nothing else can have or copy; a WeakMap is slower. */
 class Mark extends function (object) { return object; } {
   #node;
 
   /** @param {object} node what the piece is made of: `{ strings, parts, parameters, size }`; parts are pieces and values */
-  constructor(array, node) { super(array).#node = node; }
+  constructor(array, node) { Object.defineProperty(super(array), 'toString', NO_TEXT).#node = node; }
 
   /** @returns {object|undefined} the node of a piece */
   static node(value) { return typeof value === 'object' && value !== null && #node in value ? value.#node : undefined; }
@@ -121,16 +124,16 @@ function listOf(list, what, least = 0) {
 }
 
 /** @returns {string[]} names, quoted; throws a TypeError */
-const quoted = (names, what) => names.map((name, index) => {
+const identifiers = (names, what) => names.map((name, index) => {
   checkText(name, `${what}[${index}]`);
-  return name === '' ? refuse(`${what}[${index}]`, name, 'a name cannot be empty') : `"${name.replaceAll('"', '""')}"`;
+  return name === '' ? refuse(`${what}[${index}]`, name, 'a name cannot be empty') : quoted(name);
 });
 
 /** @returns {Array} pieces; throws a TypeError where one is none */
 function piecesOf(list, what) {
   const pieces = listOf(list, what);
   const wrong = pieces.findIndex(each => !isPiece(each));
-  return wrong < 0 ? pieces : refuse(`${what}[${wrong}]`, pieces[wrong], 'it must be a piece, sql`…` or sql.empty');
+  return wrong < 0 ? pieces : refuse(`${what}[${wrong}]`, pieces[wrong], 'it must be a piece: sql`${value}` for a value, sql.empty for nothing');
 }
 
 /** @returns {string[]} the columns of an object; throws a TypeError */
@@ -161,7 +164,7 @@ function combine(list, what, word, nothing) {
  */
 function sql(strings, ...values) {
   if (!Array.isArray(strings?.raw) || !Object.isFrozen(strings) || !Object.isFrozen(strings.raw)) {
-    throw new TypeError('sql is a template tag: write sql`…`, or sql.raw(text) for text that you have written yourself');
+    throw new TypeError('sql is a template tag: write sql`…`, or sql.raw(text) for text that you have written yourself, sql.values([object]) or sql.set(object) for columns, = ANY(${list}) for a list');
   }
   const wrong = strings.indexOf(undefined);
   if (wrong >= 0) throw new TypeError(`"${strings.raw[wrong].trim()}" has an invalid escape: write \\\\ for \\`);
@@ -170,16 +173,15 @@ function sql(strings, ...values) {
 }
 
 sql.empty = piece(['']);
-sql.id = (...names) => piece([quoted(listOf(names, 'sql.id', 1), 'sql.id').join('.')]);
+sql.id = (...names) => piece([identifiers(listOf(names, 'sql.id', 1), 'sql.id').join('.')]);
 sql.json = value => piece(['', ''], [jsonText(value, () => 'the value of sql.json')]);
 sql.and = pieces => combine(pieces, 'sql.and', 'AND', 'TRUE');
 sql.or = pieces => combine(pieces, 'sql.or', 'OR', 'FALSE');
 
 sql.raw = text => { checkText(text, 'the text of sql.raw'); return piece([text]); };
 
-const COMMA = piece([', ']);
-sql.join = (pieces, separator = COMMA) => {
-  piecesOf([separator], 'separator');
+sql.join = (pieces, separator = piece([', '])) => {
+  if (!isPiece(separator)) refuse('separator', separator, 'it must be a piece, sql`…`');
   const parts = [];
   for (const each of piecesOf(pieces, 'sql.join')) parts.push(separator, each);
   return piece(Array(Math.max(parts.length, 1)).fill(''), parts.slice(1));
@@ -187,8 +189,8 @@ sql.join = (pieces, separator = COMMA) => {
 
 sql.values = (list, columns) => {
   const rows = listOf(list, 'rows', 1);
-  const names = listOf(columns === undefined ? columnsOf(rows[0], 'rows[0]') : columns, 'columns', 1);
-  const head = quoted(names, 'columns').join(', ');
+  const names = columns === undefined ? listOf(columnsOf(rows[0], 'rows[0]'), 'Object.keys(rows[0])', 1) : listOf(columns, 'columns', 1);
+  const head = identifiers(names, 'columns').join(', ');
   checkParameters(rows.length * names.length);
   const parts = rows.flatMap((row, index) => {
     const other = columns === undefined && columnsOf(row, `rows[${index}]`).find(name => !Object.hasOwn(rows[0], name));
@@ -199,10 +201,10 @@ sql.values = (list, columns) => {
   return piece([`(${head}) VALUES (`, ...strings.slice(1), ')'], parts);
 };
 
-sql.set = (object, columns = columnsOf(object, 'the object')) => {
-  const names = listOf(columns, 'columns', 1);
+sql.set = (object, columns) => {
+  const names = columns === undefined ? listOf(columnsOf(object, 'the object'), 'Object.keys(object)', 1) : listOf(columns, 'columns', 1);
   const parts = cells(object, names, 'the object');
-  return piece([...quoted(names, 'columns').map((name, index) => `${index === 0 ? '' : ', '}${name} = `), ''], parts);
+  return piece([...identifiers(names, 'columns').map((name, index) => `${index === 0 ? '' : ', '}${name} = `), ''], parts);
 };
 
 module.exports = { sql: Object.freeze(sql) };

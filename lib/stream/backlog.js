@@ -2,12 +2,12 @@
 
 const { stalled } = require('../query');
 
-/** How long a target may take nothing while other requests wait for the connection, in milliseconds. */
+/** Milliseconds for which a target may take nothing while other requests wait for the connection. */
 const PATIENCE = 5000;
 
 /**
- * What the targets of one connection have not taken. When that is more than `max_buffer_bytes`, the connection is not
- * read until it is less again; targets that take nothing meanwhile are cut off after PATIENCE, if other requests wait.
+ * Counts the bytes that a connection's targets have not taken. Above `max_buffer_bytes` the connection is not read; if other
+ * requests wait, targets that take nothing for PATIENCE are cut off.
  */
 class Backlog {
   #paused = false;
@@ -15,29 +15,26 @@ class Backlog {
   #targets = new Set();
   #timer;
 
-  /** @param {Pipeline} pipeline */
   constructor(pipeline) {
     this.#pipeline = pipeline;
     this.bytes = 0;
   }
 
-  /** @returns {Backlog} that of a connection */
   static of(pipeline) { return (pipeline.backlog ??= new Backlog(pipeline)); }
 
-  /** A target was given bytes. */
   add(target, length) {
     this.bytes += length;
     this.#targets.add(target);
   }
 
-  /** A target has taken bytes, or never will. @param {boolean} all whether it has no others */
+  /** Subtracts bytes that were taken or never will be. @param {boolean} all whether the target has no others */
   remove(target, length, all) {
     this.bytes -= length;
     if (all) this.#targets.delete(target);
     if (this.#paused && this.bytes <= this.#pipeline.maxBuffered) this.#resume();
   }
 
-  /** Stops reading, where there is too much. */
+  /** Stops reading if there are too many bytes. */
   check() {
     const { socket, maxBuffered } = this.#pipeline;
     if (this.#paused || this.bytes <= maxBuffered || !socket) return;
@@ -63,7 +60,6 @@ class Backlog {
     }, PATIENCE / 2);
   }
 
-  /** @returns {TimeoutError} for a target that other requests do not wait for any longer */
   static stalled() { return stalled('target', PATIENCE, 'other requests waited for it'); }
 }
 

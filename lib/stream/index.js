@@ -1,6 +1,6 @@
 'use strict';
 
-// Results straight into Writables: protocol bytes, or the values alone.
+// Results into Writables: protocol bytes, values, or JSON.
 
 const { receiverFor, untilTaken } = require('./packets');
 const { queryTo, turnOf } = require('./query-to');

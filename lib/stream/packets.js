@@ -6,12 +6,12 @@ const { RowReader, int32 } = require('../rows');
 const { StreamReceiver, messages } = require('./receiver');
 const { Target } = require('./target');
 
-/** Gives a target that has only `write` each message as a Buffer of its own, as Quickgres does. */
+/** Gives a target with nothing but `write` each message as a Buffer of its own. */
 class PacketReceiver {
   constructor(target) {
     this.target = target;
     this.cmd = undefined;
-    /** @type {Error|undefined} what the target threw: nothing is written to it after that */
+    /** @type {Error|undefined} thrown by the target, after which nothing is written to it */
     this.error = undefined;
   }
 
@@ -44,14 +44,13 @@ class PacketReceiver {
   }
 }
 
-/** What is not a Node stream, but asks by a property `pipe` for its bytes to be written as one does. */
+/** An object that is not a Node stream, but has a `pipe`, gets bytes as a stream does. */
 const plainSink = given => ({ given, queued: 0, write(piece) { given.write(piece); }, wait(callback) { callback(); } });
 
 /**
- * What takes the messages of a result for what the caller gave as `stream`.
- * @param {object} given a RowReader, a Node stream, or an object with `write(packet)`; one that has a `pipe`,
- *   too, is written to as a stream is, not packet by packet
+ * @param {object} given a RowReader, a Node stream, or an object with `write(packet)`
  * @param {object} [options] `{ buffer, text }`, see StreamReceiver
+ * @returns {object} a receiver
  * @throws {TypeError}
  */
 function receiverFor(given, options) {
@@ -64,21 +63,21 @@ function receiverFor(given, options) {
 }
 
 /**
- * Watches over a stream while a result is written to it.
+ * Watches a stream while a result is written to it.
  * @param {object} receiver of the result
  * @param {Promise} promise of the result
- * @param {Request} [request] to be given up when the stream takes no more
- * @returns {Promise} the same, but it rejects with the error of the stream
+ * @param {Request} [request] given up if the stream fails
+ * @returns {Promise} the same promise, but it rejects with the stream's error
  */
 function untilTaken(receiver, promise, request) {
   const { sink } = receiver;
   if (sink?.watch === undefined) return promise;
   sink.watch(error => {
     receiver.error = error;
-    if (request?.scope) abort(request, error); // else it waits for a connection
+    if (request?.scope) abort(request, error); // it may still wait for a connection
   });
   return promise.then(async given => {
-    await new Promise(process.nextTick); // a stream tells of an error in the tick after the write
+    await new Promise(process.nextTick); // a stream emits an error in the tick after the write
     if (receiver.error !== undefined) throw receiver.error;
     return given;
   }).finally(() => sink.release());

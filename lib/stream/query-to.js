@@ -1,7 +1,7 @@
 'use strict';
 
 const { PostgresError, UsageError, checkText } = require('../protocol');
-const { NO_OPTIONS, QueryRequest, abort, checkLimits, copyDirection, submit, throwIfAborted, watchSignal } = require('../query');
+const { NO_OPTIONS, QueryRequest, abort, copyDirection, submit, throwIfAborted, watchSignal } = require('../query');
 const { Json } = require('./json');
 const { StreamReceiver, messages } = require('./receiver');
 const { Target } = require('./target');
@@ -162,8 +162,8 @@ async function run(lease, target, make, options) {
  * @throws {TypeError|AbortError}
  */
 function queryTo(lease, given, text, parameters, options) {
+  if (typeof given === 'string') throw new TypeError('queryTo takes (target, text, values, options), not a text first');
   checkText(text, 'text');
-  checkLimits(options);
   const encoder = encoderOf(options, text);
   if (copyDirection(text) === 'in') throw new TypeError('COPY FROM STDIN has no result: use copyFrom');
   const target = given instanceof Target ? given : new Target(given, options.stall_timeout);

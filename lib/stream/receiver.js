@@ -4,29 +4,23 @@ const { backend: { CommandComplete, EmptyQueryResponse, PortalSuspended }, decod
 const { abort, checkBuffer, isFollowed } = require('../query');
 const { Backlog, PATIENCE } = require('./backlog');
 
-/** Bytes go to a target in pieces of about this size. */
+/** About the size of the pieces that a target gets. */
 const PIECE = 131072;
 
-/** Room behind it for the message whose beginning had come with the bytes before, which would be a piece of its own. */
+/** Room behind a piece for a message that began in the bytes before, which would else be a piece of its own. */
 const SPARE = 16384;
 
-/** The first block is used again for the next result; it grows up to MOST for a result that comes in one chunk. */
+/** The size of the first block, which serves one result after another. It grows up to MOST for a result in one chunk. */
 const FIRST = 16384;
 const MOST = 262144;
 
-/** Bytes of a long result that may wait in the target: to stop the socket and to start it again costs more. */
+/** Bytes of a long result that may wait in the target, since stopping and restarting the socket costs more. */
 const AHEAD = 262144;
 
-/** Memory that a result is written to, and from there to a sink. */
+/** Memory between a result and its sink. */
 class Block {
   #view;
 
-  /**
-   * @param {Buffer} bytes
-   * @param {number} [start=0] offset of what is written to it
-   * @param {number} [used=start] offset after that
-   * @param {boolean} [isOurs=true]
-   */
   constructor(bytes, start = 0, used = start, isOurs = true) {
     this.bytes = bytes;
     this.start = start;
@@ -34,13 +28,12 @@ class Block {
     this.isOurs = isOurs;
   }
 
-  /** The same memory for an encoder that writes words. */
+  /** For encoders that write words. */
   get view() { return (this.#view ??= new DataView(this.bytes.buffer)); }
 
-  /** Whether all of it may be written to. */
   get isFree() { return this.isOurs && this.used === 0; }
 
-  /** @returns {Buffer|undefined} what was written to it: a copy, after which it is free, where it would pin much more than itself */
+  /** @returns {Buffer|undefined} what was written: a copy, after which the block is free, if the block is much larger */
   take() {
     const { bytes, start, used } = this;
     if (used === start) return undefined;
@@ -55,16 +48,16 @@ class Block {
 const NO_BLOCK = new Block(Buffer.alloc(0), 0, 0, false);
 
 /**
- * Writes a result to a sink as bytes, in large pieces. An encoder makes the bytes: the messages as they came, or
- * another form of them. A result of up to `buffer` bytes is read however slow the sink is. Of a longer one, the socket
- * is not read while the sink asks to wait, and nothing is sent behind its request any more.
+ * Writes a result to a sink in large pieces, which an encoder makes of the messages. A result of up to `buffer` bytes is read
+ * however slow the sink is. A longer one pauses the socket while the sink asks to wait, and nothing more is sent behind its
+ * request.
  */
 class StreamReceiver {
-  #block = NO_BLOCK; // that is written to
+  #block = NO_BLOCK;
   #buffer;
   #encoder;
   #flushing;
-  #isFirst = true; // of the chunks that the result comes in
+  #isFirst = true; // no chunk has come before
   #long = false;
   #over = false;
   #patience;
@@ -73,11 +66,10 @@ class StreamReceiver {
   #waiting = false;
 
   /**
-   * @param {object} sink takes the pieces by `write`, and has `wait` and `queued`, as a Target
+   * @param {object} sink with `write`, `wait` and `queued`, as a Target
    * @param {object} encoder writes to this receiver, see Messages
-   * @param {object} [options]
-   * @param {number} [options.buffer=1048576] bytes from which on the result is a long one
-   * @param {string} [options.text] of the request whose only result it is: remembered as one that gives long results
+   * @param {object} [options] `buffer`: bytes above which a result is long, 1048576 by default; `text`: of a request with one
+   *   result, remembered if that is long
    */
   constructor(sink, encoder, { buffer, text } = {}) {
     this.sink = sink;
@@ -88,11 +80,11 @@ class StreamReceiver {
     this.rowCount = 0;
     /** Bytes written to the sink. */
     this.bytes = 0;
-    /** @type {Error|undefined} of the sink: nothing is passed on after it */
+    /** @type {Error|undefined} of the sink, which gets nothing after it */
     this.error = undefined;
   }
 
-  /** What the request resolves to, see QueryRequest. */
+  /** The value that the request resolves to, see QueryRequest. */
   get target() { return this.sink.given; }
 
   start(rowParser, format, pipeline) {
@@ -106,7 +98,7 @@ class StreamReceiver {
     this.#pipeline.unflushed = this;
   }
 
-  /** No block is full, but this is all that has come: it leaves, unless more comes at once. */
+  /** Writes what there is, unless more arrives in this tick. */
   flushLater() {
     this.#isFirst = false;
     if (!this.#over) this.#flushing ??= setImmediate(flush, this);
@@ -118,33 +110,28 @@ class StreamReceiver {
     if (type === CommandComplete || type === EmptyQueryResponse || type === PortalSuspended) this.complete();
   }
 
-  /** The result is complete. */
   complete() {
     this.flush();
     this.over();
     this.letGo();
   }
 
-  /** Its text is remembered no longer, where the result was not long. */
+  /** Forgets the text, if this result was not long. */
   over() { if (!this.#long) this.#pipeline.longTexts.delete(this.#text); }
 
-  /** Nothing more is passed on. */
+  /** Writes nothing more. */
   stop() {
     if (this.#flushing !== undefined) clearImmediate(this.#flushing);
     this.letGo();
   }
 
-  /** The socket is read from now on, however slow the sink is. */
+  /** Reads the socket from now on, however slow the sink is. */
   letGo() {
     this.#over = true;
     this.#resume();
   }
 
-  /**
-   * Room for bytes of the result, for an encoder.
-   * @param {number} length
-   * @returns {Block} whose `bytes` may be written to from `used` on, which then has to be set
-   */
+  /** @returns {Block} with room for `length` bytes from `used` on; the encoder then sets `used` */
   reserve(length) {
     if (this.#block.used + length > this.#block.bytes.length) this.#enlarge(length);
     return this.#block;
@@ -165,8 +152,7 @@ class StreamReceiver {
   }
 
   /**
-   * Has a long message in its own memory become a part of the result, without a copy.
-   * @param {Buffer} buf of which [start, end) is the part
+   * Makes a long message in memory of its own, buf[start … end), a part of the result without a copy.
    * @returns {Block} an encoder may write to `bytes`, and set `used`
    */
   adopt(buf, start, end) {
@@ -174,13 +160,12 @@ class StreamReceiver {
     return (this.#block = new Block(buf, start, end, false));
   }
 
-  /** Adds a copy of bytes. */
   append(buf, start, end) {
     const block = this.reserve(end - start);
     block.used += buf.copy(block.bytes, block.used, start, end);
   }
 
-  /** @returns {Buffer|undefined} what was not written to the sink yet */
+  /** @returns {Buffer|undefined} bytes that were not written to the sink */
   take() {
     if (this.#flushing !== undefined) clearImmediate(this.#flushing);
     this.#flushing = undefined;
@@ -192,7 +177,6 @@ class StreamReceiver {
     return piece;
   }
 
-  /** Writes to the sink what there is. */
   flush() {
     const piece = this.error === undefined ? this.take() : undefined;
     if (piece === undefined) return;
@@ -207,7 +191,7 @@ class StreamReceiver {
     }
   }
 
-  /** It is a long result. */
+  /** Treats the result as a long one. */
   #lengthen() {
     if (this.#long) return;
     this.#long = true;
@@ -215,7 +199,7 @@ class StreamReceiver {
     this.#pipeline.holdBehind(this.#pipeline.head);
   }
 
-  /** Stops reading until the sink can take more, or is gone. */
+  /** Stops reading until the sink can take more or is gone. */
   #pause() {
     if (this.#waiting) return;
     this.#waiting = true;
@@ -224,7 +208,7 @@ class StreamReceiver {
     this.sink.wait(() => this.#resume());
   }
 
-  /** Requests that were sent behind a long result do not wait longer for a sink that takes nothing. */
+  /** Does not let requests behind a long result wait for a sink that takes nothing. */
   #urge() {
     const { head } = this.#pipeline;
     if (head !== null && isFollowed(head)) this.sink.giveUp?.(Backlog.stalled());
@@ -241,8 +225,8 @@ class StreamReceiver {
 const flush = receiver => receiver.flush();
 
 /**
- * The messages as they came: RowDescription first, also when the statement had been described earlier, CommandComplete
- * last, so that a reader needs no earlier state.
+ * Passes the messages on unchanged: RowDescription first, even for a prepared statement, and CommandComplete last, so that a
+ * reader needs no earlier state.
  */
 const messages = {
   start(out, rowParser, format) {

@@ -6,9 +6,8 @@ const { checkStallTimeout, stalled } = require('../query');
 const { closedBefore, isServerResponse, nothing, watch } = require('./watch');
 
 /**
- * A WHATWG WritableStream as a Node stream.
- * @returns {Writable} with `release()`, which unlocks the WritableStream
- * @throws {TypeError} when it is locked
+ * A WHATWG WritableStream as a Node stream, whose `release()` unlocks it.
+ * @throws {TypeError} if it is locked
  */
 function fromWeb(stream) {
   const writer = stream.getWriter();
@@ -27,14 +26,14 @@ function fromWeb(stream) {
   return writable;
 }
 
-/** What a result's bytes are written to: any Node stream that is writable, or a WHATWG WritableStream. */
+/** A target of a result's bytes: any writable Node stream, or a WHATWG WritableStream. */
 class Target {
   #begun = false;
   #ended = false;
-  #left = 0; // bytes given to it that it has not taken
-  #lost; // why the target takes no more
+  #left = 0; // bytes that the stream has not taken
+  #lost; // why the stream takes no more
   #ongone = nothing;
-  #settle; // resolve and reject of the promise that is waited for
+  #settle; // resolve and reject of the current wait
   #stall;
   #stallTimeout;
   #unwatch;
@@ -42,22 +41,21 @@ class Target {
 
   /**
    * @param {Writable|WritableStream} given
-   * @param {number} [stallTimeout=60000] milliseconds after which a target that takes nothing is destroyed; 0: never
-   * @throws {TypeError} when it is neither, or a WritableStream that is locked
+   * @param {number} [stallTimeout=60000] milliseconds until a stream that takes nothing is destroyed; 0: never
+   * @throws {TypeError} if it is neither, or locked
    */
   constructor(given, stallTimeout) {
     this.given = given;
-    /** The Node stream that is written to. */
     this.stream = given;
     this.#stallTimeout = checkStallTimeout(stallTimeout);
-    /** @type {Backlog|undefined} that counts what it has not taken */
+    /** @type {Backlog|undefined} counts the bytes that the stream has not taken */
     this.backlog = undefined;
     if (given !== null && typeof given === 'object' && typeof given.getWriter === 'function') {
       this.stream = fromWeb(given);
     } else if (!given || typeof given.write !== 'function' || typeof given.on !== 'function') {
       throw new TypeError(`the target must be a writable stream, not ${kindOf(given)}`);
     } else if (this.isHttp2) {
-      // An Http2ServerResponse says 'finish' also when it was cut off; the stream behind it knows better.
+      // An Http2ServerResponse emits 'finish' even if it was cut off; the stream behind it does not.
       this.stream = given.stream;
     }
     watch(this.stream, nothing);
@@ -66,17 +64,16 @@ class Target {
   get isHttp2() { return typeof this.given.createPushResponse === 'function' && this.given.stream !== undefined; }
 
   /**
-   * Called before the first byte is written, or the target is ended without one. Subclasses set headers here.
-   * @param {Buffer} [whole] where it is all there will be
-   * @param {number} [rowCount] what the command reported, where it is over
+   * Called before the first byte, or before the end if there is none. Subclasses set headers here.
+   * @param {Buffer} [whole] the whole body, if it is known
+   * @param {number} [rowCount] the command's, if it is over
    */
   begin() { if (this.isHttp2 && !this.given.headersSent) this.given.flushHeaders(); }
 
   /**
-   * Waits until an HTTP/1.1 response is the one that is being sent. While responses to earlier requests of the same
-   * connection are not over, nothing that is written to it moves; the database must not wait for that.
-   * @returns {Promise<void>|undefined} rejects when the connection is closed before, or takes nothing for stall_timeout;
-   *   undefined where it is its turn
+   * Waits until responses to earlier requests of an HTTP/1.1 connection are over: until then nothing written to this one moves,
+   * and the database must not wait for that.
+   * @returns {Promise<void>|undefined} undefined if there is nothing to wait for; rejects if the connection closes or stalls
    */
   turn() {
     const { given } = this;
@@ -86,7 +83,7 @@ class Target {
     let unwatch;
     return this.#until(() => {
       given.once('socket', begin);
-      unwatch = watch(socket, () => this.leave(closedBefore())); // Node emits no 'close' of a response that waits
+      unwatch = watch(socket, () => this.leave(closedBefore())); // Node emits no 'close' for a waiting response
     }, () => socket.writableLength - socket.bytesWritten).finally(() => {
       clearTimeout(this.#stall);
       given.removeListener('socket', begin);
@@ -94,34 +91,33 @@ class Target {
     });
   }
 
-  /** Whether the target is closed, or was ended by somebody else. */
+  /** Whether the stream was closed or ended by other code. */
   get gone() {
     const { stream } = this;
     return this.#lost !== undefined || stream.destroyed === true || (stream.writableEnded === true && !this.#ended);
   }
 
-  /** Bytes that the target has not taken; one in object mode does not count them, and may hold none beyond its mark. */
+  /** Bytes that the stream has not taken. Object mode does not count bytes, and may hold nothing above its mark. */
   get queued() { return this.stream.writableObjectMode ? Infinity : this.stream.writableLength; }
 
-  /** Bytes that have not left: less than before, where the target has taken some, if only a part of one write. */
+  /** Bytes that have not left, which decrease even if only a part of one write was taken. */
   get left() {
     const { stream } = this;
     return stream.writableLength + ((stream.socket ?? stream)._handle?.writeQueueSize ?? 0);
   }
 
-  /** @returns {Error} why the target is gone */
+  /** @returns {Error} why the stream is gone */
   get error() {
     const { errored } = this.stream;
-    // Of a response, an error of writing says no more than that the reader has left.
+    // A response's write error only says that the HTTP client has left.
     return this.#lost || (errored && !this.#isResponse ? errored : closedBefore(errored || undefined));
   }
 
   get #isResponse() { return isServerResponse(this.given) || this.isHttp2; }
 
   /**
-   * @param {Buffer} piece
-   * @returns {boolean} false when the target asks to wait
-   * @throws {Error} when the target is gone; or what the target throws
+   * @returns {boolean} false if the stream asks to wait
+   * @throws {Error} if the stream is gone; or what it throws
    */
   write(piece) {
     if (this.gone) throw this.error;
@@ -133,7 +129,7 @@ class Target {
     return isReady;
   }
 
-  /** Counts a piece that the target has not taken at once. @returns {number} its length, or 0 */
+  /** Counts a piece that was not taken at once. @returns {number} its length, or 0 */
   #give({ length }) {
     if (this.stream.writableLength === 0) return 0;
     this.#left += length;
@@ -153,7 +149,7 @@ class Target {
     this.#writing--;
     this.#take(length);
     const why = this.#isResponse || !error ? undefined : error;
-    // Not all say that they are closed; those that do have done so by then.
+    // Some streams do not emit 'close'; the others have done so by then.
     if (this.stream.destroyed || error) setImmediate(() => this.#fail(why));
     else if (this.#writing === 0 && this.#settle !== undefined && !this.#ended) this.#settle.resolve();
   }
@@ -164,7 +160,7 @@ class Target {
     this.begin(whole, rowCount);
   }
 
-  /** Calls back, once, when the target can take more, or never will. */
+  /** Calls back once, when the stream can take more or is gone. */
   wait(callback) {
     const { stream } = this;
     const over = () => {
@@ -178,7 +174,7 @@ class Target {
     this.#watchStall();
   }
 
-  /** Gives the target up when what is left to be taken does not get less for too long. */
+  /** Gives the stream up if `left` does not decrease for too long. */
   #watchStall(left = () => this.left, before = Infinity) {
     clearTimeout(this.#stall);
     if (this.#stallTimeout === 0) return;
@@ -190,13 +186,10 @@ class Target {
     }
   }
 
-  /** Cuts the target off, since it takes nothing. */
+  /** Cuts off a stream that takes nothing. */
   giveUp(error) { this.#fail(error); this.destroy(error); }
 
-  /**
-   * Finds out when the target goes away.
-   * @param {function(Error)} ongone called once, with the target's error, or with an AbortError if it was just closed
-   */
+  /** @param {function(Error)} ongone called once with the stream's error, or with an AbortError if it was only closed */
   watch(ongone) {
     this.#ongone = ongone;
     this.#unwatch = watch(this.stream, error => {
@@ -214,10 +207,10 @@ class Target {
   }
 
   /**
-   * Ends the target.
+   * Ends the stream.
    * @param {Buffer} [piece] the last one
-   * @param {number} [rowCount] what the command reported
-   * @returns {Promise|undefined} resolves when it has taken everything; rejects when it never will; undefined where it has
+   * @param {number} [rowCount] the command's
+   * @returns {Promise|undefined} undefined if the stream has taken everything; rejects if it never will
    */
   end(piece, rowCount) {
     if (this.gone) return Promise.reject(this.error);
@@ -229,10 +222,10 @@ class Target {
     return this.#until(nothing);
   }
 
-  /** Like `end`, but the target stays open. */
+  /** Like `end`, but leaves the stream open. */
   flushed() { return this.#writing === 0 ? undefined : this.#until(nothing); }
 
-  /** Begins something, and waits for its end unless what `left` tells does not get less. */
+  /** Begins something, and waits for its end unless it stalls. */
   #until(begin, left) {
     return new Promise((resolve, reject) => {
       this.#settle = { resolve, reject };
@@ -241,13 +234,13 @@ class Target {
     });
   }
 
-  /** The target is not waited for any more: what waits rejects. */
+  /** Ends all waiting with an error. */
   leave(error) {
     this.#lost = error;
     this.#settle?.reject(error);
   }
 
-  /** Nothing more is written; the target may be used by others. */
+  /** Lets other code use the stream. */
   release() {
     if (this.#stall !== undefined) clearTimeout(this.#stall);
     this.#unwatch?.();
@@ -256,7 +249,7 @@ class Target {
     if (this.stream.release !== undefined && !this.#ended && !this.gone) this.stream.release();
   }
 
-  /** Cuts the target off, so that what has come of the result cannot be taken for all of it. */
+  /** Cuts the stream off, so that a part of a result cannot be taken for the whole. */
   destroy(error) { this.stream.destroy(error); }
 }
 

@@ -3,13 +3,13 @@
 const { backend: { DataRow }, protocolError } = require('../protocol');
 const { columnLength, int32 } = require('../rows');
 
-/** Where the data begin in CopyData. */
+/** Offset of the data in CopyData. */
 const COPY_HEADER = 5;
 
-/** From this length on, moving bytes by a call into the runtime is faster than a loop. */
+/** From this length on, a call into the runtime moves bytes faster than a loop. */
 const LONG = 16;
 
-/** @returns {number} the offset after the bytes that were moved */
+/** @returns {number} the offset behind the moved bytes */
 function move(bytes, start, end, off) {
   if (end - start >= LONG) {
     bytes.copyWithin(off, start, end);
@@ -19,13 +19,12 @@ function move(bytes, start, end, off) {
   return off;
 }
 
-/** Of DataRow messages the columns' values, of CopyData messages the data, and nothing else. */
+/** An encoder that writes the columns' values of DataRow, the data of CopyData, and nothing else. */
 class Values {
-  #begun = false; // a row has come
+  #begun = false; // there was a row
   #columns = 0;
   #separator;
 
-  /** @param {Buffer} [separator] to be put between the rows */
   constructor(separator = Buffer.alloc(0)) { this.#separator = separator; }
 
   start(out, rowParser) {
@@ -37,16 +36,16 @@ class Values {
 
   /**
    * @param {StreamReceiver} out
-   * @param {Buffer} buf with `count` whole messages of one type in [start, end)
+   * @param {Buffer} buf has `count` whole messages of one type in [start, end)
    * @param {boolean} own whether it is one message in memory of its own
-   * @throws {ConnectionError} 08P01 for a row that is malformed
+   * @throws {ConnectionError} 08P01 for a malformed row
    */
   messages(out, buf, start, end, count, own) {
     const rows = buf[start] === DataRow;
-    // The messages are copied at once, behind room for the separators, and what is wanted is moved to the front.
+    // One copy of all messages, behind room for the separators; then the values are moved to the front.
     const room = rows ? count * this.#separator.length : 0;
     if (own && rows && this.#begun) out.append(this.#separator, 0, room);
-    if (own) this.#begun = false; // what comes before it was written
+    if (own) this.#begun = false; // earlier bytes were written
     const block = own ? out.adopt(buf, start, start) : out.reserve(room + end - start);
     let off = block.used;
     let pos = own ? start : off + room;
@@ -60,7 +59,7 @@ class Values {
     block.used = off;
   }
 
-  /** @returns {number} the offset after the separator and the values */
+  /** @returns {number} the offset behind the separator and the values */
   #row(bytes, pos, end, off) {
     if (end - pos < 7 || bytes.readUInt16BE(pos + 5) !== this.#columns) throw protocolError('DataRow of a wrong length');
     if (this.#begun) off += this.#separator.copy(bytes, off);

@@ -7,12 +7,11 @@ const nothing = () => {};
 
 const closedBefore = cause => new AbortError('the target was closed before it had taken the result', cause);
 
-/** The property of a stream that holds the callbacks for its end: the stream has one listener for all of them. */
+/** The property of a stream that holds the callbacks for its end. One listener serves all of them. */
 const CALLBACKS = Symbol('callbacks for the end');
 
 const isServerResponse = ({ assignSocket }) => typeof assignSocket === 'function';
 
-/** Tells of the end of a stream, once. */
 function tell(stream, error) {
   const callbacks = stream[CALLBACKS];
   if (callbacks.size === 0) return;
@@ -28,18 +27,18 @@ function onClose() {
   this[CALLBACKS] = undefined;
 }
 
-/** An HTTP/1.1 response may say that it has finished though it was cut off, and its errors say no more than that. */
+/** An HTTP/1.1 response may emit 'finish' although it was cut off, and its errors carry no more information. */
 function onResponseClose() {
   this.removeListener('error', nothing);
   tell(this, this.writableFinished ? undefined : closedBefore());
 }
 
 /**
- * Calls back when a stream has finished, or is closed or has failed before; also when it was so already. Until the
- * stream has closed, no error of it ends the program: it may fail after we have done with it.
+ * Calls back when a stream has finished, failed or closed, even if that is in the past. Until the stream has closed, its errors
+ * do not end the program, since it may fail after its last use.
  * @param {Writable} stream
  * @param {function(Error|undefined)} callback
- * @returns {function} stops the calling back
+ * @returns {function} removes the callback
  */
 function watch(stream, callback) {
   if (stream[CALLBACKS] === undefined) {
@@ -48,7 +47,7 @@ function watch(stream, callback) {
     if (isPlain && isServerResponse(stream)) stream.on('error', nothing).once('close', onResponseClose);
     else if (isPlain) stream.on('error', onError).on('finish', onFinish).once('close', onClose);
     else {
-      // HTTP/2's streams finish when they are cut off, and others may have no such events: Node knows how each ends.
+      // HTTP/2 streams finish when they are cut off, and other streams may lack events: Node's `finished` knows each kind.
       stream.once('close', finished(stream, { readable: false }, error => {
         tell(stream, error || undefined);
         stream[CALLBACKS] = undefined;

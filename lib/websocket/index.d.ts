@@ -3,49 +3,45 @@
 import { Duplex } from 'node:stream';
 import { ServerAddress } from 'quickgres';
 
-/** What is used of a WebSocket: that of the platform, or of the package ws. */
+/** The members used of a WebSocket, which is the platform's or of the package ws. */
 export interface WebSocketLike {
-  /** 0 connecting, 1 open, more: closed. */
+  /** 0 connecting, 1 open, above 1 closed. */
   readonly readyState: number;
-  /** Where it goes: `wss:` counts as encrypted, a loopback address as this machine. */
+  /** `wss:` counts as encrypted, a loopback address as this machine. */
   readonly url?: string | null;
-  /** Bytes that were not sent yet; not every platform tells. */
+  /** Unsent bytes, if the platform reports them. */
   readonly bufferedAmount?: number;
   /** Set to 'arraybuffer'. */
   binaryType?: string | undefined;
-  /** Sends one binary message. @param data its bytes */
+  /** Sends a binary message. @param data its bytes */
   send(data: any): void;
-  /** Closes it. @param code of the closing */
+  /** Closes the WebSocket. @param code the close code */
   close(code?: number): void;
-  /**
-   * Hears of 'open', 'message', 'error' and 'close'.
-   * @param type of the event
-   * @param listener of it
-   */
+  /** @param type 'open', 'message', 'error' or 'close' @param listener of the event */
   addEventListener(type: any, listener: (event: any) => void): void;
 }
 
-/** Where a proxy is: its URL, or what opens a WebSocket to it. */
+/** A proxy: its URL, or a function that opens a WebSocket to it. */
 export type WebSocketProxy = string | URL | ((server: ServerAddress) =>
   string | URL | WebSocketLike | Promise<string | URL | WebSocketLike>);
 
-/** What `webSocket` makes, to be given as `socket` in a config. */
+/** The option `socket` of a config, made by `webSocket`. */
 export interface WebSocketFunction {
   /**
    * Opens a WebSocket for one connection.
-   * @param server that the proxy is to connect to
+   * @param server for the proxy to connect to
    * @returns the stream; rejects with a ConnectionError (08001)
    */
   (server: ServerAddress): Promise<Duplex>;
-  /** What `sslmode` is, unless the config names one: there is no TLS inside the WebSocket. */
+  /** The default of `sslmode`: there is no TLS inside the WebSocket. */
   readonly sslmode: 'disable';
 }
 
 /**
- * Makes a `socket` for a client's config: its connections go over WebSockets, to a proxy that connects to the server.
- * @param proxy its `ws:` or `wss:` URL, to which `address=host:port` of the server is added; or a function that gives a
- *   URL, which is taken as it is, or a WebSocket
- * @returns the socket function
- * @throws {TypeError} for no such URL
+ * Makes the option `socket` of a config: connections go over WebSockets, to a proxy that connects to the server.
+ * @param proxy its `ws:` or `wss:` URL, to which `address=host:port` is added; or a function that gives a complete URL or a
+ *   WebSocket
+ * @returns the option
+ * @throws {TypeError} for an invalid URL
  */
 export function webSocket(proxy: WebSocketProxy): WebSocketFunction;

@@ -3,17 +3,17 @@
 import { Duplex } from 'node:stream';
 import { ServerAddress } from 'quickgres';
 
-/** What `socket` is: a function that opens connections and does TLS itself, as `sslmode` says. */
+/** A function that opens connections and does TLS itself, according to `sslmode`. */
 export interface WorkersSocket {
   /**
    * Opens a connection by cloudflare:sockets.
-   * @param server where it is
+   * @param server its address
    * @returns the stream; rejects with a ConnectionError
    */
   (server: ServerAddress): Promise<Duplex>;
-  /** TLS is not the client's business. */
+  /** Tells the client not to do TLS. */
   readonly encrypts: true;
 }
 
-/** The option `socket` of a config in a Cloudflare Worker: connections with TLS. */
+/** The option `socket` of a config in a Cloudflare Worker. */
 export const socket: WorkersSocket;

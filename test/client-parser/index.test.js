@@ -222,7 +222,7 @@ describe('client-parser, Client', () => {
     assert.equal(client.stream.rows.length, 1);
   });
 
-  it('reads whole messages one by one, as Quickgres', () => {
+  it('reads whole messages one by one, as kig/quickgres 0.4', () => {
     const reader = new RowReader();
     reader.write(rowDescription(['a']));
     reader.write(dataRow('1'));

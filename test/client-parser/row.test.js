@@ -142,7 +142,7 @@ describe('client-parser, rows', () => {
     const columns = [['i', 23, 1], ['t', 25, 0], ['n', 1700, 0], ['p', 600, 1]];
     const values = [INT4, 'x', '1.50', [1, 2]];
 
-    it('binary values alone by TypeParser when nothing is said, as Quickgres', () => {
+    it('binary values alone by TypeParser when nothing is said, as kig/quickgres 0.4', () => {
       const types = [['i', 23], ['at', 1184], ['c', 18], ['t'], ['p', 600]];
       const second = [0, 0, 0, 0, 0, 0x0f, 0x42, 0x40];
       const row = rowOf(types, [INT4, second, 'a', 'ä', [1, 2]], 1);
@@ -233,7 +233,7 @@ describe('client-parser, rows', () => {
     });
   });
 
-  it('are serialized by TypeParser as Quickgres does', () => {
+  it('are serialized by TypeParser as kig/quickgres 0.4 does', () => {
     const { serialize } = parser.TypeParser;
     assert.deepEqual(serialize(true), Uint8Array.of(1));
     assert.deepEqual(serialize(false), Uint8Array.of(0));

@@ -102,6 +102,24 @@ describe('client-parser, rows()', () => {
     for await (const batch of rest.batches()) assert.deepEqual(batch.map(row => row.a), ['2', '3']);
   });
 
+  it('gives a loop the rows of a batch without a promise for each', async () => {
+    const loop = rows(RESULT)[Symbol.asyncIterator]();
+    assert.equal((await loop.next()).value.a, '1');
+    assert.deepEqual(['2', '3'], [loop.next(), loop.next()].map(({ value }) => value.a));
+    assert.equal((await loop.next()).done, true);
+  });
+
+  it('cuts a large chunk into batches, between which the page may draw', async () => {
+    const bytes = Buffer.concat([rowDescription(['a', 25]), ...Array(3000).fill(dataRow('x'.repeat(100))), commandComplete('SELECT 3000')]);
+    for (const source of [bytes, [bytes], new Response(bytes)]) {
+      const result = rows(source);
+      const sizes = [];
+      for await (const batch of result.batches()) sizes.push(batch.length);
+      assert.ok(Math.max(...sizes) < 600, `${sizes}`);
+      assert.deepEqual([sizes.reduce((sum, size) => sum + size), result.bytes], [3000, bytes.length]);
+    }
+  });
+
   it('gives rows in order to those who ask at the same time', async () => {
     const result = rows(streamOf([...RESULT].map(byte => [byte])));
     const answers = await Promise.all([1, 2, 3, 4, 5].map(() => result.next()));

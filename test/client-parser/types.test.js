@@ -116,8 +116,19 @@ describe('client-parser, decoders', () => {
     const [decode] = parser.decoders[1184];
     assert.deepEqual(decodeText(decode, '1880-01-01 00:53:28+00:53:28'), new Date('1880-01-01T00:00:00Z'));
     assert.deepEqual(decodeText(decode, '2024-01-01 00:00:00-00:30'), new Date('2024-01-01T00:30:00Z'));
-    for (const other of ['Mon Jan 01 00:00:00 2024 CET', '29-02-2024', '29.02.2024', '02/29/2024']) {
+    assert.deepEqual(decodeText(decode, '2024-01-01 00:00:00.000999+05:30'), new Date('2023-12-31T18:30:00Z'));
+    for (const other of ['Mon Jan 01 00:00:00 2024 CET', '29-02-2024', '29.02.2024', '02/29/2024', '02/29/2024 10:00:00.5 CET',
+      '29.02.2024 10:00:00.5 CET', '29-02-2024 10:00:00 CET', 'C', ' BC', '']) {
       assert.equal(decodeText(decode, other), other);
+    }
+  });
+
+  it('read the first and the last millisecond of every week of four-digit years', () => {
+    const [decode] = parser.decoders[1184];
+    for (let time = Date.UTC(1000, 0); time < Date.UTC(10000, 0); time += 7 * 86400000) {
+      for (const at of [time, time - 1]) {
+        assert.equal(+decodeText(decode, new Date(at).toISOString().replace('T', ' ').replace('Z', '+00').slice(-26)), at);
+      }
     }
   });
 

@@ -215,6 +215,8 @@ describe('the arguments of connect()', () => {
     assert.throws(() => read({}, { port: NaN }), /port must be a number from 1 to 65535/);
     assert.throws(() => read({}, { host: 5432 }), /host must be a string, not a number/);
     assert.throws(() => read({}, { port: 'localhost', host: 5432 }), /connect takes \(port, host, ssl\).* not a host first/);
+    assert.throws(() => read({}, { port: () => {} }), /connect takes .* not a function: it returns a promise/);
+    assert.throws(() => read({ host: 'db.example:5432' }), /host must be without a port, not "db.example:5432": write port/);
     assert.throws(() => read({}, { ssl: 'yes' }), /ssl must be an object.*not a string/);
   });
 });
@@ -364,7 +366,7 @@ describe('an object', () => {
     ]) {
       assert.throws(() => read(config), TypeError);
     }
-    assert.throws(() => read({ x: {} }), /x must be a string, a number or a boolean, not an object/);
+    assert.throws(() => read({ x: {} }), /x must be an option, or a setting for the server as a string, a number or a boolean, not an object/);
   });
 
   it('cannot reach a prototype', () => {

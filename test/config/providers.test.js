@@ -32,6 +32,7 @@ const URLS = [
   ['Render', 'postgresql://app_user:secret@dpg-abc123-a.oregon-postgres.render.com/app_db', { host: 'dpg-abc123-a.oregon-postgres.render.com', port: 5432 }],
   ['Render, internal', 'postgresql://app_user:secret@dpg-abc123-a/app_db', { host: 'dpg-abc123-a' }],
   ['Fly', 'postgres://app:secret@app-db.flycast:5432/app?sslmode=disable', { host: 'app-db.flycast', sslmode: 'disable' }],
+  ['Fly, managed', 'postgresql://fly-user:secret@pgbouncer.abc123.flympg.net/fly-db', { host: 'pgbouncer.abc123.flympg.net', database: 'fly-db', sslmode: 'prefer' }],
   ['Aiven', 'postgres://avnadmin:AVNS_x@pg-1.myproject.aivencloud.com:12691/defaultdb?sslmode=require', { port: 12691, user: 'avnadmin', sslmode: 'require' }],
   ['Crunchy', 'postgres://application:secret@p.q5n6abc.db.postgresbridge.com:5432/postgres', { host: 'p.q5n6abc.db.postgresbridge.com' }],
   ['Timescale', 'postgres://tsdbadmin:secret@a1b2c3.x9y8.tsdb.cloud.timescale.com:35177/tsdb?sslmode=require', { port: 35177, database: 'tsdb', sslmode: 'require' }],

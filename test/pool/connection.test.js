@@ -32,25 +32,26 @@ describe('A connection of a pool', () => {
 
   it('is likely to let a request wait the longer, the longer its oldest one runs, and the more there are', async () => {
     const it = await connection();
-    const after = (time, isLimited = false) => it.waitAt(it.since + time, isLimited);
+    const after = (time, isLimited = false, mayFollow = true) => it.waitAt(it.since + time, isLimited, mayFollow);
     assert.equal(after(0), -1);
     it.begin(false);
     const one = after(100);
     it.begin(false);
     assert.ok(one >= 100 && after(100) > one && after(200) > after(100));
-    assert.ok(after(100, true) > after(100), 'requests with a limit and without stay apart');
+    assert.ok(after(100, true) > after(100), 'one with a limit rather goes where all have one');
     it.end(false);
     it.end(false);
     it.begin(true);
-    assert.ok(after(100, true) < after(100));
+    assert.ok(after(100, true) < 200);
+    assert.equal(after(100, false, false), Infinity);
   });
 
   it('gets nothing new on which a request was given up, until it says something', async () => {
     const it = await connection();
     await assert.rejects(it.client.query('SELECT pg_sleep(9)', [], { statement_timeout: 20 }), { code: '57014' });
-    assert.equal(it.isReady, false);
+    assert.equal(it.waitAt(0, true, true), Infinity);
     await it.client.sync();
-    assert.equal(it.isReady, true);
+    assert.equal(it.waitAt(0, true, true), -1);
   });
 
   it('is restored: no block is open, and settings are reset, behind which others go on at once', async () => {

@@ -125,6 +125,15 @@ describe('The connections of a pool', () => {
       await assert.rejects(pool.transaction(() => assert.fail(), { signal: AbortSignal.abort() }), { name: 'AbortError' });
     });
 
+    it('are waited for by a function that the error shows', async () => {
+      async function asking(pool) { await pool.query('SELECT 1'); }
+      for (const [config, name] of [[{ host: 'localhost', port: 1 }, 'ConnectionError'], [{ socket: () => new Promise(() => {}) }, 'TimeoutError']]) {
+        const pool = new Pool(config, { acquire_timeout: 20 });
+        await assert.rejects(asking(pool), error => error.name === name && /at async asking/.test(error.stack), name);
+        pool.destroy();
+      }
+    });
+
     it('leave no timer of the waiting behind', async () => {
       const pool = await opened({ size: 1 });
       const timers = () => process.getActiveResourcesInfo().filter(each => each === 'Timeout').length;

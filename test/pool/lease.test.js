@@ -6,10 +6,12 @@ const { PoolLease } = require('../../lib/pool/lease');
 
 const LOST = { code: '08006', sent: true };
 
-/** Connections that are there at once, and tell what was asked of them. */
-class Fakes {
+/** A lease whose connections are there at once, and which tells what was asked of them. */
+class Fake extends PoolLease {
   told = [];
   status = 'I';
+
+  constructor() { super({}, {}); }
 
   take(kind, isLimited) {
     this.told.push(`${kind}${isLimited ? ' limited' : ''}`);
@@ -20,17 +22,16 @@ class Fakes {
   release(connection, isLimited, reset) { this.told.push(`released${reset ? ', reset' : ''}`); }
 }
 
-const lease = (connections = new Fakes()) => new PoolLease(connections, undefined, undefined);
+const lease = () => new Fake();
 
 describe('The lease of a pool', () => {
   it('takes a connection, alone where that is needed, and gives it back', async () => {
-    const fakes = new Fakes();
-    const it = lease(fakes);
+    const it = lease();
     assert.equal(it.scope, null);
     for (const [need, options] of [['shared', {}], ['shared', { statement_timeout: 5 }], ['alone', {}], ['session', {}], ['connection', {}]]) {
       assert.equal(await it.run(need, options, async () => need), need);
     }
-    assert.deepEqual(fakes.told, ['shared', 'released', 'shared limited', 'released', 'owned', 'released',
+    assert.deepEqual(it.told, ['shared', 'released', 'shared limited', 'released', 'owned', 'released',
       'owned', 'released, reset', 'owned', 'released, reset']);
   });
 
@@ -56,10 +57,10 @@ describe('The lease of a pool', () => {
   });
 
   it('rejects where a simple query leaves a block open, and by what its answer said', async () => {
-    const fakes = new Fakes();
-    fakes.status = 'T';
-    await assert.rejects(lease(fakes).run('session', {}, async () => []), { name: 'UsageError', code: '25001' });
-    assert.equal(await lease(fakes).run('connection', {}, async () => 1), 1);
+    const it = lease();
+    it.status = 'T';
+    await assert.rejects(it.run('session', {}, async () => []), { name: 'UsageError', code: '25001' });
+    assert.equal(await it.run('connection', {}, async () => 1), 1);
   });
 
   it('keeps values, and refuses what concerns the session of a connection', () => {
@@ -76,11 +77,11 @@ describe('The lease of a pool', () => {
     let finish;
     const going = it.run('shared', {}, () => new Promise(resolve => { finish = resolve; }));
     const refused = new ConnectionError('over');
-    const ended = it.end(refused);
+    const ended = [it.end(refused), it.end(new ConnectionError('again'))];
     await assert.rejects(it.run('shared', {}, () => assert.fail()), each => each === refused);
     finish(1);
     assert.equal(await going, 1);
-    await ended;
+    await Promise.all(ended);
     await it.end(new ConnectionError('again'));
     assert.equal(it.refused, refused);
   });

@@ -15,7 +15,7 @@ describe('Options of a pool', () => {
       'silence_timeout, min, patient');
     message({ toString: 5 }, /^there is no option toString here/);
     message({ size: 0 }, 'size must be an integer from 1, not 0');
-    for (const name of ['replicas', 'max_lag', 'readOnly']) message({ [name]: {} }, new RegExp(`^a pool has no option ${name}: make two pools`));
+    for (const name of ['replicas', 'max_lag', 'readOnly']) message({ [name]: {} }, new RegExp(`^there is no option ${name} here: for replicas, make a pool of their own; there are size, reserved`));
   });
 
   it('of its methods are told by the error for one that there is not, before a connection is asked for', async () => {

@@ -145,10 +145,10 @@ describe('A Pool', () => {
     await assert.rejects(pool.query('SELECT 1', [], { retry: true, stream: new RowReader() }), { name: 'TypeError', message: /leave out retry/ });
     await assert.rejects(pool.batch(5), TypeError);
     await assert.rejects(pool.batch(['SELECT 1', ['SELECT $1', [{}]]]), { name: 'TypeError', message: /values\[0\]/, index: 1 });
-    await assert.rejects(pool.transaction(5), { message: 'transaction takes a function' });
+    await assert.rejects(pool.transaction(5), { message: 'transaction takes a function, then options, not a number' });
     await assert.rejects(pool.transaction(() => {}, { isolation: 'none' }), { name: 'TypeError', message: /isolation must be/ });
     await assert.rejects(pool.transaction(() => {}, { isolatoin: 'none' }), { name: 'TypeError', message: /no option isolatoin/ });
-    await assert.rejects(pool.connection(), { message: 'connection takes a function' });
+    await assert.rejects(pool.connection(), { message: 'connection takes a function, which gets the client' });
     await assert.rejects(pool.connection(() => {}, { readonly: true }), { name: 'TypeError', message: /no option readonly/ });
     await assert.rejects(pool.queryTo({}, 'SELECT 1'), TypeError);
     await assert.rejects(pool.query('SELECT $1', [{}], { retry: true }), /values\[0\] is an object/);
@@ -161,7 +161,7 @@ describe('A Pool', () => {
     const pool = await opened({}, { port: 1 });
     await assert.rejects(pool.query(5), { name: 'TypeError', message: /text must be a string/ });
     await assert.rejects(pool.simpleQuery(5), { name: 'TypeError', message: /text must be a string/ });
-    await assert.rejects(pool.batch(['SELECT 1', [5]]), { name: 'TypeError', message: /text must be a string/, index: 1 });
+    await assert.rejects(pool.batch([['SELECT 1'], [5]]), { name: 'TypeError', message: /text must be a string/, index: 1 });
   });
 
   it('sends the values that it was given, whatever becomes of the array', async () => {

@@ -2,8 +2,8 @@
 
 const assert = require('node:assert/strict');
 const {
-  decodeAuthentication, decodeBackendKeyData, decodeNegotiateProtocolVersion, decodeReadyForQuery,
-  decodeFields, decodeParameterStatus, decodeNotification, decodeCommandComplete, decodeCopyResponse
+  decodeAuthentication, decodeBackendKeyData, decodeNegotiateProtocolVersion, decodeFields, decodeParameterStatus,
+  decodeNotification, decodeCommandComplete, decodeCopyResponse, takeParameter
 } = require('../../lib/protocol/messages');
 const { hex } = require('../support');
 
@@ -163,15 +163,14 @@ describe('decodeCopyResponse', () => {
   });
 });
 
-describe('decodeReadyForQuery', () => {
-  it('gives the transaction status', () => {
-    for (const status of 'ITE') assert.equal(decode(decodeReadyForQuery, hex(`5a 00000005 '${status}'`)), status);
-  });
-
-  it('refuses another status, and another length', () => {
-    for (const digits of ["5a 00000005 'X'", '5a 00000004', "5a 00000006 'II'"]) {
-      assert.throws(() => decode(decodeReadyForQuery, hex(digits)), { code: '08P01', message: /ReadyForQuery/ });
-    }
+describe('takeParameter', () => {
+  it('takes a thousand parameters, and each of them again', () => {
+    const parameters = Object.create(null);
+    const take = name => decode((...message) => takeParameter(parameters, ...message), measured(hex(`53 00000000 '${name}' 00 'x' 00`)));
+    for (let i = 0; i < 1000; i++) assert.deepEqual(take(`p${i}`), [`p${i}`, 'x']);
+    take('p999');
+    assert.throws(() => take('one more'), { code: '08P01', message: /more than 1000 parameters/ });
+    assert.equal(Object.keys(parameters).length, 1000);
   });
 });
 

@@ -57,6 +57,18 @@ describe('checkValues', () => {
   });
 });
 
+describe('A value of no kind that PostgreSQL has', () => {
+  it('is told what to write in its place', () => {
+    for (const [value, remedy] of [[[1], 'write array(value) for'], [Promise.resolve(), 'await it'], [() => {}, 'call it, and pass what it returns'],
+      [/a/, 'write value.source'], [new URL('a:b'), 'write value.href'], [new ArrayBuffer(1), 'write Buffer.from(value)'],
+      [new Uint16Array(1), 'write Buffer.from(value.buffer)'], [new Map(), 'write JSON.stringify(Object.fromEntries(map))'],
+      [new Set(), 'write array([...set])'], [{}, 'write JSON.stringify(value) for json, String(value) for text'],
+      [Object.create(null), 'write String(value)'], [Symbol('a'), 'write String(value)']]) {
+      assert.throws(() => textOf(value, 'values[0]'), ({ name, message }) => name === 'TypeError' && message.includes(`: ${remedy}`), remedy);
+    }
+  });
+});
+
 describe('snapshot', () => {
   it('is not changed by what the caller does to the values later', () => {
     const buffer = Buffer.from('abc');

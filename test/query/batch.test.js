@@ -3,6 +3,7 @@
 const assert = require('node:assert/strict');
 const { Writable } = require('node:stream');
 const { Client, RowReader } = require('../..');
+const { sql } = require('../../lib/sql');
 const {
   connected, proxied, answering, hex, message, dataRow, commandComplete, ANSWER
 } = require('../support');
@@ -28,6 +29,17 @@ describe('batch', () => {
       ['SELECT', 1, [[hex('00000002')]]],
       ['EMPTY', 0, []]
     ]);
+  });
+
+  it('takes a list of queries, and says what to write in place of one query', async () => {
+    const client = await connected();
+    for (const one of [sql`SELECT ${'a'}::text`, sql`SELECT 1`, ['SELECT $1', [1]], ['SELECT 1', []]]) {
+      await assert.rejects(client.batch(one), { name: 'TypeError', message: 'batch takes an array of queries, not one query: write batch([query])' });
+    }
+    for (const list of [[sql`SELECT ${1}::int`], ['SELECT 1', sql`SELECT ${'a'}::text`], Object.freeze(['SELECT 1', Object.freeze(['SELECT 2'])]), ['SELECT 1', ['SELECT 2']]]) {
+      assert.equal((await client.batch(list)).length, list.length);
+    }
+    await assert.rejects(client.batch([client.query('SELECT 1')]), { index: 0, message: /^queries\[0\]: a query of a batch is a text or .* not an object of class Promise$/ });
   });
 
   it('shares one Sync, in one flight', async () => {

@@ -2,7 +2,8 @@
 
 const assert = require('node:assert/strict');
 const { PassThrough } = require('node:stream');
-const { checkNames, checkOptions, NAMES, NO_OPTIONS, NO_VALUES } = require('../../lib/query/options');
+const { Client } = require('../..');
+const { checkOptions, NAMES, NO_OPTIONS, NO_VALUES } = require('../../lib/query/options');
 const { connected } = require('../support');
 
 describe('Options of a query', () => {
@@ -27,12 +28,12 @@ describe('Options of a query', () => {
   });
 
   it('are refused where there are none of their name', () => {
-    checkNames(undefined, NAMES.query);
-    checkNames({ format: 1, decode: undefined }, NAMES.query);
-    assert.throws(() => checkNames({ decod: true }, NAMES.batched), {
+    checkOptions(undefined, NAMES.query);
+    checkOptions({ format: 1, decode: undefined }, NAMES.query);
+    assert.throws(() => checkOptions({ decod: true }, NAMES.batched), {
       name: 'TypeError', message: 'there is no option decod here; there are format, cache, paramTypes, decode, stream'
     });
-    assert.throws(() => checkNames(AbortSignal.timeout(1), NAMES.query), TypeError); // an options' value for all of them
+    assert.throws(() => checkOptions(AbortSignal.timeout(1), NAMES.query), TypeError); // an options' value for all of them
   });
 
   it('are looked at by whatever takes some, before anything is sent', async () => {
@@ -108,12 +109,22 @@ describe('Options of a query', () => {
     }
   });
 
-  it('are an object: values in their place are told where they go', async () => {
+  it('and other arguments in a wrong place are told what to write', async () => {
     const client = await connected();
-    await assert.rejects(client.simpleQuery('SELECT $1', [1]), {
-      name: 'TypeError', message: 'options must be an object, not an array: query(text, values, options) takes values'
-    });
-    assert.throws(() => client.cursor('SELECT $1', [1], [1]), TypeError);
+    const callback = () => {};
+    for (const [ask, message] of [
+      [() => client.simpleQuery('SELECT $1', [1]), /^options must be an object, not an array: query\(text, values, options\) takes values$/],
+      [() => client.cursor('SELECT $1', [1], [1]), /^options must be an object, not an array/],
+      [() => client.query('SELECT 1', callback), /^values must be an array or a row, not a function: query takes no callback, but returns a promise$/],
+      [() => client.query('SELECT 1', [], callback), /^format must be .* not a function: there are no callbacks, but promises/],
+      [() => client.listen('a', callback), /^options must be an object, not a function: there are no callbacks, .* async iterables$/],
+      [() => client.query('SELECT 1', { decode: true }), /^values must be .* not an object: text first, then \[value, …\], then options$/],
+      [() => client.query('SELECT 1', [], { timeout: 5 }), /^there is no option timeout here: write statement_timeout; there are format, /],
+      [() => client.queryTo('SELECT 1', new PassThrough()), /^queryTo takes \(target, text, values, options\), not a text first$/],
+      [() => client.transaction({ isolation: 'serializable' }, callback), /^transaction takes a function, then options, not an object$/],
+      [() => new Client().connect({ host: 'localhost' }), /^connect takes \(port, host, ssl\) or \(socketPath\), not an object: the config goes to new Client/],
+      [() => client.copyFrom('COPY t FROM STDIN').on('error', callback).write({ id: 1 }), /^copyFrom takes text and Buffers, not an object: put a CopyWriter/]
+    ]) await assert.rejects(async () => ask(), { name: 'TypeError', message }, String(ask));
   });
 
   it('have defaults that nobody can change', () => {

@@ -42,7 +42,7 @@ describe('QueryRequest', () => {
   it('sends Parse and Describe with the first use of a text only', () => {
     const { written, statements, answer } = sent();
     assert.equal(types(written), 'PDBES');
-    statements.run = undefined; // something else was sent behind it
+    statements.lastParsed = undefined; // something else was sent behind it
     assert.equal(types(sent({ statements, text: 'SELECT a' }).written), 'PDBES', 'the first Parse may fail yet');
     answer(PARSED, PARAMETERS, DESCRIBED);
     assert.equal(types(sent({ statements }).written), 'BES');

@@ -83,8 +83,8 @@ describe('The scopes of a connection', () => {
     const block = scope('block', { block: true });
     root.push(block);
     root.push(entry('query'));
-    assert.equal(next('I', { turning: { controls: false } }), null);
-    assert.equal(next('T', { turning: { controls: true } }), block);
+    assert.equal(next('I', { turning: { controlsBlock: false } }), null);
+    assert.equal(next('T', { turning: { controlsBlock: true } }), block);
   });
 
   it('leave one that is ending when all that waited in it has been sent', () => {
@@ -96,7 +96,7 @@ describe('The scopes of a connection', () => {
     assert.equal(next(), block);
     block.ending = true;
     assert.deepEqual([next().name, block.left], ['COMMIT', false]);
-    assert.deepEqual([next('T', { turning: { controls: true } }).name, block.left, scopes.active], ['outside', true, root]);
+    assert.deepEqual([next('T', { turning: { controlsBlock: true } }).name, block.left, scopes.active], ['outside', true, root]);
   });
 
   it('reject what waits in a scope that is over, and all that comes later', () => {
@@ -112,7 +112,7 @@ describe('The scopes of a connection', () => {
     assert.equal(scopes.leave(owner, new Error('again')), false);
     assert.deepEqual([settled, lost], [[['inside', 'over']], ['over']]);
     assert.throws(() => scopes.check(owner), over);
-    assert.throws(() => scopes.check(owner, { controls: true }), over);
+    assert.throws(() => scopes.check(owner, { controlsBlock: true }), over);
     scopes.check(root);
   });
 
@@ -129,8 +129,8 @@ describe('The scopes of a connection', () => {
     const { scopes, next, scope } = make();
     const block = scope('block');
     block.refused = () => new Error('over');
-    assert.throws(() => scopes.check(block, { controls: false }), { message: 'over' });
-    scopes.check(block, { controls: true });
+    assert.throws(() => scopes.check(block, { controlsBlock: false }), { message: 'over' });
+    scopes.check(block, { controlsBlock: true });
   });
 
   it('end all savepoints with the block that they are in', () => {

@@ -85,9 +85,9 @@ describe('Statements', () => {
     const statement = statements.get('SELECT 1', undefined, true, batch);
     Object.assign(statement, { sent: true, batch });
     assert.equal(statements.get('SELECT 1').name, '', 'something else is in between');
-    statements.run = statement;
+    statements.lastParsed = statement;
     assert.equal(statements.get('SELECT 1'), statement);
-    statements.run = undefined;
+    statements.lastParsed = undefined;
     assert.equal(statements.get('SELECT 1', undefined, true, batch), statement);
     assert.equal(statements.get('SELECT 1', undefined, true, {}).name, '', 'another batch');
     statement.describe(null);

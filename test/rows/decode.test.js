@@ -256,7 +256,7 @@ describe('decode in the config', () => {
     cursor: async (client, options) => (await client.cursor(TEXT, [], options).next()).value
   };
   const own = {
-    'query as in Quickgres': async client => (await client.query(TEXT, [], Client.STRING, true)).rows[0],
+    'query as in kig/quickgres 0.4': async client => (await client.query(TEXT, [], Client.STRING, true)).rows[0],
     getResults: async client => {
       client.startQuery(TEXT);
       return (await client.getResults()).rows[0];

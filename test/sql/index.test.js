@@ -94,11 +94,19 @@ describe('sql', () => {
     ]) assert.throws(() => sql`a = ${1} AND b = ${value}`, { name: 'TypeError', message });
   });
 
+  it('gives pieces that refuse to become part of a string', () => {
+    const message = 'what is put into a string is a piece of SQL: put it into sql`…`, and that into query(...sql`…`)';
+    for (const make of [() => `a ${sql`b`}`, () => 'a ' + sql`b ${1}`, () => String(sql.join(Array(300).fill(sql`c`)))]) {
+      assert.throws(make, { name: 'TypeError', message });
+    }
+  });
+
   it('is a tag, and nothing else', () => {
     const forged = Object.assign(['SELECT 1'], { raw: ['SELECT 1'] });
     for (const strings of [undefined, null, 'SELECT 1', ['SELECT 1'], {}, forged, sql`SELECT 1`]) {
       assert.throws(() => sql(strings), { name: 'TypeError', message: /^sql is a template tag: write sql`…`, or sql.raw/ });
     }
+    assert.throws(() => sql(['a']), /sql\.values\(\[object\]\) or sql\.set\(object\) for columns, = ANY\(\$\{list\}\) for a list$/);
     assert.throws(() => sql`a ${1} \u`, { name: 'TypeError', message: /"\\u" has an invalid escape/ });
     assert.ok(Object.isFrozen(sql));
   });
@@ -134,7 +142,7 @@ describe('sql', () => {
       for (const [given, message] of [
         [[[]], /^rows is an empty list/], [[{}], /^rows is an object: it must be a list/], [[sql`a`], /^rows is a piece/],
         [[[1]], /^rows\[0\] is a number/], [[[null]], /^rows\[0\] is null/], [[[[1]]], /^rows\[0\] is an array/],
-        [[[{}]], /^columns is an empty list/], [[[{ a: 1 }], []], /^columns is an empty list/], [[[{ a: 1 }], 'a'], /^columns is a string/],
+        [[[{}]], /^Object\.keys\(rows\[0\]\) is an empty list/], [[[{ a: 1 }], []], /^columns is an empty list/], [[[{ a: 1 }], 'a'], /^columns is a string/],
         [[[{ a: 1 }, { b: 1 }]], /^column "b" of rows\[1\] is not in rows\[0\]/], [[[{ a: 1 }, {}]], /^column "a" of rows\[1\] is undefined/],
         [[[{ a: 1 }, { a: 1, '': 2 }]], /^column "" of rows\[1\]/], [[[{ a: 1, b: 2 }, { a: undefined, b: 1 }]], /^column "a" of rows\[1\] is undefined/],
         [[[{ a: 1 }], ['a', 'toString']], /^column "toString" of rows\[0\] is undefined/], [[[{ 1: 1 }], [1]], /^columns\[0\] must be a string/],
@@ -154,7 +162,7 @@ describe('sql', () => {
       assert.deepEqual(plain(sql.set({ a: 1, b: sql`b + ${1}`, c: 2 }, ['b', 'a'])), ['"b" = b + $1, "a" = $2', [1, 1]]);
       assert.deepEqual(plain(sql.set(JSON.parse('{"__proto__":1}'))), ['"__proto__" = $1', [1]]);
       for (const [given, message] of [
-        [[{}], /^columns is an empty list/], [[{ a: 1 }, []], /^columns is an empty list/], [[null], /^the object is null/], [[[1]], /^the object is an array/],
+        [[{}], /^Object\.keys\(object\) is an empty list/], [[{ a: 1 }, []], /^columns is an empty list/], [[null], /^the object is null/], [[[1]], /^the object is an array/],
         [[sql`a`], /^the object is a piece/], [[{ a: undefined }], /^column "a" of the object is undefined/], [[{ a: 1 }, ['b']], /^column "b" of the object is undefined/],
         [[{ a: 1 }, ['constructor']], /^column "constructor"/], [[Object.create({ a: 1 }), ['a']], /^column "a"/], [[{ a: 1 }, [Symbol.iterator]], TypeError],
         [[{ a: 1 }, [['a']]], /^columns\[0\] must be a string/], [[{ a: 1 }, [, 'a']], TypeError] // eslint-disable-line no-sparse-arrays

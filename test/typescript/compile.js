@@ -73,11 +73,12 @@ function layOut(folder) {
  * @param {string} folder as laid out
  * @param {string} project one of PROJECTS
  * @param {string} compiler one of COMPILERS
+ * @param {string[]} [files] in place of the project's
  * @returns {Promise<string>} what the compiler says; empty when it is content
  */
-async function compile(folder, project, compiler) {
-  const [compilerOptions, include] = PROJECTS[project];
-  const config = path.join(folder, `tsconfig.${Object.keys(PROJECTS).indexOf(project)}.${compiler}.json`);
+async function compile(folder, project, compiler, files) {
+  const [compilerOptions, include = files] = files === undefined ? PROJECTS[project] : [PROJECTS[project][0]];
+  const config = path.join(folder, `tsconfig.${Object.keys(PROJECTS).indexOf(project)}.${compiler}${files ? '.files' : ''}.json`);
   fs.writeFileSync(config, JSON.stringify({ compilerOptions, include }));
   const tsc = path.join(__dirname, 'node_modules', compiler, 'bin', 'tsc');
   try {

@@ -4,3 +4,5 @@ import { Pool } from 'quickgres/pool';
 const shared = globalThis as { pool?: Pool };
 export const pool = shared.pool ??= new Pool(
   { connectionString: process.env.DATABASE_URL, decode: true }, { size: 2, idle_timeout: 5000 });
+
+// Connections may die while a serverless process is frozen: set `{ retry: true }` for queries that only read.

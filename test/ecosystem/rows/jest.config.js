@@ -1,6 +1,6 @@
 'use strict';
 
-// As recipes/README.md says: what Jest cannot `require()` is transformed.
+// As recipes/rolled-back.mjs says: what Jest cannot `require()` is transformed.
 
 const path = require('node:path');
 

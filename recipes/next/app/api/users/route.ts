@@ -12,3 +12,6 @@ export async function GET(request: Request): Promise<Response> {
     return Response.json({ error: 'the database could not answer' }, { status: 500 });
   }
 }
+
+// In a page, `export const dynamic = 'force-dynamic'` makes Next run the query for each request. Pass `rows` with `decode`, or
+// `objects`, to client components.
