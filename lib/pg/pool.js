@@ -69,7 +69,7 @@ class Pool extends EventEmitter {
       connection.destroy(error);
       if (this.listenerCount('error') > 0) this.emit('error', error, client);
     };
-    const entry = { connection, client, born: performance.now(), users: 0, ready: undefined, release: undefined, fail };
+    const entry = { connection, client, born: performance.now(), uses: 0, users: 0, ready: undefined, release: undefined, fail };
     this._state.entries.set(connection, entry);
     this.log('connecting new client');
     client.on('error', fail);
@@ -105,13 +105,12 @@ class Pool extends EventEmitter {
   }
 
   /** Tells of the end of a use, which may have been the last one. */
-  _released({ connection, client }, error) {
+  _released(entry, error) {
+    const { connection, client, users } = entry;
     this.emit('release', error, client);
-    client._poolUseCount = (client._poolUseCount ?? 0) + 1;
-    if (client._poolUseCount < this.options.maxUses || connection.state !== 'open') return;
+    if (++entry.uses < this.options.maxUses || connection.state !== 'open') return;
     this.log('remove expended client');
-    client._ending = true;
-    connection.end();
+    (users > 1 || client.submitted ? connection : client).end();
   }
 
   /** Takes a client until its `release(destroy)` is called. */
