@@ -290,7 +290,7 @@ async function main() {
     process.env.BENCH_MODULE = options.module || '';
     process.env.BENCH_AGAINST = options.against || '';
     await new Bench(options, temporary).run();
-    if (options.name === 'results') await require('./page/run').main([]);
+    if (options.name === 'results') await require('./page/run').main(['--write']);
     if (options.name === 'results') execFileSync(process.execPath, [path.join(__dirname, 'distance.js'), '--write'], { stdio: 'inherit' });
   } finally {
     fs.rmSync(temporary, { recursive: true, force: true });

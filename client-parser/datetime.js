@@ -2,7 +2,7 @@
 // postgres and TimeZone UTC.
 
 import { int32 } from './datarow.js';
-import { bigint, decimal, pad, sized } from './scalars.js';
+import { bigint, digits, pad, sized, stop } from './scalars.js';
 import { text } from './text.js';
 
 const { abs, floor } = Math;
@@ -82,15 +82,13 @@ function millisText(bytes, start, end) {
   if (bc) end -= 3;
   let count = 0;
   let sign = 0;
-  for (let at = start; at <= end; at++) {
-    const code = at < end ? bytes[at] : 44;
-    if (code > 45 && code < 58) continue; // a digit or a point
-    parts[count++] = decimal(bytes, start, at, count === 6 && -2); // undefined becomes NaN
-    if (count === 6) sign = 44 - code; // +: 1, -: -1, the end: 0
-    start = at + 1;
+  while (start <= end) {
+    parts[count++] = digits(bytes, start, end, count === 6 && -2);
+    if (count === 6) sign = stop < end ? 44 - bytes[stop] : 0; // +: 1, -: -1
+    start = stop + 1;
   }
   while (count < 9) parts[count++] = 0;
-  const march = (parts[1] + 9) % 12; // months since March
+  const march = parts[1] - 3 + 12 * (parts[1] < 3); // months since March
   const year = (bc ? 1 - parts[0] : parts[0]) - (march > 9);
   const days = year * 365 + floor(year / 4) - floor(year / 100) + floor(year / 400) + floor(march * 30.6 + 0.5) + parts[2] - 719469;
   const of = i => parts[i] - sign * parts[i + 3];

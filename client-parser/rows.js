@@ -139,8 +139,7 @@ export function rows(source, { decode = false, signal } = {}) {
     },
 
     /**
-     * Saves a promise a row.
-     * @returns {AsyncGenerator<Row[]>} arrays of the rows that a chunk completes
+     * @returns {AsyncGenerator<Row[]>} arrays of the rows that a piece of at most 64 kB completes
      */
     async *batches() {
       try {

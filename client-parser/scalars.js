@@ -32,27 +32,37 @@ export const oid = sized(4, (bytes, start) => int32(bytes, start) >>> 0);
 export const bigint = eight('getBigInt64');
 export const float8 = eight('getFloat64');
 
+/** The offset at which `digits` has stopped. An object with both results would cost as much as the digits. */
+export let stop;
+
 /**
- * Reads a number of at most 15 characters and a sign. Digits and power of ten are exact, so their quotient is the nearest
- * float.
+ * Reads the number that begins at `start`.
  * @param {number} [mark] -2 allows one point
- * @returns {number|undefined} undefined for any other text
  */
-export function decimal(bytes, start, end, mark) {
-  const first = bytes[start] === 45 ? start + 1 : start;
+export function digits(bytes, start, end, mark) {
   let value = 0;
   let power = 0;
-  if (first === end || end > first + 15) return;
-  for (let off = first; off < end; off++) {
-    const digit = bytes[off] - 48;
+  for (stop = start; stop < end; stop++) {
+    const digit = bytes[stop] - 48;
     if (digit === mark && !power) power = 1;
-    else if (digit < 0 || digit > 9) return;
+    else if (digit < 0 || digit > 9) break;
     else {
       value = value * 10 + digit;
       power *= 10;
     }
   }
-  return (first > start ? -value : value) / (power || 1);
+  return value / (power || 1);
+}
+
+/**
+ * Reads a number of at most 15 characters and a sign. Digits and power of ten are exact, so their quotient is the nearest
+ * float.
+ * @returns {number|undefined} undefined for any other text
+ */
+function decimal(bytes, start, end, mark) {
+  const first = bytes[start] === 45 ? start + 1 : start;
+  const value = digits(bytes, first, end, mark);
+  if (stop === end && end > first && end < first + 16) return first > start ? -value : value;
 }
 
 export const floatText = (bytes, start, end) => decimal(bytes, start, end, -2) ?? Number(text(bytes, start, end));

@@ -29,11 +29,10 @@ class Socket {
   #closed = false;
   #request; // of a Worker: a signal that only the request that has connected may read
   #reusable = false;
-  #draining = [];
   #scheduled = false; // whether what is written leaves at the end of the tick
   #events = {
     data: chunk => this.#listener.chunk(chunk, chunk.length),
-    drain: () => this.#drained(),
+    drain: () => this.#listener.drained?.(),
     error: error => { this.#error ??= error; },
     end: () => this.destroy(),
     close: () => this.#close()
@@ -139,14 +138,6 @@ class Socket {
 
   /** Bytes written that the system has not taken yet. */
   get bufferedBytes() { return this.stream?.writableLength ?? 0; }
-
-  /** Calls back when everything written has been taken; not at all if the connection is lost before. */
-  whenDrained(callback) { this.#draining.push(callback); }
-
-  #drained() {
-    for (const callback of this.#draining.splice(0)) callback();
-    this.#listener.drained?.();
-  }
 
   /**
    * Nothing is read until everybody who has paused has resumed.
