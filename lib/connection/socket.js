@@ -28,7 +28,7 @@ class Socket {
   #error;
   #closed = false;
   #request; // of a Worker: a signal that only the request that has connected may read
-  #reusable = false;
+  #isPlain = false;
   #scheduled = false; // whether what is written leaves at the end of the tick
   #events = {
     data: chunk => this.#listener.chunk(chunk, chunk.length),
@@ -71,7 +71,7 @@ class Socket {
     this.stream = stream;
     if (isWorkerd) this.#request = new AbortController().signal;
     // Whether a flushed write means that nobody reads the memory any more; only Node's own sockets promise it.
-    this.#reusable = typeof stream._handle === 'object' && typeof stream.encrypted === 'undefined';
+    this.#isPlain = typeof stream._handle === 'object' && typeof stream.encrypted === 'undefined';
     for (const event of Object.keys(this.#events)) stream.on(event, this.#events[event]);
     stream.setNoDelay?.(true);
   }
@@ -90,7 +90,7 @@ class Socket {
    */
   write(buffer) {
     this.stream.write(buffer);
-    return this.#reusable && this.stream.writableLength === 0;
+    return this.#isPlain && this.stream.writableLength === 0;
   }
 
   /**
@@ -173,7 +173,7 @@ class Socket {
     if (this.stream === null) return void this.#close();
     this.stream.destroy();
     // A Duplex that does not emit 'close' must not keep a promise waiting.
-    setImmediate(() => this.#close());
+    if (!this.#isPlain) setImmediate(() => this.#close());
   }
 
   #close() {

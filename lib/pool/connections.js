@@ -224,10 +224,10 @@ class Connections {
   /** Ends what is too old, has not been used for too long, or does not answer. */
   #sweep() {
     const now = performance.now();
-    const { acquire_timeout, idle_timeout, silence_timeout } = this.#options;
+    const { acquire_timeout, idle_timeout, min, silence_timeout } = this.#options;
     for (const each of [...this.#all]) {
       const time = each.isOpening ? Math.max(acquire_timeout, ATTEMPT) : silence_timeout;
-      const isOld = now >= each.expires || (each.isIdle && now - each.since >= idle_timeout);
+      const isOld = now >= each.expires || (each.isIdle && now - each.since >= idle_timeout && this.stats.connected > min);
       if (now - each.silentSince > time) each.client.destroy(new ConnectionError(`the server was silent for ${time} ms`));
       else if (isOld && each.isOpen && each.state === Use.SHARED) each.client.end();
     }

@@ -94,7 +94,10 @@ class Pipeline {
   earlyRequests() {
     const { root } = this.scopes;
     while (root.first !== null && !(root.first instanceof Scope) && this.#held === 0) this.#sendWaiting(root.shift());
-    return this.writer.length === 0 ? null : this.writer.take();
+    if (this.writer.length === 0) return null;
+    const bytes = Buffer.from(this.writer.take());
+    this.writer.reuse();
+    return bytes;
   }
 
   /**

@@ -282,6 +282,14 @@ describe('The connections of a pool', () => {
       await server.sql('DROP TABLE renewed');
     });
 
+    it('by idle_timeout, but for `min`', async () => {
+      const pool = await opened({ size: 3, min: 2, idle_timeout: 10 });
+      await Promise.all([1, 2, 3].map(() => pool.connection(client => client.query('SELECT pg_sleep(0.01)'))));
+      await until(() => pool.stats.connected === 2);
+      await sleep(50);
+      assert.equal(pool.stats.connected, 2);
+    });
+
     it('when they are older than max_lifetime, without anybody noticing', async () => {
       const pool = await opened({ size: 2, max_lifetime: 50 });
       const ids = new Set();
