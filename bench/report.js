@@ -190,10 +190,17 @@ function document({ machine, options, tables }, name) {
  * @param {object} results
  * @param {string} directory
  * @param {string} name of the files
+ * @param {boolean} [isPart] whether other tables of an earlier run stay
  */
-function write(results, directory, name) {
+function write(results, directory, name, isPart = false) {
   fs.mkdirSync(directory, { recursive: true });
   const file = ending => path.join(directory, `${name}.${ending}`);
+  if (isPart && fs.existsSync(file('json'))) {
+    const before = JSON.parse(fs.readFileSync(file('json'))).tables;
+    const all = new Map([...before, ...results.tables].map(table => [table.name, table]));
+    const names = Object.entries(workloads).flatMap(([each, { links }]) => links.map(link => link === 'unix' ? each : `${each}@${link}`));
+    results = { ...results, tables: names.filter(each => all.has(each)).map(each => all.get(each)) };
+  }
   fs.writeFileSync(file('json'), `${JSON.stringify(results, null, 1)}\n`);
   fs.writeFileSync(file('md'), document(results, name));
   const http = path.join(directory, 'http.json');

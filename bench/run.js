@@ -25,6 +25,7 @@ const QUICK_SECONDS = 52;
 const HELP = `npm run bench -- [options]
   --quick           everything, but small: done in a minute, good only to see that it works
   --only NAME,…     workloads, each with the link it goes over if you like: rows-objects,select-pipelined@tls
+  --part N/OF       a part of everything: its tables replace those in results.json, the others stay
   --clients NAME,…  ${CLIENTS.join(', ')}
   --against DIR     another checkout of this library, measured in turn with this one as client "against"; by itself
                     together with this one and the floor
@@ -45,6 +46,7 @@ const OPTIONS = {
   list: { type: 'boolean' },
   help: { type: 'boolean' },
   only: { type: 'string' },
+  part: { type: 'string', default: '1/1' },
   clients: { type: 'string' },
   module: { type: 'string' },
   against: { type: 'string' },
@@ -70,6 +72,10 @@ function readOptions() {
   for (const name of options.clients) if (!CLIENTS.includes(name)) throw new Error(`no client ${name}`);
   options.tables = values.only ? values.only.split(',').map(chosen) : Object.entries(workloads)
     .flatMap(([workload, { links }]) => links.map(link => ({ workload, link })));
+  const [part, parts] = values.part.split('/').map(Number);
+  if (!(part > 0 && part <= parts)) throw new Error('--part must be like 1/3');
+  options.isPart = parts > 1;
+  options.tables = options.tables.filter((_, index) => index % parts === part - 1);
   options.name = values.quick ? 'quick' : values.only || values.clients || values.against ? 'partial' : 'results';
   return options;
 }
@@ -250,7 +256,7 @@ class Bench {
       await this.database.stop();
     }
     const results = { machine: this.machine(), options: this.settings(), tables };
-    report.write(results, this.options.out, this.options.name);
+    report.write(results, this.options.out, this.options.name, this.options.isPart);
     const file = path.join(path.relative('.', this.options.out), this.options.name);
     console.log(`\n${this.options.against ? report.against(tables) : report.aims(tables)}\n${file}.json, .md and .svg have been written.`);
   }
@@ -290,8 +296,9 @@ async function main() {
     process.env.BENCH_MODULE = options.module || '';
     process.env.BENCH_AGAINST = options.against || '';
     await new Bench(options, temporary).run();
-    if (options.name === 'results') await require('./page/run').main([]);
-    if (options.name === 'results') execFileSync(process.execPath, [path.join(__dirname, 'distance.js'), '--write'], { stdio: 'inherit' });
+    if (options.name !== 'results' || options.isPart) return;
+    await require('./page/run').main(['--write']);
+    execFileSync(process.execPath, [path.join(__dirname, 'distance.js'), '--write'], { stdio: 'inherit' });
   } finally {
     fs.rmSync(temporary, { recursive: true, force: true });
   }

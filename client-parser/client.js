@@ -2,20 +2,19 @@ import { FrameReader } from './reader.js';
 import { RowReader } from './row-reader.js';
 import { view } from './text.js';
 
-/** Parses the bytes of results as they arrive: give them to `onData`, find the rows in `stream.rows`. */
+/** Parses results as they arrive: `onData` takes the bytes, `stream.rows` has the rows. */
 export class Client extends FrameReader {
   /**
-   * @param {number} [binary=0] 1 for columns that are binary though their RowDescription does not say so
-   * @param {object} [options]
-   * @param {boolean|object} [options.decode] as RowReader's
+   * @param {number} [binary=0] 1 for binary columns whose RowDescription does not say so
+   * @param {object} [options] `{ decode }`, see RowReader
    */
   constructor(binary, options) { super(new RowReader({ ...options, binary })); }
 
   /**
-   * Takes the next bytes, cut anywhere.
-   * @param {ArrayBuffer|ArrayBufferView} data kept, not copied: do not write to it any more
-   * @throws {PostgresError} for an ErrorResponse; what came behind it is read by the next call
-   * @throws {ProtocolError} if the bytes are malformed
+   * Takes the next bytes, split anywhere.
+   * @param {ArrayBuffer|ArrayBufferView} data kept, not copied: do not change it
+   * @throws {PostgresError} for an ErrorResponse; the next call reads what follows it
+   * @throws {ProtocolError} for malformed bytes
    */
   onData(data) { this.push(view(data)); }
 }

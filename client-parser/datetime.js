@@ -2,7 +2,7 @@
 // postgres and TimeZone UTC.
 
 import { int32 } from './datarow.js';
-import { bigint, decimal, pad, sized } from './scalars.js';
+import { bigint, digits, pad, sized, stop } from './scalars.js';
 import { text } from './text.js';
 
 const { abs, floor } = Math;
@@ -10,14 +10,14 @@ const { abs, floor } = Math;
 const DAY = 86400000000n; // in microseconds
 const EPOCH = 946684800000; // 2000-01-01, in a Date's milliseconds
 
-// The greatest numbers; they stand for infinity, and the least ones for -infinity.
+// The greatest numbers mean infinity, the least ones -infinity.
 const LAST_DAY = 2 ** 31 - 1;
 const LAST = 2n ** 63n - 1n;
 const infinity = (value, last) => value === last ? 'infinity' : ~value === last ? '-infinity' : undefined;
 
-/** The date that is so many days from 2000-01-01, in the proleptic Gregorian calendar. */
+/** @returns {string} the date so many days after 2000-01-01, in the proleptic Gregorian calendar */
 function dateOf(days, time = '') {
-  // A Date does not hold all the years that PostgreSQL has; every 400 years they repeat.
+  // A Date does not reach all of PostgreSQL's years, but the calendar repeats every 400 years.
   const era = floor(days / 146097);
   const date = new Date((days - era * 146097) * 86400000 + EPOCH);
   const year = date.getUTCFullYear() + era * 400;
@@ -25,7 +25,7 @@ function dateOf(days, time = '') {
   return year > 0 ? pad(year, 4) + rest : `${pad(1 - year, 4)}${rest} BC`;
 }
 
-/** A time of day, or longer, of microseconds. */
+/** @returns {string} a time of day or a longer time */
 function timeOf(micros) {
   const seconds = Number(micros / 1000000n);
   return `${pad(floor(seconds / 3600))}:${pad(floor(seconds / 60) % 60)}:${pad(seconds % 60)}${
@@ -61,7 +61,7 @@ export const interval = sized(16, (bytes, start) => {
   const whole = infinity(micros, LAST);
   if (whole && infinity(days, LAST_DAY) === whole && days === months) return whole;
   let result = '';
-  let before = 0; // the part before this one
+  let before = 0; // the previous part
   for (const [value, unit] of [[months / 12 | 0, 'year'], [months % 12, 'mon'], [days, 'day']]) {
     if (!value) continue;
     result += `${before < 0 && value > 0 ? '+' : ''}${value} ${unit}${value === 1 ? ' ' : 's '}`;
@@ -71,26 +71,24 @@ export const interval = sized(16, (bytes, start) => {
   return `${result}${micros < 0 ? '-' : before < 0 ? '+' : ''}${timeOf(micros < 0 ? -micros : micros)}`;
 });
 
-const parts = new Float64Array(9); // year, month, day, hour, minute, second, hour, minute and second of the zone
+const parts = new Float64Array(9); // year, month, day, hour, minute, second, and hour, minute, second of the zone
 
 /**
- * Milliseconds of a date, timestamp or timestamptz as the server prints it with DateStyle ISO, microseconds cut off; NaN for
- * anything else. From bytes: a string of each, and a regular expression, cost ten times as much.
+ * The milliseconds of a date, timestamp or timestamptz with DateStyle ISO, without microseconds; NaN for any other text. A
+ * string and a regular expression for each value would cost ten times as much.
  */
 function millisText(bytes, start, end) {
   const bc = bytes[end - 1] === 67; // ' BC'
   if (bc) end -= 3;
   let count = 0;
   let sign = 0;
-  for (let at = start; at <= end; at++) {
-    const code = at < end ? bytes[at] : 44;
-    if (code > 45 && code < 58) continue; // a digit or a point
-    parts[count++] = decimal(bytes, start, at, count === 6 && -2); // undefined becomes NaN
-    if (count === 6) sign = 44 - code; // +: 1, -: -1, the end: 0
-    start = at + 1;
+  while (start <= end) {
+    parts[count++] = digits(bytes, start, end, count === 6 && -2);
+    if (count === 6) sign = stop < end ? 44 - bytes[stop] : 0; // +: 1, -: -1
+    start = stop + 1;
   }
   while (count < 9) parts[count++] = 0;
-  const march = (parts[1] + 9) % 12; // months since March
+  const march = parts[1] - 3 + 12 * (parts[1] < 3); // months since March
   const year = (bc ? 1 - parts[0] : parts[0]) - (march > 9);
   const days = year * 365 + floor(year / 4) - floor(year / 100) + floor(year / 400) + floor(march * 30.6 + 0.5) + parts[2] - 719469;
   const of = i => parts[i] - sign * parts[i + 3];
@@ -98,16 +96,16 @@ function millisText(bytes, start, end) {
   return parts[2] - 1 >>> 0 > 30 ? NaN : ((days * 24 + of(3)) * 60 + of(4)) * 60000 + floor(of(5) * 1000 + 0.0005);
 }
 
-/** Milliseconds of a binary timestamp. */
+/** The milliseconds of a binary timestamp. */
 function millis(...place) {
   const micros = bigint(...place);
   return Number(micros / 1000n) - (micros % 1000n < 0) + EPOCH;
 }
 
-/** @returns {Date} of a binary timestamp; an Invalid Date for infinity and after the year 275760 */
+/** An Invalid Date for infinity and after the year 275760. */
 export const toDate = (...place) => new Date(millis(...place));
 
-/** A decoder to a Date; where no Date is the same instant, to a string. */
+/** A decoder to a Date, or to a string if no Date is the same instant. */
 const orString = (millis, string) => (bytes, start, end) => {
   const time = millis(bytes, start, end);
   return abs(time) <= 8.64e15 ? new Date(time) : string(bytes, start, end);

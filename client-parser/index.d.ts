@@ -1,44 +1,44 @@
-// Types of client-parser. Needs the DOM's types, or Node's, for Response, ReadableStream and AbortSignal.
+// Needs the DOM's or Node's types for Response, ReadableStream and AbortSignal.
 
-/** What a column is in a RowDescription. */
+/** A column of a RowDescription. */
 export interface Column {
-  /** The column's name; not necessarily the only one of this name. */
+  /** The name, which other columns may share. */
   readonly name: string;
-  /** OID of its table, or 0. */
+  /** OID of the table, or 0. */
   readonly tableOid: number;
   /** Number of the column in its table, from 1, or 0. */
   readonly tableColumnIndex: number;
-  /** OID of its type, as in pg_type. */
+  /** OID of the type, as in pg_type. */
   readonly typeOid: number;
-  /** Bytes of a type of fixed size, or negative. */
+  /** Size of the type in bytes, negative for variable sizes. */
   readonly typeLen: number;
   /** As in pg_attribute.atttypmod. */
   readonly typeModifier: number;
-  /** Format of its values: 0 text, 1 binary. */
+  /** 0 text, 1 binary. */
   readonly binary: 0 | 1;
 }
 
-/** What JSON.parse gives. */
+/** The result of JSON.parse. */
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
 
-/** What a column is without decoders: a string, or bytes where it is binary. */
+/** A column without decoders: a string, or bytes in binary format. */
 export type Raw = string | Uint8Array | null;
 
-/** What a column is after decoders of this module. */
+/** A column after this module's decoders. */
 export type Decoded = null | boolean | number | bigint | string | Uint8Array | Date | Json | Decoded[];
 
 /** Decodes the bytes from `start` to `end`. */
 export type Decoder<T = unknown> = (bytes: Uint8Array, start: number, end: number) => T;
 
-/** Decoders of a type's values in text and in binary. */
+/** Decoders of a type's text and binary values. */
 export type DecoderPair<T = unknown> = readonly [text: Decoder<T>, binary: Decoder<T>];
 
 /**
- * Decoders by type OID: a function of the value as it is without decoders and of its column, or a pair as in
- * `decoders`. Columns of other types stay as they are.
+ * Decoders by type OID: a function of the raw value and its column, or a pair as in `decoders`. Columns of other types stay
+ * raw.
  */
 export interface DecoderMap {
-  /** The value is a string, or a Uint8Array where the column is binary; never null. */
+  /** The value is a string, or a Uint8Array in binary format; never null. */
   readonly [typeOid: number]: DecoderPair<any> | ((value: any, column: Column) => unknown);
 }
 
@@ -46,33 +46,33 @@ export interface DecoderMap {
 export type Decode = boolean | DecoderMap | ReadonlyMap<number, DecoderMap[number]>;
 
 /**
- * What every row has, whatever its columns. Columns are no own properties: `{ ...row }` has none of them. Take
- * `toObject()`, or the reader's `objects`.
+ * The members of every row. Columns are not own properties, so `{ ...row }` does not contain them: use `toObject()`, or the
+ * reader's `objects`.
  */
 export interface RowMembers<T extends object> {
-  /** @returns the columns as own properties; of several with one name the last counts */
+  /** @returns a plain object; of several columns with one name, the last counts */
   toObject(): T;
-  /** @returns the columns in their order */
+  /** @returns the values in column order */
   toArray(): Array<T[keyof T]>;
-  /** @returns what JSON.stringify sees: that of toObject() */
+  /** @returns `toObject()`, for JSON.stringify */
   toJSON(): T;
   /**
-   * A column, also where it is named like a member.
-   * @param name of several with one name the last counts
+   * Reads any column, even one that is named like a member.
+   * @param name of the column; of several, the last
    * @param index from 0
-   * @returns undefined where there is none
+   * @returns undefined if there is no such column
    */
   get<K extends keyof T>(name: K): T[K];
   get(index: number): T[keyof T] | undefined;
   get(name: string): T[keyof T] | undefined;
   [Symbol.iterator](): IterableIterator<T[keyof T]>;
-  /** The DataRow message, a view of the memory it arrived in. */
+  /** The whole DataRow message, as a view. */
   readonly rowBuffer: Uint8Array;
-  /** The RowDescription that the row is read by. */
+  /** The RowDescription of the row. */
   readonly rowParser: RowParser;
   /** The descriptions of the columns. */
   readonly rowColumns: readonly Column[];
-  /** How many columns there are. */
+  /** The number of columns. */
   readonly columnCount: number;
   /** 0 text (or both), 1 binary. */
   readonly dataFormat: 0 | 1;
@@ -80,18 +80,18 @@ export interface RowMembers<T extends object> {
   readonly [index: number]: T[keyof T];
 }
 
-/** A row of which the columns' names are not known. */
+/** A row of unknown columns. */
 export type AnyRow = Row<Record<string, any>>;
 
-/** A row: its members, and its columns by name, which are decoded when they are read. */
+/** A row: its members, and its columns by name, which are decoded when you read them. */
 export type Row<T extends object = Record<string, any>> =
   RowMembers<T> & Readonly<Omit<T, keyof RowMembers<T>>>;
 
 /** A RowDescription and the classes of its rows. */
 export class RowParser {
   /**
-   * @param bytes which hold a RowDescription message
-   * @param start offset of its first byte, 0 unless given
+   * @param bytes with a RowDescription message
+   * @param start offset of the message, 0 by default
    * @throws {ProtocolError} if it is malformed
    */
   constructor(bytes: Uint8Array, start?: number);
@@ -99,57 +99,56 @@ export class RowParser {
   readonly columns: readonly Column[];
   /** The names of the columns, in their order. */
   readonly columnNames: readonly string[];
-  /** Class of the rows in the format of the description. */
+  /** Class of rows in the description's format. */
   readonly 0: new <T extends object = Record<string, any>>(bytes: Uint8Array, offset?: number) => Row<T>;
-  /** Class of the rows in binary format. */
+  /** Class of rows in binary format. */
   readonly 1: new <T extends object = Record<string, any>>(bytes: Uint8Array, offset?: number) => Row<T>;
 }
 
 /** Options of a reader. */
 export interface ReaderOptions {
   /**
-   * true: the built-in decoders; a map: these; false: columns are strings, or Uint8Arrays where binary.
-   * Default: binary columns alone are decoded, by TypeParser.
+   * true: the built-in decoders; a map: its decoders; false: strings, or Uint8Arrays in binary format. Default: TypeParser
+   * decodes binary columns.
    */
   decode?: Decode;
 }
 
-/** Takes messages and makes rows of them. */
+/** Takes messages and makes rows. */
 export class RowReader<T extends object = Record<string, any>> {
-  /** @param options decode; binary: 1 where columns are binary though their description does not say so */
+  /** @param options decode; binary: 1 for binary columns whose description does not say so */
   constructor(options?: ReaderOptions & { binary?: 0 | 1 | boolean });
   /**
-   * The rows so far: with `decode` plain objects, made when you read them, else the same as `structs`. For a COPY, the
-   * Uint8Array of each CopyData message. To set them forgets what came before.
+   * The rows so far: with `decode` plain objects, made when you read them, else `structs`. For a COPY, the Uint8Array of each
+   * message. Setting it forgets what came before.
    */
   rows: T[];
-  /** The rows so far as structs, which read a column when you ask for it. */
+  /** The rows so far as structs, which decode a column when you read it. */
   readonly structs: Row<T>[];
-  /** The rows so far as plain objects, made at each reading: own properties, in the order of the columns. */
+  /** The rows so far as plain objects, made at each reading. */
   readonly objects: T[];
-  /** The rows so far as arrays of their values, made at each reading. */
+  /** The rows so far as arrays of values, made at each reading. */
   readonly arrays: Array<T[keyof T]>[];
-  /** The command tag without its numbers; EMPTY, SUSPENDED or COPY. */
+  /** The command tag without numbers; EMPTY, SUSPENDED or COPY. */
   cmd: string | undefined;
   /** The OID in an INSERT's tag. */
   oid: string | undefined;
-  /** Rows that the command says to have returned or changed. */
+  /** The number of rows in the command tag. */
   rowCount: number;
-  /** 1 where columns are binary though their description does not say so. */
+  /** 1 for binary columns whose description does not say so. */
   binary: 0 | 1 | boolean;
-  /** The RowDescription of the rows; undefined where the command returns none. */
+  /** The RowDescription; undefined if the command returns no rows. */
   rowParser: RowParser | undefined;
   /** Whether the stream may end here. */
   complete: boolean;
-  /** Of a COPY: 0 text, 1 binary. */
+  /** COPY: 0 text, 1 binary. */
   format?: number;
-  /** Of a COPY: how many columns there are. */
+  /** COPY: the number of columns. */
   columnCount?: number;
-  /** Of a COPY: the format of each column, 0 text, 1 binary. */
+  /** COPY: the format of each column, 0 text, 1 binary. */
   columnFormats?: number[];
   /**
-   * Takes one whole message.
-   * @param bytes of the message, header and all; they are kept, not copied
+   * @param bytes of one whole message, which are kept, not copied
    * @throws {PostgresError} for an ErrorResponse
    * @throws {ProtocolError} if it is malformed
    */
@@ -159,22 +158,22 @@ export class RowReader<T extends object = Record<string, any>> {
 /** Parses results as they arrive. */
 export class Client<T extends object = Record<string, any>> {
   /**
-   * @param binary 1 where columns are binary though their RowDescription does not say so
+   * @param binary 1 for binary columns whose description does not say so
    * @param options decode
    */
   constructor(binary?: 0 | 1 | boolean, options?: ReaderOptions);
-  /** What takes the messages, and has the rows. */
+  /** Takes the messages, and has the rows. */
   stream: RowReader<T>;
   /**
-   * Takes the next bytes, cut anywhere; they are kept, not copied.
-   * @param data the bytes
-   * @throws {PostgresError} for an ErrorResponse; what came behind it is read by the next call
-   * @throws {ProtocolError} if they are malformed
+   * Takes the next bytes, split anywhere.
+   * @param data kept, not copied
+   * @throws {PostgresError} for an ErrorResponse; the next call reads what follows it
+   * @throws {ProtocolError} for malformed bytes
    */
   onData(data: ArrayBufferLike | ArrayBufferView): void;
   /**
-   * Says that no more bytes come.
-   * @throws {ProtocolError} 08006 if the last result is not complete
+   * Ends the input.
+   * @throws {ProtocolError} 08006 if the last result is incomplete
    */
   end(): void;
 }
@@ -182,8 +181,8 @@ export class Client<T extends object = Record<string, any>> {
 /** Options of `rows`. */
 export interface RowsOptions {
   /**
-   * Rows are plain objects of values, decoded by: true: `decoders`; a map: these. Default: structs, whose columns are strings,
-   * or Uint8Arrays if they are binary.
+   * Rows are plain objects, decoded by `decoders` (true) or by a map. Default: structs, whose columns are strings, or
+   * Uint8Arrays in binary format.
    */
   decode?: Decode;
   /** Stops reading and cancels the source. Default: none. */
@@ -192,44 +191,43 @@ export interface RowsOptions {
 
 type Bytes = ArrayBufferLike | ArrayBufferView;
 
-/** Where the bytes of a result can come from. */
+/** A source of a result's bytes. */
 export type Source =
   Response | ReadableStream<Uint8Array> | Blob | Bytes | Iterable<Bytes> | AsyncIterable<Bytes>;
 
-/** An async iterable of rows, and what is known of their result so far. */
+/** An async iterable of rows, with the result's state so far. */
 export interface Rows<R> {
   /** For `for await`, which takes rows that are there without a promise for each. */
   [Symbol.asyncIterator](): AsyncIterator<R, undefined>;
-  /** What `for await` calls. @returns the next row; rejects as `rows` says */
+  /** @returns the next row; rejects as `rows` says */
   next(): Promise<IteratorResult<R, undefined>>;
-  /** Descriptions of the columns; undefined before the first bytes are read. */
+  /** The columns; undefined before the first bytes. */
   readonly columns: readonly Column[] | undefined;
-  /** The RowDescription of the rows; undefined before the first bytes are read. */
+  /** The RowDescription; undefined before the first bytes. */
   readonly rowParser: RowParser | undefined;
-  /** The command tag without its numbers; undefined before the end. */
+  /** The command tag without numbers; undefined before the end. */
   readonly cmd: string | undefined;
-  /** Rows that the command says to have returned or changed; 0 before the end. */
+  /** The number of rows in the command tag; 0 before the end. */
   readonly rowCount: number;
   /** Bytes read so far. */
   readonly bytes: number;
-  /** The rows as they come. @returns an iterator of arrays: of all rows that a chunk completes */
+  /** @returns an iterator of arrays of the rows that a chunk completes */
   batches(): AsyncGenerator<R[], void, void>;
   /**
-   * Stops reading and cancels the source; what `break` calls.
+   * Stops reading and cancels the source, as `break` does.
    * @param value to be given back
-   * @returns resolves when the source is cancelled; rejects with what that throws
+   * @returns resolves when the source is cancelled; rejects with an error of the cancelling
    */
   return(value?: any): Promise<IteratorReturnResult<any>>;
 }
 
 /**
- * Reads rows from wherever the bytes come from, as they come. Where a Response or Blob says by its type that it is
- * newline-delimited JSON (application/x-ndjson), rows are plain objects. After the rows that came before, it throws a
- * PostgresError for an ErrorResponse, a ProtocolError for bytes that are malformed or end too early, a
- * ResponseError for a response that is not ok, the signal's reason, or what the source throws.
+ * Reads rows as they arrive. If the content type of a Response or Blob is application/x-ndjson, rows are plain objects. After
+ * the rows that came before, it throws a PostgresError for an ErrorResponse, a ProtocolError for bytes that are malformed or
+ * incomplete, a ResponseError, the signal's reason, or the source's error.
  *
- * T is what a row's columns are: `rows<{ id: number, name: string }>(response, { decode: true })`.
- * @param source of the bytes, or the promise of it
+ * T is the type of a row: `rows<{ id: number, name: string }>(response, { decode: true })`.
+ * @param source of the bytes, or its promise
  * @param options decode, signal
  * @returns an async iterable of rows; `break` cancels the source
  */
@@ -239,11 +237,11 @@ export function rows<T extends object = Record<string, any>>(
   source: Source | PromiseLike<Source>, options?: RowsOptions): Rows<Row<T>>;
 
 /**
- * An ErrorResponse of the server, every field by its name; absent fields are undefined.
+ * An ErrorResponse; absent fields are undefined.
  * https://www.postgresql.org/docs/current/protocol-error-fields.html
  */
 export class PostgresError extends Error {
-  /** @param fields by name, as the server sends them */
+  /** @param fields by name */
   constructor(fields: Readonly<Record<string, string>>);
   /** The name of the class. */
   readonly name: 'PostgresError';
@@ -251,65 +249,65 @@ export class PostgresError extends Error {
   readonly severity?: string;
   /** SQLSTATE. */
   readonly code?: string;
-  /** More about the problem. */
+  /** Details of the problem. */
   readonly detail?: string;
-  /** What might help. */
+  /** A suggestion. */
   readonly hint?: string;
   /** In characters of the query, from 1. */
   readonly position?: number;
   /** In characters of internalQuery, from 1. */
   readonly internalPosition?: number;
-  /** The text of a statement that the server made itself. */
+  /** The text of a statement that the server made. */
   readonly internalQuery?: string;
-  /** The functions and statements in which it came up. */
+  /** The functions and statements in which the error occurred. */
   readonly where?: string;
-  /** Schema of what it is about. */
+  /** The schema concerned. */
   readonly schema?: string;
-  /** Table that it is about. */
+  /** The table concerned. */
   readonly table?: string;
-  /** Column that it is about. */
+  /** The column concerned. */
   readonly column?: string;
-  /** Data type that it is about. */
+  /** The data type concerned. */
   readonly dataType?: string;
-  /** Constraint that it is about. */
+  /** The constraint concerned. */
   readonly constraint?: string;
-  /** File of the server's source. */
+  /** File in PostgreSQL's source. */
   readonly file?: string;
-  /** Line of the server's source. */
+  /** Line in PostgreSQL's source. */
   readonly line?: number;
-  /** Routine of the server's source. */
+  /** Routine in PostgreSQL's source. */
   readonly routine?: string;
 }
 
 /** The bytes are malformed (08P01) or end too early (08006). */
 export class ProtocolError extends Error {
-  /** @param message what is wrong @param code 08P01 unless given */
+  /** @param message what is wrong @param code 08P01 by default */
   constructor(message: string, code?: '08P01' | '08006');
   /** The name of the class. */
   readonly name: 'ProtocolError';
-  /** 08P01 malformed, 08006 ended too early. */
+  /** 08P01 malformed, 08006 incomplete. */
   readonly code: '08P01' | '08006';
 }
 
-/** The response's status says that it does not hold rows. */
+/** The response's status says that it has no rows. */
 export class ResponseError extends Error {
-  /** @param response that is not ok */
+  /** @param response with that status */
   constructor(response: Response);
   /** The name of the class. */
   readonly name: 'ResponseError';
-  /** The status of the response. */
+  /** The response's status. */
   readonly status: number;
-  /** Its body has not been read. */
+  /** The response, whose body has not been read. */
   readonly response: Response;
 }
 
-/** Decoders of binary values by type OID, which a Client and a RowReader use without `decode`; yours may be added. */
+/** Decoders of binary values by type OID, for readers without `decode`. You may add your own. */
 export const TypeParser: {
   /**
-   * A value in binary: boolean → bool, integer of 32 bits → int4, other number → float4, bigint → int8,
-   * string → text, Uint8Array → bytea, other object → json.
-   * @param value what to write
-   * @returns null for null, undefined for what has no binary form
+   * The binary format of a value: boolean → bool, integer of 32 bits → int4, other number → float4, bigint → int8, string →
+   * text, Uint8Array → bytea, other object → json.
+   * @param value to be sent
+   * @returns null for null, undefined for other values
    */
   serialize(value: null): null;
   serialize(value: boolean | number | bigint | string | object): Uint8Array;
@@ -320,22 +318,18 @@ export const TypeParser: {
 /** The built-in decoders by type OID. */
 export const decoders: Readonly<Record<number, DecoderPair<any>>>;
 
-/**
- * Decoders that lose nothing: of int8 to bigint, of timestamptz to a string with microseconds, and of arrays of both.
- * Use them as `{ ...decoders, ...exact }`.
- */
+/** Exact decoders: int8 to bigint, timestamptz to a string with microseconds, and their arrays. Use `{ ...decoders, ...exact }`. */
 export const exact: Readonly<Record<number, DecoderPair<any>>>;
 
 /**
- * Decoders of the arrays of a type: nested arrays, null for NULL; lower bounds are dropped.
- * @param element decoders of text and of binary values
- * @returns the same of the arrays
+ * @param element decoders of text and binary values
+ * @returns decoders of arrays: nested arrays, null for NULL, without lower bounds
  */
 export function arrayOf<T>(element: DecoderPair<T>): DecoderPair<Array<T | null>>;
 
 /**
  * Decodes UTF-8.
- * @param bytes which hold the text
+ * @param bytes with the text
  * @param start offset of its first byte
  * @param end offset behind its last byte
  * @returns the text

@@ -1,4 +1,4 @@
-// PostgreSQL's protocol in the browser: the bytes of a result, as a server passed them on, become rows.
+// PostgreSQL's protocol in the browser: the bytes of a result become rows.
 
 import { toDate } from './datetime.js';
 import { arrayOf, decoders, exact } from './types.js';
@@ -15,6 +15,6 @@ export { TypeParser };
 
 defaults.decoders = decoders;
 for (const typeOid of Object.keys(decoders)) [, TypeParser[typeOid]] = exact[typeOid] ?? decoders[typeOid];
-// As kig/quickgres 0.4 has it.
+// As in kig/quickgres 0.4.
 for (const typeOid of [1114, 1184]) [, TypeParser[typeOid + 1]] = arrayOf([, TypeParser[typeOid] = toDate]);
 TypeParser[18] = (bytes, start) => bytes[start];

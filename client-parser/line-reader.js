@@ -1,14 +1,14 @@
 import { Client } from './client.js';
 import { check } from './errors.js';
 
-/** A Client that takes newline-delimited JSON: a row is the object of a line. */
+/** A Client for newline-delimited JSON: each line is a row. */
 export class LineReader extends Client {
   #decoder = new TextDecoder();
-  #line = ''; // whose end has not come
+  #line = ''; // an incomplete line
 
   /**
-   * Takes the next bytes, cut anywhere.
-   * @throws {ProtocolError} for a line that is no JSON
+   * Takes the next bytes, split anywhere.
+   * @throws {ProtocolError} for a line that is not JSON
    */
   onData(data) {
     this.#decoder.decode(data, { stream: true }).split('\n').forEach((part, i) => {
@@ -18,7 +18,7 @@ export class LineReader extends Client {
   }
 
   /**
-   * Says that no more bytes come.
+   * Ends the input.
    * @throws {ProtocolError} in the middle of a line
    */
   end() {

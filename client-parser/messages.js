@@ -1,5 +1,5 @@
-// What the backend's messages say that a result has beside its rows. Each decoder is given the bytes, the offset of the
-// message's type, the offset after its end, and the platform; none trusts a length or a terminator in them.
+// Messages of a result beside its rows. Each decoder takes the bytes, the offset of the message's type, the offset behind its
+// end, and the platform. It trusts no length and no terminator.
 // https://www.postgresql.org/docs/current/protocol-message-formats.html
 
 import { check, endOf, int16, int32, makeRowClass, slice, uint16 } from './datarow.js';
@@ -12,12 +12,11 @@ export const FIELDS = {
 };
 
 /**
- * An ErrorResponse of the server, every field by its name; absent fields are undefined. `severity` is the
- * untranslated one (ERROR, FATAL, PANIC), `code` the SQLSTATE; `position`, `internalPosition` and `line` are numbers,
- * positions count the characters of the query from 1.
+ * An ErrorResponse; absent fields are undefined. `severity` is not translated; `position`, `internalPosition` and `line` are
+ * numbers.
  */
 export class PostgresError extends Error {
-  /** @param {Object<string, string>} fields as `decodeFields` gives them */
+  /** @param {Object<string, string>} fields from `decodeFields` */
   constructor(fields) {
     super(fields.message || 'the server reported an error without a message');
     for (const name in fields) {
@@ -28,7 +27,7 @@ export class PostgresError extends Error {
 PostgresError.prototype.name = 'PostgresError';
 
 /**
- * Decodes ErrorResponse and NoticeResponse: strings of a type and a text, and an empty one.
+ * Decodes ErrorResponse and NoticeResponse.
  * @returns {Object<string, string>} fields by name
  */
 export function decodeFields(bytes, start, end, platform) {
@@ -37,15 +36,15 @@ export function decodeFields(bytes, start, end, platform) {
   const fields = {};
   for (const string of strings) {
     const name = FIELDS[string[0]];
-    // V, the untranslated severity, comes after S and replaces it; servers before 9.6 send S alone.
+    // V, the untranslated severity, follows S and replaces it; servers before 9.6 send only S.
     if (name) fields[name] = string.slice(1);
   }
   return fields;
 }
 
 /**
- * Decodes CommandComplete, whose tag is `SELECT 5`, `INSERT 0 1`, `CREATE TABLE`, ….
- * @returns {{cmd: string, oid: string|undefined, rowCount: number}} `cmd` is the tag without its numbers
+ * Decodes a tag such as `SELECT 5`, `INSERT 0 1` or `CREATE TABLE`.
+ * @returns {{cmd: string, oid: string|undefined, rowCount: number}} `cmd` is the tag without numbers
  */
 export function decodeCommandComplete(bytes, start, end, platform) {
   check(bytes.indexOf(0, start + 5) === end - 1, platform, 'CommandComplete');
@@ -65,21 +64,20 @@ export function decodeCopyResponse(bytes, start, end, platform) {
 }
 
 /**
- * A RowDescription, and the classes of the rows that it describes: `new parser[0](dataRow)` where the columns
- * have the format that it says, `new parser[1](dataRow)` where all are binary.
+ * A RowDescription and the classes of its rows: `new parser[0](dataRow)` for columns in the format of the description, `new
+ * parser[1](dataRow)` for binary ones.
  * https://www.postgresql.org/docs/current/protocol-message-formats.html#PROTOCOL-MESSAGE-FORMATS-ROWDESCRIPTION
  *
- * A class that extends it has `known`, a Map for `of`, and `platform`, what differs between Node and browsers:
- * `text(bytes, start, end)` decodes UTF-8, `scratch` is memory of BLOCK bytes for what it decodes,
- * `error(message)` makes an error, `binary(column)` the decoder of a binary column where the caller has said nothing
- * about decoding.
+ * A subclass has `known`, a Map for `of`, and `platform`, with the differences between Node.js and browsers: `text(bytes,
+ * start, end)` decodes UTF-8, `scratch` has BLOCK bytes for that, `error(message)` makes an error, `binary(column)` the default
+ * decoder of a binary column.
  */
 export class RowDescription {
   #types = new WeakMap();
 
   /**
-   * @param {Uint8Array} bytes which hold a RowDescription message
-   * @param {number} [start=0] offset of its first byte
+   * @param {Uint8Array} bytes with a RowDescription message at `start`
+   * @param {number} [start=0]
    * @throws {Error} the platform's, if it is malformed
    */
   constructor(bytes, start = 0) {
@@ -109,7 +107,7 @@ export class RowDescription {
     this.columnNames = this.columns.map(column => column.name);
   }
 
-  /** @returns {RowDescription} of the message at `start`: of the same bytes the same, as long as it is remembered */
+  /** @returns {RowDescription} the same one for the same bytes, as long as it is remembered */
   static of(bytes, start = 0) {
     const message = bytes.subarray(start, endOf(bytes, start));
     const key = message.toString('latin1');
@@ -120,19 +118,17 @@ export class RowDescription {
     return this.known.get(key);
   }
 
-  /** Class of the rows in the format of the description. */
+  /** Class of rows in the description's format. */
   get 0() { return this.type(0).Row; }
 
-  /** Class of the rows in binary format. */
+  /** Class of rows in binary format. */
   get 1() { return this.type(1).Row; }
 
   /**
-   * What rows have in common that are in one format and read with one map of decoders.
-   * @param {number} binary 1 where columns are binary whatever the description says
-   * @param {Map|Object<number, function|[Decoder, Decoder]>} [decode] decoders by type OID: a function of the
-   *   column's string, or bytes where it is binary, and of its description; or a pair as in `decoders`.
-   *   When not given, the platform's for binary columns
-   * @returns {object} the same for the same
+   * @param {number} binary 1 if the columns are binary, whatever the description says
+   * @param {Map|Object<number, function|[Decoder, Decoder]>} [decode] decoders by type OID: functions of the column's string or
+   *   bytes and its description, or pairs as in `decoders`; by default the platform's for binary columns
+   * @returns {object} what rows of one format and one map share; the same object for the same arguments
    */
   type(binary, decode) {
     const { columns, columnNames: names, constructor: { platform } } = this;
@@ -140,8 +136,8 @@ export class RowDescription {
     const types = this.#types.get(key) ?? [];
     this.#types.set(key, types);
     if (!types[binary]) {
-      // The engine gives objects of a constructor room for eight properties more than it sees assignments here, and takes
-      // back what the first few leave unused; objects made by {} would get it in steps, which costs those that are kept.
+      // V8 gives objects of a constructor room for eight more properties than it sees assigned here, and takes unused room back
+      // after the first few. Objects made by {} grow in steps, which costs kept objects.
       function Shape(never) {
         if (never) this.a = this.b = this.c = this.d = 0;
       }
@@ -152,9 +148,9 @@ export class RowDescription {
         names,
         count: names.length,
         format: binary || +(names.length > 0 && columns.every(column => column.binary)),
-        /** A function of (bytes, start, end) for each column, undefined for plain text. */
+        /** Functions of (bytes, start, end); undefined for plain text. */
         decoders: columns.map(column => this.#decoderOf(column, binary || column.binary, decode)),
-        /** Makes the objects; undefined if a column is called so that it cannot be assigned. */
+        /** undefined if a column's name cannot be assigned. */
         Shape: names.includes('__proto__') ? undefined : Shape
       };
       type.Row = makeRowClass(type);
@@ -170,7 +166,7 @@ export class RowDescription {
     const entry = decode instanceof Map ? decode.get(typeOid) : Object.hasOwn(decode, typeOid) && decode[typeOid];
     if (typeof entry === 'function') return (...place) => entry((plain || text)(...place), column);
     const decoder = entry?.[format] || plain;
-    // An enum, whose binary value is its label: a type that initdb has not made, of four bytes in the server.
+    // An enum's binary value is its label. A type not made by initdb, with four bytes, is an enum.
     return decoder?.plain || (!entry && typeLen === 4 && typeOid > 16383) ? undefined : decoder;
   }
 }

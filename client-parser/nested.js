@@ -1,13 +1,13 @@
-// Decoders of values made of values: arrays, ranges and multiranges.
+// Decoders of arrays, ranges and multiranges.
 
 import { int32 } from './datarow.js';
 import { text } from './text.js';
 import { valid } from './scalars.js';
 
-const DIMENSIONS = 6; // at most, as in the server
+const DIMENSIONS = 6; // the server's limit
 
 /**
- * An array in text: `{1,NULL,"a,b"}`, before it its bounds where they do not begin with 1.
+ * An array's text, `{1,NULL,"a,b"}`, behind its bounds unless they begin with 1.
  * https://www.postgresql.org/docs/current/arrays.html#ARRAYS-IO
  */
 const arrayText = decode => (bytes, start, end) => {
@@ -45,7 +45,7 @@ const arrayText = decode => (bytes, start, end) => {
   return values;
 };
 
-/** What is inside of a binary value: numbers, and values behind their lengths. */
+/** Reads the content of a binary value: numbers, and values behind their lengths. */
 function itemsOf(bytes, pos, end) {
   const take = length => {
     pos += length;
@@ -56,12 +56,12 @@ function itemsOf(bytes, pos, end) {
   return {
     number,
     left: () => end - pos,
-    /** The next value; null for NULL. */
+    /** @returns {*} null for NULL */
     value(decode, typeOid) {
       const length = number();
       return length === -1 ? null : decode(bytes, take(length), pos, typeOid);
     },
-    /** So many values as there are, each by `next`. */
+    /** Reads a count and as many values. */
     list(next) {
       const values = [];
       for (let left = number(); left > 0; left--) values.push(next());
@@ -72,8 +72,8 @@ function itemsOf(bytes, pos, end) {
 }
 
 /**
- * An array in binary: dimensions, whether it has NULLs, type of its elements; for each dimension its length
- * and lower bound; then the elements.
+ * A binary array: the number of dimensions, whether there are NULLs, the elements' type, length and lower bound of each
+ * dimension, then the elements.
  */
 function readArray(bytes, start, end, decode) {
   const items = itemsOf(bytes, start, end);
@@ -87,7 +87,7 @@ function readArray(bytes, start, end, decode) {
     items.number(); // its lower bound
   }
   const array = ([length, ...inner]) => {
-    // An empty dimension is never sent, and a longer one than the bytes can hold would only cost memory.
+    // An empty dimension is never sent. One longer than its bytes would only cost memory.
     valid(length > 0 && length <= items.left() / 4);
     return Array.from({ length }, () => inner.length > 0 ? array(inner) : items.value(decode, typeOid));
   };
@@ -97,19 +97,17 @@ function readArray(bytes, start, end, decode) {
 }
 
 /**
- * Decoders of the arrays of a type: nested JavaScript arrays, null for NULL; lower bounds are dropped.
- * @param {[Decoder, Decoder]} element of text and of binary values
- * @returns {[Decoder, Decoder]}
+ * @param {[Decoder, Decoder]} element decoders of text and binary values
+ * @returns {[Decoder, Decoder]} of arrays: nested JavaScript arrays, null for NULL, without lower bounds
  */
 export const arrayOf = ([asText, decode]) => [arrayText(asText), (...place) => readArray(...place, decode)];
 
-/** Puts a bound in quotes where the server does. */
+/** Quotes a bound as the server does. */
 const quote = string => /^$|[ \t-\r"\\,()[\]]/.test(string) ? `"${string.replace(/["\\]/g, '$&$&')}"` : string;
 
 /**
- * A range in binary: flags, and its bounds.
- * @param {Decoder} decode a bound's binary value
- * @returns {Decoder} of the text form, as `[1,10)`
+ * @param {Decoder} decode of a binary bound
+ * @returns {Decoder} of a binary range to text, as `[1,10)`
  */
 export const range = decode => (bytes, start, end) => {
   valid(start < end);
@@ -122,9 +120,8 @@ export const range = decode => (bytes, start, end) => {
 };
 
 /**
- * A multirange in binary: how many ranges, and the ranges.
- * @param {Decoder} decode a range's binary value
- * @returns {Decoder} of the text form, as `{[1,3),[5,7)}`
+ * @param {Decoder} decode of a binary range
+ * @returns {Decoder} of a binary multirange to text, as `{[1,3),[5,7)}`
  */
 export const multirange = decode => (...place) => {
   const { list, value } = itemsOf(...place);

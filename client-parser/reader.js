@@ -1,33 +1,29 @@
 import { int32 } from './datarow.js';
 import { check, ProtocolError } from './errors.js';
 
-/** Types of the messages that a server sends; by what else comes first one knows HTML, JSON and garbage. */
+/** Types of the server's messages. Any other first byte is that of HTML, JSON or garbage. */
 const TYPES = '123ACDEGHIKNRSTVWZcdnstv';
 
 /**
- * Cuts a byte stream into messages, whatever the chunks it arrives in. A message is one byte of type and four
- * of length, which counts itself but not the type.
+ * Cuts a byte stream into messages, whatever the chunks. A message is one byte of type and four of length, which counts itself
+ * but not the type. Messages are positions in the chunk, which the stream may keep; only one that spans chunks is copied.
  * https://www.postgresql.org/docs/current/protocol-overview.html#PROTOCOL-MESSAGE-CONCEPTS
- *
- * Messages are not copied: they are given as places in the chunk, which the stream may keep. Only one that
- * lies across chunks is put together in memory of its own.
  */
 export class FrameReader {
-  #chunks = []; // what has not been read
-  #pos = 0; // in the first of them
+  #chunks = []; // unread
+  #pos = 0; // in the first one
   #left = 0; // bytes in all of them
 
-  /** @param {{message: function(number, Uint8Array, number, number), complete: boolean}} stream what takes the messages */
+  /** @param {{message: function(number, Uint8Array, number, number), complete: boolean}} stream takes the messages */
   constructor(stream) {
-    /** Another one may be set between two results. */
+    /** May be replaced between two results. */
     this.stream = stream;
   }
 
   /**
-   * Takes the next bytes. What the stream throws comes out of here, and the next call goes on with the message behind
-   * it. Behind what is no message nothing is read any more.
-   * @param {Uint8Array} bytes
-   * @throws {ProtocolError} for an unknown type, or a length below 4 or above 1 GiB, PostgreSQL's own limit
+   * Takes the next bytes. After an error that the stream throws, the next call continues with the next message; after malformed
+   * bytes, nothing more is read.
+   * @throws {ProtocolError} for an unknown type, or a length below 4 or above 1 GiB, PostgreSQL's limit
    */
   push(bytes) {
     const chunks = this.#chunks;
@@ -48,7 +44,7 @@ export class FrameReader {
   }
 
   /**
-   * Says that no more bytes come.
+   * Ends the input.
    * @throws {ProtocolError} 08006 in the middle of a message, or if the stream is not `complete`
    */
   end() {
@@ -58,7 +54,7 @@ export class FrameReader {
     }
   }
 
-  /** Makes the first chunk hold the next bytes, so many; what lies across chunks is copied. */
+  /** Makes the first chunk contain the next `length` bytes, and copies them if they span chunks. */
   #join(length) {
     const chunks = this.#chunks;
     for (; chunks[0].length === this.#pos; this.#pos = 0) chunks.shift();

@@ -6,21 +6,20 @@ import { defaults } from './type-parser.js';
 
 const { platform } = RowParser;
 
-/** A row as a plain object; the data of a COPY as it is. */
 const plain = row => row.toObject?.() ?? row;
 
-/** Takes the messages of one or more results, and makes rows of them. */
+/** Takes the messages of one or more results, and makes rows. */
 export class RowReader {
   #decode; // a map of decoders
   #plain; // whether rows are plain objects
-  #type; // of the rows to come; null of a COPY
-  #run; // the Chunk that the last one lies in
+  #type; // of the next rows; null for a COPY
+  #run; // the Chunk of the last row
 
   /**
    * @param {object} [options]
-   * @param {number} [options.binary=0] 1 for columns that are binary though their description does not say so
-   * @param {boolean|object} [options.decode] true, or a map of decoders by type OID; false leaves strings and
-   *   Uint8Arrays; when not given, binary values alone are decoded, by TypeParser
+   * @param {number} [options.binary=0] 1 for binary columns whose description does not say so
+   * @param {boolean|object} [options.decode] true, or a map of decoders by type OID; false: strings and Uint8Arrays; by default
+   *   TypeParser decodes binary values
    */
   constructor({ binary = 0, decode } = {}) {
     if (decode === true && !defaults.decoders) throw new TypeError('decode: true needs decoders: import index.js');
@@ -28,15 +27,15 @@ export class RowReader {
     this.#decode = decode === true ? defaults.decoders : decode === false ? {} : decode;
     this.binary = binary ? 1 : 0;
     this.rows = [];
-    /** Rows that the command says to have returned or changed. */
+    /** The number of rows in the command tag. */
     this.rowCount = 0;
     /** Whether the stream may end here. */
     this.complete = false;
   }
 
   /**
-   * @type {Array} the rows so far: structs, or with `decode` plain objects, made when they are read first; of a COPY, the data of
-   *   each CopyData message. May be replaced
+   * @type {Array} the rows so far: with `decode` plain objects, made when they are first read, else structs; the data of a
+   *   COPY. Setting it forgets what came before
    */
   get rows() {
     while (this.made.length < this.structs.length) this.made.push(plain(this.structs[this.made.length]));
@@ -46,27 +45,23 @@ export class RowReader {
   set rows(rows) {
     /** The rows so far as structs, which decode a column when it is read. */
     this.structs = rows;
-    /** @private what has been made of them */
+    /** @private */
     this.made = this.#plain ? [] : rows;
   }
 
-  /** @type {object[]} the rows so far as plain objects, made at each reading */
+  /** @type {object[]} plain objects, made at each reading */
   get objects() { return this.structs.map(plain); }
 
-  /** @type {Array[]} the rows so far as arrays of their values, made at each reading */
+  /** @type {Array[]} arrays of values, made at each reading */
   get arrays() { return this.structs.map(row => row.toArray?.() ?? row); }
 
   /**
-   * Takes one message.
-   * @param {number} type its first byte
-   * @param {Uint8Array} bytes which hold it; kept, not copied
-   * @param {number} start offset of its first byte
-   * @param {number} end offset behind it
+   * Takes one message in bytes[start, end), which are kept.
    * @throws {PostgresError} for an ErrorResponse
-   * @throws {ProtocolError} if it is malformed or not sent here
+   * @throws {ProtocolError} if it is malformed or unexpected
    */
   message(type, bytes, start, end) {
-    // The types are those of PostgreSQL's documentation. Others than these say nothing about rows.
+    // Messages of other types say nothing about rows.
     switch (String.fromCharCode(type)) {
       case 'D': // DataRow
         this.complete = false;
@@ -92,10 +87,7 @@ export class RowReader {
     }
   }
 
-  /**
-   * Takes one message in memory of its own, as the reader of kig/quickgres 0.4 does.
-   * @param {Uint8Array} bytes
-   */
+  /** Takes one message in memory of its own, as the reader of kig/quickgres 0.4 does. */
   write(bytes) { this.message(bytes[0], bytes, 0, bytes.length); }
 
   #finish(...state) { [this.cmd, this.complete, this.#type] = state; }

@@ -2,9 +2,8 @@ import { Client } from './client.js';
 import { LineReader } from './line-reader.js';
 import { isBytes, view } from './text.js';
 
-/** A response whose status says that it does not hold rows; its body is left to the caller to read. */
+/** The response's status says that it has no rows. Its body has not been read. */
 export class ResponseError extends Error {
-  /** @param {Response} response */
   constructor(response) {
     super(`the response has status ${response.status} ${response.statusText}`.trim());
     this.status = response.status;
@@ -13,30 +12,25 @@ export class ResponseError extends Error {
 }
 ResponseError.prototype.name = 'ResponseError';
 
-/** So many bytes become rows at once, so that few of those of a large chunk are there at once, and the browser may draw. */
+/** Bytes of a large chunk that become rows at a time, so that few rows exist at once and the browser can draw. */
 const PIECE = 65536;
 
 /**
- * Reads rows from wherever the bytes come from, as they come. Bytes are not copied; a row keeps the memory of
- * its chunk, `toObject()` does not. Of a source whose content type is newline-delimited JSON, rows are plain objects.
- * @param {Response|ReadableStream|Blob|ArrayBuffer|ArrayBufferView|Iterable|AsyncIterable|Promise} source
- *   or a promise of it, such as fetch gives; iterables are of ArrayBuffers or views of them
- * @param {object} [options]
- * @param {boolean|object} [options.decode=false] true, or a map of decoders by type OID; else columns are
- *   strings, or Uint8Arrays where they are binary
- * @param {AbortSignal} [options.signal] stops reading and cancels the source
- * @returns {Rows} an async iterable of rows, with `columns`, `rowParser`, `cmd`, `rowCount`, `bytes` and
- *   `batches()`; after the rows that came before it, it throws a PostgresError for an ErrorResponse, a
- *   ProtocolError for bytes that are malformed or stop too early, a ResponseError for a response that is not
- *   ok, the signal's reason, or what the source throws
+ * Reads rows as they arrive. Bytes are not copied: a row keeps the memory of its chunk, `toObject()` does not. If the content
+ * type is newline-delimited JSON, rows are plain objects.
+ * @param {Response|ReadableStream|Blob|ArrayBuffer|ArrayBufferView|Iterable|AsyncIterable|Promise} source or a promise of it;
+ *   iterables are of ArrayBuffers or views
+ * @param {object} [options] `decode`: true, or a map of decoders by type OID; `signal` stops reading and cancels the source
+ * @returns {Rows} an async iterable of rows. After the rows that came before, it throws a PostgresError for an ErrorResponse, a
+ *   ProtocolError for bytes that are malformed or incomplete, a ResponseError, the signal's reason, or the source's error
  */
 export function rows(source, { decode = false, signal } = {}) {
   let client = new Client(0, { decode });
-  let batch = []; // that came last
-  let at = 0; // the next row of it
-  let reject; // the promise of what comes from the source
+  let batch = []; // the last one
+  let at = 0; // its next row
+  let reject; // rejects the wait for the source
 
-  /** What a promise of the source's gives, unless the signal aborts. */
+  /** Waits for a promise of the source, unless the signal aborts. */
   const wait = promise => new Promise((resolve, refuse) => {
     reject = refuse;
     if (signal?.aborted) refuse(signal.reason);
@@ -44,7 +38,7 @@ export function rows(source, { decode = false, signal } = {}) {
   });
 
   /**
-   * Opens the source; what it is tells its content type.
+   * Opens the source, and takes its content type.
    * @returns {Promise<Iterator|AsyncIterator>} of its chunks
    */
   async function open() {
@@ -81,13 +75,13 @@ export function rows(source, { decode = false, signal } = {}) {
         try {
           if (answer.done) client.end();
           else client.onData(rest.subarray(0, PIECE));
-          stream.rows; // are made
+          stream.rows; // makes them
         } finally {
-          // Rows that came before an error are given before it.
+          // Rows before an error come before it.
           if (stream.made.length > 0) yield stream.made;
         }
         rest = rest.subarray(PIECE);
-        // After so many milliseconds the browser may draw.
+        // After 8 ms the browser may draw.
         if (Date.now() - last > 8) {
           await wait(globalThis.scheduler?.yield?.() ?? new Promise(resolve => setTimeout(resolve)));
           last = Date.now();
@@ -114,35 +108,30 @@ export function rows(source, { decode = false, signal } = {}) {
     /** Bytes read so far. */
     bytes: 0,
 
-    /** @type {RowParser|undefined} of the rows that came last */
+    /** @type {RowParser|undefined} of the last rows */
     get rowParser() { return client.stream.rowParser; },
 
-    /** Descriptions of the columns; undefined before the first bytes are read. */
+    /** The columns; undefined before the first bytes. */
     get columns() { return result.rowParser?.columns; },
 
-    /** The command tag without its numbers; undefined before the end. */
+    /** The command tag without numbers; undefined before the end. */
     get cmd() { return client.stream.cmd; },
 
-    /** Rows that the command says to have returned or changed; 0 before the end. */
+    /** The number of rows in the command tag; 0 before the end. */
     get rowCount() { return client.stream.rowCount; },
 
-    // A loop gets rows that are there without a promise for each.
+    // Rows that are there need no promise each.
     [Symbol.asyncIterator]: () => ({
       next: () => at < batch.length ? { value: batch[at++] } : result.next(),
       return: result.return
     }),
 
-    /**
-     * @returns {Promise<{value: Row, done: boolean}>} the next row; rejects, after the rows that came before, with a
-     *   PostgresError, ProtocolError or ResponseError, the error of the source, or the reason of the signal
-     */
+    /** @returns {Promise<{value: Row, done: boolean}>} rejects, after the rows before, as `rows` says */
     next: () => each.next(),
 
     /**
-     * Stops reading and cancels the source: what `break` calls.
-     * @param {*} [value] to be given back
-     * @returns {Promise<{value: *, done: true}>} resolves when the source is cancelled, which waits for what was asked for
-     *   before; never rejects
+     * Stops reading and cancels the source, as `break` does.
+     * @returns {Promise<{value: *, done: true}>} resolves when the source is cancelled, after earlier reads; never rejects
      */
     return: value => {
       batch = [];
@@ -150,9 +139,7 @@ export function rows(source, { decode = false, signal } = {}) {
     },
 
     /**
-     * The rows as they come. Saves a promise a row.
-     * @returns {AsyncGenerator<Row[]>} arrays of all those that a chunk completes; throws as the loop over single
-     *   rows does
+     * @returns {AsyncGenerator<Row[]>} arrays of the rows that a piece of at most 64 kB completes
      */
     async *batches() {
       try {

@@ -1,25 +1,23 @@
-// Decoders of numbers, bytes and what else is one plain value. Each takes (bytes, start, end), the value's
-// bytes without its length word.
+// Decoders of plain values. Each takes (bytes, start, end), without the length word.
 // https://www.postgresql.org/docs/current/protocol-overview.html#PROTOCOL-FORMAT-CODES
 
 import { int16, int32, uint16 } from './datarow.js';
 import { octets, scratch, text } from './text.js';
 import { check } from './errors.js';
 
-/** Throws a ProtocolError unless a value is what its type allows. */
+/** Throws a ProtocolError unless its type allows the value. */
 export const valid = ok => check(ok, 'malformed value');
 
-/** A decoder of values of one size: it must not read its neighbour's bytes. */
+/** A decoder of values of one size, which must not read a neighbour's bytes. */
 export const sized = (length, decode) => (bytes, start, end) => {
   valid(end - start === length);
   return decode(bytes, start, end);
 };
 
-/** @returns {string} with zeros before it, so that it has at least so many digits */
+/** Pads a number with zeros. */
 export const pad = (number, digits = 2) => String(number).padStart(digits, '0');
 
 
-/** A decoder of values of eight bytes, by a method of DataView. */
 const eight = method => sized(8, (bytes, start) => {
   for (let i = 8; i--;) octets[i] = bytes[start + i];
   return scratch[method](0);
@@ -34,26 +32,37 @@ export const oid = sized(4, (bytes, start) => int32(bytes, start) >>> 0);
 export const bigint = eight('getBigInt64');
 export const float8 = eight('getFloat64');
 
+/** The offset at which `digits` has stopped. An object with both results would cost as much as the digits. */
+export let stop;
+
 /**
- * A number of at most 15 characters and a sign: digits and power of ten are exact, so their quotient is the nearest.
- * @param {number} [mark] what may come once among the digits: -2, a point
- * @returns {number|undefined} undefined for anything else
+ * Reads the number that begins at `start`.
+ * @param {number} [mark] -2 allows one point
  */
-export function decimal(bytes, start, end, mark) {
-  const first = bytes[start] === 45 ? start + 1 : start;
+export function digits(bytes, start, end, mark) {
   let value = 0;
   let power = 0;
-  if (first === end || end > first + 15) return;
-  for (let off = first; off < end; off++) {
-    const digit = bytes[off] - 48;
+  for (stop = start; stop < end; stop++) {
+    const digit = bytes[stop] - 48;
     if (digit === mark && !power) power = 1;
-    else if (digit < 0 || digit > 9) return;
+    else if (digit < 0 || digit > 9) break;
     else {
       value = value * 10 + digit;
       power *= 10;
     }
   }
-  return (first > start ? -value : value) / (power || 1);
+  return value / (power || 1);
+}
+
+/**
+ * Reads a number of at most 15 characters and a sign. Digits and power of ten are exact, so their quotient is the nearest
+ * float.
+ * @returns {number|undefined} undefined for any other text
+ */
+function decimal(bytes, start, end, mark) {
+  const first = bytes[start] === 45 ? start + 1 : start;
+  const value = digits(bytes, first, end, mark);
+  if (stop === end && end > first && end < first + 16) return first > start ? -value : value;
 }
 
 export const floatText = (bytes, start, end) => decimal(bytes, start, end, -2) ?? Number(text(bytes, start, end));
@@ -67,7 +76,7 @@ export function bigintText(bytes, start, end) {
   return BigInt(text(bytes, start, end));
 }
 
-/** @returns {number|string} a number if it is exact, else the string that the server prints */
+/** @returns {number|string} a number if that is exact, else the string that the server prints */
 const safe = value => Number.isSafeInteger(Number(value)) ? Number(value) : `${value}`;
 
 export const int8 = (...place) => safe(bigint(...place));
@@ -79,22 +88,22 @@ export const float4 = sized(4, (bytes, start) => {
   scratch.setInt32(0, bits);
   const value = scratch.getFloat32(0);
   if (!value || value === value / 2) return value;
-  // Below a power of two the neighbour is nearer than above: the middle of what rounds to it is another.
+  // Below a power of two the neighbour is nearer than above, so another range of numbers rounds to it.
   const middles = bits & 0x7fffff ? [value] : [value, value * (1 + 2 ** -26)];
   for (let digits = 1; ; digits++) {
     for (const middle of middles) {
-      // Of two that are equally near the server takes the even one, toExponential the greater.
+      // Of two equally near numbers the server takes the even one, toExponential the greater.
       const longer = middle.toExponential(digits);
       const even = /[02468]5e/.test(longer) && Number(longer) === middle;
       const short = Number(even ? longer.replace('5e', 'e') : middle.toPrecision(digits));
-      // Halfway to a neighbour, readers may differ in which of the two they take: the server avoids it.
+      // Readers differ in how they round a number halfway to a neighbour, so the server avoids it.
       scratch.setInt32(0, bits + (Math.abs(short) > Math.abs(value) ? 1 : -1));
       if (Math.fround(short) === value && (scratch.getFloat32(0) + value) / 2 !== short) return short;
     }
   }
 });
 
-/** @returns {string} all the digits that there are, as the server prints them */
+/** @returns {string} all digits, as the server prints them */
 export function numeric(bytes, start, end) {
   const count = uint16(bytes, start);
   valid(end - start === 8 + 2 * count);
@@ -102,7 +111,7 @@ export function numeric(bytes, start, end) {
   const sign = uint16(bytes, start + 4);
   const scale = uint16(bytes, start + 6) & 0x3fff;
   if (sign & 0x8000) return sign === 0xc000 ? 'NaN' : sign === 0xd000 ? 'Infinity' : '-Infinity';
-  // Each digit is one of base 10,000; the one at `weight` is the last before the point.
+  // Digits have base 10,000; the one at `weight` is the last before the point.
   const point = Math.max(weight + 1, 0) * 4;
   let digits = '';
   for (let i = Math.min(weight + 1, 0); digits.length < point + scale; i++) {
@@ -111,7 +120,7 @@ export function numeric(bytes, start, end) {
   return (sign ? '-' : '') + (digits.slice(0, point).replace(/^0+/, '') || '0') + (scale ? '.' : '') + digits.slice(point, point + scale);
 }
 
-/** The one byte of a "char", as the server prints it. */
+/** A "char" as the server prints it. */
 export const char = sized(1, (bytes, start) => {
   const code = bytes[start];
   return code > 127 ? '\\' + code.toString(8) : code ? String.fromCharCode(code) : '';
@@ -123,7 +132,6 @@ export const hex = (bytes, start, end, separator = '') =>
 
 export const uuid = sized(16, (...place) => hex(...place).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-'));
 
-/** The number of a digit of a base. */
 function digit(bytes, off, end, base) {
   const code = off < end ? bytes[off] : 0;
   const value = code < 58 ? code - 48 : (code | 32) - 87;
@@ -132,7 +140,7 @@ function digit(bytes, off, end, base) {
 }
 
 /**
- * @returns {Uint8Array} from either output format
+ * @returns {Uint8Array} of either output format
  * https://www.postgresql.org/docs/current/datatype-binary.html
  */
 export function byteaText(bytes, start, end) {
@@ -151,22 +159,22 @@ export function byteaText(bytes, start, end) {
 
 export const json = (bytes, start, end) => JSON.parse(text(bytes, start, end));
 
-/** jsonb: a version, 1, and then the text. */
+/** A version, 1, and the text. */
 export function jsonb(bytes, start, end) {
   valid(start < end && bytes[start] === 1);
   return json(bytes, start + 1, end);
 }
 
-/** IPv6 in its short form, IPv4 at the end of it in its own notation. */
+/** The short form of IPv6, with IPv4 at its end in its own notation. */
 function ipv6(bytes, start) {
   const words = Array.from({ length: 8 }, (_, i) => uint16(bytes, start + 2 * i).toString(16));
-  // Hosts of URLs leave out the longest run of zeros, too.
+  // URLs omit the longest run of zeros, as the server does.
   const address = new URL(`http://[${words.join(':')}]`).hostname.slice(1, -1);
   return address.replace(/^(::(?:ffff:)?)[\da-f]+:[\da-f]+$/, (all, zeros) =>
     zeros + bytes.subarray(start + 12, start + 16).join('.'));
 }
 
-/** inet and cidr: family, bits of the mask, whether it is a cidr, length of the address, address. */
+/** Family, bits of the mask, whether it is a cidr, length of the address, address. */
 export function inet(bytes, start, end) {
   const length = bytes[start] === 2 ? 4 : 16;
   valid(end - start === 4 + length && bytes[start + 3] === length);

@@ -1,32 +1,25 @@
-// What a platform does for strings and bytes: here a browser, by TextDecoder.
+// The platform's functions for strings and bytes, here a browser's.
 
-// A byte order mark is data like any other character.
+// A byte order mark is an ordinary character.
 const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
 
-/**
- * Decodes UTF-8; what is no UTF-8 becomes U+FFFD.
- * @param {Uint8Array} bytes
- * @param {number} start
- * @param {number} end
- * @returns {string}
- */
+/** Decodes UTF-8; invalid bytes become U+FFFD. */
 export const text = (bytes, start, end) =>
-  bytes.utf8Slice?.(start, end) ?? utf8.decode(bytes.subarray(start, end)); // the former of Node's Buffers
+  bytes.utf8Slice?.(start, end) ?? utf8.decode(bytes.subarray(start, end)); // Node's Buffers have the former
 
-/** As a column's decoder it says that the column is read as one without a decoder is. */
+/** A column with this decoder is read like one without. */
 text.plain = true;
 
-/** Memory for a number: a DataView for each value would cost more than the value. */
+/** Memory for one number, since a DataView for each value would cost more than the value. */
 export const octets = new Uint8Array(8);
 export const scratch = new DataView(octets.buffer);
 
-/** Whether it is an ArrayBuffer or a view of one; `instanceof` does not know those of another frame. */
+/** `instanceof` does not recognize an ArrayBuffer of another frame. */
 export const isBytes = data => data?.byteLength >= 0;
 
 /**
- * @param {ArrayBuffer|SharedArrayBuffer|ArrayBufferView} data
  * @returns {Uint8Array} over the same memory
- * @throws {TypeError} if it is something else
+ * @throws {TypeError} for anything but an ArrayBuffer or a view
  */
 export function view(data) {
   if (!isBytes(data)) throw new TypeError('expected an ArrayBuffer or a view of one');

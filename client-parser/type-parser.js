@@ -8,10 +8,9 @@ function numberBytes(method, value, size) {
 }
 
 /**
- * A value as PostgreSQL's binary format has it, by its JavaScript type.
- * @param {*} value boolean → bool; integer of 32 bits → int4; other number → float4; bigint → int8;
- *   string → text; Uint8Array → bytea, copied; other object → json
- * @returns {Uint8Array|null|undefined} null for null, undefined for what has no binary form
+ * The binary format of a value: boolean → bool, integer of 32 bits → int4, other number → float4, bigint → int8, string → text,
+ * Uint8Array → bytea, other object → json.
+ * @returns {Uint8Array|null|undefined} null for null, undefined for other values
  */
 function serialize(value) {
   if (value === null) return null;
@@ -25,11 +24,8 @@ function serialize(value) {
   }
 }
 
-/**
- * Decoders of binary values, `(bytes, start, end) => value`, by type OID: what rows of a `new Client(1)` use.
- * index.js fills it; your own may be added.
- */
+/** Decoders of binary values by type OID, for a `new Client(1)`. index.js fills it, and programs may extend it. */
 export const TypeParser = { serialize };
 
-/** What `decode: true` stands for: set by index.js, so that who imports single files need not load it. */
+/** The meaning of `decode: true`, set by index.js, so that programs that import single files need not load it. */
 export const defaults = { decoders: undefined };

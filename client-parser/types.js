@@ -1,5 +1,5 @@
-// Which type is decoded how. What JavaScript has no value for stays the string that the server prints, so that it can go
-// back to the server as a parameter.
+// The decoders of all types. A value without an exact equivalent in JavaScript is the string that the server prints, which can
+// be sent back as a parameter.
 
 import { slice } from './datarow.js';
 import { text } from './text.js';
@@ -10,19 +10,18 @@ import * as is from './scalars.js';
 export { arrayOf, text };
 
 /**
- * Decoders of text and of binary values by type OID: `decoders[oid][format](bytes, start, end)` is the value
- * of the bytes from start to end. A decoder throws a ProtocolError for bytes that its type does not allow, or
- * a SyntaxError for what is no JSON or no integer, and never lets bytes outside of them be seen.
+ * Decoders by type OID: `decoders[oid][format](bytes, start, end)`. A decoder throws a ProtocolError for malformed bytes, or a
+ * SyntaxError for invalid JSON or integers, and never reads outside of its bytes.
  *
- * boolean: bool · number: int2, int4, oid, xid, float4, float8, int8 (a string if a number is not exact) ·
- * Date: timestamptz (a string for infinity and after the year 275760) · Uint8Array: bytea ·
- * what JSON.parse gives: json, jsonb · arrays: arrays · string: all others
+ * boolean: bool · number: int2, int4, oid, xid, float4, float8, int8 (a string if a number is not exact) · Date: timestamptz (a
+ * string for infinity and after the year 275760) · Uint8Array: bytea · JSON.parse's result: json, jsonb · arrays: arrays ·
+ * string: all others
  * @type {Object<number, [Decoder, Decoder]>}
  */
 export const decoders = {};
 
 /**
- * Decoders that lose nothing: of int8 to bigint, of timestamptz to a string with all its digits, and of arrays of both.
+ * Exact decoders: int8 to bigint, timestamptz to a string with all digits, and their arrays.
  * @type {Object<number, [Decoder, Decoder]>}
  */
 export const exact = {};
@@ -32,8 +31,7 @@ function define(map, typeOid, arrayOid, pair) {
   map[arrayOid ?? typeOid + 1] = arrayOf(pair);
 }
 
-// OIDs as in pg_type.dat: type, array of it if that is not the next one; decoder of binary values, and of text if that is
-// not the text.
+// OIDs as in pg_type.dat: type; its array, by default the next OID; decoders of binary values and of text, by default the text.
 [
   [16, 1000, is.bool, is.boolText],
   [17, 1001, slice, is.byteaText],
@@ -50,7 +48,7 @@ function define(map, typeOid, arrayOid, pair) {
   [650, , is.inet], // cidr
   [700, 1021, is.float4, is.floatText],
   [701, 1022, is.float8, is.floatText],
-  [705, 1009], // unknown, which has no arrays, as void: those of text again
+  [705, 1009], // unknown and void have no arrays: text's again
   [774, , is.macaddr], // macaddr8
   [829, 1040, is.macaddr],
   [869, 1041, is.inet],
@@ -63,7 +61,7 @@ function define(map, typeOid, arrayOid, pair) {
   [1186, , at.interval],
   [1266, 1270, at.timetz],
   [1700, 1231, is.numeric],
-  [2249, 2287, slice], // record: from binary its bytes, as of a named composite type
+  [2249, 2287, slice], // record: the bytes of a binary value, like those of a composite type
   [2278, 1009], // void
   [2950, , is.uuid],
   [3802, 3807, is.jsonb, is.json]
@@ -73,7 +71,7 @@ function define(map, typeOid, arrayOid, pair) {
 define(exact, 20, 1016, [is.bigintText, is.bigint]);
 define(exact, 1184, 1185, [text, at.timestamptz]);
 
-// Type of the bounds, range, multirange, array of multiranges.
+// OIDs of the bounds, range, multirange, array of multiranges.
 [
   [23, 3904, 4451, 6150],
   [20, 3926, 4536, 6157],

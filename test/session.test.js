@@ -4,7 +4,9 @@ const assert = require('node:assert/strict');
 const { PassThrough, Readable } = require('node:stream');
 const { text } = require('node:stream/consumers');
 const { pipeline } = require('node:stream/promises');
+const { inspect } = require('node:util');
 const { Client, RowReader, Session } = require('..');
+const { NAMES } = require('../lib/query');
 const { opened } = require('./pool/pools');
 const { connected, proxied, sharedServer } = require('./support');
 
@@ -48,6 +50,26 @@ const WRONG = [
   ['listen', [42], TypeError], ['listen', [''], Error], ['listen', ['a\0'], Error], ['listen', ['x'.repeat(64)], RangeError],
   ['listen', ['x', { sginal: 1 }], /no option sginal/], ['listen', ['x', { signal: 1 }], TypeError]
 ];
+
+/** What each option cannot be. */
+const WRONG_VALUES = {
+  alone: 'x', as: 'rows', batchSize: 0, buffer: -1, bytea: 'x', cache: 1, decode: 5, deferrable: 1, end: 'x', format: 2, highWaterMark: 'x',
+  int8: 'x', isolation: 'none', numeric: 'x', paramTypes: [-1], readOnly: 'x', retry: 1, separator: 1, signal: {}, stall_timeout: -1,
+  statement_timeout: 0, stream: {}
+};
+
+/** The arguments of each method that takes options. */
+const WITH_OPTIONS = {
+  query: it => ['SELECT 1', [], it], simpleQuery: it => ['SELECT 1', it], batch: it => [['SELECT 1'], it],
+  batched: it => [[['SELECT 1', [], it]]], transaction: it => [() => {}, it], cursor: it => ['SELECT 1', [], it],
+  queryTo: it => [target, 'SELECT 1', [], it], copyTo: it => ['COPY t TO STDOUT', it], copyFrom: it => ['COPY t FROM STDIN', it],
+  listen: it => ['news', it]
+};
+for (const [name, args] of Object.entries(WITH_OPTIONS)) {
+  const method = name === 'batched' ? 'batch' : name;
+  for (const option of NAMES[name]) WRONG.push([method, args({ [option]: WRONG_VALUES[option] }), TypeError]);
+  for (const options of [null, 5, 'x', ['x'], AbortSignal.abort(), { nonsense: 1 }]) WRONG.push([method, args(options), TypeError]);
+}
 
 /** Calls that make sense on each of the three, and what they give. */
 const RIGHT = [
@@ -119,7 +141,7 @@ describe('A session', () => {
     const pool = await opened({}, { host: '127.0.0.1', port: 1 });
     await client.query('SELECT 1');
     for (const [method, args, expected] of WRONG) {
-      const name = `${method} of ${args.map(arg => typeof arg)}`;
+      const name = `${method} of ${inspect(args, { maxArrayLength: 5 })}`;
       let first;
       await assert.rejects(call(client, method, args), error => {
         first = describeOf(error);
@@ -133,6 +155,12 @@ describe('A session', () => {
     for (const [method, args] of WRONG) await call(client, method, args).catch(() => {});
     assert.equal(wire.stats.bytes.toServer, toServer);
     assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
+  });
+
+  it('has in that table each option that there is, and each method with options', () => {
+    const methods = { ...WITH_OPTIONS, readable: true }; // which is that of a cursor
+    assert.deepEqual(Object.keys(methods).sort(), Object.keys(NAMES).sort());
+    assert.deepEqual(Object.keys(WRONG_VALUES).sort(), [...new Set(Object.values(NAMES).flatMap(names => [...names]))].sort());
   });
 
   it('leaves a target as it was, where the call is wrong', async () => {

@@ -12,7 +12,7 @@ const { openDatabase } = require('../database');
 const { startLink } = require('./link');
 const { ROUTES } = require('./routes');
 
-const CLIENTS = ['quickgres', 'pg', 'postgres', 'bun'];
+const CLIENTS = ['quickgres', 'pg', 'pg-pipeline', 'postgres', 'bun'];
 
 const { values: options } = parseArgs({
   options: {
@@ -96,17 +96,25 @@ async function measure(target, rtt) {
   return results;
 }
 
+/** Where a result stands: by its route, the round trip, the client. */
+const orderOf = ({ route, rtt, client }) =>
+  (Object.keys(ROUTES).indexOf(route) * 1000 + rtt) * CLIENTS.length + CLIENTS.indexOf(client);
+
 async function main() {
   await run('wrk', ['--version']).catch(error => {
     if (error.code === 'ENOENT') throw new Error('the load generator wrk is missing: apt-get install wrk');
   });
   const database = await openDatabase(100000);
-  const results = [];
+  const file = path.join(options.out, 'http.json');
+  const measured = [];
   try {
-    for (const rtt of options.rtt.split(',').map(Number)) results.push(...await measure(database.targets.tcp, rtt));
-    results.sort((a, b) => Object.keys(ROUTES).indexOf(a.route) - Object.keys(ROUTES).indexOf(b.route));
+    for (const rtt of options.rtt.split(',').map(Number)) measured.push(...await measure(database.targets.tcp, rtt));
+    // What this run has not measured stays as it was.
+    const isNew = ({ route, rtt, client }) => measured.some(each => each.route === route && each.rtt === rtt && each.client === client);
+    const before = fs.existsSync(file) ? JSON.parse(fs.readFileSync(file)).filter(each => !isNew(each)) : [];
+    const results = [...before, ...measured].sort((a, b) => orderOf(a) - orderOf(b));
     fs.mkdirSync(options.out, { recursive: true });
-    fs.writeFileSync(path.join(options.out, 'http.json'), `${JSON.stringify(results, null, 2)}\n`);
+    fs.writeFileSync(file, `${JSON.stringify(results, null, 2)}\n`);
     fs.writeFileSync(path.join(options.out, 'http.md'), `${table(results)}\n`);
   } finally {
     await database.stop();

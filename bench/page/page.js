@@ -28,13 +28,35 @@ async function* chunksOf(source) {
 const protocol = (use, options) => ({
   as: 'protocol',
   load: parser,
-  async read(source, take, { rows }) {
-    for await (const batch of rows(source, options).batches()) take(use(batch), batch.length);
+  async read(source, take, module) {
+    const result = module.rows(source, typeof options === 'function' ? options(module) : options);
+    for await (const batch of result.batches()) take(use(batch), batch.length);
+    return result.bytes;
   }
 });
 
-/** Each way is given the source and what takes the rows; what `load` gives is there before. */
+/** Makes objects of JSON, all at once. */
+const json = use => ({
+  as: 'json',
+  async read(source, take) {
+    const decoder = new TextDecoder();
+    let text = '';
+    for await (const chunk of chunksOf(source)) text += decoder.decode(chunk, { stream: true });
+    const all = JSON.parse(text);
+    use?.(all);
+    take(all, all.length);
+  }
+});
+
+/** Each way is given the source and what takes the rows; what `load` gives is there before. It may return how many bytes came. */
 export const ways = {
+  bytes: {
+    as: 'protocol',
+    async read(source, take, module, count) {
+      for await (const chunk of chunksOf(source)) take([], 0, chunk);
+      take([], count);
+    }
+  },
   lazy: protocol(batch => batch),
   two: protocol(batch => {
     for (const row of batch) row[0] + row[1];
@@ -42,22 +64,15 @@ export const ways = {
   }),
   objects: protocol(batch => batch.map(row => row.toObject())),
   decoded: protocol(batch => batch, { decode: true }),
+  'decoded, exact': protocol(batch => batch, ({ decoders, exact }) => ({ decode: { ...decoders, ...exact } })),
   ndjson: {
     as: 'ndjson',
     async read(source, take) {
       for await (const some of lines(chunksOf(source))) take(some.filter(Boolean).map(line => JSON.parse(line)), some.length);
     }
   },
-  json: {
-    as: 'json',
-    async read(source, take) {
-      const decoder = new TextDecoder();
-      let text = '';
-      for await (const chunk of chunksOf(source)) text += decoder.decode(chunk, { stream: true });
-      const all = JSON.parse(text);
-      take(all, all.length);
-    }
-  },
+  json: json(),
+  'json, dates': json(all => { for (const row of all) row.created = new Date(row.created); }),
   'arrow, lazy': {
     as: 'arrow',
     load: () => import('/arrow.js'),
@@ -77,17 +92,20 @@ export const ways = {
 let held; // what the page keeps
 
 /** Gets all that is not measured. */
-export async function prepare({ way, kind, from }) {
+export async function prepare({ way, kind, from, count }) {
   const { as, load } = ways[way];
-  const url = `/${kind}.${as}`;
+  const url = `/${kind}.${as}?${count}`;
   const bytes = from === 'memory' ? new Uint8Array(await (await fetch(url)).arrayBuffer()) : undefined;
   const module = await load?.();
   held = { source: () => bytes ?? fetch(url), module, rows: [] };
   await new Promise(resolve => requestAnimationFrame(() => setTimeout(resolve, 50)));
 }
 
-/** @returns {Promise<object>} milliseconds to the first row and the last, of the longest frame, and the number of rows */
-export async function measure({ way, keep }) {
+/**
+ * @param {object} spec `watch`: whether frames are asked for all the time, which itself costs the page a share of a core
+ * @returns {Promise<object>} milliseconds to the first row and the last, of the longest frame, and the number of rows
+ */
+export async function measure({ way, keep, watch, count: wanted }) {
   const { source, module, rows } = held;
   let frame, first;
   let count = 0;
@@ -100,16 +118,18 @@ export async function measure({ way, keep }) {
     last = now;
     frame = requestAnimationFrame(turn);
   };
-  turn();
-  await ways[way].read(source(), (some, more) => {
+  if (watch) turn();
+  const bytes = await ways[way].read(source(), (some, more) => {
     first ??= performance.now() - start;
     count += more;
     if (keep) for (const each of some) rows.push(each);
-  }, module);
+  }, module, wanted);
   const total = performance.now() - start;
-  await new Promise(resolve => requestAnimationFrame(resolve));
-  longest = Math.max(longest, performance.now() - last);
-  cancelAnimationFrame(frame);
+  if (watch) {
+    await new Promise(resolve => requestAnimationFrame(resolve));
+    longest = Math.max(longest, performance.now() - last);
+    cancelAnimationFrame(frame);
+  }
   held.source = undefined;
-  return { first, last: total, longest, count };
+  return { first, last: total, longest, count, bytes };
 }

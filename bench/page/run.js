@@ -6,128 +6,192 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { parseArgs } = require('node:util');
 const { launchBrowser, startServer } = require('pg-test-fixtures');
+const { findFirefox, launchFirefox } = require('./firefox');
 const { KINDS, serve } = require('./server');
 
 /** Ways to read the rows, by their names in page.js: what a table calls them, and which CPU ours is compared to. */
 const WAYS = {
+  bytes: 'the bytes alone, dropped',
   lazy: 'rows as they are',
   two: 'rows, two columns of each read',
   objects: 'plain objects of strings',
   decoded: 'plain objects of values (`decode: true`)',
+  'decoded, exact': 'the same, dates as strings (`{ ...decoders, ...exact }`)',
   ndjson: 'ndjson, `JSON.parse` a line',
   json: '`JSON.parse` of all',
+  'json, dates': '`JSON.parse` of all, then a Date of each',
   'arrow, lazy': 'Apache Arrow, record batches',
   arrow: 'Apache Arrow, plain objects'
 };
 
+/** Ways that only rows with a timestamp have. */
+const DATES = ['decoded, exact', 'json, dates'];
+
+/** Ways whose frames and memory are measured with many rows, kept, from the server. */
+const MANY = ['lazy', 'objects', 'decoded', 'ndjson', 'json'];
+
 /** Of the text rows that are kept: our way, the other, from where, and the most that ours may be of the other's CPU. */
 const AIMS = [
-  ['objects', 'json', 'memory', 0.8], ['decoded', 'json', 'memory', 0.8], ['lazy', 'json', 'memory', 0.35],
-  ['objects', 'ndjson', 'server', 0.8], ['decoded', 'ndjson', 'server', 0.8], ['lazy', 'ndjson', 'server', 0.35]
+  ['objects', 'json', 'memory', 0.8], ['decoded, exact', 'json', 'memory', 0.8], ['decoded', 'json', 'memory', 0.8],
+  ['decoded', 'json, dates', 'memory', 0.8], ['lazy', 'json', 'memory', 0.35], ['objects', 'ndjson', 'server', 0.8],
+  ['decoded', 'ndjson', 'server', 0.8], ['lazy', 'ndjson', 'server', 0.35], ['bytes', 'ndjson', 'server', 0.35]
 ];
 
 const OPTIONS = {
   rows: { type: 'string', default: '300000' },
+  many: { type: 'string', default: '1000000' },
   rounds: { type: 'string', default: '3' },
   ways: { type: 'string', default: Object.keys(WAYS).join(';') },
   kinds: { type: 'string', default: Object.keys(KINDS).join(';') },
   from: { type: 'string', default: 'server;memory' },
   keep: { type: 'string', default: 'kept;dropped' },
   parser: { type: 'string', default: path.join(__dirname, '../../client-parser') },
+  write: { type: 'boolean', default: false },
   out: { type: 'string', default: path.join(__dirname, '../results') }
 };
 
+const MARKERS = ['<!-- made by bench/page/run.js -->', '<!-- end of page -->'];
+
 const median = list => [...list].sort((a, b) => a - b)[list.length >> 1];
 
-/** One measurement: what page.js gives, and `busy`, CPU of the main thread, `cpu` of the whole process, `heap` in MB. */
-async function measure(browser, url, spec) {
-  const page = await browser.newPage();
-  try {
-    await page.goto(url);
-    const devtools = await page.context().newCDPSession(page);
-    await devtools.send('Performance.enable', { timeDomain: 'threadTicks' });
-    const cpu = async () => {
-      const { metrics } = await devtools.send('Performance.getMetrics');
-      const of = name => metrics.find(metric => metric.name === name).value * 1000;
-      return [of('TaskDuration'), of('ProcessTime')];
-    };
-    const heap = async () => {
+/** Chromium, by the fixtures. A measurement is what page.js gives, and `busy`, CPU of the main thread, `cpu` of the page's process, `heap` in MB. */
+async function launchChromium() {
+  const browser = await launchBrowser();
+  const measure = async (url, spec) => {
+    const page = await browser.newPage();
+    try {
+      await page.goto(url);
+      const devtools = await page.context().newCDPSession(page);
+      await devtools.send('Performance.enable', { timeDomain: 'threadTicks' });
+      const cpu = async () => {
+        const { metrics } = await devtools.send('Performance.getMetrics');
+        const of = name => metrics.find(metric => metric.name === name).value * 1000;
+        return [of('TaskDuration'), of('ProcessTime')];
+      };
+      const heap = async () => {
+        await devtools.send('HeapProfiler.collectGarbage');
+        const { usedSize, embedderHeapUsedSize = 0, backingStorageSize = 0 } = await devtools.send('Runtime.getHeapUsage');
+        return (usedSize + embedderHeapUsedSize + backingStorageSize) / 1e6;
+      };
+      const before = await heap();
+      await page.evaluate(async spec => {
+        window.measured = await import('/page.js');
+        await window.measured.prepare(spec);
+      }, spec);
       await devtools.send('HeapProfiler.collectGarbage');
-      const { usedSize, embedderHeapUsedSize = 0, backingStorageSize = 0 } = await devtools.send('Runtime.getHeapUsage');
-      return (usedSize + embedderHeapUsedSize + backingStorageSize) / 1e6;
-    };
-    const before = await heap();
-    await page.evaluate(async spec => {
-      window.measured = await import('/page.js');
-      await window.measured.prepare(spec);
-    }, spec);
-    await devtools.send('HeapProfiler.collectGarbage');
-    const from = await cpu();
-    const result = await page.evaluate(spec => window.measured.measure(spec), spec);
-    const to = await cpu();
-    return { ...result, busy: to[0] - from[0], cpu: to[1] - from[1], heap: await heap() - before };
-  } finally {
-    await page.close();
-  }
+      const from = await cpu();
+      const result = await page.evaluate(spec => window.measured.measure(spec), spec);
+      const to = await cpu();
+      return { ...result, busy: to[0] - from[0], cpu: to[1] - from[1], heap: await heap() - before };
+    } finally {
+      await page.close();
+    }
+  };
+  return { name: `Chromium ${browser.version()}`, measure, close: () => browser.close() };
 }
 
-/** The results as tables of GitHub's Markdown. */
-function document({ browser, options, results }) {
-  const number = value => Math.round(value).toString().replace(/\B(?=(\d{3})+$)/g, ',');
+const number = value => value === undefined ? '–' : Math.round(value).toString().replace(/\B(?=(\d{3})+$)/g, ',');
+const tableOf = (heads, lines) => [['', ...heads], ['---', ...heads.map(() => '--:')], ...lines].map(line => `| ${line.join(' | ')} |`).join('\n');
+
+/** Our CPU as a part of another way's, and what it should be. */
+function tableOfAims(results) {
+  const find = (way, from) => results.find(result => result.way === way && result.from === from && result.kind === 'text'
+    && result.keep && !result.watch);
+  return tableOf(['beside', 'from', '×', 'aim'], AIMS.flatMap(([way, other, from, aim]) => {
+    const [ours, theirs] = [find(way, from), find(other, from)];
+    return ours && theirs ? [[WAYS[way], WAYS[other], from, ((ours.busy ?? ours.cpu) / (theirs.busy ?? theirs.cpu)).toFixed(2), `≤ ${aim}`]] : [];
+  }));
+}
+
+/** Frames and memory. */
+const tableOfMany = results => tableOf(['longest frame, ms', 'MB held', '× their bytes'], results.filter(result => result.watch)
+  .map(({ way, longest, heap, bytes }) => [WAYS[way], number(longest), number(heap), bytes && heap ? (heap * 1e6 / bytes).toFixed(2) : '']));
+
+/** What one browser has done, as tables of GitHub's Markdown. */
+function section({ name, results }, { rows, many }) {
   const titles = { text: 'seven text columns', numbers: 'three narrow numbers', server: 'while they come from the server',
     memory: 'from memory' };
   const tables = new Map();
-  for (const result of results) {
+  for (const result of results.filter(result => !result.watch)) {
     const title = `${titles[result.kind]}, ${result.keep ? 'kept' : 'dropped'}, ${titles[result.from]}`;
     if (!tables.has(title)) tables.set(title, []);
-    tables.get(title).push(`| ${WAYS[result.way]} | ${
-      ['busy', 'cpu', 'first', 'last', 'longest', 'heap'].map(figure => number(result[figure])).join(' | ')} |`);
+    tables.get(title).push([WAYS[result.way], ...['busy', 'cpu', 'first', 'last', 'heap'].map(figure => number(result[figure]))]);
   }
-  const aims = AIMS.flatMap(([way, other, from, aim]) => {
-    const [ours, theirs] = [way, other].map(way => results.find(result => result.way === way && result.from === from
-      && result.kind === 'text' && result.keep));
-    return ours && theirs ? [`| ${WAYS[way]} | ${WAYS[other]} | ${from} | ${(ours.busy / theirs.busy).toFixed(2)} | ≤ ${aim} |`] : [];
-  });
   return [
-    '# Rows in a page',
-    `\`node bench/page/run.js\`: ${browser}, ${number(options.rows)} rows, medians of ${options.rounds} rounds, each measurement in a ` +
-      'page of its own. Milliseconds: CPU of the main thread, of the whole process of the page, to the first row and to the last, and ' +
-      'the longest frame; MB that the page holds afterwards. Arrow is encoded before it is measured, the other formats are not.',
-    ...[...tables].map(([title, lines]) =>
-      [`### ${title}`, '', '| | main thread | CPU | first | last | longest frame | MB |', '|---|--:|--:|--:|--:|--:|--:|', ...lines].join('\n')),
-    ['### CPU of the main thread, kept text rows', '', '| | beside | from | × | aim |', '|---|---|---|--:|--:|', ...aims].join('\n')
-  ].join('\n\n') + '\n';
+    `## ${name}`,
+    ...[...tables].map(([title, lines]) => `### ${title}\n\n${tableOf(['main thread', 'CPU', 'first', 'last', 'MB'], lines)}`),
+    `### CPU, ${number(rows)} text rows, kept\n\n${tableOfAims(results)}`,
+    ...many > 0 ? [`### ${number(many)} text rows, kept, while they come from the server\n\n${tableOfMany(results)}`] : []
+  ].join('\n\n');
+}
+
+/** The whole run in Markdown. */
+const document = ({ browsers, options }) => [
+  '# Rows in a page',
+  `\`node bench/page/run.js\`: ${number(options.rows)} rows, medians of ${options.rounds} rounds, each measurement in a page of its own. ` +
+    'Milliseconds: CPU of the main thread, of the whole process of the page (of Firefox: of all its processes), to the first row and ' +
+    'to the last; MB that the page holds afterwards. Arrow is encoded before it is measured, the other formats are not.',
+  ...browsers.map(browser => section(browser, options))
+].join('\n\n') + '\n';
+
+/** Puts the short tables of the first browser into ../README.md. */
+function publish({ browsers: [{ name, results }], options: { rows, many } }) {
+  const file = path.join(__dirname, '../README.md');
+  const text = fs.readFileSync(file, 'utf8');
+  const [from, to] = MARKERS.map(marker => text.indexOf(marker));
+  if (from < 0 || to < from) throw new Error(`README.md has no ${MARKERS.join(' … ')}`);
+  fs.writeFileSync(file, [
+    text.slice(0, from) + MARKERS[0],
+    `${name}, CPU of the main thread, ${number(rows)} rows of seven text columns, kept:\n`,
+    `${tableOfAims(results)}\n`,
+    `${number(many)} of them, while they come from the server:\n`,
+    `${tableOfMany(results)}\n`,
+    text.slice(to)
+  ].join('\n'));
 }
 
 async function main(args) {
   const { values } = parseArgs({ options: OPTIONS, args });
   const list = name => values[name].split(';');
-  const options = { rows: Number(values.rows), rounds: Number(values.rounds) };
+  const options = { rows: Number(values.rows), many: Number(values.many), rounds: Number(values.rounds) };
+  const launchers = [launchChromium];
+  // Node.js has a WebSocket since version 22.
+  if (findFirefox() && typeof WebSocket === 'function') launchers.push(launchFirefox);
+  const found = { options, browsers: [] };
   const database = await startServer({ auth: 'trust' });
-  let server, browser;
+  let server;
   try {
     server = await serve(database.config, path.resolve(values.parser), options.rows);
-    browser = await launchBrowser();
-    const specs = list('kinds').flatMap(kind => list('keep').flatMap(keep => list('from').flatMap(from =>
-      list('ways').map(way => ({ kind, keep: keep === 'kept', from, way, runs: [] })))));
-    for (let round = 0; round < options.rounds; round++) {
-      for (const { runs, ...spec } of round % 2 ? [...specs].reverse() : specs) {
-        const run = await measure(browser, server.url, spec);
-        if (run.count !== options.rows) throw new Error(`${spec.way}: ${run.count} rows`);
-        runs.push(run);
+    for (const launch of launchers) {
+      const specs = list('kinds').flatMap(kind => list('keep').flatMap(keep => list('from').flatMap(from =>
+        list('ways').map(way => ({ kind, keep: keep === 'kept', from, way, count: options.rows, runs: [] })))))
+        .filter(({ kind, from, way }) => (kind === 'text' || !DATES.includes(way)) && (from === 'server' || way !== 'bytes'));
+      if (options.many > 0) {
+        specs.push(...MANY.map(way => ({ kind: 'text', keep: true, from: 'server', way, count: options.many, watch: true, runs: [] })));
       }
+      const browser = await launch();
+      try {
+        for (let round = 0; round < options.rounds; round++) {
+          for (const { runs, ...spec } of round % 2 ? [...specs].reverse() : specs) {
+            const run = await browser.measure(server.url, spec);
+            if (run.count !== spec.count) throw new Error(`${spec.way}: ${run.count} rows`);
+            runs.push(run);
+          }
+        }
+      } finally {
+        await browser.close();
+      }
+      found.browsers.push({ name: browser.name, results: specs.map(({ runs, ...spec }) => ({
+        ...spec, ...Object.fromEntries(Object.keys(runs[0]).map(figure => [figure, median(runs.map(run => run[figure]))]))
+      })) });
     }
-    const results = specs.map(({ runs, ...spec }) => ({
-      ...spec, ...Object.fromEntries(Object.keys(runs[0]).map(figure => [figure, median(runs.map(run => run[figure]))]))
-    }));
-    const found = { browser: `Chromium ${browser.version()}`, options, results };
     const text = document(found);
     console.log(text);
     fs.mkdirSync(values.out, { recursive: true });
     fs.writeFileSync(path.join(values.out, 'page.json'), `${JSON.stringify(found, null, 1)}\n`);
     fs.writeFileSync(path.join(values.out, 'page.md'), text);
+    if (values.write) publish(found);
   } finally {
-    await browser?.close();
     await server?.stop();
     await database.stop();
   }

@@ -49,7 +49,7 @@ function bundleArrow() {
  * Starts the server.
  * @param {object} config of the database
  * @param {string} parser the folder of client-parser that the page gets
- * @param {number} rows
+ * @param {number} rows of Arrow's tables
  * @returns {Promise<{url: string, stop: function}>}
  */
 async function serve(config, parser, rows) {
@@ -66,10 +66,10 @@ async function serve(config, parser, rows) {
     files[`/client-parser/${name}`] = ['text/javascript', fs.readFileSync(path.join(parser, name))];
   }
   const server = http.createServer(async (request, response) => {
-    const [, kind, as] = /^\/(text|numbers)\.(protocol|ndjson|json|arrow)$/.exec(request.url) ?? [];
+    const [, kind, as, count] = /^\/(text|numbers)\.(protocol|ndjson|json|arrow)\?(\d+)$/.exec(request.url) ?? [];
     try {
       if (as === 'arrow') await pipeline([arrows[kind]], response);
-      else if (as) await respond(client, request, response, KINDS[kind], [rows], { as, compress: false });
+      else if (as) await respond(client, request, response, KINDS[kind], [count], { as, compress: false });
       else {
         const [type, body] = files[request.url] ?? ['text/plain', ''];
         response.writeHead(body ? 200 : 404, { 'content-type': type }).end(body);

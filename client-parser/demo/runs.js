@@ -51,10 +51,9 @@ export class Run {
     return performance.now() - this.started;
   }
 
-  /** Takes rows that can be used from now on: the page has done its work on them. */
+  /** Takes rows that can be used from now on. */
   take(rows) {
     for (const row of rows) this.#kept.push(row);
-    this.rest();
     this.first ??= this.elapsed;
     this.points.push([this.elapsed, this.rows]);
     this.rows += rows.length;
@@ -90,11 +89,12 @@ export class Run {
     const watch = this.#watch();
     try {
       await this.way.read(this, signal);
+      this.rest();
       this.total = this.elapsed;
     } catch (error) {
       this.error = await explain(error);
     } finally {
-      cancelAnimationFrame(watch.frame);
+      watch.end();
     }
     const spent = await fetch('/spent.json').then(response => response.json()).catch(() => ({}));
     if (this.error === undefined) this.spent = spent[this.way.spent ?? this.kind];
@@ -103,18 +103,26 @@ export class Run {
 
   /** Notes the longest time between two frames. */
   #watch() {
-    const watch = {};
+    let frame;
     let last = performance.now();
-    const turn = () => {
+    const note = () => {
       const now = performance.now();
       this.pause = Math.max(this.pause, now - last);
       last = now;
-      watch.frame = requestAnimationFrame(turn);
     };
-    watch.frame = requestAnimationFrame(turn);
-    return watch;
+    const turn = () => {
+      note();
+      frame = requestAnimationFrame(turn);
+    };
+    frame = requestAnimationFrame(turn);
+    return {
+      /** The time since the last frame counts: what was done at the end may have delayed the next one. */
+      end() {
+        note();
+        cancelAnimationFrame(frame);
+      }
+    };
   }
-
 }
 
 /** All turns of a way, and their panel. */

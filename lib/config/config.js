@@ -19,11 +19,34 @@ const SESSION_VARIABLES = [['PGDATESTYLE', 'datestyle'], ['PGTZ', 'timezone'], [
 
 const NAMES = Object.keys(OPTIONS);
 
+/** Environment variables by the names of their options. */
+const VARIABLES = NAMES.filter(name => OPTIONS[name][1] !== undefined).map(name => ({ name, variable: OPTIONS[name][1] }));
+
+/** What a value may be that becomes a text. */
+const TEXTS = new Set(['string', 'number', 'bigint', 'boolean']);
+
+/** Each version that may not be greater than another. */
+const BOUNDS = [['min_protocol_version', 'max_protocol_version'], ['ssl_min_protocol_version', 'ssl_max_protocol_version']];
+
 /** What a config has in any case; not made step by step, since its copies would be slower. */
 const DEFAULTS = Object.fromEntries([
   ...['user', 'database', 'passfile', 'sslmode', 'hosts', 'parameters'].map(name => [name, undefined]),
   ...NAMES.filter(name => OPTIONS[name][2] !== undefined).map(name => [name, OPTIONS[name][0](OPTIONS[name][2], name)])
 ]);
+
+/** A resolved config. Neither inspecting nor serializing it shows its secrets. */
+class Config {
+  #secrets;
+
+  constructor(secrets) {
+    Object.assign(this, DEFAULTS);
+    this.#secrets = secrets;
+  }
+
+  get password() { return this.#secrets.password; }
+  get sslpassword() { return this.#secrets.sslpassword; }
+  get ssl() { return this.#secrets.ssl; }
+}
 
 /**
  * Gathers what says where and how to connect into one checked object. First comes what `overrides` says,
@@ -50,13 +73,16 @@ function resolve(config, overrides, env = process.env) {
   const settings = service === undefined ? [] : readService(service, values.get('servicefile'), env);
   for (const [name, value] of settings) if (!values.has(name)) values.set(name, value);
   if (env.PGREQUIRESSL?.startsWith('1') && !values.has('sslmode')) values.set('sslmode', env.PGSSLMODE ?? 'require');
-  NAMES.forEach(name => {
-    const variable = OPTIONS[name][1];
-    if (variable !== undefined && variable in env && !values.has(name)) values.set(name, env[variable]);
+  VARIABLES.forEach(({ name, variable }) => {
+    if (!values.has(name) && variable in env) values.set(name, env[variable]);
   });
-  const result = { ...DEFAULTS };
+  const result = new Config({
+    password: own.password ?? (values.get('password') || undefined),
+    sslpassword: values.get('sslpassword') || undefined,
+    ssl: own.ssl === true ? {} : own.ssl || undefined
+  });
   values.forEach((value, name) => {
-    check(!value.includes('\0'), `${name} must not contain a NUL character`);
+    checkNoNul(value, name);
     const parsed = OPTIONS[name][0](value, name);
     if (parsed !== undefined || name in DEFAULTS) result[name] = parsed;
   });
@@ -72,14 +98,12 @@ function resolve(config, overrides, env = process.env) {
   const portAlone = before?.given.has('port') && !before.given.has('host');
   result.hosts = hostList(values, result, portAlone || own.socket ? 'localhost' : undefined);
   result.parameters = startupParameters(values, parameters, env);
-  const secrets = {
-    password: own.password ?? (values.get('password') || undefined),
-    sslpassword: values.get('sslpassword') || undefined,
-    ssl: own.ssl === true ? {} : own.ssl || undefined
-  };
-  // Neither inspecting nor serializing shows them.
-  for (const name of Object.keys(secrets)) Object.defineProperty(result, name, { get: () => secrets[name] });
   return result;
+}
+
+/** @throws {TypeError} for a text that would end at its NUL character */
+function checkNoNul(text, name) {
+  if (text.includes('\0')) throw new TypeError(`${name} must not contain a NUL character`);
 }
 
 /** @returns {object} the arguments of `connect()` as a config */
@@ -110,14 +134,15 @@ const OBJECT_OPTIONS = {
 function fromObject(config) {
   check(typeof config === 'object' && !Array.isArray(config),
     `config must be an object or a connection string, not ${kindOf(config)}`);
-  const { connectionString: text, ...named } = config;
+  const { connectionString: text } = config;
   check((text ?? '') === '' || typeof text === 'string' || text instanceof URL,
     `connectionString must be a string or a URL, not ${kindOf(text)}`);
   const given = text ? require('./conninfo').parse(String(text)) : new Map();
   const parameters = Object.create(null);
   const own = {};
-  for (const [key, value] of Object.entries(named)) {
-    if (value === undefined || value === null || value === '') continue;
+  for (const key of Object.keys(config)) {
+    const value = config[key];
+    if (key === 'connectionString' || value === undefined || value === null || value === '') continue;
     const name = key === 'database' ? 'dbname' : key;
     if (Object.hasOwn(OBJECT_OPTIONS, name) && !(name === 'password' && typeof value === 'string')) {
       const [test, expected] = OBJECT_OPTIONS[name];
@@ -127,10 +152,12 @@ function fromObject(config) {
     }
     const option = isOption(name);
     if (!option) require('./names').checkParameterName(name);
-    check(['string', 'number', 'bigint', 'boolean'].includes(typeof value),
-      `${key} must be ${option ? '' : 'an option, or a setting for the server as '}a string, a number or a boolean, not ${kindOf(value)}`);
+    if (!TEXTS.has(typeof value)) {
+      const what = option ? '' : 'an option, or a setting for the server as ';
+      throw new TypeError(`${key} must be ${what}a string, a number or a boolean, not ${kindOf(value)}`);
+    }
     const text = String(option && typeof value === 'boolean' ? +value : value);
-    check((given.get(name) ?? text) === text, `${key} is given twice, with different values`);
+    if ((given.get(name) ?? text) !== text) throw new TypeError(`${key} is given twice, with different values`);
     if (option) given.set(name, text);
     else parameters[name] = text;
   }
@@ -167,10 +194,7 @@ function checkTogether(result) {
   check(sslnegotiation !== 'direct' || ENCRYPTED.includes(sslmode),
     `${weak} sslnegotiation=direct: use require, verify-ca or verify-full`);
   check(!sslkey?.includes('-----BEGIN'), 'sslkey must be the name of a file; a key itself goes in ssl.key');
-  for (const prefix of ['', 'ssl_']) {
-    const [min, max] = ['min', 'max'].map(bound => `${prefix}${bound}_protocol_version`);
-    check(!(result[min] > result[max]), `${min} must not be greater than ${max}`);
-  }
+  for (const [min, max] of BOUNDS) check(!(result[min] > result[max]), `${min} must not be greater than ${max}`);
 }
 
 /**
@@ -183,11 +207,13 @@ function checkTogether(result) {
 function startupParameters(values, extra, env) {
   const parameters = Object.create(null);
   const put = (name, value) => {
-    check(!value?.includes('\0'), `${name} must not contain a NUL character`);
-    if (value) parameters[name] = value;
+    if (!value) return;
+    checkNoNul(value, name);
+    parameters[name] = value;
   };
   for (const [variable, name] of SESSION_VARIABLES) {
-    if (env[variable]?.toLowerCase() !== 'default') put(name, env[variable]);
+    const value = env[variable];
+    if (value?.toLowerCase() !== 'default') put(name, value);
   }
   for (const name of Object.keys(extra)) put(name, extra[name]); // in any case: of two spellings the server takes the last
   put('client_encoding', 'UTF8');

@@ -46,12 +46,12 @@ function parseUrl(rest) {
   const options = new Map();
   const [, user, password, authority, path, query] = URL_PARTS.exec(rest);
   // Host names contain no "@", so this one belongs to a password.
-  if (authority.includes('@')) throw badUrl('two "@" before the path; one in a password is written %40');
+  if (authority.includes('@')) throw badUrl('two "@" before the path; write %40 for one in a password');
   const hosts = [];
   const ports = [];
   for (const address of authority.split(',')) {
     const parts = /^(?:\[([^\]]+)\]|([^:[\]]*))(?::([^]*))?$/.exec(address);
-    if (!parts) throw badUrl('a malformed host; an IPv6 address is written in "[" and "]"');
+    if (!parts) throw badUrl('a malformed host; write an IPv6 address in "[" and "]"');
     hosts.push(parts[1] ?? parts[2]);
     ports.push(parts[3] ?? '');
   }
@@ -63,7 +63,7 @@ function parseUrl(rest) {
   }
   // The port is not shown, since it may be a part of a password.
   if (!(options.get('port') ?? '').split(',').every(port => port === '' || isPort(port))) {
-    throw badUrl('a port that is no number from 1 to 65535; a "/" in the password is written %2F');
+    throw badUrl('a port that is not a number from 1 to 65535; write %2F for a "/" in the password');
   }
   // In user:12/34@host/… the password contains a "/", and everything behind it may belong to the password.
   let torn = user === undefined && ports.join('') !== '' && rest.includes('@');

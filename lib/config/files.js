@@ -17,7 +17,7 @@ const SYSTEM_DIRECTORIES = ['/etc/postgresql-common', '/etc/sysconfig/pgsql', '/
  */
 function homeFile(env, name, windowsName = name) {
   if (process.platform === 'win32') return path.join(env.APPDATA ?? '', 'postgresql', windowsName);
-  return path.join(env.HOME || os.homedir(), name);
+  return `${env.HOME || os.homedir()}/${name}`;
 }
 
 /**

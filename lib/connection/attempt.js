@@ -54,8 +54,15 @@ const unexpected = ([type]) => protocolError(`message of type 0x${type.toString(
  * server has said. Whatever may never come is waited for by `wait`, which rejects when the attempt is over.
  */
 class Attempt {
+  #aborted = false;
+  #bytes = NOTHING; // that were received
+  #at = 0; // where in them the next message begins
   #over; // a promise that rejects when the time is over, the signal is aborted or the connection is lost
   #reject;
+  #abort = () => {
+    this.#aborted = true;
+    this.#reject();
+  };
   #signal;
   #timer;
   #wake = () => {};
@@ -74,8 +81,6 @@ class Attempt {
     this.socket = null;
     /** @type {import('stream').Duplex|null} what carries the bytes, below TLS if there is any */
     this.stream = null;
-    /** Bytes that were received and not read. */
-    this.unread = NOTHING;
     /** Whether requests of the client's have been sent along. */
     this.requestsSent = false;
     /** Whether it failed for want of channel binding, and may do without. */
@@ -87,15 +92,24 @@ class Attempt {
     this.#signal = signal;
     const expire = () => this.#reject(new TimeoutError(`no success within ${seconds} s (connect_timeout)`, { code: '08001' }));
     if (seconds > 0) this.#timer = setTimeout(expire, begun + seconds * 1000 - performance.now());
-    if (signal?.aborted) this.#reject();
-    signal?.addEventListener('abort', this.#reject);
+    if (signal?.aborted) this.#abort();
+    signal?.addEventListener('abort', this.#abort);
+  }
+
+  /** Bytes that were received and not read. */
+  get unread() { return this.#bytes.subarray(this.#at); }
+
+  set unread(bytes) {
+    this.#bytes = bytes;
+    this.#at = 0;
   }
 
   /** @type {import('./socket').SocketListener} who listens to its socket */
   listener = {
     chunk: (bytes, length) => {
-      if (this.unread.length > MAX_UNREAD) return this.socket.destroy(protocolError('more bytes than may come now'));
-      this.unread = Buffer.concat([this.unread, bytes.subarray(0, length)]);
+      const { unread } = this;
+      if (unread.length > MAX_UNREAD) return this.socket.destroy(protocolError('more bytes than may come now'));
+      this.unread = Buffer.concat([unread, bytes.subarray(0, length)]);
       this.#wake();
     },
     closed: error => this.#reject(error ?? new ConnectionError('the server closed the connection'))
@@ -124,23 +138,23 @@ class Attempt {
   /** As `next`, but null where the message is not there. */
   read() {
     this.checkAborted();
-    const { unread } = this;
-    const end = unread.length < 5 ? Infinity : 1 + lengthAt(unread, 0, MAX_LENGTH);
-    if (unread.length < end) return null;
-    const message = unread.subarray(0, end);
-    this.unread = unread.subarray(end);
-    if (message[0] === backend.ErrorResponse) throw new PostgresError(decodeFields(message, 0, end));
-    return message;
+    const bytes = this.#bytes;
+    const at = this.#at;
+    const end = bytes.length - at < 5 ? Infinity : at + 1 + lengthAt(bytes, at, MAX_LENGTH);
+    if (bytes.length < end) return null;
+    this.#at = end;
+    if (bytes[at] === backend.ErrorResponse) throw new PostgresError(decodeFields(bytes, at, end));
+    return bytes.subarray(at, end);
   }
 
   /** @throws where the signal is aborted, also by what was done about the last message */
-  checkAborted() { this.#signal?.throwIfAborted(); }
+  checkAborted() { if (this.#aborted) throw this.#signal.reason; }
 
   /** The attempt is over; after a success what it has opened is no longer its own. */
   release() {
     this.over = true;
     clearTimeout(this.#timer);
-    this.#signal?.removeEventListener('abort', this.#reject);
+    this.#signal?.removeEventListener('abort', this.#abort);
   }
 
   /**
@@ -153,7 +167,7 @@ class Attempt {
     this.#reject(error); // what is under way beside what has failed
     this.socket?.destroy();
     this.stream?.destroy();
-    if (this.#signal?.aborted) {
+    if (this.#aborted) {
       const { reason: cause } = this.#signal;
       return cause instanceof ConnectionError ? cause : new ConnectionError('connecting was aborted', { cause });
     }

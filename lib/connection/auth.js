@@ -45,7 +45,7 @@ async function authenticate(login, { attempt, startupMessage, early, send, reque
   const expect = async expected => {
     const { code, data } = await request();
     if (code === expected) return data;
-    if (code === OK) throw refuse('the server lets us in before it has proven that it knows the password');
+    if (code === OK) throw refuse('the server accepted the client before it proved that it knows the password');
     throw protocolError(`the server asks for ${methodOf(code)} out of order`);
   };
   const { code, data } = await request();

@@ -29,7 +29,7 @@ const ON_ITS_WAY = 1000;
  */
 async function sendCancel(config, target, encrypted, backendKey, signal) {
   const where = `cancel request to ${target.where}`;
-  if (backendKey === null) throw failed(`${where}: the server gave no key for it`);
+  if (backendKey === null) throw failed(`${where}: the server sent no BackendKeyData`);
   if (config.socket && typeof config.socket !== 'function') {
     throw failed(`${where}: it needs a second connection, so socket must be a function`);
   }

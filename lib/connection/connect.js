@@ -31,7 +31,7 @@ const HUNG_UP = ['08006', 'ECONNRESET', 'EPIPE'];
  */
 async function connect(config, hooks, signal) {
   let requests;
-  const once = { ...hooks, earlyRequests: () => requests ??= Buffer.from(hooks.earlyRequests() ?? '') };
+  const once = { ...hooks, earlyRequests: () => requests ??= hooks.earlyRequests() ?? Buffer.alloc(0) };
   const { target_session_attrs: attrs } = config;
   let failures;
   for (const wanted of attrs === 'prefer-standby' ? ['standby', 'any'] : [attrs]) {

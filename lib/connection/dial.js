@@ -1,5 +1,6 @@
 'use strict';
 
+const net = require('node:net');
 const { failed, STEP } = require('./attempt');
 const { ConnectionError, frame, kindOf, protocolError } = require('../protocol');
 const { Socket } = require('./socket');
@@ -49,7 +50,7 @@ function openStream({ keepalives, keepalives_idle: idle }, { address }, attempt,
   attempt.socket = new Socket(attempt.listener);
   const onread = inPlace ? attempt.socket.onread : undefined;
   const options = { ...address, keepAlive: keepalives, keepAliveInitialDelay: idle * 1000, onread };
-  attempt.socket.attach(attempt.stream = require('node:net').connect(options));
+  attempt.socket.attach(attempt.stream = net.connect(options));
   return attempt.wait(resolve => attempt.stream.once('connect', resolve));
 }
 

@@ -68,9 +68,9 @@ function startScram(password, { binding = null, able = false, nonce, user = '' }
     async final(serverFirst) {
       const [, theirs, salt, count] = SERVER_FIRST.exec(serverFirst) ?? [];
       if (theirs === undefined) throw refused('the server\'s first message is malformed');
-      if (theirs === ours || !theirs.startsWith(ours)) throw refused('the server\'s nonce does not continue ours');
+      if (theirs === ours || !theirs.startsWith(ours)) throw refused('the server\'s nonce does not continue that of the client');
       if (count > MAX_ITERATIONS) {
-        throw refused(`the server asks for ${count} iterations, at most ${MAX_ITERATIONS} are done`);
+        throw refused(`the server asks for ${count} iterations; the limit is ${MAX_ITERATIONS}`);
       }
       const { clientKey, serverKey } = await deriveKeys(password, salt, Number(count));
       const channel = Buffer.concat([Buffer.from(header), binding ?? Buffer.alloc(0)]).toString('base64');

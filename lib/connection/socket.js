@@ -28,12 +28,11 @@ class Socket {
   #error;
   #closed = false;
   #request; // of a Worker: a signal that only the request that has connected may read
-  #reusable = false;
-  #draining = [];
+  #isPlain = false;
   #scheduled = false; // whether what is written leaves at the end of the tick
   #events = {
     data: chunk => this.#listener.chunk(chunk, chunk.length),
-    drain: () => this.#drained(),
+    drain: () => this.#listener.drained?.(),
     error: error => { this.#error ??= error; },
     end: () => this.destroy(),
     close: () => this.#close()
@@ -72,7 +71,7 @@ class Socket {
     this.stream = stream;
     if (isWorkerd) this.#request = new AbortController().signal;
     // Whether a flushed write means that nobody reads the memory any more; only Node's own sockets promise it.
-    this.#reusable = typeof stream._handle === 'object' && typeof stream.encrypted === 'undefined';
+    this.#isPlain = typeof stream._handle === 'object' && typeof stream.encrypted === 'undefined';
     for (const event of Object.keys(this.#events)) stream.on(event, this.#events[event]);
     stream.setNoDelay?.(true);
   }
@@ -91,7 +90,7 @@ class Socket {
    */
   write(buffer) {
     this.stream.write(buffer);
-    return this.#reusable && this.stream.writableLength === 0;
+    return this.#isPlain && this.stream.writableLength === 0;
   }
 
   /**
@@ -140,14 +139,6 @@ class Socket {
   /** Bytes written that the system has not taken yet. */
   get bufferedBytes() { return this.stream?.writableLength ?? 0; }
 
-  /** Calls back when everything written has been taken; not at all if the connection is lost before. */
-  whenDrained(callback) { this.#draining.push(callback); }
-
-  #drained() {
-    for (const callback of this.#draining.splice(0)) callback();
-    this.#listener.drained?.();
-  }
-
   /**
    * Nothing is read until everybody who has paused has resumed.
    * @param {*} who cannot take more
@@ -182,7 +173,7 @@ class Socket {
     if (this.stream === null) return void this.#close();
     this.stream.destroy();
     // A Duplex that does not emit 'close' must not keep a promise waiting.
-    setImmediate(() => this.#close());
+    if (!this.#isPlain) setImmediate(() => this.#close());
   }
 
   #close() {

@@ -116,7 +116,7 @@ async function checkKind(wanted, attempt, session, hooks) {
     const question = wanted.startsWith('read') ? 'SHOW transaction_read_only' : 'SELECT pg_catalog.pg_is_in_recovery()';
     attempt.socket.write(frame(frontend.Query, question, '\0'));
     const value = await untilReady(attempt, session, hooks);
-    if (value === undefined) throw protocolError('no answer to the question for the kind of session');
+    if (value === undefined) throw protocolError('no answer to the query for the kind of session');
     const kind = value === 'on' || value === 't' ? 'on' : 'off';
     isFit = fits(wanted, { in_hot_standby: kind, default_transaction_read_only: kind });
   }

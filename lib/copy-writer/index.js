@@ -234,7 +234,7 @@ class CopyWriter extends Transform {
     return this.#columns.map((name, index) => {
       if (Object.hasOwn(row, name)) return row[name];
       at(index);
-      throw new TypeError('the object has no such key: write null for NULL');
+      throw new TypeError('the object does not have this key: write null for NULL');
     });
   }
 

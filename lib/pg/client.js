@@ -28,8 +28,12 @@ class Connection extends EventEmitter {
     super();
     if (!(client instanceof Session)) throw new TypeError('quickgres/pg has no Connection to be made: use Client');
     this.on('error', error => client.destroy(error));
-    this.stream = { destroy: (error = new ConnectionError('destroyed')) => client.destroy(error) };
+    const destroy = (error = new ConnectionError('destroyed')) => client.destroy(error);
+    this.stream = Object.assign(new EventEmitter(), { destroy });
+    client.on('end', () => this.stream.emit('end'));
   }
+
+  end() { setImmediate(() => this.emit('error', new Error('Connection terminated unexpectedly'))); }
 }
 
 /** A client with node-postgres' methods and events. */
@@ -45,7 +49,7 @@ class Client extends EventEmitter {
     super();
     const parameters = this.connectionParameters = parametersOf(config);
     const { host, port, user, database, binary, password, ssl, given } = parameters;
-    hide(Object.assign(this, { host, port, user, database, binary }), { password, ssl });
+    hide(Object.assign(this, { host, port, user, database, binary }), { password, ssl, _Promise: given.Promise });
     if (client === undefined) adoptTypes();
     client ??= new Session(libpqConfig(parameters));
     const settings = { ...parameters, types: new TypeOverrides(given.types), texts: new Map() };
@@ -57,9 +61,11 @@ class Client extends EventEmitter {
     this.pipeline = Boolean(given.pipeline);
     for (const name of ['notification', 'notice']) client.on(name, sent => this.emit(name, { name, ...sent }));
     client.on('parameter', (name, value) => this._parameter(name, value));
-    client.on('error', error => {
-      if (!this._ending && this.listenerCount('error') > 0) this.emit('error', errorOf(error));
-    });
+    for (const each of [client, this.connection]) {
+      each.on('error', error => {
+        if (!this._ending && this.listenerCount('error') > 0) this.emit('error', errorOf(error));
+      });
+    }
     client.on('end', () => this._over());
   }
 
@@ -72,7 +78,7 @@ class Client extends EventEmitter {
   get processID() { return this._state.client.processId ?? null; }
 
   /** Connects, once. */
-  connect(callback) { return settle(() => this._connect(), callback, null); }
+  connect(callback) { return settle(() => this._connect(), callback, null, this._Promise); }
 
   async _connect() {
     const client = this._state.client;
@@ -104,7 +110,7 @@ class Client extends EventEmitter {
       // connect() reports the error as well, so an ignored query must not end the program.
       if (this._state.client.state === 'connecting') promise.catch(() => {});
       return promise;
-    }, callback || query.callback, null);
+    }, callback || query.callback, null, this._Promise);
   }
 
   _ask(config, values) {
@@ -167,7 +173,8 @@ class Client extends EventEmitter {
     this._ending = true;
     if (this._state.asked > this._state.answered && !this.pipeline) this._state.client.destroy();
     // A new client may still connect.
-    return settle(async () => this._state.client.state === 'new' ? undefined : this._state.client.end(), callback);
+    const work = async () => this._state.client.state === 'new' ? undefined : this._state.client.end();
+    return settle(work, callback, undefined, this._Promise);
   }
 
   copyTo(text, options) { return this._state.client.copyTo(text, options); }

@@ -31,7 +31,7 @@ function parse(text) {
   const encoded = / |%[^a-f0-9]|%[a-f0-9][^a-f0-9]/i.test(text) ? encodeURI(text).replace(/%25(\d\d)/g, '%$1') : text;
   // A URL with a user must have a host, but a socket has none.
   const valid = [encoded, encoded.replace('@/', '@none/')].find(each => URL.canParse(each, 'postgres://base'));
-  if (valid === undefined) throw new TypeError('Invalid URL: the connection string is none');
+  if (valid === undefined) throw new TypeError('Invalid URL: the connection string is not a URL');
   const { searchParams, protocol, username, password, hostname, port, pathname } = new URL(valid, 'postgres://base');
   const { db, encoding, ...query } = Object.fromEntries(searchParams);
   const user = { user: decodeURIComponent(username), password: decodeURIComponent(password) };

@@ -53,7 +53,7 @@ class Pool extends EventEmitter {
     adoptTypes();
     const pool = new Connections(libpqConfig(parameters), {
       size: options.max, reserved: 0, patient: false, acquire_timeout: Number(given.connectionTimeoutMillis ?? 0),
-      idle_timeout: options.idleTimeoutMillis, max_lifetime: options.maxLifetimeSeconds * 1000
+      idle_timeout: options.idleTimeoutMillis, min: options.min, max_lifetime: options.maxLifetimeSeconds * 1000
     });
     const texts = new Map();
     const types = new TypeOverrides(given.types);
@@ -64,13 +64,16 @@ class Pool extends EventEmitter {
   }
 
   _add(connection, client) {
-    const entry = { connection, client, born: performance.now(), uses: 0, users: 0, ready: undefined, release: undefined };
+    const fail = error => { // while it is not taken
+      error.client = client;
+      connection.destroy(error);
+      if (this.listenerCount('error') > 0) this.emit('error', error, client);
+    };
+    const entry = { connection, client, born: performance.now(), uses: 0, users: 0, ready: undefined, release: undefined, fail };
     this._state.entries.set(connection, entry);
     this.log('connecting new client');
-    connection.on('error', error => {
-      if (entry.release === undefined && this.listenerCount('error') > 0) this.emit('error', errorOf(error), client);
-    });
-    connection.closed.then(() => this._state.entries.delete(connection));
+    client.on('error', fail);
+    connection.closed.then(() => entry.release || this._state.entries.delete(connection));
     connection.once('end', () => this.emit('remove', client));
   }
 
@@ -78,7 +81,7 @@ class Pool extends EventEmitter {
   async _use(connection, work) {
     const entry = this._state.entries.get(connection);
     const { client } = entry;
-    const { allowExitOnIdle, maxUses, onConnect, verify } = this.options;
+    const { allowExitOnIdle, onConnect, verify } = this.options;
     entry.users++;
     if (allowExitOnIdle) connection.ref();
     try {
@@ -97,10 +100,17 @@ class Pool extends EventEmitter {
       this.emit('acquire', client);
       return await work(client, entry);
     } finally {
-      entry.uses++;
       if (--entry.users === 0 && allowExitOnIdle) connection.unref();
-      if (entry.uses >= maxUses && connection.state === 'open') connection.end();
     }
+  }
+
+  /** Tells of the end of a use, which may have been the last one. */
+  _released(entry, error) {
+    const { connection, client, users } = entry;
+    this.emit('release', error, client);
+    if (++entry.uses < this.options.maxUses || connection.state !== 'open') return;
+    this.log('remove expended client');
+    (users > 1 || client.submitted ? connection : client).end();
   }
 
   /** Takes a client until its `release(destroy)` is called. */
@@ -114,10 +124,13 @@ class Pool extends EventEmitter {
     if (this._state.freed !== undefined) await this._state.freed;
     return new Promise((resolve, reject) => {
       const hold = connection => this._use(connection, (client, entry) => new Promise(giveBack => {
+        client.off('error', entry.fail);
         const release = client.release = entry.release = destroy => {
           if (entry.release !== release) throw new Error(RELEASED);
           entry.release = undefined;
-          this.emit('release', destroy, client);
+          client.on('error', entry.fail);
+          this._released(entry, destroy);
+          if (connection.state === 'closed') this._state.entries.delete(connection);
           if (destroy || (this.ending && client.submitted)) connection.destroy();
           giveBack(client.submitted); // which continues
           if (client.submitted) return;
@@ -145,11 +158,11 @@ class Pool extends EventEmitter {
     if (this.ending) throw new Error(ENDED);
     const { submit, ...query } = configOf(config);
     if (typeof config.submit === 'function' && !(config instanceof Query)) return this._hold(config);
-    const ask = given => connection => this._use(connection, async client => {
+    const ask = given => connection => this._use(connection, async (client, entry) => {
       try {
         return await client.query(given, values);
       } finally {
-        this.emit('release', undefined, client);
+        this._released(entry);
       }
     });
     try {
@@ -189,9 +202,12 @@ class Pool extends EventEmitter {
     this.ended = true;
   }
 
+  /** The clients, as node-postgres' pool has them. */
+  get _clients() { return [...this._state.entries.values()].map(({ client }) => client); }
+
   _count(is) { return [...this._state.entries.values()].filter(is).length; }
 
-  get totalCount() { return this._count(({ connection }) => connection.state !== 'closed'); }
+  get totalCount() { return this._count(({ connection, release }) => release || !/^(?:closed|ending)$/.test(connection.state)); }
   get idleCount() { return Math.max(0, this._spare); }
   get waitingCount() { return Math.max(0, -this._spare); }
   /** Taken connections that are older than maxLifetimeSeconds. */

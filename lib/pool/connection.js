@@ -8,9 +8,12 @@ const SERVICE = 0.1;
 /** Milliseconds that a request rather waits than that one keeps the other from being cancelled. */
 const MIXING = 100;
 
+/** What a connection is: being opened, shared by plain queries, given no more of them since an owner waits for it, owned. */
+const Use = Object.freeze({ OPENING: 'opening', SHARED: 'shared', DRAINING: 'draining', OWNED: 'owned' });
+
+/** A connection of a pool, and how it is used. */
 class Connection {
-  /** 'opening'; 'shared' by plain queries; 'draining': no more of them, since a request waits to own it; or 'owned'. */
-  state = 'opening';
+  state = Use.OPENING;
   /** Requests that use it; at first, its opening. */
   users = 1;
   /** Those with a signal or a time limit. */
@@ -34,8 +37,8 @@ class Connection {
   }
 
   get isOpen() { return this.client.state === 'open'; }
-  get isOpening() { return this.state === 'opening'; }
-  get isOwned() { return this.state === 'owned'; }
+  get isOpening() { return this.state === Use.OPENING; }
+  get isOwned() { return this.state === Use.OWNED; }
 
   /** Whether it has no request and no open cursor. */
   get isUnused() {
@@ -44,7 +47,7 @@ class Connection {
     return pending === (this.resetting ? 1 : 0) && scopes.active === scopes.root;
   }
 
-  get isIdle() { return this.isUnused && this.isOpen && this.state === 'shared'; }
+  get isIdle() { return this.isUnused && this.isOpen && this.state === Use.SHARED; }
 
   /** Whether a long result or a cancel holds it up, or it is silent after a request was given up. */
   get isHeld() { return this.pipeline.held || this.pipeline.givenUpAt !== 0; }
@@ -65,7 +68,7 @@ class Connection {
    * @returns {number} Infinity where it is not to be given to it, -1 where it does not wait
    */
   waitAt(now, isLimited, mayFollow) {
-    if (this.state !== 'shared' || !this.isOpen || this.isHeld || (this.limited > 0 && !mayFollow)) return Infinity;
+    if (this.state !== Use.SHARED || !this.isOpen || this.isHeld || (this.limited > 0 && !mayFollow)) return Infinity;
     if (this.isUnused) return -1;
     return now - this.since + this.users * SERVICE + (isLimited && this.limited < this.users ? MIXING : 0);
   }
@@ -102,4 +105,4 @@ class Connection {
   }
 }
 
-module.exports = { Connection };
+module.exports = { Connection, Use };

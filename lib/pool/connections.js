@@ -3,7 +3,7 @@
 const { tracingChannel } = require('node:diagnostics_channel');
 const { ConnectionError, PostgresError, TimeoutError } = require('../..');
 const { watchLimits } = require('../query');
-const { Connection } = require('./connection');
+const { Connection, Use } = require('./connection');
 
 /** Tells tracers of each wait for a connection: `{ owner, waiting }`. */
 const channel = tracingChannel?.('quickgres:pool');
@@ -90,8 +90,8 @@ class Connections {
       if (wait < least) [best, least] = [each, wait];
     }
     if (best === undefined || (!best.isUnused && this.#isGrowing)) return undefined;
-    if (kind === 'owned') best.state = best.isUnused ? 'owned' : 'draining';
-    if (best.state === 'draining') return undefined;
+    if (kind === 'owned') best.state = best.isUnused ? Use.OWNED : Use.DRAINING;
+    if (best.state === Use.DRAINING) return undefined;
     best.begin(isLimited);
     return best;
   }
@@ -137,7 +137,7 @@ class Connections {
   /** Gives connections to what waits, in the order in which it has come, and opens others for the rest. */
   #serve() {
     const { owned, shared } = this.#queues;
-    for (const each of this.#all) if (each.state === 'draining') each.state = 'shared';
+    for (const each of this.#all) if (each.state === Use.DRAINING) each.state = Use.SHARED;
     const kinds = firstOf(owned) < firstOf(shared) ? ['owned', 'shared'] : ['shared', 'owned'];
     for (const kind of kinds) {
       for (const entry of this.#queues[kind]) {
@@ -162,7 +162,7 @@ class Connections {
     connection.end(isLimited);
     if (connection.isOpen && connection.answered === 1) this.#resume();
     if (wasAlone || (connection.users === 0 && !connection.isUnused)) await connection.restore(wasAlone, reset);
-    if (wasAlone) connection.state = 'shared';
+    if (wasAlone) connection.state = Use.SHARED;
     if (this.#queues.owned.size > 0 || this.#queues.shared.size > 0) this.#serve();
   }
 
@@ -224,12 +224,12 @@ class Connections {
   /** Ends what is too old, has not been used for too long, or does not answer. */
   #sweep() {
     const now = performance.now();
-    const { acquire_timeout, idle_timeout, silence_timeout } = this.#options;
+    const { acquire_timeout, idle_timeout, min, silence_timeout } = this.#options;
     for (const each of [...this.#all]) {
       const time = each.isOpening ? Math.max(acquire_timeout, ATTEMPT) : silence_timeout;
-      const isOld = now >= each.expires || (each.isIdle && now - each.since >= idle_timeout);
+      const isOld = now >= each.expires || (each.isIdle && now - each.since >= idle_timeout && this.stats.connected > min);
       if (now - each.silentSince > time) each.client.destroy(new ConnectionError(`the server was silent for ${time} ms`));
-      else if (isOld && each.isOpen && each.state === 'shared') each.client.end();
+      else if (isOld && each.isOpen && each.state === Use.SHARED) each.client.end();
     }
     this.#serve();
   }

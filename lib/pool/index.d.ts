@@ -14,6 +14,8 @@ export interface PoolOptions {
   idle_timeout?: number | undefined;
   /** Until a connection is replaced; 0: never. Default: 1800000. */
   max_lifetime?: number | undefined;
+  /** Connections that `idle_timeout` leaves open. Default: 0. */
+  min?: number | undefined;
   /** Until a silent connection is replaced on which a request was cancelled; 0: never. Default: 2000. */
   silence_timeout?: number | undefined;
   /** Whether requests wait during an outage; false: they reject with the error of connecting. Default: true. */

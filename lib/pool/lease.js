@@ -46,7 +46,6 @@ class PoolLease extends Connections {
     const { signal, statement_timeout: time, retry = false } = options;
     const kind = need === 'shared' ? 'shared' : 'owned';
     const isLimited = signal !== undefined || time !== undefined;
-    const reset = need === 'session' || need === 'connection';
     this.checkOpen();
     this.#pending++;
     try {
@@ -62,7 +61,7 @@ class PoolLease extends Connections {
           const isLost = error instanceof ConnectionError && attempts < ATTEMPTS;
           if (!(isLost && await mayRepeat(error, retry))) throw error;
         } finally {
-          this.release(connection, isLimited, reset);
+          this.release(connection, isLimited, need === 'session' || need === 'connection');
         }
       }
     } finally {

@@ -51,7 +51,7 @@ class Listening {
   /** @param {Error} [error] for the loops to throw */
   close(error) {
     if (this.isOver) return;
-    const refused = error ?? new ConnectionError('nobody listens any more', { code: '08003' });
+    const refused = error ?? new ConnectionError('the pool has stopped listening', { code: '08003' });
     this.#lease.destroy(undefined, refused);
     this.channels.end(error);
   }

@@ -3,7 +3,7 @@
 const { LongTexts, checkCount, checkOptions } = require('../query');
 
 const DEFAULTS = {
-  size: 4, reserved: 1, acquire_timeout: 30000, idle_timeout: 30000, max_lifetime: 1800000, silence_timeout: 2000
+  size: 4, reserved: 1, acquire_timeout: 30000, idle_timeout: 30000, max_lifetime: 1800000, silence_timeout: 2000, min: 0
 };
 const OPTIONS = new Set([...Object.keys(DEFAULTS), 'patient']);
 
@@ -21,7 +21,7 @@ function optionsOf(options) {
   for (const name of Object.keys(DEFAULTS)) {
     const what = name.includes('_') ? `${name}, in milliseconds,` : name;
     all[name] = checkCount(options[name] ?? DEFAULTS[name], what, name === 'size' ? 1 : 0);
-    if (name !== 'reserved') all[name] ||= Infinity;
+    if (name.includes('_')) all[name] ||= Infinity;
   }
   return all;
 }

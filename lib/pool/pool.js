@@ -28,6 +28,7 @@ class Pool extends Session {
    * @param {number} [options.reserved=1] connections that are left to plain queries, if there are more
    * @param {number} [options.acquire_timeout=30000] milliseconds that a request waits for a connection; 0: for ever
    * @param {number} [options.idle_timeout=30000] milliseconds after which an unused connection is closed; 0: never
+   * @param {number} [options.min=0] connections that idle_timeout leaves open
    * @param {number} [options.max_lifetime=1800000] milliseconds after which a connection is replaced; 0: never
    * @param {boolean} [options.patient=true] false: an error of connecting goes to who waits, also in a later outage
    * @param {number} [options.silence_timeout=2000] milliseconds after which a connection is replaced on which the server

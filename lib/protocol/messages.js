@@ -37,7 +37,7 @@ function stringsOf(buf, off, end, what, count) {
 function decodeParameterStatus(buf, start, end) {
   const { 0: name, 1: value } = stringsOf(buf, start + 5, end, 'ParameterStatus', 2);
   if (name === 'client_encoding' && !/^utf-?8$/i.test(value)) {
-    throw new ConnectionError(`client_encoding is ${JSON.stringify(value)} now: all text here is UTF8`);
+    throw new ConnectionError(`the server changed client_encoding to ${JSON.stringify(value)}: this library needs UTF8, so do not set client_encoding`);
   }
   return [name, value];
 }

@@ -1,15 +1,15 @@
 'use strict';
 
 const { AbortError, State, TimeoutError } = require('../protocol');
-const { again } = require('./failure');
+const { again, isFollowed } = require('./failure');
 
 /** First and longest pause between two CancelRequests for one query, in milliseconds. */
 const FIRST_PAUSE = 50;
 const LONGEST_PAUSE = 1000;
 
 /**
- * Gives up a request: it rejects at once. If nothing that lives was sent behind it, nothing more is sent, and the server
- * is asked to cancel it; otherwise its answer is read and dropped.
+ * Gives up a request: it rejects at once, and nothing more is sent until its answer has ended. The server is asked to
+ * cancel it as soon as nothing that lives was sent behind it; otherwise the answer is read and dropped.
  * @param {Request} request that was submitted
  * @param {Error} error to reject with
  */
@@ -18,7 +18,8 @@ function abort(request, error) {
   if (!request.abort(error, pipeline) || pipeline.head === null) return; // null: the connection is lost
   pipeline.givenUpAt ||= performance.now();
   request.givenUp = true;
-  pipeline.setBarrier(request);
+  // Requests with one limit are given up one by one. What their callers ask in between would live behind those that are left.
+  pipeline.holdBehind(request);
   cancelHead(pipeline); // this may have been the last one that lived behind the head
 }
 
@@ -33,7 +34,7 @@ function abort(request, error) {
  */
 function cancelHead(pipeline) {
   const request = pipeline.head;
-  if (!request.givenUp || !pipeline.setBarrier(request)) return;
+  if (!request.givenUp || isFollowed(request)) return;
   request.givenUp = false; // it is asked for
   repeatCancel(pipeline, request, FIRST_PAUSE);
 }

@@ -3,7 +3,7 @@
 const { RowReader } = require('../rows');
 const { throwIfAborted } = require('./abort');
 const { callerOf, showCaller } = require('./failure');
-const { NAMES, NO_OPTIONS, checkOptions, checkStallTimeout, stalled } = require('./options');
+const { NAMES, NO_OPTIONS, STALL_TIMEOUT, checkOptions, stalled } = require('./options');
 
 /** The rows of a query in batches, as an async iterable. It holds two batches, since the next one is fetched while one is read. */
 class Cursor {
@@ -85,8 +85,7 @@ class Cursor {
    */
   readable(options = NO_OPTIONS) {
     checkOptions(options, NAMES.readable);
-    const { highWaterMark = 16, signal, stall_timeout: given } = options;
-    const timeout = checkStallTimeout(given);
+    const { highWaterMark = 16, signal, stall_timeout: timeout = STALL_TIMEOUT } = options;
     const rows = { next: () => this.next(), return: () => this.#abandon(), [Symbol.asyncIterator]: () => rows };
     const stream = require('node:stream').Readable.from(rows, { highWaterMark, signal });
     if (timeout > 0) this.#watchStall(stream, timeout);

@@ -74,7 +74,7 @@ class Listener {
   #channels;
   #error;
   #notifications = this.#generate();
-  #over = false;
+  #isOver = false;
   #queue = [];
   #unwatch = () => {};
   #wake = () => {};
@@ -95,9 +95,9 @@ class Listener {
   }
 
   async * #generate() {
-    while (!this.#over || this.#queue.length > 0) {
+    while (!this.#isOver || this.#queue.length > 0) {
       yield* this.#queue.splice(0);
-      if (this.#queue.length === 0 && !this.#over) await new Promise(resolve => { this.#wake = resolve; });
+      if (this.#queue.length === 0 && !this.#isOver) await new Promise(resolve => { this.#wake = resolve; });
     }
     if (this.#error !== undefined) throw this.#error;
   }
@@ -128,8 +128,8 @@ class Listener {
    * @returns {Promise} resolves when the server has stopped notifying; never rejects
    */
   async end(error) {
-    if (this.#over) return;
-    this.#over = true;
+    if (this.#isOver) return;
+    this.#isOver = true;
     this.#error = error;
     this.#unwatch();
     this.#wake();

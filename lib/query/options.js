@@ -9,6 +9,9 @@ const NO_OPTIONS = Object.freeze({});
 /** How long what takes a result may take nothing, in milliseconds. */
 const STALL_TIMEOUT = 60000;
 
+/** The longest result that is read however slow its target is, in bytes. */
+const BUFFER = 1 << 20;
+
 const LEVELS = ['serializable', 'repeatable read', 'read committed', 'read uncommitted'];
 
 const STATEMENT = ['format', 'cache', 'paramTypes'];
@@ -51,6 +54,7 @@ const CHECKS = {
   alone: checkFlag, cache: checkFlag, deferrable: checkFlag, end: checkFlag, patient: checkFlag, readOnly: checkFlag,
   reset: checkFlag, retry: checkFlag, shared: checkFlag,
   batchSize: value => checkCount(value, 'batchSize', 1),
+  buffer: value => checkNumber(value, 'buffer', 'a number of bytes from 0', value => value >= 0),
   decode: checkDecode,
   format(value) {
     if (value !== 0 && value !== 1) throw new TypeError(`format must be Client.STRING (0) or Client.BINARY (1), not ${kindOf(value)}${noCallback(value)}`);
@@ -66,6 +70,7 @@ const CHECKS = {
   signal(value) {
     if (typeof value?.addEventListener !== 'function') throw new TypeError(`signal must be an AbortSignal, not ${kindOf(value)}`);
   },
+  stall_timeout: value => checkNumber(value, 'stall_timeout', 'a number of milliseconds from 0', value => value >= 0),
   statement_timeout: value => checkNumber(value, 'statement_timeout', 'a number of milliseconds above 0', value => value > 0)
 };
 
@@ -116,18 +121,8 @@ function checkNumber(value, name, wanted, fits) {
 const checkCount = (count, name, least) =>
   checkNumber(count, name, `an integer from ${least}`, count => Number.isInteger(count) && count >= least);
 
-/** @returns {number} the option `stall_timeout`, in milliseconds; throws a TypeError */
-const checkStallTimeout = (value = STALL_TIMEOUT) =>
-  checkNumber(value, 'stall_timeout', 'a number of milliseconds from 0', value => value >= 0);
-
-/** The longest result that is read however slow its target is, in bytes. */
-const BUFFER = 1 << 20;
-
-/** @returns {number} the option `buffer`, in bytes; throws a TypeError */
-const checkBuffer = (value = BUFFER) => checkNumber(value, 'buffer', 'a number of bytes from 0', value => value >= 0);
-
 /** @returns {TimeoutError} for what took nothing for so long */
 const stalled = (what, timeout, why = 'stall_timeout') =>
   new TimeoutError(`the ${what} took nothing for ${timeout} ms (${why})`, { code: '57014' });
 
-module.exports = { keep, stalled, checkBuffer, checkStallTimeout, checkCount, checkNumber, checkOptions, NAMES, NO_OPTIONS, NO_VALUES };
+module.exports = { keep, stalled, BUFFER, STALL_TIMEOUT, checkCount, checkNumber, checkOptions, NAMES, NO_OPTIONS, NO_VALUES };

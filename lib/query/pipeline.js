@@ -6,7 +6,7 @@ const {
 } = require('../protocol');
 const { Memory } = require('../rows');
 const { cancelHead } = require('./abort');
-const { abandon, again, isFollowed, mayRepeat } = require('./failure');
+const { abandon, again, mayRepeat } = require('./failure');
 const { LongTexts } = require('./long-texts');
 const { closeStatements } = require('./sync');
 const { Scope, Scopes } = require('./scope');
@@ -94,7 +94,10 @@ class Pipeline {
   earlyRequests() {
     const { root } = this.scopes;
     while (root.first !== null && !(root.first instanceof Scope) && this.#held === 0) this.#sendWaiting(root.shift());
-    return this.writer.length === 0 ? null : this.writer.take();
+    if (this.writer.length === 0) return null;
+    const bytes = Buffer.from(this.writer.take());
+    this.writer.reuse();
+    return bytes;
   }
 
   /**
@@ -276,13 +279,6 @@ class Pipeline {
     if (request.barrier) return;
     request.barrier = true;
     this.#held++;
-  }
-
-  /** The same, unless another was sent behind it before. @returns {boolean} whether it may be cancelled */
-  setBarrier(request) {
-    if (isFollowed(request)) return false;
-    this.holdBehind(request);
-    return true;
   }
 
   /** Nothing is sent until `release` was called as often as this. */

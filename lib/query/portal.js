@@ -75,7 +75,7 @@ class PortalStep extends QueryRequest {
 
   ready() {
     super.ready();
-    if (this.state === State.Over && !this.portal.open) this.portal.over(this.error);
+    if (this.state === State.Over && !this.portal.open) this.portal.finish(this.error);
   }
 }
 
@@ -137,14 +137,14 @@ class Portal {
   fetch(maxRows, receiver, limits, caller = callerOf(this.fetch)) {
     if (this.#last !== null) return this.#last.then(() => this.fetch(maxRows, receiver, limits, caller));
     if (!this.open) return Promise.reject(again(this.scope.refused?.() ?? this.#exhausted()));
-    const over = () => { this.#last = null; };
+    const answered = () => { this.#last = null; };
     const failed = () => {
-      over();
+      answered();
       this.#end().catch(() => {});
     };
     try {
       const promise = submit(this.#step = new PortalStep(this, maxRows, receiver, caller), this.scope, limits);
-      this.#last = promise.then(over, failed);
+      this.#last = promise.then(answered, failed);
       return promise;
     } catch (error) {
       failed();
@@ -165,9 +165,9 @@ class Portal {
    */
   async leave() {
     const { pipeline } = this.scope;
-    const left = this.#leave();
-    if (pipeline.givenUpAt === 0) await left;
-    else left.catch(() => {});
+    const leaving = this.#leave();
+    if (pipeline.givenUpAt === 0) await leaving;
+    else leaving.catch(() => {});
   }
 
   async #leave() {
@@ -203,7 +203,7 @@ class Portal {
   }
 
   /** Frees the connection after the last row or an error. */
-  over(error) {
+  finish(error) {
     if (!this.inBlock) this.#release();
     // Until it is closed, the portal would hold its query's resources to the end of the block.
     else if (error === undefined && !this.#closing) this.#close().catch(() => {});

@@ -117,7 +117,7 @@ class Scopes {
   check(scope, request) {
     if (scope.refused !== null && (scope.left || !request?.controlsBlock)) throw again(scope.refused(), this.check);
     if (scope === this.active || !waitsForItself(scope)) return;
-    throw new UsageError('inside the function of transaction(), ask the object that it is given ("tx"): ' +
+    throw new UsageError('inside the function of transaction(), use its argument ("tx"): ' +
       'the client would wait for the transaction, and the transaction for the client', '25001');
   }
 

@@ -68,10 +68,10 @@ function copyDirection(text) {
   if ((letter > 99 && letter < 123) || firstWord(text) !== 'copy') return undefined; // most texts begin with a letter from d to z
   let depth = 0;
   let direction, last;
-  let over = false; // a semicolon has ended it
+  let isOver = false; // a semicolon has ended it
   for (const token of tokens(text)) {
-    if (over && !BETWEEN.test(token)) return undefined;
-    if (token === ';' && last !== undefined) over = true;
+    if (isOver && !BETWEEN.test(token)) return undefined;
+    if (token === ';' && last !== undefined) isOver = true;
     else if (token === '(') depth++;
     else if (token === ')') depth--;
     else if (depth === 0 && /^\w/.test(token)) {

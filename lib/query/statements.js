@@ -150,7 +150,7 @@ class Statements {
    */
   afterCommand(tag, text) {
     if (tag === 'SET' && OTHER_ENCODING.test(text)) {
-      throw new ConnectionError('client_encoding was set to another one: all text here is UTF8');
+      throw new ConnectionError('client_encoding was set to another encoding: this library needs UTF8, so do not set client_encoding');
     }
     if (tag !== 'DISCARD ALL' && tag !== 'DEALLOCATE ALL') return;
     this.#byKey.clear();

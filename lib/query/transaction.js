@@ -9,6 +9,9 @@ const { Scope } = require('./scope');
 const { SimpleQueryRequest } = require('./simple-query');
 const { channel, trace } = require('./tracing');
 
+/** What a transaction does: wait for its turn, run its function, or have its end, or what undoes it, sent. */
+const Phase = Object.freeze({ WAITING: 'waiting', WORKING: 'working', COMMITTING: 'committing', UNDOING: 'undoing' });
+
 /** The error of requests after the function has returned. */
 const OVER = new UsageError('the transaction is over: await in its function what you ask of it', '25P01');
 
@@ -102,7 +105,7 @@ class Transaction {
   #depth;
   #entered;
   #givenUp; // the error of the limit
-  #phase = 'waiting'; // then 'working', 'committing', 'undoing'
+  #phase = Phase.WAITING;
   #scope;
   #session;
   #settle; // of the current wait
@@ -128,23 +131,23 @@ class Transaction {
   }
 
   #lose(error) {
-    const lost = this.#phase === 'working' ? whenLost(error) : Promise.reject(error);
+    const lost = this.#phase === Phase.WORKING ? whenLost(error) : Promise.reject(error);
     lost.then(...this.#settle); // with catch(), the stack would not show the awaiting caller
   }
 
   async run(work, options) {
     const scope = this.#scope;
     const { pipeline } = scope;
-    const unwatch = watchLimits(options, error => this.#giveUp(error), tooLong('transaction', () => this.#phase === 'committing'));
+    const unwatch = watchLimits(options, error => this.#giveUp(error), tooLong('transaction', () => this.#phase === Phase.COMMITTING));
     try {
       await this.#entered;
       if (scope.left) throw scope.refused();
-      this.#phase = 'working';
+      this.#phase = Phase.WORKING;
       const result = await this.#until(() => runInside(scope, () => work(this.#session))).finally(() => this.#refuse(OVER));
       await this.#commit();
       return result;
     } catch (error) {
-      const isCalled = this.#phase !== 'waiting';
+      const isCalled = this.#phase !== Phase.WAITING;
       await this.#undo();
       // A timer's error, or one for all lost requests, does not show the awaiting caller.
       return !isCalled || error === this.#givenUp ? outcome({ error }) : Promise.reject(error);
@@ -162,7 +165,7 @@ class Transaction {
   async #commit() {
     const { pipeline } = this.#scope;
     if (this.#givenUp !== undefined) throw this.#givenUp; // in the tick in which the function has returned
-    this.#phase = 'committing';
+    this.#phase = Phase.COMMITTING;
     const committed = this.#control(this.#texts.commit);
     if (this.#depth === 0) pipeline.end(this.#scope); // whatever COMMIT answers, the block is over
     const [{ cmd }] = await this.#until(() => committed);
@@ -175,9 +178,9 @@ class Transaction {
   async #undo() {
     const { begin, first, left, pipeline } = this.#scope;
     const isEmpty = begin !== undefined && first === null && pipeline.scopes.active === this.#scope;
-    const isEnding = this.#phase === 'committing' && (this.#depth === 0 || this.#givenUp !== undefined);
+    const isEnding = this.#phase === Phase.COMMITTING && (this.#depth === 0 || this.#givenUp !== undefined);
     if (left || isEmpty || isEnding) return;
-    this.#phase = 'undoing';
+    this.#phase = Phase.UNDOING;
     const undone = Promise.allSettled(this.#texts.undo.map(text => this.#control(text)));
     pipeline.end(this.#scope);
     // A silent connection would not answer.
@@ -188,8 +191,8 @@ class Transaction {
     const scope = this.#scope;
     const { pipeline } = scope;
     this.#givenUp = error;
-    if (this.#phase === 'waiting') pipeline.leave(scope, error);
-    else if (this.#phase === 'working') {
+    if (this.#phase === Phase.WAITING) pipeline.leave(scope, error);
+    else if (this.#phase === Phase.WORKING) {
       this.#refuse(error);
       abortScope(scope, error);
     }

@@ -55,7 +55,7 @@ function byteaDecoders([asText]) {
     for (let from = start + 2; from < end; from += PART) {
       length += value.write(latin1Slice.call(bytes, from, Math.min(end, from + PART)), length, 'hex');
     }
-    if (length * 2 !== end - start - 2) throw protocolError('a value that its type does not allow');
+    if (length * 2 !== end - start - 2) throw protocolError('malformed value');
     return value;
   }, (bytes, start, end) => Buffer.from(bytes.subarray(start, end))];
 }

@@ -128,7 +128,7 @@ function lengthAt(from, pos, end) {
 function resolve(kind, from, pos, stop) {
   if (kind < Kind.VERBATIM || kind >= Kind.ARRAY) return kind;
   if (kind === Kind.TIMESTAMP) return spaceOf(from, pos, stop) > 0 ? kind : Kind.STRING;
-  if (pos === stop) throw protocolError('a value that its type does not allow');
+  if (pos === stop) throw protocolError('malformed value');
   if (kind === Kind.VERBATIM) return kind;
   const code = from.getUint8(pos);
   if (kind === Kind.BOOL) return code === t ? Kind.TRUE : Kind.FALSE;

@@ -106,7 +106,7 @@ class Json {
    * @throws {ConnectionError} 08P01 for a malformed row
    */
   messages(out, buf, start, end) {
-    if (this.#columns === null) throw protocolError('data of a COPY where rows were asked for');
+    if (this.#columns === null) throw protocolError('COPY data instead of rows');
     const from = new DataView(buf.buffer, buf.byteOffset, buf.length);
     const { count, order, room } = this.#columns;
     for (let pos = start; pos < end;) {

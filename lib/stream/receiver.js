@@ -1,7 +1,7 @@
 'use strict';
 
 const { backend: { CommandComplete, EmptyQueryResponse, PortalSuspended }, decodeCommandComplete } = require('../protocol');
-const { abort, checkBuffer, isFollowed } = require('../query');
+const { BUFFER, abort, isFollowed } = require('../query');
 const { Backlog, PATIENCE } = require('./backlog');
 
 /** About the size of the pieces that a target gets. */
@@ -71,10 +71,10 @@ class StreamReceiver {
    * @param {object} [options] `buffer`: bytes above which a result is long, 1048576 by default; `text`: of a request with one
    *   result, remembered if that is long
    */
-  constructor(sink, encoder, { buffer, text } = {}) {
+  constructor(sink, encoder, { buffer = BUFFER, text } = {}) {
     this.sink = sink;
     this.#encoder = encoder;
-    this.#buffer = checkBuffer(buffer);
+    this.#buffer = buffer;
     this.#text = text;
     this.cmd = undefined;
     this.rowCount = 0;

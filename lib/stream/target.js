@@ -2,7 +2,7 @@
 
 const { Writable } = require('node:stream');
 const { kindOf } = require('../protocol');
-const { checkStallTimeout, stalled } = require('../query');
+const { STALL_TIMEOUT, stalled } = require('../query');
 const { closedBefore, isServerResponse, nothing, watch } = require('./watch');
 
 /**
@@ -44,10 +44,10 @@ class Target {
    * @param {number} [stallTimeout=60000] milliseconds until a stream that takes nothing is destroyed; 0: never
    * @throws {TypeError} if it is neither, or locked
    */
-  constructor(given, stallTimeout) {
+  constructor(given, stallTimeout = STALL_TIMEOUT) {
     this.given = given;
     this.stream = given;
-    this.#stallTimeout = checkStallTimeout(stallTimeout);
+    this.#stallTimeout = stallTimeout;
     /** @type {Backlog|undefined} counts the bytes that the stream has not taken */
     this.backlog = undefined;
     if (given !== null && typeof given === 'object' && typeof given.getWriter === 'function') {

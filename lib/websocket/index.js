@@ -11,7 +11,7 @@ const failed = message => new ConnectionError(message, { code: '08001' });
 function checkUrl(url) {
   const { protocol, username, password, hash } = URL.canParse(url) ? new URL(url) : {};
   if (/^wss?:$/.test(protocol) && !username && !password && !hash) return;
-  throw new TypeError('the URL of a WebSocket begins with ws: or wss:, and has neither user nor password nor fragment');
+  throw new TypeError('the URL of a WebSocket must begin with ws: or wss:, without user, password and fragment');
 }
 
 function open(url) {
@@ -38,7 +38,7 @@ function webSocket(to) {
   if (typeof to !== 'function') checkUrl(to);
   const socket = async ({ host, port, sslmode = 'disable' }) => {
     if (sslmode !== 'disable') {
-      throw failed(`sslmode=${sslmode} cannot be kept over a WebSocket: give it a wss: URL, and sslmode=disable`);
+      throw failed(`sslmode=${sslmode} is impossible over a WebSocket: use a wss: URL and sslmode=disable`);
     }
     let given;
     if (typeof to === 'function') given = await to({ host, port });

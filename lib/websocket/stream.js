@@ -64,8 +64,8 @@ class WebSocketStream extends EventEmitter {
     this.#held.push(chunk);
     this.#heldBytes += chunk.length;
     if (this.#heldBytes <= MAX_HELD) return;
-    this.destroy(new ConnectionError(`more than ${MAX_HELD} bytes have come for a reader who waits, and a WebSocket ` +
-      'cannot be told to wait: read large results with a cursor'));
+    this.destroy(new ConnectionError(`more than ${MAX_HELD} bytes have come while reading was paused, and a ` +
+      'WebSocket cannot be paused: read large results with a cursor'));
   }
 
   #fail({ error, message }) {

@@ -69,7 +69,7 @@ async function requestTls(socket) {
   writer.releaseLock();
   reader.releaseLock();
   if (value?.length === 1 && (value[0] === YES || value[0] === NO)) return value[0] === YES;
-  throw new ConnectionError('the server answers SSLRequest neither yes nor no', { code: '08P01' });
+  throw new ConnectionError('the server answered SSLRequest neither with S nor with N', { code: '08P01' });
 }
 
 /**
@@ -90,7 +90,7 @@ function socketBy(load) {
       await socket.opened;
       if (!encrypts) return new WorkersStream(socket, false);
       const encrypted = await requestTls(socket);
-      if (!encrypted && sslmode !== 'prefer') throw failed(`the server does not support TLS, and sslmode=${sslmode} demands it`);
+      if (!encrypted && sslmode !== 'prefer') throw failed(`the server does not support TLS, but sslmode=${sslmode} requires it`);
       if (encrypted) socket = socket.startTls(); // workerd verifies the certificate for the host that it connected to
       await socket.opened;
       return new WorkersStream(socket, encrypted);

@@ -112,7 +112,7 @@ describe('a connection URL', () => {
   it('has ports that are numbers, and does not show what may be a part of a password', () => {
     for (const port of ['0', '65536', 'hunter2', '1.5', '%30']) {
       refuses(`postgresql://user:${port}/x@host/db`, /^connection URL has /, 'hunter2');
-      refuses(`postgresql://host,host:${port}/db`, /a port that is no number from 1 to 65535; a "\/" in the password is written %2F/, 'hunter2');
+      refuses(`postgresql://host,host:${port}/db`, /a port that is not a number from 1 to 65535; write %2F for a "\/" in the password/, 'hunter2');
     }
     assert.equal(parse('postgresql://a:%31,b,c:+2/db').get('port'), '1,,+2');
   });
@@ -149,7 +149,7 @@ describe('a connection URL', () => {
     refuses('postgresql://host/db?user=me&password=a&hunter2', /no "=" in the query parameter$/, 'hunter2');
     refuses('postgresql://host/db?sslpassword=a&hunter2=b', /unknown query parameter$/, 'hunter2');
     refuses('postgresql://host/db?sslpassword=a&user=b&hunter2=c', /unknown query parameter$/, 'hunter2');
-    refuses('postgresql://user:a@hunter2@host/db', /written %40/, 'hunter2');
+    refuses('postgresql://user:a@hunter2@host/db', /write %40/, 'hunter2');
     refuses('postgresql://user:hunter2%@host/db', /invalid percent-encoding in the password/, 'hunter2');
     refuses('postgresql://user:hunter2 x@host/db', /a blank in the password/, 'hunter2');
     refuses('postgresql://host/?password=hunter2=', /more than one "=" in .* "password"/, 'hunter2');

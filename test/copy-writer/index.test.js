@@ -54,7 +54,7 @@ describe('CopyWriter', () => {
 
     it('refuses an object without columns, without one of its keys, and wrong columns', async () => {
       await assert.rejects(write([{ a: 1 }]), { name: 'TypeError', message: 'row 0, column 0: a row is an object: name its keys by the option columns' });
-      await assert.rejects(write([{ a: 1, b: 1 }, { a: 1 }], { columns: ['a', 'b'] }), { name: 'TypeError', message: 'row 1, column b: the object has no such key: write null for NULL' });
+      await assert.rejects(write([{ a: 1, b: 1 }, { a: 1 }], { columns: ['a', 'b'] }), { name: 'TypeError', message: 'row 1, column b: the object does not have this key: write null for NULL' });
       await assert.rejects(write([{}], { columns: ['toString'] }), TypeError);
       await assert.rejects(write([{ a: {} }], { columns: ['a'] }), { message: /^row 0, column a: the value is an object/ });
       await assert.rejects(write([[1]], { columns: ['a', 'b'] }), { name: 'RangeError', message: /1 values for 2 columns/ });
@@ -119,7 +119,7 @@ describe('CopyWriter', () => {
   it('refuses what is no row, what is no value, and options that are wrong', async () => {
     for (const [row, message] of [
       [5, 'row 1, column 0: a row must be an array or an object, not a number'], [{ a: 1 }, /a row is an object: name its keys by the option columns/],
-      [['a', {}], 'row 1, column 1: the value is an object: write JSON.stringify(value) for json'],
+      [['a', {}], 'row 1, column 1: the value is an object: write JSON.stringify(value) for json, String(value) for text'],
       [['a', [1]], /the value is an array: write array\(value\)/], [[Symbol('a')], /the value is a symbol/],
       [[new Date(NaN)], /the value is an invalid Date/],
       [['a\0'], /null byte/]

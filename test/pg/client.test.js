@@ -18,6 +18,16 @@ describe('A client of quickgres/pg', () => {
 
   const killed = () => server.sql(`SELECT pg_terminate_backend(${client.processID})`);
 
+  it('makes promises of the class that the config names', async () => {
+    class Own extends Promise {}
+    const client = new pg.Client({ ...server.config, Promise: Own });
+    for (const work of [() => client.connect(), () => client.query('SELECT 1'), () => client.end()]) {
+      const promise = work();
+      assert.ok(promise instanceof Own);
+      await promise;
+    }
+  });
+
   it('connects once, by a promise of itself or a callback', async () => {
     const other = new pg.Client(server.url);
     const connected = once(other, 'connect');

@@ -221,6 +221,47 @@ describe('A pool of quickgres/pg', () => {
     assert.deepEqual([pids[0] === pids[1], pids[1] === pids[2], pids[2] === pids[3]], [true, false, true]);
   });
 
+  it('marks an expended client, and says that it goes', async () => {
+    const said = [];
+    pool = new pg.Pool({ ...server.config, max: 1, maxUses: 1, log: text => said.push(text) });
+    const client = await pool.connect();
+    client.release();
+    assert.deepEqual([client._ending, said.at(-1), pool.totalCount], [true, 'remove expended client', 0]);
+  });
+
+  it('leaves `min` clients open', async () => {
+    pool = new pg.Pool({ ...server.config, max: 3, min: 1, idleTimeoutMillis: 5 });
+    const clients = await Promise.all([pool.connect(), pool.connect(), pool.connect()]);
+    const gone = [once(pool, 'remove')];
+    for (const client of clients) client.release();
+    await Promise.all(gone);
+    while (pool.totalCount > 1) await once(pool, 'remove');
+    await new Promise(resolve => { setTimeout(resolve, 50); });
+    assert.deepEqual([pool.totalCount, pool.idleCount, pool._clients.length], [1, 1, 1]);
+  });
+
+  it('closes an idle client that emits an error, and tells of it', async () => {
+    const client = await pool.connect();
+    assert.equal(client.listenerCount('error'), 0);
+    client.release();
+    const told = once(pool, 'error');
+    client.emit('error', new Error('on purpose'));
+    const [error, whose] = await told;
+    assert.deepEqual([error.message, error.client === client, whose === client, pool.totalCount], ['on purpose', true, true, 0]);
+    assert.deepEqual((await pool.query('SELECT 1 AS n')).rows, [{ n: 1 }]);
+  });
+
+  it('counts a client whose connection has gone until it is released', async () => {
+    const client = await pool.connect();
+    const over = once(client.connection.stream, 'end');
+    client.connection.end();
+    assert.equal((await once(client, 'error'))[0].message, 'Connection terminated unexpectedly');
+    await over;
+    assert.equal(pool.totalCount, 1);
+    client.release();
+    assert.equal(pool.totalCount, 0);
+  });
+
   it('lets a program end that has allowExitOnIdle, once nobody uses it', async () => {
     const program = `const { Pool } = require('./lib/pg');
       new Pool({ ...${JSON.stringify(server.config)}, allowExitOnIdle: true }).query('SELECT 1 AS n').then(({ rows }) => console.log(rows[0].n))`;

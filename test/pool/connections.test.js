@@ -107,11 +107,12 @@ describe('The connections of a pool', () => {
     });
 
     it('are waited for no longer than acquire_timeout, or until the signal aborts', async () => {
-      const pool = await opened({ size: 2, acquire_timeout: 50 });
+      const pool = await opened({ size: 2, acquire_timeout: 500 });
+      await Promise.all([1, 2].map(() => pool.query('SELECT pg_sleep(0.05)'))); // both are open
       const release = await occupy(pool, 1);
       await assert.rejects(pool.transaction(() => {}), {
         name: 'TimeoutError', code: '53300', sent: false,
-        message: 'no connection for 50 ms (acquire_timeout): of 2, 2 are open, 1 of them owned by transactions, ' +
+        message: 'no connection for 500 ms (acquire_timeout): of 2, 2 are open, 1 of them owned by transactions, ' +
           'cursors, COPY, { alone: true } or connection(). A transaction inside another one is tx.transaction()'
       });
       const controller = new AbortController();
@@ -279,6 +280,14 @@ describe('The connections of a pool', () => {
       const [{ at }] = await server.sql("SELECT at AT TIME ZONE 'UTC' AS at FROM renewed");
       assert.equal(at, '2025-12-31 19:00:00');
       await server.sql('DROP TABLE renewed');
+    });
+
+    it('by idle_timeout, but for `min`', async () => {
+      const pool = await opened({ size: 3, min: 2, idle_timeout: 10 });
+      await Promise.all([1, 2, 3].map(() => pool.connection(client => client.query('SELECT pg_sleep(0.01)'))));
+      await until(() => pool.stats.connected === 2);
+      await sleep(50);
+      assert.equal(pool.stats.connected, 2);
     });
 
     it('when they are older than max_lifetime, without anybody noticing', async () => {

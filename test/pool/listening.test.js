@@ -95,7 +95,7 @@ describe('The listening of a pool', () => {
     await assert.rejects(news.ready, error => error === reason);
     await assert.rejects(news.next(), error => error === reason);
     await other.return();
-    await assert.rejects(other.ready, { name: 'ConnectionError', message: 'nobody listens any more' });
+    await assert.rejects(other.ready, { name: 'ConnectionError', message: 'the pool has stopped listening' });
     await assert.rejects(pool.listen('news', { signal: controller.signal }).ready, error => error === reason);
   });
 

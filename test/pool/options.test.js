@@ -12,7 +12,7 @@ describe('Options of a pool', () => {
     const message = (options, expected) =>
       assert.throws(() => new Pool('postgres://localhost/x', options), { name: 'TypeError', message: expected });
     message({ sise: 5 }, 'there is no option sise here; there are size, reserved, acquire_timeout, idle_timeout, max_lifetime, ' +
-      'silence_timeout, patient');
+      'silence_timeout, min, patient');
     message({ toString: 5 }, /^there is no option toString here/);
     message({ size: 0 }, 'size must be an integer from 1, not 0');
     for (const name of ['replicas', 'max_lag', 'readOnly']) message({ [name]: {} }, new RegExp(`^there is no option ${name} here: for replicas, make a pool of their own; there are size, reserved`));

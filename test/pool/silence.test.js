@@ -46,7 +46,7 @@ describe('Silent connections of a pool', () => {
     const [one] = proxy.open;
     one.stall();
     while (await settled(pool.query('SELECT 1', [], LIMIT)) === 'answered');
-    for (let i = 0; i < 50; i++) await pool.query('SELECT 1', [], LIMIT);
+    for (let i = 0; i < 50; i++) await pool.query('SELECT 1', [], { statement_timeout: 5000 });
     one.resume();
     await until(() => pool.stats.idle === pool.stats.connected);
   });

@@ -332,7 +332,7 @@ describe('Queries with signals and time limits', () => {
     await assert.rejects(second);
     const { givenUpAt } = pipeline;
     assert.ok(givenUpAt > begun && givenUpAt <= performance.now());
-    assert.deepEqual([pipeline.held, pipeline.askedAt], [false, 0], 'one lives behind them');
+    assert.deepEqual([pipeline.held, pipeline.askedAt], [true, 0], 'one lives behind them');
     await assert.rejects(behind);
     assert.deepEqual([pipeline.held, pipeline.givenUpAt, pipeline.askedAt], [true, givenUpAt, 0], 'one lives before them');
     wire.resume();
@@ -387,6 +387,18 @@ describe('A query that is given up', () => {
     const ask = ms => aborting(ms, signal => client.query('SELECT pg_sleep(60)', [], { signal }));
     const [second, first, third] = [ask(60), ask(30), ask(90)];
     for (const each of [first, second, third]) await assert.rejects(each, AbortError);
+    assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
+  });
+
+  it('is cancelled when all that were sent behind it were given up, though each of their callers asks again', async () => {
+    const client = await connected();
+    const ask = (on = client) => on.query('SELECT pg_sleep(600)', [], { statement_timeout: 20 });
+    const askAgain = async () => {
+      await assert.rejects(ask(), { code: '57014' });
+      return (await client.query('SELECT 1 AS one')).rows[0].one;
+    };
+    assert.deepEqual(await Promise.all([askAgain(), askAgain(), askAgain()]), ['1', '1', '1']);
+    await assert.rejects(client.transaction(tx => Promise.all([ask(tx), ask(tx)])), { code: '57014' });
     assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
   });
 

@@ -25,7 +25,7 @@ const ASKS = {
   end: client => client.end()
 };
 
-const REFUSED = { name: 'UsageError', code: '25001', message: /^inside the function of transaction\(\), ask the object that it is given \("tx"\)/ };
+const REFUSED = { name: 'UsageError', code: '25001', message: /^inside the function of transaction\(\), use its argument \("tx"\)/ };
 
 describe('Inside the function of a transaction', () => {
   for (const [name, ask] of Object.entries(ASKS)) {

@@ -1,9 +1,15 @@
 'use strict';
 
-// Queries of which some are given up, all on one connection.
+// Queries of which some are given up, all on one connection. As a script it goes on for long, on a client and on a pool:
+//   node test/query/mixing.js [seconds=1200] [seed]
 
 const assert = require('node:assert/strict');
-const { AbortError } = require('../..');
+const { PassThrough } = require('node:stream');
+const { setTimeout: sleep } = require('node:timers/promises');
+const { startServer } = require('pg-test-fixtures');
+const { AbortError, Client } = require('../..');
+const { Pool } = require('../../lib/pool');
+const { Random } = require('../model');
 
 const QUERIES = 10000;
 const ABORTED = 500;
@@ -49,4 +55,75 @@ async function mix(client, random, queries = QUERIES, aborts = ABORTED) {
   return count;
 }
 
-module.exports = { ABORTED, mix };
+/** Requests that take for ever. */
+const LONG = 'SELECT pg_sleep(600)';
+const ENDLESS = {
+  query: (on, limits) => on.query(LONG, [], limits),
+  'uncached query': (on, limits) => on.query(LONG, [], { ...limits, cache: false }),
+  'last of a batch': (on, limits) => on.batch([['SELECT 1'], [LONG]], limits),
+  'first of a batch': (on, limits) => on.batch([[LONG], ['SELECT 1']], limits),
+  simpleQuery: (on, { alone, ...limits }) => on.simpleQuery(`SELECT 1; ${LONG}; SELECT 2`, limits),
+  queryTo: (on, limits) => on.queryTo(new PassThrough().resume(), LONG, [], limits),
+  transaction: (on, { alone, ...limits }) => on.transaction(tx => tx.query(LONG), limits),
+  'query in a transaction': (on, limits) => on.transaction(async tx => {
+    await tx.query('SELECT 1', [], limits);
+    await Promise.all([tx.query(LONG, [], limits), tx.query(LONG, [], limits)]);
+  }),
+  'query in a savepoint': (on, limits) => on.transaction(tx => tx.transaction(inner => inner.query(LONG, [], limits))),
+  cursor: async (on, { signal }) => { for await (const row of on.cursor(LONG, [], { signal })) assert.ok(row); },
+  copyTo: async (on, { signal }) => { for await (const piece of on.copyTo(`COPY (${LONG}) TO STDOUT`, { signal })) assert.ok(piece); }
+};
+
+/** What is asked behind requests that were given up has to be answered within so many milliseconds. */
+const HANGS = 20000;
+
+/** Gives up several endless requests, each at a random moment, before which others may be; then one is asked that lives. */
+async function giveUp(on, random) {
+  const kinds = Array.from({ length: 1 + random.below(4) }, () => random.pick(Object.keys(ENDLESS)));
+  const before = random.chance(0.5) ? on.query('SELECT pg_sleep($1)', [random.below(30) / 1000]) : undefined;
+  const works = kinds.map(kind => {
+    const abort = new AbortController();
+    const delay = random.pick([0, 1, 2, random.below(10), random.below(60)]);
+    const isTimed = random.chance(0.3) && !['cursor', 'copyTo'].includes(kind);
+    const limits = { alone: random.chance(0.3), ...isTimed ? { statement_timeout: delay + 1 } : { signal: abort.signal } };
+    if (delay === 0) setImmediate(() => abort.abort());
+    else setTimeout(() => abort.abort(), delay);
+    const kept = Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== false));
+    return assert.rejects(ENDLESS[kind](on, kept), error => error.name === 'AbortError' || error.code === '57014');
+  });
+  const over = new AbortController();
+  const late = sleep(HANGS, undefined, { signal: over.signal }).then(() => assert.fail(`behind ${kinds.join(', ')}`));
+  late.catch(() => {});
+  const all = async () => {
+    await before;
+    await Promise.all(works);
+    assert.equal((await on.query('SELECT 1 AS one')).rows[0].one, '1');
+  };
+  await Promise.race([all(), late]).finally(() => over.abort());
+  return kinds.length;
+}
+
+async function main(seconds = 1200, seed = Math.floor(Math.random() * 2 ** 32)) {
+  console.log(`seed ${seed}`);
+  const random = new Random(Number(seed));
+  const server = await startServer({ external: false });
+  const client = new Client(server.config);
+  await client.connect();
+  const pool = new Pool(server.config, { size: 3 });
+  const counts = { mixed: 0, aborted: 0, spared: 0, endless: 0 };
+  for (const until = Date.now() + seconds * 1000; Date.now() < until;) {
+    for (const on of [client, pool]) {
+      const { aborted, spared } = await mix(on, random.fork(), 1200, 60);
+      counts.mixed += 1200;
+      counts.aborted += aborted;
+      counts.spared += spared;
+      for (let i = 0; i < 20; i++) counts.endless += await giveUp(on, random.fork());
+    }
+  }
+  await Promise.all([client.end(), pool.end()]);
+  await server.stop();
+  console.log(JSON.stringify(counts));
+}
+
+if (require.main === module) main(...process.argv.slice(2));
+module.exports = { ABORTED, giveUp, mix };

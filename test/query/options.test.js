@@ -6,6 +6,8 @@ const { Client } = require('../..');
 const { checkOptions, NAMES, NO_OPTIONS, NO_VALUES } = require('../../lib/query/options');
 const { connected } = require('../support');
 
+const ALL = new Set(Object.values(NAMES).flatMap(names => [...names]));
+
 describe('Options of a query', () => {
   it('may be absent, or what they are meant to be', () => {
     for (const options of [
@@ -16,13 +18,15 @@ describe('Options of a query', () => {
 
   it('are refused by their name where they are anything else', () => {
     for (const [name, values] of Object.entries({
+      buffer: [-1, NaN, '1', null],
+      stall_timeout: [-1, NaN, '1', null, 2 ** 31, true],
       cache: [0, 1, null, 'true', {}],
       format: [2, -1, '0', null, true, NaN],
       paramTypes: [23, null, '23', [-1], [1.5], ['23'], [4294967296], [null], new Array(65536).fill(0)],
       decode: [null, 1, 'true', { 23: 'number' }, { 23: [1] }, new Map([[23, null]])]
     })) {
       for (const value of values) {
-        assert.throws(() => checkOptions({ [name]: value }, NAMES.query), error => error instanceof TypeError && error.message.startsWith(name));
+        assert.throws(() => checkOptions({ [name]: value }, ALL), error => error instanceof TypeError && error.message.startsWith(name));
       }
     }
   });

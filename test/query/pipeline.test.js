@@ -202,6 +202,7 @@ describe('What a connection that is lost rejects', () => {
   it('has one for each of the first thousand requests, and one for all others', async () => {
     const client = await connected();
     const asked = Array.from({ length: 1100 }, () => client.query('SELECT pg_sleep(60)'));
+    await new Promise(setImmediate); // now they have left
     client.destroy();
     const errors = (await Promise.allSettled(asked)).map(({ reason }) => reason);
     assert.equal(new Set(errors).size, 1000);
@@ -369,16 +370,21 @@ describe('A query whose statement is stale', () => {
     assert.equal((await select(client)).rowParser.columns.length, 3);
   });
 
-  it('is not sent again where something behind it was carried out: the order stays', async () => {
-    const client = await connected();
-    await client.query('DELETE FROM pipeline RETURNING *');
-    await alter();
-    const results = await Promise.allSettled([
-      client.query('DELETE FROM pipeline RETURNING *'), client.query('INSERT INTO pipeline VALUES (1)')
-    ]);
-    assert.deepEqual(results.map(({ reason }) => reason && reason.code), ['0A000', undefined]);
-    assert.deepEqual(await ids(client), [1]);
-    assert.equal((await client.query('DELETE FROM pipeline RETURNING *')).rowCount, 1);
+  it('is not sent again where something behind it was carried out: the order stays, streamed or not', async () => {
+    const text = 'DELETE FROM pipeline RETURNING *';
+    const sink = () => new PassThrough().resume();
+    for (const ask of [
+      client => client.query(text), client => client.query(text, [], { stream: sink() }), client => client.queryTo(sink(), text)
+    ]) {
+      await table();
+      const client = await connected();
+      await ask(client);
+      await alter();
+      const results = await Promise.allSettled([ask(client), client.query('INSERT INTO pipeline VALUES (1)')]);
+      assert.deepEqual(results.map(({ reason }) => reason && reason.code), ['0A000', undefined]);
+      assert.deepEqual(await ids(client), [1]);
+      assert.equal((await client.query(text)).rowCount, 1);
+    }
   });
 
   it('is sent again where what was carried out behind it only reads, as it does itself', async () => {

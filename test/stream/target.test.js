@@ -139,12 +139,6 @@ describe('A target', () => {
     }
   });
 
-  it('takes a stall_timeout in milliseconds, and nothing else', () => {
-    for (const value of [-1, NaN, '1', null, 2 ** 31, true]) {
-      assert.throws(() => new Target(new PassThrough(), value), { name: 'TypeError', message: /^stall_timeout must be a number of milli/ });
-    }
-  });
-
   describe('that is an HTTP/1.1 response', () => {
     /** The responses to so many requests that come on one connection, with what closes both. */
     async function responses(count) {

@@ -20,7 +20,7 @@ const fake = fields => Object.assign(new EventTarget(), { readyState: 1, send() 
 
 describe('webSocket', () => {
   describe('makes a socket function', () => {
-    const URL_ERROR = 'the URL of a WebSocket begins with ws: or wss:, and has neither user nor password nor fragment';
+    const URL_ERROR = 'the URL of a WebSocket must begin with ws: or wss:, without user, password and fragment';
 
     it('of a URL, as a string too, or of a function; a config that has it shows no secret', () => {
       const url = 'wss://proxy.example/v2?token=secret';
@@ -42,7 +42,7 @@ describe('webSocket', () => {
       for (const sslmode of ['prefer', 'require']) {
         const error = await failure({ user: 'u', host: 'db.example', sslmode, socket: webSocket(() => fake()), connect_timeout: 5 });
         assert.equal(error.code, '08001');
-        assert.match(error.message, new RegExp(`sslmode=${sslmode} cannot be kept over a WebSocket: give it a wss: URL`));
+        assert.match(error.message, new RegExp(`sslmode=${sslmode} is impossible over a WebSocket: use a wss: URL`));
       }
     });
 
