@@ -77,7 +77,6 @@ export class RowDescription {
 
   /**
    * @param {Uint8Array} bytes with a RowDescription message at `start`
-   * @param {number} [start=0]
    * @throws {Error} the platform's, if it is malformed
    */
   constructor(bytes, start = 0) {

@@ -16,7 +16,6 @@ export class RowReader {
   #run; // the Chunk of the last row
 
   /**
-   * @param {object} [options]
    * @param {number} [options.binary=0] 1 for binary columns whose description does not say so
    * @param {boolean|object} [options.decode] true, or a map of decoders by type OID; false: strings and Uint8Arrays; by default
    *   TypeParser decodes binary values

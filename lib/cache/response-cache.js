@@ -68,10 +68,8 @@ class ResponseCache extends EventEmitter {
 
   /**
    * Answers a query as `Client.query` does, from memory if possible.
-   * @param {string} text
    * @param {Array|Row} [values=[]]
    * @param {object} [options] those of `Client.query` without `stream`, and `tags`, `max_age`, `stale_while_revalidate`
-   * @returns {Promise<RowReader>}
    */
   async query(text, values = [], options = {}) {
     checkOptions(options, OF_QUERY);
@@ -92,10 +90,8 @@ class ResponseCache extends EventEmitter {
    * memory, the target is destroyed.
    * @param {Writable|WritableStream|Target} target a Target may have a method `fromCache(answer, age)`, which is called before
    *   the first byte; if it returns true, the target is ended without one
-   * @param {string} text
    * @param {Array|Row} [values=[]]
    * @param {object} [options] those of `Client.queryTo` and of `query`
-   * @returns {Promise<{cmd: string, rowCount: number, bytes: number}>}
    */
   async queryTo(target, text, values = [], options = {}) {
     checkOptions(options, OF_QUERY_TO);
@@ -251,7 +247,6 @@ class ResponseCache extends EventEmitter {
   /**
    * Invalidates by notifications: the payload is a tag, and an empty payload means all tags. All answers with tags are
    * forgotten now and when a connection is lost; the next connection listens again.
-   * @param {string} channel
    * @returns {Promise<function(): Promise>} resolves to a function that stops listening
    * @throws {TypeError|RangeError} for an invalid channel name
    */

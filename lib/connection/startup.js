@@ -30,7 +30,6 @@ function fits(wanted, { in_hot_standby: standby, default_transaction_read_only: 
  * @param {{wanted: string, early: boolean}} plan the wanted session, and whether to send ahead what is possible
  * @param {import('./attempt').Attempt} attempt with its socket open
  * @param {object} login see `authenticate`
- * @param {{earlyRequests: function(): Buffer, notice: function(object): void}} hooks
  * @returns {Promise<object>} `{ parameters, backendKey, processId }`
  * @throws {PostgresError|ConnectionError}
  */

@@ -173,10 +173,7 @@ class CopyWriter extends Transform {
   #fields;
   #text = '';
 
-  /**
-   * @param {{columns?: string[], format?: string, types?: Array<string|number>}} [options]
-   * @throws {TypeError}
-   */
+  /** @throws {TypeError} */
   constructor(options = {}) {
     super({ writableObjectMode: true });
     checkOptions(options, OPTIONS, {});

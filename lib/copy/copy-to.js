@@ -24,7 +24,6 @@ class CopyTo extends Readable {
 
   /**
    * @param {Scope|object} lease see Scope.run
-   * @param {string} text
    * @param {object} options `{ signal, highWaterMark, stall_timeout, buffer, alone }`
    * @throws {TypeError}
    */

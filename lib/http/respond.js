@@ -33,11 +33,7 @@ class ResponseTarget extends Target {
   #sent; // the response, also behind a compressor
   #unchanged = false; // the HTTP client has the answer already
 
-  /**
-   * @param {IncomingMessage|Http2ServerRequest} request
-   * @param {ServerResponse|Http2ServerResponse} response
-   * @param {object} options `{ type, status, emptyStatus, encoding, stallTimeout, varying }`
-   */
+  /** @param {object} options `{ type, status, emptyStatus, encoding, stallTimeout, varying }` */
   constructor(request, response, options) {
     super(response, options.stallTimeout);
     this.#request = request;
@@ -180,8 +176,6 @@ async function answerWeb(session, request, ...query) {
 /**
  * Answers an HTTP request with the result of a query: `queryTo` with content negotiation, compression and, for a ResponseCache,
  * validators. If the query fails before the first byte, the promise rejects and the response is still the handler's.
- * @param {Session|ResponseCache} session
- * @param {IncomingMessage|Http2ServerRequest|Request} request
  * @param {ServerResponse|Http2ServerResponse} [response] omitted for a WHATWG Request
  * @param {...*} query text, values, and options: those of `queryTo` without `end`, and `as`, `status`, `emptyStatus`,
  *   `compress`; see RespondOptions in index.d.ts

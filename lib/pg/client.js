@@ -9,8 +9,6 @@ const { escapeIdentifier, escapeLiteral } = require('./values');
 
 /**
  * Returns the promise of `work()`, or calls back with its outcome. An error that the callback throws is an uncaught exception.
- * @param {function(): Promise} work
- * @param {function} [callback]
  * @param {null|undefined} none the first argument on success
  * @param {function} [Own] the class of the promise
  * @throws {TypeError} for a callback that is not a function, before `work` is called
@@ -37,7 +35,6 @@ class Client extends EventEmitter {
   static Query = Query;
 
   /**
-   * @param {object|string} [config]
    * @param {Client} [client] a connected one of this library, used in place of a new one
    * @throws {TypeError|Error} for an invalid connection string
    */
@@ -90,8 +87,6 @@ class Client extends EventEmitter {
    * Runs a query. A text without values may have several statements, and resolves to an array of their results.
    * @param {string|object} config a text, a config, or a Submittable: a Query, a cursor of pg-cursor, a stream of
    *   pg-query-stream
-   * @param {Array|function} [values]
-   * @param {function} [callback]
    * @returns {Promise<Result|Result[]>|undefined|object} nothing with a callback; the Submittable itself
    * @throws {TypeError}
    */

@@ -63,7 +63,6 @@ function hide(object, values) {
 
 /**
  * Completes a config from the environment and `defaults`.
- * @param {object|string} [config]
  * @returns {object} host, port, user, database and the options of SAME; `password`, `ssl` and `given`, the config with its
  *   connection string resolved, are not enumerable
  * @throws {TypeError} for an invalid connection string

@@ -67,7 +67,6 @@ const SHARED = Symbol('shared');
  * Sends a query.
  * @param {Client} session of this library
  * @param {string|object} config which is neither kept nor changed
- * @param {Array} [values]
  * @param {object} settings of the client; `texts` of prepared statements by name
  * @returns {Promise<Result|Result[]>} an array if the text has several statements
  */

@@ -80,9 +80,7 @@ class TypeOverrides {
 
   /**
    * Sets the parser of a type.
-   * @param {number} oid
    * @param {string|function} [format='text'] or 'binary'
-   * @param {function(string|Buffer): *} parse
    */
   setTypeParser(oid, format, parse) {
     if (typeof format === 'function') [format, parse] = ['text', format];

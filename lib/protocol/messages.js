@@ -44,7 +44,6 @@ function decodeParameterStatus(buf, start, end) {
 
 /**
  * Adds a ParameterStatus to the parameters that the server has reported.
- * @param {Object<string, string>} parameters
  * @returns {[string, string]} name and value
  */
 function takeParameter(parameters, buf, start, end) {

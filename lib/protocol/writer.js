@@ -87,7 +87,6 @@ class MessageWriter {
 
   /**
    * @param {string} name '' for the unnamed statement
-   * @param {string} text
    * @param {number[]} paramTypes OIDs, possibly fewer than there are parameters
    */
   parse(name, text, paramTypes) {

@@ -138,8 +138,6 @@ Object.assign(Request.prototype, { // rare fields are not set in each request, o
  */
 class QueryRequest extends Request {
   /**
-   * @param {string} text
-   * @param {Array|Row} values
    * @param {number} format of the result: 0 text, 1 binary
    * @param {boolean} cache whether the statement may have a name
    * @param {number[]|undefined} paramTypes OIDs

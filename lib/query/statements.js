@@ -31,8 +31,6 @@ const OTHER_ENCODING = /\bset\s+(?:(?:local|session)\s+)?(?:client_encoding\s*(?
 class Statement {
   /**
    * @param {string} name '' for the unnamed one
-   * @param {string} text
-   * @param {number[]} paramTypes
    * @param {string} key in the cache
    * @param {string} word the first one of the text
    */
@@ -93,7 +91,6 @@ class Statements {
   /**
    * Finds the statement for a query. A Parse under way may fail, or be skipped after an earlier error. A later query therefore
    * relies on it only in a run of one text, or in the batch that carries it; otherwise the query uses the unnamed statement.
-   * @param {string} text
    * @param {number[]} [paramTypes] OIDs
    * @param {boolean} [cache=true] false: the unnamed statement
    * @param {BatchRequest|null} [batch] of the query
@@ -138,7 +135,6 @@ class Statements {
   /**
    * Closes a statement that has failed, if its types may have changed since Parse. Errors of the data (23505, 23514) come after
    * BindComplete and do not indicate that.
-   * @param {Statement} statement
    * @param {string} code of the error
    * @param {boolean} bound whether BindComplete has come
    */

@@ -30,7 +30,6 @@ class CopyBothRequest extends Request {
   #listener;
 
   /**
-   * @param {string} text
    * @param {object} listener `started()`; `data(buf, start, end, owned)` takes CopyData messages in buf[start … end), which it
    *   may keep if `owned` is true
    */
@@ -139,7 +138,6 @@ class Replication extends Duplex {
 
   /**
    * Says that everything up to a position has been processed, so that the server need not send it again.
-   * @param {bigint|string} lsn
    * @throws {TypeError}
    */
   confirm(lsn) {
@@ -232,9 +230,7 @@ class Replication extends Duplex {
 /**
  * Starts replication on a connection whose config has `replication`, which the stream owns until it is over. The server is told
  * the confirmed position after each confirmation, when it asks, and every `statusInterval`.
- * @param {Client} client
  * @param {string} text START_REPLICATION …
- * @param {{statusInterval?: number, signal?: AbortSignal}} [options]
  * @returns {Replication} gives `{ lsn, walEnd, time, data }`
  * @throws {TypeError|UsageError|ConnectionError}
  * @see https://www.postgresql.org/docs/current/protocol-replication.html

@@ -37,7 +37,6 @@ class RowParser extends RowDescription {
 
   /**
    * @param {Buffer} buf has a RowDescription message at `start`; it is copied
-   * @param {number} [start=0]
    * @throws {ConnectionError} 08P01 if it is malformed
    */
   constructor(buf, start = 0) {

@@ -27,12 +27,9 @@ class Memory {
   /**
    * Copies messages to memory that may be kept.
    * @param {Buffer} buf has whole messages in [start, end)
-   * @param {number} start
-   * @param {number} end
    * @param {object|null} type of the rows; null for CopyData
    * @param {number} before how many bytes of the result came before; slabs grow with it, and less than half stays unused
    * @param {Chunk|null} last of the result, which is extended if the messages end up right behind it
-   * @returns {Chunk}
    */
   keep(buf, start, end, type, before, last) {
     const length = end - start;
@@ -75,10 +72,7 @@ function rowAt(chunk, off, make) {
 
 /** The default receiver of a result: keeps the bytes, and makes structs, objects or arrays when they are first read. */
 class RowReader {
-  /**
-   * @param {{decode?: boolean|Map|object}} [options]
-   * @throws {TypeError}
-   */
+  /** @throws {TypeError} */
   constructor(options) {
     /** @type {string|undefined} the command tag without numbers: SELECT, INSERT, …; EMPTY, SUSPENDED, COPY */
     this.cmd = undefined;
@@ -158,7 +152,6 @@ class RowReader {
    * Begins the result.
    * @param {RowParser|null} rowParser null for a command without rows
    * @param {number} format of the rows: 0 as described, 1 binary
-   * @param {{memory: Memory}} [connection]
    */
   start(rowParser, format, connection) {
     this.binary = format;

@@ -40,7 +40,6 @@ class Target {
   #writing = 0; // writes that were not taken
 
   /**
-   * @param {Writable|WritableStream} given
    * @param {number} [stallTimeout=60000] milliseconds until a stream that takes nothing is destroyed; 0: never
    * @throws {TypeError} if it is neither, or locked
    */

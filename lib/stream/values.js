@@ -35,7 +35,6 @@ class Values {
   message() {}
 
   /**
-   * @param {StreamReceiver} out
    * @param {Buffer} buf has `count` whole messages of one type in [start, end)
    * @param {boolean} own whether it is one message in memory of its own
    * @throws {ConnectionError} 08P01 for a malformed row
