@@ -15,11 +15,6 @@ export class RowReader {
   #type; // of the next rows; null for a COPY
   #run; // the Chunk of the last row
 
-  /**
-   * @param {number} [options.binary=0] 1 for binary columns whose description does not say so
-   * @param {boolean|object} [options.decode] true, or a map of decoders by type OID; false: strings and Uint8Arrays; by default
-   *   TypeParser decodes binary values
-   */
   constructor({ binary = 0, decode } = {}) {
     if (decode === true && !defaults.decoders) throw new TypeError('decode: true needs decoders: import index.js');
     this.#plain = decode;
@@ -54,11 +49,7 @@ export class RowReader {
   /** @type {Array[]} arrays of values, made at each reading */
   get arrays() { return this.structs.map(row => row.toArray?.() ?? row); }
 
-  /**
-   * Takes one message in bytes[start, end), which are kept.
-   * @throws {PostgresError} for an ErrorResponse
-   * @throws {ProtocolError} if it is malformed or unexpected
-   */
+  /** Takes one message in bytes[start, end), which are kept. */
   message(type, bytes, start, end) {
     // Messages of other types say nothing about rows.
     switch (String.fromCharCode(type)) {

@@ -23,7 +23,6 @@ class Client extends Steps {
   #resolveClosed;
   #session = null;
 
-  /** @param {object|string} [config] see Config in index.d.ts */
   constructor(config = {}) {
     super();
     this.#config = config;
@@ -80,11 +79,8 @@ class Client extends Steps {
 
   /**
    * Connects. Queries may be sent at once.
-   * @param {number|string} [port] or the path of a Unix socket; by default the config's
-   * @param {object|boolean} [ssl] options of tls.connect
    * @returns {Promise<void>} resolves when the server takes queries. After a failure connect() may be called again. If queries
    *   were already waiting, they reject as well, and the promise need not be handled
-   * @see https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-START-UP
    */
   connect(port, host, ssl) {
     const promise = this.#connect(port, host, ssl);
@@ -207,10 +203,7 @@ class Client extends Steps {
     this.closed.then(() => clearTimeout(timer));
   }
 
-  /**
-   * Closes the connection now, and rejects all requests.
-   * @param {Error} [error] the cause; if it is given, 'error' is emitted
-   */
+  /** Closes the connection now, and rejects all requests. */
   destroy(error) {
     if (this.state === 'closed') return;
     const cause = error || new ConnectionError('the client was destroyed', { code: '08003' });
@@ -222,7 +215,6 @@ class Client extends Steps {
    * Asks the server to cancel whatever it is running for this client. To cancel one query and no other, pass a `signal`.
    * @returns {Promise<void>} resolves when the server has taken the request, which may be too late, and before the cancelled
    *   query rejects; rejects with a ConnectionError if the server cannot be reached or the client is not connected (08003)
-   * @see https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-CANCELING-REQUESTS
    */
   cancel() {
     const { cancelling } = this.#pipeline;

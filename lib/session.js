@@ -30,11 +30,7 @@ class Session extends EventEmitter {
   #portals = 0;
   #streams = new Set(); // open COPY streams of this transaction
 
-  /**
-   * @private
-   * @param {Scope|object|null} [lease=null] see Scope.run
-   * @param {number} [depth] of savepoints, inside a transaction
-   */
+  /** @private */
   constructor(lease = null, depth) {
     super();
     this.#lease = lease;
@@ -51,11 +47,6 @@ class Session extends EventEmitter {
   /**
    * Sends one query in one write: Parse and Describe for a new text, then Bind, Execute and Sync. Queries do not wait for each
    * other, and each fails by itself.
-   * @param {string} text SQL, parameters as $1, $2, …
-   * @param {Array|Row} [values=[]]
-   * @param {number|object} [format=Client.STRING] of the result; or all options by name
-   * @param {boolean} [cache=true] false: the unnamed statement
-   * @param {RowReader|Writable|{write: function}} [target] takes the result
    * @returns {Promise<RowReader>} of the target; for bad input it rejects before anything is sent
    */
   query(text, values = NO_VALUES, format = 0, cache = true, target) {
@@ -121,8 +112,6 @@ class Session extends EventEmitter {
 
   /**
    * Sends queries that share one Sync: one implicit transaction.
-   * @param {Array<string|[string, Array, object]>} queries text, values and options of each
-   * @param {object} [options] `{ signal, statement_timeout, alone, retry }`
    * @returns {Promise<RowReader[]>} rejects with the first error, whose `index` is that of the query
    */
   batch(queries, options = NO_OPTIONS) {
@@ -147,8 +136,6 @@ class Session extends EventEmitter {
   /**
    * Runs a function in a transaction block, or behind a savepoint. Commits when it returns, rolls back when it throws. Inside
    * it, requests to the outer client are rejected.
-   * @param {object} [options] with `retry`, a pool may call the function again after a loss, even if that may have been after
-   *   the commit, but not before the first call is over
    * @returns {Promise} of the function's result
    */
   transaction(work, options = NO_OPTIONS) {
@@ -174,7 +161,6 @@ class Session extends EventEmitter {
    * Fetches the rows of a query in batches. Outside a transaction the cursor owns a connection; inside one, others may run
    * beside it.
    * @returns {Cursor} an async iterable; `break` closes it
-   * @throws {TypeError|RangeError}
    */
   cursor(text, values = NO_VALUES, options = NO_OPTIONS) {
     checkOptions(options, NAMES.cursor);
@@ -207,8 +193,6 @@ class Session extends EventEmitter {
    * Writes a query's result to a target, without making rows. Nothing is written before the first rows or the end, so a query
    * that fails before leaves the target untouched. A result of more than `buffer` bytes is read at the target's pace, and its
    * text is sent alone the next time.
-   * @param {Array|Row} [values=[]]
-   * @param {object} [options] see QueryToOptions in index.d.ts
    * @returns {Promise<{cmd: string, rowCount: number, bytes: number}>} resolves when the target has taken everything. After the
    *   first byte, an error is an ErrorResponse with 'protocol'; any other target is destroyed
    */
@@ -222,21 +206,18 @@ class Session extends EventEmitter {
   /**
    * Copies out of the database, pipelined like a query.
    * @returns {Readable} with `rowCount`, `bytes`, `format`; destroying it cancels the COPY
-   * @throws {TypeError} unless the text is COPY … TO STDOUT
    */
   copyTo(text, options = NO_OPTIONS) { return this.#open('CopyTo', text, options, NAMES.copyTo); }
 
   /**
    * Copies into a table. The COPY owns the connection until it is over.
    * @returns {Writable} with `rowCount`, `bytes`; destroying it makes the COPY fail
-   * @throws {TypeError} unless the text is COPY … FROM STDIN
    */
   copyFrom(text, options = NO_OPTIONS) { return this.#open('CopyFrom', text, options, NAMES.copyFrom); }
 
   /**
    * Listens on a channel until the loop over it ends. Notifications are kept until they are read.
    * @returns {Listener} an async iterable of `{ processId, channel, payload }`
-   * @throws {TypeError|RangeError|UsageError} inside a transaction (25001), where listening would begin with the commit
    */
   listen(channel, options = NO_OPTIONS) {
     checkOptions(options, NAMES.listen);

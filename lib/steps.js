@@ -26,10 +26,7 @@ class Steps extends Session {
     this.#copy = this.#portal = null;
   }
 
-  /**
-   * Starts a query whose rows `getResults` fetches. It owns the connection until it is over.
-   * @throws {UsageError} if another one is open; for bad input a TypeError or RangeError
-   */
+  /** Starts a query whose rows `getResults` fetches. It owns the connection until it is over. */
   startQuery(text, values = NO_VALUES, format = 0, cache = true) {
     checkOptions({ format, cache }, NAMES.query);
     const kept = Portal.check(text, values);
@@ -42,7 +39,6 @@ class Steps extends Session {
 
   /**
    * Fetches the next rows of the query that `startQuery` has started.
-   * @param {number} [maxCount=0] the most rows; 0 for all
    * @returns {Promise<RowReader>} whose `cmd` is SUSPENDED while there may be more rows; rejects with a UsageError (34000) if
    *   no query is open
    */
@@ -96,7 +92,6 @@ class Steps extends Session {
   /**
    * Sends data of the COPY FROM STDIN that `query` has begun, with rows split anywhere.
    * @returns {boolean} false if a mebibyte or more is waiting: continue after the event 'drain'
-   * @throws {UsageError} if no COPY is open
    */
   copyData(data) {
     const request = this.#taken();

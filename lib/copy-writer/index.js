@@ -173,7 +173,6 @@ class CopyWriter extends Transform {
   #fields;
   #text = '';
 
-  /** @throws {TypeError} */
   constructor(options = {}) {
     super({ writableObjectMode: true });
     checkOptions(options, OPTIONS, {});

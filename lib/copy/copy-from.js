@@ -22,11 +22,6 @@ class CopyFrom extends Writable {
   #request;
   #sent;
 
-  /**
-   * @param {Scope|object} lease see Scope.run
-   * @param {object} options `{ signal, highWaterMark }`
-   * @throws {TypeError}
-   */
   constructor(lease, text, { signal, highWaterMark = WAITING }) {
     if (typeof text !== 'string' || copyDirection(text) !== 'in') throw new TypeError('copyFrom takes COPY … FROM STDIN');
     super({ highWaterMark });

@@ -22,11 +22,6 @@ class CopyTo extends Readable {
   #taken; // called when more can be taken
   #target;
 
-  /**
-   * @param {Scope|object} lease see Scope.run
-   * @param {object} options `{ signal, highWaterMark, stall_timeout, buffer, alone }`
-   * @throws {TypeError}
-   */
   constructor(lease, text, { signal, highWaterMark = 65536, stall_timeout, buffer, alone = false }) {
     if (typeof text !== 'string' || copyDirection(text) !== 'out') throw new TypeError('copyTo takes COPY … TO STDOUT');
     super({ highWaterMark });

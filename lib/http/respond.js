@@ -33,7 +33,6 @@ class ResponseTarget extends Target {
   #sent; // the response, also behind a compressor
   #unchanged = false; // the HTTP client has the answer already
 
-  /** @param {object} options `{ type, status, emptyStatus, encoding, stallTimeout, varying }` */
   constructor(request, response, options) {
     super(response, options.stallTimeout);
     this.#request = request;

@@ -21,7 +21,6 @@ function settle(work, callback, none, Own) {
 
 /** The `connection` of a client. Emits 'parameterStatus', and 'rowDescription' for a Submittable. */
 class Connection extends EventEmitter {
-  /** @throws {TypeError} unless `client` is one of this library: this class opens no connections */
   constructor(client) {
     super();
     if (!(client instanceof Session)) throw new TypeError('quickgres/pg has no Connection to be made: use Client');
@@ -34,10 +33,6 @@ class Connection extends EventEmitter {
 class Client extends EventEmitter {
   static Query = Query;
 
-  /**
-   * @param {Client} [client] a connected one of this library, used in place of a new one
-   * @throws {TypeError|Error} for an invalid connection string
-   */
   constructor(config, client) {
     super();
     const parameters = this.connectionParameters = parametersOf(config);
@@ -85,10 +80,7 @@ class Client extends EventEmitter {
 
   /**
    * Runs a query. A text without values may have several statements, and resolves to an array of their results.
-   * @param {string|object} config a text, a config, or a Submittable: a Query, a cursor of pg-cursor, a stream of
-   *   pg-query-stream
    * @returns {Promise<Result|Result[]>|undefined|object} nothing with a callback; the Submittable itself
-   * @throws {TypeError}
    */
   query(config, values, callback) {
     const query = configOf(config);

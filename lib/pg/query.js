@@ -19,7 +19,6 @@ const FIELDS = ['severity', 'code', 'detail', 'hint', 'position', 'internalPosit
 class DatabaseError extends PostgresError {
   name = 'error';
 
-  /** @param {object|string} fields that the server sent, or a message */
   constructor(fields) {
     super({ message: typeof fields === 'string' ? fields : fields.message });
     for (const name of FIELDS) this[name] = fields[name] && String(fields[name]);
@@ -146,12 +145,7 @@ class Submission extends EventEmitter {
   #state = 'open'; // or 'failed', 'over'
   #work; // the last step
 
-  /**
-   * Emits 'rowDescription' `({ fields })` or 'noData', and 'readyForQuery' when the connection is free.
-   * @param {Client} client of this library
-   * @param {object} query the Submittable
-   * @param {number} [timeout] milliseconds
-   */
+  /** Emits 'rowDescription' `({ fields })` or 'noData', and 'readyForQuery' when the connection is free. */
   constructor(client, query, timeout) {
     super();
     this.#client = client;

@@ -14,10 +14,6 @@ const fieldOf = ({ name, tableOid, tableColumnIndex, typeOid, typeLen, typeModif
 
 /** A result that pg-cursor fills message by message, or `resultOf` at once. */
 class Result {
-  /**
-   * @param {string} [rowMode] 'array' for rows that are arrays
-   * @param {{getTypeParser: function}} [given] reads the values
-   */
   constructor(rowMode, given) {
     /** @type {string|null} the first word of the command; null for an empty text */
     this.command = null;

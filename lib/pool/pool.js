@@ -16,11 +16,6 @@ class Pool extends Session {
   #listening;
   #options;
 
-  /**
-   * @param {object|string|URL} [config] of the clients
-   * @param {object} [options] see PoolOptions in index.d.ts
-   * @throws {TypeError}
-   */
   constructor(config = {}, options = NO_OPTIONS) {
     super();
     this.#config = config;
@@ -36,7 +31,6 @@ class Pool extends Session {
 
   /**
    * Gives a function a client of its own. Afterwards an open transaction is rolled back and the session is reset.
-   * @param {object} [options] `{ reset, retry, signal }`
    * @returns {Promise} of the function's result
    */
   async connection(work, options = NO_OPTIONS) {

@@ -29,10 +29,6 @@ class CopyBothRequest extends Request {
   #ended = false; // CopyDone was sent
   #listener;
 
-  /**
-   * @param {object} listener `started()`; `data(buf, start, end, owned)` takes CopyData messages in buf[start … end), which it
-   *   may keep if `owned` is true
-   */
   constructor(text, listener) {
     super();
     this.text = text;
@@ -136,10 +132,7 @@ class Replication extends Duplex {
     }, error => this.destroy(error));
   }
 
-  /**
-   * Says that everything up to a position has been processed, so that the server need not send it again.
-   * @throws {TypeError}
-   */
+  /** Says that everything up to a position has been processed, so that the server need not send it again. */
   confirm(lsn) {
     const position = typeof lsn === 'bigint' ? lsn : parseLsn(lsn);
     if (position <= this.confirmed) return;
