@@ -102,7 +102,6 @@ export function checkRow(chunk, off) {
 
 /**
  * Reads a row.
- * @param {number} offset of the row
  * @param {number} first column to read
  * @param {Array|object|null} target of the values; null: only the first is wanted
  * @param {string[]} [names] of the values in the target

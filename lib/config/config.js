@@ -134,7 +134,6 @@ function fromObject(config) {
 /**
  * Decides `sslmode` if `ssl` or other options imply one.
  * @param {object} result the options so far
- * @param {object|boolean|undefined} ssl the option `ssl`
  * @param {string|undefined} given the config's own sslmode
  * @returns {string|undefined} undefined leaves it to each host
  * @throws {TypeError} for contradictions

@@ -15,7 +15,6 @@ const HUNG_UP = ['08006', 'ECONNRESET', 'EPIPE'];
 
 /**
  * Connects to the first configured host whose session is the wanted one.
- * @param {object} config resolved
  * @param {object} hooks `earlyRequests()` gives the encoded waiting requests or null, at most once; `ready(session)` is called
  *   at the first ReadyForQuery with `{ config, socket, reader, parameters, host, port, backendKey, processId, cancel }`, sets
  *   `reader.handler` and calls `socket.handOver`; `notice(fields)`

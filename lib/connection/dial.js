@@ -14,7 +14,6 @@ const isDeno = process.versions?.deno !== undefined;
 /**
  * Opens a stream to a server (TCP, a Unix socket or the caller's own), and TLS on it if wanted. The attempt then has the
  * Socket; with TLS, the Socket's stream is another than the attempt's.
- * @param {object} config resolved
  * @param {object} target one of `targets()`
  * @param {'no'|'try'|'must'} encrypt `try` continues without TLS if the server has none
  */

@@ -26,10 +26,8 @@ function fits(wanted, { in_hot_standby: standby, default_transaction_read_only: 
 /**
  * From the StartupMessage to the first ReadyForQuery of the wanted session.
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-START-UP
- * @param {object} config resolved
  * @param {{wanted: string, early: boolean}} plan the wanted session, and whether to send ahead what is possible
  * @param {import('./attempt').Attempt} attempt with its socket open
- * @param {object} login see `authenticate`
  * @returns {Promise<object>} `{ parameters, backendKey, processId }`
  * @throws {PostgresError|ConnectionError}
  */

@@ -25,7 +25,6 @@ const NOT_PASSED_ON = [
  * Makes the options for tls.connect, without the address. The option `ssl` verifies the certificate as tls.connect does, unless
  * `rejectUnauthorized` is false. Without `ssl`, verify-ca and verify-full verify it, and so do weaker modes if there is a root
  * certificate; only verify-full checks the name.
- * @param {object} config resolved
  * @throws {ConnectionError} 08001 for files that are missing, unreadable or, with a key, readable by other users
  */
 function tlsOptions(config, target) {

@@ -24,10 +24,7 @@ class Connection {
   /** Whether its session is being reset; requests may be sent behind that. */
   resetting = false;
 
-  /**
-   * @param {object|string} config of its client
-   * @param {number} lifetime milliseconds until it is replaced
-   */
+  /** @param {number} lifetime milliseconds until it is replaced */
   constructor(config, lifetime) {
     this.client = new Client(config);
     this.pipeline = this.client.lease.pipeline;

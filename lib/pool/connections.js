@@ -105,7 +105,6 @@ class Connections {
   /**
    * @param {string} kind 'owned' by one request, or 'shared'
    * @param {boolean} isLimited whether the request has a signal or a time limit
-   * @param {AbortSignal} [signal] ends the wait
    * @returns {Promise<Connection>} to be released; rejects with an error of connecting, a TimeoutError after acquire_timeout,
    *   or an AbortError
    */

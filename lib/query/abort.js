@@ -106,7 +106,6 @@ function watchLimits({ signal, statement_timeout: time }, callback, late) {
 
 /**
  * Submits a request with a signal or a time limit.
- * @param {object} [limits] `{ signal, statement_timeout }`
  * @returns {Promise} of the request
  * @throws {TypeError|RangeError|AbortError}
  */

@@ -98,8 +98,6 @@ class Portal {
   }
 
   /**
-   * @param {Array|Row} values from `check`
-   * @param {object} options `{ format, cache, paramTypes }`
    * @param {string} [name=''] of a portal inside a transaction block; without it the portal owns the connection
    * @throws {TypeError|UsageError}
    */
@@ -126,7 +124,6 @@ class Portal {
   /**
    * Fetches the next rows, after the earlier ones.
    * @param {number} maxRows 0 for all
-   * @param {object} [limits] `{ signal }`
    * @returns {Promise} of the receiver, whose `cmd` is SUSPENDED while there may be more rows
    */
   fetch(maxRows, receiver, limits, caller = callerOf(this.fetch)) {

@@ -140,7 +140,6 @@ class QueryRequest extends Request {
   /**
    * @param {number} format of the result: 0 text, 1 binary
    * @param {boolean} cache whether the statement may have a name
-   * @param {number[]|undefined} paramTypes OIDs
    * @param {object} [receiver] by default a RowReader, made when the result begins, since a million requests may wait
    */
   constructor(text, values, format, cache, paramTypes, receiver) {

@@ -91,7 +91,6 @@ class Statements {
   /**
    * Finds the statement for a query. A Parse under way may fail, or be skipped after an earlier error. A later query therefore
    * relies on it only in a run of one text, or in the batch that carries it; otherwise the query uses the unnamed statement.
-   * @param {number[]} [paramTypes] OIDs
    * @param {boolean} [cache=true] false: the unnamed statement
    * @param {BatchRequest|null} [batch] of the query
    * @returns {Statement} to be parsed unless it is `sent`
@@ -135,7 +134,6 @@ class Statements {
   /**
    * Closes a statement that has failed, if its types may have changed since Parse. Errors of the data (23505, 23514) come after
    * BindComplete and do not indicate that.
-   * @param {string} code of the error
    * @param {boolean} bound whether BindComplete has come
    */
   doubt(statement, code, bound) { if ((bound ? OF_TYPES : AT_BIND).test(code)) this.close(statement); }

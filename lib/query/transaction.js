@@ -206,7 +206,6 @@ class Transaction {
  * when it throws. Meanwhile the connection is the function's. BEGIN travels with the first request.
  * @param {number} depth 0 for a transaction block, above for savepoints
  * @param {function(Scope): Session} make what the function is given
- * @param {object} [options] checked
  * @param {string} [options.isolation] 'serializable', 'repeatable read', 'read committed', 'read uncommitted'
  * @param {AbortSignal} [options.signal] gives up all that is under way in it, and rolls back
  * @param {number} [options.statement_timeout] the same, after so many milliseconds
