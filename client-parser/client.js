@@ -6,6 +6,5 @@ import { view } from './text.js';
 export class Client extends FrameReader {
   constructor(binary, options) { super(new RowReader({ ...options, binary })); }
 
-  /** Takes the next bytes, split anywhere. */
   onData(data) { this.push(view(data)); }
 }

@@ -152,10 +152,8 @@ export class Members {
     return this.rowColumns[index] && read(this[CHUNK](), this[OFFSET], index, null);
   }
 
-  /** For JSON.stringify. */
   toJSON() { return this.toObject(); }
 
-  /** The whole DataRow message, as a view. */
   get rowBuffer() {
     const { bytes } = this[CHUNK]();
     return bytes.subarray(this[OFFSET], endOf(bytes, this[OFFSET]));

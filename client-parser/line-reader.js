@@ -6,7 +6,6 @@ export class LineReader extends Client {
   #decoder = new TextDecoder();
   #line = ''; // an incomplete line
 
-  /** Takes the next bytes, split anywhere. */
   onData(data) {
     this.#decoder.decode(data, { stream: true }).split('\n').forEach((part, i) => {
       if (i > 0) this.end();
@@ -14,7 +13,6 @@ export class LineReader extends Client {
     });
   }
 
-  /** Ends the input. */
   end() {
     const line = this.#line;
     this.#line = '';

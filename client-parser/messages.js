@@ -117,10 +117,8 @@ export class RowDescription {
     return this.known.get(key);
   }
 
-  /** Class of rows in the description's format. */
   get 0() { return this.type(0).Row; }
 
-  /** Class of rows in binary format. */
   get 1() { return this.type(1).Row; }
 
   /**

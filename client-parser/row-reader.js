@@ -21,7 +21,6 @@ export class RowReader {
     this.#decode = decode === true ? defaults.decoders : decode === false ? {} : decode;
     this.binary = binary ? 1 : 0;
     this.rows = [];
-    /** The number of rows in the command tag. */
     this.rowCount = 0;
     /** Whether the stream may end here. */
     this.complete = false;
@@ -39,7 +38,6 @@ export class RowReader {
   set rows(rows) {
     /** The rows so far as structs, which decode a column when it is read. */
     this.structs = rows;
-    /** @private */
     this.made = this.#plain ? [] : rows;
   }
 

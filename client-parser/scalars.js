@@ -66,7 +66,6 @@ function decimal(bytes, start, end, mark) {
 
 export const floatText = (bytes, start, end) => decimal(bytes, start, end, -2) ?? Number(text(bytes, start, end));
 
-/** An integer of at most 15 digits. */
 export const intText = (bytes, start, end) => decimal(bytes, start, end) ?? valid(false);
 
 export function bigintText(bytes, start, end) {
@@ -124,7 +123,6 @@ export const char = sized(1, (bytes, start) => {
   return code > 127 ? '\\' + code.toString(8) : code ? String.fromCharCode(code) : '';
 });
 
-/** @returns {string} two hexadecimal digits a byte */
 export const hex = (bytes, start, end, separator = '') =>
   Array.from(bytes.subarray(start, end), byte => pad(byte.toString(16))).join(separator);
 

@@ -39,7 +39,6 @@ class Client extends Steps {
     this.#reset();
   }
 
-  /** Sets what each connection has of its own. */
   #reset() {
     /** 'new', 'connecting', 'open', 'ending' or 'closed' */
     this.state = 'new';
@@ -230,19 +229,16 @@ class Client extends Steps {
   /** @private See Session.listen. */
   get channels() { return (this.#channels ??= query.channelsOf(this)); }
 
-  /** Requests that are not over. */
   get pending() { return this.#pipeline.pending; }
 
   /** Bytes written that the socket has not taken. */
   get bufferedBytes() { return this.#pipeline.bufferedBytes; }
 
-  /** Lets the connection keep the program running, which is the default. */
   ref() {
     this.#referenced = true;
     this.#session?.socket.ref();
   }
 
-  /** Lets the program end although the connection is open. */
   unref() {
     this.#referenced = false;
     this.#session?.socket.unref();

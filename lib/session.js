@@ -30,7 +30,6 @@ class Session extends EventEmitter {
   #portals = 0;
   #streams = new Set(); // open COPY streams of this transaction
 
-  /** @private */
   constructor(lease = null, depth) {
     super();
     this.#lease = lease;
@@ -81,7 +80,6 @@ class Session extends EventEmitter {
     return lease.run(options.alone ? 'alone' : 'shared', options, scope => submit(make(), scope, options));
   }
 
-  /** A query with a `stream`, which is not repeated. */
   #queryInto(receiver, request, options) {
     checkRepeated(options);
     const alone = options.alone || this.#lease.longTexts.has(request.text);

@@ -36,7 +36,6 @@ class ResponseCache extends EventEmitter {
     this.max_answer_bytes = checkNumber(max_answer_bytes, 'max_answer_bytes');
     this.max_age = checkNumber(max_age, 'max_age');
     this.stale_while_revalidate = checkNumber(stale_while_revalidate, 'stale_while_revalidate');
-    /** Fresh answers given. */
     this.hits = 0;
     /** Answers asked for, and waits for an answer that was being asked for. */
     this.misses = 0;
@@ -54,7 +53,6 @@ class ResponseCache extends EventEmitter {
     }
   }
 
-  /** Answers removed to make room. */
   get evictions() { return this.#entries.evictions; }
   /** An upper estimate of the memory of all answers. */
   get bytes() { return this.#entries.bytes; }
@@ -219,10 +217,8 @@ class ResponseCache extends EventEmitter {
   /** Forgets one answer. An answer that is being fetched goes to the requests that wait for it, and is not kept. */
   invalidate(key) { this.#entries.forgetKey(key); }
 
-  /** Forgets all answers with a tag. */
   invalidateTag(tag) { this.#entries.forgetTag(tag); }
 
-  /** Forgets all answers. */
   clear() { this.#entries.clear(); }
 
   /**

@@ -62,7 +62,6 @@ class Attempt {
   constructor(where, { seconds = 0, begun = performance.now(), signal } = {}) {
     this.where = where;
     this.doing = STEP.CONNECT;
-    /** @type {import('./socket').Socket|null} */
     this.socket = null;
     /** @type {import('stream').Duplex|null} the stream below TLS */
     this.stream = null;
@@ -83,7 +82,6 @@ class Attempt {
     signal?.addEventListener('abort', this.#reject);
   }
 
-  /** @type {import('./socket').SocketListener} */
   listener = {
     chunk: (bytes, length) => {
       if (this.unread.length > MAX_UNREAD) return this.socket.destroy(protocolError('more bytes than may come now'));
@@ -100,7 +98,6 @@ class Attempt {
    */
   wait(what) { return Promise.race([typeof what === 'function' ? new Promise(what) : what, this.#over]); }
 
-  /** Waits for bytes. */
   more() { return this.wait(resolve => { this.#wake = resolve; }); }
 
   /**

@@ -100,7 +100,6 @@ function otherPlan(config, { sslmode }, plan, { doing, socket, stream, unbound }
   return refused || broken ? { ...plan, encrypt: 'no' } : null;
 }
 
-/** Makes one connection. */
 async function open(config, target, password, plan, attempt, hooks) {
   // The password may take a while, and the other steps do not need it.
   const [given] = await Promise.all([attempt.wait(password()), dial(config, target, attempt, plan.encrypt)]);

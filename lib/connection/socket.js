@@ -37,7 +37,6 @@ class Socket {
 
   constructor(listener) {
     this.#listener = listener;
-    /** @type {import('stream').Duplex|null} */
     this.stream = null;
   }
 

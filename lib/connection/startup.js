@@ -67,7 +67,6 @@ async function start(config, plan, attempt, login, hooks) {
   return session;
 }
 
-/** Checks the version that the server names. */
 function checkVersion(message, { max_protocol_version: asked, min_protocol_version: oldest }) {
   const { version } = decodeNegotiateProtocolVersion(message, 0, message.length);
   if (version !== VERSION_3_0 && version !== asked) { // there are no others

@@ -69,7 +69,6 @@ class CopyInRequest extends QueryRequest {
     this.settle();
   }
 
-  /** Writes CopyData. */
   data(data) {
     if (!this.copying) return;
     const { pipeline } = this.scope;

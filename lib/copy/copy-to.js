@@ -6,7 +6,6 @@ const { QueryRequest, abort, callerOf, copyDirection, submit } = require('../que
 const { StreamReceiver, Target, Values, untilTaken } = require('../stream');
 const { writeQuery } = require('./copy-in');
 
-/** COPY … TO STDOUT as a simple Query. */
 class CopyOutRequest extends QueryRequest {
   encode(writer) {
     writeQuery(this, writer);
@@ -62,7 +61,6 @@ class CopyTo extends Readable {
     }, error => this.destroy(error));
   }
 
-  /** Bytes so far. */
   get bytes() { return this.#receiver.bytes; }
 
   /** Ends the stream with its transaction, which cannot wait for the reader. */

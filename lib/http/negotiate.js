@@ -17,7 +17,6 @@ const COMPRESSORS = {
   deflate: () => zlib.createDeflate({ flush: Z_SYNC_FLUSH })
 };
 
-/** Content types by the option `as`. */
 const TYPES = {
   protocol: 'application/x-postgresql',
   json: 'application/json; charset=utf-8',

@@ -22,7 +22,6 @@ const SMALL = 1024;
 /** Fields of the Vary header: plus 1 if Accept chooses, plus 2 if Accept-Encoding does. */
 const VARYING = [[], ['Accept'], ['Accept-Encoding'], ['Accept', 'Accept-Encoding']];
 
-/** Statuses of responses without a body. */
 const BODILESS = new Set([204, 304]);
 
 /** An HTTP response, whose headers are decided right before the first byte. */
@@ -119,7 +118,6 @@ function varyOf(response, fields) {
   return missing.length > 0 ? [...before, ...missing].join(', ') : '';
 }
 
-/** Responds without a query. */
 function answerAlone(response, varying, status, type, body) {
   const headers = {};
   const vary = varyOf(response, varying);

@@ -63,7 +63,6 @@ class Client extends EventEmitter {
 
   get processID() { return this._state.client.processId ?? null; }
 
-  /** Connects, once. */
   connect(callback) { return settle(() => this._connect(), callback, null); }
 
   async _connect() {

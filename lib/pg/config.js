@@ -13,7 +13,6 @@ const SAME = {
   sslnegotiation: 'PGSSLNEGOTIATION', sslcert: '', sslkey: '', sslrootcert: '', fallback_application_name: ''
 };
 
-/** Parameters of libpq that node-postgres ignores. */
 const LIBPQ = [
   'channel_binding', 'connect_timeout', 'gssencmode', 'hostaddr', 'keepalives_count', 'keepalives_idle', 'keepalives_interval',
   'load_balance_hosts', 'max_protocol_version', 'min_protocol_version', 'passfile', 'require_auth', 'service', 'servicefile',

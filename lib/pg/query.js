@@ -121,7 +121,6 @@ class Query extends EventEmitter {
   /** A client recognizes a Submittable by this method. */
   submit() {}
 
-  /** @private */
   finish(error, results) {
     const { callback } = this;
     if (error) return callback ? callback(error) : this.emit('error', error);
@@ -183,7 +182,6 @@ class Submission extends EventEmitter {
   flush() {}
   close() {}
 
-  /** Fetches `rows` rows; 0 for all. */
   execute({ rows }) { this.#work = this.#work.then(() => this.#execute(rows)).catch(error => this.#fail(error)); }
 
   async #execute(most) {

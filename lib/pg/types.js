@@ -76,7 +76,6 @@ class TypeOverrides {
 
   getOverrides(format) { return this[format] ?? {}; }
 
-  /** Sets the parser of a type. */
   setTypeParser(oid, format, parse) {
     if (typeof format === 'function') [format, parse] = ['text', format];
     this[format][oid] = parse;

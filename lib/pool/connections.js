@@ -18,7 +18,6 @@ const ATTEMPT = 10000;
 /** Milliseconds for which plain queries wait for a new connection rather than behind other requests. */
 const PATIENCE = 1000;
 
-/** When the first entry of a queue came. */
 const firstOf = queue => queue.values().next().value?.since ?? Infinity;
 
 /** Errors of connecting that another attempt would not change: the server refuses, or the config is invalid. */
@@ -214,7 +213,6 @@ class Connections {
     this.#outage = undefined;
   }
 
-  /** Rejects all waiting requests. */
   #refuse(error) {
     for (const queue of Object.values(this.#queues)) {
       for (const entry of queue) entry.reject(error);

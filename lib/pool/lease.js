@@ -18,7 +18,6 @@ class PoolLease extends Connections {
   #ending = []; // what resolves the promises of end()
   #pending = 0;
 
-  /** See Connections. */
   constructor(config, options, emit) {
     super(config, options, emit);
     const decode = config?.decode ?? undefined;
@@ -27,7 +26,6 @@ class PoolLease extends Connections {
     this.longTexts = options.longTexts;
   }
 
-  /** See Scope.check. */
   check(text, values) {
     const kept = keep(text, values);
     const word = COMMON.test(text) ? '' : firstWord(text);

@@ -26,7 +26,6 @@ class Pool extends Session {
   /** Without a listener, an error is no event that ends the program. */
   #emit(event, what) { if (this.listenerCount(event) > 0) unhindered(() => this.emit(event, what)); }
 
-  /** The current counters. */
   get stats() { return this.lease.stats; }
 
   /**

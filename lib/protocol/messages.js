@@ -33,7 +33,6 @@ function stringsOf(buf, off, end, what, count) {
   return strings;
 }
 
-/** @returns {[string, string]} name and value */
 function decodeParameterStatus(buf, start, end) {
   const { 0: name, 1: value } = stringsOf(buf, start + 5, end, 'ParameterStatus', 2);
   if (name === 'client_encoding' && !/^utf-?8$/i.test(value)) {

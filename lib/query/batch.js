@@ -44,11 +44,9 @@ class BatchRequest extends Request {
     super();
     if (!Array.isArray(queries)) throw new TypeError(`batch takes an array of [text, values, options], not ${kindOf(queries)}`);
     if (isQuery(queries)) throw new TypeError('batch takes an array of queries, not one query: write batch([query])');
-    /** Receivers for the caller's streams. */
     this.given = [];
     /** The queries for a repetition, on a lease that may repeat. */
     this.inputs = [];
-    /** Requests without promises. */
     this.queries = mapQueries(Array.from(queries), each => {
       if (typeof each === 'string') each = [each];
       else if (!Array.isArray(each)) throw new TypeError(`a query of a batch is a text or [text, values, options], not ${kindOf(each)}`);
@@ -63,7 +61,6 @@ class BatchRequest extends Request {
       if (lease.scope === null) this.inputs.push([text, kept, options]);
       return new QueryRequest(text, kept, format, cache, paramTypes, receiver);
     });
-    /** The query that is being answered. */
     this.index = 0;
   }
 

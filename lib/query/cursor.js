@@ -65,7 +65,6 @@ class Cursor {
     return this.#generator.next().finally(() => { this.#asked--; });
   }
 
-  /** Closes the portal, as `break` does. */
   return(value) { return this.#generator.return(value); }
 
   /** Drops the rows that are being fetched for a stream that was destroyed. */

@@ -21,7 +21,6 @@ function lost(error) {
   return new ConnectionError(`the connection was lost: ${error.message}`, { code: error.code, cause: error });
 }
 
-/** The loops by channel. */
 class Channels {
   #listeners = new Map(); // sets by channel
   #say;

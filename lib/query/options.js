@@ -18,7 +18,6 @@ const STATEMENT = ['format', 'cache', 'paramTypes'];
 const LIMITS = ['signal', 'statement_timeout'];
 const PLACE = ['alone', 'retry'];
 
-/** The options of each method. */
 const NAMES = {
   batch: new Set([...LIMITS, ...PLACE]),
   batched: new Set([...STATEMENT, 'decode', 'stream']),
@@ -42,7 +41,6 @@ const HINTS = {
 
 const noCallback = value => typeof value === 'function' ? ': there are no callbacks, but promises, streams and async iterables' : '';
 
-/** @throws {TypeError} */
 function checkFlag(value, name) {
   if (typeof value !== 'boolean') throw new TypeError(`${name} must be a boolean, not ${kindOf(value)}`);
 }

@@ -46,7 +46,6 @@ class Pipeline {
     this.head = null;
     /** @type {Request|null} the first one whose messages are in the writer, if there are any */
     this.unwritten = null;
-    /** Requests that are not over. */
     this.pending = 0;
     /** The transaction status of the last ReadyForQuery. */
     this.status = 'I';
@@ -70,7 +69,6 @@ class Pipeline {
     this.pump();
   }
 
-  /** Takes bytes from the socket. */
   chunk(buf, length) {
     this.givenUpAt = this.askedAt = 0;
     try {
@@ -145,7 +143,6 @@ class Pipeline {
     if (this.scopes.leave(scope, error)) this.pump();
   }
 
-  /** Sends what may be sent. */
   pump() {
     while (this.socket !== null && this.#held === 0) {
       const entry = this.scopes.next();
@@ -218,7 +215,6 @@ class Pipeline {
     await this.session.cancel();
   }
 
-  /** The handler of FrameReader. */
   message(type, buf, start, end, count) {
     const { events } = this;
     if (type === ReadyForQuery) this.#ready(STATUS[buf[start + 5]], start, end);

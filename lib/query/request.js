@@ -113,7 +113,6 @@ class Request {
     this.error = undefined;
   }
 
-  /** The answer is complete. */
   ready() { this.settle(); }
 }
 
@@ -229,7 +228,6 @@ class QueryRequest extends Request {
     if (!this.endsWithSync) this.sync(pipeline);
   }
 
-  /** Writes a Sync that was not sent with the request. */
   sync(pipeline) {
     if (this.endsWithSync) return;
     this.endsWithSync = true;
@@ -237,7 +235,6 @@ class QueryRequest extends Request {
     pipeline.flush();
   }
 
-  /** Begins the result. */
   start(pipeline) {
     const { rowParser } = this.statement;
     if (rowParser === undefined) throw protocolError('the result of a statement that was not described');

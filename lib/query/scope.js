@@ -98,7 +98,6 @@ class Scope {
 class Scopes {
   constructor(pipeline) {
     this.root = new Scope(pipeline, null, 'the connection');
-    /** The innermost entered scope. */
     this.active = this.root;
     /** Transactions that wait for the end of a block that a query has begun. */
     this.waiting = [];
@@ -174,7 +173,6 @@ class Scopes {
     this.empty(scope, next);
   }
 
-  /** Rejects what waits in a scope. */
   empty(scope, next) {
     while (scope.first !== null) {
       const entry = scope.shift();

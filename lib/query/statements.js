@@ -41,7 +41,6 @@ class Statement {
     this.key = key;
     /** The beginning of Bind: the unnamed portal and the statement. */
     this.bindNames = Buffer.from(`\0${name}\0`, 'latin1');
-    /** Whether Parse was written. */
     this.sent = false;
     /** @type {RowParser|null|undefined} null without columns; undefined before the description */
     this.rowParser = undefined;
@@ -78,7 +77,6 @@ class Statements {
   constructor(limit, tag = '') {
     this.limit = limit;
     this.tag = tag;
-    /** Names of statements to be closed on the server. */
     this.closing = [];
     /** @type {Request|undefined} the last sent request that may drop statements; until it is over, others carry their own Parse */
     this.disturbing = undefined;

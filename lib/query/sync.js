@@ -26,7 +26,6 @@ class CloseRequest extends Request {
   }
 }
 
-/** Closes unused statements on the server. */
 function closeStatements(pipeline) {
   const { scopes, statements } = pipeline;
   const names = statements.closing;

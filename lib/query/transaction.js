@@ -72,7 +72,6 @@ class BeginRequest extends QueryRequest {
   sync() {}
 }
 
-/** COMMIT, ROLLBACK and the like. */
 class EndRequest extends SimpleQueryRequest {
   constructor(text) {
     super(text);

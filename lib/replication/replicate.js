@@ -10,7 +10,6 @@ const OPTIONS = new Set(['signal', 'statusInterval']);
 /** In logical replication a message has one position; in physical replication a piece of the log ends where the next one begins. */
 const LOGICAL = /^\s*START_REPLICATION\s+SLOT\s+\S+\s+LOGICAL\b/i;
 
-/** Milliseconds between status updates when nothing is new. */
 const STATUS_INTERVAL = 10000;
 
 /** How many messages may wait for the reader. */
@@ -33,7 +32,6 @@ class CopyBothRequest extends Request {
     super();
     this.text = text;
     this.#listener = listener;
-    /** Whether data is arriving. */
     this.copying = false;
   }
 
@@ -69,7 +67,6 @@ class CopyBothRequest extends Request {
     throw protocolError(`unexpected ${nameOf(type)} in replication`);
   }
 
-  /** Sends data, or CopyDone if there is none. */
   send(data) {
     if (!this.copying || this.#ended) return;
     const { pipeline } = this.scope;

@@ -71,11 +71,9 @@ class RowReader {
     this.cmd = undefined;
     /** @type {string|undefined} the OID in an INSERT's tag */
     this.oid = undefined;
-    /** The number of rows in the command tag. */
     this.rowCount = 0;
     /** 1 if the columns are binary, whatever their description says. */
     this.binary = 0;
-    /** @type {RowParser|undefined} */
     this.rowParser = undefined;
     if (options !== undefined) this._decode = decoding.checkDecode(options.decode) || undefined;
     this._type = null;
@@ -141,7 +139,6 @@ class RowReader {
     return list;
   }
 
-  /** Begins the result. */
   start(rowParser, format, connection) {
     this.binary = format;
     this._memory = connection?.memory;

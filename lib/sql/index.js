@@ -82,7 +82,6 @@ function piece(strings, parts = []) {
   return Object.freeze(new Mark(Object.defineProperties([], { 0: element(0), 1: element(1) }), node));
 }
 
-/** @returns {string} throws a TypeError */
 function jsonText(value, what) {
   let text, cause;
   try { text = value instanceof Map || value instanceof Set ? undefined : JSON.stringify(value); } catch (error) { cause = error; }
@@ -105,7 +104,6 @@ function partOf(value, what) {
   return typeof value === 'object' && isPlain(value) ? jsonText(value, what) : refuse(what(), value);
 }
 
-/** @returns {Array} a list for array() */
 function elements(list, what, depth = 1) {
   if (depth > 6) throw new TypeError(`${what()} is nested deeper than the 6 dimensions of a PostgreSQL array`);
   return Array.from(list, (value, index) => {
@@ -122,13 +120,11 @@ function listOf(list, what, least = 0) {
   return [...list];
 }
 
-/** @returns {string[]} quoted names; throws a TypeError */
 const identifiers = (names, what) => names.map((name, index) => {
   checkText(name, `${what}[${index}]`);
   return name === '' ? refuse(`${what}[${index}]`, name, 'a name cannot be empty') : quoted(name);
 });
 
-/** @returns {Array} pieces; throws a TypeError */
 function piecesOf(list, what) {
   const pieces = listOf(list, what);
   const wrong = pieces.findIndex(each => !isPiece(each));
@@ -141,7 +137,6 @@ function columnsOf(object, what) {
   return Object.keys(object);
 }
 
-/** The parts of an object for some columns. */
 function cells(object, columns, what) {
   columnsOf(object, what);
   return columns.map(name => // inherited properties are no columns

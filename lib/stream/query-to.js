@@ -23,7 +23,6 @@ class ResultReceiver extends StreamReceiver {
   complete() { this.stop(); }
 }
 
-/** A query whose result goes to a target. */
 class ResultRequest extends QueryRequest {
   constructor(target, encoder, text, values, { format = 0, cache = true, paramTypes, buffer }) {
     super(text, values, format, cache, paramTypes, new ResultReceiver(target, encoder, { buffer, text }));
@@ -45,7 +44,6 @@ class ResultRequest extends QueryRequest {
   }
 }
 
-/** Waits for the target, unless the signal aborts. */
 function waitFor(target, promise, signal) {
   if (promise === undefined || signal === undefined || signal.aborted) return promise;
   return promise.finally(watchSignal(signal, error => target.leave(error)));
@@ -78,7 +76,6 @@ async function finishFailed(target, receiver, options, error) {
   else told?.catch(() => {});
 }
 
-/** The values of options, the default first. */
 const CHOICES = {
   as: ['protocol', 'values', 'json', 'ndjson'],
   int8: ['number', 'string'],

@@ -132,7 +132,6 @@ class WebSocketStream extends EventEmitter {
     this.#socket.close(1000);
   }
 
-  /** @param {Error} [error] to be emitted */
   destroy(error) {
     if (this.destroyed) return;
     this.destroyed = true;
