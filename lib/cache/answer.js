@@ -71,8 +71,6 @@ function read(answer, reader) {
 
 /**
  * Writes an answer to a target, at the target's pace. The target gets copies, since it may write into them.
- * @param {object} answer
- * @param {Target} target
  * @param {boolean} end whether to end it
  * @param {object} limit see limitOf
  */

@@ -11,7 +11,6 @@ const MIXING = 100;
 /** What a connection is: being opened, shared by plain queries, given no more of them since an owner waits for it, owned. */
 const Use = Object.freeze({ OPENING: 'opening', SHARED: 'shared', DRAINING: 'draining', OWNED: 'owned' });
 
-/** A connection of a pool, and how it is used. */
 class Connection {
   state = Use.OPENING;
   /** Requests that use it; at first, its opening. */
@@ -25,10 +24,7 @@ class Connection {
   /** Whether its session is being reset; requests may be sent behind that. */
   resetting = false;
 
-  /**
-   * @param {object|string} config of its client
-   * @param {number} lifetime milliseconds until it is replaced
-   */
+  /** @param {number} lifetime milliseconds until it is replaced */
   constructor(config, lifetime) {
     this.client = new Client(config);
     this.pipeline = this.client.lease.pipeline;
@@ -62,8 +58,6 @@ class Connection {
   /**
    * How long a request is likely to wait: as long again as the oldest one here has, and for the others. Requests with a
    * limit and such without stay apart: the one behind would keep the one before from being cancelled.
-   * @param {number} now
-   * @param {boolean} isLimited
    * @param {boolean} mayFollow whether it may go behind one that has a limit
    * @returns {number} Infinity where it is not to be given to it, -1 where it does not wait
    */

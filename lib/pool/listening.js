@@ -48,7 +48,6 @@ class Listening {
     if (!this.isOver) this.#lease.run('shared', {}, (scope, next) => next.sync(), () => true).catch(error => this.close(error));
   }
 
-  /** @param {Error} [error] for the loops to throw */
   close(error) {
     if (this.isOver) return;
     const refused = error ?? new ConnectionError('the pool has stopped listening', { code: '08003' });

@@ -7,7 +7,7 @@ const DEFAULTS = {
 };
 const OPTIONS = new Set([...Object.keys(DEFAULTS), 'patient']);
 
-/** The options of `connection`. `shared`: others may be sent before and behind. */
+/** The options of `connection`; `shared`: other requests may be sent before and behind. */
 const OF_CONNECTION = new Set(['reset', 'signal', 'retry', 'shared']);
 
 /**

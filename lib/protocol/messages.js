@@ -33,7 +33,6 @@ function stringsOf(buf, off, end, what, count) {
   return strings;
 }
 
-/** @returns {[string, string]} name and value */
 function decodeParameterStatus(buf, start, end) {
   const { 0: name, 1: value } = stringsOf(buf, start + 5, end, 'ParameterStatus', 2);
   if (name === 'client_encoding' && !/^utf-?8$/i.test(value)) {
@@ -44,7 +43,6 @@ function decodeParameterStatus(buf, start, end) {
 
 /**
  * Adds a ParameterStatus to the parameters that the server has reported.
- * @param {Object<string, string>} parameters
  * @returns {[string, string]} name and value
  */
 function takeParameter(parameters, buf, start, end) {

@@ -63,7 +63,6 @@ const REMEDIES = [
 
 /**
  * The text of a value that is neither a string, nor bytes, nor null.
- * @param {*} value
  * @param {string} what its name in an error
  * @throws {TypeError} for an unsupported value, saying what to write instead
  */
@@ -77,7 +76,6 @@ function textOf(value, what) {
 
 /**
  * Copies parameter values, so that the caller may change them. It accepts and rejects the same values as MessageWriter.bind.
- * @param {Array|Row} values
  * @param {number} [limit] of the bytes of all Buffers
  * @returns {Array|object|null} null above the limit
  * @throws {TypeError}

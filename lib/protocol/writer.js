@@ -87,7 +87,6 @@ class MessageWriter {
 
   /**
    * @param {string} name '' for the unnamed statement
-   * @param {string} text
    * @param {number[]} paramTypes OIDs, possibly fewer than there are parameters
    */
   parse(name, text, paramTypes) {
@@ -104,7 +103,6 @@ class MessageWriter {
   /**
    * Writes Bind. It is written out, since every query goes through it.
    * @param {Buffer} names portal and statement, each with its terminator
-   * @param {Array|object} values see `checkValues`
    * @param {number} format of the result: 0 text, 1 binary
    * @returns {boolean} whether there are bytes among the values
    * @throws {TypeError} naming the first unsupported value

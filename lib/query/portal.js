@@ -15,9 +15,7 @@ const { copyDirection } = require('./sql');
  */
 class PortalStep extends QueryRequest {
   /**
-   * @param {Portal} portal
    * @param {number} maxRows 0 for all
-   * @param {object} receiver
    * @param {{stack: string}} caller see callerOf
    */
   constructor(portal, maxRows, receiver, caller) {
@@ -100,10 +98,6 @@ class Portal {
   }
 
   /**
-   * @param {Scope} scope
-   * @param {string} text
-   * @param {Array|Row} values from `check`
-   * @param {object} options `{ format, cache, paramTypes }`
    * @param {string} [name=''] of a portal inside a transaction block; without it the portal owns the connection
    * @throws {TypeError|UsageError}
    */
@@ -130,8 +124,6 @@ class Portal {
   /**
    * Fetches the next rows, after the earlier ones.
    * @param {number} maxRows 0 for all
-   * @param {object} receiver
-   * @param {object} [limits] `{ signal }`
    * @returns {Promise} of the receiver, whose `cmd` is SUSPENDED while there may be more rows
    */
   fetch(maxRows, receiver, limits, caller = callerOf(this.fetch)) {

@@ -113,7 +113,6 @@ class Request {
     this.error = undefined;
   }
 
-  /** The answer is complete. */
   ready() { this.settle(); }
 }
 
@@ -138,11 +137,8 @@ Object.assign(Request.prototype, { // rare fields are not set in each request, o
  */
 class QueryRequest extends Request {
   /**
-   * @param {string} text
-   * @param {Array|Row} values
    * @param {number} format of the result: 0 text, 1 binary
    * @param {boolean} cache whether the statement may have a name
-   * @param {number[]|undefined} paramTypes OIDs
    * @param {object} [receiver] by default a RowReader, made when the result begins, since a million requests may wait
    */
   constructor(text, values, format, cache, paramTypes, receiver) {
@@ -232,7 +228,6 @@ class QueryRequest extends Request {
     if (!this.endsWithSync) this.sync(pipeline);
   }
 
-  /** Writes a Sync that was not sent with the request. */
   sync(pipeline) {
     if (this.endsWithSync) return;
     this.endsWithSync = true;
@@ -240,7 +235,6 @@ class QueryRequest extends Request {
     pipeline.flush();
   }
 
-  /** Begins the result. */
   start(pipeline) {
     const { rowParser } = this.statement;
     if (rowParser === undefined) throw protocolError('the result of a statement that was not described');

@@ -72,7 +72,6 @@ class BeginRequest extends QueryRequest {
   sync() {}
 }
 
-/** COMMIT, ROLLBACK and the like. */
 class EndRequest extends SimpleQueryRequest {
   constructor(text) {
     super(text);
@@ -204,14 +203,9 @@ class Transaction {
 /**
  * Runs a function inside a transaction block, or inside a savepoint of one: commits when it returns, rolls back
  * when it throws. Meanwhile the connection is the function's. BEGIN travels with the first request.
- * @param {Scope} parent
  * @param {number} depth 0 for a transaction block, above for savepoints
  * @param {function(Scope): Session} make what the function is given
- * @param {function(object): *} work
- * @param {object} [options] checked
  * @param {string} [options.isolation] 'serializable', 'repeatable read', 'read committed', 'read uncommitted'
- * @param {boolean} [options.readOnly]
- * @param {boolean} [options.deferrable]
  * @param {AbortSignal} [options.signal] gives up all that is under way in it, and rolls back
  * @param {number} [options.statement_timeout] the same, after so many milliseconds
  * @returns {Promise} of what the function returned

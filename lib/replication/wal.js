@@ -13,10 +13,6 @@ function parseLsn(text) {
   return (BigInt(`0x${match[1]}`) << 32n) | BigInt(`0x${match[2]}`);
 }
 
-/**
- * @param {bigint} lsn
- * @returns {string}
- */
 function formatLsn(lsn) {
   return `${(lsn >> 32n).toString(16)}/${(lsn & 0xffffffffn).toString(16)}`.toUpperCase();
 }

@@ -64,9 +64,6 @@ function receiverFor(given, options) {
 
 /**
  * Watches a stream while a result is written to it.
- * @param {object} receiver of the result
- * @param {Promise} promise of the result
- * @param {Request} [request] given up if the stream fails
  * @returns {Promise} the same promise, but it rejects with the stream's error
  */
 function untilTaken(receiver, promise, request) {
