@@ -28,7 +28,7 @@ export type ArrayValue = ReadonlyArray<Value | ArrayValue>;
  */
 export function array(values: ArrayValue): string;
 
-/** Nothing has this type: a compiler misses the property where an object or an array is passed as a value. */
+/** No value has this type: the compiler's error about the missing property says what to write instead of an object or an array. */
 interface PassJsonStringifyOrArray { readonly 'write JSON.stringify(value) for json, array(value) for an array': never }
 
 /** Parameter values: an array, which is never changed, or a row of an earlier result. */

@@ -12,9 +12,8 @@ const stream = () => require('./stream');
 const COPY_BUFFER = 1 << 20;
 
 /**
- * What a client does step by step, as in kig/quickgres 0.4: startQuery, getResults, sync; and the COPY FROM STDIN that
- * `query` begins, with copyData, copyDone and copyFail. One of each may be open. It makes sense only on a connection
- * that one has.
+ * The steps of kig/quickgres 0.4: startQuery, getResults, sync; and copyData, copyDone and copyFail for the COPY FROM STDIN
+ * that `query` begins. One of each may be open. Steps need a connection of their own, so only a Client has them.
  */
 class Steps extends Session {
   #copy = null;

@@ -21,10 +21,10 @@ const NAMES = Object.keys(OPTIONS);
 /** Environment variables by the names of their options. */
 const VARIABLES = NAMES.filter(name => OPTIONS[name][1] !== undefined).map(name => ({ name, variable: OPTIONS[name][1] }));
 
-/** What a value may be that becomes a text. */
+/** Types of values that become texts. */
 const TEXTS = new Set(['string', 'number', 'bigint', 'boolean']);
 
-/** Each version that may not be greater than another. */
+/** Pairs of versions of which the first must not be greater. */
 const BOUNDS = [['min_protocol_version', 'max_protocol_version'], ['ssl_min_protocol_version', 'ssl_max_protocol_version']];
 
 /** The defaults as one fast object; copies of an object made step by step would be slower. */

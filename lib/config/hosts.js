@@ -4,7 +4,7 @@ const fs = require('node:fs');
 const net = require('node:net');
 const { check } = require('./options');
 
-/** Where a config's servers are, and which are on this machine. */
+/** The servers of a config, and which of them are on this machine. */
 
 const DEFAULT_PORT = '5432';
 

@@ -17,7 +17,7 @@ const CAPITALS = ['datestyle', 'intervalstyle', 'timezone'];
 
 const STRING = 'use connectionString';
 
-/** What to do about an option of a pool, by the name that it has there. */
+/** The remedy for an option of a pool. */
 const ofPool = name => `write it behind the config, new Pool(config, { ${name} }) of quickgres/pool`;
 
 /** Other clients' options in lower case, and their equivalents. */

@@ -50,8 +50,8 @@ const unexpected = ([type]) => protocolError(`message of type 0x${type.toString(
  */
 class Attempt {
   #aborted = false;
-  #bytes = NOTHING; // that were received
-  #at = 0; // where in them the next message begins
+  #bytes = NOTHING; // received
+  #at = 0; // offset of the next message
   #over; // rejects when the time is over, the signal aborts or the connection is lost
   #reject;
   #abort = () => {

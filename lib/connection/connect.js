@@ -55,7 +55,7 @@ async function passwordFor({ user, database, password, passfile, require_auth: a
     .catch(cause => { throw refuse(`failed: ${cause.message}`, cause); });
   if (typeof given === 'string' && !given.includes('\0')) return given;
   if (given === undefined || given === null) return undefined;
-  throw refuse(`gave ${kindOf(given)}, and no string without NUL characters`);
+  throw refuse(`gave ${kindOf(given)}: return a string without NUL characters`);
 }
 
 /**

@@ -57,7 +57,7 @@ async function takeStream({ socket, sslrootcert, sslcert }, { host, hostaddr, po
   given.then(stream => { if (attempt.over) stream?.destroy?.(); }, () => {});
   const stream = await attempt.wait(given);
   if (typeof stream?.write !== 'function' || typeof stream.on !== 'function') {
-    throw failed(`the socket function gave no Duplex stream, but ${kindOf(stream)}`);
+    throw failed(`the socket function gave ${kindOf(stream)}: return a Duplex stream`);
   }
   if (stream.destroyed) throw new ConnectionError('the socket is closed already', { code: '08003' });
   attempt.stream = stream;
@@ -68,7 +68,7 @@ async function takeStream({ socket, sslrootcert, sslcert }, { host, hostaddr, po
 
 /** @returns {Promise<*>} the result of a config's function; rejects with an Error, whatever the function throws */
 const ask = (name, get, whom) => Promise.resolve(whom).then(get).catch(error => {
-  throw error instanceof Error ? error : failed(`the ${name} function has thrown ${kindOf(error)}, which is no Error`);
+  throw error instanceof Error ? error : failed(`the ${name} function threw ${kindOf(error)} instead of an Error`);
 });
 
 /**
@@ -85,9 +85,9 @@ async function requestTls(attempt, encrypt, option) {
   const { unread } = attempt;
   const [answer] = unread;
   // The error does not repeat the bytes, since their sender is unknown (CVE-2024-10977).
-  if (answer !== YES && answer !== NO) throw protocolError(`the server answers neither yes nor no, but byte ${answer}`);
+  if (answer !== YES && answer !== NO) throw protocolError(`the server answered SSLRequest with byte ${answer}, neither S nor N`);
   if (unread.length > 1) throw protocolError('unencrypted bytes behind the answer, maybe an attack');
-  if (answer === NO && encrypt === 'must') throw failed(`the server does not support TLS, and ${option} demands it`);
+  if (answer === NO && encrypt === 'must') throw failed(`the server does not support TLS, but ${option} requires it`);
   attempt.unread = unread.subarray(1);
   return answer === YES;
 }

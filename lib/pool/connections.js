@@ -43,8 +43,8 @@ class Connections {
 
   /**
    * @param {object|string} config of the clients
-   * @param {object} options those of a Pool; `longTexts`, which the clients share; `reached`
-   * @param {function(string, Client|Error)} emit told of 'connect', with a client of which nothing has been asked, and 'error'
+   * @param {object} options a Pool's, and `longTexts`, `reached`
+   * @param {function(string, Client|Error)} emit gets 'connect' with each new client, and 'error'
    */
   constructor(config, options, emit) {
     this.#config = config;
@@ -52,7 +52,7 @@ class Connections {
     this.#emit = emit;
     /** Whether there was a connection; from then on, requests wait during an outage. */
     this.reached = options.reached === true;
-    /** @type {ConnectionError|undefined} what new requests are rejected with, since it was ended or destroyed */
+    /** @type {ConnectionError|undefined} the error of new requests after the end */
     this.refused = undefined;
   }
 
@@ -78,8 +78,8 @@ class Connections {
   }
 
   /**
-   * Where a request is likely to wait least, if anywhere. Some are left for plain queries, which those that are held up
-   * are not, unless there is no other.
+   * The connection with the shortest estimated wait, if any. Owners leave `reserved` connections to plain queries. One that is
+   * held up does not count, unless there is no other.
    */
   #find(kind, isLimited) {
     const { reserved, size } = this.#options;

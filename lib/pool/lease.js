@@ -15,7 +15,7 @@ const OF_SESSIONS = /^(?:begin|start|set|reset|discard|listen|unlisten|prepare|d
 
 /** A pool's lease: the scope of one of its connections, which it has to find first. See Scope.run. */
 class PoolLease extends Connections {
-  #ending = []; // what resolves the promises of end()
+  #ending = []; // the resolvers of end()
   #pending = 0;
 
   constructor(config, options, emit) {
@@ -70,7 +70,7 @@ class PoolLease extends Connections {
   /** @throws {ConnectionError} after end() or destroy() */
   checkOpen() { if (this.refused !== undefined) throw this.refused; }
 
-  /** Refuses what comes later, and closes all connections when what came before is over. */
+  /** Refuses later requests, and closes all connections when the earlier ones are over. */
   async end(refused) {
     this.refused ??= refused;
     if (this.#pending > 0) await new Promise(resolve => { this.#ending.push(resolve); });

@@ -11,8 +11,7 @@ const OPTIONS = new Set([...Object.keys(DEFAULTS), 'patient']);
 const OF_CONNECTION = new Set(['reset', 'signal', 'retry', 'shared']);
 
 /**
- * @param {object} options of a Pool
- * @returns {object} all of them, a time of 0 as Infinity, and `longTexts`, which its connections share
+ * @returns {object} the options with their defaults, a time of 0 as Infinity, and `longTexts`, which the connections share
  * @throws {TypeError}
  */
 function optionsOf(options) {

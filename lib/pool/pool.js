@@ -6,7 +6,7 @@ const { PoolLease } = require('./lease');
 const { Listening } = require('./listening');
 const { OF_CONNECTION, optionsOf } = require('./options');
 
-/** What new requests reject with. */
+/** The error of new requests. */
 const refused = (state, cause) =>
   new ConnectionError(`the pool was ${state}: it takes no more requests`, { code: '08003', cause, sent: false });
 
@@ -23,7 +23,7 @@ class Pool extends Session {
     this.lease = new PoolLease(config, this.#options, (event, what) => this.#emit(event, what));
   }
 
-  /** Without a listener, an error is no event that ends the program. */
+  /** An 'error' without a listener must not end the program. */
   #emit(event, what) { if (this.listenerCount(event) > 0) unhindered(() => this.emit(event, what)); }
 
   get stats() { return this.lease.stats; }

@@ -51,7 +51,7 @@ function dateText(date, what) {
 /** For PostgreSQL -0 is not 0, but `String(-0)` is '0'. */
 const numberText = value => Object.is(value, -0) ? '-0' : `${value}`;
 
-/** What to write in place of a value that is none. */
+/** Remedies by the kind of an unsupported value. */
 const REMEDIES = [
   [Promise, 'await it'], [Function, 'call it, and pass what it returns'], [RegExp, 'write value.source'], [URL, 'write value.href'],
   [ArrayBuffer, 'write Buffer.from(value)'], [Object.getPrototypeOf(Int8Array), 'write Buffer.from(value.buffer)'],

@@ -8,27 +8,24 @@ const FIRST_PAUSE = 50;
 const LONGEST_PAUSE = 1000;
 
 /**
- * Gives up a request: it rejects at once, and nothing more is sent until its answer has ended. The server is asked to
- * cancel it as soon as nothing that lives was sent behind it; otherwise the answer is read and dropped.
- * @param {Request} request that was submitted
- * @param {Error} error to reject with
+ * Gives a request up: it rejects at once, and nothing more is sent until its answer has ended. The server is asked to cancel it
+ * as soon as no live request was sent behind it; otherwise its answer is read and dropped.
  */
 function abort(request, error) {
   const { pipeline } = request.scope;
   if (!request.abort(error, pipeline) || pipeline.head === null) return; // null: the connection is lost
   pipeline.givenUpAt ||= performance.now();
   request.givenUp = true;
-  // Requests with one limit are given up one by one. What their callers ask in between would live behind those that are left.
+  // Requests with one limit are given up one by one. Requests that their callers make in between would live behind the others.
   pipeline.holdBehind(request);
   cancelHead(pipeline); // this may have been the last live request behind the head
 }
 
 /**
- * Asks the server to cancel the request that it answers, if that was given up and nothing that lives was sent behind it.
- *
- * A CancelRequest names a connection, not a query. Therefore it leaves only while the request is the one that is being
- * answered, and nothing is sent until the server has closed the connection on which it came. The server ignores one
- * that comes before it has begun with the query, so it is repeated.
+ * Asks the server to cancel the request that it answers, if that was given up and no live request was sent behind it. A
+ * CancelRequest names a connection, not a query. It is therefore sent only while the request is being answered, and nothing is
+ * sent until the server has closed the cancel connection. The server ignores one that comes before the query has begun, so it
+ * is repeated.
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-CANCELING-REQUESTS
  */
 function cancelHead(pipeline) {
@@ -85,13 +82,12 @@ const abortedBy = ({ reason }) => new AbortError('the query was aborted', reason
 
 function throwIfAborted({ signal }) { if (signal?.aborted) throw abortedBy(signal); }
 
-/** @returns {function(number): TimeoutError} for what has taken longer than so many milliseconds */
+/** @returns {function(number): TimeoutError} for a time limit in milliseconds */
 const tooLong = (what, isSent = () => undefined) => time =>
   new TimeoutError(`the ${what} took longer than its statement_timeout of ${time} ms`, { code: '57014', sent: isSent() });
 
 /**
- * Calls back when a signal aborts or a time limit is over.
- * @param {object} limits checked: `{ signal, statement_timeout }`
+ * Calls back when a signal aborts or a time limit passes.
  * @param {function(number): Error} late makes the error of a time limit
  * @returns {function} stops watching
  */

@@ -20,7 +20,7 @@ function mapQueries(queries, work) {
   });
 }
 
-/** Whether a list of queries is one query: [text, values], frozen if sql`…` has made it. */
+/** Whether a list of queries is one query: [text, values], which is frozen if sql`…` made it. */
 function isQuery(list) {
   const [text, values] = list;
   return list.length === 2 && typeof text === 'string' && Array.isArray(values) &&

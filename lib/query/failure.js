@@ -39,7 +39,7 @@ function again(error, hide = again) {
   return other;
 }
 
-/** For a `.catch`: an error that a timer or a socket has made shows the function that awaits the promise. */
+/** For a `.catch`: gives an error that a timer or a socket has made the stack of the awaiting function. */
 function rejectAgain(error) {
   if (error instanceof PostgresError || error instanceof TimeoutError) Error.captureStackTrace?.(error, rejectAgain);
   throw again(error, rejectAgain);
@@ -106,7 +106,7 @@ function promised(work) {
   }
 }
 
-/** Runs code of the user that must not break ours: what it throws is thrown where nothing of ours is running. */
+/** Runs user code. An error that it throws is thrown outside of the library's code. */
 function unhindered(work) {
   try {
     work();

@@ -32,7 +32,7 @@ const NAMES = {
   transaction: new Set(['isolation', 'readOnly', 'deferrable', ...LIMITS, 'retry'])
 };
 
-/** What to do instead of some options that there are elsewhere. */
+/** The remedy for options that a pool no longer has. */
 const REPLICAS = 'for replicas, make a pool of their own';
 const HINTS = {
   max_lag: REPLICAS, readOnly: REPLICAS, replicas: REPLICAS,
@@ -47,7 +47,7 @@ function checkFlag(value, name) {
 
 const isOid = oid => Number.isInteger(oid) && oid >= 0 && oid <= 0xffffffff;
 
-/** What each option may be; those that are not here are checked by what takes them. */
+/** The check of each option; methods check the options that are missing here. */
 const CHECKS = {
   alone: checkFlag, cache: checkFlag, deferrable: checkFlag, end: checkFlag, patient: checkFlag, readOnly: checkFlag,
   reset: checkFlag, retry: checkFlag, shared: checkFlag,
@@ -74,8 +74,7 @@ const CHECKS = {
 
 /**
  * @param {Object<string, function(*, string)>} [checks] by name
- * @throws {TypeError} for an option that there is not: a misspelt one would do nothing, and nobody would know; and for one
- *   that is wrong
+ * @throws {TypeError} for an unknown option, since a misspelt one would silently do nothing, and for an invalid one
  */
 function checkOptions(options, names, checks = CHECKS) {
   if (options === undefined) return;

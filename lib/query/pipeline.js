@@ -27,9 +27,9 @@ class Pipeline {
   #tail = null;
 
   /**
-   * @param {object} events `notice(fields, buf, start, end)`, `notification(…)`, `parameter(buf, start, end)`;
-   *   `lost(error)`: the connection cannot be used any more; without an error, the server has closed it; `queued()`: a request waits to be sent; `drained()`
-   * @param {boolean|object} [decode] how columns are decoded where a query says nothing
+   * @param {object} events `notice(fields, buf, start, end)`, `notification(…)`, `parameter(buf, start, end)`; `lost(error)`:
+   *   the connection is unusable, or closed by the server if there is no error; `queued()`: a request waits; `drained()`
+   * @param {boolean|object} [decode] the default of queries
    */
   constructor(events, decode) {
     this.events = events;
@@ -44,7 +44,7 @@ class Pipeline {
     this.maxBuffered = 1 << 26;
     /** @type {Request|null} the request that is answered next */
     this.head = null;
-    /** @type {Request|null} the first one whose messages are in the writer, if there are any */
+    /** @type {Request|null} the first one whose messages are in the writer */
     this.unwritten = null;
     this.pending = 0;
     /** The transaction status of the last ReadyForQuery. */
@@ -226,12 +226,12 @@ class Pipeline {
     else if (type === ParameterStatus) events.parameter(buf, start, end);
     else if (this.head !== null) this.head.message(this, type, buf, start, end, count);
     else if (type === ErrorResponse) events.lost(new PostgresError(decodeFields(buf, start, end)));
-    else throw protocolError(`${nameOf(type)} that nobody asked for`);
+    else throw protocolError(`${nameOf(type)} without a request`);
   }
 
   #ready(status, start, end) {
     const request = this.head;
-    if (request === null) throw protocolError('ReadyForQuery that nobody asked for');
+    if (request === null) throw protocolError('ReadyForQuery without a request');
     if (status === undefined || end - start !== 6) throw protocolError('ReadyForQuery of a wrong kind');
     request.state = request.state === State.Done ? State.Over : nextState(request.state, ReadyForQuery, start, end);
     if (status === 'E' && this.status !== 'E') request.scope.failure = request.error;

@@ -12,14 +12,13 @@ const { waitsForItself } = require('./inside');
  */
 class Scope {
   /**
-   * @param {string} name of what owns the connection, for errors
-   * @param {boolean} [options.alone=false] it is entered only when all that was sent has been answered
-   * @param {boolean} [options.block=false] it is a transaction block: it is entered when no block is open, and no
-   *   request in it may end the block but one with `controlsBlock`
-   * @param {Request} [options.begin] what begins the block: it travels with the first request
+   * @param {string} name of the owner, for errors
+   * @param {boolean} [options.alone=false] it is entered only when everything sent has been answered
+   * @param {boolean} [options.block=false] it is a transaction block: it is entered when no block is open, and only requests
+   *   with `controlsBlock` may end it
+   * @param {Request} [options.begin] begins the block, together with the first request
    * @param {function()} [options.entered] called when the scope owns the connection
-   * @param {function(function(): Error)} [options.lost] called when it is over without having been left, with what
-   *   makes the error
+   * @param {function(function(): Error)} [options.lost] called with a maker of errors if the scope ends without being left
    */
   constructor(pipeline, parent, name, { alone = false, block = false, begin, entered = () => {}, lost = () => {} } = {}) {
     /** @type {Scope|null} of a lease: where a session may send at once; null if a connection has to be found first */
