@@ -849,6 +849,8 @@ describe('queryTo', () => {
     assert.ok(wire.stats.bytes.toClient - before < 250e6, `${wire.stats.bytes.toClient - before} bytes`);
   });
 
+  // Before that, nothing was sent behind a new text, and a pool gave each result a connection. What protects other requests
+  // now is in each title; for pools in pool/streams.test.js, for signals and time limits in query/abort.test.js.
   describe('is pipelined', () => {
     /** The flights of the client while `work` runs. */
     async function flights(wire, work) {
