@@ -134,7 +134,6 @@ class Session extends EventEmitter {
   /**
    * Runs a function in a transaction block, or behind a savepoint. Commits when it returns, rolls back when it throws. Inside
    * it, requests to the outer client are rejected.
-   * @returns {Promise} of the function's result
    */
   transaction(work, options = NO_OPTIONS) {
     return promised(() => {
@@ -158,7 +157,6 @@ class Session extends EventEmitter {
   /**
    * Fetches the rows of a query in batches. Outside a transaction the cursor owns a connection; inside one, others may run
    * beside it.
-   * @returns {Cursor} an async iterable; `break` closes it
    */
   cursor(text, values = NO_VALUES, options = NO_OPTIONS) {
     checkOptions(options, NAMES.cursor);

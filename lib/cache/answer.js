@@ -48,10 +48,7 @@ function isRead({ cmd, body, form: { as = 'protocol' } }) {
   return cmd === 'SELECT' && (as !== 'protocol' || body[0] === backend.RowDescription);
 }
 
-/**
- * Gives an answer of protocol bytes to a reader. The rows are in a copy, so that no reader can change them for another.
- * @returns {RowReader} the same
- */
+/** Gives an answer of protocol bytes to a reader. The rows are in a copy, so that no reader can change them for another. */
 function read(answer, reader) {
   const body = Buffer.from(answer.body);
   let off = body[0] === backend.RowDescription ? 1 + body.readUInt32BE(1) : 0;

@@ -5,7 +5,6 @@ const { throwIfAborted, tooLong, watchLimits } = require('../query');
 /**
  * Ends the wait for an answer by a signal, a time limit or `fail`. The answer itself is still fetched.
  * @returns {{race: function(*): Promise, fail: function(Error), release: function()}} `race` rejects when the wait ends
- * @throws {AbortError}
  */
 function limitOf(options) {
   throwIfAborted(options);

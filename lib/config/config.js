@@ -209,10 +209,7 @@ function startupParameters(values, extra, env) {
   return parameters;
 }
 
-/**
- * @returns {string} the name of the system's user
- * @throws {TypeError} if there is none
- */
+/** @throws {TypeError} if there is none */
 function userName() {
   try {
     return os.userInfo().username;

@@ -29,7 +29,6 @@ function fits(wanted, { in_hot_standby: standby, default_transaction_read_only: 
  * @param {{wanted: string, early: boolean}} plan the wanted session, and whether to send ahead what is possible
  * @param {import('./attempt').Attempt} attempt with its socket open
  * @returns {Promise<object>} `{ parameters, backendKey, processId }`
- * @throws {PostgresError|ConnectionError}
  */
 async function start(config, plan, attempt, login, hooks) {
   const session = { parameters: Object.create(null), backendKey: null };

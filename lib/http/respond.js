@@ -96,10 +96,7 @@ function checkStatus(options, name) {
   if (options[name] !== undefined) checkNumber(options[name], name, 'an integer from 200 to 599', isStatus);
 }
 
-/**
- * Checks everything before a header is set or a query is sent.
- * @throws {TypeError}
- */
+/** Checks everything before a header is set or a query is sent. */
 function check(response, options) {
   if (response.headersSent || response.writableEnded) throw new TypeError('the response was already sent');
   if (options.end !== undefined) throw new TypeError('respond has no option end: it always ends the response');

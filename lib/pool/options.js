@@ -10,10 +10,7 @@ const OPTIONS = new Set([...Object.keys(DEFAULTS), 'patient']);
 /** The options of `connection`; `shared`: other requests may be sent before and behind. */
 const OF_CONNECTION = new Set(['reset', 'signal', 'retry', 'shared']);
 
-/**
- * @returns {object} the options with their defaults, a time of 0 as Infinity, and `longTexts`, which the connections share
- * @throws {TypeError}
- */
+/** @returns {object} the options with their defaults, a time of 0 as Infinity, and `longTexts`, which the connections share */
 function optionsOf(options) {
   checkOptions(options, OPTIONS);
   const all = { patient: options.patient ?? true, longTexts: new LongTexts() };

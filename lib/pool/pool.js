@@ -28,10 +28,7 @@ class Pool extends Session {
 
   get stats() { return this.lease.stats; }
 
-  /**
-   * Gives a function a client of its own. Afterwards an open transaction is rolled back and the session is reset.
-   * @returns {Promise} of the function's result
-   */
+  /** Gives a function a client of its own. Afterwards an open transaction is rolled back and the session is reset. */
   async connection(work, options = NO_OPTIONS) {
     if (typeof work !== 'function') throw new TypeError('connection takes a function, which gets the client');
     checkOptions(options, OF_CONNECTION);

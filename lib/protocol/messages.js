@@ -41,10 +41,7 @@ function decodeParameterStatus(buf, start, end) {
   return [name, value];
 }
 
-/**
- * Adds a ParameterStatus to the parameters that the server has reported.
- * @returns {[string, string]} name and value
- */
+/** Adds a ParameterStatus to the parameters that the server has reported. */
 function takeParameter(parameters, buf, start, end) {
   const { 0: name, 1: value } = decodeParameterStatus(buf, start, end);
   if (!(name in parameters) && Object.keys(parameters).length === MAX_PARAMETERS) throw protocolError(`more than ${MAX_PARAMETERS} parameters`);

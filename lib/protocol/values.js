@@ -78,7 +78,6 @@ function textOf(value, what) {
  * Copies parameter values, so that the caller may change them. It accepts and rejects the same values as MessageWriter.bind.
  * @param {number} [limit] of the bytes of all Buffers
  * @returns {Array|object|null} null above the limit
- * @throws {TypeError}
  */
 function snapshot(values, limit = Infinity) {
   if (values.rowBuffer !== undefined) return { rowBuffer: Buffer.from(values.rowBuffer), dataFormat: values.dataFormat };

@@ -73,10 +73,7 @@ class MessageWriter {
     this.length += bytes.length;
   }
 
-  /**
-   * Writes a message with the given body.
-   * @throws {RangeError}
-   */
+  /** Writes a message with the given body. */
   message(type, body) {
     checkLength(body.length + 4);
     this.#reserve(body.length + 5);

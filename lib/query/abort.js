@@ -60,7 +60,6 @@ const watchers = new WeakMap();
 /**
  * Calls back when a signal aborts. Node warns of more than ten listeners of one signal.
  * @param {AbortSignal} signal not aborted
- * @returns {function} stops watching
  */
 function watchSignal(signal, callback) {
   let callbacks = watchers.get(signal);
@@ -89,7 +88,6 @@ const tooLong = (what, isSent = () => undefined) => time =>
 /**
  * Calls back when a signal aborts or a time limit passes.
  * @param {function(number): Error} late makes the error of a time limit
- * @returns {function} stops watching
  */
 function watchLimits({ signal, statement_timeout: time }, callback, late) {
   const unwatch = signal && watchSignal(signal, callback);
@@ -100,11 +98,7 @@ function watchLimits({ signal, statement_timeout: time }, callback, late) {
   };
 }
 
-/**
- * Submits a request with a signal or a time limit.
- * @returns {Promise} of the request
- * @throws {TypeError|RangeError|AbortError}
- */
+/** Submits a request with a signal or a time limit. */
 function submit(request, scope, limits) {
   if (limits?.alone) request.barrier = true;
   if (limits === undefined || (limits.signal === undefined && limits.statement_timeout === undefined)) {

@@ -17,10 +17,7 @@ function callerOf(hide, caller = {}) {
   return caller;
 }
 
-/**
- * Gives an error the stack of its call.
- * @returns {Error} the same
- */
+/** Gives an error the stack of its call. */
 function showCaller(error, caller) {
   if (caller?.stack !== undefined) error.stack = caller.stack.replace(/^.*/, () => `${error.name}: ${error.message}`);
   return error;

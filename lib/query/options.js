@@ -98,7 +98,6 @@ const isPlain = value => typeof value === 'number' || (typeof value === 'string'
 /**
  * Checks a query that has to wait.
  * @returns {Array|object} a copy of the values, since the caller may change them
- * @throws {TypeError|RangeError}
  */
 function keep(text, values) {
   checkText(text, 'text');

@@ -98,7 +98,6 @@ class Pipeline {
 
   /**
    * Sends a request now, or when its turn comes.
-   * @returns {Promise} of its outcome
    * @throws {Error} for input that cannot be sent, and if the scope takes no more requests
    */
   submit(request, scope) {

@@ -97,10 +97,7 @@ class Portal {
     return kept;
   }
 
-  /**
-   * @param {string} [name=''] of a portal inside a transaction block; without it the portal owns the connection
-   * @throws {TypeError|UsageError}
-   */
+  /** @param {string} [name=''] of a portal inside a transaction block; without it the portal owns the connection */
   constructor(scope, text, values, { format = 0, cache = true, paramTypes }, name = '') {
     this.query = [text, values, format, cache, paramTypes];
     this.name = name;

@@ -63,7 +63,6 @@ class Scope {
    * @param {object} options the caller's; a pool reads `signal`, `statement_timeout`, `retry`
    * @param {function(Scope): Promise} work a pool may call it again after a loss
    * @param {function(Error, boolean): boolean|Promise<boolean>} [mayRepeat] whether a pool may, with `retry`
-   * @returns {Promise} the work's
    */
   run(need, options, work) { return work(this); }
 

@@ -136,10 +136,7 @@ class Statements {
    */
   doubt(statement, code, bound) { if ((bound ? OF_TYPES : AT_BIND).test(code)) this.close(statement); }
 
-  /**
-   * Handles commands after which the server has no statements, or sends another encoding.
-   * @throws {ConnectionError}
-   */
+  /** Handles commands after which the server has no statements, or sends another encoding. */
   afterCommand(tag, text) {
     if (tag === 'SET' && OTHER_ENCODING.test(text)) {
       throw new ConnectionError('client_encoding was set to another encoding: this library needs UTF8, so do not set client_encoding');

@@ -222,7 +222,6 @@ class Replication extends Duplex {
  * the confirmed position after each confirmation, when it asks, and every `statusInterval`.
  * @param {string} text START_REPLICATION …
  * @returns {Replication} gives `{ lsn, walEnd, time, data }`
- * @throws {TypeError|UsageError|ConnectionError}
  * @see https://www.postgresql.org/docs/current/protocol-replication.html
  */
 function replicate(client, text, options = {}) {

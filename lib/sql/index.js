@@ -94,7 +94,6 @@ const isPlain = object => Object.getPrototypeOf(Object.getPrototypeOf(object) ??
 /**
  * The part of a node for a value: the value as `query` takes it, or a piece.
  * @param {function(): string} what its name in an error
- * @throws {TypeError}
  */
 function partOf(value, what) {
   if (typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean') return value;

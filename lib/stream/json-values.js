@@ -45,10 +45,7 @@ const hasEscape = word => {
   return (found & ~word & 0x80808080) !== 0;
 };
 
-/**
- * Writes from[pos … stop) as the text of a JSON string.
- * @returns {number} the offset behind it
- */
+/** Writes from[pos … stop) as the text of a JSON string. */
 function writeString(from, pos, stop, to, off) {
   for (; pos < stop; pos++) {
     for (; pos < stop - 3; pos += 4, off += 4) {

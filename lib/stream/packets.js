@@ -50,8 +50,6 @@ const plainSink = given => ({ given, queued: 0, write(piece) { given.write(piece
 /**
  * @param {object} given a RowReader, a Node stream, or an object with `write(packet)`
  * @param {object} [options] `{ buffer, text }`, see StreamReceiver
- * @returns {object} a receiver
- * @throws {TypeError}
  */
 function receiverFor(given, options) {
   if (given instanceof RowReader && given.write === RowReader.prototype.write) return given;

@@ -49,10 +49,7 @@ function waitFor(target, promise, signal) {
   return promise.finally(watchSignal(signal, error => target.leave(error)));
 }
 
-/**
- * Waits for the target's turn, see Target.turn.
- * @throws {AbortError}
- */
+/** Waits for the target's turn, see Target.turn. */
 function turnOf(target, options) {
   throwIfAborted(options);
   return waitFor(target, target.turn(), options.signal);
@@ -147,7 +144,6 @@ async function run(lease, target, make, options) {
 /**
  * See Session.queryTo.
  * @param {Scope|object} lease see Scope.run
- * @throws {TypeError|AbortError}
  */
 function queryTo(lease, given, text, parameters, options) {
   if (typeof given === 'string') throw new TypeError('queryTo takes (target, text, values, options), not a text first');

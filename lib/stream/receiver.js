@@ -148,10 +148,7 @@ class StreamReceiver {
     this.#block.used = old.bytes.copy(this.#block.bytes, 0, 0, old.used);
   }
 
-  /**
-   * Makes a long message in memory of its own, buf[start … end), a part of the result without a copy.
-   * @returns {Block} an encoder may write to `bytes`, and set `used`
-   */
+  /** Makes a long message in memory of its own, buf[start … end), a part of the result without a copy. */
   adopt(buf, start, end) {
     this.flush();
     return (this.#block = new Block(buf, start, end, false));

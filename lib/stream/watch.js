@@ -36,7 +36,6 @@ function onResponseClose() {
 /**
  * Calls back when a stream has finished, failed or closed, even if that is in the past. Until the stream has closed, its errors
  * do not end the program, since it may fail after its last use.
- * @returns {function} removes the callback
  */
 function watch(stream, callback) {
   if (stream[CALLBACKS] === undefined) {
