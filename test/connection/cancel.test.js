@@ -168,7 +168,7 @@ describe('A cancel request', () => {
       cancelWith(
         async () => {},
         { key: false },
-        session => assert.rejects(session.cancel(), /gave no key/)
+        session => assert.rejects(session.cancel(), /sent no BackendKeyData/)
       ));
 
     it("when the caller's function gives no second socket", () => {

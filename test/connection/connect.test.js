@@ -282,7 +282,7 @@ describe('Connecting', () => {
         ],
         [() => Promise.reject('vault'), /threw a string instead of an Error/],
         [() => 42, /the password function gave a number: return a string without NUL/],
-        [() => [], /the password function gave an array, and no string/],
+        [() => [], /the password function gave an array: return a string/],
         [() => 'a\0b', /the password function gave a string: return a string without NUL characters/]
       ]) {
         const error = await failure(base('scram', { password }));
