@@ -143,9 +143,11 @@ describe('client-parser, rows', () => {
     const values = [INT4, 'x', '1.50', [1, 2]];
 
     it('binary values alone by TypeParser when nothing is said, as kig/quickgres 0.4', () => {
-      const types = [['i', 23], ['at', 1184], ['c', 18], ['t'], ['p', 600]];
+      const types = [['i', 23], ['at', 1184], ['c', 18], ['t'], ['p', 600], ['zoned', 1185], ['unzoned', 1115]];
       const second = [0, 0, 0, 0, 0, 0x0f, 0x42, 0x40];
-      const row = rowOf(types, [INT4, second, 'a', 'ä', [1, 2]], 1);
+      const list = oid => [0, 0, 0, 1, 0, 0, 0, 0, 0, 0, oid >> 8, oid & 255, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 8, ...second];
+      const row = rowOf(types, [INT4, second, 'a', 'ä', [1, 2], list(1184), list(1114)], 1);
+      assert.deepEqual([row.zoned, row.unzoned], [[row.at], [row.at]]);
       assert.deepEqual([row.i, row.dataFormat], [256, 1]);
       assert.deepEqual(row.at, new Date('2000-01-01T00:00:01Z'));
       assert.equal(row.c, 97);

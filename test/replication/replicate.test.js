@@ -7,10 +7,11 @@ const path = require('node:path');
 const readline = require('node:readline');
 const { pipeline } = require('node:stream/promises');
 const { setTimeout: sleep } = require('node:timers/promises');
-const { startServer, skipBefore } = require('pg-test-fixtures');
+const { skipBefore } = require('pg-test-fixtures');
 const { Client, ConnectionError } = require('../..');
 const { PgOutput, parseLsn, replicate } = require('../../lib/replication');
 const { commandComplete, faked, hex, message, ANSWER } = require('../support');
+const { following } = require('./following');
 
 /** Follows the table and prints each committed transaction before it confirms it: the process that is killed. */
 const FOLLOWER = `
@@ -33,73 +34,15 @@ const FOLLOWER = `
   })();`;
 
 describe('replicate', function () {
-  let server;
-  let writer; // a connection that changes things
-  let clients;
-  let streams;
-
-  before(async () => {
-    server = await startServer({
-      external: false,
-      settings: { wal_level: 'logical', max_wal_senders: 10, max_replication_slots: 10, wal_sender_timeout: '1s' }
-    });
-    await server.sql(`CREATE TABLE followed (id int PRIMARY KEY, name text, large text);
-      ALTER TABLE followed ALTER large SET STORAGE EXTERNAL; CREATE TABLE other (id int);
-      ALTER TABLE followed OWNER TO ${server.user}; ALTER TABLE other OWNER TO ${server.user};
-      ALTER ROLE ${server.user} REPLICATION; CREATE PUBLICATION changes FOR TABLE followed`);
-  });
-  after(() => server?.stop());
-  beforeEach(async () => {
-    clients = [];
-    streams = [];
-    writer = await connect();
-    await writer.query('TRUNCATE followed');
-  });
-  afterEach(async () => {
-    for (const stream of streams) stream.on('error', () => {}).destroy();
-    for (const client of clients) client.destroy();
-    while ((await server.sql('SELECT 1 FROM pg_replication_slots WHERE active')).length > 0) await sleep(10);
-    await server.sql('SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots');
-  });
-
-  async function connect(config) {
-    const client = new Client({ ...server.config, ...config });
-    clients.push(client);
-    await client.connect();
-    return client;
-  }
-
-  const start = slot => `START_REPLICATION SLOT ${slot} LOGICAL 0/0 (proto_version '1', publication_names 'changes')`;
-
-  /** What replicate gives, which is destroyed after the test. */
-  function follow(client, text, options) {
-    const stream = replicate(client, text, options);
-    streams.push(stream);
-    return stream;
-  }
-
-  /** A connection for replication; with a slot of this name, unless it is there. */
-  async function follower(slot, config) {
-    const client = await connect({ replication: 'database', ...config });
-    if (slot) await client.simpleQuery(`CREATE_REPLICATION_SLOT ${slot} LOGICAL pgoutput`);
-    return client;
-  }
+  const followed = following();
+  const { connect, start, follow, follower, changes } = followed;
+  let server, writer;
+  beforeEach(() => { ({ server, writer } = followed); });
 
   /** Where the server begins when the slot is used again. */
   async function confirmed(slot) {
     const [row] = await server.sql(`SELECT confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = '${slot}'`);
     return parseLsn(row.confirmed_flush_lsn);
-  }
-
-  /** The changes of a stream, decoded, up to and with so many commits. */
-  async function changes(stream, commits, decoder = new PgOutput()) {
-    const list = [];
-    for await (const { data } of stream.iterator({ destroyOnReturn: false })) {
-      const change = decoder.decode(data);
-      if (change.type !== 'relation') list.push(change);
-      if (change.type === 'commit' && --commits === 0) break;
-    }
-    return list;
   }
 
   it('gives insert, update, delete and truncate of another connection in order', async () => {
@@ -239,7 +182,9 @@ describe('replicate', function () {
     await writer.query('INSERT INTO followed VALUES (1)');
     const [, , commit] = await changes(stream, 1);
     await writer.query('INSERT INTO other VALUES (1)');
-    await sleep(1200);
+    const { rows: [now] } = await writer.query('SELECT pg_current_wal_lsn() AS lsn, clock_timestamp() AS time');
+    const told = 'SELECT FROM pg_stat_replication WHERE sent_lsn >= $1 AND reply_time > $2::timestamptz'; // all was seen, and answered
+    while ((await writer.query(told, [now.lsn, now.time])).rowCount === 0) await sleep(10);
     assert.ok(stream.confirmed < commit.endLsn && await confirmed('forgetting') < commit.endLsn);
     stream.confirm(commit.endLsn);
     while (await confirmed('forgetting') <= commit.endLsn) {
@@ -297,7 +242,7 @@ describe('replicate', function () {
     const decoder = new PgOutput();
     const list = await changes(follow(again, start('crashed')), 1, decoder);
     // What was confirmed last may come again: the server does not write it down at once.
-    while (list.at(-2).new.id !== '2') list.push(...await changes(streams.at(-1), 1, decoder));
+    while (list.at(-2).new.id !== '2') list.push(...await changes(followed.streams.at(-1), 1, decoder));
     assert.equal(list.at(-2).new.id, '2');
   });
 
@@ -366,7 +311,7 @@ describe('replicate', function () {
     const outcomes = new Set();
     for (let i = 0; i < 40; i++) {
       const client = new Client({ ...server.config, replication: 'database' });
-      clients.push(client);
+      followed.clients.push(client);
       const connecting = client.connect().catch(error => error);
       if (below(2) === 0) await connecting;
       const stream = follow(client, start('moments'), { statusInterval: 1 });

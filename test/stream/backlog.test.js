@@ -2,7 +2,9 @@
 
 const assert = require('node:assert/strict');
 const { Writable } = require('node:stream');
+const { mock } = require('node:test');
 const { setTimeout: sleep } = require('node:timers/promises');
+const { Backlog, PATIENCE } = require('../../lib/stream/backlog');
 const { connected, proxied } = require('../support');
 
 /** A target that takes nothing until it is told to. */
@@ -66,6 +68,28 @@ describe('The backlog of a connection', () => {
         let_go(second);
         await Promise.all([...results, other, third]);
       }
+    }
+  });
+
+  it('gives up the targets that take nothing while others wait, but none that has taken everything', () => {
+    const given_up = [];
+    const target = name => ({ left: 5, giveUp: ({ message }) => given_up.push([name, message]) });
+    const [stuck, part, done] = ['stuck', 'part', 'done'].map(target);
+    const socket = { pause() {}, resume() {} };
+    const backlog = new Backlog({ maxBuffered: 10, socket, waited: true });
+    mock.timers.enable({ apis: ['setTimeout'] });
+    try {
+      for (const each of [stuck, part, done]) backlog.add(each, 10);
+      backlog.check();
+      backlog.remove(part, 5, false);
+      backlog.remove(done, 10, true);
+      mock.timers.tick(PATIENCE / 2);
+      mock.timers.tick(PATIENCE / 2);
+      assert.deepEqual(given_up, ['stuck', 'part'].map(name => [name, Backlog.stalled().message]));
+      backlog.remove(stuck, 10, true);
+      backlog.remove(part, 5, true);
+    } finally {
+      mock.timers.reset();
     }
   });
 

@@ -11,15 +11,15 @@ const jsonLines = async function * (rows) {
 
 module.exports = {
   label: 'pg, Pool of 10',
-  /** With `pipeline` a request that asks twenty times sends all of them on one connection. */
-  async open({ host, port, user, database }, pipeline = false) {
+  /** If it is pipelined, a request that asks twenty times sends all of it on one connection. */
+  async open({ host, port, user, database }, pipelined = false) {
     const { Pool } = require('pg');
     const QueryStream = require('pg-query-stream');
-    const pool = new Pool({ host, port, user, database, max: 10, pipeline });
-    const streaming = pipeline ? new Pool({ host, port, user, database, max: 10 }) : pool; // a pipeline has no portals
+    const pool = new Pool({ host, port, user, database, max: 10, pipeline: pipelined });
+    const streaming = pipelined ? new Pool({ host, port, user, database, max: 10 }) : pool; // a pipeline has no portals
     /** Does something with each of a list, on one connection where that can take more than one query. */
     const each = async (list, work) => {
-      if (!pipeline) return Promise.all(list.map(item => work(pool, item)));
+      if (!pipelined) return Promise.all(list.map(item => work(pool, item)));
       const client = await pool.connect();
       return Promise.all(list.map(item => work(client, item))).finally(() => client.release());
     };
