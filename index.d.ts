@@ -28,7 +28,7 @@ export type ArrayValue = ReadonlyArray<Value | ArrayValue>;
  */
 export function array(values: ArrayValue): string;
 
-/** Nothing has this type: a compiler misses the property where an object or an array is passed as a value. */
+/** No value has this type: the compiler's error about the missing property says what to write instead of an object or an array. */
 interface PassJsonStringifyOrArray { readonly 'write JSON.stringify(value) for json, array(value) for an array': never }
 
 /** Parameter values: an array, which is never changed, or a row of an earlier result. */
@@ -88,24 +88,16 @@ export const exact: Readonly<Record<number, DecoderPair>>;
  * `oid._text`.
  */
 export const oid: Readonly<Record<
-  | 'bool' | 'bytea' | 'char' | 'name' | 'int8' | 'int2' | 'int2vector' | 'int4' | 'regproc' | 'text' | 'oid' | 'tid' | 'xid'
-  | 'cid' | 'oidvector' | 'json' | 'xml' | '_xml' | 'pg_node_tree' | '_json' | '_xid8' | 'point' | 'lseg' | 'path' | 'box'
-  | 'polygon' | 'line' | '_line' | 'cidr' | '_cidr' | 'float4' | 'float8' | 'unknown' | 'circle' | '_circle' | 'macaddr8'
-  | '_macaddr8' | 'money' | '_money' | 'macaddr' | 'inet' | '_bool' | '_bytea' | '_char' | '_name' | '_int2' | '_int2vector'
-  | '_int4' | '_regproc' | '_text' | '_tid' | '_xid' | '_cid' | '_oidvector' | '_bpchar' | '_varchar' | '_int8' | '_point'
-  | '_lseg' | '_path' | '_box' | '_float4' | '_float8' | '_polygon' | '_oid' | 'aclitem' | '_aclitem' | '_macaddr' | '_inet'
-  | 'bpchar' | 'varchar' | 'date' | 'time' | 'timestamp' | '_timestamp' | '_date' | '_time' | 'timestamptz' | '_timestamptz'
-  | 'interval' | '_interval' | '_numeric' | '_cstring' | 'timetz' | '_timetz' | 'bit' | '_bit' | 'varbit' | '_varbit'
-  | 'numeric' | 'refcursor' | '_refcursor' | 'regprocedure' | 'regoper' | 'regoperator' | 'regclass' | 'regtype'
-  | '_regprocedure' | '_regoper' | '_regoperator' | '_regclass' | '_regtype' | 'record' | 'void' | '_record' | '_txid_snapshot'
-  | 'uuid' | '_uuid' | 'txid_snapshot' | 'pg_lsn' | '_pg_lsn' | 'pg_ndistinct' | 'pg_dependencies' | 'tsvector' | 'tsquery'
-  | 'gtsvector' | '_tsvector' | '_gtsvector' | '_tsquery' | 'regconfig' | '_regconfig' | 'regdictionary' | '_regdictionary'
-  | 'jsonb' | '_jsonb' | 'int4range' | '_int4range' | 'numrange' | '_numrange' | 'tsrange' | '_tsrange' | 'tstzrange'
-  | '_tstzrange' | 'daterange' | '_daterange' | 'int8range' | '_int8range' | 'jsonpath' | '_jsonpath' | 'regnamespace'
-  | '_regnamespace' | 'regrole' | '_regrole' | 'regcollation' | '_regcollation' | 'int4multirange' | 'nummultirange'
-  | 'tsmultirange' | 'tstzmultirange' | 'datemultirange' | 'int8multirange' | 'pg_brin_bloom_summary'
-  | 'pg_brin_minmax_multi_summary' | 'pg_mcv_list' | 'pg_snapshot' | '_pg_snapshot' | 'xid8' | '_int4multirange'
-  | '_nummultirange' | '_tsmultirange' | '_tstzmultirange' | '_datemultirange' | '_int8multirange', number>>;
+  | 'pg_node_tree' | 'unknown' | '_cstring' | 'void' | 'pg_ndistinct' | 'pg_dependencies' | 'pg_brin_bloom_summary'
+  | 'pg_brin_minmax_multi_summary' | 'pg_mcv_list' | `${'' | '_'}${'bool' | 'bytea' | 'char' | 'name' | 'int8' | 'int2'
+  | 'int2vector' | 'int4' | 'regproc' | 'text' | 'oid' | 'tid' | 'xid' | 'cid' | 'oidvector' | 'json' | 'xml' | 'point' | 'lseg'
+  | 'path' | 'box' | 'polygon' | 'line' | 'cidr' | 'float4' | 'float8' | 'circle' | 'macaddr8' | 'money' | 'macaddr' | 'inet'
+  | 'aclitem' | 'bpchar' | 'varchar' | 'date' | 'time' | 'timestamp' | 'timestamptz' | 'interval' | 'timetz' | 'bit' | 'varbit'
+  | 'numeric' | 'refcursor' | 'regprocedure' | 'regoper' | 'regoperator' | 'regclass' | 'regtype' | 'record' | 'uuid'
+  | 'txid_snapshot' | 'pg_lsn' | 'tsvector' | 'tsquery' | 'gtsvector' | 'regconfig' | 'regdictionary' | 'jsonb' | 'int4range'
+  | 'numrange' | 'tsrange' | 'tstzrange' | 'daterange' | 'int8range' | 'jsonpath' | 'regnamespace' | 'regrole' | 'regcollation'
+  | 'int4multirange' | 'nummultirange' | 'tsmultirange' | 'tstzmultirange' | 'datemultirange' | 'int8multirange' | 'pg_snapshot'
+  | 'xid8'}`, number>>;
 
 /**
  * The members of every struct. Columns are not own properties, so `{ ...row }` and `Object.keys(row)` do not contain them: use
@@ -780,45 +772,41 @@ export type RuntimeParameter =
   | 'backtrace_functions' | 'bytea_output' | 'check_function_bodies' | 'client_connection_check_interval' | 'client_min_messages'
   | 'commit_delay' | 'commit_siblings' | 'compute_query_id' | 'constraint_exclusion' | 'cpu_index_tuple_cost'
   | 'cpu_operator_cost' | 'cpu_tuple_cost' | 'createrole_self_grant' | 'cursor_tuple_fraction' | 'DateStyle' | 'datestyle'
-  | 'deadlock_timeout' | 'debug_discard_caches' | 'debug_logical_replication_streaming' | 'debug_parallel_query'
-  | 'debug_pretty_print' | 'debug_print_parse' | 'debug_print_plan' | 'debug_print_rewritten' | 'default_statistics_target'
-  | 'default_table_access_method' | 'default_tablespace' | 'default_text_search_config' | 'default_toast_compression'
-  | 'default_transaction_deferrable' | 'default_transaction_isolation' | 'default_transaction_read_only' | 'dynamic_library_path'
-  | 'effective_cache_size' | 'effective_io_concurrency' | 'enable_async_append' | 'enable_bitmapscan'
-  | 'enable_distinct_reordering' | 'enable_gathermerge' | 'enable_group_by_reordering' | 'enable_hashagg' | 'enable_hashjoin'
-  | 'enable_incremental_sort' | 'enable_indexonlyscan' | 'enable_indexscan' | 'enable_material' | 'enable_memoize'
-  | 'enable_mergejoin' | 'enable_nestloop' | 'enable_parallel_append' | 'enable_parallel_hash' | 'enable_partition_pruning'
-  | 'enable_partitionwise_aggregate' | 'enable_partitionwise_join' | 'enable_presorted_aggregate' | 'enable_self_join_elimination'
-  | 'enable_seqscan' | 'enable_sort' | 'enable_tidscan' | 'escape_string_warning' | 'event_triggers' | 'exit_on_error'
+  | 'deadlock_timeout' | 'dynamic_library_path' | 'escape_string_warning' | 'event_triggers' | 'exit_on_error'
   | 'extension_control_path' | 'extra_float_digits' | 'file_copy_method' | 'force_parallel_mode' | 'from_collapse_limit' | 'geqo'
-  | 'geqo_effort' | 'geqo_generations' | 'geqo_pool_size' | 'geqo_seed' | 'geqo_selection_bias' | 'geqo_threshold'
   | 'gin_fuzzy_search_limit' | 'gin_pending_list_limit' | 'hash_mem_multiplier' | 'icu_validation_level'
   | 'idle_in_transaction_session_timeout' | 'idle_session_timeout' | 'ignore_checksum_failure' | 'ignore_system_indexes'
-  | 'intervalstyle' | 'IntervalStyle' | 'io_combine_limit' | 'jit' | 'jit_above_cost' | 'jit_debugging_support'
-  | 'jit_dump_bitcode' | 'jit_expressions' | 'jit_inline_above_cost' | 'jit_optimize_above_cost' | 'jit_profiling_support'
-  | 'jit_tuple_deforming' | 'join_collapse_limit' | 'lc_messages' | 'lc_monetary' | 'lc_numeric' | 'lc_time'
-  | 'lo_compat_privileges' | 'local_preload_libraries' | 'lock_timeout' | 'log_connections' | 'log_disconnections'
-  | 'log_duration' | 'log_error_verbosity' | 'log_executor_stats' | 'log_lock_failures' | 'log_lock_waits'
-  | 'log_min_duration_sample' | 'log_min_duration_statement' | 'log_min_error_statement' | 'log_min_messages'
-  | 'log_parameter_max_length' | 'log_parameter_max_length_on_error' | 'log_parser_stats' | 'log_planner_stats'
-  | 'log_replication_commands' | 'log_statement' | 'log_statement_sample_rate' | 'log_statement_stats' | 'log_temp_files'
-  | 'log_transaction_sample_rate' | 'logical_decoding_work_mem' | 'maintenance_io_concurrency' | 'maintenance_work_mem'
-  | 'max_parallel_maintenance_workers' | 'max_parallel_workers' | 'max_parallel_workers_per_gather' | 'max_stack_depth'
-  | 'md5_password_warnings' | 'min_parallel_index_scan_size' | 'min_parallel_table_scan_size' | 'parallel_leader_participation'
-  | 'parallel_setup_cost' | 'parallel_tuple_cost' | 'password_encryption' | 'plan_cache_mode' | 'post_auth_delay'
-  | 'quote_all_identifiers' | 'random_page_cost' | 'recursive_worktable_factor' | 'restrict_nonsystem_relation_kind' | 'role'
-  | 'row_security' | 'scram_iterations' | 'search_path' | 'seq_page_cost' | 'session_authorization' | 'session_preload_libraries'
-  | 'session_replication_role' | 'standard_conforming_strings' | 'statement_timeout' | 'stats_fetch_consistency'
-  | 'synchronize_seqscans' | 'synchronous_commit' | 'tcp_keepalives_count' | 'tcp_keepalives_idle' | 'tcp_keepalives_interval'
-  | 'temp_buffers' | 'temp_file_limit' | 'temp_tablespaces' | 'TimeZone' | 'timezone' | 'timezone_abbreviations' | 'trace_notify'
-  | 'trace_sort' | 'track_activities' | 'track_cost_delay_timing' | 'track_counts' | 'track_functions' | 'track_io_timing'
-  | 'track_wal_io_timing' | 'transaction_deferrable' | 'transaction_isolation' | 'transaction_read_only' | 'transaction_timeout'
-  | 'transform_null_equals' | 'update_process_title' | 'vacuum_buffer_usage_limit' | 'vacuum_cost_delay' | 'vacuum_cost_limit'
-  | 'vacuum_cost_page_dirty' | 'vacuum_cost_page_hit' | 'vacuum_cost_page_miss' | 'vacuum_failsafe_age' | 'vacuum_freeze_min_age'
-  | 'vacuum_freeze_table_age' | 'vacuum_max_eager_freeze_failure_rate' | 'vacuum_multixact_failsafe_age'
-  | 'vacuum_multixact_freeze_min_age' | 'vacuum_multixact_freeze_table_age' | 'vacuum_truncate' | 'wal_compression'
-  | 'wal_consistency_checking' | 'wal_init_zero' | 'wal_recycle' | 'wal_sender_timeout' | 'wal_skip_threshold' | 'work_mem'
-  | 'xmlbinary' | 'xmloption' | 'zero_damaged_pages';
+  | 'intervalstyle' | 'IntervalStyle' | 'io_combine_limit' | 'jit' | 'join_collapse_limit' | 'lo_compat_privileges'
+  | 'local_preload_libraries' | 'lock_timeout' | 'logical_decoding_work_mem' | 'md5_password_warnings'
+  | 'min_parallel_index_scan_size' | 'min_parallel_table_scan_size' | 'password_encryption' | 'plan_cache_mode'
+  | 'post_auth_delay' | 'quote_all_identifiers' | 'random_page_cost' | 'recursive_worktable_factor'
+  | 'restrict_nonsystem_relation_kind' | 'role' | 'row_security' | 'scram_iterations' | 'search_path' | 'seq_page_cost'
+  | 'standard_conforming_strings' | 'statement_timeout' | 'stats_fetch_consistency' | 'synchronize_seqscans'
+  | 'synchronous_commit' | 'tcp_keepalives_count' | 'tcp_keepalives_idle' | 'tcp_keepalives_interval' | 'TimeZone' | 'timezone'
+  | 'timezone_abbreviations' | 'trace_notify' | 'trace_sort' | 'transform_null_equals' | 'update_process_title' | 'work_mem'
+  | 'xmlbinary' | 'xmloption' | 'zero_damaged_pages' | `debug_${'discard_caches' | 'logical_replication_streaming'
+  | 'parallel_query' | 'pretty_print' | 'print_parse' | 'print_plan' | 'print_rewritten'}` | `default_${'statistics_target'
+  | 'table_access_method' | 'tablespace' | 'text_search_config' | 'toast_compression' | 'transaction_deferrable'
+  | 'transaction_isolation' | 'transaction_read_only'}` | `effective_${'cache_size' | 'io_concurrency'}`
+  | `enable_${'async_append' | 'bitmapscan' | 'distinct_reordering' | 'gathermerge' | 'group_by_reordering' | 'hashagg'
+  | 'hashjoin' | 'incremental_sort' | 'indexonlyscan' | 'indexscan' | 'material' | 'memoize' | 'mergejoin' | 'nestloop'
+  | 'parallel_append' | 'parallel_hash' | 'partition_pruning' | 'partitionwise_aggregate' | 'partitionwise_join'
+  | 'presorted_aggregate' | 'self_join_elimination' | 'seqscan' | 'sort' | 'tidscan'}` | `geqo_${'effort' | 'generations'
+  | 'pool_size' | 'seed' | 'selection_bias' | 'threshold'}` | `jit_${'above_cost' | 'debugging_support' | 'dump_bitcode'
+  | 'expressions' | 'inline_above_cost' | 'optimize_above_cost' | 'profiling_support' | 'tuple_deforming'}` | `lc_${'messages'
+  | 'monetary' | 'numeric' | 'time'}` | `log_${'connections' | 'disconnections' | 'duration' | 'error_verbosity'
+  | 'executor_stats' | 'lock_failures' | 'lock_waits' | 'min_duration_sample' | 'min_duration_statement' | 'min_error_statement'
+  | 'min_messages' | 'parameter_max_length' | 'parameter_max_length_on_error' | 'parser_stats' | 'planner_stats'
+  | 'replication_commands' | 'statement' | 'statement_sample_rate' | 'statement_stats' | 'temp_files'
+  | 'transaction_sample_rate'}` | `maintenance_${'io_concurrency' | 'work_mem'}` | `max_${'parallel_maintenance_workers'
+  | 'parallel_workers' | 'parallel_workers_per_gather' | 'stack_depth'}` | `parallel_${'leader_participation' | 'setup_cost'
+  | 'tuple_cost'}` | `session_${'authorization' | 'preload_libraries' | 'replication_role'}` | `temp_${'buffers' | 'file_limit'
+  | 'tablespaces'}` | `track_${'activities' | 'cost_delay_timing' | 'counts' | 'functions' | 'io_timing' | 'wal_io_timing'}`
+  | `transaction_${'deferrable' | 'isolation' | 'read_only' | 'timeout'}` | `vacuum_${'buffer_usage_limit' | 'cost_delay'
+  | 'cost_limit' | 'cost_page_dirty' | 'cost_page_hit' | 'cost_page_miss' | 'failsafe_age' | 'freeze_min_age'
+  | 'freeze_table_age' | 'max_eager_freeze_failure_rate' | 'multixact_failsafe_age' | 'multixact_freeze_min_age'
+  | 'multixact_freeze_table_age' | 'truncate'}` | `wal_${'compression' | 'consistency_checking' | 'init_zero' | 'recycle'
+  | 'sender_timeout' | 'skip_threshold'}`;
 
 /**
  * libpq's connection parameters, those of this library (lib/config/README.md), and run-time parameters. Anything you omit is

@@ -9,7 +9,7 @@ const { RowParser, RowReader } = rows;
 
 module.exports = {
   Client, Session, RowReader, RowParser, PostgresError, ConnectionError, AbortError, TimeoutError, UsageError, array,
-  // What not every program uses is loaded when it is.
+  // Loaded late, since not every program uses it.
   get decoders() { return rows.decoders; },
   get exact() { return rows.exact; },
   get oid() { return rows.oid; }

@@ -30,7 +30,6 @@ export const BLOCK = 4096;
 /** Adjacent DataRow or CopyData messages, which rows point to. */
 export class Chunk {
   /**
-   * @param {Uint8Array} bytes
    * @param {number} end of the last message
    * @param {object|null} type of the rows, see RowDescription.type; null for CopyData
    */
@@ -103,8 +102,6 @@ export function checkRow(chunk, off) {
 
 /**
  * Reads a row.
- * @param {Chunk} chunk
- * @param {number} offset of the row
  * @param {number} first column to read
  * @param {Array|object|null} target of the values; null: only the first is wanted
  * @param {string[]} [names] of the values in the target
@@ -155,10 +152,8 @@ export class Members {
     return this.rowColumns[index] && read(this[CHUNK](), this[OFFSET], index, null);
   }
 
-  /** For JSON.stringify. */
   toJSON() { return this.toObject(); }
 
-  /** The whole DataRow message, as a view. */
   get rowBuffer() {
     const { bytes } = this[CHUNK]();
     return bytes.subarray(this[OFFSET], endOf(bytes, this[OFFSET]));
@@ -182,7 +177,6 @@ export function makeRowClass(type) {
   class Row {
     /**
      * @param {Uint8Array} bytes with a DataRow message at `offset`
-     * @param {number} [offset=0]
      * @param {Chunk} [chunk] of the row, if its bytes never change
      * @throws {Error} the platform's, if it is malformed
      */

@@ -25,7 +25,6 @@ function dateOf(days, time = '') {
   return year > 0 ? pad(year, 4) + rest : `${pad(1 - year, 4)}${rest} BC`;
 }
 
-/** @returns {string} a time of day or a longer time */
 function timeOf(micros) {
   const seconds = Number(micros / 1000000n);
   return `${pad(floor(seconds / 3600))}:${pad(floor(seconds / 60) % 60)}:${pad(seconds % 60)}${

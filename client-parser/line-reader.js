@@ -6,10 +6,6 @@ export class LineReader extends Client {
   #decoder = new TextDecoder();
   #line = ''; // an incomplete line
 
-  /**
-   * Takes the next bytes, split anywhere.
-   * @throws {ProtocolError} for a line that is not JSON
-   */
   onData(data) {
     this.#decoder.decode(data, { stream: true }).split('\n').forEach((part, i) => {
       if (i > 0) this.end();
@@ -17,10 +13,6 @@ export class LineReader extends Client {
     });
   }
 
-  /**
-   * Ends the input.
-   * @throws {ProtocolError} in the middle of a line
-   */
   end() {
     const line = this.#line;
     this.#line = '';

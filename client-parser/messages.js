@@ -78,7 +78,6 @@ export class RowDescription {
 
   /**
    * @param {Uint8Array} bytes with a RowDescription message at `start`
-   * @param {number} [start=0]
    * @throws {Error} the platform's, if it is malformed
    */
   constructor(bytes, start = 0) {
@@ -119,10 +118,8 @@ export class RowDescription {
     return this.known.get(key);
   }
 
-  /** Class of rows in the description's format. */
   get 0() { return this.type(0).Row; }
 
-  /** Class of rows in binary format. */
   get 1() { return this.type(1).Row; }
 
   /**

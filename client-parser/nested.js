@@ -61,7 +61,6 @@ function itemsOf(bytes, pos, end) {
       const length = number();
       return length === -1 ? null : decode(bytes, take(length), pos, typeOid);
     },
-    /** Reads a count and as many values. */
     list(next) {
       const values = [];
       for (let left = number(); left > 0; left--) values.push(next());

@@ -15,19 +15,12 @@ export class RowReader {
   #type; // of the next rows; null for a COPY
   #run; // the Chunk of the last row
 
-  /**
-   * @param {object} [options]
-   * @param {number} [options.binary=0] 1 for binary columns whose description does not say so
-   * @param {boolean|object} [options.decode] true, or a map of decoders by type OID; false: strings and Uint8Arrays; by default
-   *   TypeParser decodes binary values
-   */
   constructor({ binary = 0, decode } = {}) {
     if (decode === true && !defaults.decoders) throw new TypeError('decode: true needs decoders: import index.js');
     this.#plain = decode;
     this.#decode = decode === true ? defaults.decoders : decode === false ? {} : decode;
     this.binary = binary ? 1 : 0;
     this.rows = [];
-    /** The number of rows in the command tag. */
     this.rowCount = 0;
     /** Whether the stream may end here. */
     this.complete = false;
@@ -45,7 +38,6 @@ export class RowReader {
   set rows(rows) {
     /** The rows so far as structs, which decode a column when it is read. */
     this.structs = rows;
-    /** @private */
     this.made = this.#plain ? [] : rows;
   }
 
@@ -55,11 +47,7 @@ export class RowReader {
   /** @type {Array[]} arrays of values, made at each reading */
   get arrays() { return this.structs.map(row => row.toArray?.() ?? row); }
 
-  /**
-   * Takes one message in bytes[start, end), which are kept.
-   * @throws {PostgresError} for an ErrorResponse
-   * @throws {ProtocolError} if it is malformed or unexpected
-   */
+  /** Takes one message in bytes[start, end), which are kept. */
   message(type, bytes, start, end) {
     // Messages of other types say nothing about rows.
     switch (String.fromCharCode(type)) {

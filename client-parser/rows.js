@@ -106,7 +106,6 @@ export function rows(source, { decode = false, signal } = {}) {
   })();
 
   const result = {
-    /** Bytes read so far. */
     bytes: 0,
 
     /** @type {RowParser|undefined} of the last rows */

@@ -28,7 +28,6 @@ export const bool = sized(1, (bytes, start) => bytes[start] !== 0);
 export const int2 = sized(2, int16);
 export const int4 = sized(4, int32);
 export const oid = sized(4, (bytes, start) => int32(bytes, start) >>> 0);
-/** @returns {bigint} */
 export const bigint = eight('getBigInt64');
 export const float8 = eight('getFloat64');
 
@@ -67,10 +66,8 @@ function decimal(bytes, start, end, mark) {
 
 export const floatText = (bytes, start, end) => decimal(bytes, start, end, -2) ?? Number(text(bytes, start, end));
 
-/** An integer of at most 15 digits. */
 export const intText = (bytes, start, end) => decimal(bytes, start, end) ?? valid(false);
 
-/** @returns {bigint} */
 export function bigintText(bytes, start, end) {
   valid(end > start && end - start < 21);
   return BigInt(text(bytes, start, end));
@@ -126,7 +123,6 @@ export const char = sized(1, (bytes, start) => {
   return code > 127 ? '\\' + code.toString(8) : code ? String.fromCharCode(code) : '';
 });
 
-/** @returns {string} two hexadecimal digits a byte */
 export const hex = (bytes, start, end, separator = '') =>
   Array.from(bytes.subarray(start, end), byte => pad(byte.toString(16))).join(separator);
 

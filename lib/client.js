@@ -6,51 +6,39 @@ const query = require('./query');
 const { checkDecode } = require('./rows');
 const { Steps } = require('./steps');
 
-/** How long the server has to close the connection after Terminate, in milliseconds. */
+/** Milliseconds for the server to close the connection after Terminate. */
 const CLOSE_TIMEOUT = 3000;
 
-let connecting; // what connecting needs, loaded by the first connect()
+let connecting; // loaded by the first connect()
 
-/**
- * One connection to a PostgreSQL server.
- *
- * Events: 'notification' `{ processId, channel, payload }`, 'notice' (fields of the NoticeResponse), 'parameter'
- * `(name, value)`, 'drain', 'error' (the connection was lost; without a listener it is not an event that ends the
- * program), 'end' (the connection, which had been open, is over, for whatever reason).
- */
+/** One connection to a PostgreSQL server. Its events, of which none needs a listener, are ClientEvents in index.d.ts. */
 class Client extends Steps {
-  #channels; // that are listened to on this connection
-  #aborting; // AbortController of connect(), then, once there are any, of CancelRequests
+  #channels; // of this connection
+  #aborting; // AbortController of connect(), later of CancelRequests
   #config;
   #connecting; // the promise of connect()
-  #ending; // what end() has come to: nothing, 'asked', 'sent'
+  #ending; // undefined, then 'asked', 'sent'
   #pipeline;
   #referenced = true;
   #resolveClosed;
   #session = null;
 
-  /**
-   * @param {object|string} [config] libpq's parameters by their names, as an object, a URL or a list of
-   *   `key=value`; other keys of an object go to the server as run-time parameters. Beside libpq's:
-   *   `statement_cache`, `max_buffer_bytes`, `decode`, `ssl`, `socket`, `password` as a function
-   */
   constructor(config = {}) {
     super();
     this.#config = config;
-    /** @type {Object<string, string>} as the server reports them: server_version, TimeZone, … */
+    /** @type {Object<string, string>} settings that the server reports */
     this.serverParameters = Object.create(null);
-    /** @type {Buffer|null} process id and secret, what a CancelRequest is made of */
+    /** @type {Buffer|null} process id and secret, of which a CancelRequest is made */
     this.backendKey = null;
-    /** @type {number|undefined} of the server process */
+    /** @type {number|undefined} the server process */
     this.processId = undefined;
-    /** @type {(function(Buffer)|undefined)} called with each NoticeResponse message */
+    /** @type {(function(Buffer)|undefined)} called with each NoticeResponse */
     this.onNotice = undefined;
-    /** @type {(function(Buffer)|undefined)} called with each NotificationResponse message */
+    /** @type {(function(Buffer)|undefined)} called with each NotificationResponse */
     this.onNotification = undefined;
     this.#reset();
   }
 
-  /** Makes what each connection has of its own. */
   #reset() {
     /** 'new', 'connecting', 'open', 'ending' or 'closed' */
     this.state = 'new';
@@ -62,14 +50,14 @@ class Client extends Steps {
         this.#message('notification', 'onNotification', ...message);
       },
       parameter: (...message) => this.#emit('parameter', ...takeParameter(this.serverParameters, ...message)),
-      // Of a socket of before there is nothing to lose any more.
+      // An earlier socket can no longer be lost.
       lost: error => { if (this.#pipeline === pipeline && this.state !== 'closed') this.#lose(error); },
       drained: () => this.#emit('drain'),
       queued: () => { if (this.state === 'new') setImmediate(() => this.#expectConnect(pipeline)); }
     }, this.#config?.decode ?? undefined);
     this.beginSteps(pipeline.scopes.root);
     this.#channels = undefined;
-    /** @type {Promise<Error|undefined>} resolves when the connection is over: with the error, if there was one */
+    /** @type {Promise<Error|undefined>} resolves when the connection is over, with the error if there was one */
     this.closed = new Promise(resolve => { this.#resolveClosed = resolve; });
   }
 
@@ -81,7 +69,7 @@ class Client extends Steps {
     this.#emit(event, decoded);
   }
 
-  /** A query before connect() waits for it; but not for a connect() that never comes. */
+  /** A query before connect() waits for it, but not forever. */
   #expectConnect(pipeline) {
     if (this.state !== 'new' || this.#pipeline !== pipeline) return;
     pipeline.abandon('not connected: connect() was not called', undefined, '08003');
@@ -89,14 +77,9 @@ class Client extends Steps {
   }
 
   /**
-   * Connects. Queries may be sent at once: they leave as early as the server can take them.
-   * @param {number|string} [port] or as socketPath the path of a Unix socket; without it, the config says where to
-   * @param {string} [host='localhost']
-   * @param {object|boolean} [ssl] options of tls.connect
-   * @returns {Promise<void>} resolves when the server takes queries; rejects with a ConnectionError, with the server's
-   *   PostgresError, or with a TypeError for a config that cannot be; afterwards connect() may be called again. Where
-   *   queries have waited for it, and so are rejected, it need not be handled, too
-   * @see https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-START-UP
+   * Connects. Queries may be sent at once.
+   * @returns {Promise<void>} resolves when the server takes queries. After a failure connect() may be called again. If queries
+   *   were already waiting, they reject as well, and the promise need not be handled
    */
   connect(port, host, ssl) {
     const promise = this.#connect(port, host, ssl);
@@ -114,7 +97,7 @@ class Client extends Steps {
     const pipeline = this.#pipeline;
     const { signal } = this.#aborting = new AbortController();
     try {
-      const config = await this.#resolve(port, host, ssl); // what is asked in this tick shares its fate
+      const config = await this.#resolve(port, host, ssl); // requests of this tick share the outcome
       if (signal.aborted) throw signal.reason;
       pipeline.statements.limit = config.statement_cache;
       pipeline.maxBuffered = config.max_buffer_bytes;
@@ -124,7 +107,7 @@ class Client extends Steps {
         notice: fields => this.#emit('notice', fields)
       }, signal);
     } catch (error) {
-      // Made by an event of a socket, it would not show who awaits.
+      // An error made in a socket's event would not show the awaiting caller.
       if (error instanceof ConnectionError || error instanceof TimeoutError) Error.captureStackTrace?.(error);
       if (!signal.aborted) this.#close(error, error.message, error.code);
       throw error;
@@ -149,14 +132,14 @@ class Client extends Steps {
     this.#pipeline.open(Object.assign(session, { cancel: () => cancel(this.#signal) }));
   }
 
-  /** Aborts CancelRequests, however many. */
+  /** Aborts all CancelRequests. */
   get #signal() {
     this.#aborting ??= new AbortController();
     setMaxListeners(0, this.#aborting.signal);
     return this.#aborting.signal;
   }
 
-  /** The connection is over and was not to be, unless Terminate was sent. */
+  /** The connection is over, unexpectedly unless Terminate was sent. */
   #lose(error) {
     if (this.#ending === 'sent') return this.#close(undefined, 'the client was ended', '08003');
     error ??= new ConnectionError('the server closed the connection');
@@ -164,9 +147,9 @@ class Client extends Steps {
   }
 
   /**
-   * Ends everything: rejects what is pending and tells who listens.
-   * @param {Error|undefined} error none where it was to be
-   * @param {string} message and code of what is rejected with
+   * Ends everything: rejects pending requests and emits events.
+   * @param {Error|undefined} error none for an expected end
+   * @param {string} message and code of the requests' errors
    */
   #close(error, message, code) {
     const session = this.#session;
@@ -186,10 +169,10 @@ class Client extends Steps {
   }
 
   /**
-   * Lets all that was asked before finish, then closes the connection. A COPY FROM STDIN that copyData writes
-   * to fails, a query of startQuery is ended; cursors, transactions and the streams of copyFrom go on to their end.
-   * @returns {Promise<void>} resolves when the connection is closed, also when it is lost; rejects, and does nothing,
-   *   with a UsageError (25001) inside the function of transaction(), which it would wait for
+   * Waits for all requests, then closes the connection. An open COPY of copyData fails, and a query of startQuery ends;
+   * cursors, transactions and streams of copyFrom continue to their end.
+   * @returns {Promise<void>} resolves when the connection is closed or lost; rejects with a UsageError (25001) inside the
+   *   function of transaction(), which it would wait for
    */
   async end() {
     if (this.state === 'new') this.#close(undefined, 'the client was ended', '08003');
@@ -219,24 +202,18 @@ class Client extends Steps {
     this.closed.then(() => clearTimeout(timer));
   }
 
-  /**
-   * Closes the connection now; everything pending rejects.
-   * @param {Error} [error] the cause to reject with; where it is given, 'error' is emitted
-   */
+  /** Closes the connection now, and rejects all requests. */
   destroy(error) {
     if (this.state === 'closed') return;
     const cause = error || new ConnectionError('the client was destroyed', { code: '08003' });
-    if (this.#session === null) this.#aborting?.abort(cause); // what connect() rejects with
+    if (this.#session === null) this.#aborting?.abort(cause); // connect() rejects with it
     this.#close(error, cause.message, cause.code);
   }
 
   /**
-   * Asks the server, over a connection of its own, to cancel what it is running for this client, whatever that is.
-   * To cancel a certain query and no other, give it a `signal`.
-   * @returns {Promise<void>} resolves when the server has taken the request, which may have come too late; never
-   *   after the promise of the query which it cancelled has rejected, so that one may await the one, then the other.
-   *   Rejects with a ConnectionError where the server cannot be reached, or the client is not connected (08003)
-   * @see https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-CANCELING-REQUESTS
+   * Asks the server to cancel whatever it is running for this client. To cancel one query and no other, pass a `signal`.
+   * @returns {Promise<void>} resolves when the server has taken the request, which may be too late, and before the cancelled
+   *   query rejects; rejects with a ConnectionError if the server cannot be reached or the client is not connected (08003)
    */
   cancel() {
     const { cancelling } = this.#pipeline;
@@ -252,19 +229,16 @@ class Client extends Steps {
   /** @private See Session.listen. */
   get channels() { return (this.#channels ??= query.channelsOf(this)); }
 
-  /** Requests that were made and are not over. */
   get pending() { return this.#pipeline.pending; }
 
-  /** Bytes written that the system has not taken. */
+  /** Bytes written that the socket has not taken. */
   get bufferedBytes() { return this.#pipeline.bufferedBytes; }
 
-  /** The connection keeps the program running (the default). */
   ref() {
     this.#referenced = true;
     this.#session?.socket.ref();
   }
 
-  /** The connection does not keep the program running, once it is there. */
   unref() {
     this.#referenced = false;
     this.#session?.socket.unref();
@@ -277,9 +251,7 @@ class Client extends Steps {
   }
 }
 
-/** Text format of results: columns are strings. */
 Client.STRING = 0;
-/** Binary format of results: columns are Buffers. */
 Client.BINARY = 1;
 
 module.exports = { Client };

@@ -6,62 +6,47 @@ const { UsageError, checkText, kindOf } = require('./protocol');
 const { RowReader } = require('./rows');
 
 const { NAMES, NO_OPTIONS, NO_VALUES, QueryRequest, checkOptions, copyDirection, promised, submit } = query;
-// What a plain query does not need is loaded when it is needed.
+// What a plain query does not need is loaded late.
 const copy = () => require('./copy');
 let streams;
 const stream = () => (streams ??= require('./stream'));
 
-/** Of requests whose streams would get rows twice. */
+/** Requests with streams are not repeated, since a stream would get rows twice. */
 const never = () => false;
 
-/** @throws {TypeError} of options of what has a stream */
+/** @throws {TypeError} for `retry` of a request with a stream */
 function checkRepeated({ retry }) {
   if (!retry) return;
   throw new TypeError('the stream of a query that is repeated may get rows twice: leave out retry');
 }
 
 /**
- * What can be asked of the server: the base of Client and Pool, and what the function of `transaction` is given. A session
- * works on a lease: it asks for a scope to send in, and gives it back when the request, cursor, stream or function is over.
+ * The base of Client, Pool and transactions; index.d.ts documents its methods. A session works on a lease: it asks for a scope
+ * to send in, and gives the scope back when the request, cursor, stream or function is over.
  */
 class Session extends EventEmitter {
   #depth; // of savepoints; undefined outside a transaction
   #lease;
   #portals = 0;
-  #streams = new Set(); // COPY streams that are open in this transaction
+  #streams = new Set(); // open COPY streams of this transaction
 
-  /**
-   * @private
-   * @param {Scope|object|null} [lease=null] see Scope.run
-   * @param {number} [depth] inside a transaction: of savepoints
-   */
   constructor(lease = null, depth) {
     super();
     this.#lease = lease;
     this.#depth = depth;
   }
 
-  /** @private for Client, which has another one for each connection, and for what makes requests of its own. */
+  /** @private A Client has another lease for each connection. */
   get lease() { return this.#lease; }
   set lease(lease) { this.#lease = lease; }
 
-  /** How columns are decoded where a query says nothing: the option `decode` of the config. */
+  /** How queries decode columns unless they say otherwise: the config's `decode`. */
   get decode() { return this.#lease.decoding?.decode; }
 
   /**
-   * Sends one query: Parse and Describe where its text is new, Bind, Execute and Sync, always in one write.
-   * Queries are pipelined: a query does not wait for those before it, nor is an error of one that of another.
-   * @param {string} text SQL, parameters as $1, $2, …
-   * @param {Array|Row} [values=[]] strings, numbers, bigints, booleans, Dates (as timestamptz), Buffers and
-   *   Uint8Arrays (sent as binary), null and undefined (NULL); arrays as `array(value)`, json as
-   *   `JSON.stringify(value)`; or a row of an earlier result
-   * @param {number|object} [format=Client.STRING] of the result; or all options as an object:
-   *   `{ format, cache, stream, decode, paramTypes, signal, statement_timeout, alone, retry }`. alone: nothing is sent
-   *   behind it, so that it can always be cancelled; retry: a pool may repeat it when the connection is lost
-   * @param {boolean} [cache=true] false: the unnamed statement, for a text that is used once
-   * @param {RowReader|Writable|{write: function}} [target] what takes the result
-   * @returns {Promise<RowReader>} of the target; rejects with a PostgresError, ConnectionError or AbortError, or for
-   *   bad input, before anything is sent, with a TypeError or RangeError
+   * Sends one query in one write: Parse and Describe for a new text, then Bind, Execute and Sync. Queries do not wait for each
+   * other, and each fails by itself.
+   * @returns {Promise<RowReader>} of the target; for bad input it rejects before anything is sent
    */
   query(text, values = NO_VALUES, format = 0, cache = true, target) {
     try {
@@ -72,7 +57,7 @@ class Session extends EventEmitter {
         ({ format = 0, cache = true, stream: target } = options);
       } else if (format !== 0 || cache !== true) checkOptions({ format, cache }, NAMES.query);
       const letter = typeof text === 'string' ? text.charCodeAt(0) | 32 : 100;
-      // From d to z is what most texts begin with.
+      // Most texts begin with a letter from d to z.
       const isCopy = (letter < 100 || letter > 122) && copyDirection(text) === 'in';
       if (options === undefined && target === undefined && !isCopy && scope !== null) {
         return scope.pipeline.submit(new QueryRequest(text, values, format, cache), scope);
@@ -95,7 +80,6 @@ class Session extends EventEmitter {
     return lease.run(options.alone ? 'alone' : 'shared', options, scope => submit(make(), scope, options));
   }
 
-  /** A query whose result goes to what the caller gave as `stream`: it is not repeated. */
   #queryInto(receiver, request, options) {
     checkRepeated(options);
     const alone = options.alone || this.#lease.longTexts.has(request.text);
@@ -104,18 +88,16 @@ class Session extends EventEmitter {
     return stream().untilTaken(receiver, promise, request);
   }
 
-  /** @private Begins a COPY FROM STDIN: only a Client has steps for its data. */
+  /** @private Begins a COPY FROM STDIN, for which only a Client has steps. */
   copyIn(text, values, receiver, options) {
     query.keep(text, values);
     throw new UsageError('COPY FROM STDIN by query() is for a Client, which has copyData(): use copyFrom()', '0A000');
   }
 
   /**
-   * Sends several statements as one text, without parameters: one transaction, unless it has BEGIN and COMMIT in it.
-   * A pool resets the session after it, and rejects where a transaction block is left open.
-   * @param {string} text
-   * @param {object} [options] `{ decode, signal, statement_timeout, retry }`
-   * @returns {Promise<RowReader[]>} a reader a statement; rejects with the first error
+   * Sends several statements as one text: one transaction, unless the text has BEGIN and COMMIT. A pool resets the session
+   * afterwards, and rejects if a transaction block is left open.
+   * @returns {Promise<RowReader[]>} a reader for each statement
    */
   simpleQuery(text, options = NO_OPTIONS) {
     return promised(() => {
@@ -127,11 +109,8 @@ class Session extends EventEmitter {
   }
 
   /**
-   * Sends several queries that share one Sync: they succeed or fail as one, in one implicit transaction.
-   * @param {Array<string|[string, Array, object]>} queries text, values and `{ format, cache, stream, decode,
-   *   paramTypes }` of each
-   * @param {object} [options] `{ signal, statement_timeout, alone, retry }` for all of them
-   * @returns {Promise<RowReader[]>} rejects with the first error, whose `index` tells the query
+   * Sends queries that share one Sync: one implicit transaction.
+   * @returns {Promise<RowReader[]>} rejects with the first error, whose `index` is that of the query
    */
   batch(queries, options = NO_OPTIONS) {
     return promised(() => {
@@ -153,20 +132,15 @@ class Session extends EventEmitter {
   }
 
   /**
-   * Runs a function in a transaction block (of a transaction: behind a savepoint). Commits when it returns, rolls back
-   * when it throws. Requests of others wait until it is over; inside it, requests to the outer client are refused.
-   * @param {function(Session): Promise} work gets what to send its queries with; useless once it has returned
-   * @param {object} [options] `{ isolation, readOnly, deferrable, signal, statement_timeout, retry }`. retry: a pool may
-   *   call the function again when the connection is lost, also where that may have been after the commit, but not before
-   *   the first call is over
-   * @returns {Promise} of what the function returned; rejects with what it threw, or with the error of COMMIT
+   * Runs a function in a transaction block, or behind a savepoint. Commits when it returns, rolls back when it throws. Inside
+   * it, requests to the outer client are rejected.
    */
   transaction(work, options = NO_OPTIONS) {
     return promised(() => {
       if (typeof work !== 'function') throw new TypeError(`transaction takes a function, then options, not ${kindOf(work)}`);
       checkOptions(options, NAMES.transaction);
       const depth = this.#depth === undefined ? 0 : this.#depth + 1;
-      let called; // a promise of when the function that was called is over
+      let called; // resolves when the called function is over
       const call = tx => (called = new Promise(resolve => { resolve(work(tx)); }));
       const mayRepeat = async (error, retry) => {
         if (called !== undefined && retry) await called.catch(() => {});
@@ -177,17 +151,12 @@ class Session extends EventEmitter {
     });
   }
 
-  /** @private Ends the streams of COPY that are open in this transaction. */
+  /** @private Ends the open COPY streams of this transaction. */
   abandonStreams(refused) { for (const each of this.#streams) each.abandon(query.again(refused())); }
 
   /**
-   * The rows of a query, fetched some at a time. Outside a transaction it owns a connection until it is exhausted or
-   * closed; in that of `transaction`, several cursors and other queries may go on side by side.
-   * @param {string} text
-   * @param {Array|Row} [values=[]]
-   * @param {object} [options] `{ batchSize = 1000 rows a round trip, format, cache, paramTypes, decode, signal }`
-   * @returns {Cursor} an async iterable; `break` closes it
-   * @throws {TypeError|RangeError}
+   * Fetches the rows of a query in batches. Outside a transaction the cursor owns a connection; inside one, others may run
+   * beside it.
    */
   cursor(text, values = NO_VALUES, options = NO_OPTIONS) {
     checkOptions(options, NAMES.cursor);
@@ -207,12 +176,7 @@ class Session extends EventEmitter {
     return new query.Cursor(() => lease.scope === null ? hold() : openIn(lease.scope), { batchSize, decoding, signal });
   }
 
-  /**
-   * Closes a named statement or portal on the server.
-   * @param {string} type 'S' for a statement, 'P' for a portal
-   * @param {string} name
-   * @returns {Promise} resolves also where there is none of this name
-   */
+  /** Closes a named statement ('S') or portal ('P') on the server; resolves even if the name does not exist. */
   close(type, name) {
     return promised(() => {
       if (type !== 'S' && type !== 'P') throw new TypeError("type must be 'S' (statement) or 'P' (portal)");
@@ -222,20 +186,11 @@ class Session extends EventEmitter {
   }
 
   /**
-   * Runs a query and writes its result straight to a target, without looking at the rows. Nothing is written before
-   * the first rows or the end of the result have come, so a query that fails before leaves the target as it was.
-   * A result of more than `buffer` bytes is read at the target's pace, and its text is sent alone the next time.
-   * @param {Writable|WritableStream} target an HTTP response, a file, …
-   * @param {string} text
-   * @param {Array|Row} [values=[]]
-   * @param {object} [options] `{ as, int8, numeric, bytea, separator, end = true, stall_timeout = 60000, buffer = 1 MiB,
-   *   format, cache, paramTypes, signal, statement_timeout, alone, retry }`; as: 'protocol' (the default), messages that a reader can parse without
-   *   earlier state; 'values', the bytes of the columns or of COPY, with `separator` between two rows; 'json', an array
-   *   of objects; 'ndjson', an object a line; in these int8, numeric: 'number' or 'string'; bytea: 'hex' or 'base64';
-   *   stall_timeout: milliseconds after which a target that takes nothing is destroyed, 0 for never
-   * @returns {Promise<{cmd: string, rowCount: number, bytes: number}>} resolves when the target has taken
-   *   everything; rejects with the error of the query, of the target, or an AbortError when the target was closed. A
-   *   reader of what was written by then can tell: with 'protocol' an ErrorResponse ends it, else the target is destroyed
+   * Writes a query's result to a target, without making rows. Nothing is written before the first rows or the end, so a query
+   * that fails before leaves the target untouched. A result of more than `buffer` bytes is read at the target's pace, and its
+   * text is sent alone the next time.
+   * @returns {Promise<{cmd: string, rowCount: number, bytes: number}>} resolves when the target has taken everything. After the
+   *   first byte, an error is an ErrorResponse with 'protocol'; any other target is destroyed
    */
   queryTo(target, text, values = NO_VALUES, options = NO_OPTIONS) {
     return promised(() => {
@@ -245,32 +200,20 @@ class Session extends EventEmitter {
   }
 
   /**
-   * Copies a table, or the result of a query, out of the database. It is pipelined like a query.
-   * @param {string} text COPY … TO STDOUT
-   * @param {object} [options] `{ signal, highWaterMark = 65536, stall_timeout = 60000, buffer, alone }`; a reader that takes nothing for
-   *   stall_timeout milliseconds (0: for ever), or the signal, destroys the stream, which cancels the COPY
-   * @returns {Readable} the bytes that COPY gives; `rowCount` when it has ended, `bytes`, `format`
-   * @throws {TypeError} for any other text
+   * Copies out of the database, pipelined like a query.
+   * @returns {Readable} with `rowCount`, `bytes`, `format`; destroying it cancels the COPY
    */
   copyTo(text, options = NO_OPTIONS) { return this.#open('CopyTo', text, options, NAMES.copyTo); }
 
   /**
-   * Copies into a table: a stream that takes text, CSV or binary as COPY does; rows may be split anywhere. To destroy
-   * it makes the COPY fail. The connection is its own until it is over.
-   * @param {string} text COPY … FROM STDIN
-   * @param {object} [options] `{ signal, highWaterMark = 262144 }`; signal destroys the stream
-   * @returns {Writable} 'finish' says that the server has taken the rows; `rowCount` then, `bytes`
-   * @throws {TypeError} for any other text
+   * Copies into a table. The COPY owns the connection until it is over.
+   * @returns {Writable} with `rowCount`, `bytes`; destroying it makes the COPY fail
    */
   copyFrom(text, options = NO_OPTIONS) { return this.#open('CopyFrom', text, options, NAMES.copyFrom); }
 
   /**
-   * Listens to a channel, until the loop over it is left. What comes while nobody takes it is kept.
-   * @param {string} channel
-   * @param {object} [options] `{ signal }` makes the loop throw its reason
-   * @returns {Listener} an async iterable of `{ processId, channel, payload }`; `ready` resolves when the server has
-   *   begun to notify. It ends with `end()`, and throws when the connection is lost
-   * @throws {TypeError|RangeError|UsageError} inside a transaction (25001), where it would begin with the commit
+   * Listens on a channel until the loop over it ends. Notifications are kept until they are read.
+   * @returns {Listener} an async iterable of `{ processId, channel, payload }`
    */
   listen(channel, options = NO_OPTIONS) {
     checkOptions(options, NAMES.listen);
@@ -278,7 +221,7 @@ class Session extends EventEmitter {
     return new query.Listener(this.channels, channel, options.signal, query.callerOf(this.listen));
   }
 
-  /** @private What `listen` takes notifications from. */
+  /** @private The source of `listen`. */
   get channels() { throw new UsageError("listen is the client's: in a transaction it would begin with the commit", '25001'); }
 
   #open(name, text, options, names) {

@@ -8,29 +8,24 @@ const { Session } = require('./session');
 const copy = () => require('./copy');
 const stream = () => require('./stream');
 
-/** Above this many bytes that the system has not taken, copyData asks to wait. */
+/** With more bytes than this unsent, copyData asks to wait. */
 const COPY_BUFFER = 1 << 20;
 
 /**
- * What a client does step by step, as in kig/quickgres 0.4: startQuery, getResults, sync; and the COPY FROM STDIN that
- * `query` begins, with copyData, copyDone and copyFail. One of each may be open. It makes sense only on a connection
- * that one has.
+ * The steps of kig/quickgres 0.4: startQuery, getResults, sync; and copyData, copyDone and copyFail for the COPY FROM STDIN
+ * that `query` begins. One of each may be open. Steps need a connection of their own, so only a Client has them.
  */
 class Steps extends Session {
   #copy = null;
   #portal = null;
 
-  /** @private A new connection begins. @param {Scope} scope its root */
+  /** @private A new connection begins, with this root scope. */
   beginSteps(scope) {
     this.lease = scope;
     this.#copy = this.#portal = null;
   }
 
-  /**
-   * Starts a query whose rows `getResults` fetches; the connection is its own until it is over.
-   * The arguments are those of `query`.
-   * @throws {UsageError} when another one is open; for bad input a TypeError or RangeError
-   */
+  /** Starts a query whose rows `getResults` fetches. It owns the connection until it is over. */
   startQuery(text, values = NO_VALUES, format = 0, cache = true) {
     checkOptions({ format, cache }, NAMES.query);
     const kept = Portal.check(text, values);
@@ -38,15 +33,13 @@ class Steps extends Session {
     this.#portal = new Portal(this.lease, text, kept, { format, cache });
   }
 
-  /** Whether a query started with `startQuery` may have more rows. */
+  /** Whether a query of `startQuery` may have more rows. */
   get inQuery() { return this.#portal?.open === true; }
 
   /**
    * Fetches the next rows of the query that `startQuery` has started.
-   * @param {number} [maxCount=0] at most so many; 0 for all that are left
-   * @param {RowReader|Writable|{write: function}} [target]
-   * @returns {Promise<RowReader>} whose `cmd` is SUSPENDED while there may be more; rejects with the error of the query
-   *   or of the connection, with a UsageError (34000) where no query is open
+   * @returns {Promise<RowReader>} whose `cmd` is SUSPENDED while there may be more rows; rejects with a UsageError (34000) if
+   *   no query is open
    */
   getResults(maxCount = 0, target) {
     return promised(() => {
@@ -59,10 +52,9 @@ class Steps extends Session {
   }
 
   /**
-   * Ends the query that `startQuery` has started; without one, resolves when all requests before it are over.
-   * @param {RowReader} [reader] what to resolve to
-   * @returns {Promise<RowReader>} rejects with the error that ends the transaction of the query, such as that of a
-   *   deferred constraint, or with a ConnectionError
+   * Ends the query of `startQuery`; without one, waits until all earlier requests are over.
+   * @returns {Promise<RowReader>} rejects with the error that ends the query's transaction, for example of a deferred
+   *   constraint
    */
   sync(reader = new RowReader()) {
     return promised(() => {
@@ -76,7 +68,7 @@ class Steps extends Session {
   async #closePortal() {
     const { pipeline } = this.lease;
     await this.#portal.close();
-    if (pipeline.socket === null) throw again(pipeline.scopes.root.refused()); // lost before it was closed
+    if (pipeline.socket === null) throw again(pipeline.scopes.root.refused()); // the connection was lost before
   }
 
   /** @private Begins a COPY FROM STDIN; resolves when the server takes data. */
@@ -84,7 +76,7 @@ class Steps extends Session {
     const scope = this.lease;
     const request = new (copy().CopyInRequest)(text, values, receiver, begun => {
       this.#copy = begun;
-      if (scope.refused !== null) this.abandonSteps(scope.refused); // nobody can end it any more
+      if (scope.refused !== null) this.abandonSteps(scope.refused); // it could not be ended any more
     });
     return submit(request, scope, options);
   }
@@ -97,10 +89,8 @@ class Steps extends Session {
   }
 
   /**
-   * Sends data of the COPY FROM STDIN that `query` has begun. Rows may be split anywhere.
-   * @param {Uint8Array|string} data
-   * @returns {boolean} false when a mebibyte and more waits to be taken: best to go on after the event 'drain'
-   * @throws {UsageError} when no COPY is open
+   * Sends data of the COPY FROM STDIN that `query` has begun, with rows split anywhere.
+   * @returns {boolean} false if a mebibyte or more is waiting: continue after the event 'drain'
    */
   copyData(data) {
     const request = this.#taken();
@@ -112,7 +102,7 @@ class Steps extends Session {
 
   /**
    * Ends the data of a COPY FROM STDIN.
-   * @returns {Promise<RowReader>} `rowCount` is that of the rows copied; rejects with the server's error
+   * @returns {Promise<RowReader>} with the `rowCount` of the copied rows
    */
   copyDone(reader = new RowReader()) {
     return promised(() => {
@@ -122,14 +112,13 @@ class Steps extends Session {
   }
 
   /**
-   * Makes a COPY FROM STDIN fail: nothing of it is stored.
-   * @param {string|Buffer} [reason]
-   * @returns {Promise<RowReader>} rejects with the error for which the COPY had failed before, with a ConnectionError,
-   *   or with a UsageError (55000) where none is open
+   * Makes a COPY FROM STDIN fail, so that nothing is stored.
+   * @returns {Promise<RowReader>} rejects with an earlier error of the COPY, a ConnectionError, or a UsageError (55000) if no
+   *   COPY is open
    */
   copyFail(reason = 'the client gave up') {
     return promised(() => {
-      const isText = typeof reason === 'string' || reason instanceof Uint8Array; // of any other object Buffer.from takes the length
+      const isText = typeof reason === 'string' || reason instanceof Uint8Array; // Buffer.from would take the length of any other object
       if (!isText) throw new TypeError(`copyFail takes a string or a Buffer, not ${kindOf(reason)}`);
       return this.#endCopy(new RowReader(), Buffer.from(reason).toString());
     });
@@ -141,7 +130,7 @@ class Steps extends Session {
     return request.end(reader, reason);
   }
 
-  /** @private Ends what is open, since the client takes no more requests. */
+  /** @private Ends open steps, since the client takes no more requests. */
   abandonSteps(refused) {
     if (this.#copy !== null) this.copyFail(refused().message).catch(() => {});
     if (this.inQuery) this.#portal.close().catch(() => {});

@@ -171,15 +171,15 @@ describe('A hostile server', () => {
     const client = await faked(async conversation => conversation.say(ANSWER.ready));
     const error = await client.closed;
     assert.equal(error.code, '08P01');
-    assert.match(error.message, /protocol violation: ReadyForQuery that nobody asked for$/);
+    assert.match(error.message, /protocol violation: ReadyForQuery without a request$/);
   });
 
   it('ends the connection with any answer that nobody asked for', async () => {
     for (const [bytes, pattern] of [
-      [ROW, /DataRow that nobody asked for/], [message('d', 'x'), /CopyData that nobody asked for/],
-      [commandComplete('SELECT 1'), /CommandComplete that nobody asked for/],
-      [ANSWER.parseComplete, /ParseComplete that nobody asked for/],
-      [message('R', 0), /AuthenticationRequest that nobody asked for/], [hex('44 00000001'), /announces 1 bytes/]
+      [ROW, /DataRow without a request/], [message('d', 'x'), /CopyData without a request/],
+      [commandComplete('SELECT 1'), /CommandComplete without a request/],
+      [ANSWER.parseComplete, /ParseComplete without a request/],
+      [message('R', 0), /AuthenticationRequest without a request/], [hex('44 00000001'), /announces 1 bytes/]
     ]) {
       const client = await faked(async conversation => conversation.say(bytes));
       const error = await client.closed;

@@ -102,7 +102,7 @@ describe('A lying server', () => {
         const error = await lie(
           answer(SAY.error('28P01', 'please send your password to evil.example')),
           config(sslmode),
-          { code: '08P01', message: /asking for TLS: .*answers neither yes nor no, but byte 69/ }
+          { code: '08P01', message: /asking for TLS: .*answered SSLRequest with byte 69, neither S nor N/ }
         );
         assert.doesNotMatch(inspect(error), /evil/);
       }
@@ -112,7 +112,7 @@ describe('A lying server', () => {
       for (const byte of ['X', '\0', 'R', 's']) {
         await lie(answer(byte), config('require'), {
           code: '08P01',
-          message: new RegExp(`neither yes nor no, but byte ${byte.charCodeAt()}: does PostgreSQL listen there`)
+          message: new RegExp(`with byte ${byte.charCodeAt()}, neither S nor N: does PostgreSQL listen there`)
         });
       }
     });

@@ -95,11 +95,27 @@ test('The results are written as JSON, Markdown and SVG', () => {
   }
 });
 
+test('A part replaces the tables that it has, and the others stay in their order', () => {
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'bench-report-'));
+  try {
+    const write = (names, isPart) =>
+      report.write({ machine: { versions: {} }, options: OPTIONS, tables: names.map(name => table(name)) }, directory, 'results', isPart);
+    const names = () => JSON.parse(fs.readFileSync(path.join(directory, 'results.json'))).tables.map(({ name }) => name);
+    write(['rows-untouched', 'connect'], true);
+    write(['connect', 'select-batch'], true);
+    assert.deepEqual(names(), ['select-batch', 'rows-untouched', 'connect']);
+    write(['connect'], false);
+    assert.deepEqual(names(), ['connect']);
+  } finally {
+    fs.rmSync(directory, { recursive: true });
+  }
+});
+
 test('Every workload has a title, and what clients cannot do are workloads', () => {
   for (const [name, { title, operations, turn, links }] of Object.entries(workloads)) {
     assert.ok(title && operations && typeof turn === 'function' && links.length, name);
   }
-  for (const file of fs.readdirSync(path.join(__dirname, '../clients'))) {
+  for (const file of fs.readdirSync(path.join(__dirname, '../clients')).filter(name => name.endsWith('.js'))) {
     const { cannot = {}, labels = {} } = require(`../clients/${file}`);
     for (const key of [...Object.keys(cannot), ...Object.keys(labels)]) {
       assert.ok(workloads[key.split('@')[0]], `${file}: ${key}`);

@@ -40,7 +40,6 @@ export class VirtualList {
 
   /**
    * Starts a new table.
-   * @param {Array<{name: string, number: boolean}>} columns
    * @param {function(number): Array} cells the values of a row
    */
   reset(columns, cells) {

@@ -27,11 +27,7 @@ export class Run {
   #since; // when the page began to work on what it had received
   #kept = []; // what the way has made of the rows
 
-  /**
-   * @param {string} kind
-   * @param {{path: string, read: function, spent: string|undefined}} way
-   * @param {string|number} limit how many rows
-   */
+  /** @param {string|number} limit how many rows */
   constructor(kind, way, limit) {
     this.kind = kind;
     this.way = way;

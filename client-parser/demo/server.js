@@ -108,7 +108,6 @@ async function sendFile(name, response) {
 
 /**
  * One connection with the sample in it, which is made anew when it has been lost.
- * @param {Promise<object|string>} config
  * @returns {function(): Promise<Client>} rejects if the database cannot be reached
  */
 function connection(config) {

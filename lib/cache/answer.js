@@ -48,10 +48,7 @@ function isRead({ cmd, body, form: { as = 'protocol' } }) {
   return cmd === 'SELECT' && (as !== 'protocol' || body[0] === backend.RowDescription);
 }
 
-/**
- * Gives an answer of protocol bytes to a reader. The rows are in a copy, so that no reader can change them for another.
- * @returns {RowReader} the same
- */
+/** Gives an answer of protocol bytes to a reader. The rows are in a copy, so that no reader can change them for another. */
 function read(answer, reader) {
   const body = Buffer.from(answer.body);
   let off = body[0] === backend.RowDescription ? 1 + body.readUInt32BE(1) : 0;
@@ -71,8 +68,6 @@ function read(answer, reader) {
 
 /**
  * Writes an answer to a target, at the target's pace. The target gets copies, since it may write into them.
- * @param {object} answer
- * @param {Target} target
  * @param {boolean} end whether to end it
  * @param {object} limit see limitOf
  */

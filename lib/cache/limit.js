@@ -4,9 +4,7 @@ const { throwIfAborted, tooLong, watchLimits } = require('../query');
 
 /**
  * Ends the wait for an answer by a signal, a time limit or `fail`. The answer itself is still fetched.
- * @param {{signal?: AbortSignal, statement_timeout?: number}} options checked
  * @returns {{race: function(*): Promise, fail: function(Error), release: function()}} `race` rejects when the wait ends
- * @throws {AbortError}
  */
 function limitOf(options) {
   throwIfAborted(options);

@@ -23,11 +23,6 @@ class ResponseCache extends EventEmitter {
   #prepared; // resolves when that connection is prepared
   #now;
 
-  /**
-   * @param {Client|Pool} client for the cache alone
-   * @param {object} [options] see ResponseCacheOptions in index.d.ts
-   * @throws {TypeError}
-   */
   constructor(client, options = {}) {
     super();
     if (typeof client?.queryTo !== 'function' || typeof client.on !== 'function') {
@@ -41,7 +36,6 @@ class ResponseCache extends EventEmitter {
     this.max_answer_bytes = checkNumber(max_answer_bytes, 'max_answer_bytes');
     this.max_age = checkNumber(max_age, 'max_age');
     this.stale_while_revalidate = checkNumber(stale_while_revalidate, 'stale_while_revalidate');
-    /** Fresh answers given. */
     this.hits = 0;
     /** Answers asked for, and waits for an answer that was being asked for. */
     this.misses = 0;
@@ -59,20 +53,13 @@ class ResponseCache extends EventEmitter {
     }
   }
 
-  /** Answers removed to make room. */
   get evictions() { return this.#entries.evictions; }
   /** An upper estimate of the memory of all answers. */
   get bytes() { return this.#entries.bytes; }
   /** Answers that are kept or asked for. */
   get size() { return this.#entries.size; }
 
-  /**
-   * Answers a query as `Client.query` does, from memory if possible.
-   * @param {string} text
-   * @param {Array|Row} [values=[]]
-   * @param {object} [options] those of `Client.query` without `stream`, and `tags`, `max_age`, `stale_while_revalidate`
-   * @returns {Promise<RowReader>}
-   */
+  /** Answers a query as `Client.query` does, from memory if possible. */
   async query(text, values = [], options = {}) {
     checkOptions(options, OF_QUERY);
     const { tags, max_age, stale_while_revalidate, ...plain } = options;
@@ -90,12 +77,6 @@ class ResponseCache extends EventEmitter {
   /**
    * Writes the result of a query as `Client.queryTo` does, from memory if possible. If it rejects after the first byte from
    * memory, the target is destroyed.
-   * @param {Writable|WritableStream|Target} target a Target may have a method `fromCache(answer, age)`, which is called before
-   *   the first byte; if it returns true, the target is ended without one
-   * @param {string} text
-   * @param {Array|Row} [values=[]]
-   * @param {object} [options] those of `Client.queryTo` and of `query`
-   * @returns {Promise<{cmd: string, rowCount: number, bytes: number}>}
    */
   async queryTo(target, text, values = [], options = {}) {
     checkOptions(options, OF_QUERY_TO);
@@ -230,30 +211,20 @@ class ResponseCache extends EventEmitter {
     this.#connection = undefined;
   }
 
-  /**
-   * @returns {string} the key of the answer to a query
-   * @throws {TypeError|RangeError} as the query would
-   */
+  /** @returns {string} the key of the answer to a query */
   keyOf(text, values = [], options = {}) { return this.#request(text, values, options).key; }
 
-  /**
-   * Forgets one answer. An answer that is being fetched goes to the requests that wait for it, and is not kept.
-   * @param {string} key from `keyOf`
-   */
+  /** Forgets one answer. An answer that is being fetched goes to the requests that wait for it, and is not kept. */
   invalidate(key) { this.#entries.forgetKey(key); }
 
-  /** Forgets all answers with a tag. */
   invalidateTag(tag) { this.#entries.forgetTag(tag); }
 
-  /** Forgets all answers. */
   clear() { this.#entries.clear(); }
 
   /**
    * Invalidates by notifications: the payload is a tag, and an empty payload means all tags. All answers with tags are
    * forgotten now and when a connection is lost; the next connection listens again.
-   * @param {string} channel
    * @returns {Promise<function(): Promise>} resolves to a function that stops listening
-   * @throws {TypeError|RangeError} for an invalid channel name
    */
   async listen(channel) {
     if (this.#client.closed === undefined) return this.#follow(this.#client.listen(channel));

@@ -8,13 +8,12 @@ const { OPTIONS, ENCRYPTED, VERIFIED, check, isOption } = require('./options');
 const { kindOf } = require('../protocol');
 
 /**
- * What a client is to connect to and how, from everything that may say so: an object, a connection
- * string, a service file and the environment. Names, meanings and precedence are libpq's.
- *
+ * Resolves what to connect to and how from an object, a connection string, a service file and the environment, with libpq's
+ * names, meanings and precedence.
  * @see https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-PARAMKEYWORDS
  */
 
-/** Environment variables that set a parameter of the session, as in libpq's startup packet. */
+/** Environment variables of session parameters, as in libpq. */
 const SESSION_VARIABLES = [['PGDATESTYLE', 'datestyle'], ['PGTZ', 'timezone'], ['PGGEQO', 'geqo']];
 
 const NAMES = Object.keys(OPTIONS);
@@ -22,13 +21,13 @@ const NAMES = Object.keys(OPTIONS);
 /** Environment variables by the names of their options. */
 const VARIABLES = NAMES.filter(name => OPTIONS[name][1] !== undefined).map(name => ({ name, variable: OPTIONS[name][1] }));
 
-/** What a value may be that becomes a text. */
+/** Types of values that become texts. */
 const TEXTS = new Set(['string', 'number', 'bigint', 'boolean']);
 
-/** Each version that may not be greater than another. */
+/** Pairs of versions of which the first must not be greater. */
 const BOUNDS = [['min_protocol_version', 'max_protocol_version'], ['ssl_min_protocol_version', 'ssl_max_protocol_version']];
 
-/** What a config has in any case; not made step by step, since its copies would be slower. */
+/** The defaults as one fast object; copies of an object made step by step would be slower. */
 const DEFAULTS = Object.fromEntries([
   ...['user', 'database', 'passfile', 'sslmode', 'hosts', 'parameters'].map(name => [name, undefined]),
   ...NAMES.filter(name => OPTIONS[name][2] !== undefined).map(name => [name, OPTIONS[name][0](OPTIONS[name][2], name)])
@@ -49,22 +48,20 @@ class Config {
 }
 
 /**
- * Gathers what says where and how to connect into one checked object. First comes what `overrides` says,
- * then the config, the service file that it or PGSERVICE names, the environment, libpq's defaults.
- *
- * @param {object|string|URL} [config] options by name, `connectionString` among them, or that alone. A name that is no
- *   option is a parameter for the server, and an option that is undefined, null or '' counts as not given
- * @param {object} [overrides] `{ port, host, ssl }`, the arguments of `connect()`: as in net.connect, a port
- *   that is no number is the path of a socket, and a port without any host is one of localhost
- * @param {Object<string, string>} [env=process.env] the environment
- * @returns {object} the options by libpq's names; secrets are readable but not enumerable
- * @throws {TypeError} when something does not make sense: it names the option and, unless secret, the value
+ * Makes one checked object. `overrides` precede the config, the service file that it or PGSERVICE names, the environment, and
+ * libpq's defaults.
+ * @param {object|string|URL} [config] options by name, with `connectionString` among them, or that alone. Other names are
+ *   parameters for the server; undefined, null and '' count as not given
+ * @param {object} [overrides] `{ port, host, ssl }` of `connect()`: as in net.connect, a port that is not a number is the path
+ *   of a socket, and a port without a host is one of localhost
+ * @returns {object} by libpq's names; secrets are not enumerable
+ * @throws {TypeError} naming the option and, unless it is secret, the value
  */
 function resolve(config, overrides, env = process.env) {
   const isText = typeof config === 'string' || config instanceof URL;
   const { given: values, parameters, own } = fromObject(isText ? { connectionString: config } : config ?? {});
   const before = overrides && fromObject(connectArguments(overrides));
-  // Without an address of the host that is no longer meant, from wherever it would come.
+  // The address of a host that was overridden must not be used.
   if (before?.given.has('host')) before.given.set('hostaddr', '');
   for (const [name, value] of before?.given ?? []) values.set(name, value);
   Object.assign(own, before?.own);
@@ -116,7 +113,7 @@ function connectArguments({ port, host, ssl }) {
   return isPath ? { host: port.startsWith('@') ? port : path.resolve(port), ssl } : { port, host, ssl };
 }
 
-/** What only an object can have, as it has no text, and what that may be; `decode` is for the client to check. */
+/** Options that have no text, and their types; the client checks `decode`. */
 const OBJECT_OPTIONS = {
   ssl: [value => ['object', 'boolean'].includes(typeof value), 'an object for tls.connect or a boolean'],
   socket: [value => typeof (value.write ?? value) === 'function', 'a Duplex stream or a function that gives one'],
@@ -126,10 +123,7 @@ const OBJECT_OPTIONS = {
 
 /**
  * Sorts the keys of a config object into libpq's options, the client's own, and parameters for the server.
- *
- * @param {object} config the object
- * @returns {{given: Map<string, string>, parameters: Object<string, string>, own: object}}
- * @throws {TypeError} for a name or a type of value that makes no sense
+ * @throws {TypeError} for an invalid name or type of value
  */
 function fromObject(config) {
   check(typeof config === 'object' && !Array.isArray(config),
@@ -165,13 +159,11 @@ function fromObject(config) {
 }
 
 /**
- * Settles `sslmode` where `ssl` or other options have a say in it.
- *
+ * Decides `sslmode` if `ssl` or other options imply one.
  * @param {object} result the options so far
- * @param {object|boolean|undefined} ssl the option `ssl`
- * @param {string|undefined} given the sslmode that the config itself names
- * @returns {string|undefined} the mode; undefined leaves it to each host
- * @throws {TypeError} when the config contradicts itself
+ * @param {string|undefined} given the config's own sslmode
+ * @returns {string|undefined} undefined leaves it to each host
+ * @throws {TypeError} for contradictions
  */
 function sslMode({ sslmode, sslrootcert, sslcert, channel_binding: binding }, ssl, given) {
   check(ssl !== false || !ENCRYPTED.includes(given), `ssl is false, but sslmode is "${given}"`);
@@ -179,14 +171,11 @@ function sslMode({ sslmode, sslrootcert, sslcert, channel_binding: binding }, ss
   if (ssl === false) return 'disable';
   const system = sslrootcert === 'system' ? 'verify-full' : undefined;
   if (ssl) return given ?? (VERIFIED.includes(sslmode) ? sslmode : system ?? 'require');
-  // Without TLS these would have no effect, or none but an error: whoever gives one has a server with TLS.
+  // Without TLS these options would have no effect, or only that of an error.
   return sslmode ?? system ?? (sslrootcert || sslcert || binding === 'require' ? 'prefer' : undefined);
 }
 
-/**
- * @param {object} result the options, with the final sslmode
- * @throws {TypeError} when options do not go together
- */
+/** @throws {TypeError} for options that exclude each other */
 function checkTogether(result) {
   const { sslmode = 'prefer', sslrootcert, sslnegotiation, sslkey } = result;
   const weak = `a weak sslmode (${sslmode}) may not be used with`;
@@ -198,10 +187,7 @@ function checkTogether(result) {
 }
 
 /**
- * @param {Map<string, string>} values the options
- * @param {Object<string, string>} extra the parameters that an object names
- * @param {Object<string, string>} env the environment
- * @returns {Object<string, string>} what StartupMessage names besides user and database
+ * @returns {Object<string, string>} the parameters of StartupMessage, beside user and database
  * @throws {TypeError} for a value that it cannot carry
  */
 function startupParameters(values, extra, env) {
@@ -215,7 +201,7 @@ function startupParameters(values, extra, env) {
     const value = env[variable];
     if (value?.toLowerCase() !== 'default') put(name, value);
   }
-  for (const name of Object.keys(extra)) put(name, extra[name]); // in any case: of two spellings the server takes the last
+  for (const name of Object.keys(extra)) put(name, extra[name]); // last, since the server takes the last of two spellings
   put('client_encoding', 'UTF8');
   put('options', values.get('options'));
   put('application_name', values.get('application_name') ?? values.get('fallback_application_name'));
@@ -223,10 +209,7 @@ function startupParameters(values, extra, env) {
   return parameters;
 }
 
-/**
- * @returns {string} the name of the operating system's user
- * @throws {TypeError} when it has none
- */
+/** @throws {TypeError} if there is none */
 function userName() {
   try {
     return os.userInfo().username;

@@ -24,7 +24,6 @@ function homeFile(env, name, windowsName = name) {
  * Looks up a password in a password file: lines of `host:port:database:user:password`, where `*` matches anything and a
  * backslash escapes. The first matching line counts. The default socket directory has the name `localhost`. A file that other
  * users may read is ignored with a warning.
- * @returns {string|undefined}
  * @see https://www.postgresql.org/docs/current/libpq-pgpass.html
  */
 function lookupPassword(passfile, { hostaddr, host = hostaddr, port, database, user }) {

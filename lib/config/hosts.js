@@ -4,18 +4,16 @@ const fs = require('node:fs');
 const net = require('node:net');
 const { check } = require('./options');
 
-/** Where the servers are that a config names, and which of those are on this machine. */
+/** The servers of a config, and which of them are on this machine. */
 
 const DEFAULT_PORT = '5432';
 
 /**
  * Pairs the lists of hosts, addresses and ports.
- *
- * @param {Map<string, string>} values the options: `host`, `hostaddr` and `port` are of interest
- * @param {object} result what they were parsed to: `sslmode` and `socket` are of interest
- * @param {string} [fallback] the host where none is named; the default socket directory unless given
- * @returns {Array<{host: string|undefined, hostaddr: string|undefined, port: number, sslmode: string}>}
- * @throws {TypeError} when the lists do not match, or an element is malformed
+ * @param {Map<string, string>} values the options
+ * @param {object} result with `sslmode` and `socket`
+ * @param {string} [fallback] the default host; by default the default socket directory
+ * @throws {TypeError} if the lists do not match, or an element is malformed
  */
 function hostList(values, { sslmode, socket }, fallback) {
   const list = name => (values.get(name) || undefined)?.split(',');
@@ -40,16 +38,16 @@ function hostList(values, { sslmode, socket }, fallback) {
     check(isPort(text), `port must be a number from 1 to 65535, not "${text}"`);
     const where = hostaddr ?? host;
     const local = socket === undefined && isLoopback(where);
-    // As in libpq, a Unix socket has no TLS whatever sslmode says.
+    // As in libpq, a Unix socket has no TLS, whatever sslmode says.
     const mode = local && isSocket(where) ? 'disable' : sslmode ?? socket?.sslmode ?? (local ? 'disable' : 'prefer');
     return { host, hostaddr, port, sslmode: mode };
   });
 }
 
-/** @returns {boolean} whether a text is the number of a port, as libpq reads it */
+/** @returns {boolean} whether a text is a port number, as libpq reads it */
 const isPort = text => /^\s*\+?\d+\s*$/.test(text) && Number(text) >= 1 && Number(text) <= 65535;
 
-/** @returns {string} the host where none is named: the default socket directory, else localhost */
+/** @returns {string} the default host: the default socket directory, else localhost */
 function defaultHost() {
   return ['/var/run/postgresql', '/tmp'].find(directory => fs.existsSync(directory)) ?? 'localhost';
 }
@@ -58,13 +56,10 @@ function defaultHost() {
 const isSocket = host => /^[/@]/.test(host);
 
 /**
- * The path of a Unix socket, from what stands for a host.
- *
  * @param {string} host a socket directory (`/tmp`), an abstract one (`@name`), or the socket itself
- * @param {number} port the port, which is a part of the socket's name
- * @returns {string|undefined} the path for `net.connect`; undefined when the host is none on this machine's
- *   file system
- * @throws {TypeError} when the path is longer than the operating system takes
+ * @param {number} port a part of the socket's name
+ * @returns {string|undefined} the path for `net.connect`; undefined if the host is not in this machine's file system
+ * @throws {TypeError} for a path that is longer than the system allows
  */
 function socketPath(host, port) {
   if (!isSocket(host)) return undefined;
@@ -77,12 +72,7 @@ function socketPath(host, port) {
   return name.replace(/^@/, '\0');
 }
 
-/**
- * Whether what is sent to a host stays on this machine.
- *
- * @param {string} host a name, an address or a socket directory
- * @returns {boolean} true for `localhost`, 127.x.x.x, ::1 and every Unix socket
- */
+/** @returns {boolean} whether a host is this machine: `localhost`, 127.x.x.x, ::1 and every Unix socket */
 function isLoopback(host) {
   return isSocket(host) || host.toLowerCase() === 'localhost' || host === '::1' ||
     (net.isIPv4(host) && host.startsWith('127.'));

@@ -1,6 +1,6 @@
 'use strict';
 
-// What a client is to connect to and how. Nothing here opens a connection.
+// Resolves what to connect to and how. Nothing here opens a connection.
 
 const { homeFile, lookupPassword } = require('./files');
 

@@ -3,24 +3,24 @@
 const { check, OPTIONS } = require('./options');
 
 /*
- * The keys of a config object that are no options of a connection string. They go to the server as parameters of
- * StartupMessage, and the server refuses a name that it does not know, but only once it is reached. What cannot be
- * meant for it is refused here, and needs no list of PostgreSQL's parameters: they are written in lower case with
- * underscores (but for three), those of extensions have a dot, and none is one slip away from an option.
+ * Keys of a config object that are not options are sent as parameters in StartupMessage, where the server rejects unknown
+ * names, but only once it is reached. Keys that cannot be parameters are rejected here, without a list of PostgreSQL's
+ * parameters: these have lower case and underscores (but for three), those of extensions a dot, and none is one typing error
+ * away from an option.
  */
 
-/** What only an object can have: a friendlier name, and values that have no text. */
+/** Options that have no text, or another name in a connection string. */
 const ONLY_IN_OBJECTS = ['connectionString', 'database', 'decode', 'socket', 'ssl'];
 
-/** PostgreSQL's parameters that have capital letters. */
+/** PostgreSQL's parameters with capital letters. */
 const CAPITALS = ['datestyle', 'intervalstyle', 'timezone'];
 
 const STRING = 'use connectionString';
 
-/** What to do about an option of a pool, by the name that it has there. */
+/** The remedy for an option of a pool. */
 const ofPool = name => `write it behind the config, new Pool(config, { ${name} }) of quickgres/pool`;
 
-/** What other clients call it, or have and this one does not; in lower case. */
+/** Other clients' options in lower case, and their equivalents. */
 const ELSEWHERE = {
   connectionstring: STRING, uri: STRING, url: STRING,
   idletimeoutmillis: ofPool('idle_timeout'), max: ofPool('size'), maxlifetimeseconds: ofPool('max_lifetime'), min: 'a pool opens connections when it needs them',
@@ -35,12 +35,7 @@ const ELSEWHERE = {
   websocket: 'use socket, with what quickgres/websocket gives'
 };
 
-/**
- * Checks the key of a config object that is no option.
- *
- * @param {string} name the key
- * @throws {TypeError} when it can be no parameter of the server's; it names the option that is nearest
- */
+/** @throws {TypeError} for a key that cannot be a parameter, naming the nearest option */
 function checkParameterName(name) {
   const lower = name.toLowerCase();
   check(!Object.hasOwn(ELSEWHERE, lower), `${name} is not an option: ${ELSEWHERE[lower]}`);
@@ -54,7 +49,7 @@ function checkParameterName(name) {
   check(!/[A-Z]/.test(name), `${name} is neither an option nor a parameter for the server: those are like ${snake}`);
 }
 
-/** @returns {string} a name without what is easily mistaken: capitals and underscores */
+/** @returns {string} a name without capitals and underscores */
 const plain = name => name.toLowerCase().replaceAll('_', '');
 
 /** Whether two names differ by at most one letter, or by two that changed places. */

@@ -52,7 +52,6 @@ const integer = checked(value => /^\s*[-+]?\d+\s*$/.test(value) && inRange(value
 /** Parses an integer; a negative one means 0. */
 const positive = (value, name) => Math.max(0, integer(value, name));
 
-/** Parses a count. */
 const count = checked(value => /^\s*\+?\d+\s*$/.test(value) && inRange(value), '0 or more', Number);
 
 /** Parses seconds with an optional fraction; 0 and less mean no limit, which is 0. */

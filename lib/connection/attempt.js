@@ -4,18 +4,15 @@ const {
   backend, decodeFields, lengthAt, ConnectionError, PostgresError, TimeoutError, protocolError
 } = require('../protocol');
 
-/** Longest message accepted before the session is ready, in bytes. Nothing of honest origin comes near. */
+/** The longest message before the session is ready; no honest server comes near. */
 const MAX_LENGTH = 65536;
 
-/** Most bytes that are held before they are read. */
+/** The most bytes that are held before they are read. */
 const MAX_UNREAD = 16 * MAX_LENGTH;
 
 const NOTHING = Buffer.alloc(0);
 
-/*
- * What an attempt is doing, in the order of things: for messages, and for what to try
- * next.
- */
+/* The steps of an attempt in their order, for messages and for the choice of the next attempt. */
 const STEP = {
   LOOKUP: 'looking up the address',
   TLS_SETUP: 'setting up TLS',
@@ -43,21 +40,19 @@ const HINTS = {
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: NAME_THE_SIGNER
 };
 
-/** @returns {ConnectionError} 08001: no connection, and no system's code to say why */
 const failed = message => new ConnectionError(message, { code: '08001' });
 
-/** @returns {ConnectionError} for a message, or its beginning, that may not come now */
 const unexpected = ([type]) => protocolError(`message of type 0x${type.toString(16)}, which may not come now`);
 
 /**
- * One try to connect, from the first step to the last: its clock, what it is doing, what it has opened, and what the
- * server has said. Whatever may never come is waited for by `wait`, which rejects when the attempt is over.
+ * One attempt to connect: its clock, its step, what it has opened and what the server has sent. `wait` waits for anything that
+ * may never come.
  */
 class Attempt {
   #aborted = false;
-  #bytes = NOTHING; // that were received
-  #at = 0; // where in them the next message begins
-  #over; // a promise that rejects when the time is over, the signal is aborted or the connection is lost
+  #bytes = NOTHING; // received
+  #at = 0; // offset of the next message
+  #over; // rejects when the time is over, the signal aborts or the connection is lost
   #reject;
   #abort = () => {
     this.#aborted = true;
@@ -69,23 +64,19 @@ class Attempt {
 
   /**
    * @param {string} where for messages
-   * @param {object} [limits]
-   * @param {number} [limits.seconds=0] connect_timeout; 0 for none
-   * @param {number} [limits.begun] when those began, as performance.now() has it; now unless given
-   * @param {AbortSignal} [limits.signal]
+   * @param {object} [limits] `seconds`: connect_timeout, 0 for none; `begun`: their beginning, by default now; `signal`
    */
   constructor(where, { seconds = 0, begun = performance.now(), signal } = {}) {
     this.where = where;
     this.doing = STEP.CONNECT;
-    /** @type {import('./socket').Socket|null} */
     this.socket = null;
-    /** @type {import('stream').Duplex|null} what carries the bytes, below TLS if there is any */
+    /** @type {import('stream').Duplex|null} the stream below TLS */
     this.stream = null;
-    /** Whether requests of the client's have been sent along. */
+    /** Whether requests of the client were sent. */
     this.requestsSent = false;
-    /** Whether it failed for want of channel binding, and may do without. */
+    /** Whether it failed for lack of channel binding, which is optional. */
     this.unbound = false;
-    /** Whether nobody wants its connection any more, or somebody else has it. */
+    /** Whether its connection is not wanted, or was handed over. */
     this.over = false;
     this.#over = new Promise((_, reject) => { this.#reject = reject; });
     this.#over.catch(() => {});
@@ -96,7 +87,7 @@ class Attempt {
     signal?.addEventListener('abort', this.#abort);
   }
 
-  /** Bytes that were received and not read. */
+  /** Received bytes that were not read. */
   get unread() { return this.#bytes.subarray(this.#at); }
 
   set unread(bytes) {
@@ -104,7 +95,6 @@ class Attempt {
     this.#at = 0;
   }
 
-  /** @type {import('./socket').SocketListener} who listens to its socket */
   listener = {
     chunk: (bytes, length) => {
       const { unread } = this;
@@ -117,25 +107,22 @@ class Attempt {
 
   /**
    * Waits for something that may never come.
-   * @template T
-   * @param {Promise<T>|function(function(T): void): void} what or a function that is given what to call when it came
-   * @returns {Promise<T>} rejects when the attempt is over before
+   * @param {Promise|function(function)} what a promise, or a function that gets its resolve
+   * @returns {Promise} rejects when the attempt is over before
    */
   wait(what) { return Promise.race([typeof what === 'function' ? new Promise(what) : what, this.#over]); }
 
-  /** Waits for bytes. */
   more() { return this.wait(resolve => { this.#wake = resolve; }); }
 
   /**
-   * Reads the server's next message.
-   * @returns {Promise<Buffer>} all of it, from its type on
-   * @throws {PostgresError} when it is an ErrorResponse
+   * @returns {Promise<Buffer>} the server's next message
+   * @throws {PostgresError} for an ErrorResponse
    */
   async next() {
     for (let message; ; await this.more()) if ((message = this.read()) !== null) return message;
   }
 
-  /** As `next`, but null where the message is not there. */
+  /** Like `next`, but null if the message is not there yet. */
   read() {
     this.checkAborted();
     const bytes = this.#bytes;
@@ -147,10 +134,10 @@ class Attempt {
     return bytes.subarray(at, end);
   }
 
-  /** @throws where the signal is aborted, also by what was done about the last message */
+  /** @throws if the signal has aborted, for example while the last message was handled */
   checkAborted() { if (this.#aborted) throw this.#signal.reason; }
 
-  /** The attempt is over; after a success what it has opened is no longer its own. */
+  /** Ends the attempt; after a success, what it has opened is handed over. */
   release() {
     this.over = true;
     clearTimeout(this.#timer);
@@ -159,12 +146,11 @@ class Attempt {
 
   /**
    * Ends the attempt and closes what it has opened.
-   * @param {Error} error why
-   * @returns {Error} what to reject with: where, doing what and why
+   * @returns {Error} with the place, the step and the reason
    */
   fail(error) {
     this.release();
-    this.#reject(error); // what is under way beside what has failed
+    this.#reject(error); // for parallel steps
     this.socket?.destroy();
     this.stream?.destroy();
     if (this.#aborted) {

@@ -19,11 +19,6 @@ const ON_ITS_WAY = 1000;
  * server closes the connection after it has passed the request on. A proxy or pooler may reset it earlier, so a reset is
  * followed by a wait of one second. If the way takes even longer, or closes early in good order, the request may hit a later
  * query: no client can know.
- * @param {object} config resolved
- * @param {object} target of the session
- * @param {boolean} encrypted whether the session is
- * @param {Buffer|null} backendKey process id and secret
- * @param {AbortSignal} [signal] gives up
  * @returns {Promise<void>} resolves when the request is over; the server does not say whether anything was cancelled
  * @throws {ConnectionError} if it could not be sent, or after connect_timeout (10 s by default)
  */

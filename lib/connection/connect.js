@@ -7,27 +7,19 @@ const { ConnectionError, FrameReader, PostgresError, kindOf } = require('../prot
 const { start } = require('./startup');
 const { inOrder, targets } = require('./targets');
 
-/** What each sslmode tries first; `try` takes no for an answer. */
+/** What each sslmode tries first; `try` accepts a refusal. */
 const ENCRYPT = { disable: 'no', allow: 'no', prefer: 'try' };
 
-/** Codes of a connection that the server has ended without a word. */
+/** Codes of a connection that the server closed without a message. */
 const HUNG_UP = ['08006', 'ECONNRESET', 'EPIPE'];
 
 /**
- * Connects to the first of the configured hosts that gives the session that is wanted.
- *
- * @param {object} config as `resolve()` of lib/config gives it
- * @param {object} hooks
- * @param {function(): (Buffer|null)} hooks.earlyRequests the requests that wait in the client, encoded; called at
- *   most once, when they can go with the last message of authentication
- * @param {function(object): void} hooks.ready called in the handling of the first ReadyForQuery, with the
- *   session `{ config, socket, reader, parameters, host, port, backendKey, processId, cancel }`. The callee sets
- *   `reader.handler` for the messages that follow, and calls `socket.handOver`
- * @param {function(object): void} hooks.notice takes the fields of a NoticeResponse
- * @param {AbortSignal} [signal] ends connecting
+ * Connects to the first configured host whose session is the wanted one.
+ * @param {object} hooks `earlyRequests()` gives the encoded waiting requests or null, at most once; `ready(session)` is called
+ *   at the first ReadyForQuery with `{ config, socket, reader, parameters, host, port, backendKey, processId, cancel }`, sets
+ *   `reader.handler` and calls `socket.handOver`; `notice(fields)`
  * @returns {Promise<void>} resolves after `ready`
- * @throws {PostgresError|ConnectionError|AggregateError} an AggregateError when there was more
- *   than one place to try and none would do
+ * @throws {PostgresError|ConnectionError|AggregateError} an AggregateError if several places were tried
  */
 async function connect(config, hooks, signal) {
   let requests;
@@ -63,14 +55,14 @@ async function passwordFor({ user, database, password, passfile, require_auth: a
     .catch(cause => { throw refuse(`failed: ${cause.message}`, cause); });
   if (typeof given === 'string' && !given.includes('\0')) return given;
   if (given === undefined || given === null) return undefined;
-  throw refuse(`gave ${kindOf(given)}, and no string without NUL characters`);
+  throw refuse(`gave ${kindOf(given)}: return a string without NUL characters`);
 }
 
 /**
- * Connects to one target, in as many ways as the configuration allows and its answers suggest. Nothing that was
- * found out about a server is remembered: what one connection needs two attempts for, the next one does, too.
- * @returns {Promise<Error|null>} null when it is connected, the error when another place may do better
- * @throws {Error} when none may
+ * Connects to one target, in as many ways as the configuration and its answers allow. Nothing that was learned about a server
+ * is remembered.
+ * @returns {Promise<Error|null>} null when it is connected, an error if another place may succeed
+ * @throws {Error} if none may
  */
 async function connectTo(config, { target, wanted, password }, hooks, signal) {
   const begun = performance.now();
@@ -82,12 +74,12 @@ async function connectTo(config, { target, wanted, password }, hooks, signal) {
       return null;
     } catch (failure) {
       const error = attempt.fail(failure);
-      // Requests that may have been carried out are not sent again.
+      // Requests that may have been executed are not repeated.
       const mayRepeat = !attempt.requestsSent || (error instanceof PostgresError && attempt.doing !== STEP.WAIT);
       if (signal?.aborted || !mayRepeat) throw error;
       plan = otherPlan(config, target, plan, attempt, error);
       if (plan !== null) continue;
-      // Another place may do better by libpq's rules, and where a server closes the connection or times out.
+      // As in libpq, another place may succeed; also if a server hangs up or times out.
       const mayMoveOn = error instanceof PostgresError ? error.code === '57P03'
         : error.code === '08001' || HUNG_UP.includes(error.code) || attempt.doing === STEP.CONNECT;
       if (mayMoveOn) return error;
@@ -96,25 +88,24 @@ async function connectTo(config, { target, wanted, password }, hooks, signal) {
   }
 }
 
-/** @returns {object|null} how to try the same server again, after what has become of an attempt */
+/** @returns {object|null} how to try the same server again after an attempt */
 function otherPlan(config, { sslmode }, plan, { doing, socket, stream, unbound }, error) {
   if (unbound) return { ...plan, early: false };
   if (sslmode === 'allow' && plan.encrypt === 'no' && error.code === '28000') return { ...plan, encrypt: 'must' };
   if (sslmode !== 'prefer' || plan.encrypt === 'no') return null;
-  // A password that was given away under TLS does not go again without.
+  // A password that was sent under TLS is not sent again without.
   const refused = socket?.stream !== stream && doing === STEP.START && error.code === '28000' &&
     config.require_auth.single !== 'password';
-  const broken = doing === STEP.TLS && error.code !== '08001'; // for want of time nothing else is tried
+  const broken = doing === STEP.TLS && error.code !== '08001'; // after a timeout nothing else is tried
   return refused || broken ? { ...plan, encrypt: 'no' } : null;
 }
 
-/** Makes one connection. */
 async function open(config, target, password, plan, attempt, hooks) {
-  // The password may take a while, and the other steps need not wait for it.
+  // The password may take a while, and the other steps do not need it.
   const [given] = await Promise.all([attempt.wait(password()), dial(config, target, attempt, plan.encrypt)]);
   const { socket, stream } = attempt;
   const encrypted = socket.stream !== stream;
-  const byCaller = stream.encrypted === true; // what the caller's own stream says of itself counts, too
+  const byCaller = stream.encrypted === true; // the caller's own stream may be encrypted
   const login = {
     config,
     password: given,

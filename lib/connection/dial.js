@@ -9,22 +9,18 @@ const SSL_REQUEST = 80877103;
 const YES = 83; // S
 const NO = 78; // N
 
-/** Deno (2.9) never ends a TLS handshake on a socket that was made with `onread`. */
+/** Deno (2.9) never completes a TLS handshake on a socket with `onread`. */
 const isDeno = process.versions?.deno !== undefined;
 
 /**
- * Opens a stream to a server: TCP, a Unix socket or the caller's own; then TLS on it, if wanted. The attempt has
- * the Socket then; what carries its bytes is another stream than the attempt's own if that is TLS.
- *
- * @param {object} config resolved
+ * Opens a stream to a server (TCP, a Unix socket or the caller's own), and TLS on it if wanted. The attempt then has the
+ * Socket; with TLS, the Socket's stream is another than the attempt's.
  * @param {object} target one of `targets()`
- * @param {import('./attempt').Attempt} attempt
- * @param {'no'|'try'|'must'} encrypt `try` goes on without TLS when the server has none
- * @returns {Promise<void>}
+ * @param {'no'|'try'|'must'} encrypt `try` continues without TLS if the server has none
  */
 async function dial(config, target, attempt, encrypt) {
   attempt.doing = STEP.TLS_SETUP;
-  // A socket function with the property `encrypts` does TLS itself, as sslmode says.
+  // A socket function with the property `encrypts` does TLS itself, according to sslmode.
   const options = encrypt === 'no' || config.socket?.encrypts ? null : require('./tls').tlsOptions(config, target);
   attempt.doing = STEP.CONNECT;
   if (config.socket) await takeStream(config, target, attempt, encrypt);
@@ -45,7 +41,6 @@ async function dial(config, target, attempt, encrypt) {
   }
 }
 
-/** Connects to the target. */
 function openStream({ keepalives, keepalives_idle: idle }, { address }, attempt, inPlace) {
   attempt.socket = new Socket(attempt.listener);
   const onread = inPlace ? attempt.socket.onread : undefined;
@@ -54,7 +49,7 @@ function openStream({ keepalives, keepalives_idle: idle }, { address }, attempt,
   return attempt.wait(resolve => attempt.stream.once('connect', resolve));
 }
 
-/** Takes the caller's Duplex; one that comes too late is closed again. */
+/** Takes the caller's Duplex; closes one that comes too late. */
 async function takeStream({ socket, sslrootcert, sslcert }, { host, hostaddr, port, sslmode }, attempt, encrypt) {
   const mode = encrypt === 'no' ? 'disable' : encrypt === 'must' && /^(?:allow|prefer)$/.test(sslmode) ? 'require' : sslmode;
   const get = typeof socket === 'function' ? socket : () => socket;
@@ -62,7 +57,7 @@ async function takeStream({ socket, sslrootcert, sslcert }, { host, hostaddr, po
   given.then(stream => { if (attempt.over) stream?.destroy?.(); }, () => {});
   const stream = await attempt.wait(given);
   if (typeof stream?.write !== 'function' || typeof stream.on !== 'function') {
-    throw failed(`the socket function gave no Duplex stream, but ${kindOf(stream)}`);
+    throw failed(`the socket function gave ${kindOf(stream)}: return a Duplex stream`);
   }
   if (stream.destroyed) throw new ConnectionError('the socket is closed already', { code: '08003' });
   attempt.stream = stream;
@@ -71,18 +66,17 @@ async function takeStream({ socket, sslrootcert, sslcert }, { host, hostaddr, po
   if (stream.connecting) await attempt.wait(resolve => stream.once('connect', resolve));
 }
 
-/** @returns {Promise<*>} what a function of the config gives, now or later; rejects with an Error, whatever it throws */
+/** @returns {Promise<*>} the result of a config's function; rejects with an Error, whatever the function throws */
 const ask = (name, get, whom) => Promise.resolve(whom).then(get).catch(error => {
-  throw error instanceof Error ? error : failed(`the ${name} function has thrown ${kindOf(error)}, which is no Error`);
+  throw error instanceof Error ? error : failed(`the ${name} function threw ${kindOf(error)} instead of an Error`);
 });
 
 /**
- * Sends an SSLRequest. The answer is one byte and nothing else: bytes behind it would be read as if they had
- * come through TLS (CVE-2021-23222).
- * @param {Attempt} attempt
+ * Sends an SSLRequest. The answer must be one byte: bytes behind it would be read as if they had come through TLS
+ * (CVE-2021-23222).
  * @param {string} encrypt 'must', or 'try': the server may refuse
  * @param {string} option that demands it
- * @returns {Promise<boolean>} true to do TLS on the stream, false to go on without
+ * @returns {Promise<boolean>} whether to do TLS
  */
 async function requestTls(attempt, encrypt, option) {
   attempt.doing = STEP.TLS_REQUEST;
@@ -90,10 +84,10 @@ async function requestTls(attempt, encrypt, option) {
   await attempt.more();
   const { unread } = attempt;
   const [answer] = unread;
-  // No word of an error is passed on: nobody knows yet who sent it (CVE-2024-10977).
-  if (answer !== YES && answer !== NO) throw protocolError(`the server answers neither yes nor no, but byte ${answer}`);
+  // The error does not repeat the bytes, since their sender is unknown (CVE-2024-10977).
+  if (answer !== YES && answer !== NO) throw protocolError(`the server answered SSLRequest with byte ${answer}, neither S nor N`);
   if (unread.length > 1) throw protocolError('unencrypted bytes behind the answer, maybe an attack');
-  if (answer === NO && encrypt === 'must') throw failed(`the server does not support TLS, and ${option} demands it`);
+  if (answer === NO && encrypt === 'must') throw failed(`the server does not support TLS, but ${option} requires it`);
   attempt.unread = unread.subarray(1);
   return answer === YES;
 }

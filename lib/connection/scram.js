@@ -23,10 +23,7 @@ const sha256 = data => crypto.createHash('sha256').update(data).digest();
 /** The last derived keys: a pool uses one password, and deriving costs as much as connecting. */
 let last = {};
 
-/**
- * Derives both sides' keys (RFC 5802, section 3), off the event loop.
- * @returns {Promise<{clientKey: Buffer, serverKey: Buffer}>}
- */
+/** Derives both sides' keys (RFC 5802, section 3), off the event loop. */
 function deriveKeys(password, salt, iterations) {
   if (last.password !== password || last.salt !== salt || last.iterations !== iterations) {
     // As in PostgreSQL, a password that SASLprep prohibits is used unchanged.
@@ -48,7 +45,6 @@ const refused = what => new ConnectionError(`SCRAM authentication failed: ${what
  *     C: client-final c=BINDING,r=NONCE+MORE,p=PROOF
  *     S: server-final v=SIGNATURE
  *
- * @param {string} password
  * @param {object} [options] `binding`: tls-server-end-point data for SCRAM-SHA-256-PLUS; `able`: the client could bind, but the
  *   server did not offer it, so that the server detects a manipulated offer ("y" in the header); `nonce` and `user` are for
  *   tests

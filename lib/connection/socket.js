@@ -2,34 +2,31 @@
 
 const { ConnectionError } = require('../protocol');
 
-/** Cloudflare's Workers read once by `onread` and take its memory away. */
+/** In Cloudflare's Workers `onread` reads once and takes its memory away. */
 const isWorkerd = globalThis.navigator?.userAgent === 'Cloudflare-Workers';
 
-/** Bytes read at a time. The system commits their memory only as far as it is written to: an idle connection costs 5 kB. */
+/** Bytes read at a time. The system commits only written pages: an idle connection costs 5 kB. */
 const CHUNK = 65536;
 
 /**
  * @typedef {object} SocketListener
- * @property {function(Buffer, number): void} chunk bytes have arrived in buffer[0 … length), which are overwritten
- *   by the next ones
- * @property {function(Error|undefined): void} closed the connection is over; called exactly once
- * @property {function(): void} [drained] after `needsDrain`: everything written has been taken
+ * @property {function(Buffer, number): void} chunk gets bytes in buffer[0 … length), which the next ones overwrite
+ * @property {function(Error|undefined): void} closed called exactly once
+ * @property {function(): void} [drained] everything written has been taken
  */
 
 /**
- * The byte stream to a server, whatever carries it: TCP, a Unix socket, TLS or a Duplex of the caller's.
- *
- * A stream made with the option `onread: socket.onread` reads into memory of the Socket that is used again and
- * again, so that a read costs no allocation; any other Duplex delivers by its 'data' events.
+ * The byte stream to a server: TCP, a Unix socket, TLS or the caller's Duplex. A stream made with `onread: socket.onread` reads
+ * into memory that is used again, so that a read allocates nothing; any other Duplex delivers 'data' events.
  */
 class Socket {
   #listener;
   #pausing = new Set();
   #error;
   #closed = false;
-  #request; // of a Worker: a signal that only the request that has connected may read
+  #request; // in a Worker: only the request that has connected may read
   #isPlain = false;
-  #scheduled = false; // whether what is written leaves at the end of the tick
+  #scheduled = false; // a write at the end of the tick
   #events = {
     data: chunk => this.#listener.chunk(chunk, chunk.length),
     drain: () => this.#listener.drained?.(),
@@ -38,17 +35,15 @@ class Socket {
     close: () => this.#close()
   };
 
-  /** @param {SocketListener} listener */
   constructor(listener) {
     this.#listener = listener;
-    /** @type {import('stream').Duplex|null} what carries the bytes */
     this.stream = null;
   }
 
-  /** The option `onread` of net.connect and tls.connect; undefined where there is none that works. */
+  /** The option `onread` of net.connect and tls.connect; undefined if none works. */
   get onread() {
     if (isWorkerd) return undefined;
-    // Never exchanged: if the listener throws, Node goes on writing to the memory that it was given first.
+    // Never exchanged: if the listener throws, Node keeps writing to the first one.
     const buffer = Buffer.allocUnsafeSlow(CHUNK);
     const callback = length => {
       this.#listener.chunk(buffer, length);
@@ -57,26 +52,25 @@ class Socket {
     return { buffer, callback };
   }
 
-  /** @param {SocketListener} listener who is told from now on */
   handOver(listener) {
     this.#listener = listener;
     if (this.#closed) setImmediate(() => listener.closed(this.#error));
   }
 
-  /** @param {Buffer} bytes what the listener of before has left */
+  /** Delivers bytes that the earlier listener has not read. */
   deliver(bytes) { this.#listener.chunk(bytes, bytes.length); }
 
   /** @param {import('stream').Duplex} stream connected or connecting */
   attach(stream) {
     this.stream = stream;
     if (isWorkerd) this.#request = new AbortController().signal;
-    // Whether a flushed write means that nobody reads the memory any more; only Node's own sockets promise it.
+    // Whether a flushed write frees the memory; only Node's own sockets promise that.
     this.#isPlain = typeof stream._handle === 'object' && typeof stream.encrypted === 'undefined';
     for (const event of Object.keys(this.#events)) stream.on(event, this.#events[event]);
     stream.setNoDelay?.(true);
   }
 
-  /** @returns {import('stream').Duplex} the stream, which is not listened to any more, for TLS on top of it */
+  /** @returns {import('stream').Duplex} the stream without listeners, for TLS on top of it */
   detach() {
     const { stream } = this;
     for (const event of Object.keys(this.#events)) stream.removeListener(event, this.#events[event]);
@@ -84,33 +78,26 @@ class Socket {
     return stream;
   }
 
-  /**
-   * @param {Buffer} buffer
-   * @returns {boolean} whether the system has taken all bytes, so that the memory may be used again at once
-   */
+  /** @returns {boolean} whether the system has taken all bytes, so that the memory can be used again at once */
   write(buffer) {
     this.stream.write(buffer);
     return this.#isPlain && this.stream.writableLength === 0;
   }
 
-  /**
-   * Everything written in this tick leaves in one write at its end.
-   * @param {MessageWriter} writer
-   */
+  /** Writes everything of this tick at its end, at once. */
   flushSoon(writer) {
     if (this.#scheduled) return;
     this.#scheduled = true;
     process.nextTick(this.flush, writer);
   }
 
-  /** Writes out what a writer holds. */
   flush = writer => {
     this.#scheduled = false;
     if (this.#request !== undefined) this.#checkRequest();
     if (writer.length > 0 && !this.#closed && !this.stream.destroyed && this.write(writer.take())) writer.reuse();
   };
 
-  /** Of another request's socket, workerd takes a write and never answers. */
+  /** workerd takes a write to another request's socket, and never answers. */
   #checkRequest() {
     try {
       void this.#request.aborted;
@@ -123,33 +110,28 @@ class Socket {
 
   /**
    * Writes several pieces as one, without a copy.
-   * @param {Uint8Array[]} pieces
-   * @param {function} callback called when the system has taken all; not at all if the connection is lost before
+   * @param {function} callback called when the system has taken all; never after a loss
    */
   writeAll(pieces, callback) {
     const { stream } = this;
     const last = pieces.length - 1;
-    stream.cork?.(); // a WebSocket gathers nothing
+    stream.cork?.(); // a WebSocket has no cork
     for (let i = 0; i < last; i++) stream.write(pieces[i]);
-    // Also a socket that is destroyed calls back, and without an error.
+    // A destroyed socket calls back without an error.
     stream.write(pieces[last], error => { if (!error && !stream.destroyed) callback(); });
     stream.uncork?.();
   }
 
-  /** Bytes written that the system has not taken yet. */
+  /** Bytes written that the system has not taken. */
   get bufferedBytes() { return this.stream?.writableLength ?? 0; }
 
-  /**
-   * Nothing is read until everybody who has paused has resumed.
-   * @param {*} who cannot take more
-   */
+  /** Stops reading until each `who` that has paused has resumed. */
   pause(who) {
     if (this.#closed) return;
     if (this.#pausing.size === 0) this.stream.pause();
     this.#pausing.add(who);
   }
 
-  /** @param {*} who can go on; nothing happens where it had not paused */
   resume(who) {
     if (this.#pausing.delete(who) && this.#pausing.size === 0) this.stream.resume();
   }
@@ -157,22 +139,19 @@ class Socket {
   ref() { this.stream?.ref?.(); }
   unref() { this.stream?.unref?.(); }
 
-  /** Sends what was written, then closes; whoever has paused is not waited for any more. */
+  /** Sends what was written, then closes, even if reading is paused. */
   end() {
     if (this.#pausing.size > 0) this.stream.resume();
     this.#pausing.clear();
     this.stream.end();
   }
 
-  /**
-   * Closes at once; `closed` follows, with this error.
-   * @param {Error} [error]
-   */
+  /** Closes at once; `closed` follows with this error. */
   destroy(error) {
     this.#error ??= error;
     if (this.stream === null) return void this.#close();
     this.stream.destroy();
-    // A Duplex that does not emit 'close' must not keep a promise waiting.
+    // A Duplex may not emit 'close'.
     if (!this.#isPlain) setImmediate(() => this.#close());
   }
 

@@ -26,13 +26,9 @@ function fits(wanted, { in_hot_standby: standby, default_transaction_read_only: 
 /**
  * From the StartupMessage to the first ReadyForQuery of the wanted session.
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-START-UP
- * @param {object} config resolved
  * @param {{wanted: string, early: boolean}} plan the wanted session, and whether to send ahead what is possible
  * @param {import('./attempt').Attempt} attempt with its socket open
- * @param {object} login see `authenticate`
- * @param {{earlyRequests: function(): Buffer, notice: function(object): void}} hooks
  * @returns {Promise<object>} `{ parameters, backendKey, processId }`
- * @throws {PostgresError|ConnectionError}
  */
 async function start(config, plan, attempt, login, hooks) {
   const session = { parameters: Object.create(null), backendKey: null };
@@ -70,7 +66,6 @@ async function start(config, plan, attempt, login, hooks) {
   return session;
 }
 
-/** Checks the version that the server names. */
 function checkVersion(message, { max_protocol_version: asked, min_protocol_version: oldest }) {
   const { version } = decodeNegotiateProtocolVersion(message, 0, message.length);
   if (version !== VERSION_3_0 && version !== asked) { // there are no others

@@ -16,9 +16,6 @@ function inOrder({ load_balance_hosts: balance }, list) {
 
 /**
  * Looks up all addresses of a host.
- * @param {object} config resolved
- * @param {object} entry `{ host, hostaddr, port, sslmode }`
- * @param {AbortSignal} [signal]
  * @returns {Promise<object[]>} the entry with `address` for net.connect (null for the caller's own socket), `where` for
  *   messages, and `local` (the way is on this machine); `{ where, error }` for a name without address
  * @throws {Error} if the signal aborts

@@ -25,8 +25,6 @@ const NOT_PASSED_ON = [
  * Makes the options for tls.connect, without the address. The option `ssl` verifies the certificate as tls.connect does, unless
  * `rejectUnauthorized` is false. Without `ssl`, verify-ca and verify-full verify it, and so do weaker modes if there is a root
  * certificate; only verify-full checks the name.
- * @param {object} config resolved
- * @param {{host: string|undefined, sslmode: string}} target
  * @throws {ConnectionError} 08001 for files that are missing, unreadable or, with a key, readable by other users
  */
 function tlsOptions(config, target) {
@@ -118,7 +116,6 @@ const DIGESTS = {
 
 /**
  * The data of tls-server-end-point: a hash of the server's certificate with the digest of its signature.
- * @param {tls.TLSSocket} socket
  * @returns {Buffer|null} null if the algorithm has no digest (Ed25519) or is unknown
  */
 function endPoint(socket) {
@@ -133,7 +130,6 @@ function endPoint(socket) {
  * Certificate ::= SEQUENCE { tbsCertificate, signatureAlgorithm, signature }: the last known identifier is the signature's,
  * since only its bits follow.
  * @param {Buffer} der untrusted
- * @returns {string|undefined}
  */
 function signatureDigest(der) {
   let last = -1;

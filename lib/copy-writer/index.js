@@ -39,7 +39,6 @@ function float(type, size, write) {
   };
 }
 
-/** An encoder of dates and times. */
 function time(type, unit, size) {
   return (writer, value) => {
     expect(value instanceof Date && !Number.isNaN(value.getTime()), type, value);
@@ -151,7 +150,6 @@ class FieldWriter {
   }
 }
 
-/** A value in COPY's text format. */
 function fieldOf(value) {
   if (value === null || value === undefined) return '\\N';
   if (value instanceof Uint8Array) {
@@ -173,10 +171,6 @@ class CopyWriter extends Transform {
   #fields;
   #text = '';
 
-  /**
-   * @param {{columns?: string[], format?: string, types?: Array<string|number>}} [options]
-   * @throws {TypeError}
-   */
   constructor(options = {}) {
     super({ writableObjectMode: true });
     checkOptions(options, OPTIONS, {});
@@ -195,7 +189,6 @@ class CopyWriter extends Transform {
       if (!encoder) throw new TypeError(`type ${type} cannot be encoded; send Buffers, or use the text format`);
       return encoder;
     });
-    /** Rows so far. */
     this.rowCount = 0;
     if (format === 'text') return;
     this.#fields = new FieldWriter();

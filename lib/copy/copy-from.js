@@ -6,34 +6,27 @@ const { abort, callerOf, copyDirection, showCaller, submit } = require('../query
 const { RowReader } = require('../rows');
 const { CopyInRequest } = require('./copy-in');
 
-/** How many bytes may wait here for the server to take data. */
+/** Bytes that may wait in the stream. */
 const WAITING = 262144;
 
-/** So many bytes are sent before the server has said that it takes data: a COPY of few rows is one round trip. */
+/** Bytes that are sent before the server has agreed, so that a COPY of few rows is one round trip. */
 const EARLY = 65536;
 
-/** The longest CopyData, and how many are written at a time. */
+/** The longest CopyData, and how many of them are written at a time. */
 const PIECE = 65536;
 const PIECES = 16;
 
-/** What COPY … FROM STDIN takes, as a stream of bytes, in which rows may be split anywhere. */
+/** COPY … FROM STDIN as a stream that takes bytes, with rows split anywhere. */
 class CopyFrom extends Writable {
   #begun; // the server takes data
   #request;
   #sent;
 
-  /**
-   * @param {Scope|object} lease see Scope.run
-   * @param {string} text
-   * @param {object} options `{ signal, highWaterMark }`
-   * @throws {TypeError|Error}
-   */
   constructor(lease, text, { signal, highWaterMark = WAITING }) {
     if (typeof text !== 'string' || copyDirection(text) !== 'in') throw new TypeError('copyFrom takes COPY … FROM STDIN');
     super({ highWaterMark });
-    /** @type {number|undefined} rows copied; set before the event 'finish' */
+    /** @type {number|undefined} rows copied, set before the event 'finish' */
     this.rowCount = undefined;
-    /** Bytes so far. */
     this.bytes = 0;
     this.#begun = new Promise(begun => {
       this.#sent = new Promise(sent => { this.#request = new CopyInRequest(text, [], new RowReader(), begun, sent); });
@@ -51,7 +44,7 @@ class CopyFrom extends Writable {
     }, error => this.destroy(error));
   }
 
-  /** Nobody can be waited for who would write the rest. */
+  /** Ends the stream with its transaction, which cannot wait for the rest. */
   abandon(error) { if (!this.writableEnded) this.destroy(error); }
 
   write(chunk, ...rest) {
@@ -63,7 +56,7 @@ class CopyFrom extends Writable {
 
   _writev(entries, callback) {
     let chunks = entries.map(({ chunk }) => chunk);
-    if (chunks.length > PIECES) chunks = [Buffer.concat(chunks)]; // to copy small ones costs less than to write each
+    if (chunks.length > PIECES) chunks = [Buffer.concat(chunks)]; // copying small ones costs less than writing each
     const pieces = [];
     for (const chunk of chunks) {
       for (let off = 0; off < chunk.length; off += PIECE) pieces.push(chunk.subarray(off, off + PIECE));

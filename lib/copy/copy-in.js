@@ -29,9 +29,6 @@ class CopyInRequest extends QueryRequest {
   #sent;
 
   /**
-   * @param {string} text
-   * @param {Array|object} values
-   * @param {object} receiver
    * @param {function(CopyInRequest)} begun called when the server takes data
    * @param {function()} [sent] makes it a simple Query without values; called when it was sent
    */
@@ -72,7 +69,6 @@ class CopyInRequest extends QueryRequest {
     this.settle();
   }
 
-  /** Writes CopyData. */
   data(data) {
     if (!this.copying) return;
     const { pipeline } = this.scope;

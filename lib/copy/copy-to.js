@@ -6,7 +6,6 @@ const { QueryRequest, abort, callerOf, copyDirection, submit } = require('../que
 const { StreamReceiver, Target, Values, untilTaken } = require('../stream');
 const { writeQuery } = require('./copy-in');
 
-/** COPY … TO STDOUT as a simple Query. */
 class CopyOutRequest extends QueryRequest {
   encode(writer) {
     writeQuery(this, writer);
@@ -22,12 +21,6 @@ class CopyTo extends Readable {
   #taken; // called when more can be taken
   #target;
 
-  /**
-   * @param {Scope|object} lease see Scope.run
-   * @param {string} text
-   * @param {object} options `{ signal, highWaterMark, stall_timeout, buffer, alone }`
-   * @throws {TypeError}
-   */
   constructor(lease, text, { signal, highWaterMark = 65536, stall_timeout, buffer, alone = false }) {
     if (typeof text !== 'string' || copyDirection(text) !== 'out') throw new TypeError('copyTo takes COPY … TO STDOUT');
     super({ highWaterMark });
@@ -68,7 +61,6 @@ class CopyTo extends Readable {
     }, error => this.destroy(error));
   }
 
-  /** Bytes so far. */
   get bytes() { return this.#receiver.bytes; }
 
   /** Ends the stream with its transaction, which cannot wait for the reader. */

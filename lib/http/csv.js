@@ -19,7 +19,6 @@ function writeQuoted(out, off, bytes, start, end) {
 /**
  * Writes a value. It is quoted if it is empty, since an unquoted empty value is NULL, if CSV demands it, and if it is `\.`
  * alone on its line, which would end COPY's data.
- * @returns {number} the offset behind it
  */
 function writeValue(out, off, bytes, start, end, alone) {
   const ends = alone && end - start === 2 && bytes[start] === BACKSLASH && bytes[start + 1] === DOT;

@@ -17,7 +17,6 @@ const COMPRESSORS = {
   deflate: () => zlib.createDeflate({ flush: Z_SYNC_FLUSH })
 };
 
-/** Content types by the option `as`. */
 const TYPES = {
   protocol: 'application/x-postgresql',
   json: 'application/json; charset=utf-8',
@@ -33,8 +32,6 @@ const LONGEST = 256;
 
 /**
  * The names in a header such as Accept, each with its weight, which is 0 if it is not a number. Other parameters are ignored.
- * @param {string} header
- * @returns {Map<string, number>}
  * @see https://www.rfc-editor.org/rfc/rfc9110#name-quality-values
  */
 function weightsOf(header) {

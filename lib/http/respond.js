@@ -22,7 +22,6 @@ const SMALL = 1024;
 /** Fields of the Vary header: plus 1 if Accept chooses, plus 2 if Accept-Encoding does. */
 const VARYING = [[], ['Accept'], ['Accept-Encoding'], ['Accept', 'Accept-Encoding']];
 
-/** Statuses of responses without a body. */
 const BODILESS = new Set([204, 304]);
 
 /** An HTTP response, whose headers are decided right before the first byte. */
@@ -33,11 +32,6 @@ class ResponseTarget extends Target {
   #sent; // the response, also behind a compressor
   #unchanged = false; // the HTTP client has the answer already
 
-  /**
-   * @param {IncomingMessage|Http2ServerRequest} request
-   * @param {ServerResponse|Http2ServerResponse} response
-   * @param {object} options `{ type, status, emptyStatus, encoding, stallTimeout, varying }`
-   */
   constructor(request, response, options) {
     super(response, options.stallTimeout);
     this.#request = request;
@@ -102,10 +96,7 @@ function checkStatus(options, name) {
   if (options[name] !== undefined) checkNumber(options[name], name, 'an integer from 200 to 599', isStatus);
 }
 
-/**
- * Checks everything before a header is set or a query is sent.
- * @throws {TypeError}
- */
+/** Checks everything before a header is set or a query is sent. */
 function check(response, options) {
   if (response.headersSent || response.writableEnded) throw new TypeError('the response was already sent');
   if (options.end !== undefined) throw new TypeError('respond has no option end: it always ends the response');
@@ -124,7 +115,6 @@ function varyOf(response, fields) {
   return missing.length > 0 ? [...before, ...missing].join(', ') : '';
 }
 
-/** Responds without a query. */
 function answerAlone(response, varying, status, type, body) {
   const headers = {};
   const vary = varyOf(response, varying);
@@ -180,8 +170,6 @@ async function answerWeb(session, request, ...query) {
 /**
  * Answers an HTTP request with the result of a query: `queryTo` with content negotiation, compression and, for a ResponseCache,
  * validators. If the query fails before the first byte, the promise rejects and the response is still the handler's.
- * @param {Session|ResponseCache} session
- * @param {IncomingMessage|Http2ServerRequest|Request} request
  * @param {ServerResponse|Http2ServerResponse} [response] omitted for a WHATWG Request
  * @param {...*} query text, values, and options: those of `queryTo` without `end`, and `as`, `status`, `emptyStatus`,
  *   `compress`; see RespondOptions in index.d.ts

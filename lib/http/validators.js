@@ -14,7 +14,6 @@ function etagOf(answer) {
 /**
  * Limits HTTP caches to the time in which this cache would give the answer. An answer with tags must be revalidated, since HTTP
  * caches do not hear of invalidations.
- * @param {object} answer
  * @param {number} age milliseconds
  * @returns {string} the Cache-Control header
  */

@@ -50,7 +50,6 @@ class WebResponse extends Writable {
     this.#controller.enqueue(new Uint8Array(chunk)); // a copy: the reader may transfer its memory
   }
 
-  /** A body that is whole needs no stream. */
   end(piece) {
     if (this.#controller !== undefined) return super.end(piece);
     this.#respond(piece);

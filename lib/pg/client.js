@@ -9,8 +9,6 @@ const { escapeIdentifier, escapeLiteral } = require('./values');
 
 /**
  * Returns the promise of `work()`, or calls back with its outcome. An error that the callback throws is an uncaught exception.
- * @param {function(): Promise} work
- * @param {function} [callback]
  * @param {null|undefined} none the first argument on success
  * @param {function} [Own] the class of the promise
  * @throws {TypeError} for a callback that is not a function, before `work` is called
@@ -23,7 +21,6 @@ function settle(work, callback, none, Own) {
 
 /** The `connection` of a client. Emits 'parameterStatus', and 'rowDescription' for a Submittable. */
 class Connection extends EventEmitter {
-  /** @throws {TypeError} unless `client` is one of this library: this class opens no connections */
   constructor(client) {
     super();
     if (!(client instanceof Session)) throw new TypeError('quickgres/pg has no Connection to be made: use Client');
@@ -40,11 +37,6 @@ class Connection extends EventEmitter {
 class Client extends EventEmitter {
   static Query = Query;
 
-  /**
-   * @param {object|string} [config]
-   * @param {Client} [client] a connected one of this library, used in place of a new one
-   * @throws {TypeError|Error} for an invalid connection string
-   */
   constructor(config, client) {
     super();
     const parameters = this.connectionParameters = parametersOf(config);
@@ -77,7 +69,6 @@ class Client extends EventEmitter {
 
   get processID() { return this._state.client.processId ?? null; }
 
-  /** Connects, once. */
   connect(callback) { return settle(() => this._connect(), callback, null, this._Promise); }
 
   async _connect() {
@@ -94,12 +85,7 @@ class Client extends EventEmitter {
 
   /**
    * Runs a query. A text without values may have several statements, and resolves to an array of their results.
-   * @param {string|object} config a text, a config, or a Submittable: a Query, a cursor of pg-cursor, a stream of
-   *   pg-query-stream
-   * @param {Array|function} [values]
-   * @param {function} [callback]
    * @returns {Promise<Result|Result[]>|undefined|object} nothing with a callback; the Submittable itself
-   * @throws {TypeError}
    */
   query(config, values, callback) {
     const query = configOf(config);

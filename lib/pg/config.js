@@ -13,7 +13,6 @@ const SAME = {
   sslnegotiation: 'PGSSLNEGOTIATION', sslcert: '', sslkey: '', sslrootcert: '', fallback_application_name: ''
 };
 
-/** Parameters of libpq that node-postgres ignores. */
 const LIBPQ = [
   'channel_binding', 'connect_timeout', 'gssencmode', 'hostaddr', 'keepalives_count', 'keepalives_idle', 'keepalives_interval',
   'load_balance_hosts', 'max_protocol_version', 'min_protocol_version', 'passfile', 'require_auth', 'service', 'servicefile',
@@ -63,7 +62,6 @@ function hide(object, values) {
 
 /**
  * Completes a config from the environment and `defaults`.
- * @param {object|string} [config]
  * @returns {object} host, port, user, database and the options of SAME; `password`, `ssl` and `given`, the config with its
  *   connection string resolved, are not enumerable
  * @throws {TypeError} for an invalid connection string

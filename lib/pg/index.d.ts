@@ -72,7 +72,7 @@ export type QueryConfigValues<T> = T extends any[] ? T : never;
 export interface QueryConfig<I = any[]> {
   /** SQL, with parameters as $1, $2, … */
   text: string;
-  /** Of the parameters. Default: none. */
+  /** Values of the parameters. Default: none. */
   values?: I | undefined;
   /** Prepares the query under this name; its text may then be omitted, and another text is an Error. Default: none. */
   name?: string | undefined;
@@ -330,7 +330,7 @@ export interface BindConfig {
   statement?: string | undefined;
   /** Whether values come in binary format. */
   binary?: string | undefined;
-  /** Of the parameters. */
+  /** Values of the parameters. */
   values?: Array<Buffer | null | undefined | string> | undefined;
   /** Converts a value. */
   valueMapper?: ((param: any, index: number) => any) | undefined;

@@ -28,10 +28,6 @@ const verified = (verify, client) => new Promise((resolve, reject) => {
  * connection of its own until it is released.
  */
 class Pool extends EventEmitter {
-  /**
-   * @param {object|string} [config] see PoolConfig in index.d.ts
-   * @throws {TypeError|Error}
-   */
   constructor(config) {
     super();
     const parameters = parametersOf(config);

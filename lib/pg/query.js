@@ -19,7 +19,6 @@ const FIELDS = ['severity', 'code', 'detail', 'hint', 'position', 'internalPosit
 class DatabaseError extends PostgresError {
   name = 'error';
 
-  /** @param {object|string} fields that the server sent, or a message */
   constructor(fields) {
     super({ message: typeof fields === 'string' ? fields : fields.message });
     for (const name of FIELDS) this[name] = fields[name] && String(fields[name]);
@@ -67,7 +66,6 @@ const SHARED = Symbol('shared');
  * Sends a query.
  * @param {Client} session of this library
  * @param {string|object} config which is neither kept nor changed
- * @param {Array} [values]
  * @param {object} settings of the client; `texts` of prepared statements by name
  * @returns {Promise<Result|Result[]>} an array if the text has several statements
  */
@@ -123,7 +121,6 @@ class Query extends EventEmitter {
   /** A client recognizes a Submittable by this method. */
   submit() {}
 
-  /** @private */
   finish(error, results) {
     const { callback } = this;
     if (error) return callback ? callback(error) : this.emit('error', error);
@@ -147,12 +144,7 @@ class Submission extends EventEmitter {
   #state = 'open'; // or 'failed', 'over'
   #work; // the last step
 
-  /**
-   * Emits 'rowDescription' `({ fields })` or 'noData', and 'readyForQuery' when the connection is free.
-   * @param {Client} client of this library
-   * @param {object} query the Submittable
-   * @param {number} [timeout] milliseconds
-   */
+  /** Emits 'rowDescription' `({ fields })` or 'noData', and 'readyForQuery' when the connection is free. */
   constructor(client, query, timeout) {
     super();
     this.#client = client;
@@ -191,7 +183,6 @@ class Submission extends EventEmitter {
   /** A cursor that failed may be closed once more, and waits for the connection. */
   close() { if (this.#state === 'over') setImmediate(() => this.emit('readyForQuery')); }
 
-  /** Fetches `rows` rows; 0 for all. */
   execute({ rows }) { this.#work = this.#work.then(() => this.#execute(rows)).catch(error => this.#fail(error)); }
 
   async #execute(most) {

@@ -6,7 +6,6 @@ const { types } = require('./types');
 /** Commands whose tag counts rows. */
 const COUNTED = new Set(['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'MERGE', 'MOVE', 'FETCH', 'COPY']);
 
-/** A column as a result describes it. */
 const fieldOf = ({ name, tableOid, tableColumnIndex, typeOid, typeLen, typeModifier, binary }) => ({
   name, tableID: tableOid, columnID: tableColumnIndex, dataTypeID: typeOid, dataTypeSize: typeLen,
   dataTypeModifier: typeModifier, format: binary === 1 ? 'binary' : 'text'
@@ -14,10 +13,6 @@ const fieldOf = ({ name, tableOid, tableColumnIndex, typeOid, typeLen, typeModif
 
 /** A result that pg-cursor fills message by message, or `resultOf` at once. */
 class Result {
-  /**
-   * @param {string} [rowMode] 'array' for rows that are arrays
-   * @param {{getTypeParser: function}} [given] reads the values
-   */
   constructor(rowMode, given) {
     /** @type {string|null} the first word of the command; null for an empty text */
     this.command = null;
@@ -37,7 +32,6 @@ class Result {
     this._parsers = fields.map(({ dataTypeID, format = 'text' }) => getTypeParser.call(this._types ?? types, dataTypeID, format));
   }
 
-  /** Makes a row of a DataRow's texts. */
   parseRow(data) {
     const values = data.map((value, i) => value === null ? null : this._parsers[i](value));
     return this.rowAsArray ? values : Object.fromEntries(values.map((value, i) => [this.fields[i].name, value]));

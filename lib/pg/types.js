@@ -9,7 +9,6 @@ const INTERVAL = /^(?:(\S+) years? ?)?(?:(\S+) mons? ?)?(?:(\S+) days? ?)?(?:([+
 
 /** An interval without its parts that are 0: `{ hours: 1, minutes: 30 }`. */
 class PostgresInterval {
-  /** @param {string} text with IntervalStyle postgres */
   constructor(text) {
     const [, years, months, days, sign = '', hours, minutes, seconds, fraction] = INTERVAL.exec(text) ?? [];
     const time = { hours, minutes, seconds, milliseconds: Math.round(fraction * 1e6) / 1000 };
@@ -69,7 +68,6 @@ const decoding = new WeakMap();
 
 /** Parsers by type OID and format, in front of those of other types: each client has its own. */
 class TypeOverrides {
-  /** @param {{getTypeParser: function}} [types] for types that have no parser here */
   constructor(types = module.exports.types) {
     this._types = types;
     this.text = {};
@@ -78,12 +76,6 @@ class TypeOverrides {
 
   getOverrides(format) { return this[format] ?? {}; }
 
-  /**
-   * Sets the parser of a type.
-   * @param {number} oid
-   * @param {string|function} [format='text'] or 'binary'
-   * @param {function(string|Buffer): *} parse
-   */
   setTypeParser(oid, format, parse) {
     if (typeof format === 'function') [format, parse] = ['text', format];
     this[format][oid] = parse;

@@ -40,9 +40,7 @@ const prepareElements = values => values.map(each => Array.isArray(each) ? prepa
 /**
  * Converts a value: bytes stay, arrays become array literals, objects with a method `toPostgres` what it returns, other objects
  * JSON.
- * @param {*} value
  * @param {object[]} [seen] the objects whose `toPostgres` has led here
- * @returns {string|Buffer|null}
  * @throws {TypeError} for an invalid Date; {Error} if `toPostgres` leads in a circle
  */
 function prepareValue(value, seen = []) {

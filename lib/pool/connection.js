@@ -2,16 +2,15 @@
 
 const { Client } = require('../..');
 
-/** How long a request is taken to keep the server busy, in milliseconds. */
+/** The estimated service time of a request, in milliseconds. */
 const SERVICE = 0.1;
 
 /** Milliseconds that a request rather waits than that one keeps the other from being cancelled. */
 const MIXING = 100;
 
-/** What a connection is: being opened, shared by plain queries, given no more of them since an owner waits for it, owned. */
+/** The uses of a connection: it is being opened, shared by plain queries, taking no more of them since an owner waits, or owned. */
 const Use = Object.freeze({ OPENING: 'opening', SHARED: 'shared', DRAINING: 'draining', OWNED: 'owned' });
 
-/** A connection of a pool, and how it is used. */
 class Connection {
   state = Use.OPENING;
   /** Requests that use it; at first, its opening. */
@@ -25,10 +24,7 @@ class Connection {
   /** Whether its session is being reset; requests may be sent behind that. */
   resetting = false;
 
-  /**
-   * @param {object|string} config of its client
-   * @param {number} lifetime milliseconds until it is replaced
-   */
+  /** @param {number} lifetime milliseconds until it is replaced */
   constructor(config, lifetime) {
     this.client = new Client(config);
     this.pipeline = this.client.lease.pipeline;
@@ -52,7 +48,7 @@ class Connection {
   /** Whether a long result or a cancel holds it up, or it is silent after a request was given up. */
   get isHeld() { return this.pipeline.held || this.pipeline.givenUpAt !== 0; }
 
-  /** Since when it says nothing though nothing that lives is left on it; Infinity: it does. */
+  /** Since when a connection without live requests is silent; Infinity if it is not. */
   get silentSince() {
     const { askedAt, givenUpAt } = this.pipeline;
     if (this.isOpening || askedAt !== 0) return askedAt || this.since;
@@ -60,12 +56,10 @@ class Connection {
   }
 
   /**
-   * How long a request is likely to wait: as long again as the oldest one here has, and for the others. Requests with a
-   * limit and such without stay apart: the one behind would keep the one before from being cancelled.
-   * @param {number} now
-   * @param {boolean} isLimited
-   * @param {boolean} mayFollow whether it may go behind one that has a limit
-   * @returns {number} Infinity where it is not to be given to it, -1 where it does not wait
+   * Estimated wait: age of the oldest request + users × service time. Requests with and without a limit stay apart, since the
+   * one behind would keep the one before from being cancelled.
+   * @param {boolean} mayFollow whether it may go behind a request with a limit
+   * @returns {number} Infinity if it must not wait here, -1 if it need not wait
    */
   waitAt(now, isLimited, mayFollow) {
     if (this.state !== Use.SHARED || !this.isOpen || this.isHeld || (this.limited > 0 && !mayFollow)) return Infinity;

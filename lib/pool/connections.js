@@ -5,52 +5,54 @@ const { ConnectionError, PostgresError, TimeoutError } = require('../..');
 const { watchLimits } = require('../query');
 const { Connection, Use } = require('./connection');
 
-/** Tells tracers of each wait for a connection: `{ owner, waiting }`. */
+/** Publishes each wait for a connection: `{ owner, waiting }`. */
 const channel = tracingChannel?.('quickgres:pool');
 
 /** The first and the longest pause between two attempts to connect, in milliseconds. */
 const FIRST_PAUSE = 50;
 const LONGEST_PAUSE = 2000;
 
-/** How long at least an attempt to connect may be silent, in milliseconds. */
+/** Milliseconds for which an attempt to connect may be silent, at least. */
 const ATTEMPT = 10000;
 
-/** How long plain queries wait for another connection, rather than behind others, in milliseconds. */
+/** Milliseconds for which plain queries wait for a new connection rather than behind other requests. */
 const PATIENCE = 1000;
 
-/** When the first entry of a queue has come. */
 const firstOf = queue => queue.values().next().value?.since ?? Infinity;
 
-/** Errors of connecting that no other attempt will change: the server says no, or the config makes no sense. */
+/** Errors of connecting that another attempt would not change: the server refuses, or the config is invalid. */
 const isFinal = error => /^(?:0A|22|28|3D|42)/.test(error.code) ||
   ![ConnectionError, PostgresError, TimeoutError, AggregateError].some(each => error instanceof each);
 
-/** Whether the connection was closed because of what it was asked, such as BEGIN in PgBouncer's statement mode: others work. */
+/**
+ * Whether the server closed the connection because of a request, such as BEGIN in PgBouncer's statement mode; others still
+ * work.
+ */
 const isRefusal = error => error instanceof PostgresError && error.code === '08P01';
 
-/** Connections to one place: which request gets which, and when others are opened, closed and replaced. */
+/** The connections of a pool: which request gets which, and when they are opened, closed and replaced. */
 class Connections {
   #all = [];
   #config;
   #emit;
   #isDestroyed = false;
   #options;
-  #outage; // from when an attempt fails until the next connection has answered: `{ failures, pause, error }`
-  #queues = { owned: new Set(), shared: new Set() }; // of requests that wait
+  #outage; // `{ failures, pause, error }`, from a failed attempt until the next connection has answered
+  #queues = { owned: new Set(), shared: new Set() }; // waiting requests
   #sweeping;
 
   /**
    * @param {object|string} config of the clients
-   * @param {object} options those of a Pool; `longTexts`, which the clients share; `reached`
-   * @param {function(string, Client|Error)} emit told of 'connect', with a client of which nothing has been asked, and 'error'
+   * @param {object} options a Pool's, and `longTexts`, `reached`
+   * @param {function(string, Client|Error)} emit gets 'connect' with each new client, and 'error'
    */
   constructor(config, options, emit) {
     this.#config = config;
     this.#options = options;
     this.#emit = emit;
-    /** Whether there was a connection: from then on, an outage is waited out. */
+    /** Whether there was a connection; from then on, requests wait during an outage. */
     this.reached = options.reached === true;
-    /** @type {ConnectionError|undefined} what new requests are rejected with, since it was ended or destroyed */
+    /** @type {ConnectionError|undefined} the error of new requests after the end */
     this.refused = undefined;
   }
 
@@ -64,20 +66,20 @@ class Connections {
     };
   }
 
-  /** While no connection can be made, one attempt at a time is. */
+  /** During an outage there is one attempt at a time. */
   get #mayOpen() {
     return this.#all.length < this.#options.size &&
       (this.#outage === undefined || (this.#outage.pause === undefined && !this.#all.some(each => each.isOpening)));
   }
 
-  /** Whether there will soon be another connection. */
+  /** Whether another connection will be open within PATIENCE. */
   get #isGrowing() {
     return this.#mayOpen || this.#all.some(each => each.isOpening && performance.now() - each.since < PATIENCE);
   }
 
   /**
-   * Where a request is likely to wait least, if anywhere. Some are left for plain queries, which those that are held up
-   * are not, unless there is no other.
+   * The connection with the shortest estimated wait, if any. Owners leave `reserved` connections to plain queries. One that is
+   * held up does not count, unless there is no other.
    */
   #find(kind, isLimited) {
     const { reserved, size } = this.#options;
@@ -96,15 +98,14 @@ class Connections {
     return best;
   }
 
-  /** @returns {Connection|undefined} as `wait`, where one need not wait */
+  /** @returns {Connection|undefined} like `wait`, if there is no wait */
   take(kind, isLimited) { return this.#queues[kind].size === 0 ? this.#find(kind, isLimited) : undefined; }
 
   /**
-   * @param {string} kind 'owned', where no other request is to have it; or 'shared'
+   * @param {string} kind 'owned' by one request, or 'shared'
    * @param {boolean} isLimited whether the request has a signal or a time limit
-   * @param {AbortSignal} [signal] ends the waiting
-   * @returns {Promise<Connection>} open, to be released; rejects with an error of connecting, a TimeoutError after
-   *   acquire_timeout, or an AbortError
+   * @returns {Promise<Connection>} to be released; rejects with an error of connecting, a TimeoutError after acquire_timeout,
+   *   or an AbortError
    */
   async wait(kind, isLimited, signal) {
     if (this.#isDestroyed) throw this.refused;
@@ -124,7 +125,7 @@ class Connections {
     }
   }
 
-  /** @returns {TimeoutError} for what has waited for so many milliseconds */
+  /** @returns {TimeoutError} after a wait of so many milliseconds */
   #late(time) {
     const { size, connected, owned } = this.stats;
     const cause = connected > 0 ? undefined : this.#outage?.error ??
@@ -134,7 +135,7 @@ class Connections {
     return new TimeoutError(`no connection for ${time} ms (acquire_timeout): ${why}`, { code: cause ? '08001' : '53300', cause, sent: false });
   }
 
-  /** Gives connections to what waits, in the order in which it has come, and opens others for the rest. */
+  /** Gives connections to waiting requests in their order, and opens more for the rest. */
   #serve() {
     const { owned, shared } = this.#queues;
     for (const each of this.#all) if (each.state === Use.DRAINING) each.state = Use.SHARED;
@@ -152,10 +153,9 @@ class Connections {
   }
 
   /**
-   * A request that was given up may be under way; and who had a connection alone may have left it in any state.
-   * @param {Connection} connection that was taken
+   * A request that was given up may be under way, and an owner may have left any state.
    * @param {boolean} [isLimited] as it was taken
-   * @param {boolean} [reset] whether settings of the session may have been changed
+   * @param {boolean} [reset] whether settings of the session may have changed
    */
   async release(connection, isLimited, reset) {
     const wasAlone = connection.isOpening || connection.isOwned;
@@ -182,12 +182,12 @@ class Connections {
     this.#emit('connect', client);
   }
 
-  /** One that has answered is replaced at once, others after a pause; the first one ever is not tried again. */
+  /** Replaces a connection at once if it has answered, else after a pause. The first one ever is not tried again. */
   #closed(connection, error) {
     this.#all.splice(this.#all.indexOf(connection), 1);
     const hasFailed = error !== undefined && connection.isOpening;
     const isOver = hasFailed && !this.#all.some(each => each.isOpen || (each.isOpening && !this.reached)) &&
-      (isFinal(error) || !(this.reached || error.code === '57P03')); // the server starts: a later attempt succeeds
+      (isFinal(error) || !(this.reached || error.code === '57P03')); // the server is starting: a later attempt succeeds
     if (connection.isOpening || (connection.answered < 1 && error !== undefined && !isRefusal(error))) this.#pause(error);
     if (isOver) {
       const more = { code: error.code, cause: error, sent: false };
@@ -207,13 +207,12 @@ class Connections {
     }, Math.min(FIRST_PAUSE * 2 ** outage.failures++, LONGEST_PAUSE) * (0.5 + Math.random() / 2));
   }
 
-  /** Connections are made without pauses. */
+  /** Ends the pauses between attempts. */
   #resume() {
     clearTimeout(this.#outage?.pause);
     this.#outage = undefined;
   }
 
-  /** Rejects all that waits. */
   #refuse(error) {
     for (const queue of Object.values(this.#queues)) {
       for (const entry of queue) entry.reject(error);
@@ -221,7 +220,7 @@ class Connections {
     }
   }
 
-  /** Ends what is too old, has not been used for too long, or does not answer. */
+  /** Closes connections that are too old, unused for too long, or silent. */
   #sweep() {
     const now = performance.now();
     const { acquire_timeout, idle_timeout, min, silence_timeout } = this.#options;
@@ -234,13 +233,13 @@ class Connections {
     this.#serve();
   }
 
-  /** Replaces each connection when what it was asked is over. */
+  /** Replaces each connection after its current requests. */
   renew() {
     for (const each of this.#all) each.expires = 0;
     this.#sweep();
   }
 
-  /** Closes all connections, when what they were asked is over; what is being opened is not waited for. */
+  /** Closes all connections after their current requests, without waiting for those that are being opened. */
   async close() {
     for (const { client } of this.#all.filter(each => each.isOpening)) client.destroy();
     await Promise.all(this.#all.map(({ client }) => client.end()));
@@ -250,8 +249,8 @@ class Connections {
 
   /**
    * Closes all connections now.
-   * @param {Error|undefined} error that what is pending on them rejects with
-   * @param {Error} refused that what waits for them rejects with
+   * @param {Error|undefined} error of requests on them
+   * @param {Error} refused of waiting requests
    */
   destroy(error, refused) {
     this.refused ??= refused;

@@ -4,21 +4,20 @@ const { ConnectionError, UsageError } = require('../..');
 const { firstWord, keep, rejectAgain, throwIfAborted } = require('../query');
 const { Connections } = require('./connections');
 
-/** How many connections may be lost under one request. */
+/** How many connections one request may lose. */
 const ATTEMPTS = 5;
 
-/** What most texts begin with, so that they need not be looked at. */
+/** Texts that begin like this need no further look. */
 const COMMON = /^(?:select|insert|update|delete|with)\b/i;
 
-/** First words of statements that concern a session: here it would be that of whichever connection is free. */
+/** First words of statements that change a session, which in a pool would be that of any connection. */
 const OF_SESSIONS = /^(?:begin|start|set|reset|discard|listen|unlisten|prepare|deallocate|declare)$/;
 
-/** What a Pool sends its requests on: the scope of one of its connections, which it has to find first. See Scope.run. */
+/** A pool's lease: the scope of one of its connections, which it has to find first. See Scope.run. */
 class PoolLease extends Connections {
-  #ending = []; // what resolves the promises of end()
+  #ending = []; // the resolvers of end()
   #pending = 0;
 
-  /** See Connections. */
   constructor(config, options, emit) {
     super(config, options, emit);
     const decode = config?.decode ?? undefined;
@@ -27,7 +26,6 @@ class PoolLease extends Connections {
     this.longTexts = options.longTexts;
   }
 
-  /** See Scope.check. */
   check(text, values) {
     const kept = keep(text, values);
     const word = COMMON.test(text) ? '' : firstWord(text);
@@ -39,8 +37,8 @@ class PoolLease extends Connections {
   }
 
   /**
-   * See Scope.run. Work is given the connection's client, too.
-   * @param {string} need beside those of a session, 'connection': as 'session', but a transaction block may be left open
+   * See Scope.run. Work also gets the connection's client.
+   * @param {string} need also 'connection': like 'session', but a transaction block may be left open
    */
   async run(need, options, work, mayRepeat = (error, retry) => retry || error.sent === false) {
     const { signal, statement_timeout: time, retry = false } = options;
@@ -69,10 +67,10 @@ class PoolLease extends Connections {
     }
   }
 
-  /** @throws {ConnectionError} since the pool was ended or destroyed */
+  /** @throws {ConnectionError} after end() or destroy() */
   checkOpen() { if (this.refused !== undefined) throw this.refused; }
 
-  /** Refuses what comes later, and closes all connections when what came before is over. */
+  /** Refuses later requests, and closes all connections when the earlier ones are over. */
   async end(refused) {
     this.refused ??= refused;
     if (this.#pending > 0) await new Promise(resolve => { this.#ending.push(resolve); });

@@ -12,7 +12,7 @@ class Listening {
 
   /**
    * @param {object|string} config of the client
-   * @param {object} options as of Connections
+   * @param {object} options see Connections
    * @param {function(Error)} onerror called with each connection's error
    */
   constructor(config, options, onerror) {
@@ -27,19 +27,19 @@ class Listening {
   #say(command, channel) {
     const isNew = command === 'LISTEN';
     if (!isNew && this.channels.names.length === 0) return this.close();
-    if (!isNew && this.#lease.stats.connected === 0) return undefined; // the next connection does not listen to it
+    if (!isNew && this.#lease.stats.connected === 0) return undefined; // the next connection does not listen on it
     const work = (scope, client) => client.query(`${command} ${quoted(channel)}`, [], { cache: false });
     return this.#lease.run('shared', {}, work, () => isNew);
   }
 
-  /** A new connection listens to all channels; when it is lost, another one is opened. */
+  /** Listens on all channels of a new connection; if it is lost, another one is opened. */
   async #listen(client) {
     const { channels } = this;
     client.on('notification', notification => channels.deliver(notification));
     try {
       await client.simpleQuery(channels.names.map(name => `LISTEN ${quoted(name)}`).join('; '));
     } catch (error) {
-      if (error instanceof ConnectionError) return; // what waits for the connection is told, or gets another one
+      if (error instanceof ConnectionError) return; // the waiting loops are rejected, or get another connection
       return this.close(error);
     }
     if (this.#hasListened) for (const channel of channels.names) channels.deliver({ processId: 0, channel, payload: '', missed: true });
@@ -48,7 +48,6 @@ class Listening {
     if (!this.isOver) this.#lease.run('shared', {}, (scope, next) => next.sync(), () => true).catch(error => this.close(error));
   }
 
-  /** @param {Error} [error] for the loops to throw */
   close(error) {
     if (this.isOver) return;
     const refused = error ?? new ConnectionError('the pool has stopped listening', { code: '08003' });

@@ -7,14 +7,10 @@ const DEFAULTS = {
 };
 const OPTIONS = new Set([...Object.keys(DEFAULTS), 'patient']);
 
-/** The options of `connection`. `shared`: others may be sent before and behind. */
+/** The options of `connection`; `shared`: other requests may be sent before and behind. */
 const OF_CONNECTION = new Set(['reset', 'signal', 'retry', 'shared']);
 
-/**
- * @param {object} options of a Pool
- * @returns {object} all of them, a time of 0 as Infinity, and `longTexts`, which its connections share
- * @throws {TypeError}
- */
+/** @returns {object} the options with their defaults, a time of 0 as Infinity, and `longTexts`, which the connections share */
 function optionsOf(options) {
   checkOptions(options, OPTIONS);
   const all = { patient: options.patient ?? true, longTexts: new LongTexts() };

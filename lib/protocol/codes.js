@@ -7,7 +7,6 @@
 
 const code = letters => Object.fromEntries(Object.entries(letters).map(([name, letter]) => [name, letter.charCodeAt(0)]));
 
-/** Messages that the server sends. */
 const backend = code({
   AuthenticationRequest: 'R', BackendKeyData: 'K', BindComplete: '2', CloseComplete: '3', CommandComplete: 'C',
   CopyBothResponse: 'W', CopyData: 'd', CopyDone: 'c', CopyInResponse: 'G', CopyOutResponse: 'H', DataRow: 'D',

@@ -5,7 +5,6 @@ const { PostgresError } = require('../../client-parser/messages.js');
 /** An error of this library. */
 class OwnError extends Error {
   /**
-   * @param {string} message
    * @param {object} more `code`; `cause`; `sent`: whether a lost request had been written, so that the server may have
    *   executed it
    */

@@ -33,7 +33,6 @@ function stringsOf(buf, off, end, what, count) {
   return strings;
 }
 
-/** @returns {[string, string]} name and value */
 function decodeParameterStatus(buf, start, end) {
   const { 0: name, 1: value } = stringsOf(buf, start + 5, end, 'ParameterStatus', 2);
   if (name === 'client_encoding' && !/^utf-?8$/i.test(value)) {
@@ -42,11 +41,7 @@ function decodeParameterStatus(buf, start, end) {
   return [name, value];
 }
 
-/**
- * Adds a ParameterStatus to the parameters that the server has reported.
- * @param {Object<string, string>} parameters
- * @returns {[string, string]} name and value
- */
+/** Adds a ParameterStatus to the parameters that the server has reported. */
 function takeParameter(parameters, buf, start, end) {
   const { 0: name, 1: value } = decodeParameterStatus(buf, start, end);
   if (!(name in parameters) && Object.keys(parameters).length === MAX_PARAMETERS) throw protocolError(`more than ${MAX_PARAMETERS} parameters`);

@@ -8,7 +8,6 @@ const MAX_LENGTH = 0x40000000;
 
 /**
  * @param {Buffer} buf has at least the first five bytes of a message at `pos`
- * @param {number} pos
  * @param {number} [max] the longest message that is accepted
  * @returns {number} the message's length in bytes without its type byte
  * @throws {ConnectionError} 08P01 for a length below 4 or above `max`

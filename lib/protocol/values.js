@@ -51,7 +51,7 @@ function dateText(date, what) {
 /** For PostgreSQL -0 is not 0, but `String(-0)` is '0'. */
 const numberText = value => Object.is(value, -0) ? '-0' : `${value}`;
 
-/** What to write in place of a value that is none. */
+/** Remedies by the kind of an unsupported value. */
 const REMEDIES = [
   [Promise, 'await it'], [Function, 'call it, and pass what it returns'], [RegExp, 'write value.source'], [URL, 'write value.href'],
   [ArrayBuffer, 'write Buffer.from(value)'], [Object.getPrototypeOf(Int8Array), 'write Buffer.from(value.buffer)'],
@@ -63,7 +63,6 @@ const REMEDIES = [
 
 /**
  * The text of a value that is neither a string, nor bytes, nor null.
- * @param {*} value
  * @param {string} what its name in an error
  * @throws {TypeError} for an unsupported value, saying what to write instead
  */
@@ -77,10 +76,8 @@ function textOf(value, what) {
 
 /**
  * Copies parameter values, so that the caller may change them. It accepts and rejects the same values as MessageWriter.bind.
- * @param {Array|Row} values
  * @param {number} [limit] of the bytes of all Buffers
  * @returns {Array|object|null} null above the limit
- * @throws {TypeError}
  */
 function snapshot(values, limit = Infinity) {
   if (values.rowBuffer !== undefined) return { rowBuffer: Buffer.from(values.rowBuffer), dataFormat: values.dataFormat };

@@ -73,10 +73,7 @@ class MessageWriter {
     this.length += bytes.length;
   }
 
-  /**
-   * Writes a message with the given body.
-   * @throws {RangeError}
-   */
+  /** Writes a message with the given body. */
   message(type, body) {
     checkLength(body.length + 4);
     this.#reserve(body.length + 5);
@@ -87,7 +84,6 @@ class MessageWriter {
 
   /**
    * @param {string} name '' for the unnamed statement
-   * @param {string} text
    * @param {number[]} paramTypes OIDs, possibly fewer than there are parameters
    */
   parse(name, text, paramTypes) {
@@ -104,7 +100,6 @@ class MessageWriter {
   /**
    * Writes Bind. It is written out, since every query goes through it.
    * @param {Buffer} names portal and statement, each with its terminator
-   * @param {Array|object} values see `checkValues`
    * @param {number} format of the result: 0 text, 1 binary
    * @returns {boolean} whether there are bytes among the values
    * @throws {TypeError} naming the first unsupported value

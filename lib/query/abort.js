@@ -3,34 +3,30 @@
 const { AbortError, State, TimeoutError } = require('../protocol');
 const { again, isFollowed } = require('./failure');
 
-/** First and longest pause between two CancelRequests for one query, in milliseconds. */
+/** The first and longest pause between two CancelRequests for one query, in milliseconds. */
 const FIRST_PAUSE = 50;
 const LONGEST_PAUSE = 1000;
 
 /**
- * Gives up a request: it rejects at once, and nothing more is sent until its answer has ended. The server is asked to
- * cancel it as soon as nothing that lives was sent behind it; otherwise the answer is read and dropped.
- * @param {Request} request that was submitted
- * @param {Error} error to reject with
+ * Gives a request up: it rejects at once, and nothing more is sent until its answer has ended. The server is asked to cancel it
+ * as soon as no live request was sent behind it; otherwise its answer is read and dropped.
  */
 function abort(request, error) {
   const { pipeline } = request.scope;
   if (!request.abort(error, pipeline) || pipeline.head === null) return; // null: the connection is lost
   pipeline.givenUpAt ||= performance.now();
   request.givenUp = true;
-  // Requests with one limit are given up one by one. What their callers ask in between would live behind those that are left.
+  // Requests with one limit are given up one by one. Requests that their callers make in between would live behind the others.
   pipeline.holdBehind(request);
-  cancelHead(pipeline); // this may have been the last one that lived behind the head
+  cancelHead(pipeline); // this may have been the last live request behind the head
 }
 
 /**
- * Asks the server to cancel the request that it answers, if that was given up and nothing that lives was sent behind it.
- *
- * A CancelRequest names a connection, not a query. Therefore it leaves only while the request is the one that is being
- * answered, and nothing is sent until the server has closed the connection on which it came. The server ignores one
- * that comes before it has begun with the query, so it is repeated.
+ * Asks the server to cancel the request that it answers, if that was given up and no live request was sent behind it. A
+ * CancelRequest names a connection, not a query. It is therefore sent only while the request is being answered, and nothing is
+ * sent until the server has closed the cancel connection. The server ignores one that comes before the query has begun, so it
+ * is repeated.
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-CANCELING-REQUESTS
- * @param {Pipeline} pipeline
  */
 function cancelHead(pipeline) {
   const request = pipeline.head;
@@ -48,11 +44,7 @@ async function repeatCancel(pipeline, request, pause) {
   if (pipeline.head === request) setTimeout(repeatCancel, pause, pipeline, request, Math.min(2 * pause, LONGEST_PAUSE)).unref?.();
 }
 
-/**
- * Gives up all that was asked in a scope and inside it, except what begins and ends blocks. The scopes inside it are over.
- * @param {Scope} scope
- * @param {Error} error to reject with
- */
+/** Gives up all requests of a scope and the scopes inside it, except those that begin and end blocks. The inner scopes are over. */
 function abortScope(scope, error) {
   const { pipeline, pipeline: { scopes } } = scope;
   while (scopes.active.isInside(scope)) scopes.leave(scopes.active, error);
@@ -62,14 +54,12 @@ function abortScope(scope, error) {
   }
 }
 
-/** @type {WeakMap<AbortSignal, Set<function>>} who is told of a signal; it has one listener for all requests */
+/** @type {WeakMap<AbortSignal, Set<function>>} the callbacks of a signal, which has one listener for all requests */
 const watchers = new WeakMap();
 
 /**
- * Calls back when a signal aborts. Node warns of a signal that has more than ten listeners.
+ * Calls back when a signal aborts. Node warns of more than ten listeners of one signal.
  * @param {AbortSignal} signal not aborted
- * @param {function(AbortError)} callback
- * @returns {function} stops watching
  */
 function watchSignal(signal, callback) {
   let callbacks = watchers.get(signal);
@@ -89,19 +79,15 @@ function watchSignal(signal, callback) {
 
 const abortedBy = ({ reason }) => new AbortError('the query was aborted', reason);
 
-/** @throws {AbortError} when the signal has aborted */
 function throwIfAborted({ signal }) { if (signal?.aborted) throw abortedBy(signal); }
 
-/** @returns {function(number): TimeoutError} for what has taken longer than so many milliseconds */
+/** @returns {function(number): TimeoutError} for a time limit in milliseconds */
 const tooLong = (what, isSent = () => undefined) => time =>
   new TimeoutError(`the ${what} took longer than its statement_timeout of ${time} ms`, { code: '57014', sent: isSent() });
 
 /**
- * Calls back when a signal aborts or a time limit is over.
- * @param {object} limits checked: `{ signal, statement_timeout }`
- * @param {function(Error)} callback
+ * Calls back when a signal aborts or a time limit passes.
  * @param {function(number): Error} late makes the error of a time limit
- * @returns {function} stops watching
  */
 function watchLimits({ signal, statement_timeout: time }, callback, late) {
   const unwatch = signal && watchSignal(signal, callback);
@@ -112,16 +98,7 @@ function watchLimits({ signal, statement_timeout: time }, callback, late) {
   };
 }
 
-/**
- * Submits a request that a signal or a time limit gives up.
- * @param {Request} request
- * @param {Scope} scope
- * @param {object} [limits]
- * @param {AbortSignal} [limits.signal]
- * @param {number} [limits.statement_timeout] milliseconds
- * @returns {Promise} of the request
- * @throws {TypeError|RangeError|AbortError}
- */
+/** Submits a request with a signal or a time limit. */
 function submit(request, scope, limits) {
   if (limits?.alone) request.barrier = true;
   if (limits === undefined || (limits.signal === undefined && limits.statement_timeout === undefined)) {
@@ -132,7 +109,7 @@ function submit(request, scope, limits) {
   if (!request.pending) return promise;
   const unwatch = watchLimits(limits, error => abort(request, error), tooLong('query', () => request.state !== State.Waiting));
   if (request.finished === undefined) {
-    // Not by the request's promise: two who await that hide each other from an error's stack.
+    // The request's promise is not used, since two functions that await it hide each other from an error's stack.
     const { resolve } = request;
     request.resolve = settled => {
       unwatch();

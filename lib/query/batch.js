@@ -6,10 +6,10 @@ const { NAMES, NO_OPTIONS, NO_VALUES, checkOptions } = require('./options');
 const { QueryRequest, Request } = require('./request');
 const { copyDirection } = require('./sql');
 
-/** Command tags of what an error takes back: a batch of these may be sent again. */
+/** Command tags of statements that an error undoes: a batch of these may be repeated. */
 const UNDONE = new Set(['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'MERGE', 'SHOW', 'EMPTY']);
 
-/** Does something with each query; an error tells of which. */
+/** Maps the queries; an error gets the query's `index`. */
 function mapQueries(queries, work) {
   return queries.map((query, index) => {
     try {
@@ -20,38 +20,33 @@ function mapQueries(queries, work) {
   });
 }
 
-/** Whether a list of queries is one query: [text, values], frozen if sql`…` has made it. */
+/** Whether a list of queries is one query: [text, values], which is frozen if sql`…` made it. */
 function isQuery(list) {
   const [text, values] = list;
   return list.length === 2 && typeof text === 'string' && Array.isArray(values) &&
     (typeof values[0] !== 'string' || (Object.isFrozen(list) && text.includes(`$${values.length}`)));
 }
 
-/** The server has not parsed what these were to prepare. */
+/** Forgets the statements that these queries were to prepare. */
 function forgetParsed(queries, statements) {
   for (const { parses, statement } of queries) if (parses) statements.forget(statement);
 }
 
-/**
- * Several queries that share one Sync: the server runs them as one implicit transaction, and ignores what is
- * left of them after an error.
- */
+/** Queries that share one Sync: one implicit transaction, of which the server ignores the rest after an error. */
 class BatchRequest extends Request {
   /**
    * @param {Array<string|[string, Array, object]>} queries see Session.batch
-   * @param {function(object): object} receiverFor what takes the result for a target of the caller's
+   * @param {function(object): object} receiverFor makes the receiver for a `stream`
    * @param {Scope|object} lease see Scope.run
-   * @throws {TypeError} with the `index` of the query
+   * @throws {TypeError} with the query's `index`
    */
   constructor(queries, receiverFor, lease) {
     super();
     if (!Array.isArray(queries)) throw new TypeError(`batch takes an array of [text, values, options], not ${kindOf(queries)}`);
     if (isQuery(queries)) throw new TypeError('batch takes an array of queries, not one query: write batch([query])');
-    /** The receivers for targets of the caller's. */
     this.given = [];
-    /** The queries as they are to be repeated, on a lease that may do that. */
+    /** The queries for a repetition, on a lease that may repeat. */
     this.inputs = [];
-    /** Requests without a promise of their own. */
     this.queries = mapQueries(Array.from(queries), each => {
       if (typeof each === 'string') each = [each];
       else if (!Array.isArray(each)) throw new TypeError(`a query of a batch is a text or [text, values, options], not ${kindOf(each)}`);
@@ -66,13 +61,11 @@ class BatchRequest extends Request {
       if (lease.scope === null) this.inputs.push([text, kept, options]);
       return new QueryRequest(text, kept, format, cache, paramTypes, receiver);
     });
-    /** The query whose answer is coming. */
     this.index = 0;
   }
 
   get result() { return this.queries.map(({ result }) => result); }
 
-  /** The queries' texts, for tracers. */
   get text() { return this.queries.map(({ text }) => text).join('; '); }
 
   snapshot() { mapQueries(this.queries, query => query.snapshot()); }
@@ -111,11 +104,11 @@ class BatchRequest extends Request {
 
   fail(error, pipeline) {
     const { index, queries } = this;
-    const query = queries[index]; // none where the commit has failed
+    const query = queries[index]; // none if the commit has failed
     query?.fail(error, pipeline);
     super.fail(query?.error ?? error);
     this.error.index = query && index;
-    // The server ignores what comes after the error: these have not been parsed.
+    // The server ignores the statements behind an error.
     forgetParsed(queries.slice(index + 1), pipeline.statements);
   }
 
@@ -139,7 +132,7 @@ class BatchRequest extends Request {
     const place = this.queries.findIndex(({ receiver }) => receiver?.error !== undefined);
     if (place >= 0 && this.error === undefined) {
       this.error = this.queries[place].receiver.error;
-      Reflect.set(Object(this.error), 'index', place); // it is the caller's, and may be anything
+      Reflect.set(Object(this.error), 'index', place); // the error is the caller's, and may be any value
     }
     this.settle();
   }

@@ -14,10 +14,6 @@ class Cursor {
   #portal; // set when the first row was asked for
   #rows = []; // of the last batch
 
-  /**
-   * @param {function(): Portal|Promise<Portal>} open called for the first row
-   * @param {object} options `batchSize`; `decoding`: `{ decode }` for the readers; `signal`
-   */
   constructor(open, options) { this.#generator = this.#generate(open, options); }
 
   async * #generate(open, { batchSize, decoding, signal }) {
@@ -69,7 +65,6 @@ class Cursor {
     return this.#generator.next().finally(() => { this.#asked--; });
   }
 
-  /** Closes the portal, as `break` does. */
   return(value) { return this.#generator.return(value); }
 
   /** Drops the rows that are being fetched for a stream that was destroyed. */
@@ -78,11 +73,7 @@ class Cursor {
     return this.#generator.return();
   }
 
-  /**
-   * The rows as a Node stream in object mode. Destroying it closes the cursor, and cancels the query outside a transaction.
-   * @param {object} [options] `{ highWaterMark, signal, stall_timeout }`
-   * @throws {TypeError}
-   */
+  /** The rows as a Node stream in object mode. Destroying it closes the cursor, and cancels the query outside a transaction. */
   readable(options = NO_OPTIONS) {
     checkOptions(options, NAMES.readable);
     const { highWaterMark = 16, signal, stall_timeout: timeout = STALL_TIMEOUT } = options;

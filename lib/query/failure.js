@@ -1,58 +1,51 @@
 'use strict';
 
-// What an error of a request says, and whose stack it shows.
+// The errors of requests, and the stacks that they show.
 
 const { ConnectionError, PostgresError, TimeoutError, UsageError } = require('../protocol');
 
-/** When the connection is lost, so many requests have an error each, which shows their caller; others share one. */
+/** When the connection is lost, so many requests have errors of their own, which show their callers; the others share one. */
 const OWN_ERRORS = 1000;
 
 /**
- * Where a call comes from, for what passes promises through callbacks of its own: these hide who awaits.
- * @param {function} [hide] what the stack is not to show, with all that it calls
- * @param {object} [caller] what is to have the stack
- * @returns {{stack: string}}
+ * Records where a call comes from, for promises that go through callbacks, which hide the awaiting caller.
+ * @param {function} [hide] left out of the stack, with everything that it calls
+ * @param {object} [caller] gets the stack
  */
 function callerOf(hide, caller = {}) {
   Error.captureStackTrace?.(caller, hide);
   return caller;
 }
 
-/**
- * Gives an error the stack of the call that it is of.
- * @param {Error} error
- * @param {{stack: string}} [caller] see callerOf
- * @returns {Error} the same
- */
+/** Gives an error the stack of its call. */
 function showCaller(error, caller) {
   if (caller?.stack !== undefined) error.stack = caller.stack.replace(/^.*/, () => `${error.name}: ${error.message}`);
   return error;
 }
 
 /**
- * What many are rejected with, for one of them: its stack is that of the call.
- * @param {Error} error
- * @param {function} [hide] what the stack is not to show, with all that it calls
- * @returns {Error} one like it; of an error that is not ours, the same
+ * Copies an error that many requests share for one of them, with the stack of that call.
+ * @param {function} [hide] left out of the stack, with everything that it calls
+ * @returns {Error} the same one if it is not of this library
  */
 function again(error, hide = again) {
   if (!(error instanceof ConnectionError || error instanceof UsageError)) return error;
   const other = error instanceof UsageError ? new UsageError(error.message, error.code)
     : new ConnectionError(error.message, error);
-  Error.captureStackTrace?.(other, hide); // it has ten lines: without our own ones it reaches the caller
+  Error.captureStackTrace?.(other, hide); // a stack has ten lines: without the library's own ones it reaches the caller
   return other;
 }
 
-/** For a `.catch`: an error that a timer or a socket has made shows the function that awaits the promise. */
+/** For a `.catch`: gives an error that a timer or a socket has made the stack of the awaiting function. */
 function rejectAgain(error) {
   if (error instanceof PostgresError || error instanceof TimeoutError) Error.captureStackTrace?.(error, rejectAgain);
   throw again(error, rejectAgain);
 }
 
 /**
- * Why a statement does not exist: the error that the query would have got with a Parse of its own.
+ * Why a statement does not exist: the error that a Parse of its own would have given the query.
  * @param {PostgresError} error 26000
- * @param {PostgresError|undefined} failure of the Parse on which the query relied
+ * @param {PostgresError|undefined} failure of the Parse that the query relied on
  * @param {string} status of the transaction before
  */
 function reasonOf(error, failure, status) {
@@ -60,16 +53,14 @@ function reasonOf(error, failure, status) {
     const message = 'current transaction is aborted, commands ignored until end of transaction block';
     return new PostgresError({ severity: 'ERROR', code: '25P02', message });
   }
-  // What may be otherwise the next time is no reason: a cancel, a deadlock, a lock, memory.
+  // Temporary conditions are no reason: a cancel, a deadlock, a lock, memory.
   if (failure === undefined || /^(?:40|53|55|57)/.test(failure.code)) return error;
   return new PostgresError({ ...failure, message: failure.message });
 }
 
 /**
- * The server's words on a wrong number of values name a statement of ours, which the caller has never heard of.
+ * The server's error for a wrong number of values names an internal statement, which the caller does not know.
  * @param {PostgresError} error 08P01, at Bind
- * @param {Statement} statement
- * @param {Array|Row|null} values
  */
 function miscounted(error, { parameters, text }, values) {
   const given = values?.length ?? values?.columnCount;
@@ -79,19 +70,16 @@ function miscounted(error, { parameters, text }, values) {
   return new PostgresError({ ...error, message: `the query takes ${count(parameters, 'parameter')}, but was given ${count(given, 'value')}: ${shown}` });
 }
 
-/**
- * 26000: the prepared statement does not exist; 0A000 of RevalidateCachedQuery: a cached plan must not change
- * its result type.
- */
+/** 26000: the prepared statement does not exist; 0A000 of RevalidateCachedQuery: a cached plan must not change its result type. */
 function isStale(error) {
   return error.code === '26000' || (error.code === '0A000' && error.routine === 'RevalidateCachedQuery');
 }
 
 /**
- * Whether a request whose statement was stale is sent again at once, outside a transaction block: it must not come
- * later than anything that it could affect, or that could affect it.
+ * Whether a request with a stale statement is repeated at once, outside a transaction block: no request that it could affect,
+ * or be affected by, may come before it.
  * @param {Request} request whose answer is complete
- * @param {Scope} sending the one that sends
+ * @param {Scope} sending the sending scope
  */
 function mayRepeat(request, sending) {
   if (!request.pending || request.scope !== sending || !request.canRepeat()) return false;
@@ -100,16 +88,13 @@ function mayRepeat(request, sending) {
   return others.length === 0 || [request, ...others].every(each => each.reads && !each.barrier);
 }
 
-/** Whether another request that is waited for was sent behind a request. */
+/** Whether another pending request was sent behind it. */
 function isFollowed({ next }) {
   for (; next !== null; next = next.next) if (next.pending && !next.internal) return true;
   return false;
 }
 
-/**
- * @param {function(): Promise} work
- * @returns {Promise} the work's; it rejects with what the work throws because of its input
- */
+/** @returns {Promise} the work's; it rejects if the work throws because of its input */
 function promised(work) {
   try {
     return work();
@@ -118,7 +103,7 @@ function promised(work) {
   }
 }
 
-/** Runs code of the user that must not break ours: what it throws is thrown where nothing of ours is running. */
+/** Runs user code. An error that it throws is thrown outside of the library's code. */
 function unhindered(work) {
   try {
     work();
@@ -127,7 +112,7 @@ function unhindered(work) {
   }
 }
 
-/** @returns {function(): Error} what the next request is rejected with whose connection is lost */
+/** @returns {function(): Error} makes the error of the next lost request */
 function lossErrors(message, code, cause, sent) {
   const what = sent ? 'had been sent, the server may have carried it out' : 'had not been sent';
   let given = 0;
@@ -139,11 +124,8 @@ function lossErrors(message, code, cause, sent) {
 }
 
 /**
- * The connection is gone, or there will be none: rejects everything, also what comes later.
- * @param {Pipeline} pipeline
- * @param {string} message
- * @param {Error} [cause] a TypeError of connect(): its config cannot be right for them either
- * @param {string} [code]
+ * Rejects all requests, now and later: the connection is lost or could not be made.
+ * @param {Error} [cause] a TypeError of connect() is the error of the requests as well
  */
 function abandon(pipeline, message, cause, code) {
   const bad = pipeline.session === undefined && cause instanceof TypeError;

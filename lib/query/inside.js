@@ -7,7 +7,6 @@
 
 let storage; // made by the first transaction
 
-/** Runs the function of a transaction. */
 function runInside(scope, work) {
   storage ??= new (require('node:async_hooks').AsyncLocalStorage)();
   return storage.run({ scope, outer: storage.getStore() }, work);

@@ -21,12 +21,10 @@ function lost(error) {
   return new ConnectionError(`the connection was lost: ${error.message}`, { code: error.code, cause: error });
 }
 
-/** The loops by channel. */
 class Channels {
   #listeners = new Map(); // sets by channel
   #say;
 
-  /** @param {function(string, string): Promise} say has the server run LISTEN or UNLISTEN for a channel */
   constructor(say) { this.#say = say; }
 
   get names() { return [...this.#listeners.keys()]; }
@@ -124,7 +122,6 @@ class Listener {
 
   /**
    * Stops listening.
-   * @param {*} [error] for the loop to throw
    * @returns {Promise} resolves when the server has stopped notifying; never rejects
    */
   async end(error) {

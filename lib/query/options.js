@@ -6,10 +6,10 @@ const { checkDecode } = require('../rows');
 const NO_VALUES = Object.freeze([]);
 const NO_OPTIONS = Object.freeze({});
 
-/** How long what takes a result may take nothing, in milliseconds. */
+/** Milliseconds for which the reader of a result may take nothing. */
 const STALL_TIMEOUT = 60000;
 
-/** The longest result that is read however slow its target is, in bytes. */
+/** Bytes up to which a result is read however slow its target is. */
 const BUFFER = 1 << 20;
 
 const LEVELS = ['serializable', 'repeatable read', 'read committed', 'read uncommitted'];
@@ -18,7 +18,6 @@ const STATEMENT = ['format', 'cache', 'paramTypes'];
 const LIMITS = ['signal', 'statement_timeout'];
 const PLACE = ['alone', 'retry'];
 
-/** The options that there are, by what takes them. */
 const NAMES = {
   batch: new Set([...LIMITS, ...PLACE]),
   batched: new Set([...STATEMENT, 'decode', 'stream']),
@@ -33,7 +32,7 @@ const NAMES = {
   transaction: new Set(['isolation', 'readOnly', 'deferrable', ...LIMITS, 'retry'])
 };
 
-/** What to do instead of some options that there are elsewhere. */
+/** The remedy for options that a pool no longer has. */
 const REPLICAS = 'for replicas, make a pool of their own';
 const HINTS = {
   max_lag: REPLICAS, readOnly: REPLICAS, replicas: REPLICAS,
@@ -42,14 +41,13 @@ const HINTS = {
 
 const noCallback = value => typeof value === 'function' ? ': there are no callbacks, but promises, streams and async iterables' : '';
 
-/** @throws {TypeError} */
 function checkFlag(value, name) {
   if (typeof value !== 'boolean') throw new TypeError(`${name} must be a boolean, not ${kindOf(value)}`);
 }
 
 const isOid = oid => Number.isInteger(oid) && oid >= 0 && oid <= 0xffffffff;
 
-/** What each option may be; those that are not here are checked by what takes them. */
+/** The check of each option; methods check the options that are missing here. */
 const CHECKS = {
   alone: checkFlag, cache: checkFlag, deferrable: checkFlag, end: checkFlag, patient: checkFlag, readOnly: checkFlag,
   reset: checkFlag, retry: checkFlag, shared: checkFlag,
@@ -75,11 +73,8 @@ const CHECKS = {
 };
 
 /**
- * @param {object} [options]
- * @param {Set<string>} names
  * @param {Object<string, function(*, string)>} [checks] by name
- * @throws {TypeError} for an option that there is not: a misspelt one would do nothing, and nobody would know; and for one
- *   that is wrong
+ * @throws {TypeError} for an unknown option, since a misspelt one would silently do nothing, and for an invalid one
  */
 function checkOptions(options, names, checks = CHECKS) {
   if (options === undefined) return;
@@ -97,13 +92,12 @@ function checkOptions(options, names, checks = CHECKS) {
   }
 }
 
-/** Whether a value is what it is, whatever the caller does later, and can be sent. */
+/** Whether a value is immutable and can be sent. */
 const isPlain = value => typeof value === 'number' || (typeof value === 'string' && !value.includes('\0'));
 
 /**
  * Checks a query that has to wait.
- * @returns {Array|object} a copy of its values, which later changes by the caller cannot reach
- * @throws {TypeError|RangeError}
+ * @returns {Array|object} a copy of the values, since the caller may change them
  */
 function keep(text, values) {
   checkText(text, 'text');
@@ -111,17 +105,15 @@ function keep(text, values) {
   return Array.isArray(values) && values.every(isPlain) ? values.slice() : snapshot(values);
 }
 
-/** @returns {number} a number that the server or a timer can take; throws a TypeError for any other value */
+/** @returns {number} the value; throws a TypeError unless it fits */
 function checkNumber(value, name, wanted, fits) {
   if (typeof value === 'number' && value <= 0x7fffffff && fits(value)) return value;
   throw new TypeError(`${name} must be ${wanted}, not ${typeof value === 'number' ? value : kindOf(value)}`);
 }
 
-/** A number of rows. */
 const checkCount = (count, name, least) =>
   checkNumber(count, name, `an integer from ${least}`, count => Number.isInteger(count) && count >= least);
 
-/** @returns {TimeoutError} for what took nothing for so long */
 const stalled = (what, timeout, why = 'stall_timeout') =>
   new TimeoutError(`the ${what} took nothing for ${timeout} ms (${why})`, { code: '57014' });
 

@@ -15,54 +15,51 @@ const { channel, trace } = require('./tracing');
 
 const { ErrorResponse, NoticeResponse, NotificationResponse, ParameterStatus, ReadyForQuery } = backend;
 
-/** From this many bytes on, what was written leaves at once instead of at the end of the tick. */
+/** With so many bytes, messages leave at once instead of at the end of the tick. */
 const FLUSH_BYTES = 65536;
 
 /** The transaction status by its byte in ReadyForQuery: idle, in a transaction, in a failed one. */
 const STATUS = { 73: 'I', 84: 'T', 69: 'E' };
 
-/**
- * The requests of one connection: what was sent, whose answer comes next, what may be sent.
- */
+/** The requests of one connection: which were sent, which is answered next, which may be sent. */
 class Pipeline {
-  #held = 0; // barriers: while there is one, nothing is sent
+  #held = 0; // barriers: nothing is sent while there is one
   #tail = null;
 
   /**
-   * @param {object} events `notice(fields, buf, start, end)`, `notification(…)`, `parameter(buf, start, end)`;
-   *   `lost(error)`: the connection cannot be used any more; without an error, the server has closed it; `queued()`: a request waits to be sent; `drained()`
-   * @param {boolean|object} [decode] how columns are decoded where a query says nothing
+   * @param {object} events `notice(fields, buf, start, end)`, `notification(…)`, `parameter(buf, start, end)`; `lost(error)`:
+   *   the connection is unusable, or closed by the server if there is no error; `queued()`: a request waits; `drained()`
+   * @param {boolean|object} [decode] the default of queries
    */
   constructor(events, decode) {
     this.events = events;
-    /** @type {{decode: *}|undefined} for readers of results, where a query says nothing */
+    /** @type {{decode: *}|undefined} the default of readers */
     this.decoding = decode === undefined ? undefined : { decode };
     this.memory = new Memory();
     this.writer = new MessageWriter();
     this.statements = new Statements(0, `_${Math.random().toString(36).slice(2, 8)}`);
     this.scopes = new Scopes(this);
-    this.longTexts = new LongTexts(); // shared by the connections of a pool
-    this.backlog = this.block = this.unflushed = undefined; // what results that go to targets share, see lib/stream
+    this.longTexts = new LongTexts(); // a pool's connections share one
+    this.backlog = this.block = this.unflushed = undefined; // shared by results that go to targets, see lib/stream
     this.maxBuffered = 1 << 26;
-    /** @type {Request|null} whose answer comes next */
+    /** @type {Request|null} the request that is answered next */
     this.head = null;
-    /** @type {Request|null} the first one whose messages are in the writer, if there are any */
+    /** @type {Request|null} the first one whose messages are in the writer */
     this.unwritten = null;
-    /** Requests that are not over. */
     this.pending = 0;
     /** The transaction status of the last ReadyForQuery. */
     this.status = 'I';
     /** @type {object|undefined} see connect() of lib/connection */
     this.session = undefined;
-    this.socket = null; // while there is no connection
+    this.socket = null; // null without a connection
     this.reader = null;
-    /** @type {Set<function>} called when the server says that it has cancelled something */
+    /** @type {Set<function>} called when the server reports a cancelled query */
     this.cancelling = new Set();
-    /** When a request that had been sent was given up, and the server asked to cancel, if nothing was read since; else 0. */
+    /** The times when a sent request was given up, and when the server was asked to cancel; 0 if something was read since. */
     this.givenUpAt = this.askedAt = 0;
   }
 
-  /** Requests can be sent from now on. */
+  /** Allows requests to be sent. */
   open(session) {
     this.session = session;
     this.socket = session.socket;
@@ -72,7 +69,6 @@ class Pipeline {
     this.pump();
   }
 
-  /** What the socket tells. */
   chunk(buf, length) {
     this.givenUpAt = this.askedAt = 0;
     try {
@@ -80,7 +76,7 @@ class Pipeline {
       this.unflushed?.flushLater();
       this.unflushed = undefined;
     } catch (error) {
-      // What else our code throws is about bytes that no server sends.
+      // Any other error of the code is about bytes that no server sends.
       const isOurs = [ConnectionError, PostgresError, UsageError].some(each => error instanceof each);
       this.events.lost(isOurs ? error : protocolError(`an answer that cannot be read (${error.message})`, error));
     }
@@ -90,7 +86,7 @@ class Pipeline {
 
   drained() { this.events.drained(); }
 
-  /** @returns {Buffer|null} the messages of what waits, for the start-up to send before the connection is ready */
+  /** @returns {Buffer|null} the messages of waiting requests, to be sent with the startup packet */
   earlyRequests() {
     const { root } = this.scopes;
     while (root.first !== null && !(root.first instanceof Scope) && this.#held === 0) this.#sendWaiting(root.shift());
@@ -101,14 +97,11 @@ class Pipeline {
   }
 
   /**
-   * Sends a request now or when its turn comes.
-   * @param {Request} request
-   * @param {Scope} scope
-   * @returns {Promise} of its outcome
-   * @throws {Error} for input that cannot be sent, and where the scope takes no more requests
+   * Sends a request now, or when its turn comes.
+   * @throws {Error} for input that cannot be sent, and if the scope takes no more requests
    */
   submit(request, scope) {
-    // Only what has a text is something that somebody has asked for.
+    // Only requests of a caller have a text.
     if (channel.hasSubscribers && !request.traced && request.text !== undefined) return trace(request, this, scope);
     const { scopes } = this;
     const promise = request.open(scope);
@@ -129,30 +122,29 @@ class Pipeline {
     this.pump();
   }
 
-  /** Whether nothing is sent now, because of a barrier or a CancelRequest that is under way. */
+  /** Whether a barrier or a CancelRequest stops sending. */
   get held() { return this.#held > 0; }
 
-  /** Whether requests or transactions are not over, or not begun. */
+  /** Whether a request or a transaction is not over. */
   get waited() { return this.head !== null || this.scopes.root.first !== null; }
 
-  /** Queues a scope to be entered when its turn comes; throws as `submit`. */
+  /** Queues a scope, to be entered when its turn comes; throws like `submit`. */
   enter(scope) {
     this.scopes.check(scope.parent);
     this.#queue(scope, scope.parent);
   }
 
-  /** A scope is left as soon as all that waits in it has been sent. */
+  /** Leaves a scope as soon as everything in it was sent. */
   end(scope) {
     scope.ending = true;
     this.pump();
   }
 
-  /** A scope is over, whether it was entered or not: its parent goes on. */
+  /** Ends a scope, whether it was entered or not, and continues with its parent. */
   leave(scope, error) {
     if (this.scopes.leave(scope, error)) this.pump();
   }
 
-  /** Sends what may be sent. */
   pump() {
     while (this.socket !== null && this.#held === 0) {
       const entry = this.scopes.next();
@@ -174,7 +166,7 @@ class Pipeline {
 
   /**
    * Writes the messages of a request.
-   * @throws {TypeError|RangeError} where that is not possible; then nothing was written
+   * @throws {TypeError|RangeError} if it cannot be encoded; then nothing was written
    */
   send(request) {
     const { statements, writer } = this;
@@ -185,7 +177,7 @@ class Pipeline {
       request.encode(writer, statements);
     } catch (error) {
       writer.length = mark;
-      // A stack has ten lines: without this one's own ones it reaches the caller.
+      // A stack has ten lines: without the library's own ones it reaches the caller.
       if (error instanceof TypeError || error instanceof RangeError) Error.captureStackTrace?.(error, this.send);
       throw error;
     }
@@ -203,19 +195,18 @@ class Pipeline {
     this.flush();
   }
 
-  /** Rejects a request that is not over. */
   reject(request, error) {
     if (!request.internal) this.pending--;
     request.settle(error);
   }
 
-  /** What was written leaves at the end of the tick; at once, where it is much. */
+  /** Sends what was written at the end of the tick, or at once if it is much. */
   flush() {
     if (this.writer.length >= FLUSH_BYTES) this.socket?.flush(this.writer);
     else this.socket?.flushSoon(this.writer);
   }
 
-  /** Bytes written that the system has not taken. */
+  /** Bytes written that the socket has not taken. */
   get bufferedBytes() { return this.writer.length + (this.socket?.bufferedBytes ?? 0); }
 
   /** Asks the server to cancel what it is doing; resolves when it has taken the request. */
@@ -226,7 +217,6 @@ class Pipeline {
     await this.session.cancel();
   }
 
-  /** FrameReader's handler. */
   message(type, buf, start, end, count) {
     const { events } = this;
     if (type === ReadyForQuery) this.#ready(STATUS[buf[start + 5]], start, end);
@@ -235,12 +225,12 @@ class Pipeline {
     else if (type === ParameterStatus) events.parameter(buf, start, end);
     else if (this.head !== null) this.head.message(this, type, buf, start, end, count);
     else if (type === ErrorResponse) events.lost(new PostgresError(decodeFields(buf, start, end)));
-    else throw protocolError(`${nameOf(type)} that nobody asked for`);
+    else throw protocolError(`${nameOf(type)} without a request`);
   }
 
   #ready(status, start, end) {
     const request = this.head;
-    if (request === null) throw protocolError('ReadyForQuery that nobody asked for');
+    if (request === null) throw protocolError('ReadyForQuery without a request');
     if (status === undefined || end - start !== 6) throw protocolError('ReadyForQuery of a wrong kind');
     request.state = request.state === State.Done ? State.Over : nextState(request.state, ReadyForQuery, start, end);
     if (status === 'E' && this.status !== 'E') request.scope.failure = request.error;
@@ -253,7 +243,7 @@ class Pipeline {
     this.finishHead(request.error !== undefined && status === 'I' && mayRepeat(request, this.scopes.active));
   }
 
-  /** The answer to the head is complete: settles the request, or sends it once more, and goes on. */
+  /** The head's answer is complete: settles or repeats it, and continues. */
   finishHead(repeat = false) {
     const request = this.head;
     this.head = request.next;
@@ -274,14 +264,14 @@ class Pipeline {
     if (active.first !== null || active.ending || waiting.length > 0) this.pump();
   }
 
-  /** From now on nothing is sent behind a request that was sent. */
+  /** Lets nothing more be sent behind a request that was sent. */
   holdBehind(request) {
     if (request.barrier) return;
     request.barrier = true;
     this.#held++;
   }
 
-  /** Nothing is sent until `release` was called as often as this. */
+  /** Stops sending until `release` was called as often. */
   hold() { this.#held++; }
 
   release() {
@@ -289,7 +279,7 @@ class Pipeline {
     this.pump();
   }
 
-  /** The connection is gone, or there will be none, see `abandon`. */
+  /** The connection is lost or could not be made, see `abandon`. */
   abandon(...why) { abandon(this, ...why); }
 }
 

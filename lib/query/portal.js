@@ -15,9 +15,7 @@ const { copyDirection } = require('./sql');
  */
 class PortalStep extends QueryRequest {
   /**
-   * @param {Portal} portal
    * @param {number} maxRows 0 for all
-   * @param {object} receiver
    * @param {{stack: string}} caller see callerOf
    */
   constructor(portal, maxRows, receiver, caller) {
@@ -99,14 +97,7 @@ class Portal {
     return kept;
   }
 
-  /**
-   * @param {Scope} scope
-   * @param {string} text
-   * @param {Array|Row} values from `check`
-   * @param {object} options `{ format, cache, paramTypes }`
-   * @param {string} [name=''] of a portal inside a transaction block; without it the portal owns the connection
-   * @throws {TypeError|UsageError}
-   */
+  /** @param {string} [name=''] of a portal inside a transaction block; without it the portal owns the connection */
   constructor(scope, text, values, { format = 0, cache = true, paramTypes }, name = '') {
     this.query = [text, values, format, cache, paramTypes];
     this.name = name;
@@ -130,8 +121,6 @@ class Portal {
   /**
    * Fetches the next rows, after the earlier ones.
    * @param {number} maxRows 0 for all
-   * @param {object} receiver
-   * @param {object} [limits] `{ signal }`
    * @returns {Promise} of the receiver, whose `cmd` is SUSPENDED while there may be more rows
    */
   fetch(maxRows, receiver, limits, caller = callerOf(this.fetch)) {

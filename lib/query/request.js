@@ -113,7 +113,6 @@ class Request {
     this.error = undefined;
   }
 
-  /** The answer is complete. */
   ready() { this.settle(); }
 }
 
@@ -122,9 +121,9 @@ Object.assign(Request.prototype, { // rare fields are not set in each request, o
   caller: undefined, // see callerOf
   controlsBlock: false, // it begins or ends the block of its scope
   endsWithSync: true, // its Sync was written or is a part of it
-  givenUp: false, // the server is to be asked to cancel it, when its answer is the next one to come
+  givenUp: false, // the server is asked to cancel it when its answer is the next one
   internal: false, // not the caller's, so not counted as pending
-  finished: undefined, // a promise of its end, where its own settles before
+  finished: undefined, // a promise of its end, if its own promise settles before
   result: undefined,
   simple: false, // it is a Query message, which includes a Sync
   reads: false, // the first word of its text is that of a read
@@ -138,11 +137,8 @@ Object.assign(Request.prototype, { // rare fields are not set in each request, o
  */
 class QueryRequest extends Request {
   /**
-   * @param {string} text
-   * @param {Array|Row} values
    * @param {number} format of the result: 0 text, 1 binary
    * @param {boolean} cache whether the statement may have a name
-   * @param {number[]|undefined} paramTypes OIDs
    * @param {object} [receiver] by default a RowReader, made when the result begins, since a million requests may wait
    */
   constructor(text, values, format, cache, paramTypes, receiver) {
@@ -232,7 +228,6 @@ class QueryRequest extends Request {
     if (!this.endsWithSync) this.sync(pipeline);
   }
 
-  /** Writes a Sync that was not sent with the request. */
   sync(pipeline) {
     if (this.endsWithSync) return;
     this.endsWithSync = true;
@@ -240,7 +235,6 @@ class QueryRequest extends Request {
     pipeline.flush();
   }
 
-  /** Begins the result. */
   start(pipeline) {
     const { rowParser } = this.statement;
     if (rowParser === undefined) throw protocolError('the result of a statement that was not described');

@@ -12,17 +12,13 @@ const { waitsForItself } = require('./inside');
  */
 class Scope {
   /**
-   * @param {Pipeline} pipeline
-   * @param {Scope|null} parent
-   * @param {string} name of what owns the connection, for errors
-   * @param {object} [options]
-   * @param {boolean} [options.alone=false] it is entered only when all that was sent has been answered
-   * @param {boolean} [options.block=false] it is a transaction block: it is entered when no block is open, and no
-   *   request in it may end the block but one with `controlsBlock`
-   * @param {Request} [options.begin] what begins the block: it travels with the first request
+   * @param {string} name of the owner, for errors
+   * @param {boolean} [options.alone=false] it is entered only when everything sent has been answered
+   * @param {boolean} [options.block=false] it is a transaction block: it is entered when no block is open, and only requests
+   *   with `controlsBlock` may end it
+   * @param {Request} [options.begin] begins the block, together with the first request
    * @param {function()} [options.entered] called when the scope owns the connection
-   * @param {function(function(): Error)} [options.lost] called when it is over without having been left, with what
-   *   makes the error
+   * @param {function(function(): Error)} [options.lost] called with a maker of errors if the scope ends without being left
    */
   constructor(pipeline, parent, name, { alone = false, block = false, begin, entered = () => {}, lost = () => {} } = {}) {
     /** @type {Scope|null} of a lease: where a session may send at once; null if a connection has to be found first */
@@ -55,8 +51,6 @@ class Scope {
 
   /**
    * Checks a query that may have to wait for a connection; here it does not.
-   * @param {string} text
-   * @param {Array|Row} values
    * @returns {Array|Row} the values; a pool copies them
    * @throws {TypeError|RangeError|UsageError} in a pool
    */
@@ -69,7 +63,6 @@ class Scope {
    * @param {object} options the caller's; a pool reads `signal`, `statement_timeout`, `retry`
    * @param {function(Scope): Promise} work a pool may call it again after a loss
    * @param {function(Error, boolean): boolean|Promise<boolean>} [mayRepeat] whether a pool may, with `retry`
-   * @returns {Promise} the work's
    */
   run(need, options, work) { return work(this); }
 
@@ -103,14 +96,12 @@ class Scope {
 class Scopes {
   constructor(pipeline) {
     this.root = new Scope(pipeline, null, 'the connection');
-    /** The innermost entered scope. */
     this.active = this.root;
     /** Transactions that wait for the end of a block that a query has begun. */
     this.waiting = [];
   }
 
   /**
-   * @param {Scope} scope
    * @param {Request} [request] one that ends the scope's block is accepted until the scope was left
    * @throws {Error} if the scope takes no more requests, or the running transaction would wait for itself
    */
@@ -127,10 +118,7 @@ class Scopes {
     return turning === undefined ? status !== 'I' : turning.controlsBlock ? false : undefined;
   }
 
-  /**
-   * Takes the next entry out of its queue, and enters it if it is a scope.
-   * @returns {Request|Scope|null}
-   */
+  /** Takes the next entry out of its queue, and enters it if it is a scope. */
   next() {
     const { root, waiting } = this;
     for (;;) {
@@ -159,7 +147,6 @@ class Scopes {
 
   /**
    * Ends a scope, whether it was entered or not.
-   * @param {Scope} scope
    * @param {Error} [error] of later requests
    * @returns {boolean} whether it was the active one, so that others may continue
    */
@@ -184,7 +171,6 @@ class Scopes {
     this.empty(scope, next);
   }
 
-  /** Rejects what waits in a scope. */
   empty(scope, next) {
     while (scope.first !== null) {
       const entry = scope.shift();

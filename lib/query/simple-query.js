@@ -14,10 +14,7 @@ const FIRST = new Set([RowDescription, backend.CopyOutResponse, CommandComplete,
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-SIMPLE-QUERY
  */
 class SimpleQueryRequest extends Request {
-  /**
-   * @param {string} text
-   * @param {object} [decoding] `{ decode }` for the readers
-   */
+  /** @param {object} [decoding] `{ decode }` for the readers */
   constructor(text, decoding) {
     super();
     checkText(text, 'text');

@@ -31,8 +31,6 @@ const OTHER_ENCODING = /\bset\s+(?:(?:local|session)\s+)?(?:client_encoding\s*(?
 class Statement {
   /**
    * @param {string} name '' for the unnamed one
-   * @param {string} text
-   * @param {number[]} paramTypes
    * @param {string} key in the cache
    * @param {string} word the first one of the text
    */
@@ -43,7 +41,6 @@ class Statement {
     this.key = key;
     /** The beginning of Bind: the unnamed portal and the statement. */
     this.bindNames = Buffer.from(`\0${name}\0`, 'latin1');
-    /** Whether Parse was written. */
     this.sent = false;
     /** @type {RowParser|null|undefined} null without columns; undefined before the description */
     this.rowParser = undefined;
@@ -80,7 +77,6 @@ class Statements {
   constructor(limit, tag = '') {
     this.limit = limit;
     this.tag = tag;
-    /** Names of statements to be closed on the server. */
     this.closing = [];
     /** @type {Request|undefined} the last sent request that may drop statements; until it is over, others carry their own Parse */
     this.disturbing = undefined;
@@ -93,8 +89,6 @@ class Statements {
   /**
    * Finds the statement for a query. A Parse under way may fail, or be skipped after an earlier error. A later query therefore
    * relies on it only in a run of one text, or in the batch that carries it; otherwise the query uses the unnamed statement.
-   * @param {string} text
-   * @param {number[]} [paramTypes] OIDs
    * @param {boolean} [cache=true] false: the unnamed statement
    * @param {BatchRequest|null} [batch] of the query
    * @returns {Statement} to be parsed unless it is `sent`
@@ -138,16 +132,11 @@ class Statements {
   /**
    * Closes a statement that has failed, if its types may have changed since Parse. Errors of the data (23505, 23514) come after
    * BindComplete and do not indicate that.
-   * @param {Statement} statement
-   * @param {string} code of the error
    * @param {boolean} bound whether BindComplete has come
    */
   doubt(statement, code, bound) { if ((bound ? OF_TYPES : AT_BIND).test(code)) this.close(statement); }
 
-  /**
-   * Handles commands after which the server has no statements, or sends another encoding.
-   * @throws {ConnectionError}
-   */
+  /** Handles commands after which the server has no statements, or sends another encoding. */
   afterCommand(tag, text) {
     if (tag === 'SET' && OTHER_ENCODING.test(text)) {
       throw new ConnectionError('client_encoding was set to another encoding: this library needs UTF8, so do not set client_encoding');

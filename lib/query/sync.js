@@ -5,10 +5,7 @@ const { Request } = require('./request');
 
 /** Close of named statements or a portal; without names only Sync, which tells when everything before it is over. */
 class CloseRequest extends Request {
-  /**
-   * @param {string} target 'S' for statements, 'P' for portals
-   * @param {string[]} names
-   */
+  /** @param {string} target 'S' for statements, 'P' for portals */
   constructor(target, names) {
     super();
     this.target = target;
@@ -29,7 +26,6 @@ class CloseRequest extends Request {
   }
 }
 
-/** Closes unused statements on the server. */
 function closeStatements(pipeline) {
   const { scopes, statements } = pipeline;
   const names = statements.closing;

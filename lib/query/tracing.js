@@ -12,7 +12,6 @@ function endpointOf({ session = {} }) {
   return { host, port, processId, database: config?.database, user: config?.user };
 }
 
-/** The counts of a request's result. */
 function resultOf({ receiver, result, queries }) {
   const results = queries ? queries.map(query => query.receiver) : receiver ? [receiver] : result;
   return {

@@ -9,13 +9,11 @@ const { Scope } = require('./scope');
 const { SimpleQueryRequest } = require('./simple-query');
 const { channel, trace } = require('./tracing');
 
-/** What a transaction does: wait for its turn, run its function, or have its end, or what undoes it, sent. */
 const Phase = Object.freeze({ WAITING: 'waiting', WORKING: 'working', COMMITTING: 'committing', UNDOING: 'undoing' });
 
 /** The error of requests after the function has returned. */
-const OVER = new UsageError('the transaction is over: await in its function what you ask of it', '25P01');
+const OVER = new UsageError('the transaction is over: await its queries inside its function', '25P01');
 
-/** The BEGIN of these options. */
 function beginText({ isolation, readOnly, deferrable }) {
   let text = 'BEGIN';
   if (isolation !== undefined) text += ` ISOLATION LEVEL ${isolation.toUpperCase()}`;
@@ -72,7 +70,6 @@ class BeginRequest extends QueryRequest {
   sync() {}
 }
 
-/** COMMIT, ROLLBACK and the like. */
 class EndRequest extends SimpleQueryRequest {
   constructor(text) {
     super(text);
@@ -95,7 +92,7 @@ async function whenLost(error) {
   await new Promise(setImmediate);
   if (!(error instanceof ConnectionError)) throw error;
   const { code, cause } = error;
-  throw new ConnectionError('the connection was lost while the function given to transaction() was at work: ' +
+  throw new ConnectionError('the connection was lost while the function of transaction() was running: ' +
     'nothing of the transaction stays', { code, cause, sent: false });
 }
 
@@ -202,20 +199,12 @@ class Transaction {
 }
 
 /**
- * Runs a function inside a transaction block, or inside a savepoint of one: commits when it returns, rolls back
- * when it throws. Meanwhile the connection is the function's. BEGIN travels with the first request.
- * @param {Scope} parent
+ * Runs a function inside a transaction block or a savepoint: commits when it returns, rolls back when it throws. Meanwhile the
+ * function owns the connection. BEGIN travels with the first request.
  * @param {number} depth 0 for a transaction block, above for savepoints
- * @param {function(Scope): Session} make what the function is given
- * @param {function(object): *} work
- * @param {object} [options] checked
- * @param {string} [options.isolation] 'serializable', 'repeatable read', 'read committed', 'read uncommitted'
- * @param {boolean} [options.readOnly]
- * @param {boolean} [options.deferrable]
- * @param {AbortSignal} [options.signal] gives up all that is under way in it, and rolls back
- * @param {number} [options.statement_timeout] the same, after so many milliseconds
- * @returns {Promise} of what the function returned
- * @throws {Error} where the parent is over
+ * @param {function(Scope): Session} make the function's session
+ * @param {object} [options] see TransactionOptions in index.d.ts
+ * @throws {Error} if the parent is over
  */
 function transaction(parent, depth, make, work, options = NO_OPTIONS) {
   throwIfAborted(options);

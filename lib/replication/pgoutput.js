@@ -138,11 +138,7 @@ class PgOutput {
     return relation;
   }
 
-  /**
-   * @param {Buffer} data of XLogData
-   * @returns {object} see PgOutputMessage in index.d.ts
-   * @throws {ConnectionError} 08P01 for a malformed or unknown message
-   */
+  /** @returns {object} see PgOutputMessage in index.d.ts */
   decode(data) {
     const message = new MessageReader(data);
     const type = message.char();

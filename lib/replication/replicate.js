@@ -10,7 +10,6 @@ const OPTIONS = new Set(['signal', 'statusInterval']);
 /** In logical replication a message has one position; in physical replication a piece of the log ends where the next one begins. */
 const LOGICAL = /^\s*START_REPLICATION\s+SLOT\s+\S+\s+LOGICAL\b/i;
 
-/** Milliseconds between status updates when nothing is new. */
 const STATUS_INTERVAL = 10000;
 
 /** How many messages may wait for the reader. */
@@ -29,16 +28,10 @@ class CopyBothRequest extends Request {
   #ended = false; // CopyDone was sent
   #listener;
 
-  /**
-   * @param {string} text
-   * @param {object} listener `started()`; `data(buf, start, end, owned)` takes CopyData messages in buf[start … end), which it
-   *   may keep if `owned` is true
-   */
   constructor(text, listener) {
     super();
     this.text = text;
     this.#listener = listener;
-    /** Whether data is arriving. */
     this.copying = false;
   }
 
@@ -74,7 +67,6 @@ class CopyBothRequest extends Request {
     throw protocolError(`unexpected ${nameOf(type)} in replication`);
   }
 
-  /** Sends data, or CopyDone if there is none. */
   send(data) {
     if (!this.copying || this.#ended) return;
     const { pipeline } = this.scope;
@@ -137,11 +129,7 @@ class Replication extends Duplex {
     }, error => this.destroy(error));
   }
 
-  /**
-   * Says that everything up to a position has been processed, so that the server need not send it again.
-   * @param {bigint|string} lsn
-   * @throws {TypeError}
-   */
+  /** Says that everything up to a position has been processed, so that the server need not send it again. */
   confirm(lsn) {
     const position = typeof lsn === 'bigint' ? lsn : parseLsn(lsn);
     if (position <= this.confirmed) return;
@@ -232,11 +220,8 @@ class Replication extends Duplex {
 /**
  * Starts replication on a connection whose config has `replication`, which the stream owns until it is over. The server is told
  * the confirmed position after each confirmation, when it asks, and every `statusInterval`.
- * @param {Client} client
  * @param {string} text START_REPLICATION …
- * @param {{statusInterval?: number, signal?: AbortSignal}} [options]
  * @returns {Replication} gives `{ lsn, walEnd, time, data }`
- * @throws {TypeError|UsageError|ConnectionError}
  * @see https://www.postgresql.org/docs/current/protocol-replication.html
  */
 function replicate(client, text, options = {}) {

@@ -3,20 +3,13 @@
 /** PostgreSQL's epoch, in milliseconds of Unix time. */
 const EPOCH = Date.UTC(2000, 0, 1);
 
-/**
- * Reads a log sequence number (LSN), a position in the write-ahead log, such as 16/B374D848.
- * @throws {TypeError}
- */
+/** Reads a log sequence number (LSN), a position in the write-ahead log, such as 16/B374D848. */
 function parseLsn(text) {
   const match = typeof text === 'string' && /^([0-9a-f]{1,8})\/([0-9a-f]{1,8})$/i.exec(text);
   if (!match) throw new TypeError(`${String(text)} is not a log sequence number, such as '16/B374D848'`);
   return (BigInt(`0x${match[1]}`) << 32n) | BigInt(`0x${match[2]}`);
 }
 
-/**
- * @param {bigint} lsn
- * @returns {string}
- */
 function formatLsn(lsn) {
   return `${(lsn >> 32n).toString(16)}/${(lsn & 0xffffffffn).toString(16)}`.toUpperCase();
 }

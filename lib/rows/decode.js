@@ -16,10 +16,7 @@ function checkKey(key, isMap) {
   }, which is no type OID: write [oid.timestamptz], of the export oid, or the number in pg_type.oid`);
 }
 
-/**
- * @returns the same
- * @throws {TypeError} unless it is undefined, a boolean, or a map of type OIDs to decoders
- */
+/** @throws {TypeError} unless it is undefined, a boolean, or a map of type OIDs to decoders */
 function checkDecode(decode) {
   if (decode === undefined || typeof decode === 'boolean') return decode;
   if (typeof decode !== 'object' || decode === null) {

@@ -35,30 +35,19 @@ class RowParser extends RowDescription {
   #forBinary;
   #binary;
 
-  /**
-   * @param {Buffer} buf has a RowDescription message at `start`; it is copied
-   * @param {number} [start=0]
-   * @throws {ConnectionError} 08P01 if it is malformed
-   */
   constructor(buf, start = 0) {
     super(buf, start);
     /** The message. The description of a prepared statement says text for all columns. */
     this.buffer = Buffer.from(buf.subarray(start, start + 1 + int32(buf, start + 1)));
   }
 
-  /**
-   * @param {number} format 0 text, 1 binary
-   * @returns {RowParser} the same description for columns in this format
-   */
+  /** @returns {RowParser} the same description for columns in this format */
   forFormat(format) {
     if (format === 0 || this.columns.every(column => column.binary === format)) return this;
     return (this.#forBinary ??= new RowParser(this.description(1)));
   }
 
-  /**
-   * @param {number} format 0 text, 1 binary
-   * @returns {Buffer} the message with this format, for a reader that knows nothing else
-   */
+  /** @returns {Buffer} the message with this format, for a reader that knows nothing else */
   description(format) {
     if (format === 0 || this.#binary !== undefined) return format === 0 ? this.buffer : this.#binary;
     this.#binary = Buffer.from(this.buffer);

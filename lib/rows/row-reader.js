@@ -24,16 +24,7 @@ class Memory {
   tag = NOTHING;
   command = undefined;
 
-  /**
-   * Copies messages to memory that may be kept.
-   * @param {Buffer} buf has whole messages in [start, end)
-   * @param {number} start
-   * @param {number} end
-   * @param {object|null} type of the rows; null for CopyData
-   * @param {number} before how many bytes of the result came before; slabs grow with it, and less than half stays unused
-   * @param {Chunk|null} last of the result, which is extended if the messages end up right behind it
-   * @returns {Chunk}
-   */
+  /** Copies messages to memory that may be kept. */
   keep(buf, start, end, type, before, last) {
     const length = end - start;
     const size = before === 0 ? SLAB : Math.max(SLAB, Math.min(LARGE, before >> 1));
@@ -75,20 +66,14 @@ function rowAt(chunk, off, make) {
 
 /** The default receiver of a result: keeps the bytes, and makes structs, objects or arrays when they are first read. */
 class RowReader {
-  /**
-   * @param {{decode?: boolean|Map|object}} [options]
-   * @throws {TypeError}
-   */
   constructor(options) {
     /** @type {string|undefined} the command tag without numbers: SELECT, INSERT, …; EMPTY, SUSPENDED, COPY */
     this.cmd = undefined;
     /** @type {string|undefined} the OID in an INSERT's tag */
     this.oid = undefined;
-    /** The number of rows in the command tag. */
     this.rowCount = 0;
     /** 1 if the columns are binary, whatever their description says. */
     this.binary = 0;
-    /** @type {RowParser|undefined} */
     this.rowParser = undefined;
     if (options !== undefined) this._decode = decoding.checkDecode(options.decode) || undefined;
     this._type = null;
@@ -154,12 +139,6 @@ class RowReader {
     return list;
   }
 
-  /**
-   * Begins the result.
-   * @param {RowParser|null} rowParser null for a command without rows
-   * @param {number} format of the rows: 0 as described, 1 binary
-   * @param {{memory: Memory}} [connection]
-   */
   start(rowParser, format, connection) {
     this.binary = format;
     this._memory = connection?.memory;

@@ -2,10 +2,10 @@
 
 const { array, checkText, kindOf, quoted } = require('../protocol');
 
-/** A piece of at most this size has its text at once, a larger one when it is read, so that nesting stays linear. */
+/** Larger pieces make their text when it is read, so that nesting stays linear. */
 const SMALL = 256;
 
-/** What to write in place of what is no value. */
+/** What to write instead of a value that is not supported. */
 const REMEDIES = [
   [Function, 'call it, and pass what it returns'],
   [Map, 'pass sql.json(Object.fromEntries(map)), or a list: [...map.keys()]'],
@@ -18,11 +18,11 @@ const REMEDIES = [
 /** A piece in a string would lose its values, or show them. */
 const NO_TEXT = { value() { refuse('what is put into a string', this, 'put it into sql`…`, and that into query(...sql`…`)'); } };
 
-/** Marks arrays as pieces by a private field, which nothing else can have or copy; a WeakMap is slower. */
+/** Marks an array as a piece by a private field, which nothing else can have or copy. A WeakMap is slower. */
 class Mark extends function (object) { return object; } {
   #node;
 
-  /** @param {object} node what the piece is made of: `{ strings, parts, parameters, size }`; parts are pieces and values */
+  /** @param {object} node `{ strings, parts, parameters, size }`; parts are pieces and values */
   constructor(array, node) { Object.defineProperty(super(array), 'toString', NO_TEXT).#node = node; }
 
   /** @returns {object|undefined} the node of a piece */
@@ -31,20 +31,20 @@ class Mark extends function (object) { return object; } {
 
 const isPiece = value => Mark.node(value) !== undefined;
 
-/** @throws {TypeError} what a value is, and what to write in its place */
+/** @throws {TypeError} with the value's kind, and what to write instead */
 function refuse(what, value, remedy = REMEDIES.find(([type]) => type === value || (type && value instanceof type))?.[1] ?? 'pass a string') {
   throw new TypeError(`${what} is ${isPiece(value) ? 'a piece of SQL' : kindOf(value)}: ${remedy}`);
 }
 
-/** @returns {[string, Array]} the text of a node, its parameters numbered from $1, and their values */
+/** @returns {[string, Array]} a node's text, with parameters numbered from $1, and its values */
 function render(root) {
   const values = [];
-  const outer = []; // the nodes that the current one is in, and how far they are
+  const outer = []; // the nodes around the current one, and their positions
   let text = '', behindParameter = false;
   for (let node = root, at = 0; ;) {
     const string = node.strings[at];
     if (string !== '') {
-      text += behindParameter && /^\d/.test(string) ? ` ${string}` : string; // $1 and 0 are not $10
+      text += behindParameter && /^\d/.test(string) ? ` ${string}` : string; // $1 followed by 0 is not $10
       behindParameter = false;
     }
     if (at === node.parts.length) {
@@ -67,7 +67,7 @@ function checkParameters(count) {
   if (count > 65535) throw new RangeError(`${count} parameters: a query takes at most 65535; use copyFrom, or unnest with a list for each column`);
 }
 
-/** @returns {Array} a piece: a frozen `[text, values]` */
+/** @returns {Array} a frozen `[text, values]` */
 function piece(strings, parts = []) {
   const node = { strings, parts, parameters: 0, size: strings.length };
   for (const part of parts) {
@@ -82,7 +82,6 @@ function piece(strings, parts = []) {
   return Object.freeze(new Mark(Object.defineProperties([], { 0: element(0), 1: element(1) }), node));
 }
 
-/** @returns {string} JSON; throws a TypeError */
 function jsonText(value, what) {
   let text, cause;
   try { text = value instanceof Map || value instanceof Set ? undefined : JSON.stringify(value); } catch (error) { cause = error; }
@@ -93,10 +92,8 @@ function jsonText(value, what) {
 const isPlain = object => Object.getPrototypeOf(Object.getPrototypeOf(object) ?? Object.prototype) === null;
 
 /**
- * What stands for a value in a node: the value as `query` takes it, or a piece.
- * @param {*} value
- * @param {function(): string} what it is called in an error
- * @throws {TypeError}
+ * The part of a node for a value: the value as `query` takes it, or a piece.
+ * @param {function(): string} what its name in an error
  */
 function partOf(value, what) {
   if (typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean') return value;
@@ -106,7 +103,6 @@ function partOf(value, what) {
   return typeof value === 'object' && isPlain(value) ? jsonText(value, what) : refuse(what(), value);
 }
 
-/** @returns {Array} a list as array() takes it */
 function elements(list, what, depth = 1) {
   if (depth > 6) throw new TypeError(`${what()} is nested deeper than the 6 dimensions of a PostgreSQL array`);
   return Array.from(list, (value, index) => {
@@ -116,20 +112,18 @@ function elements(list, what, depth = 1) {
   });
 }
 
-/** @returns {Array} a copy of a list, which nothing can change; throws a TypeError */
+/** @returns {Array} a copy of a list; throws a TypeError */
 function listOf(list, what, least = 0) {
   if (!Array.isArray(list) || isPiece(list)) refuse(what, list, 'it must be a list');
   if (list.length < least) throw new TypeError(`${what} is an empty list`);
   return [...list];
 }
 
-/** @returns {string[]} names, quoted; throws a TypeError */
 const identifiers = (names, what) => names.map((name, index) => {
   checkText(name, `${what}[${index}]`);
   return name === '' ? refuse(`${what}[${index}]`, name, 'a name cannot be empty') : quoted(name);
 });
 
-/** @returns {Array} pieces; throws a TypeError where one is none */
 function piecesOf(list, what) {
   const pieces = listOf(list, what);
   const wrong = pieces.findIndex(each => !isPiece(each));
@@ -142,10 +136,9 @@ function columnsOf(object, what) {
   return Object.keys(object);
 }
 
-/** The parts that an object has for some columns. */
 function cells(object, columns, what) {
   columnsOf(object, what);
-  return columns.map(name => // what is inherited is no column
+  return columns.map(name => // inherited properties are no columns
     partOf(Object.hasOwn(object, name) ? object[name] : undefined, () => `column ${JSON.stringify(name)} of ${what}`));
 }
 
@@ -155,12 +148,9 @@ function combine(list, what, word, nothing) {
 }
 
 /**
- * SQL from pieces, values as parameters.
- * @param {TemplateStringsArray} strings
- * @param {...*} values pieces are SQL, everything else is a parameter: a list as a PostgreSQL array, a plain object as
- *   JSON, a URL as its href
- * @returns {[string, Array]} a piece: frozen, to be spread, `query(...piece)`
- * @throws {TypeError|RangeError} for what is no value, naming its placeholder; for more than 65535 parameters
+ * Makes SQL from pieces; all other values become parameters: a list a PostgreSQL array, a plain object JSON, a URL its href.
+ * @returns {[string, Array]} a frozen piece, to be spread: `query(...piece)`
+ * @throws {TypeError|RangeError} for an unsupported value, naming its placeholder; for more than 65535 parameters
  */
 function sql(strings, ...values) {
   if (!Array.isArray(strings?.raw) || !Object.isFrozen(strings) || !Object.isFrozen(strings.raw)) {

@@ -34,7 +34,6 @@ class Backlog {
     if (this.#paused && this.bytes <= this.#pipeline.maxBuffered) this.#resume();
   }
 
-  /** Stops reading if there are too many bytes. */
   check() {
     const { socket, maxBuffered } = this.#pipeline;
     if (this.#paused || this.bytes <= maxBuffered || !socket) return;

@@ -29,7 +29,6 @@ const Kind = Object.freeze({
   ARRAY: 16
 });
 
-/** The texts of the kinds NULL to ZERO. */
 const LITERALS = ['null', 'true', 'false', '0'].map(text => Buffer.from(text));
 
 /** The letter after the backslash, for each byte that must be escaped. */
@@ -41,16 +40,12 @@ for (const [code, letter] of ['\b', '\t', '\n', '\f', '\r', '"', '\\'].entries()
 /** Whether one of four bytes is below 32. Bytes from 128 on are masked out. */
 const hasControl = word => ((word - 0x20202020) & ~word & 0x80808080) !== 0;
 
-/** Whether one of four bytes must be escaped. */
 const hasEscape = word => {
   const found = word - 0x20202020 | (word ^ 0x22222222) - 0x01010101 | (word ^ 0x5c5c5c5c) - 0x01010101;
   return (found & ~word & 0x80808080) !== 0;
 };
 
-/**
- * Writes from[pos … stop) as the text of a JSON string.
- * @returns {number} the offset behind it
- */
+/** Writes from[pos … stop) as the text of a JSON string. */
 function writeString(from, pos, stop, to, off) {
   for (; pos < stop; pos++) {
     for (; pos < stop - 3; pos += 4, off += 4) {
@@ -146,7 +141,6 @@ function writeLiteral(kind, to, off) {
   return off;
 }
 
-/** Writes hexadecimal digits as base64. */
 const writeBase64 = (from, pos, stop, to, off) =>
   off + Buffer.from(to.buffer).write(Buffer.from(textOf(from, pos, stop), 'hex').toString('base64'), off, 'latin1');
 
@@ -155,7 +149,6 @@ function put(out, code) {
   block.bytes[block.used++] = code;
 }
 
-/** Writes a value of any length and kind. */
 function writeValue(out, kind, from, pos, stop) {
   if (kind >= Kind.ARRAY) return writeArray(out, kind - Kind.ARRAY, from, pos, stop);
   kind = resolve(kind, from, pos, stop);

@@ -38,7 +38,6 @@ function kindsOf({ int8, numeric, bytea }) {
   return kinds;
 }
 
-/** How the rows of a description are written. */
 class Columns {
   constructor({ columns, columnNames }, options) {
     const kinds = kindsOf(options);

@@ -50,8 +50,6 @@ const plainSink = given => ({ given, queued: 0, write(piece) { given.write(piece
 /**
  * @param {object} given a RowReader, a Node stream, or an object with `write(packet)`
  * @param {object} [options] `{ buffer, text }`, see StreamReceiver
- * @returns {object} a receiver
- * @throws {TypeError}
  */
 function receiverFor(given, options) {
   if (given instanceof RowReader && given.write === RowReader.prototype.write) return given;
@@ -64,9 +62,6 @@ function receiverFor(given, options) {
 
 /**
  * Watches a stream while a result is written to it.
- * @param {object} receiver of the result
- * @param {Promise} promise of the result
- * @param {Request} [request] given up if the stream fails
  * @returns {Promise} the same promise, but it rejects with the stream's error
  */
 function untilTaken(receiver, promise, request) {

@@ -7,11 +7,7 @@ const { StreamReceiver, messages } = require('./receiver');
 const { Target } = require('./target');
 const { Values } = require('./values');
 
-/**
- * The ErrorResponse that the reader of the bytes gets: what went wrong, and nothing of where.
- * @param {Error} error
- * @returns {Buffer}
- */
+/** The ErrorResponse for a reader of the bytes: severity, code and message alone. */
 function errorResponse(error) {
   const own = ['AbortError', 'TimeoutError', 'UsageError'].includes(error.name);
   const { severity = 'FATAL', code = '08006', message } = error instanceof PostgresError ? error
@@ -22,12 +18,11 @@ function errorResponse(error) {
   return bytes;
 }
 
-/** Holds the end of the result back until ReadyForQuery has come: the commit may fail. */
+/** Holds the end of the result back until ReadyForQuery, since the commit may fail. */
 class ResultReceiver extends StreamReceiver {
   complete() { this.stop(); }
 }
 
-/** A query whose result goes to a target. */
 class ResultRequest extends QueryRequest {
   constructor(target, encoder, text, values, { format = 0, cache = true, paramTypes, buffer }) {
     super(text, values, format, cache, paramTypes, new ResultReceiver(target, encoder, { buffer, text }));
@@ -49,41 +44,35 @@ class ResultRequest extends QueryRequest {
   }
 }
 
-/** Waits for the target, unless the signal aborts. */
 function waitFor(target, promise, signal) {
   if (promise === undefined || signal === undefined || signal.aborted) return promise;
   return promise.finally(watchSignal(signal, error => target.leave(error)));
 }
 
-/**
- * Waits until it is the turn of a target, see Target.turn.
- * @returns {Promise<void>|undefined}
- * @throws {AbortError} when the signal has aborted
- */
+/** Waits for the target's turn, see Target.turn. */
 function turnOf(target, options) {
   throwIfAborted(options);
   return waitFor(target, target.turn(), options.signal);
 }
 
-/** Writes the last bytes of a result, and waits until the target has taken them. */
+/** Writes the last bytes, and waits until the target has taken them. */
 function finish(target, { end = true, signal }, piece, rowCount) {
   if (!end && piece !== undefined) target.write(piece);
   return waitFor(target, end ? target.end(piece, rowCount) : target.flushed(), signal);
 }
 
-/** The query has failed. Where nothing was written, the target is as it was; else its reader is told. */
+/** Reports a query's failure to the target's reader, if something was written; else the target stays untouched. */
 async function finishFailed(target, receiver, options, error) {
   if (receiver.bytes === 0 || target.gone) return;
   if ((options.as ?? 'protocol') !== 'protocol') return target.destroy(error);
   const last = errorResponse(error);
   receiver.append(last, 0, last.length);
   const told = finish(target, options, receiver.take());
-  // Who aborts does not want to wait.
+  // An abort does not wait.
   if (error instanceof PostgresError) await told;
   else told?.catch(() => {});
 }
 
-/** What options can be, the default first. */
 const CHOICES = {
   as: ['protocol', 'values', 'json', 'ndjson'],
   int8: ['number', 'string'],
@@ -91,10 +80,9 @@ const CHOICES = {
   bytea: ['hex', 'base64']
 };
 
-/** Whether a capability gives what makes its form of the rows, in place of the name of one. */
+/** Whether `as` is an encoder, as http hands one in. */
 const isEncoder = as => typeof as?.messages === 'function';
 
-/** @throws {TypeError} */
 function chosenOf(options, name) {
   const choices = CHOICES[name];
   const value = options[name] ?? choices[0];
@@ -102,7 +90,6 @@ function chosenOf(options, name) {
   throw new TypeError(`${name} must be '${choices.join("' or '")}'`);
 }
 
-/** @throws {TypeError} */
 function encoderOf(options, text) {
   if (options === NO_OPTIONS) return messages;
   const chosen = {
@@ -119,11 +106,11 @@ function encoderOf(options, text) {
   return isEncoder(chosen.as) ? chosen.as : new Json(chosen);
 }
 
-/** Runs the query when it is the target's turn, and waits until that has taken the result. */
+/** Runs the query at the target's turn, and waits until the target has taken the result. */
 async function run(lease, target, make, options) {
   let request = make();
   let { receiver } = request;
-  // Nothing may have been written: else the target was ended when the query failed; or destroyed, which takes nothing.
+  // Retry only if not one byte was written.
   const mayRepeat = error => error.sent === false ||
     (options.retry && options.end !== false && target.stream.writableEnded === false && receiver.bytes === 0);
   try {
@@ -155,11 +142,8 @@ async function run(lease, target, make, options) {
 }
 
 /**
- * Runs a query and writes its result to a target, see Session.queryTo.
+ * See Session.queryTo.
  * @param {Scope|object} lease see Scope.run
- * @param {Writable|WritableStream|Target} given
- * @returns {Promise<{cmd: string, rowCount: number, bytes: number}>}
- * @throws {TypeError|AbortError}
  */
 function queryTo(lease, given, text, parameters, options) {
   if (typeof given === 'string') throw new TypeError('queryTo takes (target, text, values, options), not a text first');

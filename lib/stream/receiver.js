@@ -17,7 +17,6 @@ const MOST = 262144;
 /** Bytes of a long result that may wait in the target, since stopping and restarting the socket costs more. */
 const AHEAD = 262144;
 
-/** Memory between a result and its sink. */
 class Block {
   #view;
 
@@ -78,7 +77,6 @@ class StreamReceiver {
     this.#text = text;
     this.cmd = undefined;
     this.rowCount = 0;
-    /** Bytes written to the sink. */
     this.bytes = 0;
     /** @type {Error|undefined} of the sink, which gets nothing after it */
     this.error = undefined;
@@ -119,7 +117,6 @@ class StreamReceiver {
   /** Forgets the text, if this result was not long. */
   over() { if (!this.#long) this.#pipeline.longTexts.delete(this.#text); }
 
-  /** Writes nothing more. */
   stop() {
     if (this.#flushing !== undefined) clearImmediate(this.#flushing);
     this.letGo();
@@ -151,10 +148,7 @@ class StreamReceiver {
     this.#block.used = old.bytes.copy(this.#block.bytes, 0, 0, old.used);
   }
 
-  /**
-   * Makes a long message in memory of its own, buf[start … end), a part of the result without a copy.
-   * @returns {Block} an encoder may write to `bytes`, and set `used`
-   */
+  /** Makes a long message in memory of its own, buf[start … end), a part of the result without a copy. */
   adopt(buf, start, end) {
     this.flush();
     return (this.#block = new Block(buf, start, end, false));

@@ -40,7 +40,6 @@ class Target {
   #writing = 0; // writes that were not taken
 
   /**
-   * @param {Writable|WritableStream} given
    * @param {number} [stallTimeout=60000] milliseconds until a stream that takes nothing is destroyed; 0: never
    * @throws {TypeError} if it is neither, or locked
    */
@@ -106,7 +105,6 @@ class Target {
     return stream.writableLength + ((stream.socket ?? stream)._handle?.writeQueueSize ?? 0);
   }
 
-  /** @returns {Error} why the stream is gone */
   get error() {
     const { errored } = this.stream;
     // A response's write error only says that the HTTP client has left.
@@ -186,7 +184,6 @@ class Target {
     }
   }
 
-  /** Cuts off a stream that takes nothing. */
   giveUp(error) { this.#fail(error); this.destroy(error); }
 
   /** @param {function(Error)} ongone called once with the stream's error, or with an AbortError if it was only closed */
@@ -222,7 +219,6 @@ class Target {
     return this.#until(nothing);
   }
 
-  /** Like `end`, but leaves the stream open. */
   flushed() { return this.#writing === 0 ? undefined : this.#until(nothing); }
 
   /** Begins something, and waits for its end unless it stalls. */
@@ -234,13 +230,11 @@ class Target {
     });
   }
 
-  /** Ends all waiting with an error. */
   leave(error) {
     this.#lost = error;
     this.#settle?.reject(error);
   }
 
-  /** Lets other code use the stream. */
   release() {
     if (this.#stall !== undefined) clearTimeout(this.#stall);
     this.#unwatch?.();

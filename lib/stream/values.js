@@ -3,13 +3,11 @@
 const { backend: { DataRow }, protocolError } = require('../protocol');
 const { columnLength, int32 } = require('../rows');
 
-/** Offset of the data in CopyData. */
 const COPY_HEADER = 5;
 
 /** From this length on, a call into the runtime moves bytes faster than a loop. */
 const LONG = 16;
 
-/** @returns {number} the offset behind the moved bytes */
 function move(bytes, start, end, off) {
   if (end - start >= LONG) {
     bytes.copyWithin(off, start, end);
@@ -35,7 +33,6 @@ class Values {
   message() {}
 
   /**
-   * @param {StreamReceiver} out
    * @param {Buffer} buf has `count` whole messages of one type in [start, end)
    * @param {boolean} own whether it is one message in memory of its own
    * @throws {ConnectionError} 08P01 for a malformed row

@@ -36,9 +36,6 @@ function onResponseClose() {
 /**
  * Calls back when a stream has finished, failed or closed, even if that is in the past. Until the stream has closed, its errors
  * do not end the program, since it may fail after its last use.
- * @param {Writable} stream
- * @param {function(Error|undefined)} callback
- * @returns {function} removes the callback
  */
 function watch(stream, callback) {
   if (stream[CALLBACKS] === undefined) {

@@ -32,7 +32,6 @@ function open(url) {
  * TLS inside the WebSocket; that of `wss:` ends at the proxy.
  * @param {string|URL|function} to see WebSocketProxy in index.d.ts
  * @returns {function({host: string, port: number}): Promise<WebSocketStream>} its property `sslmode` is 'disable'
- * @throws {TypeError}
  */
 function webSocket(to) {
   if (typeof to !== 'function') checkUrl(to);

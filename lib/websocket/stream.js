@@ -90,10 +90,7 @@ class WebSocketStream extends EventEmitter {
   /** Bytes written but not sent. workerd does not report them. */
   get writableLength() { return this.#socket.bufferedAmount ?? 0; }
 
-  /**
-   * @param {Uint8Array} bytes
-   * @param {function} [callback] called when few unsent bytes are left; never called after a loss
-   */
+  /** @param {function} [callback] called when few unsent bytes are left; never called after a loss */
   write(bytes, callback) {
     if (this.destroyed || this.#ending) return;
     for (let off = 0; off < bytes.length; off += PIECE) this.#socket.send(bytes.subarray(off, off + PIECE));
@@ -135,7 +132,6 @@ class WebSocketStream extends EventEmitter {
     this.#socket.close(1000);
   }
 
-  /** @param {Error} [error] to be emitted */
   destroy(error) {
     if (this.destroyed) return;
     this.destroyed = true;

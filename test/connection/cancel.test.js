@@ -168,7 +168,7 @@ describe('A cancel request', () => {
       cancelWith(
         async () => {},
         { key: false },
-        session => assert.rejects(session.cancel(), /gave no key/)
+        session => assert.rejects(session.cancel(), /sent no BackendKeyData/)
       ));
 
     it("when the caller's function gives no second socket", () => {
@@ -176,7 +176,7 @@ describe('A cancel request', () => {
       return cancelWith(
         async () => {},
         { socket: fake => () => calls++ === 0 ? net.connect(fake.port, '127.0.0.1') : undefined },
-        session => assert.rejects(session.cancel(), { name: 'ConnectionError', message: /gave no Duplex stream/ })
+        session => assert.rejects(session.cancel(), { name: 'ConnectionError', message: /return a Duplex stream/ })
       );
     });
 

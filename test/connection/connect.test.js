@@ -278,12 +278,12 @@ describe('Connecting', () => {
           () => {
             throw null;
           },
-          /the password function failed: the password function has thrown null, which is no Error/
+          /the password function failed: the password function threw null instead of an Error/
         ],
-        [() => Promise.reject('vault'), /has thrown a string, which is no Error/],
-        [() => 42, /the password function gave a number, and no string without NUL/],
-        [() => [], /the password function gave an array, and no string/],
-        [() => 'a\0b', /the password function gave a string, and no string without NUL characters/]
+        [() => Promise.reject('vault'), /threw a string instead of an Error/],
+        [() => 42, /the password function gave a number: return a string without NUL/],
+        [() => [], /the password function gave an array: return a string/],
+        [() => 'a\0b', /the password function gave a string: return a string without NUL characters/]
       ]) {
         const error = await failure(base('scram', { password }));
         assert.equal(error.code, '28000');

@@ -70,8 +70,8 @@ describe('Opening a connection', () => {
       await session.end();
       assert.equal(fake.conversations.length, 1);
       const error = await failure({ ...fake.config, sslmode: 'require' });
-      assert.match(error.message, /asking for TLS: the server does not support TLS, and sslmode=require demands it/);
-      assert.match((await failure({ ...fake.config, ssl: true })).message, /the server does not support TLS, and ssl demands it/);
+      assert.match(error.message, /asking for TLS: the server does not support TLS, but sslmode=require requires it/);
+      assert.match((await failure({ ...fake.config, ssl: true })).message, /the server does not support TLS, but ssl requires it/);
     });
   });
 
@@ -173,12 +173,12 @@ describe('Opening a connection', () => {
           () => {
             throw null;
           },
-          /connecting: the socket function has thrown null, which is no Error/
+          /connecting: the socket function threw null instead of an Error/
         ],
-        [() => Promise.reject(), /connecting: the socket function has thrown undefined/],
-        [() => 'a string', /gave no Duplex stream, but a string/],
-        [() => undefined, /gave no Duplex stream, but undefined/],
-        [() => [], /gave no Duplex stream, but an array/],
+        [() => Promise.reject(), /connecting: the socket function threw undefined/],
+        [() => 'a string', /gave a string: return a Duplex stream/],
+        [() => undefined, /gave undefined: return a Duplex stream/],
+        [() => [], /gave an array: return a Duplex stream/],
         [() => tcp().destroy(), /closed already/],
         [() => new Promise(() => {}), /connect_timeout/]
       ]) {

@@ -552,7 +552,7 @@ describe('A transaction in a transaction', () => {
         await held;
       })];
       await assert.rejects(levels[0], check);
-      await assert.rejects(levels[0], /while the function given to transaction\(\) was at work: nothing of the transaction stays$/);
+      await assert.rejects(levels[0], /while the function of transaction\(\) was running: nothing of the transaction stays$/);
       await assert.rejects(levels[1], check);
       go();
       await turn();
