@@ -3,6 +3,7 @@
 // https://www.postgresql.org/docs/current/protocol-message-formats.html
 
 import { check, endOf, int16, int32, makeRowClass, slice, uint16 } from './datarow.js';
+import { named } from './errors.js';
 
 // https://www.postgresql.org/docs/current/protocol-error-fields.html
 export const FIELDS = {
@@ -18,13 +19,13 @@ export const FIELDS = {
 export class PostgresError extends Error {
   /** @param {Object<string, string>} fields from `decodeFields` */
   constructor(fields) {
-    super(fields.message || 'the server reported an error without a message');
+    super(fields.message || 'no message');
     for (const name in fields) {
       if (name !== 'message') this[name] = /osition|line/.test(name) ? +fields[name] : fields[name];
     }
   }
 }
-PostgresError.prototype.name = 'PostgresError';
+named(PostgresError, 'PostgresError');
 
 /**
  * Decodes ErrorResponse and NoticeResponse.

@@ -1,4 +1,5 @@
 import { Client } from './client.js';
+import { named } from './errors.js';
 import { LineReader } from './line-reader.js';
 import { isBytes, view } from './text.js';
 
@@ -10,7 +11,7 @@ export class ResponseError extends Error {
     this.response = response;
   }
 }
-ResponseError.prototype.name = 'ResponseError';
+named(ResponseError, 'ResponseError');
 
 /** Bytes of a large chunk that become rows at a time, so that few rows exist at once and the browser can draw. */
 const PIECE = 65536;

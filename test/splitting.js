@@ -7,6 +7,7 @@ const { Duplex, PassThrough } = require('node:stream');
 const { startProxy } = require('pg-test-fixtures');
 const { Client } = require('..');
 const { Pipeline } = require('../lib/query/pipeline');
+const { decodeParameterStatus } = require('../lib/protocol');
 const { FrameReader } = require('../lib/protocol/reader');
 const { Steps } = require('../lib/steps');
 const { sharedServer } = require('./support');
@@ -118,7 +119,7 @@ async function replay(asking, { bytes, greeting, results, events }, cuts) {
     queued() {},
     notice: fields => seen.push(fields),
     notification: notification => seen.push(notification),
-    parameter: (name, value) => seen.push([name, value]),
+    parameter: (...message) => seen.push(decodeParameterStatus(...message)),
     lost: error => { throw error; }
   });
   pipeline.statements.limit = 256;

@@ -41,7 +41,7 @@ describe('PostgresError', () => {
   });
 
   it('has a message even where the server sent none', () => {
-    assert.equal(new PostgresError({}).message, 'the server reported an error without a message');
+    assert.equal(new PostgresError({}).message, 'no message');
   });
 
   it('is called by its name when shown', () => {
