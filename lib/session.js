@@ -6,6 +6,12 @@ const { UsageError, checkText, kindOf } = require('./protocol');
 const { RowReader } = require('./rows');
 
 const { NAMES, NO_OPTIONS, NO_VALUES, QueryRequest, checkOptions, copyDirection, promised, submit } = query;
+
+/** Most texts begin with a letter from d to z, so they are no COPY. */
+const [D, Z] = Buffer.from('dz');
+/** The bit that makes an ASCII letter small. */
+const LOWER_CASE = 0x20;
+
 // What a plain query does not need is loaded late.
 const copy = () => require('./copy');
 let streams;
@@ -56,9 +62,8 @@ class Session extends EventEmitter {
         checkOptions(options = format, NAMES.query);
         ({ format = 0, cache = true, stream: target } = options);
       } else if (format !== 0 || cache !== true) checkOptions({ format, cache }, NAMES.query);
-      const letter = typeof text === 'string' ? text.charCodeAt(0) | 32 : 100;
-      // Most texts begin with a letter from d to z.
-      const isCopy = (letter < 100 || letter > 122) && copyDirection(text) === 'in';
+      const letter = typeof text === 'string' ? text.charCodeAt(0) | LOWER_CASE : D;
+      const isCopy = (letter < D || letter > Z) && copyDirection(text) === 'in';
       if (options === undefined && target === undefined && !isCopy && scope !== null) {
         return scope.pipeline.submit(new QueryRequest(text, values, format, cache), scope);
       }

@@ -288,7 +288,7 @@ describe('A lying server', () => {
                 code: '28000',
                 message: early
                   ? /no TLS/
-                  : /channel binding|require_auth|SCRAM-SHA-256-PLUS|before it has proven/
+                  : /channel binding|require_auth|SCRAM-SHA-256-PLUS|before it proved/
               }
             );
           }

@@ -19,7 +19,7 @@ const { ErrorResponse, NoticeResponse, NotificationResponse, ParameterStatus, Re
 const FLUSH_BYTES = 65536;
 
 /** The transaction status by its byte in ReadyForQuery: idle, in a transaction, in a failed one. */
-const STATUS = { 73: 'I', 84: 'T', 69: 'E' };
+const STATUS = Object.fromEntries(['I', 'T', 'E'].map(status => [status.charCodeAt(0), status]));
 
 /** The requests of one connection: which were sent, which is answered next, which may be sent. */
 class Pipeline {

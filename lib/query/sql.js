@@ -8,6 +8,10 @@
 /* No group repeats in these expressions: each repetition takes stack, and a literal may have 30 million characters. */
 const TOKEN = /\s+|--[^\n]*|'[^']*'|"[^"]*"|[A-Za-z_][\w$]*|[^]/y; // a doubled quote: two adjacent literals
 const ESCAPE_MARK = /['\\]/g;
+/** Most texts begin with a letter from d to z, so they are no COPY. */
+const [D, Z] = Buffer.from('dz');
+/** The bit that makes an ASCII letter small. */
+const LOWER_CASE = 0x20;
 /** Allowed before the first word. */
 const BLANK = /^(?:[\s;(]|--)/;
 /** Allowed behind the last statement. */
@@ -64,8 +68,8 @@ function firstWord(text) {
  *   a COPY of a server's file, or several statements
  */
 function copyDirection(text) {
-  const letter = text.charCodeAt(0) | 32;
-  if ((letter > 99 && letter < 123) || firstWord(text) !== 'copy') return undefined; // most texts begin with a letter from d to z
+  const letter = text.charCodeAt(0) | LOWER_CASE;
+  if ((letter >= D && letter <= Z) || firstWord(text) !== 'copy') return undefined;
   let depth = 0;
   let direction, last;
   let isOver = false; // a semicolon has ended it

@@ -345,8 +345,11 @@ describe('respond', () => {
       const [session, options, message] = cases[Number(request.url.slice(1))];
       await assert.rejects(respond(session, request, response, SMALL, [], options), { name: 'TypeError', message });
       states.push([response.statusCode, response.getHeaderNames()]);
+      const sent = { name: 'TypeError', message: 'the response was already sent' };
+      response.writeHead(200);
+      await assert.rejects(respond(session, request, response, SMALL), sent);
       response.end();
-      await assert.rejects(respond(session, request, response, SMALL), { name: 'TypeError', message: 'the response was already sent' });
+      await assert.rejects(respond(session, request, response, SMALL), sent);
       await assert.rejects(respond(session, new Request('http://localhost/'), SMALL, [], options), { name: 'TypeError', message });
     }, async (port, errors) => {
       for (const i of cases.keys()) await get(port, {}, { url: `/${i}` });
