@@ -199,7 +199,7 @@ async function run(server, state, fault) {
   const proxy = await startProxy({ target: server, onConnection: before?.stop });
   const client = new Client({
     host: proxy.host, port: proxy.port, user: 'postgres', database: 'postgres', sslmode: 'disable',
-    connect_timeout: before ? 2 : 60,
+    connect_timeout: before && fault === 'silence' ? 2 : 60,
     ...before?.config
   });
   const events = { error: 0, end: 0 };

@@ -145,11 +145,14 @@ describe('TypeScript', () => {
         if (entry === 'quickgres/pg') continue; // its classes have the names of others
         for (const [name, { value, call, members }] of exports) {
           const source = (entry === 'quickgres/client-parser' ? browserSources : sources).get(name);
-          if (source === undefined || ['Config', 'PacketReceiver'].includes(name)) continue; // in lib/ these are other classes
+          if (source === undefined || ['Config', 'PacketReceiver'].includes(name)) continue; // in lib/ these are something else
           if (!value && members.size === 0) continue; // a type that has the name of something else
           // A constructor may take more from the other folders.
-          if (value) assert.deepEqual(call && { ...call, most: Math.max(call.most, source.call.most) }, source.call, name);
-          const known = new Map([...source.members].filter(([member]) => !INTERNAL[name]?.includes(member)));
+          const filled = (there, said) => there && said && there.required === undefined ? { ...there, required: said.required } : there;
+          if (value) assert.deepEqual(call && { ...call, most: Math.max(call.most, source.call.most) }, filled(source.call, call), name);
+          const known = new Map([...source.members].filter(([member]) => !INTERNAL[name]?.includes(member))
+            .map(([member, there]) => [member, filled(there, members.get(member))]));
+          for (const member of source.assigned) if (members.get(member) === null) known.set(member, null);
           for (const member of SET[name] ?? []) if (members.has(member)) known.set(member, null);
           for (const member of EMITTER) if (members.has(member)) known.set(member, members.get(member));
           const sorted = map => [...map].sort(([a], [b]) => a < b ? -1 : 1);
@@ -209,8 +212,11 @@ describe('TypeScript', () => {
       // Those that change nothing, or are refused, need no help of an editor.
       const silent = ['sslcompression', 'krbsrvname', 'gsslib', 'gssdelegation', 'requirepeer', 'sslcrl', 'sslcrldir', 'sslkeylogfile',
         'scram_client_key', 'scram_server_key', 'oauth_issuer', 'oauth_client_id', 'oauth_client_secret', 'oauth_scope'];
-      const [, parameters] = /export type RuntimeParameter =([^;]*);/.exec(read('index.d.ts'));
-      const own = types.propertiesOf('Config').filter(name => !parameters.includes(`'${name}'`));
+      const [, union] = /export type RuntimeParameter =([^;]*);/.exec(read('index.d.ts'));
+      // 'name', or `prefix_${'one' | 'two'}`
+      const parameters = [...union.matchAll(/`(\w+)\$\{([^}]*)\}`|'(\w+)'/g)].flatMap(([, prefix, rest, name]) =>
+        name ?? rest.match(/\w+/g).map(each => prefix + each));
+      const own = types.propertiesOf('Config').filter(name => !parameters.includes(name));
       assert.deepEqual(own.sort(),
         [...new Set([...Object.keys(OPTIONS).filter(name => !silent.includes(name)), 'connectionString', 'database', 'decode', 'socket', 'ssl'])].sort());
     });

@@ -3,7 +3,7 @@
 const { Readable, Writable, addAbortSignal } = require('node:stream');
 const { AbortError, backend: { CopyOutResponse }, decodeCopyResponse } = require('../protocol');
 const { QueryRequest, abort, callerOf, copyDirection, submit } = require('../query');
-const { StreamReceiver, Target, Values, untilTaken } = require('../stream');
+const { StreamReceiver, Target, Values } = require('../stream');
 const { writeQuery } = require('./copy-in');
 
 class CopyOutRequest extends QueryRequest {
@@ -43,19 +43,24 @@ class CopyTo extends Readable {
     values.message = (out, buf, start, end) => {
       if (buf[start] === CopyOutResponse) Object.assign(this, decodeCopyResponse(buf, start, end));
     };
-    this.#receiver = new StreamReceiver(new Target(this.#target, stall_timeout), values, { buffer, text });
-    const request = this.#request = new CopyOutRequest(text, [], 0, false, undefined, this.#receiver);
-    request.caller = callerOf(CopyTo);
+    const target = new Target(this.#target, stall_timeout);
+    const caller = callerOf(CopyTo);
+    const make = () => {
+      this.#receiver = new StreamReceiver(target, values, { buffer, text });
+      this.#request = new CopyOutRequest(text, [], 0, false, undefined, this.#receiver);
+      this.#request.caller = caller;
+    };
+    make();
     if (signal !== undefined) addAbortSignal(signal, this);
     if (this.destroyed) return;
+    target.watch(error => this.destroy(error));
     const isAlone = alone || lease.longTexts.has(text);
-    const asked = lease.run(isAlone ? 'alone' : 'shared', { signal }, scope => {
+    lease.run(isAlone ? 'alone' : 'shared', { signal }, scope => {
       if (this.destroyed) throw new AbortError('the stream was destroyed');
-      request.reset(); // it may have been lost before
-      request.barrier = isAlone;
-      return submit(request, scope);
-    });
-    untilTaken(this.#receiver, asked, request).then(() => {
+      if (this.#request.scope !== null) make(); // it was lost before
+      this.#request.barrier = isAlone;
+      return submit(this.#request, scope);
+    }).finally(() => target.release()).then(() => {
       this.rowCount = this.#receiver.rowCount;
       this.#target.end();
     }, error => this.destroy(error));

@@ -180,8 +180,7 @@ class Submission extends EventEmitter {
   bind({ values }) { this.values = (values ?? []).map(value => prepareValue(value)); }
   describe() {}
   flush() {}
-  /** A cursor that failed may be closed once more, and waits for the connection. */
-  close() { if (this.#state === 'over') setImmediate(() => this.emit('readyForQuery')); }
+  close() {}
 
   execute({ rows }) { this.#work = this.#work.then(() => this.#execute(rows)).catch(error => this.#fail(error)); }
 

@@ -70,17 +70,6 @@ describe('What is submitted to a client of quickgres/pg', () => {
 
   const outcome = async (...args) => (await once(client.query(new Reader(...args)), 'over'))[0];
 
-  it('says that the connection is free once more to a cursor that is closed after it failed', async () => {
-    const reader = new Reader('SELECT nothing', [], 1);
-    const failed = new Promise(resolve => { reader.handleError = resolve; });
-    client.query(reader);
-    await failed;
-    reader.connection.sync();
-    await client.query('SELECT 1');
-    reader.connection.close({ type: 'P' });
-    await once(reader.connection, 'readyForQuery');
-  });
-
   it('gets its rows some at a time, as text', async () => {
     assert.deepEqual(await outcome('SELECT n, NULL::int AS m FROM generate_series(1, $1::int) n', [3], 2),
       ['n 23,m 23', ['1', null], ['2', null], 'suspended', ['3', null], 'SELECT 1']);

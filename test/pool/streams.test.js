@@ -140,6 +140,19 @@ describe('COPY of a pool', () => {
     }
   });
 
+  it('is repeated whole where it had not been sent when its connection was lost', async () => {
+    const pool = await opened({ size: 1 });
+    let lost;
+    pool.on('connect', client => { lost = client; });
+    await pool.query('SELECT 1');
+    const copy = pool.copyTo('COPY (SELECT generate_series(1, 3)) TO STDOUT');
+    lost.destroy(new Error('broken')); // in the tick of the call: nothing has left
+    let text = '';
+    for await (const chunk of copy) text += chunk;
+    assert.deepEqual([text, copy.rowCount, copy.bytes], ['1\n2\n3\n', 3, 6]);
+    await pool.end();
+  });
+
   it('gives the connection back where that has just been lost', async () => {
     const pool = await opened({ size: 2 });
     let lost;

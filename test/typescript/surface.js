@@ -8,8 +8,10 @@ const ts = require('typescript-5');
 
 const root = path.join(__dirname, '..', '..');
 
-/** How many arguments a call needs, and how many it takes. */
-const arity = parameters => ({ required: parameters.filter(optional => !optional).length, most: parameters.length });
+/** How many arguments a call needs (undefined if the source does not say), and how many it takes. */
+const arity = parameters => ({
+  required: parameters.includes(undefined) ? undefined : parameters.filter(optional => !optional).length, most: parameters.length
+});
 const merge = (a, b) => ({ required: Math.min(a.required, b.required), most: Math.max(a.most, b.most) });
 
 /**
@@ -67,9 +69,11 @@ function propertiesOf(checker, file, name) {
   return checker.getPropertiesOfType(type).map(each => each.name);
 }
 
-/** Whether a parameter may be left out, by its default or by what its comment says. */
+/** Whether a parameter may be left out, by its default or by its comment; undefined without both. */
 function isOptional(parameter) {
-  return parameter.initializer !== undefined || ts.getJSDocParameterTags(parameter).some(tag => tag.isBracketed);
+  if (parameter.initializer !== undefined) return true;
+  const tags = ts.getJSDocParameterTags(parameter);
+  return tags.length === 0 ? undefined : tags.some(tag => tag.isBracketed);
 }
 
 /** The name of a member that everybody may use; undefined for others. */
@@ -80,6 +84,7 @@ function publicName({ name }) {
 
 function membersOfClass(declaration) {
   const members = new Map();
+  const assigned = new Set();
   let call; // of its own constructor
   const addAssigned = node => {
     // this.name = …, with a comment: a field for everybody.
@@ -88,6 +93,7 @@ function membersOfClass(declaration) {
       const field = ts.isPropertyAccessExpression(left) && left.expression.kind === ts.SyntaxKind.ThisKeyword && left.name;
       const commented = field && (ts.getLeadingCommentRanges(node.getSourceFile().text, node.pos) || []).some(({ pos }) =>
         node.getSourceFile().text.startsWith('/**', pos));
+      if (field) assigned.add(field.text);
       if (commented && ts.isIdentifier(field) && !field.text.startsWith('_')) members.set(field.text, null);
     }
     ts.forEachChild(node, addAssigned);
@@ -100,7 +106,7 @@ function membersOfClass(declaration) {
       members.set(publicName(member), ts.isMethodDeclaration(member) ? arity(member.parameters.map(isOptional)) : null);
     }
   }
-  return { call, members };
+  return { call, members, assigned };
 }
 
 /** The name of the class that a class extends. */
@@ -113,8 +119,8 @@ function parentOf({ heritageClauses }) {
  * Reads the sources of a folder and of those in it, but for those of lib/pg, whose classes have the names of others.
  * @param {string} folder
  * @param {Map<string, object>} [base] of a folder whose classes these may extend
- * @returns {Map<string, object>} by the name of a class or function `{ call, members }`, as `declared` does; members
- *   with those of the classes that it extends
+ * @returns {Map<string, object>} by the name of a class or function `{ call, members, assigned }`, as `declared` does; members
+ *   with those of the classes that it extends; assigned has the names of all fields that its methods set
  */
 function written(folder, base = new Map()) {
   const result = new Map(base);
@@ -132,6 +138,7 @@ function written(folder, base = new Map()) {
         if (parents.get(text) === text) own.call = known.call;
         if (known && [parentOf(node), parents.get(text)].includes(text)) {
           own.members = new Map([...known.members, ...own.members]);
+          for (const each of known.assigned) own.assigned.add(each);
         }
         if (parentOf(node) !== undefined) parents.set(text, parentOf(node));
         result.set(text, own);
@@ -139,7 +146,7 @@ function written(folder, base = new Map()) {
       else if (ts.isFunctionDeclaration(node)) {
         const call = arity(node.parameters.map(isOptional));
         if (node.parameters.at(-1)?.dotDotDotToken) call.most = Infinity; // the declaration says which
-        result.set(node.name.text, { call, members: new Map() });
+        result.set(node.name.text, { call, members: new Map(), assigned: new Set() });
       }
     }
   }
@@ -150,6 +157,7 @@ function written(folder, base = new Map()) {
       chain.add(parent);
       entry.call ??= result.get(parent)?.call;
       entry.members = new Map([...result.get(parent)?.members ?? [], ...entry.members]);
+      for (const each of result.get(parent)?.assigned ?? []) entry.assigned.add(each);
     }
   }
   for (const entry of result.values()) entry.call ??= { required: 0, most: 0 };
