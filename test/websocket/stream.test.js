@@ -99,7 +99,7 @@ describe('WebSocketStream', () => {
     socket.say('message', { data });
     assert.deepEqual(events, []); // what was taken does not count
     socket.data('x');
-    assert.match(events[0].message, /a WebSocket cannot be told to wait: read large results with a cursor/);
+    assert.match(events[0].message, /a WebSocket cannot be paused: read large results with a cursor/);
     assert.equal(events[1], 'close');
     assert.equal(socket.closes.length, 1);
   });
