@@ -21,6 +21,7 @@ export class RowReader {
     this.#decode = decode === true ? defaults.decoders : decode === false ? {} : decode;
     this.binary = binary ? 1 : 0;
     this.rows = [];
+    /** The number of rows in the command tag. */
     this.rowCount = 0;
     /** Whether the stream may end here. */
     this.complete = false;

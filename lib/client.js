@@ -78,6 +78,9 @@ class Client extends Steps {
 
   /**
    * Connects. Queries may be sent at once.
+   * @param {number|string} [port] or the path of a Unix socket; by default the config's
+   * @param {string} [host]
+   * @param {object|boolean} [ssl] options of tls.connect
    * @returns {Promise<void>} resolves when the server takes queries. After a failure connect() may be called again. If queries
    *   were already waiting, they reject as well, and the promise need not be handled
    */
@@ -202,7 +205,7 @@ class Client extends Steps {
     this.closed.then(() => clearTimeout(timer));
   }
 
-  /** Closes the connection now, and rejects all requests. */
+  /** Closes the connection now, and rejects all requests. @param {Error} [error] the cause */
   destroy(error) {
     if (this.state === 'closed') return;
     const cause = error || new ConnectionError('the client was destroyed', { code: '08003' });

@@ -36,6 +36,7 @@ class Session extends EventEmitter {
   #portals = 0;
   #streams = new Set(); // open COPY streams of this transaction
 
+  /** @param {number} [depth] of savepoints, inside a transaction */
   constructor(lease = null, depth) {
     super();
     this.#lease = lease;
@@ -52,6 +53,7 @@ class Session extends EventEmitter {
   /**
    * Sends one query in one write: Parse and Describe for a new text, then Bind, Execute and Sync. Queries do not wait for each
    * other, and each fails by itself.
+   * @param {RowReader|Writable|{write: function}} [target] takes the result
    * @returns {Promise<RowReader>} of the target; for bad input it rejects before anything is sent
    */
   query(text, values = NO_VALUES, format = 0, cache = true, target) {

@@ -16,7 +16,7 @@ const LIMIT = 2000;
 
 /** A query that runs for longer than the test. */
 const LONG = 'SELECT pg_sleep(60)';
-const WIDE = "SELECT repeat('x', 1000) FROM generate_series(1, 20000)";
+const WIDE = "SELECT repeat('x', 1000) FROM generate_series(1, 8000)";
 
 /** Runs until the server is at work for the client, or `ms` have passed. */
 async function running(client, server, ms = 2000) {

@@ -36,6 +36,7 @@ class ResponseCache extends EventEmitter {
     this.max_answer_bytes = checkNumber(max_answer_bytes, 'max_answer_bytes');
     this.max_age = checkNumber(max_age, 'max_age');
     this.stale_while_revalidate = checkNumber(stale_while_revalidate, 'stale_while_revalidate');
+    /** Fresh answers given. */
     this.hits = 0;
     /** Answers asked for, and waits for an answer that was being asked for. */
     this.misses = 0;

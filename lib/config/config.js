@@ -55,7 +55,6 @@ class Config {
  * @param {object} [overrides] `{ port, host, ssl }` of `connect()`: as in net.connect, a port that is not a number is the path
  *   of a socket, and a port without a host is one of localhost
  * @returns {object} by libpq's names; secrets are not enumerable
- * @throws {TypeError} naming the option and, unless it is secret, the value
  */
 function resolve(config, overrides, env = process.env) {
   const isText = typeof config === 'string' || config instanceof URL;
@@ -121,10 +120,7 @@ const OBJECT_OPTIONS = {
   decode: [() => true]
 };
 
-/**
- * Sorts the keys of a config object into libpq's options, the client's own, and parameters for the server.
- * @throws {TypeError} for an invalid name or type of value
- */
+/** Sorts the keys of a config object into libpq's options, the client's own, and parameters for the server. */
 function fromObject(config) {
   check(typeof config === 'object' && !Array.isArray(config),
     `config must be an object or a connection string, not ${kindOf(config)}`);
@@ -163,7 +159,6 @@ function fromObject(config) {
  * @param {object} result the options so far
  * @param {string|undefined} given the config's own sslmode
  * @returns {string|undefined} undefined leaves it to each host
- * @throws {TypeError} for contradictions
  */
 function sslMode({ sslmode, sslrootcert, sslcert, channel_binding: binding }, ssl, given) {
   check(ssl !== false || !ENCRYPTED.includes(given), `ssl is false, but sslmode is "${given}"`);
@@ -186,10 +181,7 @@ function checkTogether(result) {
   for (const [min, max] of BOUNDS) check(!(result[min] > result[max]), `${min} must not be greater than ${max}`);
 }
 
-/**
- * @returns {Object<string, string>} the parameters of StartupMessage, beside user and database
- * @throws {TypeError} for a value that it cannot carry
- */
+/** @returns {Object<string, string>} the parameters of StartupMessage, beside user and database */
 function startupParameters(values, extra, env) {
   const parameters = Object.create(null);
   const put = (name, value) => {

@@ -23,10 +23,7 @@ const FOREIGN = {
 /** Options whose value is never shown. */
 const SECRETS = ['password', 'sslpassword', 'oauth_client_secret', 'scram_client_key', 'scram_server_key'];
 
-/**
- * @returns {Map<string, string>} the options in a connection string of either kind
- * @throws {TypeError} for a malformed string or an unknown option
- */
+/** @returns {Map<string, string>} the options in a connection string of either kind */
 function parse(text) {
   const prefix = /^postgres(ql)?:\/\//.exec(text);
   return prefix ? parseUrl(text.slice(prefix[0].length)) : parsePairs(text);
@@ -87,10 +84,7 @@ function parseUrl(rest) {
   return options;
 }
 
-/**
- * Decodes a percent-encoded part of a URL, and trims it. A plus sign stays a plus sign.
- * @throws {TypeError} for a bad escape, invalid UTF-8, or a blank inside
- */
+/** Decodes a percent-encoded part of a URL, and trims it. A plus sign stays a plus sign. */
 function decode(text, what) {
   const [, trimmed] = /^ *((?:[^]*[^ ])?) *$/.exec(text);
   if (/[ \t-\r]/.test(trimmed)) throw badUrl(`a blank in ${what}; write %20 for it`);

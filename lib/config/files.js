@@ -57,7 +57,6 @@ const unescape = field => field.replace(/\\([^])/g, '$1');
  * Reads the settings of a service from the user's service file (`file`, else PGSERVICEFILE, else ~/.pg_service.conf), then the
  * system's (PGSYSCONFDIR).
  * @returns {Map<string, string>} the settings; the first of equal names counts
- * @throws {TypeError} if no file has the service, a named file is missing, or a line is malformed
  * @see https://www.postgresql.org/docs/current/libpq-pgservice.html
  */
 function readService(service, file, env) {
@@ -84,7 +83,6 @@ function readServiceFile(file) {
 /**
  * Finds the section `[service]`, whose lines are `name=value` without blanks around the equals sign.
  * @returns {Map<string, string>|undefined} the section's settings
- * @throws {TypeError} for a malformed line of the section; it has the line's number, not its content
  */
 function parseService(text, service, file) {
   let settings;

@@ -13,7 +13,6 @@ const DEFAULT_PORT = '5432';
  * @param {Map<string, string>} values the options
  * @param {object} result with `sslmode` and `socket`
  * @param {string} [fallback] the default host; by default the default socket directory
- * @throws {TypeError} if the lists do not match, or an element is malformed
  */
 function hostList(values, { sslmode, socket }, fallback) {
   const list = name => (values.get(name) || undefined)?.split(',');
@@ -59,7 +58,6 @@ const isSocket = host => /^[/@]/.test(host);
  * @param {string} host a socket directory (`/tmp`), an abstract one (`@name`), or the socket itself
  * @param {number} port a part of the socket's name
  * @returns {string|undefined} the path for `net.connect`; undefined if the host is not in this machine's file system
- * @throws {TypeError} for a path that is longer than the system allows
  */
 function socketPath(host, port) {
   if (!isSocket(host)) return undefined;

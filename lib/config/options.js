@@ -127,7 +127,6 @@ const isOption = name => Object.hasOwn(OPTIONS, name);
  * Parses `require_auth`: a list of allowed methods or, each with "!", of forbidden ones; an empty one allows all.
  * @returns {{allowed: Set<string>, named: Set<string>, single: string|null}} the allowed methods that this client has; those
  *   that were named; the one named method, if there is one
- * @throws {TypeError} for an unknown or repeated method, a mix of both kinds, or if no method is left
  */
 function requireAuth(value, name) {
   const items = value === '' ? [] : value.split(',');

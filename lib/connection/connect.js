@@ -62,7 +62,6 @@ async function passwordFor({ user, database, password, passfile, require_auth: a
  * Connects to one target, in as many ways as the configuration and its answers allow. Nothing that was learned about a server
  * is remembered.
  * @returns {Promise<Error|null>} null when it is connected, an error if another place may succeed
- * @throws {Error} if none may
  */
 async function connectTo(config, { target, wanted, password }, hooks, signal) {
   const begun = performance.now();

@@ -18,7 +18,6 @@ function inOrder({ load_balance_hosts: balance }, list) {
  * Looks up all addresses of a host.
  * @returns {Promise<object[]>} the entry with `address` for net.connect (null for the caller's own socket), `where` for
  *   messages, and `local` (the way is on this machine); `{ where, error }` for a name without address
- * @throws {Error} if the signal aborts
  */
 async function targets(config, entry, signal) {
   const { host, hostaddr, port } = entry;

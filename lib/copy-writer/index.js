@@ -189,6 +189,7 @@ class CopyWriter extends Transform {
       if (!encoder) throw new TypeError(`type ${type} cannot be encoded; send Buffers, or use the text format`);
       return encoder;
     });
+    /** Rows so far. */
     this.rowCount = 0;
     if (format === 'text') return;
     this.#fields = new FieldWriter();

@@ -27,6 +27,7 @@ class CopyFrom extends Writable {
     super({ highWaterMark });
     /** @type {number|undefined} rows copied, set before the event 'finish' */
     this.rowCount = undefined;
+    /** Bytes so far. */
     this.bytes = 0;
     this.#begun = new Promise(begun => {
       this.#sent = new Promise(sent => { this.#request = new CopyInRequest(text, [], new RowReader(), begun, sent); });

@@ -11,7 +11,6 @@ const { escapeIdentifier, escapeLiteral } = require('./values');
  * Returns the promise of `work()`, or calls back with its outcome. An error that the callback throws is an uncaught exception.
  * @param {null|undefined} none the first argument on success
  * @param {function} [Own] the class of the promise
- * @throws {TypeError} for a callback that is not a function, before `work` is called
  */
 function settle(work, callback, none, Own) {
   if (!callback) return Own ? new Own((resolve, reject) => { work().then(resolve, reject); }) : work();

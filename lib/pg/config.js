@@ -20,10 +20,7 @@ const LIBPQ = [
   'tcp_user_timeout'
 ];
 
-/**
- * Reads a connection string as pg-connection-string does: a URL, or a socket's directory, a space, and a database.
- * @throws {TypeError} for any other text; the error does not show it, since it may contain a password
- */
+/** Reads a connection string as pg-connection-string does: a URL, or a socket's directory, a space, and a database. */
 function parse(text) {
   const [directory, database] = text.split(' ');
   if (text.startsWith('/')) return { host: directory, database };
@@ -64,7 +61,6 @@ function hide(object, values) {
  * Completes a config from the environment and `defaults`.
  * @returns {object} host, port, user, database and the options of SAME; `password`, `ssl` and `given`, the config with its
  *   connection string resolved, are not enumerable
- * @throws {TypeError} for an invalid connection string
  */
 function parametersOf(config) {
   const given = typeof config === 'string' ? parse(config)

@@ -10,7 +10,6 @@ const { pathToFileURL } = require('node:url');
  * @param {string} specifier of a module
  * @param {string} [parent] the importing module
  * @returns {string|undefined} the path of the file that replaces it, if it is node-postgres'
- * @throws {Error} for a file of node-postgres without a counterpart
  */
 function fileFor(specifier, parent) {
   if (/^pg(?:\/lib(?:\/index(?:\.js)?)?)?$/.test(specifier)) return path.join(__dirname, 'index.js');

@@ -41,7 +41,6 @@ const prepareElements = values => values.map(each => Array.isArray(each) ? prepa
  * Converts a value: bytes stay, arrays become array literals, objects with a method `toPostgres` what it returns, other objects
  * JSON.
  * @param {object[]} [seen] the objects whose `toPostgres` has led here
- * @throws {TypeError} for an invalid Date; {Error} if `toPostgres` leads in a circle
  */
 function prepareValue(value, seen = []) {
   if (value === null || value === undefined) return null;

@@ -25,6 +25,7 @@ class ConnectionError extends OwnError {
 
 /** A request was ended by its signal; `cause` is the signal's reason. */
 class AbortError extends OwnError {
+  /** @param {*} [cause] */
   constructor(message, cause) { super(message, { code: 'ABORT_ERR', cause }); }
 }
 
@@ -36,6 +37,7 @@ class TimeoutError extends OwnError {}
 
 /** The library was used incorrectly; `code` is the SQLSTATE that fits. */
 class UsageError extends OwnError {
+  /** @param {Error} [cause] */
   constructor(message, code, cause) { super(message, { code, cause }); }
 }
 

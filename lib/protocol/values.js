@@ -64,7 +64,6 @@ const REMEDIES = [
 /**
  * The text of a value that is neither a string, nor bytes, nor null.
  * @param {string} what its name in an error
- * @throws {TypeError} for an unsupported value, saying what to write instead
  */
 function textOf(value, what) {
   if (typeof value === 'number') return numberText(value);
@@ -114,7 +113,6 @@ function literal(values, what) {
 
 /**
  * The literal of a PostgreSQL array, to be passed as a value: `query('… = ANY($1)', [array([1, 2])])`.
- * @throws {TypeError} for an unsupported element, naming its place
  * @see https://www.postgresql.org/docs/current/arrays.html#ARRAYS-IO
  */
 function array(values) {

@@ -102,7 +102,6 @@ class MessageWriter {
    * @param {Buffer} names portal and statement, each with its terminator
    * @param {number} format of the result: 0 text, 1 binary
    * @returns {boolean} whether there are bytes among the values
-   * @throws {TypeError} naming the first unsupported value
    */
   bind(names, values, format) {
     const row = values.rowBuffer;

@@ -38,7 +38,6 @@ class BatchRequest extends Request {
    * @param {Array<string|[string, Array, object]>} queries see Session.batch
    * @param {function(object): object} receiverFor makes the receiver for a `stream`
    * @param {Scope|object} lease see Scope.run
-   * @throws {TypeError} with the query's `index`
    */
   constructor(queries, receiverFor, lease) {
     super();

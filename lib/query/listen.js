@@ -112,6 +112,7 @@ class Listener {
 
   /**
    * Stops listening, as `break` does.
+   * @param {*} [value] to be given back
    * @returns {Promise} resolves when the server has stopped notifying; never rejects
    */
   async return(value) {
@@ -122,6 +123,7 @@ class Listener {
 
   /**
    * Stops listening.
+   * @param {*} [error] for the loop to throw
    * @returns {Promise} resolves when the server has stopped notifying; never rejects
    */
   async end(error) {

@@ -72,10 +72,7 @@ const CHECKS = {
   statement_timeout: value => checkNumber(value, 'statement_timeout', 'a number of milliseconds above 0', value => value > 0)
 };
 
-/**
- * @param {Object<string, function(*, string)>} [checks] by name
- * @throws {TypeError} for an unknown option, since a misspelt one would silently do nothing, and for an invalid one
- */
+/** @param {Object<string, function(*, string)>} [checks] by name */
 function checkOptions(options, names, checks = CHECKS) {
   if (options === undefined) return;
   if (options === null || typeof options !== 'object') {

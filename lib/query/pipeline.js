@@ -96,10 +96,7 @@ class Pipeline {
     return bytes;
   }
 
-  /**
-   * Sends a request now, or when its turn comes.
-   * @throws {Error} for input that cannot be sent, and if the scope takes no more requests
-   */
+  /** Sends a request now, or when its turn comes. */
   submit(request, scope) {
     // Only requests of a caller have a text.
     if (channel.hasSubscribers && !request.traced && request.text !== undefined) return trace(request, this, scope);
@@ -164,10 +161,7 @@ class Pipeline {
     }
   }
 
-  /**
-   * Writes the messages of a request.
-   * @throws {TypeError|RangeError} if it cannot be encoded; then nothing was written
-   */
+  /** Writes the messages of a request. */
   send(request) {
     const { statements, writer } = this;
     const first = request.scope.begin === undefined ? request : request.scope.chain(request);

@@ -87,10 +87,7 @@ class Portal {
   #resolveEnded;
   #step; // the last one
 
-  /**
-   * @returns {Array|object} a copy of the values
-   * @throws {TypeError|RangeError} for a query that cannot have a portal
-   */
+  /** @returns {Array|object} a copy of the values */
   static check(text, values) {
     const kept = keep(text, values);
     if (copyDirection(text) === 'in') throw new TypeError('COPY FROM STDIN has no rows to fetch: use query, or copyFrom');

@@ -58,10 +58,7 @@ class Request {
     this.resolve = null;
   }
 
-  /**
-   * Writes the request's messages, and sets `state`.
-   * @throws {TypeError|RangeError} for values that cannot be sent; the messages are then dropped
-   */
+  /** Writes the request's messages, and sets `state`. */
   encode() {}
 
   /** Copies the input, which the caller may change while the request waits. */

@@ -101,10 +101,7 @@ class Scopes {
     this.waiting = [];
   }
 
-  /**
-   * @param {Request} [request] one that ends the scope's block is accepted until the scope was left
-   * @throws {Error} if the scope takes no more requests, or the running transaction would wait for itself
-   */
+  /** @param {Request} [request] one that ends the scope's block is accepted until the scope was left */
   check(scope, request) {
     if (scope.refused !== null && (scope.left || !request?.controlsBlock)) throw again(scope.refused(), this.check);
     if (scope === this.active || !waitsForItself(scope)) return;

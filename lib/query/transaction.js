@@ -204,7 +204,6 @@ class Transaction {
  * @param {number} depth 0 for a transaction block, above for savepoints
  * @param {function(Scope): Session} make the function's session
  * @param {object} [options] see TransactionOptions in index.d.ts
- * @throws {Error} if the parent is over
  */
 function transaction(parent, depth, make, work, options = NO_OPTIONS) {
   throwIfAborted(options);

@@ -66,11 +66,13 @@ function rowAt(chunk, off, make) {
 
 /** The default receiver of a result: keeps the bytes, and makes structs, objects or arrays when they are first read. */
 class RowReader {
+  /** @param {{decode?: boolean|Map|object}} [options] */
   constructor(options) {
     /** @type {string|undefined} the command tag without numbers: SELECT, INSERT, …; EMPTY, SUSPENDED, COPY */
     this.cmd = undefined;
     /** @type {string|undefined} the OID in an INSERT's tag */
     this.oid = undefined;
+    /** The number of rows in the command tag. */
     this.rowCount = 0;
     /** 1 if the columns are binary, whatever their description says. */
     this.binary = 0;

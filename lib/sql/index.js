@@ -150,7 +150,6 @@ function combine(list, what, word, nothing) {
 /**
  * Makes SQL from pieces; all other values become parameters: a list a PostgreSQL array, a plain object JSON, a URL its href.
  * @returns {[string, Array]} a frozen piece, to be spread: `query(...piece)`
- * @throws {TypeError|RangeError} for an unsupported value, naming its placeholder; for more than 65535 parameters
  */
 function sql(strings, ...values) {
   if (!Array.isArray(strings?.raw) || !Object.isFrozen(strings) || !Object.isFrozen(strings.raw)) {

@@ -5,10 +5,7 @@ const { kindOf } = require('../protocol');
 const { STALL_TIMEOUT, stalled } = require('../query');
 const { closedBefore, isServerResponse, nothing, watch } = require('./watch');
 
-/**
- * A WHATWG WritableStream as a Node stream, whose `release()` unlocks it.
- * @throws {TypeError} if it is locked
- */
+/** A WHATWG WritableStream as a Node stream, whose `release()` unlocks it. */
 function fromWeb(stream) {
   const writer = stream.getWriter();
   const writable = new Writable({
@@ -39,10 +36,7 @@ class Target {
   #unwatch;
   #writing = 0; // writes that were not taken
 
-  /**
-   * @param {number} [stallTimeout=60000] milliseconds until a stream that takes nothing is destroyed; 0: never
-   * @throws {TypeError} if it is neither, or locked
-   */
+  /** @param {number} [stallTimeout=60000] milliseconds until a stream that takes nothing is destroyed; 0: never */
   constructor(given, stallTimeout = STALL_TIMEOUT) {
     this.given = given;
     this.stream = given;
@@ -113,10 +107,7 @@ class Target {
 
   get #isResponse() { return isServerResponse(this.given) || this.isHttp2; }
 
-  /**
-   * @returns {boolean} false if the stream asks to wait
-   * @throws {Error} if the stream is gone; or what it throws
-   */
+  /** @returns {boolean} false if the stream asks to wait */
   write(piece) {
     if (this.gone) throw this.error;
     this.#begin();
