@@ -26,7 +26,7 @@ const STEP = {
   ASK: 'asking what kind of session it is'
 };
 
-const NAME_THE_SIGNER = 'name who has signed the certificate by sslrootcert or ssl.ca';
+const NAME_THE_SIGNER = 'name the certificate authority by sslrootcert or ssl.ca';
 
 /** What to do about some of the system's errors. */
 const HINTS = {

@@ -244,7 +244,7 @@ describe('TLS', () => {
           for (const more of [{}, { sslmode: 'require' }]) {
             const error = await failure({ ...fake.config, ssl, ...more });
             assert.equal(error.code, code);
-            assert.match(error.message, /name who has signed the certificate by sslrootcert or ssl\.ca/);
+            assert.match(error.message, /name the certificate authority by sslrootcert or ssl\.ca/);
           }
         }
         const session = await open({ ...fake.config, ssl: { rejectUnauthorized: false } });
