@@ -56,8 +56,9 @@ class PoolLease extends Connections {
           if (need !== 'session' || pipeline.status === 'I') return result;
           throw new UsageError('simpleQuery left a transaction block open, which is rolled back: use transaction()', '25001');
         } catch (error) {
-          const isLost = error instanceof ConnectionError && attempts < ATTEMPTS;
-          if (!(isLost && await mayRepeat(error, retry))) throw error;
+          if (!(error instanceof ConnectionError && attempts < ATTEMPTS && await mayRepeat(error, retry))) throw error;
+          // Others may have been lost with this one, which only the next turns of the loop tell.
+          await new Promise(resolve => { setTimeout(resolve, 2 ** attempts); });
         } finally {
           this.release(connection, isLimited, need === 'session' || need === 'connection');
         }

@@ -192,7 +192,7 @@ describe('client-parser, Client', () => {
       });
       return true;
     });
-    assert.throws(() => read(message('E', [0])), { name: 'PostgresError', message: /without a message/ });
+    assert.throws(() => read(message('E', [0])), { name: 'PostgresError', message: 'no message' });
   });
 
   it('goes on behind an ErrorResponse with the next call', () => {

@@ -52,6 +52,17 @@ describe('The lease of a pool', () => {
     assert.equal(await attempts(new Error('other'), { retry: true }), 1);
   });
 
+  it('lets the connections that are lost together be known to be before it repeats', async () => {
+    let others = 8; // each is told to be lost in a turn of its own
+    const fall = () => { if (--others > 0) setImmediate(fall); };
+    fall();
+    const work = async () => {
+      if (others > 0) throw new ConnectionError('lost', { sent: false });
+      return 'answered';
+    };
+    assert.equal(await lease().run('shared', {}, work), 'answered');
+  });
+
   it('looks at the signal before each attempt', async () => {
     await assert.rejects(lease().run('shared', { signal: AbortSignal.abort() }, () => assert.fail()), AbortError);
   });
