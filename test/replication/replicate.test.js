@@ -344,7 +344,7 @@ describe('replicate', function () {
 
   it('confirms of the log itself what was confirmed, and not what only came', async () => {
     const statuses = [];
-    const until = async count => { for (let i = 0; i < 5000 && statuses.length < count; i++) await sleep(1); };
+    const until = async holds => { for (let i = 0; i < 5000 && !holds(); i++) await sleep(1); };
     const client = await faked(async conversation => {
       await conversation.request();
       const keepalive = message('d', hex("'k' 0000000000000140 0000000000000000 01"));
@@ -359,15 +359,15 @@ describe('replicate', function () {
     });
     const stream = follow(client, 'START_REPLICATION SLOT logical PHYSICAL 0/100', { statusInterval: 1e9 });
     const [{ lsn, data }] = await once(stream, 'data');
-    await until(1);
+    await until(() => statuses.length >= 1);
     stream.confirm(lsn); // all before the piece
-    await until(3);
+    await until(() => statuses.length >= 3);
     assert.equal(stream.received, 0x140n);
     stream.confirm(lsn + BigInt(data.length));
-    await until(4);
+    await until(() => statuses.at(-1)[1] === 0x140); // answers to keepalives may come before
     assert.deepEqual(statuses[0], [0x140, 0, 0]);
-    for (const status of statuses.slice(1, 3)) assert.ok(status[0] === 0x140 && status[1] <= 0x100 && status[2] === status[1], String(status));
-    assert.deepEqual(statuses[3], [0x140, 0x140, 0x140]);
+    for (const status of statuses.slice(1, -1)) assert.ok(status[0] === 0x140 && status[1] <= 0x100 && status[2] === status[1], String(status));
+    assert.deepEqual(statuses.at(-1), [0x140, 0x140, 0x140]);
   });
 
   it('ends the connection where a message makes no sense', async () => {
