@@ -907,7 +907,7 @@ describe('queryTo', () => {
         before = target.writableLength;
         await sleep(50);
       } while (target.writableLength !== before || before === 0);
-      assert.ok(before < 400000, `${before} bytes wait`);
+      assert.ok(before < 500000, `${before} bytes wait`); // 256 kB, a piece, and what was read with it
       assert.ok(wire.stats.bytes.toClient < 30e6, `${wire.stats.bytes.toClient} bytes came`);
       target.hurry();
       assert.equal((await result).rowCount, 50000);
