@@ -53,9 +53,9 @@ class Backlog {
     this.#timer = setTimeout(() => {
       const { socket, waited } = this.#pipeline;
       if (!socket) return this.#resume();
-      const left = new Map([...this.#targets].map(target => [target, target.left]));
-      for (const [target, bytes] of left) if (waited && bytes >= before.get(target)) target.giveUp(Backlog.stalled());
-      if (this.#paused) this.#watch(left);
+      const untaken = new Map([...this.#targets].map(target => [target, target.untaken]));
+      for (const [target, bytes] of untaken) if (waited && bytes >= before.get(target)) target.giveUp(Backlog.stalled());
+      if (this.#paused) this.#watch(untaken);
     }, PATIENCE / 2);
   }
 

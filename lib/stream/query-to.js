@@ -38,7 +38,7 @@ class ResultRequest extends QueryRequest {
   ready() {
     if (this.pending && this.error === undefined) {
       this.last = this.receiver.take();
-      this.receiver.over();
+      this.receiver.forget();
     }
     super.ready();
   }

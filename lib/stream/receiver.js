@@ -58,7 +58,7 @@ class StreamReceiver {
   #flushing;
   #isFirst = true; // no chunk has come before
   #long = false;
-  #over = false;
+  #stopped = false;
   #patience;
   #pipeline = null;
   #text;
@@ -99,7 +99,7 @@ class StreamReceiver {
   /** Writes what there is, unless more arrives in this tick. */
   flushLater() {
     this.#isFirst = false;
-    if (!this.#over) this.#flushing ??= setImmediate(flush, this);
+    if (!this.#stopped) this.#flushing ??= setImmediate(flush, this);
   }
 
   receive(type, buf, start, end) {
@@ -110,12 +110,12 @@ class StreamReceiver {
 
   complete() {
     this.flush();
-    this.over();
+    this.forget();
     this.letGo();
   }
 
   /** Forgets the text, if this result was not long. */
-  over() { if (!this.#long) this.#pipeline.longTexts.delete(this.#text); }
+  forget() { if (!this.#long) this.#pipeline.longTexts.delete(this.#text); }
 
   stop() {
     if (this.#flushing !== undefined) clearImmediate(this.#flushing);
@@ -124,7 +124,7 @@ class StreamReceiver {
 
   /** Reads the socket from now on, however slow the sink is. */
   letGo() {
-    this.#over = true;
+    this.#stopped = true;
     this.#resume();
   }
 
@@ -166,8 +166,8 @@ class StreamReceiver {
     const block = this.#block;
     const piece = block.take();
     if (piece !== undefined) this.bytes += piece.length;
-    if (this.#over && block.isFree && block.bytes.length === FIRST) this.#pipeline.block = block;
-    if (this.#over || !block.isFree) this.#block = NO_BLOCK;
+    if (this.#stopped && block.isFree && block.bytes.length === FIRST) this.#pipeline.block = block;
+    if (this.#stopped || !block.isFree) this.#block = NO_BLOCK;
     return piece;
   }
 
@@ -176,12 +176,12 @@ class StreamReceiver {
     if (piece === undefined) return;
     try {
       const isReady = this.sink.write(piece) !== false;
-      if (this.bytes <= this.#buffer || this.#over) return;
+      if (this.bytes <= this.#buffer || this.#stopped) return;
       this.#lengthen();
       if (!isReady && !(this.sink.queued < AHEAD)) this.#pause();
     } catch (error) {
       this.error = error;
-      if (!this.#over && this.#text !== undefined) abort(this.#pipeline.head, error);
+      if (!this.#stopped && this.#text !== undefined) abort(this.#pipeline.head, error);
     }
   }
 

@@ -27,7 +27,7 @@ function fromWeb(stream) {
 class Target {
   #begun = false;
   #ended = false;
-  #left = 0; // bytes that the stream has not taken
+  #counted = 0; // bytes that the stream has not taken
   #lost; // why the stream takes no more
   #ongone = nothing;
   #settle; // resolve and reject of the current wait
@@ -94,7 +94,7 @@ class Target {
   get queued() { return this.stream.writableObjectMode ? Infinity : this.stream.writableLength; }
 
   /** Bytes that have not left, which decrease even if only a part of one write was taken. */
-  get left() {
+  get untaken() {
     const { stream } = this;
     return stream.writableLength + ((stream.socket ?? stream)._handle?.writeQueueSize ?? 0);
   }
@@ -121,17 +121,17 @@ class Target {
   /** Counts a piece that was not taken at once. @returns {number} its length, or 0 */
   #give({ length }) {
     if (this.stream.writableLength === 0) return 0;
-    this.#left += length;
+    this.#counted += length;
     this.backlog?.add(this, length);
     this.backlog?.check();
     return length;
   }
 
-  #take(length = this.#left) {
-    length = Math.min(length, this.#left);
+  #take(length = this.#counted) {
+    length = Math.min(length, this.#counted);
     if (length === 0) return;
-    this.#left -= length;
-    this.backlog?.remove(this, length, this.#left === 0);
+    this.#counted -= length;
+    this.backlog?.remove(this, length, this.#counted === 0);
   }
 
   #written(error, length) {
@@ -152,24 +152,24 @@ class Target {
   /** Calls back once, when the stream can take more or is gone. */
   wait(callback) {
     const { stream } = this;
-    const over = () => {
+    const finish = () => {
       clearTimeout(this.#stall);
-      stream.removeListener('drain', over);
+      stream.removeListener('drain', finish);
       unwatch();
       callback();
     };
-    const unwatch = watch(stream, over);
-    stream.on('drain', over);
+    const unwatch = watch(stream, finish);
+    stream.on('drain', finish);
     this.#watchStall();
   }
 
-  /** Gives the stream up if `left` does not decrease for too long. */
-  #watchStall(left = () => this.left, before = Infinity) {
+  /** Gives the stream up if `count()` does not decrease for too long. */
+  #watchStall(count = () => this.untaken, before = Infinity) {
     clearTimeout(this.#stall);
     if (this.#stallTimeout === 0) return;
-    const now = left();
+    const now = count();
     if (now < before) {
-      this.#stall = setTimeout(() => this.#watchStall(left, now), this.#stallTimeout);
+      this.#stall = setTimeout(() => this.#watchStall(count, now), this.#stallTimeout);
     } else {
       this.giveUp(stalled('target', this.#stallTimeout));
     }
@@ -213,11 +213,11 @@ class Target {
   flushed() { return this.#writing === 0 ? undefined : this.#until(nothing); }
 
   /** Begins something, and waits for its end unless it stalls. */
-  #until(begin, left) {
+  #until(begin, count) {
     return new Promise((resolve, reject) => {
       this.#settle = { resolve, reject };
       begin();
-      this.#watchStall(left);
+      this.#watchStall(count);
     });
   }
 
@@ -230,7 +230,7 @@ class Target {
     if (this.#stall !== undefined) clearTimeout(this.#stall);
     this.#unwatch?.();
     this.#ongone = nothing;
-    if (this.#left > 0) watch(this.stream, () => this.#take());
+    if (this.#counted > 0) watch(this.stream, () => this.#take());
     if (this.stream.release !== undefined && !this.#ended && !this.gone) this.stream.release();
   }
 

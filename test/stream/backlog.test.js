@@ -73,7 +73,7 @@ describe('The backlog of a connection', () => {
 
   it('gives up the targets that take nothing while others wait, but none that has taken everything', () => {
     const given_up = [];
-    const target = name => ({ left: 5, giveUp: ({ message }) => given_up.push([name, message]) });
+    const target = name => ({ untaken: 5, giveUp: ({ message }) => given_up.push([name, message]) });
     const [stuck, part, done] = ['stuck', 'part', 'done'].map(target);
     const socket = { pause() {}, resume() {} };
     const backlog = new Backlog({ maxBuffered: 10, socket, waited: true });
