@@ -264,7 +264,7 @@ describe('The ecosystem', () => {
 
     for (const name of ['express', 'fastify', 'hono']) {
       it(`runs as it is, and answers: recipes/${name}.mjs`, async () => {
-        fs.copyFileSync(path.join(__dirname, `../recipes/${name}.mjs`), path.join(folder, `${name}.mjs`));
+        fs.copyFileSync(path.join(__dirname, `recipes/${name}.mjs`), path.join(folder, `${name}.mjs`));
         const port = await freePort();
         const { host, port: PGPORT, user, database, password = '' } = server.config;
         const env = { ...process.env, PORT: port, PGHOST: host, PGPORT, PGUSER: user, PGDATABASE: database, PGPASSWORD: password };
@@ -295,7 +295,7 @@ describe('The ecosystem', () => {
       await skipUnless(this, 'chromium');
       // The fixtures' own dependency.
       const esbuild = require(require.resolve('esbuild', { paths: [path.dirname(require.resolve('pg-test-fixtures'))] }));
-      const code = fs.readFileSync(path.join(__dirname, '../recipes/users.jsx'), 'utf8');
+      const code = fs.readFileSync(path.join(__dirname, 'recipes/users.jsx'), 'utf8');
       const { outputFiles: [{ text: script }] } = await esbuild.build({
         stdin: {
           contents: `import { StrictMode } from 'react';

@@ -6,7 +6,7 @@ const path = require('node:path');
 const root = path.join(__dirname, '..');
 
 /** What users read: the README, and those of the folders. */
-const DOCUMENTS = ['README.md', 'client-parser/README.md', 'recipes/README.md', ...fs.readdirSync(path.join(root, 'lib'))
+const DOCUMENTS = ['README.md', 'client-parser/README.md', 'test/recipes/README.md', ...fs.readdirSync(path.join(root, 'lib'))
   .map(name => `lib/${name}/README.md`)].filter(name => fs.existsSync(path.join(root, name)));
 
 /**

@@ -70,7 +70,7 @@ describe('The package', function () {
     const sources = folder => fs.readdirSync(path.join(root, folder), { recursive: true })
       .filter(name => /\.(js|d\.ts)$|README\.md$/.test(name) && !name.startsWith('demo'))
       .map(name => path.posix.join(folder, name)).filter(name => !ELSEWHERE.includes(name));
-    const recipes = fs.readdirSync(path.join(root, 'recipes'), { recursive: true }).map(name => path.posix.join('recipes', name))
+    const recipes = fs.readdirSync(path.join(root, 'test/recipes'), { recursive: true }).map(name => path.posix.join('test/recipes', name))
       .filter(name => fs.statSync(path.join(root, name)).isFile());
     const EXPECTED = [...NEEDED, ...recipes, ...['lib', 'client-parser'].flatMap(sources)];
     assert.deepEqual(names.filter(name => !EXPECTED.includes(name)), []);

@@ -93,13 +93,13 @@ describe('The documents', () => {
 
   for (const [name, printed] of Object.entries(RECIPES)) {
     it(`have a recipe recipes/${name} that runs as it is`, async () => {
-      const { stdout, stderr } = await promisify(execFile)(process.execPath, [path.join(__dirname, '../recipes', name)]);
+      const { stdout, stderr } = await promisify(execFile)(process.execPath, [path.join(__dirname, 'recipes', name)]);
       assert.deepEqual([stdout.trim(), stderr], [printed.trim(), '']);
     });
   }
 
   it('have migrations that run once', async () => {
-    const migrate = () => promisify(execFile)(process.execPath, [path.join(__dirname, '../recipes/migrate.mjs')]);
+    const migrate = () => promisify(execFile)(process.execPath, [path.join(__dirname, 'recipes/migrate.mjs')]);
     await client.query('DROP TABLE IF EXISTS migrations, teams');
     await Promise.all([migrate(), migrate()]);
     assert.equal((await client.query('SELECT FROM migrations')).rowCount, 2);

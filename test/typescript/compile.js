@@ -51,7 +51,7 @@ function layOut(folder) {
   for (const name of ['@types', ...OF_PG]) fs.symlinkSync(path.join(__dirname, 'node_modules', name), path.join(modules, name), 'junction');
   for (const name of [...USE, 'use.cts', 'pg.mts', 'browser.mts', 'globals.d.ts']) fs.copyFileSync(path.join(__dirname, name), path.join(folder, name));
   fs.mkdirSync(path.join(folder, 'examples'));
-  const copy = (name, to) => fs.copyFileSync(path.join(root, 'recipes', name), path.join(folder, 'examples', to));
+  const copy = (name, to) => fs.copyFileSync(path.join(root, 'test/recipes', name), path.join(folder, 'examples', to));
   for (const name in RECIPES) copy(name, name);
   for (const name of ['bun.ts', 'deno.ts', 'next/next.config.ts', 'next/lib/db.ts', 'next/app/api/users/route.ts']) {
     copy(name, name.replace(/\W/g, '-').replace(/-ts$/, '.mts'));

@@ -24,7 +24,7 @@ async function bundle(folder) {
   const codes = examples('lib/websocket/README.md', 'mjs').map(({ code }) => code);
   const directory = fs.mkdtempSync(path.join(folder, 'node_modules', 'page-'));
   try {
-    fs.copyFileSync(path.join(ROOT, 'recipes/page-node.mjs'), path.join(directory, 'node.js'));
+    fs.copyFileSync(path.join(ROOT, 'test/recipes/page-node.mjs'), path.join(directory, 'node.js'));
     fs.writeFileSync(path.join(directory, 'app.js'), `export { Client } from '${ROOT}/index.mjs';
       export { webSocket } from '${ROOT}/lib/websocket/index.js';`);
     const build = options => esbuild.build({ ...options, absWorkingDir: directory, minify: true, logLevel: 'silent' });

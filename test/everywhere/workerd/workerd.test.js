@@ -140,7 +140,7 @@ describe('A Worker', function () {
   }
 
   it('works as recipes/worker.mjs', async () => {
-    const example = fs.readFileSync(path.join(ROOT, 'recipes/worker.mjs'), 'utf8');
+    const example = fs.readFileSync(path.join(ROOT, 'test/recipes/worker.mjs'), 'utf8');
     const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'workerd-'));
     const main = path.join(directory, 'example.mjs');
     fs.writeFileSync(main, example.replace("'quickgres'", JSON.stringify(path.join(ROOT, 'index.mjs')))
