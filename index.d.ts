@@ -919,6 +919,7 @@ export interface ServerFields {
   code?: string;
   message?: string;
   detail?: string;
+  /** The server's, or the library's for SQL that takes no parameter, list or second statement there. */
   hint?: string;
   position?: string;
   internalPosition?: string;
