@@ -919,7 +919,6 @@ export interface ServerFields {
   code?: string;
   message?: string;
   detail?: string;
-  /** The server's, or the library's for SQL that takes no parameter, list or second statement there. */
   hint?: string;
   position?: string;
   internalPosition?: string;
@@ -950,7 +949,7 @@ export class PostgresError extends Error {
   code: string;
   /** Details of the problem. */
   detail?: string;
-  /** A suggestion. */
+  /** A suggestion, the server's or the library's. */
   hint?: string;
   /** In characters of the query text, from 1. */
   position?: number;
