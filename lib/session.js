@@ -83,8 +83,8 @@ class Session extends EventEmitter {
     const takes = () => receiver ?? (decode === undefined ? undefined : new RowReader(options));
     if (isCopy) return this.copyIn(text, values, takes(), options);
     const lease = this.#lease;
-    const kept = lease.check(text, values);
-    const make = () => new QueryRequest(text, kept, format, cache, paramTypes, takes());
+    const checked = lease.check(text, values);
+    const make = () => new QueryRequest(text, checked, format, cache, paramTypes, takes());
     if (target !== undefined) return this.#queryInto(receiver, make(), options);
     return lease.run(options.alone ? 'alone' : 'shared', options, scope => submit(make(), scope, options));
   }
@@ -170,10 +170,10 @@ class Session extends EventEmitter {
   cursor(text, values = NO_VALUES, options = NO_OPTIONS) {
     checkOptions(options, NAMES.cursor);
     const { batchSize = 1000, decode, signal } = options;
-    const kept = query.Portal.check(text, values);
+    const copied = query.Portal.check(text, values);
     const name = this.#depth === undefined ? '' : `c${this.#depth}_${++this.#portals}`;
     const lease = this.#lease;
-    const openIn = scope => new query.Portal(scope, text, kept, options, name);
+    const openIn = scope => new query.Portal(scope, text, copied, options, name);
     const hold = () => new Promise((resolve, reject) => {
       lease.run('alone', options, scope => {
         const portal = openIn(scope);

@@ -60,7 +60,7 @@ describe('An attempt to connect', () => {
     attempt.stream = fakeSocket();
     const waiting = attempt.wait(never);
     attempt.fail(new Error('no'));
-    assert.ok(attempt.socket.destroyed && attempt.stream.destroyed && attempt.over);
+    assert.ok(attempt.socket.destroyed && attempt.stream.destroyed && attempt.released);
     await assert.rejects(waiting, /^Error: no$/);
   });
 
@@ -72,7 +72,7 @@ describe('An attempt to connect', () => {
     controller.abort();
     await Promise.race([attempt.wait(never), new Promise(later => { setTimeout(later, 20); })]);
     assert.equal(attempt.socket.destroyed, false);
-    assert.equal(attempt.over, true);
+    assert.equal(attempt.released, true);
   });
 
   it('counts its seconds from when it is told they began', async () => {
