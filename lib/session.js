@@ -69,8 +69,10 @@ class Session extends EventEmitter {
       }
       const letter = typeof text === 'string' ? text.charCodeAt(0) | LOWER_CASE : D;
       const isCopy = (letter < D || letter > Z) && copyDirection(text) === 'in';
-      if (options === undefined && target === undefined && !isCopy && scope !== null) {
-        return scope.pipeline.submit(new QueryRequest(text, values, format, cache), scope);
+      if (target === undefined && !isCopy && scope !== null) {
+        if (options === undefined) return scope.pipeline.submit(new QueryRequest(text, values, format, cache), scope);
+        const reader = options.decode === undefined ? undefined : new RowReader(options);
+        return submit(new QueryRequest(text, values, format, cache, options.paramTypes, reader), scope, options);
       }
       return this.#query(text, values, options ?? NO_OPTIONS, { format, cache, target, isCopy });
     } catch (error) {

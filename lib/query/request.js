@@ -56,6 +56,7 @@ class Request {
     this.error = error;
     this.resolve(this);
     this.resolve = null;
+    if (this.unwatch !== undefined) this.unwatch();
   }
 
   /** Writes the request's messages, and sets `state`. */
@@ -126,7 +127,8 @@ Object.assign(Request.prototype, { // rare fields are not set in each request, o
   simple: false, // it is a Query message, which includes a Sync
   reads: false, // the first word of its text is that of a read
   stale: false, // it failed because of a stale statement
-  traced: false
+  traced: false,
+  unwatch: undefined // ends the watch of its signal and time limit
 });
 
 /**
