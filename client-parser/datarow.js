@@ -52,12 +52,12 @@ export class Chunk {
 function decode(chunk, off) {
   const { bytes, end, type: { platform } } = chunk;
   const { scratch } = platform;
-  const row = off + 1 + int32(bytes, off + 1);
+  const row = endOf(bytes, off);
   const most = Math.min(BLOCK, (off === chunk.to && !chunk.mixed ? end : row) - off);
   let to = 0;
   scratch.set(bytes.subarray(off, off + most));
   while (to < most - 4) {
-    const next = to + 1 + int32(scratch, to + 1);
+    const next = endOf(scratch, to);
     if (next > most) break;
     // Lengths may have bytes that are not ASCII.
     scratch[to + 4] = scratch[to + 6] = 0;
@@ -109,7 +109,7 @@ export function checkRow(chunk, off) {
  */
 function read(chunk, offset, first, target, names) {
   const { bytes, type: { count, decoders, platform } } = chunk;
-  const end = offset + 1 + int32(bytes, offset + 1);
+  const end = endOf(bytes, offset);
   let off = offset + 7;
   for (let i = 0; i < count; i++) {
     const length = int32(bytes, off);
