@@ -21,7 +21,7 @@ const WAYS = {
   'ndjson, dates': 'ndjson, then a Date of each',
   json: '`JSON.parse` of all',
   'json, dates': '`JSON.parse` of all, then a Date of each',
-  made: 'strings and objects without a parser',
+  made: 'as many such objects, without a parser',
   'arrow, lazy': 'Apache Arrow, record batches',
   arrow: 'Apache Arrow, plain objects'
 };
@@ -54,7 +54,10 @@ const OPTIONS = {
 
 const MARKERS = ['<!-- made by bench/page/run.js -->', '<!-- end of page -->'];
 
-const median = list => [...list].sort((a, b) => a - b)[list.length >> 1];
+function median(list) {
+  const sorted = [...list].sort((a, b) => a - b);
+  return (sorted[sorted.length - 1 >> 1] + sorted[sorted.length >> 1]) / 2;
+}
 
 /** Chromium, by the fixtures. A measurement is what page.js gives, and `busy`, CPU of the main thread, `cpu` of the page's process, `heap` in MB. */
 async function launchChromium() {
@@ -92,7 +95,7 @@ async function launchChromium() {
   return { name: `Chromium ${browser.version()}`, measure, close: () => browser.close() };
 }
 
-const number = value => value === undefined ? '–' : Math.round(value).toString().replace(/\B(?=(\d{3})+$)/g, ',');
+const number = value => !(value >= 0) ? '–' : Math.round(value).toString().replace(/\B(?=(\d{3})+$)/g, ',');
 const tableOf = (heads, lines) => [['', ...heads], ['---', ...heads.map(() => '--:')], ...lines].map(line => `| ${line.join(' | ')} |`).join('\n');
 
 /** Our CPU as a part of another way's, and what it should be. */
