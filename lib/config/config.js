@@ -210,4 +210,4 @@ function userName() {
   }
 }
 
-module.exports = { resolve };
+module.exports = { OPTIONS, resolve };
