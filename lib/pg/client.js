@@ -58,11 +58,9 @@ class Client extends EventEmitter {
     client.on('parameter', (parameterName, parameterValue) => {
       this.connection.emit('parameterStatus', { parameterName, parameterValue });
     });
-    for (const each of [client, this.connection]) {
-      each.on('error', error => {
-        if (!this._ending && this.listenerCount('error') > 0) this.emit('error', errorOf(error));
-      });
-    }
+    client.on('error', error => {
+      if (!this._ending && this.listenerCount('error') > 0) this.emit('error', errorOf(error));
+    });
     client.on('end', () => this._over());
   }
 
@@ -111,7 +109,7 @@ class Client extends EventEmitter {
     try {
       if (this._state.owner !== undefined) await this._state.owner;
       if (this._ending) throw new Error('Client was closed and is not queryable');
-      if (!this._queryable) throw new Error('Client has encountered a connection error and is not queryable');
+      if (this._state.client.state === 'closed') throw new Error('Client has encountered a connection error and is not queryable');
       return await work(this._state.client);
     } finally {
       const count = ++this._state.answered;
@@ -124,8 +122,6 @@ class Client extends EventEmitter {
 
   /** @returns {Promise<void>|undefined} resolves when the Submittable is over */
   get submitted() { return this._state.owner; }
-
-  get _queryable() { return this._state.client.state !== 'closed'; }
 
   _drain(count) { if (count === this._state.asked && !this._state.isPaused) this.emit('drain'); }
 
@@ -156,7 +152,7 @@ class Client extends EventEmitter {
     this._ending = true;
     if (this._state.asked > this._state.answered && !this.pipeline) this._state.client.destroy();
     // A new client may still connect.
-    const work = async () => this._state.client.state === 'new' ? undefined : this._state.client.end();
+    const work = async () => { if (this._state.client.state !== 'new') await this._state.client.end(); };
     return settle(work, callback, undefined, this._Promise);
   }
 

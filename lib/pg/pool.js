@@ -16,7 +16,6 @@ const REFUSING = ['exec_parse_message', 'RevalidateCachedQuery'];
 const needsOwn = error => error instanceof UsageError ? error.code === '0A000' : REFUSING.includes(error.routine);
 
 const ENDED = 'Cannot use a pool after calling end on the pool';
-const RELEASED = 'Release called on client which has already been released to the pool.';
 
 /** Calls with a callback. @returns {Promise<void>} */
 const called = work => new Promise((resolve, reject) => work(error => error ? reject(error) : resolve()));
@@ -126,7 +125,7 @@ class Pool extends EventEmitter {
       const hold = connection => this._use(connection, (client, entry) => new Promise(giveBack => {
         client.off('error', entry.fail);
         const release = client.release = entry.release = destroy => {
-          if (entry.release !== release) throw new Error(RELEASED);
+          if (entry.release !== release) throw new Error('Release called on client which has already been released to the pool.');
           entry.release = undefined;
           client.on('error', entry.fail);
           this._released(entry, destroy);
@@ -188,9 +187,7 @@ class Pool extends EventEmitter {
   }
 
   /** Closes the connections when they are released. Submittables that are still running are given up. */
-  end(callback) {
-    return settle(() => this._end(), callback, undefined, this.Promise);
-  }
+  end(callback) { return settle(() => this._end(), callback, undefined, this.Promise); }
 
   async _end() {
     if (this.ending) throw new Error('Called end on pool more than once');
