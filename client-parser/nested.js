@@ -55,7 +55,7 @@ function itemsOf(bytes, pos, end) {
   const number = () => int32(bytes, take(4));
   return {
     number,
-    left: () => end - pos,
+    rest: () => end - pos,
     /** @returns {*} null for NULL */
     value(decode, typeOid) {
       const length = number();
@@ -63,7 +63,7 @@ function itemsOf(bytes, pos, end) {
     },
     list(next) {
       const values = [];
-      for (let left = number(); left > 0; left--) values.push(next());
+      for (let count = number(); count > 0; count--) values.push(next());
       valid(pos === end);
       return values;
     }
@@ -87,11 +87,11 @@ function readArray(bytes, start, end, decode) {
   }
   const array = ([length, ...inner]) => {
     // An empty dimension is never sent. One longer than its bytes would only cost memory.
-    valid(length > 0 && length <= items.left() / 4);
+    valid(length > 0 && length <= items.rest() / 4);
     return Array.from({ length }, () => inner.length > 0 ? array(inner) : items.value(decode, typeOid));
   };
   const values = dimensions > 0 ? array(lengths) : [];
-  valid(items.left() === 0);
+  valid(items.rest() === 0);
   return values;
 }
 
@@ -114,7 +114,7 @@ export const range = decode => (bytes, start, end) => {
   const items = itemsOf(bytes, start + 1, end);
   const bound = infinite => flags & (infinite | 1) ? '' : quote(String(items.value(decode)));
   const string = `${flags & 2 ? '[' : '('}${bound(8)},${bound(16)}${flags & 4 ? ']' : ')'}`;
-  valid(items.left() === 0);
+  valid(items.rest() === 0);
   return flags & 1 ? 'empty' : string;
 };
 

@@ -12,7 +12,7 @@ const TYPES = '123ACDEGHIKNRSTVWZcdnstv';
 export class FrameReader {
   #chunks = []; // unread
   #pos = 0; // in the first one
-  #left = 0; // bytes in all of them
+  #unread = 0; // bytes in all of them
 
   /** @param {{message: function(number, Uint8Array, number, number), complete: boolean}} stream takes the messages */
   constructor(stream) {
@@ -28,17 +28,17 @@ export class FrameReader {
   push(bytes) {
     const chunks = this.#chunks;
     chunks.push(bytes);
-    this.#left += bytes.length;
-    while (this.#left >= 5) {
+    this.#unread += bytes.length;
+    while (this.#unread >= 5) {
       this.#join(5);
       const length = int32(chunks[0], this.#pos + 1) + 1;
       check(length > 4 && length < 2 ** 30 + 2 && TYPES.includes(String.fromCharCode(chunks[0][this.#pos])),
         'no PostgreSQL message');
-      if (this.#left < length) break;
+      if (this.#unread < length) break;
       this.#join(length);
       const start = this.#pos;
       this.#pos += length;
-      this.#left -= length;
+      this.#unread -= length;
       this.stream.message(chunks[0][start], chunks[0], start, this.#pos);
     }
   }
@@ -49,7 +49,7 @@ export class FrameReader {
    */
   end() {
     this.push(new Uint8Array(0));
-    if (this.#left > 0 || !this.stream.complete) {
+    if (this.#unread > 0 || !this.stream.complete) {
       throw new ProtocolError('the stream ended before the result did', '08006');
     }
   }

@@ -13,7 +13,7 @@ export class RowReader {
   #decode; // a map of decoders
   #plain; // whether rows are plain objects
   #type; // of the next rows; null for a COPY
-  #run; // the Chunk of the last row
+  #chunk; // the Chunk of the last row
 
   constructor({ binary = 0, decode } = {}) {
     if (decode === true && !defaults.decoders) throw new TypeError('decode: true needs decoders: import index.js');
@@ -84,9 +84,9 @@ export class RowReader {
   #dataRow(bytes, start, end) {
     const type = this.#type;
     check(type, 'DataRow without a RowDescription');
-    if (this.#run?.bytes !== bytes || this.#run.end !== start) this.#run = new Chunk(bytes, start, type);
-    checkRow(this.#run, start);
-    this.#run.end = end;
-    this.structs.push(new type.Row(bytes, start, this.#run));
+    if (this.#chunk?.bytes !== bytes || this.#chunk.end !== start) this.#chunk = new Chunk(bytes, start, type);
+    checkRow(this.#chunk, start);
+    this.#chunk.end = end;
+    this.structs.push(new type.Row(bytes, start, this.#chunk));
   }
 }

@@ -2,7 +2,7 @@
 
 const { EventEmitter } = require('node:events');
 const query = require('./query');
-const { UsageError, checkText, kindOf } = require('./protocol');
+const { UsageError, checkText, checkValues, kindOf } = require('./protocol');
 const { RowReader } = require('./rows');
 
 const { NAMES, NO_OPTIONS, NO_VALUES, QueryRequest, checkOptions, copyDirection, promised, submit } = query;
@@ -63,11 +63,16 @@ class Session extends EventEmitter {
       if (typeof format === 'object' && format !== null) {
         checkOptions(options = format, NAMES.query);
         ({ format = 0, cache = true, stream: target } = options);
-      } else if (format !== 0 || cache !== true) checkOptions({ format, cache }, NAMES.query);
+      } else if (format !== 0 || cache !== true) {
+        checkValues(values); // query(text, 1, 2) has no format
+        checkOptions({ format, cache }, NAMES.query);
+      }
       const letter = typeof text === 'string' ? text.charCodeAt(0) | LOWER_CASE : D;
       const isCopy = (letter < D || letter > Z) && copyDirection(text) === 'in';
-      if (options === undefined && target === undefined && !isCopy && scope !== null) {
-        return scope.pipeline.submit(new QueryRequest(text, values, format, cache), scope);
+      if (target === undefined && !isCopy && scope !== null) {
+        if (options === undefined) return scope.pipeline.submit(new QueryRequest(text, values, format, cache), scope);
+        const reader = options.decode === undefined ? undefined : new RowReader(options);
+        return submit(new QueryRequest(text, values, format, cache, options.paramTypes, reader), scope, options);
       }
       return this.#query(text, values, options ?? NO_OPTIONS, { format, cache, target, isCopy });
     } catch (error) {
@@ -81,8 +86,8 @@ class Session extends EventEmitter {
     const takes = () => receiver ?? (decode === undefined ? undefined : new RowReader(options));
     if (isCopy) return this.copyIn(text, values, takes(), options);
     const lease = this.#lease;
-    const kept = lease.check(text, values);
-    const make = () => new QueryRequest(text, kept, format, cache, paramTypes, takes());
+    const checked = lease.check(text, values);
+    const make = () => new QueryRequest(text, checked, format, cache, paramTypes, takes());
     if (target !== undefined) return this.#queryInto(receiver, make(), options);
     return lease.run(options.alone ? 'alone' : 'shared', options, scope => submit(make(), scope, options));
   }
@@ -168,10 +173,10 @@ class Session extends EventEmitter {
   cursor(text, values = NO_VALUES, options = NO_OPTIONS) {
     checkOptions(options, NAMES.cursor);
     const { batchSize = 1000, decode, signal } = options;
-    const kept = query.Portal.check(text, values);
+    const copied = query.Portal.check(text, values);
     const name = this.#depth === undefined ? '' : `c${this.#depth}_${++this.#portals}`;
     const lease = this.#lease;
-    const openIn = scope => new query.Portal(scope, text, kept, options, name);
+    const openIn = scope => new query.Portal(scope, text, copied, options, name);
     const hold = () => new Promise((resolve, reject) => {
       lease.run('alone', options, scope => {
         const portal = openIn(scope);

@@ -28,9 +28,9 @@ class Steps extends Session {
   /** Starts a query whose rows `getResults` fetches. It owns the connection until it is over. */
   startQuery(text, values = NO_VALUES, format = 0, cache = true) {
     checkOptions({ format, cache }, NAMES.query);
-    const kept = Portal.check(text, values);
+    const copied = Portal.check(text, values);
     if (this.inQuery) throw new UsageError('a query is open already: sync() before the next startQuery', '34000');
-    this.#portal = new Portal(this.lease, text, kept, { format, cache });
+    this.#portal = new Portal(this.lease, text, copied, { format, cache });
   }
 
   /** Whether a query of `startQuery` may have more rows. */

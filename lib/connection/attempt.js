@@ -1,5 +1,6 @@
 'use strict';
 
+const { EventEmitter } = require('node:events');
 const {
   backend, decodeFields, lengthAt, ConnectionError, PostgresError, TimeoutError, protocolError
 } = require('../protocol');
@@ -48,11 +49,11 @@ const unexpected = ([type]) => protocolError(`message of type 0x${type.toString(
  * One attempt to connect: its clock, its step, what it has opened and what the server has sent. `wait` waits for anything that
  * may never come.
  */
-class Attempt {
+class Attempt extends EventEmitter {
   #aborted = false;
   #bytes = NOTHING; // received
   #at = 0; // offset of the next message
-  #over; // rejects when the time is over, the signal aborts or the connection is lost
+  #ended; // rejects when the time is over, the signal aborts or the connection is lost
   #reject;
   #abort = () => {
     this.#aborted = true;
@@ -60,13 +61,13 @@ class Attempt {
   };
   #signal;
   #timer;
-  #wake = () => {};
 
   /**
    * @param {string} where for messages
    * @param {object} [limits] `seconds`: connect_timeout, 0 for none; `begun`: their beginning, by default now; `signal`
    */
   constructor(where, { seconds = 0, begun = performance.now(), signal } = {}) {
+    super();
     this.where = where;
     this.doing = STEP.CONNECT;
     this.socket = null;
@@ -77,9 +78,9 @@ class Attempt {
     /** Whether it failed for lack of channel binding, which is optional. */
     this.unbound = false;
     /** Whether its connection is not wanted, or was handed over. */
-    this.over = false;
-    this.#over = new Promise((_, reject) => { this.#reject = reject; });
-    this.#over.catch(() => {});
+    this.released = false;
+    this.#ended = new Promise((_, reject) => { this.#reject = reject; });
+    this.#ended.catch(() => {});
     this.#signal = signal;
     const expire = () => this.#reject(new TimeoutError(`no success within ${seconds} s (connect_timeout)`, { code: '08001' }));
     if (seconds > 0) this.#timer = setTimeout(expire, begun + seconds * 1000 - performance.now());
@@ -100,7 +101,7 @@ class Attempt {
       const { unread } = this;
       if (unread.length > MAX_UNREAD) return this.socket.destroy(protocolError('more bytes than may come now'));
       this.unread = Buffer.concat([unread, bytes.subarray(0, length)]);
-      this.#wake();
+      this.emit('bytes');
     },
     closed: error => this.#reject(error ?? new ConnectionError('the server closed the connection'))
   };
@@ -110,9 +111,9 @@ class Attempt {
    * @param {Promise|function(function)} what a promise, or a function that gets its resolve
    * @returns {Promise} rejects when the attempt is over before
    */
-  wait(what) { return Promise.race([typeof what === 'function' ? new Promise(what) : what, this.#over]); }
+  wait(what) { return Promise.race([typeof what === 'function' ? new Promise(what) : what, this.#ended]); }
 
-  more() { return this.wait(resolve => { this.#wake = resolve; }); }
+  more() { return this.wait(resolve => this.once('bytes', resolve)); }
 
   /**
    * @returns {Promise<Buffer>} the server's next message
@@ -139,7 +140,7 @@ class Attempt {
 
   /** Ends the attempt; after a success, what it has opened is handed over. */
   release() {
-    this.over = true;
+    this.released = true;
     clearTimeout(this.#timer);
     this.#signal?.removeEventListener('abort', this.#abort);
   }
@@ -157,12 +158,13 @@ class Attempt {
       const { reason: cause } = this.#signal;
       return cause instanceof ConnectionError ? cause : new ConnectionError('connecting was aborted', { cause });
     }
-    if (error instanceof PostgresError) return error;
     const { code = '08001', message } = error;
-    const Class = error instanceof TimeoutError ? TimeoutError : ConnectionError;
-    const cause = error instanceof Class ? error.cause : error;
+    if (error instanceof PostgresError && !code.startsWith('28')) return error;
     const hint = Object.hasOwn(HINTS, code) ? `: ${HINTS[code]}` : '';
-    return new Class(`${this.where}: ${this.doing}: ${message}${hint}`, { code, cause });
+    const sentence = `${this.where}: ${this.doing}: ${message}${hint}`;
+    if (error instanceof PostgresError) return new PostgresError({ ...error, message: sentence });
+    const Class = error instanceof TimeoutError ? TimeoutError : ConnectionError;
+    return new Class(sentence, { code, cause: error instanceof Class ? error.cause : error });
   }
 }
 

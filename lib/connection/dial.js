@@ -54,7 +54,7 @@ async function takeStream({ socket, sslrootcert, sslcert }, { host, hostaddr, po
   const mode = encrypt === 'no' ? 'disable' : encrypt === 'must' && /^(?:allow|prefer)$/.test(sslmode) ? 'require' : sslmode;
   const get = typeof socket === 'function' ? socket : () => socket;
   const given = ask('socket', get, { host: host ?? hostaddr, port, sslmode: mode, sslrootcert, sslcert });
-  given.then(stream => { if (attempt.over) stream?.destroy?.(); }, () => {});
+  given.then(stream => { if (attempt.released) stream?.destroy?.(); }, () => {});
   const stream = await attempt.wait(given);
   if (typeof stream?.write !== 'function' || typeof stream.on !== 'function') {
     throw failed(`the socket function gave ${kindOf(stream)}: return a Duplex stream`);

@@ -19,8 +19,8 @@ function etagOf(answer) {
  */
 function cacheControl({ tags, maxAge, stale }, age) {
   if (tags.length > 0) return 'private, no-cache';
-  const left = maxAge - age;
-  return `private, max-age=${seconds(left)}, stale-while-revalidate=${seconds(Math.min(stale, left + stale))}`;
+  const fresh = maxAge - age;
+  return `private, max-age=${seconds(fresh)}, stale-while-revalidate=${seconds(Math.min(stale, fresh + stale))}`;
 }
 
 /**

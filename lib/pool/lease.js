@@ -27,13 +27,13 @@ class PoolLease extends Connections {
   }
 
   check(text, values) {
-    const kept = keep(text, values);
+    const copied = keep(text, values);
     const word = COMMON.test(text) ? '' : firstWord(text);
     if (OF_SESSIONS.test(word)) {
       throw new UsageError(`${word.toUpperCase()} concerns one session, and a pool has many: use transaction(), ` +
         'connection(), listen(), or settings in the config', '0A000');
     }
-    return kept;
+    return copied;
   }
 
   /**

@@ -54,26 +54,28 @@ function abortScope(scope, error) {
   }
 }
 
-/** @type {WeakMap<AbortSignal, Set<function>>} the callbacks of a signal, which has one listener for all requests */
+/** @type {WeakMap<AbortSignal, function|Set<function>>} the callbacks of a signal, which has one listener for all requests */
 const watchers = new WeakMap();
+
+function tellWatchers() {
+  const given = watchers.get(this);
+  for (const each of given instanceof Set ? given : [given]) each(abortedBy(this));
+}
 
 /**
  * Calls back when a signal aborts. Node warns of more than ten listeners of one signal.
  * @param {AbortSignal} signal not aborted
  */
 function watchSignal(signal, callback) {
-  let callbacks = watchers.get(signal);
-  if (callbacks === undefined) {
-    callbacks = new Set();
-    watchers.set(signal, callbacks);
-    callbacks.listener = () => { for (const each of callbacks) each(abortedBy(signal)); };
-    signal.addEventListener('abort', callbacks.listener);
-  }
-  callbacks.add(callback);
+  const given = watchers.get(signal);
+  if (given === undefined) signal.addEventListener('abort', tellWatchers);
+  if (given instanceof Set) given.add(callback);
+  else watchers.set(signal, given === undefined ? callback : new Set([given, callback]));
   return () => {
-    if (!callbacks.delete(callback) || callbacks.size > 0) return;
+    const left = watchers.get(signal);
+    if (left instanceof Set ? !left.delete(callback) || left.size > 0 : left !== callback) return;
     watchers.delete(signal);
-    signal.removeEventListener('abort', callbacks.listener);
+    signal.removeEventListener('abort', tellWatchers);
   };
 }
 
@@ -89,8 +91,9 @@ const tooLong = (what, isSent = () => undefined) => time =>
  * Calls back when a signal aborts or a time limit passes.
  * @param {function(number): Error} late makes the error of a time limit
  */
-function watchLimits({ signal, statement_timeout: time }, callback, late) {
-  const unwatch = signal && watchSignal(signal, callback);
+function watchLimits({ signal, statement_timeout: time = Infinity }, callback, late) {
+  const unwatch = signal === undefined ? undefined : watchSignal(signal, callback);
+  if (unwatch !== undefined && time === Infinity) return unwatch;
   const timer = time < Infinity && setTimeout(() => callback(late(time)), time);
   return () => {
     unwatch?.();
@@ -108,14 +111,8 @@ function submit(request, scope, limits) {
   const promise = scope.pipeline.submit(request, scope);
   if (!request.pending) return promise;
   const unwatch = watchLimits(limits, error => abort(request, error), tooLong('query', () => request.state !== State.Waiting));
-  if (request.finished === undefined) {
-    // The request's promise is not used, since two functions that await it hide each other from an error's stack.
-    const { resolve } = request;
-    request.resolve = settled => {
-      unwatch();
-      resolve(settled);
-    };
-  } else request.finished.then(unwatch);
+  if (request.finished === undefined) request.unwatch = unwatch; // a promise of its own would hide the awaiting caller
+  else request.finished.then(unwatch);
   return promise;
 }
 

@@ -56,9 +56,9 @@ class BatchRequest extends Request {
       if (copyDirection(text) === 'in') throw new TypeError('COPY FROM STDIN cannot be part of a batch: use copyFrom');
       let receiver = decode === undefined ? undefined : new RowReader(options);
       if (stream !== undefined) this.given.push(receiver = receiverFor(stream));
-      const kept = lease.check(text, values);
-      if (lease.scope === null) this.inputs.push([text, kept, options]);
-      return new QueryRequest(text, kept, format, cache, paramTypes, receiver);
+      const checked = lease.check(text, values);
+      if (lease.scope === null) this.inputs.push([text, checked, options]);
+      return new QueryRequest(text, checked, format, cache, paramTypes, receiver);
     });
     this.index = 0;
   }

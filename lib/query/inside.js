@@ -15,7 +15,7 @@ function runInside(scope, work) {
 /** @returns {boolean} whether the running code belongs to a transaction that a request in this scope would wait for */
 function waitsForItself(scope) {
   for (let context = storage?.getStore(); context !== undefined; context = context.outer) {
-    if (!context.scope.left && context.scope.isInside(scope)) return true;
+    if (!context.scope.ended && context.scope.isInside(scope)) return true;
   }
   return false;
 }

@@ -175,7 +175,7 @@ class Pipeline {
       if (error instanceof TypeError || error instanceof RangeError) Error.captureStackTrace?.(error, this.send);
       throw error;
     }
-    if (request.statement !== statements.lastParsed) statements.lastParsed = undefined;
+    if (request.statement !== statements.lastParsed && !request.internal) statements.lastParsed = undefined;
     for (let each = first; each !== request; each = each.next) {
       each.scope.begin = undefined;
       this.#held++;

@@ -89,9 +89,9 @@ class Portal {
 
   /** @returns {Array|object} a copy of the values */
   static check(text, values) {
-    const kept = keep(text, values);
+    const copied = keep(text, values);
     if (copyDirection(text) === 'in') throw new TypeError('COPY FROM STDIN has no rows to fetch: use query, or copyFrom');
-    return kept;
+    return copied;
   }
 
   /** @param {string} [name=''] of a portal inside a transaction block; without it the portal owns the connection */
@@ -139,7 +139,7 @@ class Portal {
   }
 
   /** @throws {Error} if its transaction is over, which invalidates rows that were fetched ahead */
-  check() { if (this.inBlock && this.scope.left) throw again(this.scope.refused()); }
+  check() { if (this.inBlock && this.scope.ended) throw again(this.scope.refused()); }
 
   /** Closes the portal after the step under way. */
   close() { return this.#last === null ? this.#end() : this.#last.then(() => this.close()); }

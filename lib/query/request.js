@@ -5,7 +5,7 @@ const {
   decodeFields, nextState, protocolError, snapshot, unexpected
 } = require('../protocol');
 const { RowReader } = require('../rows');
-const { isStale, miscounted, reasonOf, showCaller } = require('./failure');
+const { addHint, isStale, miscounted, reasonOf, showCaller } = require('./failure');
 
 const { BindComplete, CopyData, CopyInResponse, DataRow, ErrorResponse, NoData, ParameterDescription, RowDescription } = backend;
 
@@ -56,6 +56,7 @@ class Request {
     this.error = error;
     this.resolve(this);
     this.resolve = null;
+    if (this.unwatch !== undefined) this.unwatch();
   }
 
   /** Writes the request's messages, and sets `state`. */
@@ -75,6 +76,7 @@ class Request {
 
   takeError(pipeline, buf, start, end) {
     const error = new PostgresError(decodeFields(buf, start, end));
+    addHint(error, this.text);
     if (error.code === '57014') for (const cancelled of pipeline.cancelling) cancelled();
     if (error.severity === 'FATAL' || error.severity === 'PANIC') return pipeline.events.lost(error);
     if (this.state === State.Failed) throw unexpected(this.state, ErrorResponse);
@@ -125,7 +127,8 @@ Object.assign(Request.prototype, { // rare fields are not set in each request, o
   simple: false, // it is a Query message, which includes a Sync
   reads: false, // the first word of its text is that of a read
   stale: false, // it failed because of a stale statement
-  traced: false
+  traced: false,
+  unwatch: undefined // ends the watch of its signal and time limit
 });
 
 /**

@@ -33,7 +33,7 @@ class Scope {
     this.lost = lost;
     /** @type {(function(): Error)|null} makes the errors of new requests; waiting ones continue unless the scope was left */
     this.refused = null;
-    this.left = false;
+    this.ended = false;
     /** Whether it is left as soon as everything in it was sent. */
     this.ending = false;
     /** @type {Error|undefined} why the block has failed */
@@ -103,7 +103,7 @@ class Scopes {
 
   /** @param {Request} [request] one that ends the scope's block is accepted until the scope was left */
   check(scope, request) {
-    if (scope.refused !== null && (scope.left || !request?.controlsBlock)) throw again(scope.refused(), this.check);
+    if (scope.refused !== null && (scope.ended || !request?.controlsBlock)) throw again(scope.refused(), this.check);
     if (scope === this.active || !waitsForItself(scope)) return;
     throw new UsageError('inside the function of transaction(), use its argument ("tx"): ' +
       'the client would wait for the transaction, and the transaction for the client', '25001');
@@ -129,14 +129,14 @@ class Scopes {
       else {
         entry = active.first;
         if (entry === null) return null;
-        if (entry instanceof Scope && !entry.left) {
+        if (entry instanceof Scope && !entry.ended) {
           if (entry.alone && root.pipeline.head !== null) return null;
           if (entry.block && active === root && this.#inBlock === undefined) return null;
         }
         active.shift();
       }
       if (!(entry instanceof Scope)) return entry;
-      if (entry.left) continue;
+      if (entry.ended) continue;
       if (entry.block && active === root && this.#inBlock) waiting.push(entry);
       else return (this.active = entry);
     }
@@ -148,10 +148,10 @@ class Scopes {
    * @returns {boolean} whether it was the active one, so that others may continue
    */
   leave(scope, error) {
-    if (scope.left) return false;
+    if (scope.ended) return false;
     this.#close(scope, () => error === undefined ? new UsageError(`${scope.name} is over`, '25P01') : again(error));
     if (this.active !== scope) return false;
-    while (this.active.left) this.active = this.active.parent;
+    while (this.active.ended) this.active = this.active.parent;
     return true;
   }
 
@@ -163,7 +163,7 @@ class Scopes {
 
   /** Ends a scope, and rejects what waits in it. @param {function(): Error} next makes an error for each */
   #close(scope, next) {
-    scope.left = true;
+    scope.ended = true;
     scope.refused ??= next;
     this.empty(scope, next);
   }
@@ -178,7 +178,7 @@ class Scopes {
 
   /** Ends a scope from outside. */
   #lose(scope, next) {
-    if (!scope.left) this.#close(scope, next);
+    if (!scope.ended) this.#close(scope, next);
     scope.lost(next);
   }
 

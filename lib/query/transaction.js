@@ -138,7 +138,7 @@ class Transaction {
     const unwatch = watchLimits(options, error => this.#giveUp(error), tooLong('transaction', () => this.#phase === Phase.COMMITTING));
     try {
       await this.#entered;
-      if (scope.left) throw scope.refused();
+      if (scope.ended) throw scope.refused();
       this.#phase = Phase.WORKING;
       const result = await this.#until(() => runInside(scope, () => work(this.#session))).finally(() => this.#refuse(OVER));
       await this.#commit();
@@ -173,10 +173,10 @@ class Transaction {
 
   /** If this fails as well, the first error says more. */
   async #undo() {
-    const { begin, first, left, pipeline } = this.#scope;
+    const { begin, ended, first, pipeline } = this.#scope;
     const isEmpty = begin !== undefined && first === null && pipeline.scopes.active === this.#scope;
     const isEnding = this.#phase === Phase.COMMITTING && (this.#depth === 0 || this.#givenUp !== undefined);
-    if (left || isEmpty || isEnding) return;
+    if (ended || isEmpty || isEnding) return;
     this.#phase = Phase.UNDOING;
     const undone = Promise.allSettled(this.#texts.undo.map(text => this.#control(text)));
     pipeline.end(this.#scope);

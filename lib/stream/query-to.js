@@ -67,10 +67,10 @@ async function finishFailed(target, receiver, options, error) {
   if ((options.as ?? 'protocol') !== 'protocol') return target.destroy(error);
   const last = errorResponse(error);
   receiver.append(last, 0, last.length);
-  const told = finish(target, options, receiver.take());
+  const written = finish(target, options, receiver.take());
   // An abort does not wait.
-  if (error instanceof PostgresError) await told;
-  else told?.catch(() => {});
+  if (error instanceof PostgresError) await written;
+  else written?.catch(() => {});
 }
 
 const CHOICES = {
@@ -107,7 +107,7 @@ function encoderOf(options, text) {
 }
 
 /** Runs the query at the target's turn, and waits until the target has taken the result. */
-async function run(lease, target, make, options) {
+async function runInto(lease, target, make, options) {
   let request = make();
   let { receiver } = request;
   // Retry only if not one byte was written.
@@ -153,7 +153,7 @@ function queryTo(lease, given, text, parameters, options) {
   const target = given instanceof Target ? given : new Target(given, options.stall_timeout);
   const values = lease.check(text, parameters);
   const make = () => new ResultRequest(target, encoder, text, values, options);
-  return run(lease, target, make, options);
+  return runInto(lease, target, make, options);
 }
 
 module.exports = { queryTo, turnOf };

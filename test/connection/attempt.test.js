@@ -30,8 +30,15 @@ describe('An attempt to connect', () => {
   });
 
   it("passes the server's own errors on as they are", () => {
-    const error = new PostgresError({ message: 'no', code: '28P01' });
+    const error = new PostgresError({ message: 'no', code: '3D000' });
     assert.equal(new Attempt('here').fail(error), error);
+  });
+
+  it('says where it was not let in, by whom it may be', () => {
+    const attempt = new Attempt('db.example:5432');
+    attempt.doing = STEP.AUTHENTICATE;
+    const { name, message, code, severity } = attempt.fail(new PostgresError({ message: 'no "ann"', code: '28P01', severity: 'FATAL' }));
+    assert.deepEqual([name, message, code, severity], ['PostgresError', 'db.example:5432: authenticating: no "ann"', '28P01', 'FATAL']);
   });
 
   it('rejects who waits, and who waits later, when its connection is lost', async () => {
@@ -60,7 +67,7 @@ describe('An attempt to connect', () => {
     attempt.stream = fakeSocket();
     const waiting = attempt.wait(never);
     attempt.fail(new Error('no'));
-    assert.ok(attempt.socket.destroyed && attempt.stream.destroyed && attempt.over);
+    assert.ok(attempt.socket.destroyed && attempt.stream.destroyed && attempt.released);
     await assert.rejects(waiting, /^Error: no$/);
   });
 
@@ -72,7 +79,7 @@ describe('An attempt to connect', () => {
     controller.abort();
     await Promise.race([attempt.wait(never), new Promise(later => { setTimeout(later, 20); })]);
     assert.equal(attempt.socket.destroyed, false);
-    assert.equal(attempt.over, true);
+    assert.equal(attempt.released, true);
   });
 
   it('counts its seconds from when it is told they began', async () => {

@@ -95,8 +95,8 @@ describe('The scopes of a connection', () => {
     block.push(entry('COMMIT'));
     assert.equal(next(), block);
     block.ending = true;
-    assert.deepEqual([next().name, block.left], ['COMMIT', false]);
-    assert.deepEqual([next('T', { turning: { controlsBlock: true } }).name, block.left, scopes.active], ['outside', true, root]);
+    assert.deepEqual([next().name, block.ended], ['COMMIT', false]);
+    assert.deepEqual([next('T', { turning: { controlsBlock: true } }).name, block.ended, scopes.active], ['outside', true, root]);
   });
 
   it('reject what waits in a scope that is over, and all that comes later', () => {
@@ -142,7 +142,7 @@ describe('The scopes of a connection', () => {
     next();
     next('T');
     scopes.leaveBlock(savepoint, new Error('ended'));
-    assert.deepEqual([block.left, savepoint.left, root.left], [true, true, false]);
+    assert.deepEqual([block.ended, savepoint.ended, root.ended], [true, true, false]);
     assert.equal(scopes.active, root);
   });
 

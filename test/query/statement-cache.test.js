@@ -57,6 +57,13 @@ describe('The statement cache', () => {
     assert.deepEqual(await prepared(client), ['SELECT $1::int AS i']);
   });
 
+  it('parses a text once although another one is closed for it', async () => {
+    const { client, wire } = await proxied({ statement_cache: 2 });
+    for (const n of [1, 2]) await client.query(`SELECT ${n}`);
+    await Promise.all(Array.from({ length: 100 }, (_, i) => client.query('SELECT $1::int AS i', [i])));
+    assert.equal(wire.recorded.toServer.toString('latin1').split('SELECT $1').length - 1, 1);
+  });
+
   it('is not used with statement_cache 0, and a text is parsed each time', async () => {
     const client = await connected({ statement_cache: 0 });
     await Promise.all(Array.from({ length: 100 }, (_, i) => client.query('SELECT $1::int AS i', [i % 3])));
