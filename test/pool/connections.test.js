@@ -128,8 +128,12 @@ describe('The connections of a pool', () => {
 
     it('are waited for by a function that the error shows', async () => {
       async function asking(pool) { await pool.query('SELECT 1'); }
-      for (const [config, name] of [[{ host: 'localhost', port: 1 }, 'ConnectionError'], [{ socket: () => new Promise(() => {}) }, 'TimeoutError']]) {
-        const pool = new Pool(config, { acquire_timeout: 20 });
+      const cases = [
+        [{ host: 'localhost', port: 1 }, 20_000, 'ConnectionError'],
+        [{ socket: () => new Promise(() => {}) }, 20, 'TimeoutError']
+      ];
+      for (const [config, acquire_timeout, name] of cases) {
+        const pool = new Pool(config, { acquire_timeout });
         await assert.rejects(asking(pool), error => error.name === name && /at async asking/.test(error.stack), name);
         pool.destroy();
       }
