@@ -56,9 +56,9 @@ describe('respond', () => {
   });
 
   describe('of a ResponseCache', () => {
-    let handler;
+    let cache, handler;
 
-    beforeEach(async () => { ({ handler } = await cached(() => 0)); });
+    beforeEach(async () => { ({ cache, handler } = await cached(() => 0)); });
 
     it('is read alike by Chromium', async function () {
       skipUnless(this, 'chromium');
