@@ -10,7 +10,7 @@ const { ConnectionError } = require('../..');
 const { Pool } = require('../../lib/pool');
 const { FakeServer } = require('../connecting');
 const { ANSWER, GREETING, commandComplete, message, sharedServer } = require('../support');
-const { held, opened, until } = require('./pools');
+const { held, opened, pass, until } = require('./pools');
 
 const idOf = async asked => (await asked).rows[0].id;
 const ID = 'SELECT pg_backend_pid() AS id';
@@ -491,7 +491,10 @@ describe('The connections of a pool', () => {
       await pool.query('SELECT 1');
       pool.once('connect', () => proxy.next().then(connection => connection.stall()));
       let over = false;
+      const opening = once(pool, 'connect');
       const asked = Array.from({ length: 5 }, async () => { while (!over) await pool.query('SELECT pg_sleep(0.01)'); });
+      await opening;
+      pass(1000);
       await until(() => pool.stats.pending === 5);
       assert.equal(pool.stats.connected, 1);
       over = true;
