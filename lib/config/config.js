@@ -211,4 +211,4 @@ function userName() {
   }
 }
 
-module.exports = { resolve };
+module.exports = { OPTIONS, resolve };

@@ -21,11 +21,11 @@ class Pool extends Session {
     checkNoMore(arguments, 2, 'new Pool({ connectionString: url, decode: true }, { size: 10 })');
     this.#config = config;
     this.#options = optionsOf(options);
-    this.lease = new PoolLease(config, this.#options, (event, what) => this.#emit(event, what));
+    this.lease = new PoolLease(config, this.#options, (...event) => this.#emit(...event));
   }
 
   /** An 'error' without a listener must not end the program. */
-  #emit(event, what) { if (this.listenerCount(event) > 0) unhindered(() => this.emit(event, what)); }
+  #emit(event, ...what) { if (this.listenerCount(event) > 0) unhindered(() => this.emit(event, ...what)); }
 
   get stats() { return this.lease.stats; }
 
