@@ -79,7 +79,7 @@ const parts = new Float64Array(9); // year, month, day, hour, minute, second, an
 function millisText(bytes, start, end) {
   const bc = bytes[end - 1] === 67; // ' BC'
   if (bc) end -= 3;
-  let sign = 0;
+  let sign;
   let value = 0;
   let power = 0;
   for (let count = 0; count < 9; start++) {

@@ -48,7 +48,7 @@ export class FrameReader {
    */
   end() {
     this.push(new Uint8Array(0));
-    check(this.#unread === 0 && this.stream.complete, 'the stream ended before the result did', '08006');
+    check(!this.#unread && this.stream.complete, 'the stream ended before the result did', '08006');
   }
 
   /** Makes the first chunk contain the next `length` bytes, and copies them if they span chunks. */

@@ -50,8 +50,7 @@ function decimal(bytes, start, end, mark) {
       power *= 10;
     }
   }
-  value /= power || 1;
-  return first > start ? -value : value;
+  return (first > start ? -value : value) / (power || 1);
 }
 
 export const floatText = (bytes, start, end) => decimal(bytes, start, end, -2) ?? Number(text(bytes, start, end));
