@@ -113,7 +113,8 @@ class Client extends EventEmitter {
       return await work(this._state.client);
     } finally {
       const count = ++this._state.answered;
-      if (count === this._state.asked) setImmediate(() => this._drain(count));
+      // The callback is called in the next tick. setImmediate would cost 2 µs.
+      if (count === this._state.asked) process.nextTick(process.nextTick, () => this._drain(count));
     }
   }
 
