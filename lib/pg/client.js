@@ -99,9 +99,7 @@ class Client extends EventEmitter {
     }, callback || query.callback, null, this._Promise);
   }
 
-  _ask(config, values) {
-    return (this._state.last = this._run(client => ask(client, config, values, this._state.settings)));
-  }
+  _ask(...query) { return (this._state.last = this._run(client => ask(client, ...query, this._state.settings))); }
 
   /** Runs `work` after the Submittable before it is over. */
   async _run(work) {
@@ -135,7 +133,7 @@ class Client extends EventEmitter {
 
   _submit(query, values, callback) {
     query.callback ??= typeof values === 'function' ? values : callback;
-    if (query instanceof Query) settle(() => this._ask(query), (...outcome) => query.finish(...outcome));
+    if (query instanceof Query) settle(() => this._ask(query, undefined), (...outcome) => query.finish(...outcome));
     else {
       const { query_timeout: timeout, types } = this._state.settings;
       if (query._result) query._result._types ??= types; // the default is that of pg itself
