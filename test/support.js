@@ -128,7 +128,13 @@ const ANSWER = {
 ANSWER.described = (...names) => Buffer.concat([ANSWER.parseComplete, ANSWER.noParameters,
   names.length === 0 ? ANSWER.noData : rowDescription(...names), ANSWER.bindComplete]);
 
+/** What the server process of a client is doing. */
+async function activity(client) {
+  const [row] = await (await sharedServer()).sql(`SELECT state FROM pg_stat_activity WHERE pid = ${client.processId}`);
+  return row.state;
+}
+
 module.exports = {
-  sharedServer, connected, proxied, makeLong, faked, answering, GREETING,
+  sharedServer, activity, connected, proxied, makeLong, faked, answering, GREETING,
   message, hex, int16, rowDescription, dataRow, commandComplete, ANSWER
 };

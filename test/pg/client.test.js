@@ -118,10 +118,10 @@ describe('A client of quickgres/pg', () => {
 
   it('prepares nothing else, so that columns may change within a transaction', async () => {
     await client.query('BEGIN');
-    await client.query('CREATE TABLE altered (a int)');
-    const ask = () => client.query('SELECT * FROM altered WHERE $1', [true]);
+    await client.query('CREATE TABLE altered_by_client (a int)');
+    const ask = () => client.query('SELECT * FROM altered_by_client WHERE $1', [true]);
     assert.equal((await ask()).fields.length, 1);
-    await client.query('ALTER TABLE altered ADD b int');
+    await client.query('ALTER TABLE altered_by_client ADD b int');
     assert.equal((await ask()).fields.length, 2);
     await client.query('ROLLBACK');
     assert.equal((await client.query('SELECT FROM pg_prepared_statements')).rowCount, 0);

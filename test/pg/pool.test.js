@@ -85,16 +85,16 @@ describe('A pool of quickgres/pg', () => {
   });
 
   it('is not hindered by columns that change', async () => {
-    await pool.query('CREATE TABLE altered (a int)');
+    await pool.query('CREATE TABLE altered_by_pool (a int)');
     try {
-      const ask = () => Promise.all([pool.query('SELECT * FROM altered WHERE $1', [true]), pool.query('INSERT INTO altered VALUES ($1) RETURNING *', [1])]);
+      const ask = () => Promise.all([pool.query('SELECT * FROM altered_by_pool WHERE $1', [true]), pool.query('INSERT INTO altered_by_pool VALUES ($1) RETURNING *', [1])]);
       await ask();
-      await pool.query('ALTER TABLE altered ADD b int');
+      await pool.query('ALTER TABLE altered_by_pool ADD b int');
       const results = await ask();
       assert.deepEqual(results.map(({ fields }) => fields.length), [2, 2]);
-      assert.equal((await pool.query('SELECT * FROM altered')).rowCount, 2);
+      assert.equal((await pool.query('SELECT * FROM altered_by_pool')).rowCount, 2);
     } finally {
-      await pool.query('DROP TABLE altered');
+      await pool.query('DROP TABLE altered_by_pool');
     }
   });
 
