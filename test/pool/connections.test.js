@@ -38,8 +38,8 @@ describe('The connections of a pool', () => {
     it('leave one to plain queries that no slow reader holds up', async () => {
       const pool = await opened({ size: 3 });
       const target = new PassThrough();
-      const written = pool.queryTo(target, "SELECT repeat('x', 1000) FROM generate_series(1, 20000)");
-      await until(() => target.writableNeedDrain);
+      const written = pool.queryTo(target, "SELECT repeat('x', 1000) FROM generate_series(1, 20000)", [], { buffer: 1 });
+      await until(() => target.writableNeedDrain); // and so its connection is held up
       const owners = [1, 2].map(() => pool.transaction(() => until(() => target.destroyed)));
       await until(() => pool.stats.owned > 0);
       for (let i = 0; i < 5; i++) await pool.query('SELECT 1');
