@@ -3,7 +3,16 @@
 const { Writable } = require('node:stream');
 const { kindOf } = require('../protocol');
 const { STALL_TIMEOUT, stalled } = require('../query');
-const { closedBefore, isServerResponse, nothing, watch } = require('./watch');
+const { closedBefore, isServerResponse, nothing, unwatch, watch } = require('./watch');
+
+/** Targets that were ended in this turn of the loop. Most finish in it, and need no timer. */
+let ended = [];
+
+function watchEnded() {
+  const targets = ended;
+  ended = [];
+  for (const each of targets) each.watchEnd();
+}
 
 /** A WHATWG WritableStream as a Node stream, whose `release()` unlocks it. */
 function fromWeb(stream) {
@@ -33,7 +42,7 @@ class Target {
   #settle; // resolve and reject of the current wait
   #stall;
   #stallTimeout;
-  #unwatch;
+  #watcher = nothing;
   #writing = 0; // writes that were not taken
 
   /** @param {number} [stallTimeout=60000] milliseconds until a stream that takes nothing is destroyed; 0: never */
@@ -72,15 +81,14 @@ class Target {
     const { given } = this;
     const socket = given.req?.socket;
     if (typeof given.assignSocket !== 'function' || given.socket !== null || !socket || this.gone) return undefined;
-    const begin = () => this.#settle.resolve();
-    let unwatch;
-    return this.#until(() => {
-      given.once('socket', begin);
-      unwatch = watch(socket, () => this.leave(closedBefore())); // Node emits no 'close' for a waiting response
-    }, () => socket.writableLength - socket.bytesWritten).finally(() => {
+    const begin = () => this.#resolve();
+    const leave = () => this.leave(closedBefore());
+    given.once('socket', begin);
+    watch(socket, leave); // Node emits no 'close' for a waiting response
+    return this.#until(() => socket.writableLength - socket.bytesWritten).finally(() => {
       clearTimeout(this.#stall);
       given.removeListener('socket', begin);
-      unwatch();
+      unwatch(socket, leave);
     });
   }
 
@@ -140,7 +148,7 @@ class Target {
     const why = this.#isResponse || !error ? undefined : error;
     // Some streams do not emit 'close'; the others have done so by then.
     if (this.stream.destroyed || error) setImmediate(() => this.#fail(why));
-    else if (this.#writing === 0 && this.#settle !== undefined && !this.#ended) this.#settle.resolve();
+    else if (this.#writing === 0 && !this.#ended) this.#resolve();
   }
 
   #begin(whole, rowCount) {
@@ -155,10 +163,10 @@ class Target {
     const finish = () => {
       clearTimeout(this.#stall);
       stream.removeListener('drain', finish);
-      unwatch();
+      unwatch(stream, finish);
       callback();
     };
-    const unwatch = watch(stream, finish);
+    watch(stream, finish);
     stream.on('drain', finish);
     this.#watchStall();
   }
@@ -180,11 +188,12 @@ class Target {
   /** @param {function(Error)} ongone called once with the stream's error, or with an AbortError if it was only closed */
   watch(ongone) {
     this.#ongone = ongone;
-    this.#unwatch = watch(this.stream, error => {
-      if (error === undefined && this.#ended) this.#settle?.resolve();
+    this.#watcher = error => {
+      if (error === undefined && this.#ended) this.#resolve();
       else this.#fail(error);
       this.#take();
-    });
+    };
+    watch(this.stream, this.#watcher);
   }
 
   #fail(error) {
@@ -207,28 +216,37 @@ class Target {
     this.stream.end(piece);
     if (this.stream.writableFinished === true) return undefined;
     if (piece !== undefined) this.#give(piece);
-    return this.#until(nothing);
+    if (ended.push(this) === 1) setImmediate(watchEnded);
+    return this.#settled();
   }
 
-  flushed() { return this.#writing === 0 ? undefined : this.#until(nothing); }
+  watchEnd() { if (this.#settle !== undefined) this.#watchStall(); }
 
-  /** Begins something, and waits for its end unless it stalls. */
-  #until(begin, count) {
-    return new Promise((resolve, reject) => {
-      this.#settle = { resolve, reject };
-      begin();
-      this.#watchStall(count);
-    });
+  flushed() { return this.#writing === 0 ? undefined : this.#until(); }
+
+  /** Waits for an end, unless it stalls. */
+  #until(count) {
+    const settled = this.#settled();
+    this.#watchStall(count);
+    return settled;
+  }
+
+  #settled() { return new Promise((resolve, reject) => { this.#settle = { resolve, reject }; }); }
+
+  #resolve() {
+    this.#settle?.resolve();
+    this.#settle = undefined;
   }
 
   leave(error) {
     this.#lost = error;
     this.#settle?.reject(error);
+    this.#settle = undefined;
   }
 
   release() {
     if (this.#stall !== undefined) clearTimeout(this.#stall);
-    this.#unwatch?.();
+    unwatch(this.stream, this.#watcher);
     this.#ongone = nothing;
     if (this.#counted > 0) watch(this.stream, () => this.#take());
     if (this.stream.release !== undefined && !this.#ended && !this.gone) this.stream.release();
