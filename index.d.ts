@@ -949,7 +949,7 @@ export class PostgresError extends Error {
   code: string;
   /** Details of the problem. */
   detail?: string;
-  /** A suggestion. */
+  /** A suggestion, the server's or the library's. */
   hint?: string;
   /** In characters of the query text, from 1. */
   position?: number;

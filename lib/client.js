@@ -1,7 +1,7 @@
 'use strict';
 
 const { setMaxListeners } = require('node:events');
-const { ConnectionError, TimeoutError, UsageError, takeParameter } = require('./protocol');
+const { ConnectionError, PostgresError, TimeoutError, UsageError, takeParameter } = require('./protocol');
 const query = require('./query');
 const { checkDecode } = require('./rows');
 const { Steps } = require('./steps');
@@ -25,6 +25,7 @@ class Client extends Steps {
 
   constructor(config = {}) {
     super();
+    query.checkNoMore(arguments, 1, 'new Client({ connectionString: url, decode: true })');
     this.#config = config;
     /** @type {Object<string, string>} settings that the server reports */
     this.serverParameters = Object.create(null);
@@ -111,7 +112,7 @@ class Client extends Steps {
       }, signal);
     } catch (error) {
       // An error made in a socket's event would not show the awaiting caller.
-      if (error instanceof ConnectionError || error instanceof TimeoutError) Error.captureStackTrace?.(error);
+      if ([ConnectionError, PostgresError, TimeoutError].some(each => error instanceof each)) Error.captureStackTrace?.(error);
       if (!signal.aborted) this.#close(error, error.message, error.code);
       throw error;
     }

@@ -2,7 +2,7 @@
 
 const { EventEmitter } = require('node:events');
 const query = require('./query');
-const { UsageError, checkText, kindOf } = require('./protocol');
+const { UsageError, checkText, checkValues, kindOf } = require('./protocol');
 const { RowReader } = require('./rows');
 
 const { NAMES, NO_OPTIONS, NO_VALUES, QueryRequest, checkOptions, copyDirection, promised, submit } = query;
@@ -63,7 +63,10 @@ class Session extends EventEmitter {
       if (typeof format === 'object' && format !== null) {
         checkOptions(options = format, NAMES.query);
         ({ format = 0, cache = true, stream: target } = options);
-      } else if (format !== 0 || cache !== true) checkOptions({ format, cache }, NAMES.query);
+      } else if (format !== 0 || cache !== true) {
+        checkValues(values); // query(text, 1, 2) has no format
+        checkOptions({ format, cache }, NAMES.query);
+      }
       const letter = typeof text === 'string' ? text.charCodeAt(0) | LOWER_CASE : D;
       const isCopy = (letter < D || letter > Z) && copyDirection(text) === 'in';
       if (target === undefined && !isCopy && scope !== null) {

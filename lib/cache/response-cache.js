@@ -2,7 +2,7 @@
 
 const { EventEmitter } = require('node:events');
 const { checkText, checkValues, quoted, snapshot } = require('../protocol');
-const { checkChannel, checkOptions } = require('../query');
+const { checkChannel, checkNoMore, checkOptions } = require('../query');
 const { RowReader } = require('../rows');
 const { Target } = require('../stream');
 const { Collector, isRead, read, write } = require('./answer');
@@ -25,6 +25,7 @@ class ResponseCache extends EventEmitter {
 
   constructor(client, options = {}) {
     super();
+    checkNoMore(arguments, 2, 'new ResponseCache(client, options)');
     if (typeof client?.queryTo !== 'function' || typeof client.on !== 'function') {
       throw new TypeError('a ResponseCache takes a Client or a Pool');
     }

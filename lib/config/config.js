@@ -4,7 +4,7 @@ const os = require('node:os');
 const path = require('node:path');
 const { homeFile, readService } = require('./files');
 const { hostList } = require('./hosts');
-const { OPTIONS, ENCRYPTED, VERIFIED, check, isOption } = require('./options');
+const { OPTIONS, ENCRYPTED, MODES, VERIFIED, check, isOption } = require('./options');
 const { kindOf } = require('../protocol');
 
 /**
@@ -136,7 +136,8 @@ function fromObject(config) {
     const name = key === 'database' ? 'dbname' : key;
     if (Object.hasOwn(OBJECT_OPTIONS, name) && !(name === 'password' && typeof value === 'string')) {
       const [test, expected] = OBJECT_OPTIONS[name];
-      check(test(value), `${name} must be ${expected}, not ${kindOf(value)}`);
+      const mode = name === 'ssl' && MODES.includes(value) ? `: write sslmode: '${value}'` : '';
+      check(test(value), `${name} must be ${expected}, not ${kindOf(value)}${mode}`);
       own[name] = value;
       continue;
     }
@@ -210,4 +211,4 @@ function userName() {
   }
 }
 
-module.exports = { resolve };
+module.exports = { OPTIONS, resolve };

@@ -18,6 +18,7 @@ const PROTOCOLS = { '3.0': VERSION_3_0, '3.2': 0x30002, latest: 0x30002 };
 const SESSIONS = ['any', 'read-write', 'read-only', 'primary', 'standby', 'prefer-standby'];
 const VERIFIED = ['verify-ca', 'verify-full'];
 const ENCRYPTED = ['require', ...VERIFIED];
+const MODES = ['disable', 'allow', 'prefer', ...ENCRYPTED];
 
 function check(isSo, message) {
   if (!isSo) throw new TypeError(message);
@@ -89,7 +90,7 @@ const OPTIONS = {
   options: [raw, 'PGOPTIONS'],
   application_name: [raw, 'PGAPPNAME'],
   keepalives: [(value, name) => integer(value, name) !== 0, undefined, '1'],
-  sslmode: [oneOf(['disable', 'allow', 'prefer', ...ENCRYPTED]), 'PGSSLMODE'],
+  sslmode: [oneOf(MODES), 'PGSSLMODE'],
   sslnegotiation: [oneOf(['postgres', 'direct']), 'PGSSLNEGOTIATION', 'postgres'],
   sslrootcert: [text, 'PGSSLROOTCERT'],
   sslcert: [text, 'PGSSLCERT'],
@@ -143,4 +144,4 @@ function requireAuth(value, name) {
   return { allowed, named: new Set(negative ? [] : allowed), single: negative || items[1] ? null : methods[0] };
 }
 
-module.exports = { OPTIONS, ENCRYPTED, VERIFIED, check, isOption };
+module.exports = { OPTIONS, ENCRYPTED, MODES, VERIFIED, check, isOption };

@@ -158,12 +158,13 @@ class Attempt extends EventEmitter {
       const { reason: cause } = this.#signal;
       return cause instanceof ConnectionError ? cause : new ConnectionError('connecting was aborted', { cause });
     }
-    if (error instanceof PostgresError) return error;
     const { code = '08001', message } = error;
-    const Class = error instanceof TimeoutError ? TimeoutError : ConnectionError;
-    const cause = error instanceof Class ? error.cause : error;
+    if (error instanceof PostgresError && !code.startsWith('28')) return error;
     const hint = Object.hasOwn(HINTS, code) ? `: ${HINTS[code]}` : '';
-    return new Class(`${this.where}: ${this.doing}: ${message}${hint}`, { code, cause });
+    const sentence = `${this.where}: ${this.doing}: ${message}${hint}`;
+    if (error instanceof PostgresError) return new PostgresError({ ...error, message: sentence });
+    const Class = error instanceof TimeoutError ? TimeoutError : ConnectionError;
+    return new Class(sentence, { code, cause: error instanceof Class ? error.cause : error });
   }
 }
 

@@ -2,7 +2,7 @@
 
 const { Transform } = require('node:stream');
 const { checkText, kindOf, textOf } = require('../protocol');
-const { checkOptions } = require('../query');
+const { checkNoMore, checkOptions } = require('../query');
 
 const OPTIONS = new Set(['columns', 'format', 'types']);
 
@@ -173,6 +173,7 @@ class CopyWriter extends Transform {
 
   constructor(options = {}) {
     super({ writableObjectMode: true });
+    checkNoMore(arguments, 1, 'new CopyWriter({ columns, format, types })');
     checkOptions(options, OPTIONS, {});
     const { columns, format = 'text', types } = options;
     if (format !== 'text' && format !== 'binary') throw new TypeError("format must be 'text' or 'binary'");

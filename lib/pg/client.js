@@ -2,7 +2,7 @@
 
 const { EventEmitter, once } = require('node:events');
 const { Client: Session, ConnectionError } = require('../..');
-const { hide, libpqConfig, parametersOf } = require('./config');
+const { ConnectionParameters, hide, libpqConfig } = require('./config');
 const { Query, Submission, ask, configOf, errorOf } = require('./query');
 const { TypeOverrides, adoptTypes } = require('./types');
 const { escapeIdentifier, escapeLiteral } = require('./values');
@@ -32,52 +32,53 @@ class Connection extends EventEmitter {
   end() { setImmediate(() => this.emit('error', new Error('Connection terminated unexpectedly'))); }
 }
 
+/** A pool adds it to the config of a client: `{ client, opening }`, a connection and the promise of its connect(). */
+const POOLED = Symbol('pooled');
+
 /** A client with node-postgres' methods and events. */
 class Client extends EventEmitter {
   static Query = Query;
 
-  constructor(config, client) {
+  constructor(config) {
     super();
-    const parameters = this.connectionParameters = parametersOf(config);
+    adoptTypes();
+    const parameters = this.connectionParameters = new ConnectionParameters(config);
     const { host, port, user, database, binary, password, ssl, given } = parameters;
-    hide(Object.assign(this, { host, port, user, database, binary }), { password, ssl, _Promise: given.Promise });
-    if (client === undefined) adoptTypes();
-    client ??= new Session(libpqConfig(parameters));
-    const settings = { ...parameters, types: new TypeOverrides(given.types), texts: new Map() };
+    const { client = new Session(libpqConfig(parameters)), opening } = given[POOLED] ?? {};
+    Object.assign(this, { host, port, user, database, binary, pipeline: Boolean(given.pipeline), _ending: false });
     // All changing state is in one object, since programs wrap clients in a Proxy and inherit from them by Object.create.
     // `asked` and `answered` count requests; `last` is the promise of the last one, `owner` that of the Submittable.
-    hide(this, { _state: { client, settings, asked: 0, answered: 0, last: undefined, owner: undefined } });
+    const _state = {
+      client, settings: { ...parameters, types: new TypeOverrides(given.types), texts: new Map() },
+      asked: 0, answered: 0, last: undefined, owner: undefined, isPaused: false, open: () => opening ?? client.connect()
+    };
+    hide(this, { password, ssl, _Promise: given.Promise, _state });
     this.connection = new Connection(client);
-    this._ending = false;
-    this.pipeline = Boolean(given.pipeline);
     for (const name of ['notification', 'notice']) client.on(name, sent => this.emit(name, { name, ...sent }));
-    client.on('parameter', (name, value) => this._parameter(name, value));
-    for (const each of [client, this.connection]) {
-      each.on('error', error => {
-        if (!this._ending && this.listenerCount('error') > 0) this.emit('error', errorOf(error));
-      });
-    }
+    client.on('parameter', (parameterName, parameterValue) => {
+      this.connection.emit('parameterStatus', { parameterName, parameterValue });
+    });
+    client.on('error', error => {
+      if (!this._ending && this.listenerCount('error') > 0) this.emit('error', errorOf(error));
+    });
     client.on('end', () => this._over());
   }
 
   _over() { setImmediate(() => this.emit('end')); } // after pending promises
-
-  _parameter(parameterName, parameterValue) {
-    this.connection.emit('parameterStatus', { parameterName, parameterValue });
-  }
 
   get processID() { return this._state.client.processId ?? null; }
 
   connect(callback) { return settle(() => this._connect(), callback, null, this._Promise); }
 
   async _connect() {
-    const client = this._state.client;
-    if (client.state !== 'new') throw new Error('Client has already been connected. You cannot reuse a client.');
-    await client.connect().catch(error => {
+    const { client, open } = this._state;
+    if (open === undefined) throw new Error('Client has already been connected. You cannot reuse a client.');
+    this._state.open = undefined;
+    await open().catch(error => {
       this._over();
       throw errorOf(error);
     });
-    for (const name of Object.keys(client.serverParameters)) this._parameter(name, client.serverParameters[name]);
+    for (const name of Object.keys(client.serverParameters)) client.emit('parameter', name, client.serverParameters[name]);
     this.emit('connect');
     return this;
   }
@@ -108,7 +109,7 @@ class Client extends EventEmitter {
     try {
       if (this._state.owner !== undefined) await this._state.owner;
       if (this._ending) throw new Error('Client was closed and is not queryable');
-      if (!this._queryable) throw new Error('Client has encountered a connection error and is not queryable');
+      if (this._state.client.state === 'closed') throw new Error('Client has encountered a connection error and is not queryable');
       return await work(this._state.client);
     } finally {
       const count = ++this._state.answered;
@@ -122,20 +123,13 @@ class Client extends EventEmitter {
   /** @returns {Promise<void>|undefined} resolves when the Submittable is over */
   get submitted() { return this._state.owner; }
 
-  get _queryable() { return this._state.client.state !== 'closed'; }
-
-  _drain(count) {
-    if (count !== this._state.asked) return;
-    this._state.isDrained = true;
-    if (!this._state.isPaused) this.emit('drain');
-  }
+  _drain(count) { if (count === this._state.asked && !this._state.isPaused) this.emit('drain'); }
 
   /** Delays the event 'drain' until `resumeDrain()`. */
-  pauseDrain() { Object.assign(this._state, { isPaused: true, isDrained: false }); }
+  pauseDrain() { this._state.isPaused = true; }
   resumeDrain() {
-    const { isPaused, isDrained } = this._state;
     this._state.isPaused = false;
-    if (isPaused && isDrained) this.emit('drain');
+    this._drain(this._state.answered);
   }
 
   _submit(query, values, callback) {
@@ -158,7 +152,7 @@ class Client extends EventEmitter {
     this._ending = true;
     if (this._state.asked > this._state.answered && !this.pipeline) this._state.client.destroy();
     // A new client may still connect.
-    const work = async () => this._state.client.state === 'new' ? undefined : this._state.client.end();
+    const work = async () => { if (this._state.client.state !== 'new') await this._state.client.end(); };
     return settle(work, callback, undefined, this._Promise);
   }
 
@@ -175,4 +169,4 @@ class Client extends EventEmitter {
   unref() { this._state.client.unref(); }
 }
 
-module.exports = { Client, Connection, settle };
+module.exports = { Client, Connection, POOLED, settle };

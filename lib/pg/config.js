@@ -2,23 +2,11 @@
 
 // node-postgres' configuration, and its translation to libpq's parameters.
 
+const { OPTIONS } = require('../config');
 const { defaults } = require('./values');
 
 /** The server's settings in milliseconds; 0 and false keep the server's value. */
 const TIMEOUTS = ['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout'];
-/** Options with the same name in this library, and their environment variables. */
-const SAME = {
-  host: 'PGHOST', port: 'PGPORT', user: 'PGUSER', database: 'PGDATABASE', application_name: 'PGAPPNAME',
-  options: 'PGOPTIONS', client_encoding: 'PGCLIENTENCODING', replication: 'PGREPLICATION',
-  sslnegotiation: 'PGSSLNEGOTIATION', sslcert: '', sslkey: '', sslrootcert: '', fallback_application_name: ''
-};
-
-const LIBPQ = [
-  'channel_binding', 'connect_timeout', 'gssencmode', 'hostaddr', 'keepalives_count', 'keepalives_idle', 'keepalives_interval',
-  'load_balance_hosts', 'max_protocol_version', 'min_protocol_version', 'passfile', 'require_auth', 'service', 'servicefile',
-  'ssl_max_protocol_version', 'ssl_min_protocol_version', 'sslcertmode', 'sslpassword', 'sslsni', 'target_session_attrs',
-  'tcp_user_timeout'
-];
 
 /** Reads a connection string as pg-connection-string does: a URL, or a socket's directory, a space, and a database. */
 function parse(text) {
@@ -57,36 +45,32 @@ function hide(object, values) {
   return object;
 }
 
-/**
- * Completes a config from the environment and `defaults`.
- * @returns {object} host, port, user, database and the options of SAME; `password`, `ssl` and `given`, the config with its
- *   connection string resolved, are not enumerable
- */
-function parametersOf(config) {
-  const given = typeof config === 'string' ? parse(config)
-    : { ...config, password: config?.password, ssl: config?.ssl }; // a config may hide these
-  if (given.connectionString) Object.assign(given, parse(given.connectionString));
-  const usual = given.service ? {} : defaults; // the service file precedes defaults
-  const value = (name, variable) => given[name] || process.env[variable] || usual[name];
-  const { statement_cache } = given; // which may be 0
-  const parameters = { query_timeout: value('query_timeout'), binary: value('binary'), statement_cache };
-  for (const name of Object.keys(SAME)) parameters[name] = value(name, SAME[name]);
-  for (const name of TIMEOUTS) parameters[name] = parseInt(value(name), 10) || undefined;
-  for (const name of LIBPQ) if (given[name] !== undefined) parameters[name] = given[name];
-  parameters.port = parseInt(parameters.port, 10) || undefined;
-  parameters.database ||= parameters.user;
-  const ssl = given.uselibpqcompat === 'true' ? undefined : sslOf(given);
-  return hide(parameters, { password: value('password', 'PGPASSWORD'), ssl, given });
-}
-
-/** The `connectionParameters` of a client. */
+/** A config, completed from the environment and `defaults`: the `connectionParameters` of a client. */
 class ConnectionParameters {
-  /** @throws {TypeError} for an invalid connection string */
-  constructor(config) { return Object.setPrototypeOf(parametersOf(config), new.target.prototype); }
+  /**
+   * Has the options of this library by name. Those that are not enumerable are secrets and `given`, the config with its
+   * connection string resolved.
+   * @throws {TypeError} for an invalid connection string
+   */
+  constructor(config) {
+    const given = typeof config === 'string' ? parse(config)
+      : { ...config, password: config?.password, ssl: config?.ssl }; // a config may hide these
+    if (given.connectionString) Object.assign(given, parse(given.connectionString));
+    // The service file precedes the environment, which this library reads then.
+    const value = (name, variable) => given[name] || (given.service ? undefined : process.env[variable] || defaults[name]);
+    const options = Object.keys(OPTIONS).map(name => [name, value(name, OPTIONS[name][1]) ?? given[name]]);
+    Object.assign(this, Object.fromEntries(options.filter(([, each]) => each !== undefined)));
+    for (const name of TIMEOUTS) this[name] = parseInt(value(name), 10) || undefined;
+    for (const name of ['query_timeout', 'binary']) this[name] = value(name);
+    this.port = parseInt(this.port, 10) || undefined;
+    this.database = value('database', 'PGDATABASE') || this.user;
+    const ssl = given.uselibpqcompat === 'true' ? undefined : sslOf(given);
+    hide(this, { password: value('password', 'PGPASSWORD'), sslpassword: this.sslpassword, dbname: undefined, ssl, given });
+  }
 }
 
-/** @returns {object} the config of this library's Client for what `parametersOf` gave */
-function libpqConfig({ query_timeout: timeout, binary, password, ssl, given, ...config }) {
+/** @returns {object} the config of this library's Client for ConnectionParameters */
+function libpqConfig({ query_timeout: timeout, binary, password, sslpassword, ssl, given, ...config }) {
   const { stream, sslmode, connectionTimeoutMillis: timeLimit, keepAlive, keepAliveInitialDelayMillis: delay } = given;
   // node-postgres' `stream` is a stream, or a function that gives one, and is told where to connect.
   const connect = server => {
@@ -97,13 +81,14 @@ function libpqConfig({ query_timeout: timeout, binary, password, ssl, given, ...
   return {
     ...config,
     ssl,
+    sslpassword,
     sslmode: ssl === undefined ? sslmode : ssl ? 'require' : 'disable',
     password: typeof password === 'function' ? () => password(given) : password,
     socket: stream && connect,
     connect_timeout: timeLimit ? timeLimit / 1000 : config.connect_timeout,
-    keepalives: keepAlive,
+    keepalives: keepAlive ?? config.keepalives,
     keepalives_idle: delay ? Math.floor(delay / 1000) : config.keepalives_idle
   };
 }
 
-module.exports = { ConnectionParameters, hide, libpqConfig, parametersOf };
+module.exports = { ConnectionParameters, hide, libpqConfig };

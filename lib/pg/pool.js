@@ -3,10 +3,10 @@
 const { EventEmitter } = require('node:events');
 const { UsageError } = require('../..');
 const { Pool: Connections } = require('../pool');
-const { Client, settle } = require('./client');
-const { hide, libpqConfig, parametersOf } = require('./config');
+const { Client, POOLED, settle } = require('./client');
+const { ConnectionParameters, hide, libpqConfig } = require('./config');
 const { Query, SHARED, configOf, errorOf } = require('./query');
-const { TypeOverrides, adoptTypes } = require('./types');
+const { TypeOverrides } = require('./types');
 const { defaults } = require('./values');
 
 /** Routines of the server that reject several statements in one text, and a prepared statement whose columns have changed. */
@@ -16,12 +16,9 @@ const REFUSING = ['exec_parse_message', 'RevalidateCachedQuery'];
 const needsOwn = error => error instanceof UsageError ? error.code === '0A000' : REFUSING.includes(error.routine);
 
 const ENDED = 'Cannot use a pool after calling end on the pool';
-const RELEASED = 'Release called on client which has already been released to the pool.';
 
-/** Calls node-postgres' `verify` with a callback. */
-const verified = (verify, client) => new Promise((resolve, reject) => {
-  verify(client, error => error ? reject(error) : resolve());
-});
+/** Calls with a callback. @returns {Promise<void>} */
+const called = work => new Promise((resolve, reject) => work(error => error ? reject(error) : resolve()));
 
 /**
  * A pool with node-postgres' methods and events. `query` is pipelined on shared connections; a client from `connect` has a
@@ -30,7 +27,7 @@ const verified = (verify, client) => new Promise((resolve, reject) => {
 class Pool extends EventEmitter {
   constructor(config) {
     super();
-    const parameters = parametersOf(config);
+    const parameters = new ConnectionParameters(config);
     const { password, ssl, given } = parameters;
     const { connectionString, idleTimeoutMillis, log = () => {}, Promise: Own } = given;
     /** Kysely makes a client outside of the pool by this class, to cancel queries. */
@@ -46,17 +43,17 @@ class Pool extends EventEmitter {
     this.options = hide({ ...given, ...options }, { connectionString, password, ssl });
     this.ending = false;
     this.ended = false;
-    adoptTypes();
     const pool = new Connections(libpqConfig(parameters), {
       size: options.max, reserved: 0, patient: false, acquire_timeout: Number(given.connectionTimeoutMillis ?? 0),
       idle_timeout: options.idleTimeoutMillis, min: options.min, max_lifetime: options.maxLifetimeSeconds * 1000
     });
-    const texts = new Map();
     const types = new TypeOverrides(given.types);
-    pool.on('connect', connection => this._add(connection, new this.Client({ ...given, types }, connection)));
+    pool.on('connect', (client, opening) => {
+      this._add(client, new this.Client({ ...given, types, [POOLED]: { client, opening } }));
+    });
     // `entries` by connections that are not closed; `freeing`: how many are being released; `freed`: resolves when they are
     // free.
-    hide(this, { log, Promise: Own, _state: { pool, texts, entries: new Map(), freeing: 0, freed: undefined } });
+    hide(this, { log, Promise: Own, _state: { pool, texts: new Map(), entries: new Map(), freeing: 0, freed: undefined } });
   }
 
   _add(connection, client) {
@@ -65,36 +62,42 @@ class Pool extends EventEmitter {
       connection.destroy(error);
       if (this.listenerCount('error') > 0) this.emit('error', error, client);
     };
-    const entry = { connection, client, born: performance.now(), uses: 0, users: 0, ready: undefined, release: undefined, fail };
-    this._state.entries.set(connection, entry);
     this.log('connecting new client');
+    const connected = called(done => client.connect(done));
+    connected.catch(() => {}); // the pool rejects requests itself
+    const entry = { connection, client, connected, born: performance.now(), uses: 0, users: 0, ready: undefined, release: undefined, fail };
+    this._state.entries.set(connection, entry);
     client.on('error', fail);
     connection.closed.then(() => entry.release || this._state.entries.delete(connection));
     connection.once('end', () => this.emit('remove', client));
   }
 
   /** Emits 'connect' before the first use of a connection, and waits for onConnect and verify. */
+  async _prepare(entry) {
+    const { connection, client, connected } = entry;
+    const { onConnect, verify } = this.options;
+    try {
+      await connected;
+      this.log('new client connected');
+      this.emit('connect', client);
+      await onConnect?.(client);
+      if (verify) await called(done => verify(client, done));
+      entry.ready = null;
+    } catch (error) {
+      connection.destroy();
+      throw error;
+    }
+  }
+
   async _use(connection, work) {
     const entry = this._state.entries.get(connection);
-    const { client } = entry;
-    const { allowExitOnIdle, onConnect, verify } = this.options;
+    const { allowExitOnIdle } = this.options;
     entry.users++;
     if (allowExitOnIdle) connection.ref();
     try {
-      if (entry.ready === undefined) {
-        this.log('new client connected');
-        this.emit('connect', client);
-        entry.ready = onConnect || verify ? (async () => {
-          await onConnect?.(client);
-          if (verify) await verified(verify, client);
-        })() : null;
-      }
-      if (entry.ready !== null) await entry.ready.catch(error => {
-        connection.destroy();
-        throw error;
-      });
-      this.emit('acquire', client);
-      return await work(client, entry);
+      if (entry.ready !== null) await (entry.ready ??= this._prepare(entry));
+      this.emit('acquire', entry.client);
+      return await work(entry.client, entry);
     } finally {
       if (--entry.users === 0 && allowExitOnIdle) connection.unref();
     }
@@ -122,7 +125,7 @@ class Pool extends EventEmitter {
       const hold = connection => this._use(connection, (client, entry) => new Promise(giveBack => {
         client.off('error', entry.fail);
         const release = client.release = entry.release = destroy => {
-          if (entry.release !== release) throw new Error(RELEASED);
+          if (entry.release !== release) throw new Error('Release called on client which has already been released to the pool.');
           entry.release = undefined;
           client.on('error', entry.fail);
           this._released(entry, destroy);
@@ -184,9 +187,7 @@ class Pool extends EventEmitter {
   }
 
   /** Closes the connections when they are released. Submittables that are still running are given up. */
-  end(callback) {
-    return settle(() => this._end(), callback, undefined, this.Promise);
-  }
+  end(callback) { return settle(() => this._end(), callback, undefined, this.Promise); }
 
   async _end() {
     if (this.ending) throw new Error('Called end on pool more than once');

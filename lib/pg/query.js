@@ -79,8 +79,7 @@ async function ask(session, config, values, { binary, query_timeout, statement_c
   const known = texts.get(name);
   const text = query.text || known || (name ? '' : query.text); // the text may be omitted the second time
   if (typeof text !== 'string') throw new Error(NEITHER);
-  const isOther = known && text !== known;
-  if (isOther) throw new Error(`Prepared statements must be unique - '${name}' was used for a different statement`);
+  if (known && text !== known) throw new Error(`Prepared statements must be unique - '${name}' was used for a different statement`);
   if (name) texts.set(name, text);
   const isSimple = !name && !query.rows && query.queryMode !== 'extended' && !values?.length;
   const { decode } = types instanceof TypeOverrides ? types : types ? new TypeOverrides(types) : usual;
@@ -105,17 +104,14 @@ async function ask(session, config, values, { binary, query_timeout, statement_c
   }
 }
 
-/** Options of a config, beside values and a callback. */
-const NAMES = ['text', 'name', 'rowMode', 'types', 'binary', 'queryMode', 'rows', 'query_timeout', 'signal'];
-
 /** A query with events: 'row' (row, result), then 'end' (result), or 'error'. */
 class Query extends EventEmitter {
   constructor(config, values, callback) {
     super();
     if (typeof values === 'function') [values, callback] = [undefined, values];
     const given = configOf(config);
-    for (const name of NAMES) this[name] = given[name];
-    Object.assign(this, { values: values || given.values, callback: callback || given.callback });
+    const { text, name } = given; // which may be inherited
+    Object.assign(this, given, { text, name, values: values || given.values, callback: callback || given.callback });
   }
 
   /** A client recognizes a Submittable by this method. */
@@ -180,7 +176,7 @@ class Submission extends EventEmitter {
   bind({ values }) { this.values = (values ?? []).map(value => prepareValue(value)); }
   describe() {}
   flush() {}
-  close() {}
+  close() { if (this.#state === 'over') setImmediate(() => this.emit('readyForQuery')); }
 
   execute({ rows }) { this.#work = this.#work.then(() => this.#execute(rows)).catch(error => this.#fail(error)); }
 

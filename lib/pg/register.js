@@ -4,9 +4,9 @@
 
 const Module = require('node:module');
 const { pathToFileURL } = require('node:url');
-const { fileFor, resolve } = require('./resolve');
+const { fileFor, load, resolve } = require('./resolve');
 
-if (Module.registerHooks !== undefined) Module.registerHooks({ resolve });
+if (Module.registerHooks !== undefined) Module.registerHooks({ load, resolve });
 else {
   // Before Node.js 22.15 `register` works for import alone, and the resolver of CommonJS has no hook.
   Module.register(pathToFileURL(require.resolve('./resolve')));

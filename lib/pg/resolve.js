@@ -3,6 +3,7 @@
 // The files that replace node-postgres' modules, for the hooks of `quickgres/pg/register`.
 
 const { existsSync } = require('node:fs');
+const Module = require('node:module');
 const path = require('node:path');
 const { pathToFileURL } = require('node:url');
 
@@ -22,11 +23,27 @@ function fileFor(specifier, parent) {
     'run the program without quickgres/pg/register'), { code: 'MODULE_NOT_FOUND' });
 }
 
-/** A hook of Node's module loader: https://nodejs.org/api/module.html#resolvespecifier-context-nextresolve */
+/** Where node-postgres has its files. Tracers find them by these paths, so the paths stay and `load` replaces the contents. */
+const INSTALLED = /\/node_modules\/pg\/(?:lib|esm)\/(.+?)(?:\.m?js)?$/;
+
+/** The hook `resolve` of Node's module loader: https://nodejs.org/api/module.html#resolvespecifier-context-nextresolve */
 function resolve(specifier, context, nextResolve) {
   const file = fileFor(specifier, context.parentURL);
-  return file === undefined ? nextResolve(specifier, context)
-    : { url: pathToFileURL(file).href, format: 'commonjs', shortCircuit: true };
+  if (file === undefined) return nextResolve(specifier, context);
+  try {
+    const installed = Module.registerHooks && nextResolve(specifier, context);
+    if (INSTALLED.test(installed?.url)) return installed;
+  } catch {} // not installed
+  return { url: pathToFileURL(file).href, format: 'commonjs', shortCircuit: true };
 }
 
-module.exports = { fileFor, resolve };
+/** The hook `load`, for what `resolve` has left where it was. */
+function load(url, context, nextLoad) {
+  const [, name] = INSTALLED.exec(url) ?? [];
+  if (name === undefined || url.endsWith('.mjs')) return nextLoad(url, context);
+  const call = file => `module.${'require'}(${JSON.stringify(file)});`; // text, which is no import of this file
+  const source = `${name === 'index' ? call('./client') : ''} module.exports = ${call(fileFor(`pg/lib/${name}`))}`;
+  return { format: 'commonjs', source, shortCircuit: true };
+}
+
+module.exports = { fileFor, load, resolve };

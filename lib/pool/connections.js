@@ -44,7 +44,8 @@ class Connections {
   /**
    * @param {object|string} config of the clients
    * @param {object} options a Pool's, and `longTexts`, `reached`
-   * @param {function(string, Client|Error)} emit gets 'connect' with each new client, and 'error'
+   * @param {function(string, Client|Error, Promise)} emit gets 'error', and 'connect' with each new client and the promise of
+   *   its connect()
    */
   constructor(config, options, emit) {
     this.#config = config;
@@ -173,13 +174,14 @@ class Connections {
     connection.pipeline.longTexts = longTexts;
     this.#all.push(connection);
     client.closed.then(error => this.#closed(connection, error));
-    client.connect().then(() => {
+    const opening = client.connect();
+    opening.then(() => {
       this.reached = this.#options.patient;
       this.release(connection);
     }, () => {});
     this.#sweeping ??= setInterval(() => this.#sweep(), Math.min(1000, most / 2, idle / 2, silence / 4));
     this.#sweeping.unref?.();
-    this.#emit('connect', client);
+    this.#emit('connect', client, opening);
   }
 
   /** Replaces a connection at once if it has answered, else after a pause. The first one ever is not tried again. */
@@ -199,8 +201,7 @@ class Connections {
   }
 
   #pause(error) {
-    const outage = this.#outage ??= { failures: 0 };
-    outage.error = error;
+    const outage = Object.assign(this.#outage ??= { failures: 0 }, { error });
     outage.pause ??= setTimeout(() => {
       outage.pause = undefined;
       this.#serve();

@@ -2,9 +2,7 @@
 
 const { LongTexts, checkCount, checkOptions } = require('../query');
 
-const DEFAULTS = {
-  size: 4, reserved: 1, acquire_timeout: 30000, idle_timeout: 30000, max_lifetime: 1800000, silence_timeout: 2000, min: 0
-};
+const DEFAULTS = { size: 4, reserved: 1, acquire_timeout: 30000, idle_timeout: 30000, max_lifetime: 1800000, silence_timeout: 2000, min: 0 };
 const OPTIONS = new Set([...Object.keys(DEFAULTS), 'patient']);
 
 /** The options of `connection`; `shared`: other requests may be sent before and behind. */

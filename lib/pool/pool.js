@@ -1,7 +1,7 @@
 'use strict';
 
 const { ConnectionError, Session } = require('../..');
-const { NO_OPTIONS, checkOptions, unhindered } = require('../query');
+const { NO_OPTIONS, checkNoMore, checkOptions, unhindered } = require('../query');
 const { PoolLease } = require('./lease');
 const { Listening } = require('./listening');
 const { OF_CONNECTION, optionsOf } = require('./options');
@@ -18,13 +18,14 @@ class Pool extends Session {
 
   constructor(config = {}, options = NO_OPTIONS) {
     super();
+    checkNoMore(arguments, 2, 'new Pool({ connectionString: url, decode: true }, { size: 10 })');
     this.#config = config;
     this.#options = optionsOf(options);
-    this.lease = new PoolLease(config, this.#options, (event, what) => this.#emit(event, what));
+    this.lease = new PoolLease(config, this.#options, (...event) => this.#emit(...event));
   }
 
   /** An 'error' without a listener must not end the program. */
-  #emit(event, what) { if (this.listenerCount(event) > 0) unhindered(() => this.emit(event, what)); }
+  #emit(event, ...what) { if (this.listenerCount(event) > 0) unhindered(() => this.emit(event, ...what)); }
 
   get stats() { return this.lease.stats; }
 

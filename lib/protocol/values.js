@@ -31,7 +31,7 @@ function checkValues(values) {
     if (values.length > 65535) throw new RangeError(`${values.length} values: a query takes at most 65535 parameters`);
   } else if (!(values && values.rowBuffer instanceof Uint8Array && values.rowBuffer.length >= 7)) {
     throw new TypeError(`values must be an array or a row, not ${kindOf(values)}: ` +
-      (typeof values === 'function' ? 'query takes no callback, but returns a promise' : 'text first, then [value, …], then options'));
+      (typeof values === 'function' ? 'query takes no callback, but returns a promise' : 'all values go into one array, query(text, [value, …], options)'));
   }
 }
 

@@ -70,6 +70,19 @@ function miscounted(error, { parameters, text }, values) {
   return new PostgresError({ ...error, message: `the query takes ${count(parameters, 'parameter')}, but was given ${count(given, 'value')}: ${shown}` });
 }
 
+const IS_LIST = 'a list is one parameter: write = ANY($1) in place of IN ($1)';
+const IS_NO_VALUE = 'a parameter is a value of a query: write sql.id(name) of quickgres/sql for a name, $1::interval for INTERVAL $1, set_config() for SET';
+const ONE_STATEMENT = 'query takes one statement: write simpleQuery(text), or batch(queries) for several with values';
+
+/** Adds what to write instead of SQL that PostgreSQL rejects without a hint of its own. */
+function addHint(error, text) {
+  const { code, message, routine } = error;
+  if (code === '42601' && routine === 'exec_parse_message') error.hint = ONE_STATEMENT;
+  const isAtParameter = code === '42601' ? /[^\w\s]\$\d+[^\w\s]/.test(message) : code === '22P02' && message.includes('"{');
+  if (isAtParameter && /\bin\b[\s(]*\$\d+\b(?!\s*,)/i.test(text)) error.hint = IS_LIST;
+  else if (isAtParameter && code === '42601') error.hint = IS_NO_VALUE;
+}
+
 /** 26000: the prepared statement does not exist; 0A000 of RevalidateCachedQuery: a cached plan must not change its result type. */
 function isStale(error) {
   return error.code === '26000' || (error.code === '0A000' && error.routine === 'RevalidateCachedQuery');
@@ -146,4 +159,4 @@ function abandon(pipeline, message, cause, code) {
   pipeline.scopes.abandon(unsent);
 }
 
-module.exports = { abandon, again, callerOf, isFollowed, isStale, lossErrors, mayRepeat, miscounted, promised, reasonOf, rejectAgain, showCaller, unhindered };
+module.exports = { abandon, addHint, again, callerOf, isFollowed, isStale, lossErrors, mayRepeat, miscounted, promised, reasonOf, rejectAgain, showCaller, unhindered };

@@ -35,6 +35,7 @@ const NAMES = {
 /** The remedy for options that a pool no longer has. */
 const REPLICAS = 'for replicas, make a pool of their own';
 const HINTS = {
+  connectionString: 'it belongs to the config', decode: 'it belongs to the config, or to a query',
   max_lag: REPLICAS, readOnly: REPLICAS, replicas: REPLICAS,
   idleTimeoutMillis: 'write idle_timeout', max: 'write size', maxLifetimeSeconds: 'write max_lifetime, in milliseconds', timeout: 'write statement_timeout', values: 'they are the second argument'
 };
@@ -89,6 +90,12 @@ function checkOptions(options, names, checks = CHECKS) {
   }
 }
 
+/** @throws {TypeError} for arguments of a constructor behind the first `count`, with the form that is right */
+function checkNoMore(given, count, form) {
+  const at = Array.prototype.findIndex.call(given, (each, index) => index >= count && each !== undefined);
+  if (at >= 0) throw new TypeError(`argument ${at + 1} is ${kindOf(given[at])}, which would be ignored: write ${form}`);
+}
+
 /** Whether a value is immutable and can be sent. */
 const isPlain = value => typeof value === 'number' || (typeof value === 'string' && !value.includes('\0'));
 
@@ -114,4 +121,4 @@ const checkCount = (count, name, least) =>
 const stalled = (what, timeout, why = 'stall_timeout') =>
   new TimeoutError(`the ${what} took nothing for ${timeout} ms (${why})`, { code: '57014' });
 
-module.exports = { keep, stalled, BUFFER, STALL_TIMEOUT, checkCount, checkNumber, checkOptions, NAMES, NO_OPTIONS, NO_VALUES };
+module.exports = { keep, stalled, BUFFER, STALL_TIMEOUT, checkCount, checkNoMore, checkNumber, checkOptions, NAMES, NO_OPTIONS, NO_VALUES };

@@ -5,7 +5,7 @@ const {
   decodeFields, nextState, protocolError, snapshot, unexpected
 } = require('../protocol');
 const { RowReader } = require('../rows');
-const { isStale, miscounted, reasonOf, showCaller } = require('./failure');
+const { addHint, isStale, miscounted, reasonOf, showCaller } = require('./failure');
 
 const { BindComplete, CopyData, CopyInResponse, DataRow, ErrorResponse, NoData, ParameterDescription, RowDescription } = backend;
 
@@ -76,6 +76,7 @@ class Request {
 
   takeError(pipeline, buf, start, end) {
     const error = new PostgresError(decodeFields(buf, start, end));
+    addHint(error, this.text);
     if (error.code === '57014') for (const cancelled of pipeline.cancelling) cancelled();
     if (error.severity === 'FATAL' || error.severity === 'PANIC') return pipeline.events.lost(error);
     if (this.state === State.Failed) throw unexpected(this.state, ErrorResponse);

@@ -142,6 +142,9 @@ function cells(object, columns, what) {
     partOf(Object.hasOwn(object, name) ? object[name] : undefined, () => `column ${JSON.stringify(name)} of ${what}`));
 }
 
+/** Whether the strings around a value are those of `IN (${value})` or `IN ${value}`; a list there is one parameter, no list of SQL. */
+const isInList = (before, behind) => /\bin\s*$/i.test(before.slice(-20)) || (/\bin\s*\(\s*$/i.test(before.slice(-20)) && /^\s*\)/.test(behind));
+
 function combine(list, what, word, nothing) {
   const pieces = piecesOf(list, what).filter(each => each !== sql.empty);
   return pieces.length === 0 ? piece([nothing]) : piece(['((', '))'], [sql.join(pieces, piece([`) ${word} (`]))]);
@@ -157,8 +160,13 @@ function sql(strings, ...values) {
   }
   const wrong = strings.indexOf(undefined);
   if (wrong >= 0) throw new TypeError(`"${strings.raw[wrong].trim()}" has an invalid escape: write \\\\ for \\`);
-  return piece(strings, values.map((value, index) =>
-    partOf(value, () => `placeholder ${index + 1} (behind "${strings[index].trim().slice(-30)}")`)));
+  return piece(strings, values.map((value, index) => {
+    const place = () => `placeholder ${index + 1} (behind "${strings[index].trim().slice(-30)}")`;
+    if (Array.isArray(value) && !isPiece(value) && isInList(strings[index], strings[index + 1])) {
+      refuse(place(), value, 'write = ANY(${list}) in place of IN, <> ALL(${list}) in place of NOT IN');
+    }
+    return partOf(value, place);
+  }));
 }
 
 sql.empty = piece(['']);

@@ -217,7 +217,8 @@ describe('the arguments of connect()', () => {
     assert.throws(() => read({}, { port: 'localhost', host: 5432 }), /connect takes \(port, host, ssl\).* not a host first/);
     assert.throws(() => read({}, { port: () => {} }), /connect takes .* not a function: it returns a promise/);
     assert.throws(() => read({ host: 'db.example:5432' }), /host must be without a port, not "db.example:5432": write port/);
-    assert.throws(() => read({}, { ssl: 'yes' }), /ssl must be an object.*not a string/);
+    assert.throws(() => read({}, { ssl: 'yes' }), /ssl must be an object.*not a string$/);
+    assert.throws(() => read({}, { ssl: 'require' }), /ssl must be an object.*not a string: write sslmode: 'require'$/);
   });
 });
 

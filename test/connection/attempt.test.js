@@ -30,8 +30,15 @@ describe('An attempt to connect', () => {
   });
 
   it("passes the server's own errors on as they are", () => {
-    const error = new PostgresError({ message: 'no', code: '28P01' });
+    const error = new PostgresError({ message: 'no', code: '3D000' });
     assert.equal(new Attempt('here').fail(error), error);
+  });
+
+  it('says where it was not let in, by whom it may be', () => {
+    const attempt = new Attempt('db.example:5432');
+    attempt.doing = STEP.AUTHENTICATE;
+    const { name, message, code, severity } = attempt.fail(new PostgresError({ message: 'no "ann"', code: '28P01', severity: 'FATAL' }));
+    assert.deepEqual([name, message, code, severity], ['PostgresError', 'db.example:5432: authenticating: no "ann"', '28P01', 'FATAL']);
   });
 
   it('rejects who waits, and who waits later, when its connection is lost', async () => {

@@ -239,7 +239,12 @@ describe('Connecting', () => {
         seen.push(looks(client));
         const error = await connecting.catch(failed => failed);
         seen.push(looks(client), looks(error));
-        if (user === 'scram') assert.equal(error.code, '28P01');
+        if (user === 'scram') {
+          assert.equal(error.code, '28P01');
+          assert.match(error.message, /:\d+: authenticating: .*"scram"/);
+          const again = async () => { await new Client(base(user, { ...more, sslmode: 'require' })).connect(); };
+          await assert.rejects(again(), ({ stack }) => /at async again .*connect\.test\.js/.test(stack));
+        }
         else await client.end();
         seen.push(looks(client));
         assert.doesNotMatch(seen.join(), /sesame|PRIVATE KEY/);

@@ -182,7 +182,7 @@ describe('copyTo', () => {
 
   it('is destroyed when its reader takes nothing for the stall_timeout, and the connection goes on', async () => {
     const client = await connected();
-    const stream = client.copyTo(`COPY (${GIGABYTE}) TO STDOUT`, { stall_timeout: 50 });
+    const stream = client.copyTo("COPY (SELECT repeat('x', 1000) FROM generate_series(1, 30000)) TO STDOUT", { stall_timeout: 50 });
     const failed = once(stream, 'error');
     await once(stream, 'readable');
     const other = client.query('SELECT 7 AS a');

@@ -58,6 +58,7 @@ const CELLS = [
   onOther('bun', path.join(MODULES, '.bin/bun'), []),
   onOther('deno', path.join(MODULES, '.bin/deno'), ['run', '-A']),
   own('workerd', 'pg18', ['all', 'ci'], 'workerd/workerd.test.js'),
+  own('node24', 'pgbouncer', ['all'], 'strangers/pgbouncer.test.js'),
   own('node24', 'haproxy', ['all'], 'strangers/haproxy.test.js'),
   own('node24', 'pgpool', ['all'], 'strangers/pgpool.test.js'),
   own('node24', 'pglite', ['all'], 'strangers/pglite.test.js'),

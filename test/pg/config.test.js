@@ -2,14 +2,14 @@
 
 const assert = require('node:assert/strict');
 const { inspect } = require('node:util');
-const { libpqConfig, parametersOf } = require('../../lib/pg/config');
+const { ConnectionParameters, libpqConfig } = require('../../lib/pg/config');
 const { defaults } = require('../../lib/pg/values');
 
 const NAMES = ['PGHOST', 'PGPORT', 'PGUSER', 'PGDATABASE', 'PGPASSWORD', 'PGSSLMODE', 'PGAPPNAME', 'PGOPTIONS'];
 
 /** What a config comes to, for a client of this library, in part. */
 function of(config, ...names) {
-  const all = libpqConfig(parametersOf(config));
+  const all = libpqConfig(new ConnectionParameters(config));
   return Object.fromEntries(names.map(name => [name, all[name]]));
 }
 
@@ -59,7 +59,7 @@ describe('The config of quickgres/pg', () => {
   }
 
   it('does not show a connection string that it cannot read', () => {
-    assert.throws(() => parametersOf('postgres://me:secret@host:port/db'), error =>
+    assert.throws(() => new ConnectionParameters('postgres://me:secret@host:port/db'), error =>
       error instanceof TypeError && !inspect(error).includes('secret'));
   });
 
@@ -91,7 +91,7 @@ describe('The config of quickgres/pg', () => {
   });
 
   it('shows no password and no key', () => {
-    const parameters = parametersOf({ password: 'secret', ssl: { key: 'secret' }, connectionString: 'pg://a:secret@b/c' });
+    const parameters = new ConnectionParameters({ password: 'secret', ssl: { key: 'secret' }, connectionString: 'pg://a:secret@b/c' });
     assert.ok(!inspect(parameters, { depth: 9 }).includes('secret'));
     assert.ok(!JSON.stringify(parameters).includes('secret'));
     assert.equal(parameters.password, 'secret');

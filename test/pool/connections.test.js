@@ -10,7 +10,7 @@ const { ConnectionError } = require('../..');
 const { Pool } = require('../../lib/pool');
 const { FakeServer } = require('../connecting');
 const { ANSWER, GREETING, commandComplete, message, sharedServer } = require('../support');
-const { opened, until } = require('./pools');
+const { held, opened, until } = require('./pools');
 
 const idOf = async asked => (await asked).rows[0].id;
 const ID = 'SELECT pg_backend_pid() AS id';
@@ -128,8 +128,12 @@ describe('The connections of a pool', () => {
 
     it('are waited for by a function that the error shows', async () => {
       async function asking(pool) { await pool.query('SELECT 1'); }
-      for (const [config, name] of [[{ host: 'localhost', port: 1 }, 'ConnectionError'], [{ socket: () => new Promise(() => {}) }, 'TimeoutError']]) {
-        const pool = new Pool(config, { acquire_timeout: 20 });
+      const cases = [
+        [{ host: 'localhost', port: 1 }, 20_000, 'ConnectionError'],
+        [{ socket: () => new Promise(() => {}) }, 20, 'TimeoutError']
+      ];
+      for (const [config, acquire_timeout, name] of cases) {
+        const pool = new Pool(config, { acquire_timeout });
         await assert.rejects(asking(pool), error => error.name === name && /at async asking/.test(error.stack), name);
         pool.destroy();
       }
@@ -156,14 +160,12 @@ describe('The connections of a pool', () => {
       proxy.refuse();
       proxy.reset();
       await until(() => errors.length > 0);
-      for (const ask of [() => pool.query('SELECT 1'), () => pool.transaction(() => {})]) {
-        await assert.rejects(ask, error => {
-          assert.deepEqual([error.name, error.code, error.sent], ['TimeoutError', '08001', false]);
-          assert.equal(error.message, `no connection for 400 ms (acquire_timeout): ${error.cause.message}`);
-          assert.match(error.message, /connect ECONNREFUSED/);
-          return error.cause.code === 'ECONNREFUSED' && errors.includes(error.cause);
-        });
-      }
+      await Promise.all([pool.query('SELECT 1'), pool.transaction(() => {})].map(asked => assert.rejects(asked, error => {
+        assert.deepEqual([error.name, error.code, error.sent], ['TimeoutError', '08001', false]);
+        assert.equal(error.message, `no connection for 400 ms (acquire_timeout): ${error.cause.message}`);
+        assert.match(error.message, /connect ECONNREFUSED/);
+        return error.cause.code === 'ECONNREFUSED' && errors.includes(error.cause);
+      })));
       await proxy.stop();
     });
 
@@ -191,19 +193,28 @@ describe('The connections of a pool', () => {
     it('are shared again when who has waited for them gives up', async () => {
       const pool = await opened({ size: 1, acquire_timeout: 200 });
       await pool.query('SELECT 1');
-      const slow = pool.query('SELECT pg_sleep(0.5)');
+      const { call, release } = await held();
+      const slow = pool.query(`SELECT ${call}`);
       await assert.rejects(pool.transaction(() => {}), { code: '53300' });
-      assert.equal((await pool.query('SELECT 1 AS n')).rows[0].n, '1');
+      const other = pool.query('SELECT 1 AS n');
+      assert.equal(pool.stats.waiting, 0);
+      await release();
+      assert.equal((await other).rows[0].n, '1');
       await slow;
     });
 
     it('leave the other to plain queries, though somebody waits for one more', async () => {
       const pool = await opened({ size: 2, acquire_timeout: 5000 });
       await Promise.all([1, 2].map(() => pool.query('SELECT pg_sleep(0.05)')));
-      const slow = ['0.1', '0.3'].map(time => pool.query('SELECT pg_sleep($1::float8)', [time]));
+      const locks = [await held(), await held()];
+      const slow = locks.map(({ call }) => pool.query(`SELECT ${call}`));
       const answers = [];
-      const first = pool.transaction(async () => { answers.push((await pool.query('SELECT 1 AS n')).rows[0].n); });
+      const first = pool.transaction(async () => {
+        await locks[1].release();
+        answers.push((await pool.query('SELECT 1 AS n')).rows[0].n);
+      });
       const second = pool.transaction(() => answers.push('second'));
+      await locks[0].release();
       await Promise.all([...slow, first, second]);
       assert.deepEqual(answers, ['1', 'second']);
     });
@@ -428,7 +439,7 @@ describe('The connections of a pool', () => {
     it('are tried one at a time, with pauses, however many ask', async () => {
       const proxy = await startProxy({ target: await sharedServer() });
       let attempts = 0;
-      const pool = await opened({ size: 8, acquire_timeout: 1000 }, { host: proxy.host, port: proxy.port });
+      const pool = await opened({ size: 8, acquire_timeout: 500 }, { host: proxy.host, port: proxy.port });
       await pool.query('SELECT 1');
       const lost = once(pool, 'error');
       proxy.refuse();
@@ -449,10 +460,13 @@ describe('The connections of a pool', () => {
       let attempts = 0;
       pool.on('error', () => { attempts++; });
       const asked = Array.from({ length: 10 }, async () => {
-        for (let i = 0; i < 20; i++) await pool.query('SELECT pg_sleep(0.02)');
+        for (let i = 0; i < 10; i++) await pool.query('SELECT pg_sleep(0.02)');
       });
-      await Promise.all(asked); // 2 seconds and more, in which there would be 40 to 80 without longer pauses
-      assert.ok(attempts <= 25, `${attempts}`);
+      const begun = performance.now();
+      await Promise.all(asked); // a second and more, in which there would be 20 to 40 without longer pauses
+      let most = 4 + 3; // at once, and before the first two have answered
+      for (let pause = 25, time = begun; time < performance.now(); time += pause, pause = Math.min(2 * pause, 1000)) most++;
+      assert.ok(attempts <= most, `${attempts} of ${most}`);
       assert.equal(pool.stats.connected, 2);
       await pool.end();
       await server.sql('DROP ROLE limited');
@@ -463,7 +477,7 @@ describe('The connections of a pool', () => {
       ['who listens to "connect" destroys them', client => client.destroy()]
     ]) {
       it(`are tried with pauses, too, where ${who}`, async () => {
-        const pool = await opened({ size: 4, acquire_timeout: 1000 });
+        const pool = await opened({ size: 4, acquire_timeout: 300 });
         let attempts = 0;
         pool.on('connect', client => { if (++attempts < 1000) drop(client); });
         await Promise.allSettled(Array.from({ length: 20 }, () => pool.query('SELECT 1')));
@@ -488,13 +502,13 @@ describe('The connections of a pool', () => {
 
     it('are tried on when who has asked for them waits no longer', async () => {
       const proxy = await startProxy({ target: await sharedServer() });
-      const pool = await opened({ acquire_timeout: 50 }, { host: proxy.host, port: proxy.port });
+      const pool = await opened({ acquire_timeout: 50, silence_timeout: 40 }, { host: proxy.host, port: proxy.port });
       let attempts = 0;
       pool.on('connect', () => { attempts++; });
       proxy.stall();
       await assert.rejects(pool.query('SELECT 1'), error => error.name === 'TimeoutError' && error.code === '08001' &&
         error.sent === false && /has not answered the attempt to connect/.test(error.cause.message));
-      await sleep(1500); // in which the pool looks after its connections
+      await sleep(150); // in which the pool looks after its connections 15 times
       proxy.resume();
       await until(() => pool.stats.connected === 1);
       assert.equal(attempts, 1);

@@ -13,7 +13,7 @@ const { ResponseCache } = require('../../lib/cache');
 const { respond } = require('../../lib/http');
 const { Pool } = require('../../lib/pool');
 const { sharedServer } = require('../support');
-const { opened, until } = require('./pools');
+const { held, opened, pass, until } = require('./pools');
 
 describe('A Pool', () => {
   it('answers queries, each with its own values', async () => {
@@ -33,18 +33,22 @@ describe('A Pool', () => {
   it('does not send a query behind a slow one where another connection is free, or can be opened', async () => {
     const pool = await opened();
     const ids = () => Promise.all(Array.from({ length: 3 }, async () => (await pool.query('SELECT pg_backend_pid() AS id')).rows[0].id));
-    const slow = pool.query('SELECT pg_backend_pid() AS id, pg_sleep(1)');
+    const { call, release } = await held();
+    const slow = pool.query(`SELECT pg_backend_pid() AS id, ${call}`);
     const others = await ids();
     for (let i = 0; i < 20; i++) others.push(...await ids());
+    await release();
     assert.equal(others.includes((await slow).rows[0].id), false);
   });
 
   it('sends nothing behind a query that has been running for long, where others answer', async () => {
     const pool = await opened({ size: 2 });
-    const slow = pool.query('SELECT pg_backend_pid() AS id, pg_sleep(1)');
+    const { call, release } = await held();
+    const slow = pool.query(`SELECT pg_backend_pid() AS id, ${call}`);
     await pool.query('SELECT 1');
-    await sleep(100);
+    pass(100);
     const others = await Promise.all(Array.from({ length: 10 }, () => pool.query('SELECT pg_backend_pid() AS id')));
+    await release();
     const { id } = (await slow).rows[0];
     assert.ok(others.every(({ rows: [row] }) => row.id !== id));
   });
@@ -53,9 +57,11 @@ describe('A Pool', () => {
     const pool = await opened({ size: 3 });
     const ids = count => Promise.all(Array.from({ length: count }, () => pool.query('SELECT pg_backend_pid() AS id')));
     await ids(1000);
-    const slow = [1, 2].map(() => pool.query('SELECT pg_backend_pid() AS id, pg_sleep(2)'));
-    await sleep(1000);
+    const { call, release } = await held();
+    const slow = [1, 2].map(() => pool.query(`SELECT pg_backend_pid() AS id, ${call}`));
+    pass(1000);
     const quick = new Set((await ids(2000)).map(({ rows: [{ id }] }) => id));
+    await release();
     for (const { rows: [{ id }] } of await Promise.all(slow)) assert.equal(quick.has(id), false);
   });
 

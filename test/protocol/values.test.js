@@ -52,7 +52,7 @@ describe('checkValues', () => {
   it('refuses what is no list, without showing it', () => {
     for (const [values, kind] of [[null, 'null'], [undefined, 'undefined'], ['secret', 'a string'], [5, 'a number'],
       [{ 0: 'a', length: 1 }, 'an object'], [Buffer.from('a'), 'an object of class Buffer'], [new Map(), 'an object of class Map']]) {
-      assert.throws(() => checkValues(values), { name: 'TypeError', message: `values must be an array or a row, not ${kind}: text first, then [value, …], then options` });
+      assert.throws(() => checkValues(values), { name: 'TypeError', message: `values must be an array or a row, not ${kind}: all values go into one array, query(text, [value, …], options)` });
     }
   });
 });

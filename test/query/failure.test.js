@@ -1,8 +1,10 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { array } = require('../..');
 const { ConnectionError, PostgresError, UsageError } = require('../../lib/protocol');
-const { again, callerOf, isStale, lossErrors, mayRepeat, reasonOf, showCaller } = require('../../lib/query/failure');
+const { addHint, again, callerOf, isStale, lossErrors, mayRepeat, reasonOf, showCaller } = require('../../lib/query/failure');
+const { connected } = require('../support');
 
 describe('showCaller', () => {
   it('gives an error the stack of a call, and keeps its name and message', () => {
@@ -54,6 +56,39 @@ describe('reasonOf', () => {
     for (const code of ['40P01', '53200', '55P03', '57014']) {
       assert.equal(reasonOf(lost, new PostgresError({ code }), 'I'), lost);
     }
+  });
+});
+
+describe('addHint', () => {
+  const NO_VALUE = /^a parameter is a value of a query: write sql\.id\(name\) of quickgres\/sql/;
+  const LIST = /^a list is one parameter: write = ANY\(\$1\)/;
+
+  it('says what to write where PostgreSQL takes no parameter, no list or no second statement', async () => {
+    const client = await connected();
+    for (const [text, values, code, hint] of [
+      ['SELECT 1; SELECT 2', [], '42601', /^query takes one statement: write simpleQuery\(text\), or batch/],
+      ['SELECT * FROM $1', ['users'], '42601', NO_VALUE],
+      ['SET search_path = $1', ['a'], '42601', NO_VALUE],
+      ['SELECT id FROM users WHERE id IN $1', [array([1])], '42601', LIST],
+      ['SELECT id FROM users WHERE id IN ($1)', [array([1])], '22P02', LIST],
+      ['SELECT id FROM users WHERE id IN ($1, $2)', [array([1]), 2], '22P02', undefined],
+      ['SELECT id FROM users WHERE id = $1', [array([1])], '22P02', undefined],
+      ['SELECT id FROM users WHERE id IN ($1)', ['one'], '22P02', undefined],
+      ['SELEC $1', [1], '42601', undefined]
+    ]) {
+      for (const ask of [() => client.query(text, values), () => client.batch([[text, values]]), () => client.cursor(text, values).next()]) {
+        const error = await ask().catch(failed => failed);
+        assert.equal(error.code, code, text);
+        if (hint === undefined) assert.equal(error.hint, undefined, text);
+        else assert.match(error.hint, hint, text);
+      }
+    }
+  });
+
+  it('takes time in proportion to the text', () => {
+    const error = { code: '42601', message: 'syntax error at or near "$1"' };
+    for (const piece of ['in ', 'in(', ' ', '(', '$1', '1', '1 ']) addHint(error, `in $1${piece.repeat(1e6)},`);
+    for (const piece of [' ', '(', 'in(']) addHint(error, `in${piece.repeat(1e6)}`);
   });
 });
 

@@ -144,7 +144,7 @@ describe('Nothing of one query reaches another with the same text', () => {
   });
 });
 
-describe('100,000 inserts of one text in one loop', () => {
+describe('20,000 inserts of one text in one loop', () => {
   it('carry one Parse on a cold connection, and leave in as many writes as on a warm one', async () => {
     await table('isolated', 'id int');
     const writes = [];
@@ -160,14 +160,14 @@ describe('100,000 inserts of one text in one loop', () => {
       };
       const from = wire.recorded.toServer.length;
       const promises = [];
-      for (let i = 0; i < 100000; i++) promises.push(client.query('INSERT INTO isolated VALUES ($1)', [100000 + i]));
+      for (let i = 0; i < 20000; i++) promises.push(client.query('INSERT INTO isolated VALUES ($1)', [100000 + i]));
       await Promise.all(promises);
       writes.push(count);
       const { P = 0, B, S } = counts(wire, from);
-      assert.deepEqual([P, B, S], [warm ? 0 : 1, 100000, 100000]);
+      assert.deepEqual([P, B, S], [warm ? 0 : 1, 20000, 20000]);
     }
     assert.deepEqual(writes[0], writes[1]);
-    assert.ok(writes[0] > 20 && writes[0] < 200, `${writes}`);
+    assert.ok(writes[0] > 4 && writes[0] < 40, `${writes}`);
   });
 });
 

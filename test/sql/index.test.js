@@ -94,6 +94,18 @@ describe('sql', () => {
     ]) assert.throws(() => sql`a = ${1} AND b = ${value}`, { name: 'TypeError', message });
   });
 
+  it('refuses a list where it would be one value of IN, and names ANY', () => {
+    const list = [1, 2];
+    const message = /^placeholder 1 \(behind "[^"]*"\) is an array: write = ANY\(\$\{list\}\) in place of IN, <> ALL/;
+    for (const wrong of [
+      () => sql`SELECT 1 WHERE id IN (${list})`, () => sql`SELECT 1 WHERE id not in\n ( ${list} ) AND ${1}`, () => sql`SELECT 1 WHERE id IN ${[]}`
+    ]) assert.throws(wrong, { name: 'TypeError', message });
+    for (const right of [
+      sql`SELECT 1 WHERE tags IN (${list}, ${list})`, sql`SELECT 1 WHERE id IN (${1})`, sql`SELECT 1 WHERE id IN (${sql.join([sql`${1}`])})`,
+      sql`SELECT 1 WHERE n = ANY(${list})`, sql`SELECT begin(${list})`
+    ]) assert.equal(typeof right[0], 'string');
+  });
+
   it('gives pieces that refuse to become part of a string', () => {
     const message = 'what is put into a string is a piece of SQL: put it into sql`…`, and that into query(...sql`…`)';
     for (const make of [() => `a ${sql`b`}`, () => 'a ' + sql`b ${1}`, () => String(sql.join(Array(300).fill(sql`c`)))]) {
