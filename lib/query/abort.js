@@ -93,7 +93,6 @@ const tooLong = (what, isSent = () => undefined) => time =>
  */
 function watchLimits({ signal, statement_timeout: time = Infinity }, callback, late) {
   const unwatch = signal === undefined ? undefined : watchSignal(signal, callback);
-  if (unwatch !== undefined && time === Infinity) return unwatch;
   const timer = time < Infinity && setTimeout(() => callback(late(time)), time);
   return () => {
     unwatch?.();

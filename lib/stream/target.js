@@ -6,13 +6,9 @@ const { STALL_TIMEOUT, stalled } = require('../query');
 const { closedBefore, isServerResponse, nothing, unwatch, watch } = require('./watch');
 
 /** Targets that were ended in this turn of the loop. Most finish in it, and need no timer. */
-let ended = [];
+const ended = [];
 
-function watchEnded() {
-  const targets = ended;
-  ended = [];
-  for (const each of targets) each.watchEnd();
-}
+function watchEnded() { for (const each of ended.splice(0)) each.watchEnd(); }
 
 /** A WHATWG WritableStream as a Node stream, whose `release()` unlocks it. */
 function fromWeb(stream) {
