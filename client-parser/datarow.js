@@ -39,7 +39,8 @@ export class Chunk {
     this.type = type;
     /** @type {string|false} the rows in [from, to), a character for each byte; '' or false if they are not ASCII */
     this.text = '';
-    // `from` and `to` are not set at first. `mixed`: a block was not ASCII, so each row is decoded by itself.
+    // Not set at first are `from`, `to`, `last`: the offset of the last row that was read, and `mixed`: a block was not
+    // ASCII, so each row is decoded by itself.
     /** Rows refer to it by a function, of which printers show only the name. */
     this.self = this.valueOf.bind(this);
   }
@@ -48,16 +49,17 @@ export class Chunk {
 /**
  * Decodes the row at `off` and, if it follows the rows decoded last, the rows behind it up to a block. One call into the
  * runtime serves all columns, which are parts of the text.
+ * @returns {string|false} see Chunk
  */
 function decode(chunk, off) {
   const { bytes, end, type: { platform } } = chunk;
   const { scratch } = platform;
-  const row = off + 1 + int32(bytes, off + 1);
+  const row = endOf(bytes, off);
   const most = Math.min(BLOCK, (off === chunk.to && !chunk.mixed ? end : row) - off);
   let to = 0;
   scratch.set(bytes.subarray(off, off + most));
   while (to < most - 4) {
-    const next = to + 1 + int32(scratch, to + 1);
+    const next = endOf(scratch, to);
     if (next > most) break;
     // Lengths may have bytes that are not ASCII.
     scratch[to + 4] = scratch[to + 6] = 0;
@@ -73,16 +75,20 @@ function decode(chunk, off) {
   chunk.to = to ? off + to : row;
   // As many characters as bytes: all are ASCII.
   chunk.text = text.length === to && text;
-  if (chunk.to > row && !chunk.text) {
-    chunk.mixed = true;
-    decode(chunk, off);
-  }
+  if (chunk.to === row || chunk.text) return chunk.text;
+  chunk.mixed = true;
+  return decode(chunk, off);
 }
 
-/** @returns {string} the text at [start, end), in the row at `offset` */
-function textAt(chunk, offset, start, end) {
-  if (!(offset >= chunk.from && offset < chunk.to)) decode(chunk, offset);
-  return chunk.text ? chunk.text.substring(start - chunk.from, end - chunk.from)
+/**
+ * A row is decoded when a second column of it is read, since a program may read one of each row.
+ * @param {Array|object|null} target see read
+ * @returns {string} the text at [start, end), in the row at `offset`
+ */
+function textAt(chunk, offset, start, end, target) {
+  const text = offset >= chunk.from && offset < chunk.to ? chunk.text
+  : (target || chunk.last === (chunk.last = offset)) && decode(chunk, offset);
+  return text ? text.substring(start - chunk.from, end - chunk.from)
   : chunk.type.platform.text(chunk.bytes, start, end);
 }
 
@@ -118,7 +124,7 @@ function read(chunk, offset, first, target, names) {
     if (length < -1 || off > end) check(0, platform, 'DataRow', 'shorter than its columns');
     if (i < first) continue;
     const decoder = decoders[i];
-    const value = length < 0 ? null : decoder ? decoder(bytes, start, off) : textAt(chunk, offset, start, off);
+    const value = length < 0 ? null : decoder ? decoder(bytes, start, off) : textAt(chunk, offset, start, off, target);
     if (!target) return value;
     if (names) target[names[i]] = value;
     else target.push(value);

@@ -16,7 +16,7 @@ export class RowReader {
   #chunk; // the Chunk of the last row
 
   constructor({ binary = 0, decode } = {}) {
-    if (decode === true && !defaults.decoders) throw new TypeError('decode: true needs decoders: import index.js');
+    if (decode === true && !defaults.decoders) throw new TypeError('decode: true needs index.js');
     this.#plain = decode;
     this.#decode = decode === true ? defaults.decoders : decode === false ? {} : decode;
     this.binary = binary ? 1 : 0;

@@ -6,8 +6,8 @@ const answer = require('./answer');
 const { backend, frontend } = require('./codes');
 const errors = require('./errors');
 const messages = require('./messages');
-const { FrameReader, lengthAt } = require('./reader');
+const reader = require('./reader');
 const values = require('./values');
 const writer = require('./writer');
 
-module.exports = { backend, frontend, FrameReader, lengthAt, ...answer, ...errors, ...messages, ...values, ...writer };
+module.exports = { backend, frontend, ...answer, ...errors, ...messages, ...reader, ...values, ...writer };

@@ -2,6 +2,7 @@
 
 const messages = require('../../client-parser/messages.js');
 const { ConnectionError, protocolError } = require('./errors');
+const { textAt } = require('./reader');
 
 /*
  * Decoders of the server's small messages. Each takes the buffer, the offset of the message's type byte and the offset behind
@@ -9,7 +10,7 @@ const { ConnectionError, protocolError } = require('./errors');
  * https://www.postgresql.org/docs/current/protocol-message-formats.html
  */
 
-const platform = { text: (buf, start, end) => buf.utf8Slice(start, end), error: protocolError };
+const platform = { text: textAt, error: protocolError };
 
 /** Adapts a decoder that browsers share. */
 const shared = decode => (buf, start, end) => decode(buf, start, end, platform);

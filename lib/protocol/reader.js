@@ -6,6 +6,17 @@ const { protocolError } = require('./errors');
 /** PostgreSQL's own limit for the length word. */
 const MAX_LENGTH = 0x40000000;
 
+/** Strings of fewer bytes are made by a loop, which costs less than a call into the runtime. */
+const SHORT = 13;
+
+const utf8Slice = Function.prototype.call.bind(Buffer.prototype.utf8Slice);
+
+function textAt(bytes, start, end) {
+  let text = '';
+  if (end - start < SHORT) for (let i = start; i < end && bytes[i] < 128; i++) text += String.fromCharCode(bytes[i]);
+  return text.length === end - start ? text : utf8Slice(bytes, start, end);
+}
+
 /**
  * @param {Buffer} buf has at least the first five bytes of a message at `pos`
  * @param {number} [max] the longest message that is accepted
@@ -107,4 +118,4 @@ class FrameReader {
   }
 }
 
-module.exports = { FrameReader, lengthAt };
+module.exports = { FrameReader, lengthAt, textAt };

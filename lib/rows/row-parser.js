@@ -1,7 +1,7 @@
 'use strict';
 
 const { inspect } = require('node:util');
-const { protocolError } = require('../protocol');
+const { protocolError, textAt } = require('../protocol');
 const { BLOCK, Members, int32 } = require('../../client-parser/datarow.js');
 const { RowDescription } = require('../../client-parser/messages.js');
 
@@ -27,7 +27,7 @@ class RowParser extends RowDescription {
   /** The type of rows in text format without decoders, made when the first one comes. */
   textType = undefined;
   static platform = {
-    text: Function.prototype.call.bind(Buffer.prototype.utf8Slice),
+    text: textAt,
     scratch: Buffer.alloc(BLOCK),
     error: protocolError
   };
