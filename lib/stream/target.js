@@ -5,11 +5,6 @@ const { kindOf } = require('../protocol');
 const { STALL_TIMEOUT, stalled } = require('../query');
 const { closedBefore, isServerResponse, nothing, unwatch, watch } = require('./watch');
 
-/** Targets that were ended in this turn of the loop. Most finish in it, and need no timer. */
-const ended = [];
-
-function watchEnded() { for (const each of ended.splice(0)) each.watchEnd(); }
-
 /** A WHATWG WritableStream as a Node stream, whose `release()` unlocks it. */
 function fromWeb(stream) {
   const writer = stream.getWriter();
@@ -212,11 +207,10 @@ class Target {
     this.stream.end(piece);
     if (this.stream.writableFinished === true) return undefined;
     if (piece !== undefined) this.#give(piece);
-    if (ended.push(this) === 1) setImmediate(watchEnded);
+    // Most streams finish in this turn of the loop, and need no timer.
+    setImmediate(() => { if (this.#settle !== undefined) this.#watchStall(); });
     return this.#settled();
   }
-
-  watchEnd() { if (this.#settle !== undefined) this.#watchStall(); }
 
   flushed() { return this.#writing === 0 ? undefined : this.#until(); }
 
