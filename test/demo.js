@@ -3,6 +3,9 @@
 // Starts the demo for its tests.
 
 const { spawn } = require('node:child_process');
+const { once } = require('node:events');
+const fs = require('node:fs');
+const os = require('node:os');
 const path = require('node:path');
 const { createInterface } = require('node:readline');
 
@@ -25,4 +28,19 @@ async function run(env, lines = [], until = 'ready') {
   throw new Error(lines.join('\n'));
 }
 
-module.exports = { run };
+/** Starts a demo with a directory of its own for its files, which `end` removes. */
+async function begin(lines) {
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'demo-'));
+  fs.chmodSync(directory, 0o755);
+  return { directory, ...await run({ TMPDIR: directory }, lines) };
+}
+
+async function end({ directory, process: server }) {
+  if (server.exitCode === null && server.signalCode === null) {
+    server.kill('SIGTERM');
+    await once(server, 'exit');
+  }
+  fs.rmSync(directory, { recursive: true, force: true });
+}
+
+module.exports = { begin, end, run };

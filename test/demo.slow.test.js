@@ -1,12 +1,10 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { once } = require('node:events');
 const fs = require('node:fs');
-const os = require('node:os');
 const path = require('node:path');
 const { launchBrowser, skipUnless } = require('pg-test-fixtures');
-const { run } = require('./demo');
+const { begin, end } = require('./demo');
 
 const ROWS = 100000;
 const ARTEFACTS = path.join(__dirname, 'artefacts');
@@ -14,26 +12,13 @@ const ARTEFACTS = path.join(__dirname, 'artefacts');
 describe('the demo', function () {
   this.timeout(120000);
 
-  let directory;
-  let server;
-  let url;
+  let demo;
   const lines = [];
 
-  before(async () => {
-    directory = fs.mkdtempSync(path.join(os.tmpdir(), 'demo-'));
-    fs.chmodSync(directory, 0o755);
-    ({ process: server, url } = await run({ TMPDIR: directory }, lines));
-  });
+  before(async () => { demo = await begin(lines); });
+  after(() => end(demo));
 
-  after(async () => {
-    if (server && server.exitCode === null && server.signalCode === null) {
-      server.kill('SIGTERM');
-      await once(server, 'exit');
-    }
-    fs.rmSync(directory, { recursive: true, force: true });
-  });
-
-  const get = name => fetch(new URL(name, url));
+  const get = name => fetch(new URL(name, demo.url));
 
   describe('in Chromium', () => {
     let browser;
@@ -51,7 +36,7 @@ describe('the demo', function () {
           `${value} ${sources.map(({ node }) => node?.id || node?.className || node?.nodeName)}`)))
           .observe({ type: 'layout-shift', buffered: true });
       });
-      await page.goto(`${url}?limit=${ROWS}`);
+      await page.goto(`${demo.url}?limit=${ROWS}`);
     });
     after(() => browser?.close());
 
@@ -138,9 +123,9 @@ describe('the demo', function () {
 
     it('shows a million rows to the last one, by wheel, key and scrollbar', async () => {
       assert.match(fs.readFileSync(path.join(__dirname, '../README.md'), 'utf8'), /the demo: a million rows in the browser/);
-      await page.goto(url);
+      await page.goto(demo.url);
       assert.equal(await page.inputValue('#limit'), '100000');
-      await page.goto(`${url}?limit=1000000`);
+      await page.goto(`${demo.url}?limit=1000000`);
       await page.evaluate(() => window.demo.done);
       await page.click('#stop'); // JSON of a million rows keeps the page busy
       await page.evaluate(() => window.demo.all);
@@ -168,18 +153,18 @@ describe('the demo', function () {
         await page.evaluate(() => window.demo.json);
         return page.locator('#rows-panel .error').innerText();
       };
-      await page.goto(`${url}?limit=many`);
+      await page.goto(`${demo.url}?limit=many`);
       assert.match(await errors(), /^400 Bad Request: limit must be a whole number .* not "many"$/);
       await page.route('**/rows?*', async route => {
         const body = await (await route.fetch()).body();
         await route.fulfill({ body: body.subarray(0, -20) });
       });
-      await page.goto(`${url}?limit=1000`);
+      await page.goto(`${demo.url}?limit=1000`);
       assert.match(await errors(), /the stream ended before the result did/);
       const error = Buffer.from('SERROR\0VERROR\0C22012\0Mdivision by zero\0\0');
       const head = Buffer.of(69, 0, 0, 0, error.length + 4);
       await page.route('**/rows?*', route => route.fulfill({ body: Buffer.concat([head, error]) }));
-      await page.goto(`${url}?limit=1000`);
+      await page.goto(`${demo.url}?limit=1000`);
       assert.equal(await errors(), 'ERROR 22012: division by zero');
       assert.deepEqual(complaints, []);
     });

@@ -5,33 +5,19 @@ const { once } = require('node:events');
 const fs = require('node:fs');
 const http = require('node:http');
 const os = require('node:os');
-const path = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { launchBrowser, skipUnless, startProxy, startServer } = require('pg-test-fixtures');
 const { Client } = require('..');
-const { run } = require('./demo');
+const { begin, end, run } = require('./demo');
 
 describe('the demo', function () {
   this.timeout(120000);
 
-  let directory;
-  let server;
-  let url;
+  let demo;
   const lines = [];
 
-  before(async () => {
-    directory = fs.mkdtempSync(path.join(os.tmpdir(), 'demo-'));
-    fs.chmodSync(directory, 0o755);
-    ({ process: server, url } = await run({ TMPDIR: directory }, lines));
-  });
-
-  after(async () => {
-    if (server && server.exitCode === null && server.signalCode === null) {
-      server.kill('SIGTERM');
-      await once(server, 'exit');
-    }
-    fs.rmSync(directory, { recursive: true, force: true });
-  });
+  before(async () => { demo = await begin(lines); });
+  after(() => end(demo));
 
   it('has a server for programs of one’s own while it runs, with the table of the README', async () => {
     const [, database] = /^for programs of your own, with a table users: (postgres:\S+)$/m.exec(lines.join('\n'));
@@ -42,14 +28,14 @@ describe('the demo', function () {
     await client.end();
   });
 
-  const get = name => fetch(new URL(name, url));
+  const get = name => fetch(new URL(name, demo.url));
 
   it('listens before it loads, and says what it does', () => {
     assert.match(lines.join('\n'), /^listening on http:\S+\n[^]*loading 100000 sample users[^]*\nready$/);
   });
 
   it('gives its page before it has a database, and the rows after that', async () => {
-    const other = await run({ TMPDIR: directory }, [], 'listening');
+    const other = await run({ TMPDIR: demo.directory }, [], 'listening');
     try {
       assert.match(await (await fetch(other.url)).text(), /<title>/);
       assert.equal((await fetch(new URL('/rows?limit=3', other.url))).status, 200);
@@ -64,7 +50,7 @@ describe('the demo', function () {
     await Promise.race([once(blocker, 'listening'), once(blocker, 'error')]).catch(() => {}); // somebody else has it
     const said = [];
     const { PORT, ...env } = process.env;
-    const other = await run({ ...env, PORT: '', TMPDIR: directory }, said, 'listening');
+    const other = await run({ ...env, PORT: '', TMPDIR: demo.directory }, said, 'listening');
     try {
       assert.match(said.join('\n'), /^port 8080 is taken: another one is used\nlistening on http:\/\/localhost:\d+\/$/);
       assert.notEqual(new URL(other.url).port, '8080');
@@ -103,7 +89,7 @@ describe('the demo', function () {
   it('is reached from this machine only', async () => {
     const outside = Object.values(os.networkInterfaces()).flat().filter(({ internal, family }) => !internal && family === 'IPv4');
     for (const { address } of outside) {
-      await assert.rejects(fetch(`http://${address}:${new URL(url).port}/`), ({ cause }) => cause.code === 'ECONNREFUSED');
+      await assert.rejects(fetch(`http://${address}:${new URL(demo.url).port}/`), ({ cause }) => cause.code === 'ECONNREFUSED');
     }
   });
 
@@ -166,7 +152,7 @@ describe('the demo', function () {
     /** Processes that have the demo's folder in their command line. */
     const processes = () => fs.readdirSync('/proc').filter(pid => /^\d+$/.test(pid)).filter(pid => {
       try {
-        return fs.readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes(directory);
+        return fs.readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes(demo.directory);
       } catch {
         return false; // it has just ended
       }
@@ -175,11 +161,11 @@ describe('the demo', function () {
     it('leaves no process and no file after Ctrl-C', async function () {
       if (process.platform !== 'linux') this.skip(); // it looks in /proc
       assert.notEqual(processes().length, 0);
-      server.kill('SIGINT');
-      const [status] = await once(server, 'exit');
+      demo.process.kill('SIGINT');
+      const [status] = await once(demo.process, 'exit');
       assert.equal(status, 0);
       // Whoever removes the files may outlive the server by a moment.
-      while (processes().length > 0 || fs.readdirSync(directory).length > 0) await sleep(50);
+      while (processes().length > 0 || fs.readdirSync(demo.directory).length > 0) await sleep(50);
     });
   });
 });

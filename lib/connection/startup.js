@@ -82,7 +82,7 @@ async function untilReady(attempt, session, { notice }) {
   const asked = attempt.doing === STEP.ASK;
   const expected = [...REPORTS, ...asked ? ANSWER : [backend.BackendKeyData]];
   let value;
-  for (;;) {
+  for (let reports = 0; ;) {
     const message = attempt.read() ?? await attempt.next();
     const { 0: type, length } = message;
     if (!expected.includes(type)) throw unexpected(message);
@@ -90,7 +90,7 @@ async function untilReady(attempt, session, { notice }) {
       if (length !== 6 || message[5] !== 73) throw protocolError('ReadyForQuery of a wrong kind');
       return value;
     } else if (type === backend.ParameterStatus) {
-      takeParameter(session.parameters, message, 0, length);
+      takeParameter(session.parameters, message, 0, length, reports++);
     } else if (type === backend.NoticeResponse) {
       notice(decodeFields(message, 0, length));
     } else if (type === backend.BackendKeyData) {

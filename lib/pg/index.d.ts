@@ -389,7 +389,7 @@ export interface PoolConfig extends ClientConfig {
   log?: ((...messages: any[]) => void) | undefined;
   /** The class of the promises. Default: JavaScript's. */
   Promise?: PromiseConstructorLike | undefined;
-  /** Not supported: a TypeError. Default: none. */
+  /** A class that extends the Client of this module, of which the pool makes its clients. Default: Client. */
   Client?: (new () => any) | undefined;
 }
 

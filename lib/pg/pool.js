@@ -65,7 +65,8 @@ class Pool extends EventEmitter {
     this.log('connecting new client');
     const connected = called(done => client.connect(done));
     connected.catch(() => {}); // the pool rejects requests itself
-    const entry = { connection, client, connected, born: performance.now(), uses: 0, users: 0, ready: undefined, release: undefined, fail };
+    const expires = performance.now() + (this.options.maxLifetimeSeconds || Infinity) * 1000;
+    const entry = { connection, client, connected, expires, uses: 0, users: 0, ready: undefined, release: undefined, fail };
     this._state.entries.set(connection, entry);
     client.on('error', fail);
     connection.closed.then(() => entry.release || this._state.entries.delete(connection));
@@ -208,10 +209,7 @@ class Pool extends EventEmitter {
   get idleCount() { return Math.max(0, this._spare); }
   get waitingCount() { return Math.max(0, -this._spare); }
   /** Taken connections that are older than maxLifetimeSeconds. */
-  get expiredCount() {
-    const most = (this.options.maxLifetimeSeconds || Infinity) * 1000;
-    return this._count(({ release, born }) => release !== undefined && performance.now() - born > most);
-  }
+  get expiredCount() { return this._count(({ release, expires }) => release && performance.now() > expires); }
 
   /** How many connections are left when each request has one; negative if there are too few. */
   get _spare() {

@@ -23,13 +23,13 @@ class Result {
     this.rows = [];
     this.fields = [];
     this.rowAsArray = rowMode === 'array';
-    hide(this, { _types: given, _parsers: [] });
+    if (given) hide(this, { _types: given });
   }
 
   addFields(fields) {
     this.fields = fields;
-    const { getTypeParser } = this._types ?? types;
-    this._parsers = fields.map(({ dataTypeID, format = 'text' }) => getTypeParser.call(this._types ?? types, dataTypeID, format));
+    const used = this._types ?? types;
+    hide(this, { _parsers: fields.map(({ dataTypeID, format = 'text' }) => used.getTypeParser(dataTypeID, format)) });
   }
 
   parseRow(data) {

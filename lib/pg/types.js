@@ -131,8 +131,15 @@ const READ = {
   1016: exact[1016], 1082: decoders[1184], 1114: decoders[1184], 1115: decoders[1185], 1182: decoders[1185], 1184: [timestamptz, (...place) => dateOf(decoders[1184][1](...place))]
 };
 
-/** Defines parsers by decoders and a conversion to node-postgres' values. */
-function define(format, oids, convert) {
+/** Parsers by format, made of decoders and a conversion to node-postgres' values. */
+for (const [format, convert, ...oids] of [
+  ['text', undefined, 16, 17, 21, 23, 26, 114, 199, 651, 700, 701, 791, 1000, 1001, 1005, 1007, 1008, 1009, 1014, 1015, 1021, 1022,
+    1028, 1040, 1041, 1183, 1184, 1231, 1270, 2951, 3802, 3807, 3907],
+  ['text', toPoint, 600, 1017], ['text', toCircle, 718], ['text', String, 1016], ['text', dateOf, 1185],
+  ['text', toLocal, 1082, 1114, 1115, 1182], ['text', text => new PostgresInterval(text), 1186, 1187],
+  ['binary', undefined, 16, 21, 23, 25, 26, 701, 1000, 1007, 1008, 1009, 1184],
+  ['binary', String, 20], ['binary', Math.fround, 700], ['binary', Number, 1016, 1700], ['binary', toLocal, 1114]
+]) {
   for (const oid of oids) {
     const read = READ[oid][format === 'text' ? 0 : 1];
     const decode = convert === undefined ? read : (...place) => mapAll(read(...place), convert);
@@ -140,20 +147,6 @@ function define(format, oids, convert) {
     types.setTypeParser(oid, format, Object.assign(parse, { [DECODE]: decode }));
   }
 }
-
-define('text', [16, 17, 21, 23, 26, 114, 199, 651, 700, 701, 791, 1000, 1001, 1005, 1007, 1008, 1009, 1014, 1015, 1021,
-  1022, 1028, 1040, 1041, 1183, 1184, 1231, 1270, 2951, 3802, 3807, 3907]);
-define('text', [600, 1017], toPoint);
-define('text', [718], toCircle);
-define('text', [1016], String);
-define('text', [1185], dateOf);
-define('text', [1082, 1114, 1115, 1182], toLocal);
-define('text', [1186, 1187], text => new PostgresInterval(text));
-define('binary', [16, 21, 23, 25, 26, 701, 1000, 1007, 1008, 1009, 1184]);
-define('binary', [20], String);
-define('binary', [700], Math.fround);
-define('binary', [1016, 1700], Number);
-define('binary', [1114], toLocal);
 
 const parseStrings = types.getTypeParser(1009);
 types.arrayParser = { create: (text, parse = String) => ({ parse: () => mapAll(parseStrings(text), parse) }) };

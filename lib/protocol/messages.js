@@ -42,10 +42,13 @@ function decodeParameterStatus(buf, start, end) {
   return [name, value];
 }
 
-/** Adds a ParameterStatus to the parameters that the server has reported. */
-function takeParameter(parameters, buf, start, end) {
+/**
+ * Adds a ParameterStatus to the parameters that the server has reported.
+ * @param {number} [count] the number of parameters, or more
+ */
+function takeParameter(parameters, buf, start, end, count = Object.keys(parameters).length) {
   const { 0: name, 1: value } = decodeParameterStatus(buf, start, end);
-  if (!(name in parameters) && Object.keys(parameters).length === MAX_PARAMETERS) throw protocolError(`more than ${MAX_PARAMETERS} parameters`);
+  if (count >= MAX_PARAMETERS && !(name in parameters)) throw protocolError(`more than ${MAX_PARAMETERS} parameters`);
   parameters[name] = value;
   return [name, value];
 }

@@ -3,13 +3,10 @@
 // What the tests of copyTo and copyFrom share.
 
 const assert = require('node:assert/strict');
-const { sharedServer } = require('../support');
+const { activity } = require('../support');
 
 /** Whether the server process of a client has nothing to do. */
-async function isIdle(client) {
-  const [row] = await (await sharedServer()).sql(`SELECT state FROM pg_stat_activity WHERE pid = ${client.processId}`);
-  return row.state === 'idle';
-}
+const isIdle = async client => await activity(client) === 'idle';
 
 /** All that a readable gives. */
 async function collect(stream) {

@@ -14,10 +14,8 @@ const { ResponseCache } = require('../../lib/cache');
 const { respond } = require('../../lib/http');
 const { FLAT, watchAlone } = require('../slow-reader');
 const { connected, sharedServer } = require('../support');
-const { direct, get, serving } = require('./serving');
+const { FOLDER, cached, direct, get, serving } = require('./serving');
 
-const FOLDER = path.join(__dirname, '../../client-parser');
-const LARGE = "SELECT i, md5(i::text) FROM generate_series(1, 20000) AS i";
 const FAILING = 'SELECT 1 / (50000 - i) AS a FROM generate_series(1, 100000) AS i';
 
 describe('respond', () => {
@@ -58,29 +56,9 @@ describe('respond', () => {
   });
 
   describe('of a ResponseCache', () => {
-    let clock;
-    let cache;
-    let handler;
+    let cache, handler;
 
-    beforeEach(async () => {
-      clock = 0;
-      const client = await connected();
-      cache = new ResponseCache(client, { now: () => clock });
-      handler = (request, response) => {
-        const { pathname } = new URL(request.url, 'http://localhost');
-        if (pathname === '/') return response.setHeader('content-type', 'text/html').end('<!doctype html>');
-        if (pathname.startsWith('/client-parser/')) {
-          response.setHeader('content-type', 'text/javascript');
-          return response.end(fs.readFileSync(path.join(FOLDER, path.basename(pathname))));
-        }
-        const [from, text, options] = {
-          '/fresh': [client, LARGE], '/cached': [cache, LARGE], '/tagged': [cache, LARGE, { tags: ['t'] }],
-          '/values': [cache, LARGE, { as: 'values' }], '/none': [cache, 'SELECT 1 WHERE false', { emptyStatus: 404 }],
-          '/show': [cache, 'SHOW TimeZone']
-        }[pathname];
-        return respond(from, request, response, text, [], options);
-      };
-    });
+    beforeEach(async () => { ({ cache, handler } = await cached(() => 0)); });
 
     it('is read alike by Chromium', async function () {
       skipUnless(this, 'chromium');

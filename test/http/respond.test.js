@@ -3,11 +3,9 @@
 const assert = require('node:assert/strict');
 const { createHash } = require('node:crypto');
 const { once } = require('node:events');
-const fs = require('node:fs');
 const http = require('node:http');
 const http2 = require('node:http2');
 const net = require('node:net');
-const path = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
 const zlib = require('node:zlib');
 const { makeCertificates } = require('pg-test-fixtures');
@@ -15,12 +13,10 @@ const { Client } = require('../..');
 const { ResponseCache } = require('../../lib/cache');
 const { respond } = require('../../lib/http');
 const { Pool } = require('../../lib/pool');
-const { connected, makeLong, sharedServer } = require('../support');
-const { direct, get, serving } = require('./serving');
+const { activity, connected, makeLong, sharedServer } = require('../support');
+const { LARGE, cached, direct, get, serving } = require('./serving');
 
-const FOLDER = path.join(__dirname, '../../client-parser');
 const SMALL = 'SELECT 1 AS a';
-const LARGE = "SELECT i, md5(i::text) FROM generate_series(1, 20000) AS i";
 /** More than could be read in the time that a test has: what is answered behind it shows that it was cancelled. */
 const TERABYTE = "SELECT generate_series(1, 1000000000) AS i, repeat('x', 1000) AS x";
 const FAILING = 'SELECT 1 / (50000 - i) AS a FROM generate_series(1, 100000) AS i';
@@ -412,7 +408,6 @@ describe('respond', () => {
   });
 
   it('cancels the query of a reader that disconnects after 10 KB of a terabyte', async () => {
-    const server = await sharedServer();
     const client = await connected();
     await makeLong(client, TERABYTE);
     await serving((request, response) => respond(client, request, response, TERABYTE), async (port, errors) => {
@@ -422,9 +417,7 @@ describe('respond', () => {
         let length = 0;
         for await (const chunk of response) if ((length += chunk.length) > 10000) break;
         const next = client.query('SELECT 7 AS a');
-        let state;
-        do [{ state }] = await server.sql(`SELECT state FROM pg_stat_activity WHERE pid = ${client.processId}`);
-        while (state !== 'idle');
+        while (await activity(client) !== 'idle');
         assert.equal((await next).rows[0].a, '7');
       }
       assert.deepEqual(errors.map(error => error.name), ['AbortError', 'AbortError']);
@@ -481,22 +474,7 @@ describe('respond', () => {
 
     beforeEach(async () => {
       clock = 0;
-      const client = await connected();
-      cache = new ResponseCache(client, { now: () => clock });
-      handler = (request, response) => {
-        const { pathname } = new URL(request.url, 'http://localhost');
-        if (pathname === '/') return response.setHeader('content-type', 'text/html').end('<!doctype html>');
-        if (pathname.startsWith('/client-parser/')) {
-          response.setHeader('content-type', 'text/javascript');
-          return response.end(fs.readFileSync(path.join(FOLDER, path.basename(pathname))));
-        }
-        const [from, text, options] = {
-          '/fresh': [client, LARGE], '/cached': [cache, LARGE], '/tagged': [cache, LARGE, { tags: ['t'] }],
-          '/values': [cache, LARGE, { as: 'values' }], '/none': [cache, 'SELECT 1 WHERE false', { emptyStatus: 404 }],
-          '/show': [cache, 'SHOW TimeZone']
-        }[pathname];
-        return respond(from, request, response, text, [], options);
-      };
+      ({ cache, handler } = await cached(() => clock));
     });
 
     it('sends the same bytes, with an ETag and what is left of the windows', () => serving(handler, async port => {

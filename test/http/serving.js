@@ -3,8 +3,16 @@
 // What the tests of HTTP share: a server of the test's own, and what asks it.
 
 const { once } = require('node:events');
+const fs = require('node:fs');
 const http = require('node:http');
+const path = require('node:path');
 const { Client } = require('../..');
+const { ResponseCache } = require('../../lib/cache');
+const { respond } = require('../../lib/http');
+const { connected } = require('../support');
+
+const FOLDER = path.join(__dirname, '../../client-parser');
+const LARGE = "SELECT i, md5(i::text) FROM generate_series(1, 20000) AS i";
 
 /** The messages of a result, one by one, as one Buffer. */
 async function direct(client, text, values) {
@@ -46,4 +54,25 @@ async function get(port, headers = {}, { method = 'GET', agent, url = '/' } = {}
   return { status: response.statusCode, headers: response.headers, body: Buffer.concat(chunks) };
 }
 
-module.exports = { direct, serving, get };
+/** A ResponseCache by a clock, and a handler that answers from it and from its client, with the files of client-parser. */
+async function cached(now) {
+  const client = await connected();
+  const cache = new ResponseCache(client, { now });
+  const handler = (request, response) => {
+    const { pathname } = new URL(request.url, 'http://localhost');
+    if (pathname === '/') return response.setHeader('content-type', 'text/html').end('<!doctype html>');
+    if (pathname.startsWith('/client-parser/')) {
+      response.setHeader('content-type', 'text/javascript');
+      return response.end(fs.readFileSync(path.join(FOLDER, path.basename(pathname))));
+    }
+    const [from, text, options] = {
+      '/fresh': [client, LARGE], '/cached': [cache, LARGE], '/tagged': [cache, LARGE, { tags: ['t'] }],
+      '/values': [cache, LARGE, { as: 'values' }], '/none': [cache, 'SELECT 1 WHERE false', { emptyStatus: 404 }],
+      '/show': [cache, 'SHOW TimeZone']
+    }[pathname];
+    return respond(from, request, response, text, [], options);
+  };
+  return { cache, handler };
+}
+
+module.exports = { FOLDER, LARGE, cached, direct, get, serving };

@@ -6,7 +6,7 @@ const { getEventListeners, once } = require('node:events');
 const { ResponseCache } = require('../../lib/cache');
 const { respond } = require('../../lib/http');
 const { WebResponse } = require('../../lib/http/web-response');
-const { connected, makeLong, proxied, sharedServer } = require('../support');
+const { activity, connected, makeLong, proxied, sharedServer } = require('../support');
 
 const ROWS = 'SELECT i AS n, md5(i::text) AS t FROM generate_series(1, $1::int) i';
 const GIGABYTE = "SELECT repeat('x', 1000) FROM generate_series(1, 1000000)";
@@ -146,17 +146,15 @@ describe('respond to a WHATWG Request', () => {
   });
 
   it('cancels the query when the signal of the request aborts before the first byte, or later', async () => {
-    const server = await sharedServer();
     const client = await connected();
     const controller = new AbortController();
     const { signal } = controller;
     const waiting = respond(client, requestOf({}, { signal }), 'SELECT pg_sleep(600)');
-    const state = async () => (await server.sql(`SELECT state FROM pg_stat_activity WHERE pid = ${client.processId}`))[0].state;
-    await until(async () => await state() === 'active');
+    await until(async () => await activity(client) === 'active');
     controller.abort();
     await assert.rejects(waiting, { name: 'AbortError' });
     await assert.rejects(respond(client, requestOf({}, { signal }), 'SELECT 1'), { name: 'AbortError' });
-    await until(async () => await state() === 'idle');
+    await until(async () => await activity(client) === 'idle');
 
     const later = new AbortController();
     const response = await respond(client, requestOf({}, { signal: later.signal }), GIGABYTE);

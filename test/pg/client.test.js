@@ -47,6 +47,8 @@ describe('A client of quickgres/pg', () => {
     assert.equal(error.code, 'ECONNREFUSED');
     const unknown = new pg.Client({ ...server.config, database: 'nowhere' });
     await assert.rejects(unknown.connect(), each => each instanceof pg.DatabaseError && each.code === '3D000');
+    const nobody = new pg.Client({ ...server.config, user: 'nobody here' }); // the words of the server, and no others
+    await assert.rejects(nobody.connect(), { name: 'error', code: '28000', message: 'role "nobody here" does not exist' });
   });
 
   it('gives up a server that says nothing for connectionTimeoutMillis', async () => {
@@ -118,10 +120,10 @@ describe('A client of quickgres/pg', () => {
 
   it('prepares nothing else, so that columns may change within a transaction', async () => {
     await client.query('BEGIN');
-    await client.query('CREATE TABLE altered (a int)');
-    const ask = () => client.query('SELECT * FROM altered WHERE $1', [true]);
+    await client.query('CREATE TABLE altered_by_client (a int)');
+    const ask = () => client.query('SELECT * FROM altered_by_client WHERE $1', [true]);
     assert.equal((await ask()).fields.length, 1);
-    await client.query('ALTER TABLE altered ADD b int');
+    await client.query('ALTER TABLE altered_by_client ADD b int');
     assert.equal((await ask()).fields.length, 2);
     await client.query('ROLLBACK');
     assert.equal((await client.query('SELECT FROM pg_prepared_statements')).rowCount, 0);

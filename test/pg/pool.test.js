@@ -85,16 +85,16 @@ describe('A pool of quickgres/pg', () => {
   });
 
   it('is not hindered by columns that change', async () => {
-    await pool.query('CREATE TABLE altered (a int)');
+    await pool.query('CREATE TABLE altered_by_pool (a int)');
     try {
-      const ask = () => Promise.all([pool.query('SELECT * FROM altered WHERE $1', [true]), pool.query('INSERT INTO altered VALUES ($1) RETURNING *', [1])]);
+      const ask = () => Promise.all([pool.query('SELECT * FROM altered_by_pool WHERE $1', [true]), pool.query('INSERT INTO altered_by_pool VALUES ($1) RETURNING *', [1])]);
       await ask();
-      await pool.query('ALTER TABLE altered ADD b int');
+      await pool.query('ALTER TABLE altered_by_pool ADD b int');
       const results = await ask();
       assert.deepEqual(results.map(({ fields }) => fields.length), [2, 2]);
-      assert.equal((await pool.query('SELECT * FROM altered')).rowCount, 2);
+      assert.equal((await pool.query('SELECT * FROM altered_by_pool')).rowCount, 2);
     } finally {
-      await pool.query('DROP TABLE altered');
+      await pool.query('DROP TABLE altered_by_pool');
     }
   });
 
@@ -172,6 +172,31 @@ describe('A pool of quickgres/pg', () => {
     client.release(new Error('no more'));
     await pool.end();
     assert.deepEqual(told, ['connect', 'acquire', 'release', 'acquire', 'release', 'remove']);
+  });
+
+  it('connects its clients by Client.prototype.connect, which tracers hook, and they tell the parameters of the server', async () => {
+    const { connect } = pg.Client.prototype;
+    const seen = [];
+    pg.Client.prototype.connect = function (...args) {
+      this.connection.on('parameterStatus', ({ parameterName }) => seen.push(parameterName));
+      this.once('connect', () => seen.push('connect'));
+      return connect.apply(this, args);
+    };
+    try {
+      await pool.query('SELECT 1');
+      await pool.query('SELECT 1');
+      assert.ok(seen.includes('server_version'));
+      assert.deepEqual(seen.filter(each => each === 'connect'), ['connect']);
+      pg.Client.prototype.connect = (callback) => callback(new Error('not now'));
+      const other = new pg.Pool({ ...server.config, max: 1 });
+      await assert.rejects(other.query('SELECT 1'), { message: 'not now' });
+      await other.end();
+    } finally {
+      pg.Client.prototype.connect = connect;
+    }
+    const client = await pool.connect();
+    await assert.rejects(client.connect(), /Client has already been connected/);
+    client.release();
   });
 
   it('calls onConnect and verify for each new client before others use it, and rejects who waits where they fail', async () => {

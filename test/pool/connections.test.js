@@ -9,8 +9,8 @@ const { startProxy, startServer } = require('pg-test-fixtures');
 const { ConnectionError } = require('../..');
 const { Pool } = require('../../lib/pool');
 const { FakeServer } = require('../connecting');
-const { ANSWER, GREETING, commandComplete, message, sharedServer } = require('../support');
-const { held, opened, until } = require('./pools');
+const { ANSWER, GREETING, commandComplete, held, message, sharedServer } = require('../support');
+const { opened, pass, until } = require('./pools');
 
 const idOf = async asked => (await asked).rows[0].id;
 const ID = 'SELECT pg_backend_pid() AS id';
@@ -38,8 +38,8 @@ describe('The connections of a pool', () => {
     it('leave one to plain queries that no slow reader holds up', async () => {
       const pool = await opened({ size: 3 });
       const target = new PassThrough();
-      const written = pool.queryTo(target, "SELECT repeat('x', 1000) FROM generate_series(1, 20000)");
-      await until(() => target.writableNeedDrain);
+      const written = pool.queryTo(target, "SELECT repeat('x', 1000) FROM generate_series(1, 20000)", [], { buffer: 1 });
+      await until(() => target.writableNeedDrain); // and so its connection is held up
       const owners = [1, 2].map(() => pool.transaction(() => until(() => target.destroyed)));
       await until(() => pool.stats.owned > 0);
       for (let i = 0; i < 5; i++) await pool.query('SELECT 1');
@@ -491,7 +491,10 @@ describe('The connections of a pool', () => {
       await pool.query('SELECT 1');
       pool.once('connect', () => proxy.next().then(connection => connection.stall()));
       let over = false;
+      const opening = once(pool, 'connect');
       const asked = Array.from({ length: 5 }, async () => { while (!over) await pool.query('SELECT pg_sleep(0.01)'); });
+      await opening;
+      pass(1000);
       await until(() => pool.stats.pending === 5);
       assert.equal(pool.stats.connected, 1);
       over = true;

@@ -12,8 +12,8 @@ const { ConnectionError, RowReader } = require('../..');
 const { ResponseCache } = require('../../lib/cache');
 const { respond } = require('../../lib/http');
 const { Pool } = require('../../lib/pool');
-const { sharedServer } = require('../support');
-const { held, opened, pass, until } = require('./pools');
+const { held, sharedServer } = require('../support');
+const { opened, pass, until } = require('./pools');
 
 describe('A Pool', () => {
   it('answers queries, each with its own values', async () => {
@@ -270,7 +270,7 @@ describe('A Pool', () => {
   it('replaces a connection on which the server is silent after a query was given up, also while the pool ends', async () => {
     const proxy = await startProxy({ target: await sharedServer() });
     const config = { ...(await sharedServer()).config, host: proxy.host, port: proxy.port };
-    const [pool, ending] = [1, 2].map(() => new Pool(config, { size: 1 }));
+    const [pool, ending] = [1, 2].map(() => new Pool(config, { size: 1, silence_timeout: 500 }));
     try {
       await Promise.all([pool.query('SELECT 1'), ending.query('SELECT 1')]);
       await ending.connection(client => client.cursor('SELECT generate_series(1, 9)', [], { batchSize: 1 }).next());
@@ -278,7 +278,7 @@ describe('A Pool', () => {
       await assert.rejects(pool.query('SELECT 1', [], { statement_timeout: 50 }), { code: '57014' });
       const ended = ending.end();
       const [error] = await once(pool, 'error');
-      assert.equal(error.message, 'the server was silent for 2000 ms');
+      assert.equal(error.message, 'the server was silent for 500 ms');
       assert.equal((await pool.query('SELECT 1 AS n')).rows[0].n, '1');
       await ended;
     } finally {

@@ -3,9 +3,9 @@
 // JSON of a result, and what it is compared with.
 
 const assert = require('node:assert/strict');
-const { Writable } = require('node:stream');
 const { decoders, exact } = require('../../lib/rows');
 const { arrayOf } = require('../../client-parser/types.js');
+const { Collector } = require('./targets');
 
 const hexOf = decoders[17].map(decode => (...place) => `\\x${decode(...place).toString('hex')}`);
 /** A timestamp as to_json prints it. */
@@ -15,16 +15,6 @@ const [timestamp, timestamptz] = [isoOf(decoders[1114]), isoOf(exact[1184])];
 const jsonDecoders = {
   ...decoders, 17: hexOf, 1001: arrayOf(hexOf), 1114: timestamp, 1115: arrayOf(timestamp), 1184: timestamptz, 1185: arrayOf(timestamptz)
 };
-
-/** A target that gathers text. */
-class Collector extends Writable {
-  chunks = [];
-  get text() { return Buffer.concat(this.chunks).toString(); }
-  _write(chunk, encoding, callback) {
-    this.chunks.push(Buffer.from(chunk));
-    callback();
-  }
-}
 
 /** What a query gives, as text. */
 async function written(client, text, options, values = []) {

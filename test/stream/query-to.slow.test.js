@@ -5,38 +5,7 @@ const { createHash } = require('node:crypto');
 const { Writable } = require('node:stream');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { ANSWER, commandComplete, connected, faked, hex, message } = require('../support');
-
-/** A target that gathers what it is given. */
-class Collector extends Writable {
-  constructor(options) {
-    super(options);
-    this.chunks = [];
-  }
-
-  get bytes() { return Buffer.concat(this.chunks); }
-  get text() { return this.bytes.toString(); }
-
-  _write(chunk, encoding, callback) {
-    this.chunks.push(Buffer.from(chunk));
-    callback();
-  }
-}
-
-/** What a reader without earlier state makes of the bytes. */
-async function read(bytes, options) {
-  const { rows } = await import('../../client-parser/index.js');
-  const source = rows([bytes], options);
-  const result = { rows: [], error: undefined };
-  try {
-    for await (const row of source) result.rows.push(row.toArray());
-    result.columns = source.columns && source.columns.map(column => column.name);
-    result.cmd = source.cmd;
-    result.rowCount = source.rowCount;
-  } catch (error) {
-    result.error = error;
-  }
-  return result;
-}
+const { Collector, read } = require('./targets');
 
 describe('queryTo', () => {
   describe('with a row of 200 MB', () => {

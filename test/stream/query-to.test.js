@@ -13,74 +13,9 @@ const { setTimeout: sleep } = require('node:timers/promises');
 const zlib = require('node:zlib');
 const { skipUnless } = require('pg-test-fixtures');
 const { Client, AbortError, ConnectionError, PostgresError } = require('../..');
-const { ANSWER, answering, commandComplete, connected, faked, hex, makeLong, message, proxied, sharedServer } = require('../support');
-
-/** A gibibyte, nearly: a million rows of a kilobyte that the server makes as it goes. */
-const GIGABYTE = "SELECT generate_series(1, 1000000) AS i, repeat('x', 1000) AS x";
-
-/** A target that gathers what it is given. */
-class Collector extends Writable {
-  constructor(options) {
-    super(options);
-    this.chunks = [];
-  }
-
-  get bytes() { return Buffer.concat(this.chunks); }
-  get text() { return this.bytes.toString(); }
-
-  _write(chunk, encoding, callback) {
-    this.chunks.push(Buffer.from(chunk));
-    callback();
-  }
-}
-
-/** A target that takes nothing until it is told to. */
-class Slow extends Collector {
-  _write(chunk, encoding, callback) {
-    this.chunks.push(Buffer.from(chunk));
-    this.callback = callback;
-    if (this.fast) this.go();
-    else this.emit('asked');
-  }
-
-  /** Waits until it has been given something. */
-  async asked() { if (this.callback === undefined) await once(this, 'asked'); }
-
-  /** Takes it. */
-  go() {
-    const { callback } = this;
-    this.callback = undefined;
-    callback();
-  }
-
-  /** Takes everything from now on. */
-  hurry() {
-    this.fast = true;
-    if (this.callback !== undefined) this.go();
-  }
-}
-
-/** What a reader without earlier state makes of the bytes. */
-async function read(bytes, options) {
-  const { rows } = await import('../../client-parser/index.js');
-  const source = rows([bytes], options);
-  const result = { rows: [], error: undefined };
-  try {
-    for await (const row of source) result.rows.push(options?.decode ? Object.values(row) : row.toArray());
-    result.columns = source.columns && source.columns.map(column => column.name);
-    result.cmd = source.cmd;
-    result.rowCount = source.rowCount;
-  } catch (error) {
-    result.error = error;
-  }
-  return result;
-}
-
-/** What the server process of a client is doing. */
-async function activity(client) {
-  const [row] = await (await sharedServer()).sql(`SELECT state FROM pg_stat_activity WHERE pid = ${client.processId}`);
-  return row.state;
-}
+const { GIGABYTE } = require('../slow-reader');
+const { ANSWER, activity, answering, commandComplete, connected, faked, hex, makeLong, message, proxied, sharedServer } = require('../support');
+const { Collector, Slow, read } = require('./targets');
 
 /** How many Bind messages there are in what a client has sent. */
 function bindsIn(bytes) {
