@@ -21,20 +21,8 @@ class Memory {
   #slab = NOTHING;
   #used = 0;
   /** The last command tag with its terminator, and its meaning: the next tag is mostly the same. */
-  #tag = NOTHING;
-  #command;
-
-  /** @returns {{cmd: string, oid: string|undefined, rowCount: number}} the CommandComplete in buf[start, end) */
-  commandOf(buf, start, end) {
-    const { length } = this.#tag;
-    let same = end - start === length + 5 && length > 0;
-    for (let i = 0; same && i < length; i++) same = buf[start + 5 + i] === this.#tag[i];
-    if (!same) {
-      this.#command = decodeCommandComplete(buf, start, end);
-      this.#tag = Buffer.from(buf.subarray(start + 5, end));
-    }
-    return this.#command;
-  }
+  tag = NOTHING;
+  command = undefined;
 
   /** Copies messages to memory that may be kept. */
   keep(buf, start, end, type, before, last) {
@@ -184,9 +172,18 @@ class RowReader {
   /** Takes any other message of a result, and keeps no byte of it. */
   receive(type, buf, start, end) {
     switch (type) {
-      case backend.CommandComplete:
-        ({ cmd: this.cmd, oid: this.oid, rowCount: this.rowCount } = (this._memory ??= new Memory()).commandOf(buf, start, end));
+      case backend.CommandComplete: {
+        const memory = (this._memory ??= new Memory());
+        const { length } = memory.tag;
+        let same = end - start === length + 5 && length > 0;
+        for (let i = 0; same && i < length; i++) same = buf[start + 5 + i] === memory.tag[i];
+        if (!same) {
+          memory.command = decodeCommandComplete(buf, start, end);
+          memory.tag = Buffer.from(buf.subarray(start + 5, end));
+        }
+        ({ cmd: this.cmd, oid: this.oid, rowCount: this.rowCount } = memory.command);
         break;
+      }
       case backend.EmptyQueryResponse: this.cmd = 'EMPTY'; break;
       case backend.PortalSuspended: this.cmd = 'SUSPENDED'; break;
       case backend.CopyInResponse: case backend.CopyOutResponse: case backend.CopyBothResponse:

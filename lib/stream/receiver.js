@@ -1,6 +1,6 @@
 'use strict';
 
-const { backend: { CommandComplete, EmptyQueryResponse, PortalSuspended } } = require('../protocol');
+const { backend: { CommandComplete, EmptyQueryResponse, PortalSuspended }, decodeCommandComplete } = require('../protocol');
 const { BUFFER, abort, isFollowed } = require('../query');
 const { Backlog, PATIENCE } = require('./backlog');
 
@@ -103,7 +103,7 @@ class StreamReceiver {
   }
 
   receive(type, buf, start, end) {
-    if (type === CommandComplete) ({ cmd: this.cmd, rowCount: this.rowCount } = this.#pipeline.memory.commandOf(buf, start, end));
+    if (type === CommandComplete) ({ cmd: this.cmd, rowCount: this.rowCount } = decodeCommandComplete(buf, start, end));
     this.#encoder.message(this, buf, start, end);
     if (type === CommandComplete || type === EmptyQueryResponse || type === PortalSuspended) this.complete();
   }

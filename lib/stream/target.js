@@ -72,7 +72,7 @@ class Target {
     const { given } = this;
     const socket = given.req?.socket;
     if (typeof given.assignSocket !== 'function' || given.socket !== null || !socket || this.gone) return undefined;
-    const begin = () => this.#resolve();
+    const begin = () => this.#settle.resolve();
     const leave = () => this.leave(closedBefore());
     given.once('socket', begin);
     watch(socket, leave); // Node emits no 'close' for a waiting response
@@ -139,7 +139,7 @@ class Target {
     const why = this.#isResponse || !error ? undefined : error;
     // Some streams do not emit 'close'; the others have done so by then.
     if (this.stream.destroyed || error) setImmediate(() => this.#fail(why));
-    else if (this.#writing === 0 && !this.#ended) this.#resolve();
+    else if (this.#writing === 0 && this.#settle !== undefined && !this.#ended) this.#settle.resolve();
   }
 
   #begin(whole, rowCount) {
@@ -180,7 +180,7 @@ class Target {
   watch(ongone) {
     this.#ongone = ongone;
     this.#watcher = error => {
-      if (error === undefined && this.#ended) this.#resolve();
+      if (error === undefined && this.#ended) this.#settle?.resolve();
       else this.#fail(error);
       this.#take();
     };
@@ -208,7 +208,7 @@ class Target {
     if (this.stream.writableFinished === true) return undefined;
     if (piece !== undefined) this.#give(piece);
     // Most streams finish in this turn of the loop, and need no timer.
-    setImmediate(() => { if (this.#settle !== undefined) this.#watchStall(); });
+    setImmediate(() => { if (this.#ongone !== nothing) this.#watchStall(); });
     return this.#settled();
   }
 
@@ -223,15 +223,9 @@ class Target {
 
   #settled() { return new Promise((resolve, reject) => { this.#settle = { resolve, reject }; }); }
 
-  #resolve() {
-    this.#settle?.resolve();
-    this.#settle = undefined;
-  }
-
   leave(error) {
     this.#lost = error;
     this.#settle?.reject(error);
-    this.#settle = undefined;
   }
 
   release() {
