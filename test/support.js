@@ -128,6 +128,19 @@ const ANSWER = {
 ANSWER.described = (...names) => Buffer.concat([ANSWER.parseComplete, ANSWER.noParameters,
   names.length === 0 ? ANSWER.noData : rowDescription(...names), ANSWER.bindComplete]);
 
+let keys = 0;
+
+/**
+ * A query that runs until it is told to end.
+ * @returns {Promise<{call: string, release: function(): Promise}>} call: of a function that waits, for a SELECT
+ */
+async function held() {
+  const holder = await connected();
+  const key = ++keys;
+  await holder.query('SELECT pg_advisory_lock(30, $1)', [key]);
+  return { call: `pg_advisory_xact_lock_shared(30, ${key})`, release: () => holder.query('SELECT pg_advisory_unlock(30, $1)', [key]) };
+}
+
 /** What the server process of a client is doing. */
 async function activity(client) {
   const [row] = await (await sharedServer()).sql(`SELECT state FROM pg_stat_activity WHERE pid = ${client.processId}`);
@@ -135,6 +148,6 @@ async function activity(client) {
 }
 
 module.exports = {
-  sharedServer, activity, connected, proxied, makeLong, faked, answering, GREETING,
+  sharedServer, activity, connected, held, proxied, makeLong, faked, answering, GREETING,
   message, hex, int16, rowDescription, dataRow, commandComplete, ANSWER
 };

@@ -149,7 +149,7 @@ describe('Opening a connection', () => {
       if (!duplexPair) this.skip();
       for (const tls of TLS) {
         const [ours] = duplexPair();
-        const error = await failure(base({ socket: ours, connect_timeout: 0.2, ...tls }));
+        const error = await failure(base({ socket: ours, connect_timeout: 0.05, ...tls }));
         assert.match(error.message, /connect_timeout/);
         assert.equal(ours.destroyed, true);
       }

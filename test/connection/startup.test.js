@@ -6,89 +6,69 @@ const { open, failure, message, withFake, SAY } = require('../connecting');
 
 const TIMEOUT = 0.4;
 
+/** When a server falls silent: the step that the error names, what the config has, and what the server does before. */
+const SILENCES = {
+  'before it answers to the request for TLS': ['asking for TLS', { sslmode: 'require' }, conversation => conversation.first()],
+  'in the TLS handshake': ['TLS handshake', { sslmode: 'require' }, async conversation => {
+    await conversation.first();
+    conversation.say('S');
+  }],
+  'in the handshake of direct TLS': ['TLS handshake', { sslmode: 'require', sslnegotiation: 'direct' }, async () => {}],
+  'before it answers to the StartupMessage': ['starting the session', {}, conversation => conversation.first()],
+  'after an early SCRAM message': ['starting the session', { require_auth: 'scram-sha-256' }, conversation => conversation.first()],
+  'before it challenges': ['authenticating', {}, async conversation => {
+    await conversation.first();
+    conversation.say(SAY.sasl('SCRAM-SHA-256'));
+  }],
+  "after SCRAM's last message": ['authenticating', {}, async conversation => {
+    await conversation.first();
+    conversation.say(SAY.sasl('SCRAM-SHA-256'));
+    const nonce = /r=(.*)$/.exec((await conversation.read()).body.toString('latin1'))[1];
+    conversation.say(SAY.saslContinue(`r=${nonce}more,s=W22Z,i=4096`));
+  }],
+  'before the session is ready': ['waiting for the session to be ready', {}, async conversation => {
+    await conversation.first();
+    conversation.say(SAY.ok, SAY.key);
+  }],
+  'when it is asked what kind of session it is': ['asking what kind of session it is', { target_session_attrs: 'primary' }, async conversation => {
+    await conversation.first();
+    conversation.say(SAY.ok, SAY.ready);
+  }],
+  'halfway through a message': ['starting the session', {}, async conversation => {
+    await conversation.first();
+    conversation.say(SAY.ok.subarray(0, 7));
+  }]
+};
+
 describe('Starting a session', () => {
   describe('with a server that falls silent is ended by connect_timeout', () => {
-    const silent = (pattern, config, script) =>
-      withFake(script, async fake => {
-        const error = await failure({ ...fake.config, password: 'x', ...config, connect_timeout: TIMEOUT });
-        assert.equal(error.code, '08001');
-        assert.match(
-          error.message,
-          new RegExp(`${pattern}: no success within ${TIMEOUT} s \\(connect_timeout\\)`)
-        );
-      });
-
-    it('before it answers to the request for TLS', () =>
-      silent('asking for TLS', { sslmode: 'require' }, async conversation => {
-        await conversation.first();
-      }));
-
-    it('in the TLS handshake', () =>
-      silent('TLS handshake', { sslmode: 'require' }, async conversation => {
-        await conversation.first();
-        conversation.say('S');
-      }));
-
-    it('in the TLS handshake, and does not go on without TLS when the time is over', async () => {
-      await withFake(
-        async conversation => {
-          await conversation.first();
-          conversation.say('S');
-        },
-        async fake => {
-          await failure({ ...fake.config, sslmode: 'prefer', connect_timeout: TIMEOUT });
-          await new Promise(later => {
-            setTimeout(later, 50);
-          });
-          assert.equal(fake.conversations.length, 1);
-        }
-      );
+    const failures = {};
+    before(() => { // all at once, since each waits for its time
+      for (const [when, [, config, script]] of Object.entries(SILENCES)) {
+        failures[when] = withFake(script, fake => failure({ ...fake.config, password: 'x', ...config, connect_timeout: TIMEOUT }));
+        failures[when].catch(() => {});
+      }
     });
 
-    it('in the handshake of direct TLS', () =>
-      silent('TLS handshake', { sslmode: 'require', sslnegotiation: 'direct' }, async () => {}));
+    for (const [when, [step]] of Object.entries(SILENCES)) {
+      it(when, async () => {
+        const { code, message } = await failures[when];
+        assert.equal(code, '08001');
+        assert.match(message, new RegExp(`${step}: no success within ${TIMEOUT} s \\(connect_timeout\\)`));
+      });
+    }
 
-    it('before it answers to the StartupMessage', () =>
-      silent('starting the session', {}, async conversation => {
+    it('in the TLS handshake, and does not go on without TLS when the time is over', async () => {
+      const script = async conversation => {
         await conversation.first();
-      }));
-
-    it('after an early SCRAM message', () =>
-      silent('starting the session', { require_auth: 'scram-sha-256' }, async conversation => {
-        await conversation.first();
-      }));
-
-    it('before it challenges', () =>
-      silent('authenticating', {}, async conversation => {
-        await conversation.first();
-        conversation.say(SAY.sasl('SCRAM-SHA-256'));
-      }));
-
-    it("after SCRAM's last message", () =>
-      silent('authenticating', {}, async conversation => {
-        await conversation.first();
-        conversation.say(SAY.sasl('SCRAM-SHA-256'));
-        const nonce = /r=(.*)$/.exec((await conversation.read()).body.toString('latin1'))[1];
-        conversation.say(SAY.saslContinue(`r=${nonce}more,s=W22Z,i=4096`));
-      }));
-
-    it('before the session is ready', () =>
-      silent('waiting for the session to be ready', {}, async conversation => {
-        await conversation.first();
-        conversation.say(SAY.ok, SAY.key);
-      }));
-
-    it('when it is asked what kind of session it is', () =>
-      silent('asking what kind of session it is', { target_session_attrs: 'primary' }, async conversation => {
-        await conversation.first();
-        conversation.say(SAY.ok, SAY.ready);
-      }));
-
-    it('halfway through a message', () =>
-      silent('starting the session', {}, async conversation => {
-        await conversation.first();
-        conversation.say(SAY.ok.subarray(0, 7));
-      }));
+        conversation.say('S');
+      };
+      await withFake(script, async fake => {
+        await failure({ ...fake.config, sslmode: 'prefer', connect_timeout: TIMEOUT });
+        await new Promise(later => { setTimeout(later, 50); });
+        assert.equal(fake.conversations.length, 1);
+      });
+    });
   });
 
   describe('with a server', () => {

@@ -9,8 +9,8 @@ const { startProxy, startServer } = require('pg-test-fixtures');
 const { ConnectionError } = require('../..');
 const { Pool } = require('../../lib/pool');
 const { FakeServer } = require('../connecting');
-const { ANSWER, GREETING, commandComplete, message, sharedServer } = require('../support');
-const { held, opened, pass, until } = require('./pools');
+const { ANSWER, GREETING, commandComplete, held, message, sharedServer } = require('../support');
+const { opened, pass, until } = require('./pools');
 
 const idOf = async asked => (await asked).rows[0].id;
 const ID = 'SELECT pg_backend_pid() AS id';

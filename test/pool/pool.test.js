@@ -12,8 +12,8 @@ const { ConnectionError, RowReader } = require('../..');
 const { ResponseCache } = require('../../lib/cache');
 const { respond } = require('../../lib/http');
 const { Pool } = require('../../lib/pool');
-const { sharedServer } = require('../support');
-const { held, opened, pass, until } = require('./pools');
+const { held, sharedServer } = require('../support');
+const { opened, pass, until } = require('./pools');
 
 describe('A Pool', () => {
   it('answers queries, each with its own values', async () => {

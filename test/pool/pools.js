@@ -4,7 +4,7 @@
 
 const { Pool } = require('../../lib/pool');
 const { afterTest, endAfterTest } = require('../hooks');
-const { connected, sharedServer } = require('../support');
+const { sharedServer } = require('../support');
 
 /**
  * A pool of the shared server, which is ended after the test.
@@ -14,19 +14,6 @@ const { connected, sharedServer } = require('../support');
  */
 async function opened(options, config) {
   return endAfterTest(new Pool({ ...(await sharedServer()).config, ...config }, options));
-}
-
-let keys = 0;
-
-/**
- * A query that runs until it is told to end.
- * @returns {Promise<{call: string, release: function(): Promise}>} call: of a function that waits, for a SELECT
- */
-async function held() {
-  const holder = await connected();
-  const key = ++keys;
-  await holder.query('SELECT pg_advisory_lock(30, $1)', [key]);
-  return { call: `pg_advisory_xact_lock_shared(30, ${key})`, release: () => holder.query('SELECT pg_advisory_unlock(30, $1)', [key]) };
 }
 
 /** Lets a time pass that the pool measures, but its timers do not. */
@@ -41,4 +28,4 @@ async function until(condition) {
   while (!await condition()) await new Promise(resolve => setTimeout(resolve, 10));
 }
 
-module.exports = { held, opened, pass, until };
+module.exports = { opened, pass, until };
