@@ -66,7 +66,7 @@ class Attempt extends EventEmitter {
    * @param {string} where for messages
    * @param {object} [limits] `seconds`: connect_timeout, 0 for none; `begun`: their beginning, by default now; `signal`
    */
-  constructor(where, { seconds = 0, begun = performance.now(), signal } = {}) {
+  constructor(where, { seconds = 0, begun = seconds > 0 ? performance.now() : 0, signal } = {}) {
     super();
     this.where = where;
     this.doing = STEP.CONNECT;
