@@ -1,9 +1,7 @@
 // DataRow messages, and the classes of rows.
 
 /** @returns {number} the signed big-endian 32-bit integer at `off` */
-export function int32(bytes, off) {
-  return bytes[off] << 24 | bytes[off + 1] << 16 | bytes[off + 2] << 8 | bytes[off + 3];
-}
+export const int32 = (bytes, off) => bytes[off] << 24 | bytes[off + 1] << 16 | bytes[off + 2] << 8 | bytes[off + 3];
 
 /** @returns {number} the offset behind the message at `off` */
 export const endOf = (bytes, off) => off + 1 + int32(bytes, off + 1);
@@ -13,9 +11,7 @@ export function check(ok, { error }, name, fault = 'of a wrong length') {
   if (!ok) throw error(`${name} ${fault}`);
 }
 
-export function uint16(bytes, off) {
-  return bytes[off] << 8 | bytes[off + 1];
-}
+export const uint16 = (bytes, off) => bytes[off] << 8 | bytes[off + 1];
 
 export const int16 = (bytes, off) => uint16(bytes, off) << 16 >> 16;
 
@@ -115,7 +111,7 @@ export function checkRow(chunk, off) {
  */
 function read(chunk, offset, first, target, names) {
   const { bytes, type: { count, decoders, platform } } = chunk;
-  const end = offset + 1 + int32(bytes, offset + 1);
+  const end = endOf(bytes, offset);
   let off = offset + 7;
   for (let i = 0; i < count; i++) {
     const length = int32(bytes, off);

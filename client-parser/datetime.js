@@ -2,7 +2,7 @@
 // postgres and TimeZone UTC.
 
 import { int32 } from './datarow.js';
-import { bigint, digits, pad, sized, stop } from './scalars.js';
+import { bigint, pad, sized } from './scalars.js';
 import { text } from './text.js';
 
 const { abs, floor } = Math;
@@ -79,14 +79,21 @@ const parts = new Float64Array(9); // year, month, day, hour, minute, second, an
 function millisText(bytes, start, end) {
   const bc = bytes[end - 1] === 67; // ' BC'
   if (bc) end -= 3;
-  let count = 0;
-  let sign = 0;
-  while (start <= end) {
-    parts[count++] = digits(bytes, start, end, count === 6 && -2);
-    if (count === 6) sign = stop < end ? 44 - bytes[stop] : 0; // +: 1, -: -1
-    start = stop + 1;
+  let sign;
+  let value = 0;
+  let power = 0;
+  for (let count = 0; count < 9; start++) {
+    const digit = start < end ? bytes[start] - 48 : -1;
+    if (digit === -2 && count === 5 && !power) power = 1;
+    else if (digit < 0 || digit > 9) {
+      parts[count++] = value / (power || 1);
+      if (count === 6) sign = -4 - digit; // +: 1, -: -1
+      value = power = 0;
+    } else {
+      value = value * 10 + digit;
+      power *= 10;
+    }
   }
-  while (count < 9) parts[count++] = 0;
   const march = parts[1] - 3 + 12 * (parts[1] < 3); // months since March
   const year = (bc ? 1 - parts[0] : parts[0]) - (march > 9);
   const days = year * 365 + floor(year / 4) - floor(year / 100) + floor(year / 400) + floor(march * 30.6 + 0.5) + parts[2] - 719469;

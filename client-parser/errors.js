@@ -11,6 +11,6 @@ export class ProtocolError extends Error {
 named(ProtocolError, 'ProtocolError');
 
 /** @throws {ProtocolError} unless it is ok */
-export function check(ok, message) {
-  if (!ok) throw new ProtocolError(message);
+export function check(ok, message, code) {
+  if (!ok) throw new ProtocolError(message, code);
 }

@@ -1,8 +1,8 @@
 import { int32 } from './datarow.js';
-import { check, ProtocolError } from './errors.js';
+import { check } from './errors.js';
 
 /** Types of the server's messages. Any other first byte is that of HTML, JSON or garbage. */
-const TYPES = '123ACDEGHIKNRSTVWZcdnstv';
+const TYPES = new Set(new TextEncoder().encode('123ACDEGHIKNRSTVWZcdnstv'));
 
 /**
  * Cuts a byte stream into messages, whatever the chunks. A message is one byte of type and four of length, which counts itself
@@ -31,15 +31,14 @@ export class FrameReader {
     this.#unread += bytes.length;
     while (this.#unread >= 5) {
       this.#join(5);
+      const type = chunks[0][this.#pos];
       const length = int32(chunks[0], this.#pos + 1) + 1;
-      check(length > 4 && length < 2 ** 30 + 2 && TYPES.includes(String.fromCharCode(chunks[0][this.#pos])),
-        'no PostgreSQL message');
+      check(length > 4 && length < 2 ** 30 + 2 && TYPES.has(type), 'no PostgreSQL message');
       if (this.#unread < length) break;
       this.#join(length);
-      const start = this.#pos;
       this.#pos += length;
       this.#unread -= length;
-      this.stream.message(chunks[0][start], chunks[0], start, this.#pos);
+      this.stream.message(type, chunks[0], this.#pos - length, this.#pos);
     }
   }
 
@@ -49,9 +48,7 @@ export class FrameReader {
    */
   end() {
     this.push(new Uint8Array(0));
-    if (this.#unread > 0 || !this.stream.complete) {
-      throw new ProtocolError('the stream ended before the result did', '08006');
-    }
+    check(!this.#unread && this.stream.complete, 'the stream ended before the result did', '08006');
   }
 
   /** Makes the first chunk contain the next `length` bytes, and copies them if they span chunks. */

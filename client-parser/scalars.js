@@ -17,7 +17,6 @@ export const sized = (length, decode) => (bytes, start, end) => {
 /** Pads a number with zeros. */
 export const pad = (number, digits = 2) => String(number).padStart(digits, '0');
 
-
 const eight = method => sized(8, (bytes, start) => {
   for (let i = 8; i--;) octets[i] = bytes[start + i];
   return scratch[method](0);
@@ -31,37 +30,27 @@ export const oid = sized(4, (bytes, start) => int32(bytes, start) >>> 0);
 export const bigint = eight('getBigInt64');
 export const float8 = eight('getFloat64');
 
-/** The offset at which `digits` has stopped. An object with both results would cost as much as the digits. */
-export let stop;
-
 /**
- * Reads the number that begins at `start`.
+ * Reads a number of at most 15 characters and a sign. Digits and power of ten are exact, so their quotient is the nearest
+ * float.
  * @param {number} [mark] -2 allows one point
+ * @returns {number|undefined} undefined for any other text
  */
-export function digits(bytes, start, end, mark) {
+function decimal(bytes, start, end, mark) {
+  const first = bytes[start] === 45 ? start + 1 : start;
+  if (end === first || end > first + 15) return;
   let value = 0;
   let power = 0;
-  for (stop = start; stop < end; stop++) {
-    const digit = bytes[stop] - 48;
+  for (let i = first; i < end; i++) {
+    const digit = bytes[i] - 48;
     if (digit === mark && !power) power = 1;
-    else if (digit < 0 || digit > 9) break;
+    else if (digit < 0 || digit > 9) return;
     else {
       value = value * 10 + digit;
       power *= 10;
     }
   }
-  return value / (power || 1);
-}
-
-/**
- * Reads a number of at most 15 characters and a sign. Digits and power of ten are exact, so their quotient is the nearest
- * float.
- * @returns {number|undefined} undefined for any other text
- */
-function decimal(bytes, start, end, mark) {
-  const first = bytes[start] === 45 ? start + 1 : start;
-  const value = digits(bytes, first, end, mark);
-  if (stop === end && end > first && end < first + 16) return first > start ? -value : value;
+  return (first > start ? -value : value) / (power || 1);
 }
 
 export const floatText = (bytes, start, end) => decimal(bytes, start, end, -2) ?? Number(text(bytes, start, end));

@@ -48,6 +48,20 @@ const json = use => ({
   }
 });
 
+/** Makes objects of lines of JSON. */
+const ndjson = use => ({
+  as: 'ndjson',
+  async read(source, take) {
+    for await (const some of lines(chunksOf(source))) {
+      const batch = some.filter(Boolean).map(line => JSON.parse(line));
+      use?.(batch);
+      take(batch, batch.length);
+    }
+  }
+});
+
+const dates = all => { for (const row of all) row.created = new Date(row.created); };
+
 /** Each way is given the source and what takes the rows; what `load` gives is there before. It may return how many bytes came. */
 export const ways = {
   bytes: {
@@ -65,14 +79,31 @@ export const ways = {
   objects: protocol(batch => batch.map(row => row.toObject())),
   decoded: protocol(batch => batch, { decode: true }),
   'decoded, exact': protocol(batch => batch, ({ decoders, exact }) => ({ decode: { ...decoders, ...exact } })),
-  ndjson: {
-    as: 'ndjson',
-    async read(source, take) {
-      for await (const some of lines(chunksOf(source))) take(some.filter(Boolean).map(line => JSON.parse(line)), some.length);
+  ndjson: ndjson(),
+  'ndjson, dates': ndjson(dates),
+  json: json(),
+  'json, dates': json(dates),
+  // The objects of `objects`, of one block of bytes and without the parser: what they cost by themselves.
+  made: {
+    async read(source, take, module, count) {
+      const row = `${'0'.repeat(36)}User 123456user123456@example.com${'0'.repeat(32)}1234.56t2026-01-01 00:00:00+00`;
+      const block = new TextEncoder().encode(row.repeat(24));
+      const decoder = new TextDecoder();
+      for (let made = 0; made < count;) {
+        const batch = [];
+        for (const until = performance.now() + 8; performance.now() < until && made < count;) {
+          const text = decoder.decode(block);
+          for (let i = 0; i < text.length && made < count; made++, i += row.length) {
+            const part = (from, to) => text.substring(i + from, i + to);
+            batch.push({ id: part(0, 36), name: part(36, 47), email: part(47, 69), password: part(69, 101), balance: part(101, 108),
+              active: part(108, 109), created: part(109, 131) });
+          }
+        }
+        take(batch, batch.length);
+        await new Promise(resolve => setTimeout(resolve));
+      }
     }
   },
-  json: json(),
-  'json, dates': json(all => { for (const row of all) row.created = new Date(row.created); }),
   'arrow, lazy': {
     as: 'arrow',
     load: () => import('/arrow.js'),
@@ -97,7 +128,7 @@ export async function prepare({ way, kind, from, count }) {
   const url = `/${kind}.${as}?${count}`;
   const bytes = from === 'memory' ? new Uint8Array(await (await fetch(url)).arrayBuffer()) : undefined;
   const module = await load?.();
-  held = { source: () => bytes ?? fetch(url), module, rows: [] };
+  held = { source: () => bytes ?? (as && fetch(url)), module, rows: [] };
   await new Promise(resolve => requestAnimationFrame(() => setTimeout(resolve, 50)));
 }
 

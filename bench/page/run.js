@@ -18,23 +18,25 @@ const WAYS = {
   decoded: 'plain objects of values (`decode: true`)',
   'decoded, exact': 'the same, dates as strings (`{ ...decoders, ...exact }`)',
   ndjson: 'ndjson, `JSON.parse` a line',
+  'ndjson, dates': 'ndjson, then a Date of each',
   json: '`JSON.parse` of all',
   'json, dates': '`JSON.parse` of all, then a Date of each',
+  made: 'as many such objects, without a parser',
   'arrow, lazy': 'Apache Arrow, record batches',
   arrow: 'Apache Arrow, plain objects'
 };
 
 /** Ways that only rows with a timestamp have. */
-const DATES = ['decoded, exact', 'json, dates'];
+const DATES = ['decoded, exact', 'ndjson, dates', 'json, dates'];
 
 /** Ways whose frames and memory are measured with many rows, kept, from the server. */
-const MANY = ['lazy', 'objects', 'decoded', 'ndjson', 'json'];
+const MANY = ['lazy', 'objects', 'decoded', 'made', 'ndjson', 'json'];
 
 /** Of the text rows that are kept: our way, the other, from where, and the most that ours may be of the other's CPU. */
 const AIMS = [
   ['objects', 'json', 'memory', 0.8], ['decoded, exact', 'json', 'memory', 0.8], ['decoded', 'json', 'memory', 0.8],
-  ['decoded', 'json, dates', 'memory', 0.8], ['lazy', 'json', 'memory', 0.35], ['objects', 'ndjson', 'server', 0.8],
-  ['decoded', 'ndjson', 'server', 0.8], ['lazy', 'ndjson', 'server', 0.35], ['bytes', 'ndjson', 'server', 0.35]
+  ['lazy', 'json', 'memory', 0.35], ['objects', 'ndjson', 'server', 0.8], ['decoded', 'ndjson', 'server', 0.8],
+  ['decoded', 'ndjson, dates', 'server', 0.8], ['lazy', 'ndjson', 'server', 0.35], ['bytes', 'ndjson', 'server', 0.35]
 ];
 
 const OPTIONS = {
@@ -52,7 +54,10 @@ const OPTIONS = {
 
 const MARKERS = ['<!-- made by bench/page/run.js -->', '<!-- end of page -->'];
 
-const median = list => [...list].sort((a, b) => a - b)[list.length >> 1];
+function median(list) {
+  const sorted = [...list].sort((a, b) => a - b);
+  return (sorted[sorted.length - 1 >> 1] + sorted[sorted.length >> 1]) / 2;
+}
 
 /** Chromium, by the fixtures. A measurement is what page.js gives, and `busy`, CPU of the main thread, `cpu` of the page's process, `heap` in MB. */
 async function launchChromium() {
@@ -90,7 +95,7 @@ async function launchChromium() {
   return { name: `Chromium ${browser.version()}`, measure, close: () => browser.close() };
 }
 
-const number = value => value === undefined ? '–' : Math.round(value).toString().replace(/\B(?=(\d{3})+$)/g, ',');
+const number = value => !(value >= 0) ? '–' : Math.round(value).toString().replace(/\B(?=(\d{3})+$)/g, ',');
 const tableOf = (heads, lines) => [['', ...heads], ['---', ...heads.map(() => '--:')], ...lines].map(line => `| ${line.join(' | ')} |`).join('\n');
 
 /** Our CPU as a part of another way's, and what it should be. */
@@ -165,7 +170,7 @@ async function main(args) {
     for (const launch of launchers) {
       const specs = list('kinds').flatMap(kind => list('keep').flatMap(keep => list('from').flatMap(from =>
         list('ways').map(way => ({ kind, keep: keep === 'kept', from, way, count: options.rows, runs: [] })))))
-        .filter(({ kind, from, way }) => (kind === 'text' || !DATES.includes(way)) && (from === 'server' || way !== 'bytes'));
+        .filter(({ kind, from, way }) => (kind === 'text' || !DATES.includes(way)) && (from === 'server' || way !== 'bytes') && way !== 'made');
       if (options.many > 0) {
         specs.push(...MANY.map(way => ({ kind: 'text', keep: true, from: 'server', way, count: options.many, watch: true, runs: [] })));
       }
