@@ -1,6 +1,5 @@
 'use strict';
 
-const os = require('node:os');
 const path = require('node:path');
 const { homeFile, readService } = require('./files');
 const { hostList } = require('./hosts');
@@ -205,7 +204,7 @@ function startupParameters(values, extra, env) {
 /** @throws {TypeError} if there is none */
 function userName() {
   try {
-    return os.userInfo().username;
+    return require('node:os').userInfo().username;
   } catch {
     throw new TypeError('user must be given, as the operating system has no name for this one');
   }

@@ -1,7 +1,6 @@
 'use strict';
 
 const fs = require('node:fs');
-const os = require('node:os');
 const path = require('node:path');
 const { defaultHost } = require('./hosts');
 const { check, isOption } = require('./options');
@@ -17,7 +16,7 @@ const SYSTEM_DIRECTORIES = ['/etc/postgresql-common', '/etc/sysconfig/pgsql', '/
  */
 function homeFile(env, name, windowsName = name) {
   if (process.platform === 'win32') return path.join(env.APPDATA ?? '', 'postgresql', windowsName);
-  return `${env.HOME || os.homedir()}/${name}`;
+  return `${env.HOME || require('node:os').homedir()}/${name}`;
 }
 
 /**

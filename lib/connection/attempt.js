@@ -66,7 +66,7 @@ class Attempt extends EventEmitter {
    * @param {string} where for messages
    * @param {object} [limits] `seconds`: connect_timeout, 0 for none; `begun`: their beginning, by default now; `signal`
    */
-  constructor(where, { seconds = 0, begun = performance.now(), signal } = {}) {
+  constructor(where, { seconds = 0, begun = seconds > 0 ? performance.now() : 0, signal } = {}) {
     super();
     this.where = where;
     this.doing = STEP.CONNECT;
@@ -162,7 +162,7 @@ class Attempt extends EventEmitter {
     if (error instanceof PostgresError && !code.startsWith('28')) return error;
     const hint = Object.hasOwn(HINTS, code) ? `: ${HINTS[code]}` : '';
     const sentence = `${this.where}: ${this.doing}: ${message}${hint}`;
-    if (error instanceof PostgresError) return new PostgresError({ ...error, message: sentence });
+    if (error instanceof PostgresError) return new PostgresError({ ...error, message: sentence, cause: error });
     const Class = error instanceof TimeoutError ? TimeoutError : ConnectionError;
     return new Class(sentence, { code, cause: error instanceof Class ? error.cause : error });
   }

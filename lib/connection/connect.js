@@ -64,7 +64,7 @@ async function passwordFor({ user, database, password, passfile, require_auth: a
  * @returns {Promise<Error|null>} null when it is connected, an error if another place may succeed
  */
 async function connectTo(config, { target, wanted, password }, hooks, signal) {
-  const begun = performance.now();
+  const begun = config.connect_timeout > 0 ? performance.now() : 0; // loading `performance` takes milliseconds
   let plan = { wanted, encrypt: ENCRYPT[target.sslmode] ?? 'must', early: true };
   for (;;) {
     const attempt = new Attempt(target.where, { seconds: config.connect_timeout, begun, signal });

@@ -8,9 +8,6 @@ const isWorkerd = globalThis.navigator?.userAgent === 'Cloudflare-Workers';
 /** Bytes read at a time. The system commits only written pages: an idle connection costs 5 kB. */
 const CHUNK = 65536;
 
-/** The memory of a connection that has closed, for the next one: V8 collects garbage earlier for each 64 kB. */
-let spare = null;
-
 /**
  * @typedef {object} SocketListener
  * @property {function(Buffer, number): void} chunk gets bytes in buffer[0 … length), which the next ones overwrite
@@ -24,7 +21,6 @@ let spare = null;
  */
 class Socket {
   #listener;
-  #memory = null; // of `onread`
   #pausing = new Set();
   #error;
   #closed = false;
@@ -36,10 +32,7 @@ class Socket {
     drain: () => this.#listener.drained?.(),
     error: error => { this.#error ??= error; },
     end: () => this.destroy(),
-    close: () => {
-      spare ??= this.#memory;
-      this.#close();
-    }
+    close: () => this.#close()
   };
 
   constructor(listener) {
@@ -51,8 +44,7 @@ class Socket {
   get onread() {
     if (isWorkerd) return undefined;
     // Never exchanged: if the listener throws, Node keeps writing to the first one.
-    const buffer = this.#memory = spare ?? Buffer.allocUnsafeSlow(CHUNK);
-    spare = null;
+    const buffer = Buffer.allocUnsafeSlow(CHUNK);
     const callback = length => {
       this.#listener.chunk(buffer, length);
       return true;

@@ -24,7 +24,8 @@ async function targets(config, entry, signal) {
   const name = host ?? hostaddr;
   const path = config.socket || hostaddr !== undefined ? undefined : socketPath(name, port);
   if (path !== undefined) return [{ ...entry, address: { path }, where: path.replace('\0', '@'), local: true }];
-  const where = `${net.isIPv6(name) ? `[${name}]` : name}:${port}`;
+  // net.isIPv6 takes milliseconds to compile its expression.
+  const where = `${name.includes(':') ? `[${name}]` : name}:${port}`;
   if (config.socket) return [{ ...entry, address: null, where, local: false }];
   const target = address => ({
     ...entry,
@@ -32,7 +33,7 @@ async function targets(config, entry, signal) {
     where: address === name ? where : `${where} (${address})`,
     local: isLoopback(address)
   });
-  if (hostaddr !== undefined || isWorkerd || net.isIP(name)) return [target(hostaddr ?? name)];
+  if (hostaddr !== undefined || isWorkerd || net.isIPv4(name) || name.includes(':')) return [target(hostaddr ?? name)];
   const attempt = new Attempt(where, { seconds: config.connect_timeout, signal });
   attempt.doing = STEP.LOOKUP;
   try {

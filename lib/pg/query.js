@@ -44,7 +44,7 @@ function errorOf(error) {
   if (error instanceof TimeoutError && error.code === '57014') return new Error('Query read timeout', { cause: error });
   const isLost = error instanceof ConnectionError || error instanceof TimeoutError;
   const cause = isLost ? error.cause : error;
-  if (cause instanceof PostgresError && !(error instanceof DatabaseError)) return new DatabaseError(cause);
+  if (cause instanceof PostgresError && !(error instanceof DatabaseError)) return new DatabaseError(cause.cause ?? cause); // as sent
   const known = Object.keys(MESSAGES).find(each => error.code === each || error.message.includes(each));
   if (isLost && known) Object.assign(error, { message: MESSAGES[known], cause: cause ?? new Error(error.message) });
   return error;

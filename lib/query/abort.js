@@ -54,28 +54,26 @@ function abortScope(scope, error) {
   }
 }
 
-/** @type {WeakMap<AbortSignal, function|Set<function>>} the callbacks of a signal, which has one listener for all requests */
+/** @type {WeakMap<AbortSignal, Set<function>>} the callbacks of a signal, which has one listener for all requests */
 const watchers = new WeakMap();
 
-function tellWatchers() {
-  const given = watchers.get(this);
-  for (const each of given instanceof Set ? given : [given]) each(abortedBy(this));
-}
+function onAbort() { for (const each of watchers.get(this)) each(abortedBy(this)); }
 
 /**
  * Calls back when a signal aborts. Node warns of more than ten listeners of one signal.
  * @param {AbortSignal} signal not aborted
  */
 function watchSignal(signal, callback) {
-  const given = watchers.get(signal);
-  if (given === undefined) signal.addEventListener('abort', tellWatchers);
-  if (given instanceof Set) given.add(callback);
-  else watchers.set(signal, given === undefined ? callback : new Set([given, callback]));
+  const callbacks = watchers.get(signal) ?? new Set();
+  if (callbacks.size === 0) {
+    watchers.set(signal, callbacks);
+    signal.addEventListener('abort', onAbort);
+  }
+  callbacks.add(callback);
   return () => {
-    const left = watchers.get(signal);
-    if (left instanceof Set ? !left.delete(callback) || left.size > 0 : left !== callback) return;
+    if (!callbacks.delete(callback) || callbacks.size > 0) return;
     watchers.delete(signal);
-    signal.removeEventListener('abort', tellWatchers);
+    signal.removeEventListener('abort', onAbort);
   };
 }
 
@@ -93,7 +91,6 @@ const tooLong = (what, isSent = () => undefined) => time =>
  */
 function watchLimits({ signal, statement_timeout: time = Infinity }, callback, late) {
   const unwatch = signal === undefined ? undefined : watchSignal(signal, callback);
-  if (unwatch !== undefined && time === Infinity) return unwatch;
   const timer = time < Infinity && setTimeout(() => callback(late(time)), time);
   return () => {
     unwatch?.();

@@ -82,7 +82,6 @@ class PortalStep extends QueryRequest {
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-EXT-QUERY
  */
 class Portal {
-  #closing = false; // Close was sent
   #last = null; // the promise of the step under way
   #resolveEnded;
   #step; // the last one
@@ -99,7 +98,7 @@ class Portal {
     this.query = [text, values, format, cache, paramTypes];
     this.name = name;
     this.inBlock = name !== '';
-    /** @type {Statement|undefined} set when Bind is written */
+    /** @type {Statement|undefined} from Bind to Close */
     this.statement = undefined;
     /** Whether there may be more rows. */
     this.open = true;
@@ -180,9 +179,10 @@ class Portal {
   }
 
   async #close() {
-    this.#closing = true;
+    const { statement } = this;
+    this.statement = undefined; // it is closed once
     try {
-      if (this.statement !== undefined) await submit(new CloseRequest('P', this.inBlock ? [this.name] : []), this.scope);
+      if (statement !== undefined) await submit(new CloseRequest('P', this.inBlock ? [this.name] : []), this.scope);
     } finally {
       if (!this.inBlock) this.#release();
     }
@@ -192,7 +192,7 @@ class Portal {
   finish(error) {
     if (!this.inBlock) this.#release();
     // Until it is closed, the portal would hold its query's resources to the end of the block.
-    else if (error === undefined && !this.#closing) this.#close().catch(() => {});
+    else if (error === undefined) this.#close().catch(() => {});
   }
 
   #release() {

@@ -66,17 +66,13 @@ class Columns {
   }
 }
 
-/**
- * @type {Map<string, {options: object, columns: WeakMap<RowParser, Columns>}>} by the options, of which there are 48
- *   combinations
- */
-const forms = new Map();
+/** @type {{options: object, columns: WeakMap<RowParser, Columns>}[]} one for each combination of options, at most 48 */
+const forms = [];
 
-function formOf(options) {
-  const { as, int8, numeric, bytea } = options;
-  const key = `${as},${int8},${numeric},${bytea}`;
-  if (!forms.has(key)) forms.set(key, { options: { as, int8, numeric, bytea }, columns: new WeakMap() });
-  return forms.get(key);
+function formOf({ as, int8, numeric, bytea }) {
+  const known = forms.find(({ options: o }) => o.as === as && o.int8 === int8 && o.numeric === numeric && o.bytea === bytea);
+  if (known === undefined) forms.push({ options: { as, int8, numeric, bytea }, columns: new WeakMap() });
+  return known ?? forms.at(-1);
 }
 
 /** Makes JSON of rows from their bytes, without JavaScript values: an array of objects, or an object a line. */

@@ -107,8 +107,8 @@ function encoderOf(options, text) {
 }
 
 /** Runs the query at the target's turn, and waits until the target has taken the result. */
-async function runInto(lease, target, make, options) {
-  let request = make();
+async function runInto(lease, target, encoder, text, values, options) {
+  let request = new ResultRequest(target, encoder, text, values, options);
   let { receiver } = request;
   // Retry only if not one byte was written.
   const mayRepeat = error => error.sent === false ||
@@ -121,10 +121,10 @@ async function runInto(lease, target, make, options) {
       request.snapshot();
       await turn;
     }
-    const alone = options.alone || lease.longTexts.has(request.text);
+    const alone = options.alone || lease.longTexts.has(text);
     await lease.run(alone ? 'alone' : 'shared', options, scope => {
       if (target.gone) throw target.error;
-      if (request.scope !== null) ({ receiver } = request = make()); // it was lost before
+      if (request.scope !== null) ({ receiver } = request = new ResultRequest(target, encoder, text, values, options)); // it was lost before
       request.barrier = alone;
       return submit(request, scope, options);
     }, mayRepeat);
@@ -152,8 +152,7 @@ function queryTo(lease, given, text, parameters, options) {
   if (copyDirection(text) === 'in') throw new TypeError('COPY FROM STDIN has no result: use copyFrom');
   const target = given instanceof Target ? given : new Target(given, options.stall_timeout);
   const values = lease.check(text, parameters);
-  const make = () => new ResultRequest(target, encoder, text, values, options);
-  return runInto(lease, target, make, options);
+  return runInto(lease, target, encoder, text, values, options);
 }
 
 module.exports = { queryTo, turnOf };

@@ -103,7 +103,7 @@ class StreamReceiver {
   }
 
   receive(type, buf, start, end) {
-    if (type === CommandComplete) Object.assign(this, decodeCommandComplete(buf, start, end));
+    if (type === CommandComplete) ({ cmd: this.cmd, rowCount: this.rowCount } = decodeCommandComplete(buf, start, end));
     this.#encoder.message(this, buf, start, end);
     if (type === CommandComplete || type === EmptyQueryResponse || type === PortalSuspended) this.complete();
   }

@@ -3,7 +3,7 @@
 const { Writable } = require('node:stream');
 const { kindOf } = require('../protocol');
 const { STALL_TIMEOUT, stalled } = require('../query');
-const { closedBefore, isServerResponse, nothing, watch } = require('./watch');
+const { closedBefore, isServerResponse, nothing, unwatch, watch } = require('./watch');
 
 /** A WHATWG WritableStream as a Node stream, whose `release()` unlocks it. */
 function fromWeb(stream) {
@@ -33,7 +33,7 @@ class Target {
   #settle; // resolve and reject of the current wait
   #stall;
   #stallTimeout;
-  #unwatch;
+  #watcher = nothing;
   #writing = 0; // writes that were not taken
 
   /** @param {number} [stallTimeout=60000] milliseconds until a stream that takes nothing is destroyed; 0: never */
@@ -73,14 +73,13 @@ class Target {
     const socket = given.req?.socket;
     if (typeof given.assignSocket !== 'function' || given.socket !== null || !socket || this.gone) return undefined;
     const begin = () => this.#settle.resolve();
-    let unwatch;
-    return this.#until(() => {
-      given.once('socket', begin);
-      unwatch = watch(socket, () => this.leave(closedBefore())); // Node emits no 'close' for a waiting response
-    }, () => socket.writableLength - socket.bytesWritten).finally(() => {
+    const leave = () => this.leave(closedBefore());
+    given.once('socket', begin);
+    watch(socket, leave); // Node emits no 'close' for a waiting response
+    return this.#until(() => socket.writableLength - socket.bytesWritten).finally(() => {
       clearTimeout(this.#stall);
       given.removeListener('socket', begin);
-      unwatch();
+      unwatch(socket, leave);
     });
   }
 
@@ -155,10 +154,10 @@ class Target {
     const finish = () => {
       clearTimeout(this.#stall);
       stream.removeListener('drain', finish);
-      unwatch();
+      unwatch(stream, finish);
       callback();
     };
-    const unwatch = watch(stream, finish);
+    watch(stream, finish);
     stream.on('drain', finish);
     this.#watchStall();
   }
@@ -180,11 +179,12 @@ class Target {
   /** @param {function(Error)} ongone called once with the stream's error, or with an AbortError if it was only closed */
   watch(ongone) {
     this.#ongone = ongone;
-    this.#unwatch = watch(this.stream, error => {
+    this.#watcher = error => {
       if (error === undefined && this.#ended) this.#settle?.resolve();
       else this.#fail(error);
       this.#take();
-    });
+    };
+    watch(this.stream, this.#watcher);
   }
 
   #fail(error) {
@@ -207,19 +207,21 @@ class Target {
     this.stream.end(piece);
     if (this.stream.writableFinished === true) return undefined;
     if (piece !== undefined) this.#give(piece);
-    return this.#until(nothing);
+    // Most streams finish in this turn of the loop, and need no timer.
+    setImmediate(() => { if (this.#ongone !== nothing) this.#watchStall(); });
+    return this.#settled();
   }
 
-  flushed() { return this.#writing === 0 ? undefined : this.#until(nothing); }
+  flushed() { return this.#writing === 0 ? undefined : this.#until(); }
 
-  /** Begins something, and waits for its end unless it stalls. */
-  #until(begin, count) {
-    return new Promise((resolve, reject) => {
-      this.#settle = { resolve, reject };
-      begin();
-      this.#watchStall(count);
-    });
+  /** Waits for an end, unless it stalls. */
+  #until(count) {
+    const settled = this.#settled();
+    this.#watchStall(count);
+    return settled;
   }
+
+  #settled() { return new Promise((resolve, reject) => { this.#settle = { resolve, reject }; }); }
 
   leave(error) {
     this.#lost = error;
@@ -228,7 +230,7 @@ class Target {
 
   release() {
     if (this.#stall !== undefined) clearTimeout(this.#stall);
-    this.#unwatch?.();
+    unwatch(this.stream, this.#watcher);
     this.#ongone = nothing;
     if (this.#counted > 0) watch(this.stream, () => this.#take());
     if (this.stream.release !== undefined && !this.#ended && !this.gone) this.stream.release();

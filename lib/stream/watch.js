@@ -7,22 +7,22 @@ const nothing = () => {};
 
 const closedBefore = cause => new AbortError('the target was closed before it had taken the result', cause);
 
-/** The property of a stream that holds the callbacks for its end. One listener serves all of them. */
+/** The property of a stream that holds the callback for its end, or a Set of several. One listener serves all of them. */
 const CALLBACKS = Symbol('callbacks for the end');
 
 const isServerResponse = ({ assignSocket }) => typeof assignSocket === 'function';
 
 function tell(stream, error) {
-  const callbacks = stream[CALLBACKS];
-  if (callbacks.size === 0) return;
-  stream[CALLBACKS] = new Set();
-  for (const each of callbacks) each(error);
+  const told = stream[CALLBACKS];
+  stream[CALLBACKS] = nothing;
+  if (told instanceof Set) for (const each of told) each(error);
+  else told(error);
 }
 
 function onError(error) { tell(this, error); }
 function onFinish() { tell(this); }
 function onClose() {
-  this.removeListener('error', onError).removeListener('finish', onFinish);
+  this.removeListener('error', onError).removeListener('finish', onFinish).removeListener('close', onClose);
   tell(this, this.errored || (this.writableFinished ? undefined : closedBefore()));
   this[CALLBACKS] = undefined;
 }
@@ -39,10 +39,10 @@ function onResponseClose() {
  */
 function watch(stream, callback) {
   if (stream[CALLBACKS] === undefined) {
-    stream[CALLBACKS] = new Set();
+    stream[CALLBACKS] = nothing;
     const isPlain = stream.writableFinished === false && !stream.destroyed && stream.session === undefined;
     if (isPlain && isServerResponse(stream)) stream.on('error', nothing).once('close', onResponseClose);
-    else if (isPlain) stream.on('error', onError).on('finish', onFinish).once('close', onClose);
+    else if (isPlain) stream.on('error', onError).on('finish', onFinish).on('close', onClose);
     else {
       // HTTP/2 streams finish when they are cut off, and other streams may lack events: Node's `finished` knows each kind.
       stream.once('close', finished(stream, { readable: false }, error => {
@@ -51,9 +51,17 @@ function watch(stream, callback) {
       }));
     }
   }
-  if (callback === nothing) return nothing;
-  stream[CALLBACKS].add(callback);
-  return () => stream[CALLBACKS]?.delete(callback);
+  const others = stream[CALLBACKS];
+  if (callback === nothing) return;
+  if (others instanceof Set) others.add(callback);
+  else stream[CALLBACKS] = others === nothing ? callback : new Set([others, callback]);
 }
 
-module.exports = { closedBefore, isServerResponse, nothing, watch };
+/** Ends what `watch` has begun. */
+function unwatch(stream, callback) {
+  const given = stream[CALLBACKS];
+  if (given instanceof Set) given.delete(callback);
+  else if (given === callback) stream[CALLBACKS] = nothing;
+}
+
+module.exports = { closedBefore, isServerResponse, nothing, unwatch, watch };

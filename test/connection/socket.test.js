@@ -55,22 +55,6 @@ describe('Socket', () => {
     socket.destroy();
   });
 
-  it('reads into the memory of a connection that has closed, and into that of no open one', async () => {
-    const read = async ({ listener, peer }) => {
-      peer.write('bytes');
-      return (await called(listener, 'chunk'))[0];
-    };
-    const first = await open();
-    const memory = await read(first);
-    first.socket.destroy();
-    await called(first.listener, 'closed');
-    const both = [await open(), await open()];
-    const [second, third] = await Promise.all(both.map(read));
-    assert.equal(second, memory);
-    assert.notEqual(third, memory);
-    for (const { socket } of both) socket.destroy();
-  });
-
   it('reads on after a listener has thrown, whatever had come, as programs do that handle uncaught exceptions', async () => {
     const theirs = process.rawListeners('uncaughtException');
     process.removeAllListeners('uncaughtException');

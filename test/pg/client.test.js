@@ -47,6 +47,8 @@ describe('A client of quickgres/pg', () => {
     assert.equal(error.code, 'ECONNREFUSED');
     const unknown = new pg.Client({ ...server.config, database: 'nowhere' });
     await assert.rejects(unknown.connect(), each => each instanceof pg.DatabaseError && each.code === '3D000');
+    const nobody = new pg.Client({ ...server.config, user: 'nobody here' }); // the words of the server, and no others
+    await assert.rejects(nobody.connect(), { name: 'error', code: '28000', message: 'role "nobody here" does not exist' });
   });
 
   it('gives up a server that says nothing for connectionTimeoutMillis', async () => {

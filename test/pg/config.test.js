@@ -91,10 +91,11 @@ describe('The config of quickgres/pg', () => {
   });
 
   it('shows no password and no key', () => {
-    const parameters = new ConnectionParameters({ password: 'secret', ssl: { key: 'secret' }, connectionString: 'pg://a:secret@b/c' });
+    const parameters = new ConnectionParameters({ password: 'secret', sslpassword: 'secret', ssl: { key: 'secret' }, connectionString: 'pg://a:secret@b/c' });
     assert.ok(!inspect(parameters, { depth: 9 }).includes('secret'));
     assert.ok(!JSON.stringify(parameters).includes('secret'));
     assert.equal(parameters.password, 'secret');
+    assert.equal(libpqConfig(parameters).sslpassword, 'secret');
   });
 
   it('has the parameters of libpq that this library takes, also in a URL', () => {

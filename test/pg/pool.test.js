@@ -174,6 +174,31 @@ describe('A pool of quickgres/pg', () => {
     assert.deepEqual(told, ['connect', 'acquire', 'release', 'acquire', 'release', 'remove']);
   });
 
+  it('connects its clients by Client.prototype.connect, which tracers hook, and they tell the parameters of the server', async () => {
+    const { connect } = pg.Client.prototype;
+    const seen = [];
+    pg.Client.prototype.connect = function (...args) {
+      this.connection.on('parameterStatus', ({ parameterName }) => seen.push(parameterName));
+      this.once('connect', () => seen.push('connect'));
+      return connect.apply(this, args);
+    };
+    try {
+      await pool.query('SELECT 1');
+      await pool.query('SELECT 1');
+      assert.ok(seen.includes('server_version'));
+      assert.deepEqual(seen.filter(each => each === 'connect'), ['connect']);
+      pg.Client.prototype.connect = (callback) => callback(new Error('not now'));
+      const other = new pg.Pool({ ...server.config, max: 1 });
+      await assert.rejects(other.query('SELECT 1'), { message: 'not now' });
+      await other.end();
+    } finally {
+      pg.Client.prototype.connect = connect;
+    }
+    const client = await pool.connect();
+    await assert.rejects(client.connect(), /Client has already been connected/);
+    client.release();
+  });
+
   it('calls onConnect and verify for each new client before others use it, and rejects who waits where they fail', async () => {
     const order = [];
     pool = new pg.Pool({

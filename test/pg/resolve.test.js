@@ -3,7 +3,7 @@
 const assert = require('node:assert/strict');
 const path = require('node:path');
 const { pathToFileURL } = require('node:url');
-const { fileFor, resolve } = require('../../lib/pg/resolve');
+const { fileFor, load, resolve } = require('../../lib/pg/resolve');
 
 const folder = path.join(__dirname, '..', '..', 'lib', 'pg');
 
@@ -29,5 +29,17 @@ describe('The modules of node-postgres', () => {
     assert.deepEqual(resolve('tool', { parentURL: 'x' }, next), ['tool', { parentURL: 'x' }]);
     assert.deepEqual(resolve('pg', {}, next),
       { url: pathToFileURL(path.join(folder, 'index.js')).href, format: 'commonjs', shortCircuit: true });
+  });
+
+  it('keep the paths of an installed pg, by which tracers find them, and are loaded from here', () => {
+    const next = (url, context) => ({ url, context });
+    const installed = 'file:///app/node_modules/pg/lib/client.js';
+    const { format, source, shortCircuit } = load(installed, {}, next);
+    assert.deepEqual([format, shortCircuit], ['commonjs', true]);
+    assert.ok(source.includes(JSON.stringify(path.join(folder, 'lib', 'client.js'))));
+    assert.match(load('file:///app/node_modules/pg/lib/index.js', {}, next).source, /"?\.\/client/); // which tracers wrap
+    for (const url of ['file:///app/node_modules/pg/esm/index.mjs', 'file:///app/node_modules/pgx/lib/client.js', 'file:///app/lib/client.js']) {
+      assert.deepEqual(load(url, {}, next), { url, context: {} });
+    }
   });
 });

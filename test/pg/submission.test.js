@@ -124,6 +124,9 @@ describe('What is submitted to a client of quickgres/pg', () => {
     idle.handlePortalSuspended = () => server.sql(`SELECT pg_terminate_backend(${client.processID})`);
     const [got] = await once(client.query(idle), 'over');
     assert.equal(got.at(-1), '57P01');
+    const ready = once(idle.connection, 'readyForQuery'); // for which a closing cursor of pg-cursor waits
+    idle.connection.close({ type: 'P' });
+    await ready;
     assert.deepEqual(await outcome('SELECT 1', [], 1), ['Client has encountered a connection error and is not queryable']);
   });
 
