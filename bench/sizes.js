@@ -8,8 +8,8 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { codeLines, reachable, readHouse, unitOf } = require('../test/house');
 
-/** The design asks for 5,350 and 8,300: a change that makes the code smaller lowers the first two. */
-const LIMITS = { core: 6200, all: 9400, pool: 420, file: 300 };
+/** The design asks for 5,350, 8,300 and, of lib/pg, 700: a change that makes the code smaller lowers these. */
+const LIMITS = { core: 6200, all: 9400, pool: 420, pg: 810, file: 300 };
 
 const PEERS = {
   'pg, pg-protocol': ['pg/lib', 'pg-protocol/dist'],
@@ -63,6 +63,7 @@ function measure(files) {
     ...result.core > LIMITS.core ? [`the core has ${result.core} lines of code, ${LIMITS.core} are the limit`] : [],
     ...result.all > LIMITS.all ? [`the library has ${result.all} lines of code, ${LIMITS.all} are the limit`] : [],
     ...result.pool > LIMITS.pool ? [`the pool has ${result.pool} lines of code, ${LIMITS.pool} are the limit`] : [],
+    ...units.get('lib/pg')?.all > LIMITS.pg ? [`lib/pg has ${units.get('lib/pg').all} lines of code, ${LIMITS.pg} are the limit`] : [],
     ...longest.lines > LIMITS.file ? [`${longest.file} has ${longest.lines} lines, ${LIMITS.file} are the limit`] : []
   ];
   return result;
@@ -76,7 +77,7 @@ if (require.main === module) {
   const { units, core, all, longest, over } = measure(readHouse(path.join(__dirname, '..')));
   console.log('   core    all');
   for (const each of units) print(each.unit, each.core, each.all);
-  print(`quickgres (limits ${LIMITS.core.toLocaleString('en')}, ${LIMITS.all.toLocaleString('en')}; lib/pool ${LIMITS.pool})`, core, all);
+  print(`quickgres (limits ${LIMITS.core.toLocaleString('en')}, ${LIMITS.all.toLocaleString('en')}; lib/pool ${LIMITS.pool}, lib/pg ${LIMITS.pg})`, core, all);
   print(`lines with comments in the longest file, ${longest.file} (limit ${LIMITS.file})`, '', longest.lines);
   for (const [name, folders] of Object.entries(PEERS)) {
     const there = folders.map(folder => path.join(__dirname, 'node_modules', folder)).filter(fs.existsSync);

@@ -82,9 +82,9 @@ export function rows(source, { decode = false, signal } = {}) {
           if (stream.made.length > 0) yield stream.made;
         }
         rest = rest.subarray(PIECE);
-        // After 8 ms the browser may draw.
+        // After 8 ms the browser may draw. It does before a posted task; Chromium's scheduler.yield() delays it by up to 100 ms.
         if (Date.now() - last > 8) {
-          await wait(globalThis.scheduler?.yield?.() ?? new Promise(resolve => setTimeout(resolve)));
+          await wait(new Promise(resolve => globalThis.scheduler?.postTask?.(resolve) ?? setTimeout(resolve)));
           last = Date.now();
         }
       } while (!answer.done);

@@ -56,6 +56,31 @@ describe('client-parser, rows()', () => {
     }
   });
 
+  it('posts a task after 8 ms, which the browser may draw before', async () => {
+    const { now } = Date;
+    let time = 0;
+    let posted = 0;
+    const read = () => collect(rows(new Blob([new Uint8Array(4 * 65536).fill(10)], { type: 'application/x-ndjson' })));
+    globalThis.scheduler = {
+      postTask(task) {
+        posted++;
+        return Promise.resolve().then(task);
+      }
+    };
+    try {
+      Date.now = () => time += 9;
+      await read();
+      assert.ok(posted >= 4, `${posted}`);
+      posted = 0;
+      Date.now = () => time;
+      await read();
+      assert.ok(posted <= 1, `${posted}`);
+    } finally {
+      delete globalThis.scheduler;
+      Date.now = now;
+    }
+  });
+
   it('refuses what is none', async () => {
     for (const source of ['text', 5, {}, null, undefined, ['text'], [1]]) {
       await assert.rejects(collect(rows(source)), TypeError);

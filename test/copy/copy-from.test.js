@@ -33,6 +33,19 @@ async function standstill(read) {
   return read();
 }
 
+/** Runs work with the stream of a COPY into a table that another session has locked. */
+async function locked(client, work) {
+  await client.query('CREATE UNLOGGED TABLE locked_for_copy (a int)');
+  const holder = await (await sharedServer()).session();
+  try {
+    await holder.query('BEGIN; LOCK TABLE locked_for_copy');
+    await work(client.copyFrom('COPY locked_for_copy FROM STDIN'), () => holder.query('COMMIT'));
+  } finally {
+    holder.close();
+    await client.query('DROP TABLE locked_for_copy');
+  }
+}
+
 describe('copyFrom', () => {
   let client;
   beforeEach(async () => {
@@ -91,24 +104,16 @@ describe('copyFrom', () => {
   });
 
   it('asks its source to wait while the server does not take what it has', async () => {
-    const server = await sharedServer();
-    await client.query('CREATE UNLOGGED TABLE locked_for_copy (a int)');
-    const holder = await server.session();
-    try {
-      await holder.query('BEGIN; LOCK TABLE locked_for_copy');
-      const stream = client.copyFrom('COPY locked_for_copy FROM STDIN');
+    await locked(client, async (stream, unlock) => {
       const source = endless(20e6);
       const done = pipeline(source, stream);
       const given = await standstill(() => source.given);
       assert.ok(given < 1e6, `${given} bytes were taken`);
       source.enough = true;
-      await holder.query('COMMIT');
+      await unlock();
       await done;
       assert.equal(stream.rowCount, source.given / 8);
-    } finally {
-      holder.close();
-      await client.query('DROP TABLE locked_for_copy');
-    }
+    });
   });
 
   for (const [what, socket] of [
@@ -213,21 +218,12 @@ describe('copyFrom', () => {
   });
 
   it('is cancelled while it waits for a lock', async () => {
-    const server = await sharedServer();
-    await client.query('CREATE UNLOGGED TABLE locked_for_copy (a int)');
-    const holder = await server.session();
-    try {
-      await holder.query('BEGIN; LOCK TABLE locked_for_copy');
-      const stream = client.copyFrom('COPY locked_for_copy FROM STDIN');
+    await locked(client, async stream => {
       stream.write('1\n');
       while (await isIdle(client)) await sleep(5);
       stream.destroy();
       await goesOn(client);
-    } finally {
-      await holder.query('COMMIT');
-      holder.close();
-      await client.query('DROP TABLE locked_for_copy');
-    }
+    });
   });
 
   it('is not sent when its signal has aborted before', async () => {

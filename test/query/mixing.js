@@ -126,4 +126,4 @@ async function main(seconds = 1200, seed = Math.floor(Math.random() * 2 ** 32)) 
 }
 
 if (require.main === module) main(...process.argv.slice(2));
-module.exports = { ABORTED, giveUp, mix };
+module.exports = { ABORTED, QUERIES, giveUp, mix };
