@@ -2,7 +2,7 @@
 
 const { tracingChannel } = require('node:diagnostics_channel');
 const { ConnectionError, PostgresError, TimeoutError } = require('../..');
-const { watchLimits } = require('../query');
+const { waitsForItself, watchLimits } = require('../query');
 const { Connection, Use } = require('./connection');
 
 /** Publishes each wait for a connection: `{ owner, waiting }`. */
@@ -66,6 +66,9 @@ class Connections {
       waiting: this.#queues.owned.size + this.#queues.shared.size
     };
   }
+
+  /** Whether the running code is the function of a transaction on one of them. */
+  get isInside() { return this.#all.some(({ pipeline }) => waitsForItself(pipeline.scopes.root)); }
 
   /** During an outage there is one attempt at a time. */
   get #mayOpen() {
@@ -187,9 +190,8 @@ class Connections {
   /** Replaces a connection at once if it has answered, else after a pause. The first one ever is not tried again. */
   #closed(connection, error) {
     this.#all.splice(this.#all.indexOf(connection), 1);
-    const hasFailed = error !== undefined && connection.isOpening;
-    const isOver = hasFailed && !this.#all.some(each => each.isOpen || (each.isOpening && !this.reached)) &&
-      (isFinal(error) || !(this.reached || error.code === '57P03')); // the server is starting: a later attempt succeeds
+    const isOver = error !== undefined && connection.isOpening && // after 57P03, the server is starting, a later attempt succeeds
+      !this.#all.some(each => each.isOpen || (each.isOpening && !this.reached)) && (isFinal(error) || !(this.reached || error.code === '57P03'));
     if (connection.isOpening || (connection.answered < 1 && error !== undefined && !isRefusal(error))) this.#pause(error);
     if (isOver) {
       const more = { code: error.code, cause: error, sent: false };

@@ -112,7 +112,7 @@ export class Pool extends Session {
   listen(channel: string, options?: { signal?: AbortSignal | undefined }): PoolListener;
   /**
    * Waits for all requests, then closes the connections. Later requests reject.
-   * @returns resolves when they are closed; never rejects
+   * @returns resolves when they are closed; rejects with a UsageError (25001) inside the function of transaction()
    */
   end(): Promise<void>;
   /** Closes the connections now, and rejects all requests. @param error the cause */

@@ -1,6 +1,6 @@
 'use strict';
 
-const { ConnectionError, Session } = require('../..');
+const { ConnectionError, Session, UsageError } = require('../..');
 const { NO_OPTIONS, checkNoMore, checkOptions, unhindered } = require('../query');
 const { PoolLease } = require('./lease');
 const { Listening } = require('./listening');
@@ -56,6 +56,7 @@ class Pool extends Session {
 
   /** Waits for all requests, then closes the connections. Later requests reject. */
   async end() {
+    if (this.lease.isInside) throw new UsageError('end() inside transaction() would wait for its function: call end() after it', '25001');
     this.#listening?.close();
     await this.lease.end(refused('ended'));
   }

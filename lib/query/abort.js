@@ -82,8 +82,8 @@ const abortedBy = ({ reason }) => new AbortError('the query was aborted', reason
 function throwIfAborted({ signal }) { if (signal?.aborted) throw abortedBy(signal); }
 
 /** @returns {function(number): TimeoutError} for a time limit in milliseconds */
-const tooLong = (what, isSent = () => undefined) => time =>
-  new TimeoutError(`the ${what} took longer than its statement_timeout of ${time} ms`, { code: '57014', sent: isSent() });
+const tooLong = (what, isSent = () => undefined, reason = () => '') => time =>
+  new TimeoutError(`the ${what} took longer than its statement_timeout of ${time} ms${reason()}`, { code: '57014', sent: isSent() });
 
 /**
  * Calls back when a signal aborts or a time limit passes.
@@ -107,7 +107,10 @@ function submit(request, scope, limits) {
   throwIfAborted(limits);
   const promise = scope.pipeline.submit(request, scope);
   if (!request.pending) return promise;
-  const unwatch = watchLimits(limits, error => abort(request, error), tooLong('query', () => request.state !== State.Waiting));
+  const { scopes } = scope.pipeline;
+  const isSent = () => request.state !== State.Waiting;
+  const reason = () => isSent() || scopes.active === scope ? '' : `: it waited for ${scopes.active.name}`;
+  const unwatch = watchLimits(limits, error => abort(request, error), tooLong('query', isSent, reason));
   if (request.finished === undefined) request.unwatch = unwatch; // a promise of its own would hide the awaiting caller
   else request.finished.then(unwatch);
   return promise;

@@ -5,6 +5,7 @@
 const { Pipeline } = require('./pipeline');
 const { again, callerOf, isFollowed, promised, rejectAgain, showCaller, unhindered } = require('./failure');
 const { QueryRequest, Request, outcome } = require('./request');
+const { waitsForItself } = require('./inside');
 const { CloseRequest } = require('./sync');
 const { LongTexts } = require('./long-texts');
 const { Scope } = require('./scope');
@@ -16,7 +17,7 @@ let batch, transaction; // a repeated require costs a microsecond, as much as a 
 
 module.exports = {
   Pipeline, QueryRequest, Request, CloseRequest, LongTexts, Scope, again, callerOf, isFollowed, outcome, promised, rejectAgain,
-  showCaller, unhindered, copyDirection, firstWord, ...abort, ...options,
+  showCaller, unhindered, waitsForItself, copyDirection, firstWord, ...abort, ...options,
   get BatchRequest() { return (batch ??= require('./batch')).BatchRequest; },
   get Cursor() { return require('./cursor').Cursor; },
   get Portal() { return require('./portal').Portal; },

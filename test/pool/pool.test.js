@@ -127,6 +127,17 @@ describe('A Pool', () => {
     await pool.query('DROP TABLE pooled');
   });
 
+  it('does not end inside a transaction, which it would wait for', async () => {
+    const pool = await opened({ size: 1 });
+    await pool.transaction(async tx => {
+      await assert.rejects(pool.end(), { name: 'UsageError', code: '25001', message: /call end\(\) after it/ });
+      await tx.query('SELECT 1');
+    });
+    await pool.query('SELECT 1');
+    await pool.end();
+    await assert.rejects(pool.query('SELECT 1'), { code: '08003' });
+  });
+
   it('ends when all that was asked is over, and refuses what comes later', async () => {
     const pool = await opened({ size: 2 });
     const asked = [pool.query('SELECT pg_sleep(0.05)'), ...Array.from({ length: 5 }, () => pool.transaction(tx => tx.query('SELECT 1')))];

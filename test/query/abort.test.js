@@ -307,6 +307,16 @@ describe('statement_timeout', () => {
 const pipelineOf = client => client.lease.pipeline;
 
 describe('Queries with signals and time limits', () => {
+  it('tell what holds the connection when their limit passes before they were sent', async () => {
+    const client = await connected();
+    const cursor = client.cursor('SELECT generate_series(1, 3)', [], { batchSize: 1 });
+    await cursor.next();
+    const late = client.query('SELECT 1', [], { statement_timeout: 20 });
+    await assert.rejects(late, { code: '57014', sent: false, message: /of 20 ms: it waited for an open portal$/ });
+    await cursor.return();
+    await assert.rejects(client.query('SELECT pg_sleep(10)', [], { statement_timeout: 20 }), { message: /of 20 ms$/ });
+  });
+
   it('go out together: a hundred of them are one flight', async () => {
     const { client, wire } = await proxied();
     await client.query('SELECT $1::int AS i', [0]);
