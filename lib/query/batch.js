@@ -91,8 +91,8 @@ class BatchRequest extends Request {
   discard() { for (const query of this.queries) query.discard(); }
 
   message(pipeline, type, buf, start, end, count) {
-    if (type === backend.ErrorResponse) return this.takeError(pipeline, buf, start, end);
     const query = this.queries[this.index];
+    if (type === backend.ErrorResponse) return this.takeError(pipeline, buf, start, end, query?.text);
     if (query === undefined) throw protocolError(`unexpected ${nameOf(type)} after a batch`);
     query.message(pipeline, type, buf, start, end, count);
     if (query.state === State.Done) this.index++;

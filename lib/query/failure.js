@@ -77,10 +77,11 @@ const ONE_STATEMENT = 'query takes one statement: write simpleQuery(text), or ba
 /** Adds what to write instead of SQL that PostgreSQL rejects without a hint of its own. */
 function addHint(error, text) {
   const { code, message, routine } = error;
-  if (code === '42601' && routine === 'exec_parse_message') error.hint = ONE_STATEMENT;
-  const isAtParameter = code === '42601' ? /[^\w\s]\$\d+[^\w\s]/.test(message) : code === '22P02' && message.includes('"{');
-  if (isAtParameter && /\bin\b[\s(]*\$\d+\b(?!\s*,)/i.test(text)) error.hint = IS_LIST;
-  else if (isAtParameter && code === '42601') error.hint = IS_NO_VALUE;
+  if (code === '42601' && routine === 'exec_parse_message') error.hint ??= ONE_STATEMENT;
+  const [, number] = code === '42601' ? /[^\w\s]\$(\d+)[^\w\s]/.exec(message) ?? [] : [];
+  if (number) error.hint ??= new RegExp(`\\bin\\s*\\$${number}\\b`, 'i').test(text) ? IS_LIST : IS_NO_VALUE;
+  const isList = code === '22P02' && routine !== 'record_in' && message.includes('"{');
+  if (isList && /\bin\s*\(\s*\$\d+\s*\)/i.test(text)) error.hint ??= IS_LIST;
 }
 
 /** 26000: the prepared statement does not exist; 0A000 of RevalidateCachedQuery: a cached plan must not change its result type. */

@@ -74,9 +74,9 @@ class Request {
     else this.state = nextState(this.state, type, start, end);
   }
 
-  takeError(pipeline, buf, start, end) {
+  takeError(pipeline, buf, start, end, text = this.text) {
     const error = new PostgresError(decodeFields(buf, start, end));
-    addHint(error, this.text);
+    addHint(error, text);
     if (error.code === '57014') for (const cancelled of pipeline.cancelling) cancelled();
     if (error.severity === 'FATAL' || error.severity === 'PANIC') return pipeline.events.lost(error);
     if (this.state === State.Failed) throw unexpected(this.state, ErrorResponse);

@@ -74,6 +74,8 @@ describe('addHint', () => {
       ['SELECT id FROM users WHERE id IN ($1, $2)', [array([1]), 2], '22P02', undefined],
       ['SELECT id FROM users WHERE id = $1', [array([1])], '22P02', undefined],
       ['SELECT id FROM users WHERE id IN ($1)', ['one'], '22P02', undefined],
+      ['SELECT 1 WHERE 1 IN ($1) AND now() > now() - INTERVAL $2', [1, '1 day'], '42601', NO_VALUE],
+      ['SELECT 1 WHERE 1 IN ($1) AND $2::pg_namespace IS NULL', [1, '{"a":1}'], '22P02', undefined],
       ['SELEC $1', [1], '42601', undefined]
     ]) {
       for (const ask of [() => client.query(text, values), () => client.batch([[text, values]]), () => client.cursor(text, values).next()]) {
@@ -85,10 +87,20 @@ describe('addHint', () => {
     }
   });
 
+  it('reads the statement of a batch that failed, and leaves a hint of the server as it is', async () => {
+    const client = await connected();
+    const error = await client.batch([['SELECT 1 WHERE 1 IN ($1)', [1]], ['SELECT now() - INTERVAL $1', ['1 day']]]).catch(failed => failed);
+    assert.match(error.hint, NO_VALUE);
+    const hinted = { code: '42601', message: 'syntax error at or near "$1"', hint: "the server's" };
+    addHint(hinted, 'SELECT 1 WHERE 1 IN $1');
+    assert.equal(hinted.hint, "the server's");
+  });
+
   it('takes time in proportion to the text', () => {
-    const error = { code: '42601', message: 'syntax error at or near "$1"' };
-    for (const piece of ['in ', 'in(', ' ', '(', '$1', '1', '1 ']) addHint(error, `in $1${piece.repeat(1e6)},`);
-    for (const piece of [' ', '(', 'in(']) addHint(error, `in${piece.repeat(1e6)}`);
+    for (const [code, message] of [['42601', 'syntax error at or near "$1"'], ['22P02', 'invalid input syntax for type integer: "{1}"']]) {
+      for (const piece of ['in ', 'in(', ' ', '(', '$1', '1', '1 ']) addHint({ code, message }, `in $1${piece.repeat(1e6)},`);
+      for (const piece of [' ', '(', 'in(', '1']) for (const start of ['in', 'in(', 'in($']) addHint({ code, message }, start + piece.repeat(1e6));
+    }
   });
 });
 
