@@ -57,7 +57,7 @@ function abortScope(scope, error) {
 /** @type {WeakMap<AbortSignal, Set<function>>} the callbacks of a signal, which has one listener for all requests */
 const watchers = new WeakMap();
 
-function onAbort() { for (const each of watchers.get(this)) each(abortedBy(this)); }
+function onAbort({ target }) { for (const each of watchers.get(target)) each(abortedBy(target)); }
 
 /**
  * Calls back when a signal aborts. Node warns of more than ten listeners of one signal.

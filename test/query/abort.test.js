@@ -101,6 +101,18 @@ describe('A signal', () => {
     await assert.rejects(second, { name: 'AbortError' });
   });
 
+  it('may be of another library, which calls its listeners as it likes', async () => {
+    const client = await connected();
+    const listeners = new Set();
+    const signal = {
+      aborted: false, addEventListener: (_, each) => listeners.add(each), removeEventListener: (_, each) => listeners.delete(each)
+    };
+    const slow = client.query('SELECT pg_sleep(100)', [], { signal });
+    for (const each of listeners) each.call(listeners, { type: 'abort', target: Object.assign(signal, { aborted: true, reason: 5 }) });
+    await assert.rejects(slow, { name: 'AbortError', cause: 5 });
+    assert.equal(listeners.size, 0);
+  });
+
   it('rejects at once what waits for others, and spares those', async () => {
     const client = await connected();
     const { call, release } = await held();
