@@ -127,6 +127,7 @@ class Client extends EventEmitter {
   /** Delays the event 'drain' until `resumeDrain()`. */
   pauseDrain() { this._state.isPaused = true; }
   resumeDrain() {
+    if (!this._state.isPaused) return;
     this._state.isPaused = false;
     this._drain(this._state.answered);
   }

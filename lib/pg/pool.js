@@ -63,7 +63,7 @@ class Pool extends EventEmitter {
       if (this.listenerCount('error') > 0) this.emit('error', error, client);
     };
     this.log('connecting new client');
-    const connected = called(done => client.connect(done));
+    const connected = called(done => client.connect(done)?.then?.(() => done(), done)); // a subclass may only give a promise
     connected.catch(() => {}); // the pool rejects requests itself
     const expires = performance.now() + (this.options.maxLifetimeSeconds || Infinity) * 1000;
     const entry = { connection, client, connected, expires, uses: 0, users: 0, ready: undefined, release: undefined, fail };

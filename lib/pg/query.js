@@ -104,14 +104,17 @@ async function ask(session, config, values, { binary, query_timeout, statement_c
   }
 }
 
+/** Options of a config, beside values and a callback. */
+const NAMES = ['text', 'name', 'rowMode', 'types', 'binary', 'queryMode', 'rows', 'query_timeout', 'signal'];
+
 /** A query with events: 'row' (row, result), then 'end' (result), or 'error'. */
 class Query extends EventEmitter {
   constructor(config, values, callback) {
     super();
     if (typeof values === 'function') [values, callback] = [undefined, values];
     const given = configOf(config);
-    const { text, name } = given; // which may be inherited
-    Object.assign(this, given, { text, name, values: values || given.values, callback: callback || given.callback });
+    for (const name of NAMES) this[name] = given[name];
+    Object.assign(this, { values: values || given.values, callback: callback || given.callback });
   }
 
   /** A client recognizes a Submittable by this method. */

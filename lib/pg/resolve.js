@@ -41,7 +41,8 @@ function resolve(specifier, context, nextResolve) {
 function load(url, context, nextLoad) {
   const [, name] = INSTALLED.exec(url) ?? [];
   if (name === undefined || url.endsWith('.mjs')) return nextLoad(url, context);
-  const call = file => `module.${'require'}(${JSON.stringify(file)});`; // text, which is no import of this file
+  // Text, which is no import of this file. Node finds the exports for `import` behind this form only.
+  const call = file => `${'require'}(${JSON.stringify(file)});`;
   const source = `${name === 'index' ? call('./client') : ''} module.exports = ${call(fileFor(`pg/lib/${name}`))}`;
   return { format: 'commonjs', source, shortCircuit: true };
 }

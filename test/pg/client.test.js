@@ -233,6 +233,20 @@ describe('A client of quickgres/pg', () => {
     await new Promise(resolve => client.query('SELECT', () => client.on('drain', resolve)));
   });
 
+  it('drains on resumeDrain() if it was paused', async () => {
+    await client.query('SELECT');
+    let drains = 0;
+    client.on('drain', () => drains++);
+    client.resumeDrain();
+    assert.equal(drains, 0);
+    client.pauseDrain();
+    await client.query('SELECT');
+    await new Promise(setImmediate);
+    assert.equal(drains, 0);
+    client.resumeDrain();
+    assert.equal(drains, 1);
+  });
+
   it('drains once, where what is asked next rejects at once', async () => {
     let drains = 0;
     client.on('drain', () => drains++);

@@ -5,7 +5,7 @@ const { inspect } = require('node:util');
 const { ConnectionParameters, libpqConfig } = require('../../lib/pg/config');
 const { defaults } = require('../../lib/pg/values');
 
-const NAMES = ['PGHOST', 'PGPORT', 'PGUSER', 'PGDATABASE', 'PGPASSWORD', 'PGSSLMODE', 'PGAPPNAME', 'PGOPTIONS'];
+const NAMES = ['PGHOST', 'PGPORT', 'PGUSER', 'PGDATABASE', 'PGPASSWORD', 'PGSSLMODE', 'PGAPPNAME', 'PGOPTIONS', 'PGREPLICATION'];
 
 /** What a config comes to, for a client of this library, in part. */
 function of(config, ...names) {
@@ -30,6 +30,9 @@ describe('The config of quickgres/pg', () => {
     Object.assign(process.env, { PGHOST: 'there', PGPORT: '6543', PGUSER: 'you', PGAPPNAME: 'app' });
     assert.deepEqual(of({ port: 1 }, 'host', 'port', 'user', 'database', 'application_name'),
       { host: 'there', port: 1, user: 'you', database: 'you', application_name: 'app' });
+    assert.equal(new ConnectionParameters({}).replication, undefined);
+    process.env.PGREPLICATION = 'database'; // which libpq does not read, but pg
+    assert.equal(new ConnectionParameters({}).replication, 'database');
     delete process.env.PGHOST;
     defaults.host = 'elsewhere';
     try {

@@ -68,6 +68,23 @@ describe('A pool of quickgres/pg', () => {
     assert.equal(new pg.Pool({ Client: Own }).Client, Own);
   });
 
+  it('waits for a Client whose connect() gives a promise and calls nobody back', async () => {
+    class Own extends pg.Client {
+      async connect() {
+        await super.connect();
+        this.isOwn = true;
+      }
+    }
+    const own = new pg.Pool({ ...pool.options, Client: Own });
+    const client = await own.connect();
+    assert.equal(client.isOwn, true);
+    client.release();
+    await own.end();
+    const failing = new pg.Pool({ ...pool.options, Client: class extends pg.Client { async connect() { throw new Error('not so'); } } });
+    await assert.rejects(failing.query('SELECT 1'), { message: 'not so' });
+    await failing.end();
+  });
+
   it('gives up what a signal aborts', async () => {
     const slow = pool.query({ text: 'SELECT pg_sleep(100)', signal: AbortSignal.timeout(20) });
     await assert.rejects(slow, { name: 'AbortError' });

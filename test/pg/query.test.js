@@ -20,6 +20,9 @@ describe('A query of quickgres/pg', () => {
     assert.deepEqual([name, rowMode], ['n', 'array']);
     class Tagged { get text() { return 'tagged'; } }
     assert.equal(new Query(new Tagged()).text, 'tagged');
+    class Rows { get rowMode() { return 'array'; } }
+    assert.equal(new Query(new Rows()).rowMode, 'array');
+    assert.equal(typeof new Query({ text: 'a', finish: 5 }).finish, 'function');
   });
 
   it('finishes by its callback or by events, not by both', () => {

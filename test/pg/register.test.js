@@ -41,6 +41,13 @@ describe('quickgres/pg/register', () => {
     return stdout.trim();
   };
 
+  it('gives names to an import of an installed pg', () => {
+    write('app/node_modules/pg/package.json', '{ "name": "pg", "version": "8.0.0", "main": "./lib" }');
+    for (const name of ['index', 'client', 'utils']) write(`app/node_modules/pg/lib/${name}.js`, 'module.exports = { real: true };');
+    const program = "import { Pool } from 'pg'; import { prepareValue } from 'pg/lib/utils.js'; console.log(typeof Pool, prepareValue(5));";
+    assert.equal(printed('app/a.mjs', program), 'function 5');
+  });
+
   it('gives quickgres/pg to the program and to its dependencies, by require and by import', () => {
     const cjs = "console.log(require('pg') === require('quickgres/pg'), require('tool') === require('pg'), " +
       "require('pg/lib') === require('pg'))";
