@@ -162,7 +162,9 @@ class Attempt extends EventEmitter {
     if (error instanceof PostgresError && !code.startsWith('28')) return error;
     const hint = Object.hasOwn(HINTS, code) ? `: ${HINTS[code]}` : '';
     const sentence = `${this.where}: ${this.doing}: ${message}${hint}`;
-    if (error instanceof PostgresError) return new PostgresError({ ...error, message: sentence, cause: error });
+    if (error instanceof PostgresError) { // its `cause` is not enumerable, as those of other errors
+      return Object.defineProperty(new PostgresError({ ...error, message: sentence }), 'cause', { value: error });
+    }
     const Class = error instanceof TimeoutError ? TimeoutError : ConnectionError;
     return new Class(sentence, { code, cause: error instanceof Class ? error.cause : error });
   }

@@ -37,7 +37,9 @@ describe('An attempt to connect', () => {
   it('says where it was not let in, by whom it may be', () => {
     const attempt = new Attempt('db.example:5432');
     attempt.doing = STEP.AUTHENTICATE;
-    const { name, message, code, severity } = attempt.fail(new PostgresError({ message: 'no "ann"', code: '28P01', severity: 'FATAL' }));
+    const failure = attempt.fail(new PostgresError({ message: 'no "ann"', code: '28P01', severity: 'FATAL' }));
+    const { name, message, code, severity } = failure;
+    assert.deepEqual([failure.cause.message, Object.hasOwn({ ...failure }, 'cause')], ['no "ann"', false]);
     assert.deepEqual([name, message, code, severity], ['PostgresError', 'db.example:5432: authenticating: no "ann"', '28P01', 'FATAL']);
   });
 
