@@ -164,7 +164,8 @@ class QueryRequest extends Request {
 
   encode(writer, statements) {
     this.bind(writer, statements);
-    writer.executeAll(true);
+    writer.execute('', 0);
+    writer.sync();
   }
 
   bind(writer, statements, portal = '', batch = null) {
