@@ -71,6 +71,7 @@ class Pipeline {
 
   chunk(buf, length) {
     this.givenUpAt = this.askedAt = 0;
+    this.memory.reading(buf, length);
     try {
       this.reader.push(buf, length);
       this.unflushed?.flushLater();
