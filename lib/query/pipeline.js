@@ -1,9 +1,7 @@
 'use strict';
 
-const {
-  ConnectionError, MessageWriter, PostgresError, State, UsageError, backend, decodeFields, decodeNotification, nameOf,
-  nextState, protocolError
-} = require('../protocol');
+const { ConnectionError, MessageWriter, PostgresError, State, UsageError, backend, decodeFields, decodeNotification, nameOf, nextState,
+  protocolError } = require('../protocol');
 const { Memory } = require('../rows');
 const { cancelHead } = require('./abort');
 const { abandon, again, mayRepeat } = require('./failure');
