@@ -69,7 +69,10 @@ class Pipeline {
 
   chunk(buf, length) {
     this.givenUpAt = this.askedAt = 0;
-    this.memory.reading(buf, length);
+    const { memory } = this;
+    memory.read = buf;
+    memory.length = length;
+    memory.to = 0;
     try {
       this.reader.push(buf, length);
       this.unflushed?.flushLater();

@@ -52,12 +52,12 @@ class Request {
   get pending() { return this.resolve !== null; }
 
   /** Settles the promise, once. */
-  settle(error = this.error) {
+  settle(error = this.error, result = this.result) {
     const { resolve } = this;
     if (resolve === null) return;
     this.error = error;
     this.resolve = null;
-    if (error === undefined && rejecting === 0) resolve(this.result);
+    if (error === undefined && rejecting === 0) resolve(result);
     else {
       rejecting++;
       resolve(Promise.resolve(this).finally(() => { rejecting--; }).then(outcome));
@@ -285,8 +285,9 @@ class QueryRequest extends Request {
   }
 
   ready() {
-    this.error ??= this.receiver?.error;
-    this.settle();
+    const { receiver } = this;
+    this.error ??= receiver?.error;
+    this.settle(this.error, receiver?.target ?? receiver);
   }
 }
 

@@ -23,17 +23,14 @@ const BETWEEN = 64;
 class Memory {
   #slab = NOTHING;
   #used = 0;
-  /** What is being read, of which bytes up to `#to` are in the slab, at their offset plus `#shift`. */
-  #read = NOTHING;
-  #length = 0;
-  #to = 0;
   #shift = 0;
+  /** What the connection is reading: bytes up to `length`, of which those up to `to` are in the slab, at their offset plus `#shift`. */
+  read = NOTHING;
+  length = 0;
+  to = 0;
   /** The last command tag with its terminator, and its meaning: the next tag is mostly the same. */
   tag = NOTHING;
   command = undefined;
-
-  /** The next messages are in buf[0 … length). */
-  reading(buf, length) { [this.#read, this.#length, this.#to] = [buf, length, 0]; }
 
   /** Copies messages to memory that may be kept, and with them what follows, since one call costs more than the bytes. */
   keep(buf, start, end, type, before, last) {
@@ -44,15 +41,15 @@ class Memory {
       buf.copy(bytes, 0, start, end);
       return new Chunk(bytes, length, type, 0);
     }
-    const isRead = buf === this.#read;
+    const isRead = buf === this.read;
     // A small result never shares the slab of a large one.
-    if (!isRead || end > this.#to || start + this.#shift > this.#used + BETWEEN || this.#slab.length > size) {
+    if (!isRead || end > this.to || start + this.#shift > this.#used + BETWEEN || this.#slab.length > size) {
       if (this.#used + length > this.#slab.length || this.#slab.length > size) {
         this.#slab = Buffer.allocUnsafeSlow(size);
         this.#used = 0;
       }
-      const copied = buf.copy(this.#slab, this.#used, start, isRead ? this.#length : end);
-      this.#to = isRead ? start + copied : 0;
+      const copied = buf.copy(this.#slab, this.#used, start, isRead ? this.length : end);
+      this.to = isRead ? start + copied : 0;
       this.#shift = this.#used - start;
     }
     const at = start + this.#shift;

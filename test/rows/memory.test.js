@@ -31,7 +31,7 @@ describe('The memory of a connection', () => {
     for (let i = 0, salt = 1; i < 300; i++) {
       const length = 1 + (salt = next(salt)) % 65536;
       chunk(length, salt).copy(received);
-      memory.reading(received, length);
+      Object.assign(memory, { read: received, length, to: 0 });
       for (let start = 0, end; start < length; start = end + (salt = next(salt)) % (salt % 3 === 0 ? 2000 : 80)) {
         salt = next(salt);
         end = Math.min(length, start + 1 + salt % (salt % 10 === 0 ? 3000 : 200));
