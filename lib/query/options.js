@@ -117,6 +117,6 @@ const checkCount = (count, name, least) =>
   checkNumber(count, name, `an integer from ${least}`, count => Number.isInteger(count) && count >= least);
 
 const stalled = (what, timeout, why = 'stall_timeout') =>
-  new TimeoutError(`the ${what} took nothing for ${timeout} ms (${why})`, { code: '57014' });
+  new TimeoutError(`the ${what} took nothing for ${timeout} ms (${why})`, { code: '57014', sent: true });
 
 module.exports = { keep, stalled, BUFFER, STALL_TIMEOUT, checkCount, checkNoMore, checkNumber, checkOptions, NAMES, NO_OPTIONS, NO_VALUES };
