@@ -40,7 +40,7 @@ async function start(config, plan, attempt, login, hooks) {
       attempt.requestsSent ||= requests.length > 0;
       parts.push(requests);
     }
-    attempt.socket.write(Buffer.concat(parts));
+    attempt.socket.stream.write(Buffer.concat(parts));
   };
 
   /** Reads the next Authentication message. The version is negotiated before the first one, by PgBouncer 1.24 twice. */
@@ -109,7 +109,7 @@ async function checkKind(wanted, attempt, session, hooks) {
   if (isFit === undefined) {
     attempt.doing = STEP.ASK;
     const question = wanted.startsWith('read') ? 'SHOW transaction_read_only' : 'SELECT pg_catalog.pg_is_in_recovery()';
-    attempt.socket.write(frame(frontend.Query, question, '\0'));
+    attempt.socket.stream.write(frame(frontend.Query, question, '\0'));
     const value = await untilReady(attempt, session, hooks);
     if (value === undefined) throw protocolError('no answer to the query for the kind of session');
     const kind = value === 'on' || value === 't' ? 'on' : 'off';
