@@ -22,8 +22,6 @@ const HUNG_UP = ['08006', 'ECONNRESET', 'EPIPE'];
  * @throws {PostgresError|ConnectionError|AggregateError} an AggregateError if several places were tried
  */
 async function connect(config, hooks, signal) {
-  let requests;
-  const once = { ...hooks, earlyRequests: () => requests ??= hooks.earlyRequests() ?? Buffer.alloc(0) };
   const { target_session_attrs: attrs } = config;
   let failures;
   for (const wanted of attrs === 'prefer-standby' ? ['standby', 'any'] : [attrs]) {
@@ -32,7 +30,7 @@ async function connect(config, hooks, signal) {
       let promise;
       const password = () => promise ??= passwordFor(config, entry);
       for (const target of await targets(config, entry, signal)) {
-        const error = target.error ?? await connectTo(config, { target, wanted, password }, once, signal);
+        const error = target.error ?? await connectTo(config, { target, wanted, password }, hooks, signal);
         if (error === null) return;
         failures.push({ where: target.where, error });
       }

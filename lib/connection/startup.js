@@ -36,7 +36,7 @@ async function start(config, plan, attempt, login, hooks) {
   /** Sends bytes. Waiting requests go with the last message that authentication needs. */
   const send = (last, ...parts) => {
     if (last && config.require_auth.single !== null && plan.wanted === 'any') {
-      const requests = hooks.earlyRequests();
+      const requests = hooks.requests ??= hooks.earlyRequests() ?? Buffer.alloc(0);
       attempt.requestsSent ||= requests.length > 0;
       parts.push(requests);
     }
@@ -56,8 +56,8 @@ async function start(config, plan, attempt, login, hooks) {
   };
 
   attempt.doing = STEP.START;
-  const pairs = Object.entries({ user: config.user, database: config.database, ...config.parameters });
-  const text = pairs.map(([name, value]) => `${name}\0${value}\0`).join('');
+  let text = `user\0${config.user}\0database\0${config.database}\0`;
+  for (const name in config.parameters) text += `${name}\0${config.parameters[name]}\0`;
   const startupMessage = frame(null, config.max_protocol_version, `${text}\0`);
   await authenticate(login, { attempt, startupMessage, early: plan.early, send, request });
   attempt.doing = STEP.WAIT;
