@@ -28,9 +28,11 @@ export class Chunk {
   /**
    * @param {number} end of the last message
    * @param {object|null} type of the rows, see RowDescription.type; null for CopyData
+   * @param {number} [start] of the first message, in Node.js
    */
-  constructor(bytes, end, type) {
+  constructor(bytes, end, type, start) {
     this.bytes = bytes;
+    this.start = start;
     this.end = end;
     this.type = type;
     /** @type {string|false} the rows in [from, to), a character for each byte; '' or false if they are not ASCII */
@@ -54,17 +56,16 @@ function decode(chunk, off) {
   const most = Math.min(BLOCK, (off === chunk.to && !chunk.mixed ? end : row) - off);
   let to = 0;
   scratch.set(bytes.subarray(off, off + most));
-  while (to < most - 4) {
-    const next = endOf(scratch, to);
-    if (next > most) break;
+  for (let next; scratch[to] === 68 && (next = endOf(scratch, to)) <= most; to = next) { // D
     // Lengths may have bytes that are not ASCII.
     scratch[to + 4] = scratch[to + 6] = 0;
-    for (to += 7; to < next;) {
-      const length = int32(scratch, to);
-      scratch[to] = scratch[to + 1] = scratch[to + 2] = scratch[to + 3] = 0;
-      to += length > 0 ? length + 4 : 4;
+    let at = to + 7;
+    while (at < next) {
+      const length = int32(scratch, at);
+      scratch[at] = scratch[at + 1] = scratch[at + 2] = scratch[at + 3] = 0;
+      at += length > 0 ? length + 4 : 4;
     }
-    to = next;
+    if (at !== next) break; // malformed
   }
   const text = platform.text(scratch, 0, to);
   chunk.from = off;
@@ -95,12 +96,7 @@ export function columnLength(bytes, off, end, platform) {
   return length;
 }
 
-export function checkRow(chunk, off) {
-  const { bytes, type: { count, platform } } = chunk;
-  const end = endOf(bytes, off);
-  check(end > off + 6 && end <= bytes.length && uint16(bytes, off + 5) === count, platform, 'DataRow');
-  read(chunk, off, count);
-}
+export const checkRow = (chunk, off) => read(chunk, off, chunk.type.count);
 
 /**
  * Reads a row.
@@ -125,7 +121,7 @@ function read(chunk, offset, first, target, names) {
     if (names) target[names[i]] = value;
     else target.push(value);
   }
-  if (off !== end) check(0, platform, 'DataRow');
+  if (off !== end || end > bytes.length || uint16(bytes, offset + 5) !== count) check(0, platform, 'DataRow');
   return target;
 }
 

@@ -70,36 +70,37 @@ export const interval = sized(16, (bytes, start) => {
   return `${result}${micros < 0 ? '-' : before < 0 ? '+' : ''}${timeOf(micros < 0 ? -micros : micros)}`;
 });
 
-const parts = new Float64Array(9); // year, month, day, hour, minute, second, and hour, minute, second of the zone
+const two = (bytes, off) => bytes[off] * 10 + bytes[off + 1] - 528;
 
 /**
- * The milliseconds of a date, timestamp or timestamptz with DateStyle ISO, without microseconds; NaN for any other text. A
- * string and a regular expression for each value would cost ten times as much.
+ * The milliseconds of a timestamptz with DateStyle ISO, without microseconds; NaN for any other text. A string and a regular
+ * expression for each value would cost ten times as much.
  */
 function millisText(bytes, start, end) {
-  const bc = bytes[end - 1] === 67; // ' BC'
-  if (bc) end -= 3;
-  let sign;
-  let value = 0;
-  let power = 0;
-  for (let count = 0; count < 9; start++) {
-    const digit = start < end ? bytes[start] - 48 : -1;
-    if (digit === -2 && count === 5 && !power) power = 1;
-    else if (digit < 0 || digit > 9) {
-      parts[count++] = value / (power || 1);
-      if (count === 6) sign = -4 - digit; // +: 1, -: -1
-      value = power = 0;
-    } else {
-      value = value * 10 + digit;
-      power *= 10;
-    }
+  let year = 0;
+  while (bytes[start] > 47) year = year * 10 + bytes[start++] - 48;
+  const month = two(bytes, start + 1);
+  const day = two(bytes, start + 4);
+  const iso = bytes[start + 3] === 45 && bytes[start + 6] === 32;
+  let time = ((two(bytes, start + 7) * 60 + two(bytes, start + 10)) * 60 + two(bytes, start + 13)) * 1000;
+  start += 15;
+  let unit = 100;
+  if (bytes[start] === 46) { // .
+    for (; bytes[++start] > 47; unit = unit / 10 | 0) time += (bytes[start] - 48) * unit;
   }
-  const march = parts[1] - 3 + 12 * (parts[1] < 3); // months since March
-  const year = (bc ? 1 - parts[0] : parts[0]) - (march > 9);
-  const days = year * 365 + floor(year / 4) - floor(year / 100) + floor(year / 400) + floor(march * 30.6 + 0.5) + parts[2] - 719469;
-  const of = i => parts[i] - sign * parts[i + 3];
-  // Other styles end with the year.
-  return parts[2] - 1 >>> 0 > 30 ? NaN : ((days * 24 + of(3)) * 60 + of(4)) * 60000 + floor(of(5) * 1000 + 0.0005);
+  unit = (44 - bytes[start]) * 3600000; // of the zone: + is 43, - is 45
+  do {
+    time -= two(bytes, start + 1) * unit;
+    unit /= 60;
+  } while ((start += 3) < end && bytes[start] === 58);
+  if (start < end) { // ' BC'
+    year = 1 - year;
+    start += 3;
+  }
+  const march = (month + 9) % 12; // months since March
+  year -= march > 9;
+  const days = year * 365 + floor(year / 4) - floor(year / 100) + floor(year / 400) + floor(march * 30.6 + 0.5) + day - 719469;
+  return iso && start === end ? days * 86400000 + time : NaN;
 }
 
 /** The milliseconds of a binary timestamp. */

@@ -1,4 +1,4 @@
-import { Chunk, checkRow } from './datarow.js';
+import { Chunk, checkRow, objectAt } from './datarow.js';
 import { check } from './errors.js';
 import { PostgresError, decodeCommandComplete, decodeCopyResponse, decodeFields } from './messages.js';
 import { RowParser } from './row-parser.js';
@@ -54,7 +54,7 @@ export class RowReader {
     switch (String.fromCharCode(type)) {
       case 'D': // DataRow
         this.complete = false;
-        return this.#dataRow(bytes, start, end);
+        return this.#dataRow(bytes, start);
       case 'd': // CopyData
         check(this.#type === null, 'CopyData without a CopyResponse');
         return void this.structs.push(bytes.subarray(start + 5, end));
@@ -79,14 +79,14 @@ export class RowReader {
   /** Takes one message in memory of its own, as the reader of kig/quickgres 0.4 does. */
   write(bytes) { this.message(bytes[0], bytes, 0, bytes.length); }
 
-  #finish(...state) { [this.cmd, this.complete, this.#type] = state; }
+  #finish(...state) { [this.cmd, this.complete, this.#type, this.#chunk] = state; }
 
-  #dataRow(bytes, start, end) {
+  #dataRow(bytes, start) {
     const type = this.#type;
     check(type, 'DataRow without a RowDescription');
-    if (this.#chunk?.bytes !== bytes || this.#chunk.end !== start) this.#chunk = new Chunk(bytes, start, type);
-    checkRow(this.#chunk, start);
-    this.#chunk.end = end;
-    this.structs.push(new type.Row(bytes, start, this.#chunk));
+    if (this.#chunk?.bytes !== bytes) this.#chunk = new Chunk(bytes, bytes.length, type);
+    // rows() sets `plain` where it wants no structs: making objects at once costs less.
+    if (!this.plain) checkRow(this.#chunk, start);
+    this.structs.push(this.plain ? objectAt(this.#chunk, start) : new type.Row(bytes, start, this.#chunk));
   }
 }

@@ -27,6 +27,7 @@ const PIECE = 65536;
  */
 export function rows(source, { decode = false, signal } = {}) {
   let client = new Client(0, { decode });
+  client.stream.plain = decode;
   let batch = []; // the last one
   let at = 0; // its next row
   let reject; // rejects the wait for the source
@@ -76,10 +77,9 @@ export function rows(source, { decode = false, signal } = {}) {
         try {
           if (answer.done) client.end();
           else client.onData(rest.subarray(0, PIECE));
-          stream.rows; // makes them
         } finally {
           // Rows before an error come before it.
-          if (stream.made.length > 0) yield stream.made;
+          if (stream.structs.length) yield stream.structs;
         }
         rest = rest.subarray(PIECE);
         // After 8 ms the browser may draw. It does before a posted task; Chromium's scheduler.yield() delays it by up to 100 ms.

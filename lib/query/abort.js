@@ -7,6 +7,8 @@ const { again, isFollowed } = require('./failure');
 const FIRST_PAUSE = 50;
 const LONGEST_PAUSE = 1000;
 
+const IN_FRONT = ': it waited for a request that nothing may be sent behind: a COPY, one with `alone`, or one that was given up';
+
 /**
  * Gives a request up: it rejects at once, and nothing more is sent until its answer has ended. The server is asked to cancel it
  * as soon as no live request was sent behind it; otherwise its answer is read and dropped.
@@ -105,11 +107,11 @@ function submit(request, scope, limits) {
     return scope.pipeline.submit(request, scope);
   }
   throwIfAborted(limits);
-  const promise = scope.pipeline.submit(request, scope);
+  const { pipeline, pipeline: { scopes } } = scope;
+  const promise = pipeline.submit(request, scope);
   if (!request.pending) return promise;
-  const { scopes } = scope.pipeline;
   const isSent = () => request.state !== State.Waiting;
-  const reason = () => isSent() || scopes.active === scope ? '' : `: it waited for ${scopes.active.name}`;
+  const reason = () => isSent() ? '' : scopes.active !== scope ? `: it waited for ${scopes.active.name}` : pipeline.held ? IN_FRONT : '';
   const unwatch = watchLimits(limits, error => abort(request, error), tooLong('query', isSent, reason));
   if (request.finished === undefined) request.unwatch = unwatch; // a promise of its own would hide the awaiting caller
   else request.finished.then(unwatch);

@@ -83,6 +83,21 @@ describe('client-parser, the text of rows', () => {
     });
   }
 
+  it('is the same in objects that rows() makes as the bytes arrive', async () => {
+    for (const [name, kinds] of Object.entries(KINDS)) {
+      for (let columns = 1; columns < 12; columns += 2) {
+        const { rows, messages } = make(kinds, 120, columns, randomOf(name.length + columns));
+        const bytes = Uint8Array.from(Buffer.concat([description(columns), ...messages, commandComplete('SELECT 120')]));
+        const size = [997, 4096, bytes.length][columns % 3];
+        const chunks = [];
+        for (let at = 0; at < bytes.length; at += size) chunks.push(bytes.slice(at, at + size));
+        const objects = [];
+        for await (const row of parser.rows(chunks, { decode: {} })) objects.push(Object.values(row));
+        assert.deepEqual(objects, rows, name);
+      }
+    }
+  });
+
   it('is right for any number of columns and any length', () => {
     for (const columns of [0, 1, 127, 128, 129, 255, 300, 1600]) {
       const values = Array.from({ length: columns }, (_, i) => i % 7 ? `${i}` : null);

@@ -200,6 +200,23 @@ describe('client-parser, rows()', () => {
       assert.equal(stream.cancelled.code, '22012');
     });
 
+    it('the same with decode: true, which makes the rows before as well', async () => {
+      const before = HALF.subarray(0, -4);
+      const bad = dataRow('x');
+      const count = dataRow('3');
+      count.writeInt16BE(2, 5);
+      for (const [bytes, expected] of [
+        [ERROR, { name: 'PostgresError', code: '22012' }],
+        [Buffer.concat([bad, ERROR]), { name: 'ProtocolError', message: 'malformed value' }],
+        [message('D', [0, 1, 0, 0, 0, 2, 49]), { name: 'ProtocolError', message: 'DataRow shorter than its columns' }],
+        [count, { name: 'ProtocolError', message: 'DataRow of a wrong length' }],
+        [message('D'), { name: 'ProtocolError', code: '08P01' }],
+        [message('?'), { name: 'ProtocolError', code: '08P01' }]
+      ]) {
+        for (const source of [Buffer.concat([before, bytes]), [before, bytes]]) await failing(source, expected, 2, { decode: true });
+      }
+    });
+
     it('a ProtocolError for a stream that ends too early', async () => {
       await failing(streamOf([HALF]), { name: 'ProtocolError', code: '08006' });
       await failing(RESULT.subarray(0, -14), { name: 'ProtocolError', code: '08006' }, 3);

@@ -3,6 +3,7 @@
 const assert = require('node:assert/strict');
 const { once } = require('node:events');
 const { PassThrough, Writable } = require('node:stream');
+const { finished } = require('node:stream/promises');
 const { setTimeout: sleep, setImmediate: turn } = require('node:timers/promises');
 const { Client, AbortError, ConnectionError, TimeoutError } = require('../..');
 const { FakeServer } = require('../connecting');
@@ -327,6 +328,12 @@ describe('Queries with signals and time limits', () => {
     await assert.rejects(late, { code: '57014', sent: false, message: /of 20 ms: it waited for an open portal$/ });
     await cursor.return();
     await assert.rejects(client.query('SELECT pg_sleep(10)', [], { statement_timeout: 20 }), { message: /of 20 ms$/ });
+    await client.query('CREATE TEMP TABLE copied (n int)');
+    const copy = client.copyFrom('COPY copied FROM STDIN');
+    const behind = client.query('SELECT 1', [], { statement_timeout: 20 });
+    await assert.rejects(behind, { code: '57014', sent: false, message: /of 20 ms: it waited for .* a COPY,/ });
+    copy.end('1\n');
+    await finished(copy);
   });
 
   it('go out together: a hundred of them are one flight', async () => {

@@ -316,11 +316,11 @@ describe('A malformed row', () => {
 
   it('too short for its count of columns, or longer than the memory, shows nothing', () => {
     const looks = [...LOOKS, row => row.rowBuffer];
-    shows('44 00000005 00', looks, /DataRow of a wrong length/);
-    shows('44 00000004', looks, /DataRow of a wrong length/);
-    shows('44 00000001', looks, /DataRow of a wrong length/);
+    shows('44 00000005 00', looks, /DataRow shorter than its columns/);
+    shows('44 00000004', looks, /DataRow shorter than its columns/);
+    shows('44 00000001', looks, /DataRow shorter than its columns/);
     shows('44 7fffffff 0002', looks, /DataRow of a wrong length/);
-    shows('44 ffffffff 0002', looks, /DataRow of a wrong length/);
+    shows('44 ffffffff 0002', looks, /DataRow shorter than its columns/);
   });
 });
 
