@@ -22,9 +22,8 @@ const HUNG_UP = ['08006', 'ECONNRESET', 'EPIPE'];
  * @throws {PostgresError|ConnectionError|AggregateError} an AggregateError if several places were tried
  */
 async function connect(config, hooks, signal) {
-  const { target_session_attrs: attrs } = config;
   let failures;
-  for (const wanted of attrs === 'prefer-standby' ? ['standby', 'any'] : [attrs]) {
+  for (const wanted of config.target_session_attrs === 'prefer-standby' ? ['standby', 'any'] : [config.target_session_attrs]) {
     failures = [];
     for (const entry of inOrder(config, config.hosts)) {
       let promise;
@@ -37,8 +36,7 @@ async function connect(config, hooks, signal) {
     }
   }
   if (failures.length === 1) throw failures[0].error;
-  const list = failures.map(({ where, error: { message } }) =>
-    message.startsWith(where) ? message : `${where}: ${message}`);
+  const list = failures.map(({ where, error: { message } }) => message.startsWith(where) ? message : `${where}: ${message}`);
   const all = new AggregateError(failures.map(({ error }) => error), `no connection could be made: ${list.join('; ')}`);
   throw Object.assign(all, { code: failures.at(-1).error.code });
 }
