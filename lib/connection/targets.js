@@ -38,8 +38,9 @@ async function targets(config, entry, signal) {
   attempt.doing = STEP.LOOKUP;
   try {
     const found = await attempt.wait(promisify(require('node:dns').lookup)(name, { all: true }));
-    if (found.length === 0) throw failed('the name has no address');
-    return inOrder(config, [...new Set(found.map(({ address }) => address))]).map(target);
+    const addresses = [...new Set(found?.map(({ address }) => address).filter(Boolean))];
+    if (addresses.length === 0) throw failed('the name has no address');
+    return inOrder(config, addresses).map(target);
   } catch (failure) {
     const error = attempt.fail(failure);
     if (signal?.aborted) throw error;
