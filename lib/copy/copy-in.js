@@ -57,7 +57,7 @@ class CopyInRequest extends QueryRequest {
       return this.#sent();
     }
     this.bind(writer, statements);
-    writer.executeAll(false);
+    writer.execute('', 0);
     writer.flush();
   }
 
