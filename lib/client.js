@@ -192,10 +192,9 @@ class Client extends Steps {
       if (this.state === 'open') this.state = 'ending';
       pipeline.enter(new query.Scope(pipeline, root, 'end()', { alone: true, entered: () => this.#terminate() }));
       root.refused = refused;
-      const silent = new ConnectionError(`the server was silent for ${CLOSE_TIMEOUT} ms`); // it does not answer requests that were given up
-      const sweep = () => pipeline.askedAt !== 0 && performance.now() - pipeline.askedAt > CLOSE_TIMEOUT && this.destroy(silent);
-      const timer = setInterval(sweep, 1000);
-      this.closed.then(() => clearInterval(timer));
+      // A silent connection does not answer requests that were given up.
+      const sweep = () => performance.now() - (pipeline.askedAt || Infinity) > CLOSE_TIMEOUT && this.destroy(new ConnectionError('the server was silent'));
+      this.closed.then(clearInterval.bind(undefined, setInterval(sweep, 1000)));
     }
     await this.closed;
   }
