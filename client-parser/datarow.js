@@ -28,9 +28,11 @@ export class Chunk {
   /**
    * @param {number} end of the last message
    * @param {object|null} type of the rows, see RowDescription.type; null for CopyData
+   * @param {number} [start] of the first message, in Node.js
    */
-  constructor(bytes, end, type) {
+  constructor(bytes, end, type, start) {
     this.bytes = bytes;
+    this.start = start;
     this.end = end;
     this.type = type;
     /** @type {string|false} the rows in [from, to), a character for each byte; '' or false if they are not ASCII */

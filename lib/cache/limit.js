@@ -3,8 +3,9 @@
 const { throwIfAborted, tooLong, watchLimits } = require('../query');
 
 /**
- * Ends the wait for an answer by a signal, a time limit or `fail`. The answer itself is still fetched.
- * @returns {{race: function(*): Promise, fail: function(Error), release: function()}} `race` rejects when the wait ends
+ * Ends the wait for an answer by a signal, a time limit or `fail`.
+ * @returns {{isLimited: boolean, race: function(*): Promise, reached: Promise, fail: function(Error), release: function()}}
+ *   `race` rejects when the wait ends, as `reached` does
  */
 function limitOf(options) {
   throwIfAborted(options);
@@ -12,10 +13,18 @@ function limitOf(options) {
   const reached = new Promise((resolve, reject) => { fail = reject; });
   reached.catch(() => {});
   const release = watchLimits(options, fail, tooLong('query'));
-  return { race: promise => Promise.race([reached, promise]), fail, release };
+  const isLimited = options.signal !== undefined || options.statement_timeout !== undefined;
+  return { isLimited, race: promise => Promise.race([reached, promise]), reached, fail, release };
 }
 
 /** Without a limit there is no promise to race: each one costs more than finding the answer. */
-const UNLIMITED = { race: promise => promise, release() {} };
+const UNLIMITED = { isLimited: false, race: promise => promise, release() {} };
 
-module.exports = { UNLIMITED, limitOf };
+/** Waits for an answer that is asked for. Its query is aborted when limits have ended all waits. */
+function join(asking, { isLimited, reached }) {
+  asking.waits += isLimited ? 1 : Infinity;
+  if (isLimited) reached.catch(() => { if (--asking.waits === 0) asking.controller.abort(); });
+  return asking.promise;
+}
+
+module.exports = { UNLIMITED, join, limitOf };

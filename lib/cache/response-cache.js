@@ -7,7 +7,7 @@ const { RowReader } = require('../rows');
 const { Target } = require('../stream');
 const { Collector, isRead, read, write } = require('./answer');
 const { Entries } = require('./entries');
-const { UNLIMITED, limitOf } = require('./limit');
+const { UNLIMITED, join, limitOf } = require('./limit');
 const { OF_CACHE, OF_QUERY, OF_QUERY_TO, checkNumber } = require('./options');
 
 /**
@@ -68,7 +68,7 @@ class ResponseCache extends EventEmitter {
     const { decode = this.#client.decode } = plain;
     const limit = plain.signal === undefined && plain.statement_timeout === undefined ? UNLIMITED : limitOf(plain);
     try {
-      const answer = await limit.race(this.#find(text, values, options));
+      const answer = await limit.race(this.#find(text, values, options, limit));
       if (!answer.large) return read(answer, new RowReader({ decode }));
     } finally {
       limit.release();
@@ -90,7 +90,7 @@ class ResponseCache extends EventEmitter {
       own = target instanceof Target ? target : new Target(target, plain.stall_timeout);
       own.watch(limit.fail);
       await limit.race(own.turn());
-      const answer = await limit.race(this.#find(text, values, options));
+      const answer = await limit.race(this.#find(text, values, options, limit));
       if (!answer.large) {
         const known = own.fromCache?.(answer, this.#now() - answer.time) === true;
         if (!known) bytes = answer.body.length;
@@ -124,13 +124,13 @@ class ResponseCache extends EventEmitter {
   }
 
   /** @returns {object|Promise<object>} an answer from memory, or one that is asked for */
-  #find(text, values, options) {
+  #find(text, values, options, limit) {
     const { key, tags, ...request } = this.#request(text, values, options);
     const { maxAge, stale } = request;
     const prepared = this.#prepare();
     const entry = this.#entries.use(key, tags);
     const { answer, asking } = entry;
-    const ask = () => this.#ask(entry, { tags, ...request, time: this.#now() }, prepared, text, values);
+    const ask = limits => this.#ask(entry, { tags, ...request, time: this.#now() }, prepared, text, values, limits);
     const age = answer === undefined ? Infinity : this.#now() - answer.time;
     if (age < maxAge) {
       if (answer.large) this.misses++;
@@ -139,19 +139,23 @@ class ResponseCache extends EventEmitter {
     }
     if (age < maxAge + stale && !answer.large) {
       this.stale++;
-      if (asking === undefined) ask().catch(error => this.#report(error, { key, tags }));
+      const { statement_timeout } = options;
+      if (asking === undefined) ask({ statement_timeout }).promise.catch(error => this.#report(error, { key, tags }));
       return answer;
     }
     this.misses++;
-    return asking !== undefined && this.#now() - asking.time < maxAge ? asking.promise : ask();
+    if (asking?.waits > 0 && this.#now() - asking.time < maxAge) return join(asking, limit);
+    return join(ask(limit.isLimited ? { controller: new AbortController() } : {}), limit);
   }
 
-  /** Asks for an answer, which later requests for the same entry wait for. */
-  #ask(entry, request, prepared, text, values) {
-    const asking = entry.asking = { time: request.time, promise: undefined };
-    asking.promise = this.#keep(entry, asking, this.#fetch(request, prepared, text, values));
+  /** Asks for an answer, which later requests for the same entry wait for, unless it has a limit and no wait is left. */
+  #ask(entry, request, prepared, text, values, { controller, statement_timeout }) {
+    const waits = controller === undefined && statement_timeout === undefined ? Infinity : 0;
+    const asking = entry.asking = { controller, time: request.time, promise: undefined, waits };
+    const limits = waits === 0 ? { signal: controller?.signal, statement_timeout } : undefined;
+    asking.promise = this.#keep(entry, asking, this.#fetch(request, prepared, text, values, limits));
     asking.promise.catch(() => {}); // all waits may have ended
-    return asking.promise;
+    return asking;
   }
 
   async #keep(entry, asking, fetched) {
@@ -167,11 +171,11 @@ class ResponseCache extends EventEmitter {
     }
   }
 
-  async #fetch(request, prepared, text, values) {
+  async #fetch(request, prepared, text, values, limits) {
     const collector = new Collector(Math.min(this.max_answer_bytes, this.max_bytes));
     const { tags, maxAge, stale, form, time } = request;
     try {
-      const asked = this.#client.queryTo(collector, text, values, form);
+      const asked = this.#client.queryTo(collector, text, values, { ...form, ...limits });
       const { cmd, rowCount } = prepared === undefined ? await asked : (await Promise.all([asked, prepared]))[0];
       if (cmd !== 'SELECT' && cmd !== 'SHOW') this.#renew();
       return { tags, maxAge, stale, form, time, body: collector.take(), cmd, rowCount, large: false, kept: false };

@@ -4,6 +4,5 @@
 
 module.exports = {
   CopyInRequest: require('./copy-in').CopyInRequest,
-  get CopyFrom() { return require('./copy-from').CopyFrom; },
-  get CopyTo() { return require('./copy-to').CopyTo; }
+  get CopyFrom() { return require('./copy-from').CopyFrom; }, get CopyTo() { return require('./copy-to').CopyTo; }
 };

@@ -194,8 +194,8 @@ class Connections {
       !this.#all.some(each => each.isOpen || (each.isOpening && !this.reached)) && (isFinal(error) || !(this.reached || error.code === '57P03'));
     if (connection.isOpening || (connection.answered < 1 && error !== undefined && !isRefusal(error))) this.#pause(error);
     if (isOver) {
-      const more = { code: error.code, cause: error, sent: false };
-      this.#refuse(isFinal(error) ? error : new ConnectionError(`no connection: ${error.message}`, more));
+      const NoConnection = error instanceof TimeoutError ? TimeoutError : ConnectionError;
+      this.#refuse(isFinal(error) ? error : new NoConnection(`no connection: ${error.message}`, { code: error.code, cause: error, sent: false }));
       if (!this.reached) this.#resume();
     }
     this.#serve();

@@ -75,7 +75,7 @@ class BatchRequest extends Request {
     try {
       mapQueries(queries, query => {
         query.bind(writer, statements, '', this);
-        writer.executeAll(false);
+        writer.execute('', 0);
       });
     } catch (error) {
       forgetParsed(queries.slice(0, error.index), statements);

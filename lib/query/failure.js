@@ -127,12 +127,12 @@ function unhindered(work) {
 }
 
 /** @returns {function(): Error} makes the error of the next lost request */
-function lossErrors(message, code, cause, sent) {
+function lossErrors(message, code, cause, sent, LossError = ConnectionError) {
   const what = sent ? 'had been sent, the server may have carried it out' : 'had not been sent';
   let given = 0;
   let error;
   return () => {
-    if (given++ < OWN_ERRORS) error = new ConnectionError(`${message}; this request ${what}`, { code, cause, sent });
+    if (given++ < OWN_ERRORS) error = new LossError(`${message}; this request ${what}`, { code, cause, sent });
     return error;
   };
 }
@@ -142,8 +142,9 @@ function lossErrors(message, code, cause, sent) {
  * @param {Error} [cause] a TypeError of connect() is the error of the requests as well
  */
 function abandon(pipeline, message, cause, code) {
-  const bad = pipeline.session === undefined && cause instanceof TypeError;
-  const errors = sent => bad ? () => cause : lossErrors(message, code, cause, sent);
+  const failed = pipeline.session === undefined ? cause : undefined; // the error of connect()
+  const LossError = failed instanceof TimeoutError ? TimeoutError : ConnectionError;
+  const errors = sent => failed instanceof TypeError ? () => cause : lossErrors(message, code, cause, sent, LossError);
   const unsent = errors(false);
   let lost = errors(true);
   pipeline.socket = null;

@@ -19,16 +19,14 @@ const LIMITS = ['signal', 'statement_timeout'];
 const PLACE = ['alone', 'retry'];
 
 const NAMES = {
-  batch: new Set([...LIMITS, ...PLACE]),
-  batched: new Set([...STATEMENT, 'decode', 'stream']),
+  batch: new Set([...LIMITS, ...PLACE]), batched: new Set([...STATEMENT, 'decode', 'stream']),
   copyFrom: new Set(['signal', 'highWaterMark']),
   copyTo: new Set(['signal', 'highWaterMark', 'stall_timeout', 'buffer', 'alone']),
   cursor: new Set([...STATEMENT, 'batchSize', 'decode', 'signal']),
   listen: new Set(['signal']),
   query: new Set([...STATEMENT, 'decode', 'stream', 'buffer', ...LIMITS, ...PLACE]),
   queryTo: new Set(['as', 'int8', 'numeric', 'bytea', 'separator', 'end', 'stall_timeout', 'buffer', ...STATEMENT, ...LIMITS, ...PLACE]),
-  readable: new Set(['highWaterMark', 'signal', 'stall_timeout']),
-  simpleQuery: new Set(['decode', ...LIMITS, 'retry']),
+  readable: new Set(['highWaterMark', 'signal', 'stall_timeout']), simpleQuery: new Set(['decode', ...LIMITS, 'retry']),
   transaction: new Set(['isolation', 'readOnly', 'deferrable', ...LIMITS, 'retry'])
 };
 
@@ -119,6 +117,6 @@ const checkCount = (count, name, least) =>
   checkNumber(count, name, `an integer from ${least}`, count => Number.isInteger(count) && count >= least);
 
 const stalled = (what, timeout, why = 'stall_timeout') =>
-  new TimeoutError(`the ${what} took nothing for ${timeout} ms (${why})`, { code: '57014' });
+  new TimeoutError(`the ${what} took nothing for ${timeout} ms (${why})`, { code: '57014', sent: true });
 
 module.exports = { keep, stalled, BUFFER, STALL_TIMEOUT, checkCount, checkNoMore, checkNumber, checkOptions, NAMES, NO_OPTIONS, NO_VALUES };

@@ -1,9 +1,7 @@
 'use strict';
 
-const {
-  ConnectionError, MessageWriter, PostgresError, State, UsageError, backend, decodeFields, decodeNotification, nameOf,
-  nextState, protocolError
-} = require('../protocol');
+const { ConnectionError, MessageWriter, PostgresError, State, UsageError, backend, decodeFields, decodeNotification, nameOf, nextState,
+  protocolError } = require('../protocol');
 const { Memory } = require('../rows');
 const { cancelHead } = require('./abort');
 const { abandon, again, mayRepeat } = require('./failure');
@@ -71,6 +69,10 @@ class Pipeline {
 
   chunk(buf, length) {
     this.givenUpAt = this.askedAt = 0;
+    const { memory } = this;
+    memory.read = buf;
+    memory.length = length;
+    memory.to = 0;
     try {
       this.reader.push(buf, length);
       this.unflushed?.flushLater();

@@ -1,9 +1,7 @@
 'use strict';
 
-const {
-  AbortError, BARE, ConnectionError, NEXT, PostgresError, State, TimeoutError, UsageError, backend, checkText, checkValues,
-  decodeFields, nextState, protocolError, snapshot, unexpected
-} = require('../protocol');
+const { AbortError, BARE, ConnectionError, NEXT, PostgresError, State, TimeoutError, UsageError, backend, checkText, checkValues,
+  decodeFields, nextState, protocolError, snapshot, unexpected } = require('../protocol');
 const { RowReader } = require('../rows');
 const { addHint, isStale, miscounted, reasonOf, showCaller } = require('./failure');
 
@@ -30,6 +28,9 @@ function outcome({ error, caller, result }) {
   throw error;
 }
 
+/** Promises that are about to be rejected. Those that resolve meanwhile take as many turns, which keeps the order. */
+let rejecting = 0;
+
 /**
  * A request to the server, from the call to its ReadyForQuery: an entry of the pipeline. Subclasses write their messages in
  * `encode` and take the answer in `message`.
@@ -45,17 +46,22 @@ class Request {
 
   open(scope) {
     this.scope = scope;
-    return new Promise(resolve => { this.resolve = resolve; }).then(outcome);
+    return new Promise(resolve => { this.resolve = resolve; });
   }
 
   get pending() { return this.resolve !== null; }
 
   /** Settles the promise, once. */
-  settle(error = this.error) {
-    if (this.resolve === null) return;
+  settle(error = this.error, result = this.result) {
+    const { resolve } = this;
+    if (resolve === null) return;
     this.error = error;
-    this.resolve(this);
     this.resolve = null;
+    if (error === undefined && rejecting === 0) resolve(result);
+    else {
+      rejecting++;
+      resolve(Promise.resolve(this).finally(() => { rejecting--; }).then(outcome));
+    }
     if (this.unwatch !== undefined) this.unwatch();
   }
 
@@ -164,7 +170,8 @@ class QueryRequest extends Request {
 
   encode(writer, statements) {
     this.bind(writer, statements);
-    writer.executeAll(true);
+    writer.execute('', 0);
+    writer.sync();
   }
 
   bind(writer, statements, portal = '', batch = null) {
@@ -278,8 +285,9 @@ class QueryRequest extends Request {
   }
 
   ready() {
-    this.error ??= this.receiver?.error;
-    this.settle();
+    const { receiver } = this;
+    this.error ??= receiver?.error;
+    this.settle(this.error, receiver?.target ?? receiver);
   }
 }
 

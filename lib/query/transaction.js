@@ -46,7 +46,7 @@ class BeginRequest extends QueryRequest {
   encode(writer, statements) {
     if (channel.hasSubscribers && !this.traced) trace(this, this.scope.pipeline, this.scope, () => this.open(this.scope));
     this.bind(writer, statements);
-    writer.executeAll(false);
+    writer.execute('', 0);
     writer.flush();
   }
 

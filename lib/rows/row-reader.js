@@ -13,6 +13,9 @@ const SLAB = 4096;
 /** The largest slab of a large result. */
 const LARGE = 65536;
 
+/** The most bytes between two small results that are kept with them. */
+const BETWEEN = 64;
+
 /**
  * A connection's memory for results, since the read buffer is used again. Memory of its own would cost a small result more than
  * all the rest of a query.
@@ -20,35 +23,42 @@ const LARGE = 65536;
 class Memory {
   #slab = NOTHING;
   #used = 0;
+  #shift = 0;
+  /** What the connection is reading: bytes up to `length`, of which those up to `to` are in the slab, at their offset plus `#shift`. */
+  read = NOTHING;
+  length = 0;
+  to = 0;
   /** The last command tag with its terminator, and its meaning: the next tag is mostly the same. */
   tag = NOTHING;
   command = undefined;
 
-  /** Copies messages to memory that may be kept. */
+  /** Copies messages to memory that may be kept, and with them what follows, since one call costs more than the bytes. */
   keep(buf, start, end, type, before, last) {
     const length = end - start;
     const size = before === 0 ? SLAB : Math.max(SLAB, Math.min(LARGE, before >> 1));
     if (length > size >> 2) {
       const bytes = Buffer.allocUnsafeSlow(length);
       buf.copy(bytes, 0, start, end);
-      const chunk = new Chunk(bytes, length, type);
-      chunk.start = 0;
-      return chunk;
+      return new Chunk(bytes, length, type, 0);
     }
+    const isRead = buf === this.read;
     // A small result never shares the slab of a large one.
-    if (this.#used + length > this.#slab.length || this.#slab.length > size) {
-      this.#slab = Buffer.allocUnsafeSlow(size);
-      this.#used = 0;
+    if (!isRead || end > this.to || start + this.#shift > this.#used + BETWEEN || this.#slab.length > size) {
+      if (this.#used + length > this.#slab.length || this.#slab.length > size) {
+        this.#slab = Buffer.allocUnsafeSlow(size);
+        this.#used = 0;
+      }
+      const copied = buf.copy(this.#slab, this.#used, start, isRead ? this.length : end);
+      this.to = isRead ? start + copied : 0;
+      this.#shift = this.#used - start;
     }
-    const at = this.#used;
-    this.#used += buf.copy(this.#slab, at, start, end);
+    const at = start + this.#shift;
+    this.#used = at + length;
     if (last?.bytes === this.#slab && last.end === at && last.type === type) {
       last.end = this.#used;
       return last;
     }
-    const chunk = new Chunk(this.#slab, this.#used, type);
-    chunk.start = at;
-    return chunk;
+    return new Chunk(this.#slab, this.#used, type, at);
   }
 }
 
@@ -152,11 +162,8 @@ class RowReader {
 
   /** Takes `count` whole DataRow or CopyData messages in buf[start … end). They are copied unless `owned` is true. */
   receiveData(buf, start, end, count, owned) {
-    let chunk;
-    if (owned) {
-      chunk = new Chunk(buf, end, this._type);
-      chunk.start = start;
-    } else chunk = (this._memory ??= new Memory()).keep(buf, start, end, this._type, this._bytes, this._next && this._last);
+    const chunk = owned ? new Chunk(buf, end, this._type, start)
+    : (this._memory ??= new Memory()).keep(buf, start, end, this._type, this._bytes, this._next && this._last);
     this._bytes += end - start;
     if (chunk !== this._last) {
       chunk.next = null;

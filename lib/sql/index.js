@@ -200,8 +200,8 @@ sql.values = (list, columns) => {
 
 sql.set = (object, columns) => {
   const names = columns === undefined ? listOf(columnsOf(object, 'the object'), 'Object.keys(object)', 1) : listOf(columns, 'columns', 1);
-  const parts = cells(object, names, 'the object');
-  return piece([...identifiers(names, 'columns').map((name, index) => `${index === 0 ? '' : ', '}${name} = `), ''], parts);
+  const strings = identifiers(names, 'columns').map((name, index) => `${index === 0 ? '' : ', '}${name} = `);
+  return piece([...strings, ''], cells(object, names, 'the object'));
 };
 
 module.exports = { sql: Object.freeze(sql) };

@@ -3,6 +3,7 @@
 const assert = require('node:assert/strict');
 const { once } = require('node:events');
 const { Writable } = require('node:stream');
+const { startProxy } = require('pg-test-fixtures');
 const { Client, AbortError, ConnectionError, PostgresError, RowReader } = require('../..');
 const { ResponseCache } = require('../../lib/cache');
 const { Pool } = require('../../lib/pool');
@@ -172,6 +173,19 @@ describe('A ResponseCache of a client', () => {
     assert.equal(third.status, 'fulfilled');
     assert.equal(await next({}, text), third.value);
     await assert.rejects(next({ signal: AbortSignal.abort() }, text), AbortError);
+  });
+
+  it('takes another connection after one that has gone silent under requests with a limit, and its pool ends', async () => {
+    const proxy = await startProxy({ target: server });
+    const pool = new Pool({ ...server.config, host: proxy.host, port: proxy.port }, { size: 1, silence_timeout: 40 });
+    const pooled = new ResponseCache(pool);
+    await pooled.query(NEXT);
+    for (const connection of proxy.open) connection.stall();
+    const late = { code: '57014' };
+    await assert.rejects(pooled.query('SELECT 1 AS n', [], { statement_timeout: 20 }), late);
+    assert.equal((await pooled.query('SELECT 1 AS n')).rows[0].n, '1');
+    await pool.end();
+    await proxy.stop();
   });
 
   it('answers while the client connects, and rejects what it does not know when that is closed', async () => {

@@ -205,6 +205,28 @@ describe('ResponseCache', () => {
     assert.equal(await isAsked(it, 'k'), true);
   });
 
+  it('gives up a query when limits have ended all waits for it, and not before', async () => {
+    const { cache, client } = setUp();
+    const ask = signal => cache.query('k', [], { signal }).catch(error => error.name);
+    const [first, second] = [new AbortController(), new AbortController()];
+    const waits = [ask(first.signal), ask(second.signal)];
+    const { signal } = client.asked[0].options;
+    first.abort();
+    assert.equal(await waits[0], 'AbortError');
+    assert.equal(signal.aborted, false, 'the second one waits');
+    second.abort();
+    assert.equal(await waits[1], 'AbortError');
+    assert.equal(signal.aborted, true);
+    const third = new AbortController();
+    const last = [ask(third.signal), ask()];
+    assert.equal(client.asked.length, 2, 'a query that was given up has no more waits');
+    third.abort();
+    await last[0];
+    assert.equal(client.asked[1].options.signal.aborted, false, 'a wait without a limit stays');
+    client.asked[1].answer('1');
+    assert.equal((await last[1]).rows[0].a, '1');
+  });
+
   it('keeps an answer under its text, its values, its form, its tags and its windows', async () => {
     const { cache } = setUp();
     const keys = [

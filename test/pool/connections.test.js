@@ -571,6 +571,14 @@ describe('The connections of a pool', () => {
       const cursor = (await opened({}, { database: 'nowhere' })).cursor('SELECT 1');
       await assert.rejects(cursor.next(), { code: '3D000' });
     });
+
+    it('reject with a TimeoutError if connect_timeout has passed', async () => {
+      const silent = await new FakeServer(async () => {}).listen();
+      const pool = new Pool({ ...silent.config, connect_timeout: 0.05 });
+      await assert.rejects(pool.query('SELECT 1'), { name: 'TimeoutError', code: '08001', sent: false, message: /^no connection: .*\(connect_timeout\)$/ });
+      await pool.end();
+      silent.stop();
+    });
   });
 
   it('tell tracers of who waits for them', async () => {

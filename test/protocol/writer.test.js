@@ -98,7 +98,6 @@ describe('MessageWriter', () => {
       assert.equal(written(writer => writer.execute('', 0)), bytes('45 00000009 00 00000000'));
       assert.equal(written(writer => writer.execute('c1', 0x7fffffff)),
         bytes("45 0000000b 'c1' 00 7fffffff"));
-      assert.equal(written(writer => writer.executeAll(true)), bytes('45 00000009 00 00000000 53 00000004'));
       assert.equal(written(writer => writer.sync()), bytes('53 00000004'));
       assert.equal(written(writer => writer.flush()), bytes('48 00000004'));
       assert.equal(written(writer => writer.query('é')), bytes('51 00000007 c3a9 00'));

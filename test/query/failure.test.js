@@ -1,9 +1,10 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { array } = require('../..');
+const { Client, array } = require('../..');
 const { ConnectionError, PostgresError, UsageError } = require('../../lib/protocol');
 const { addHint, again, callerOf, isStale, lossErrors, mayRepeat, reasonOf, showCaller } = require('../../lib/query/failure');
+const { FakeServer } = require('../connecting');
 const { connected } = require('../support');
 
 describe('showCaller', () => {
@@ -128,5 +129,16 @@ describe('lossErrors', () => {
       assert.match(one.message, message);
       assert.deepEqual([one.code, one.sent, one.cause.message], ['08006', sent, 'why']);
     }
+  });
+});
+
+describe('abandon', () => {
+  it('rejects what waits for connect() with a TimeoutError if connect_timeout has passed', async () => {
+    const silent = await new FakeServer(async () => {}).listen();
+    const client = new Client({ ...silent.config, connect_timeout: 0.05 });
+    const opening = assert.rejects(client.connect(), { name: 'TimeoutError', code: '08001' });
+    await assert.rejects(client.query('SELECT 1'), { name: 'TimeoutError', code: '08001', sent: false });
+    await opening;
+    silent.stop();
   });
 });

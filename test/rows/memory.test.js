@@ -23,6 +23,29 @@ describe('The memory of a connection', () => {
     for (const [{ bytes, start, end }, expected] of kept) assert.ok(bytes.subarray(start, end).equals(expected));
   });
 
+  it('copies what follows as well, and holds at most 64 bytes of it for each small result', () => {
+    const memory = new Memory();
+    const received = Buffer.alloc(65536);
+    const kept = [];
+    let most = 0;
+    for (let i = 0, salt = 1; i < 300; i++) {
+      const length = 1 + (salt = next(salt)) % 65536;
+      chunk(length, salt).copy(received);
+      Object.assign(memory, { read: received, length, to: 0 });
+      for (let start = 0, end; start < length; start = end + (salt = next(salt)) % (salt % 3 === 0 ? 2000 : 80)) {
+        salt = next(salt);
+        end = Math.min(length, start + 1 + salt % (salt % 10 === 0 ? 3000 : 200));
+        kept.push([memory.keep(received, start, end, null, 0), Buffer.from(received.subarray(start, end))]);
+        most += end - start > 1024 ? end - start : (end - start + 64) * 4096 / 3072;
+      }
+      received.fill(255);
+    }
+    for (const [{ bytes, start, end }, expected] of kept) assert.ok(bytes.subarray(start, end).equals(expected));
+    const held = new Set(kept.map(([{ bytes }]) => bytes.buffer));
+    const bytes = [...held].reduce((sum, { byteLength }) => sum + byteLength, 0);
+    assert.ok(bytes < most + 4096, `${bytes} of ${most}`);
+  });
+
   it('holds little: small results share 4,096 bytes, a longer one has memory of its own', () => {
     const memory = new Memory();
     const received = chunk(10000, 4);

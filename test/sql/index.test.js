@@ -176,7 +176,7 @@ describe('sql', () => {
       for (const [given, message] of [
         [[{}], /^Object\.keys\(object\) is an empty list/], [[{ a: 1 }, []], /^columns is an empty list/], [[null], /^the object is null/], [[[1]], /^the object is an array/],
         [[sql`a`], /^the object is a piece/], [[{ a: undefined }], /^column "a" of the object is undefined/], [[{ a: 1 }, ['b']], /^column "b" of the object is undefined/],
-        [[{ a: 1 }, ['constructor']], /^column "constructor"/], [[Object.create({ a: 1 }), ['a']], /^column "a"/], [[{ a: 1 }, [Symbol.iterator]], TypeError],
+        [[{ a: 1 }, ['constructor']], /^column "constructor"/], [[Object.create({ a: 1 }), ['a']], /^column "a"/], [[{ a: 1 }, [Symbol.iterator]], /^columns\[0\] must be a string, not a symbol/],
         [[{ a: 1 }, [['a']]], /^columns\[0\] must be a string/], [[{ a: 1 }, [, 'a']], TypeError] // eslint-disable-line no-sparse-arrays
       ]) assert.throws(() => sql.set(...given), message instanceof RegExp ? { name: 'TypeError', message } : message);
     });
