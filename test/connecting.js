@@ -66,14 +66,14 @@ class TestSession {
   async ask(text) {
     this.values = [];
     this.#collect();
-    this.socket.write(query(text));
+    this.socket.stream.write(query(text));
     await this.ready;
     return this.values;
   }
 
   /** Says good-bye and waits for the end. */
   async end() {
-    this.socket.write(TERMINATE);
+    this.socket.stream.write(TERMINATE);
     this.socket.end();
     await this.closed;
   }

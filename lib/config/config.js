@@ -13,7 +13,7 @@ const { kindOf } = require('../protocol');
  */
 
 /** Environment variables of session parameters, as in libpq. */
-const SESSION_VARIABLES = [['PGDATESTYLE', 'datestyle'], ['PGTZ', 'timezone'], ['PGGEQO', 'geqo']];
+const SESSION_VARIABLES = { PGDATESTYLE: 'datestyle', PGTZ: 'timezone', PGGEQO: 'geqo' };
 
 const NAMES = Object.keys(OPTIONS);
 
@@ -23,8 +23,8 @@ const VARIABLES = NAMES.filter(name => OPTIONS[name][1] !== undefined).map(name 
 /** Types of values that become texts. */
 const TEXTS = new Set(['string', 'number', 'bigint', 'boolean']);
 
-/** Pairs of versions of which the first must not be greater. */
-const BOUNDS = [['min_protocol_version', 'max_protocol_version'], ['ssl_min_protocol_version', 'ssl_max_protocol_version']];
+/** Versions that must not be greater than others. */
+const BOUNDS = { min_protocol_version: 'max_protocol_version', ssl_min_protocol_version: 'ssl_max_protocol_version' };
 
 /** The defaults as one fast object; copies of an object made step by step would be slower. */
 const DEFAULTS = Object.fromEntries([
@@ -61,12 +61,12 @@ function resolve(config, overrides, env = process.env) {
   const before = overrides && fromObject(connectArguments(overrides));
   // The address of a host that was overridden must not be used.
   if (before?.given.has('host')) before.given.set('hostaddr', '');
-  for (const [name, value] of before?.given ?? []) values.set(name, value);
+  before?.given.forEach((value, name) => values.set(name, value));
   Object.assign(own, before?.own);
   const given = values.get('sslmode');
   const service = values.get('service') ?? env.PGSERVICE;
-  const settings = service === undefined ? [] : readService(service, values.get('servicefile'), env);
-  for (const [name, value] of settings) if (!values.has(name)) values.set(name, value);
+  const settings = service === undefined ? undefined : readService(service, values.get('servicefile'), env);
+  settings?.forEach((value, name) => { if (!values.has(name)) values.set(name, value); });
   if (env.PGREQUIRESSL?.startsWith('1') && !values.has('sslmode')) values.set('sslmode', env.PGSSLMODE ?? 'require');
   VARIABLES.forEach(({ name, variable }) => {
     if (!values.has(name) && variable in env) values.set(name, env[variable]);
@@ -178,7 +178,7 @@ function checkTogether(result) {
   check(sslnegotiation !== 'direct' || ENCRYPTED.includes(sslmode),
     `${weak} sslnegotiation=direct: use require, verify-ca or verify-full`);
   check(!sslkey?.includes('-----BEGIN'), 'sslkey must be the name of a file; a key itself goes in ssl.key');
-  for (const [min, max] of BOUNDS) check(!(result[min] > result[max]), `${min} must not be greater than ${max}`);
+  for (const min of Object.keys(BOUNDS)) check(!(result[min] > result[BOUNDS[min]]), `${min} must not be greater than ${BOUNDS[min]}`);
 }
 
 /** @returns {Object<string, string>} the parameters of StartupMessage, beside user and database */
@@ -189,11 +189,11 @@ function startupParameters(values, extra, env) {
     checkNoNul(value, name);
     parameters[name] = value;
   };
-  for (const [variable, name] of SESSION_VARIABLES) {
+  for (const variable of Object.keys(SESSION_VARIABLES)) {
     const value = env[variable];
-    if (value?.toLowerCase() !== 'default') put(name, value);
+    if (value?.toLowerCase() !== 'default') put(SESSION_VARIABLES[variable], value);
   }
-  for (const name of Object.keys(extra)) put(name, extra[name]); // last, since the server takes the last of two spellings
+  for (const name in extra) put(name, extra[name]); // last, since the server takes the last of two spellings
   put('client_encoding', 'UTF8');
   put('options', values.get('options'));
   put('application_name', values.get('application_name') ?? values.get('fallback_application_name'));

@@ -32,8 +32,8 @@ const checked = (test, expected, convert = value => value) => (value, name) => {
 
 /** @returns {Function} a parser that takes one of these words */
 const oneOf = words => (value, name) => {
-  check(words.includes(value), `${name} must be one of ${words.join(', ')}, not "${value}"`);
-  return value;
+  if (words.includes(value)) return value;
+  throw new TypeError(`${name} must be one of ${words.join(', ')}, not "${value}"`);
 };
 
 /** Parses an option for which only an empty text is allowed. */
@@ -133,12 +133,12 @@ function requireAuth(value, name) {
   const items = value === '' ? [] : value.split(',');
   const negative = !items[0] || items[0].startsWith('!');
   const methods = items.map(item => item.replace('!', ''));
-  for (const [index, method] of methods.entries()) {
-    check(ALL_METHODS.includes(method), `${name} must be a list of ${ALL_METHODS.join(', ')}, not "${value}"`);
+  methods.forEach((method, index) => {
+    if (!ALL_METHODS.includes(method)) throw new TypeError(`${name} must be a list of ${ALL_METHODS.join(', ')}, not "${value}"`);
     check(items[index].startsWith('!') === negative,
       `${name} must not mix methods with "!" and without, as in "${value}"`);
     check(methods.indexOf(method) === index, `${name} has "${method}" more than once`);
-  }
+  });
   const allowed = new Set(METHODS.filter(method => methods.includes(method) !== negative));
   check(allowed.size > 0, `${name} allows no method that is supported: "${value}"`);
   return { allowed, named: new Set(negative ? [] : allowed), single: negative || items[1] ? null : methods[0] };

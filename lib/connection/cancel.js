@@ -32,7 +32,7 @@ async function sendCancel(config, target, encrypted, backendKey, signal) {
   try {
     await dial(config, target, attempt, encrypted ? 'must' : 'no');
     attempt.doing = 'waiting for the server to take it';
-    attempt.socket.write(frame(null, CANCEL_REQUEST, backendKey));
+    attempt.socket.stream.write(frame(null, CANCEL_REQUEST, backendKey));
     const error = await attempt.wait(resolve => attempt.socket.handOver({ chunk() {}, closed: resolve }));
     if (error && !['ECONNRESET', 'EPIPE'].includes(error.code)) throw error;
     if (error) await attempt.wait(resolve => setTimeout(resolve, ON_ITS_WAY));

@@ -22,25 +22,21 @@ const HUNG_UP = ['08006', 'ECONNRESET', 'EPIPE'];
  * @throws {PostgresError|ConnectionError|AggregateError} an AggregateError if several places were tried
  */
 async function connect(config, hooks, signal) {
-  let requests;
-  const once = { ...hooks, earlyRequests: () => requests ??= hooks.earlyRequests() ?? Buffer.alloc(0) };
-  const { target_session_attrs: attrs } = config;
   let failures;
-  for (const wanted of attrs === 'prefer-standby' ? ['standby', 'any'] : [attrs]) {
+  for (const wanted of config.target_session_attrs === 'prefer-standby' ? ['standby', 'any'] : [config.target_session_attrs]) {
     failures = [];
     for (const entry of inOrder(config, config.hosts)) {
       let promise;
       const password = () => promise ??= passwordFor(config, entry);
       for (const target of await targets(config, entry, signal)) {
-        const error = target.error ?? await connectTo(config, { target, wanted, password }, once, signal);
+        const error = target.error ?? await connectTo(config, { target, wanted, password }, hooks, signal);
         if (error === null) return;
         failures.push({ where: target.where, error });
       }
     }
   }
   if (failures.length === 1) throw failures[0].error;
-  const list = failures.map(({ where, error: { message } }) =>
-    message.startsWith(where) ? message : `${where}: ${message}`);
+  const list = failures.map(({ where, error: { message } }) => message.startsWith(where) ? message : `${where}: ${message}`);
   const all = new AggregateError(failures.map(({ error }) => error), `no connection could be made: ${list.join('; ')}`);
   throw Object.assign(all, { code: failures.at(-1).error.code });
 }

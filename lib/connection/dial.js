@@ -80,7 +80,7 @@ const ask = (name, get, whom) => Promise.resolve(whom).then(get).catch(error => 
  */
 async function requestTls(attempt, encrypt, option) {
   attempt.doing = STEP.TLS_REQUEST;
-  attempt.socket.write(frame(null, SSL_REQUEST));
+  attempt.socket.stream.write(frame(null, SSL_REQUEST));
   await attempt.more();
   const { unread } = attempt;
   const [answer] = unread;

@@ -5,8 +5,9 @@ const { ConnectionError } = require('../protocol');
 /** In Cloudflare's Workers `onread` reads once and takes its memory away. */
 const isWorkerd = globalThis.navigator?.userAgent === 'Cloudflare-Workers';
 
-/** Bytes read at a time. The system commits only written pages: an idle connection costs 5 kB. */
-const CHUNK = 65536;
+/** Bytes read at a time: few until a read has that many, since V8 collects garbage early for large memory. */
+const SMALL = 2048;
+const LARGE = 65536;
 
 /**
  * @typedef {object} SocketListener
@@ -43,13 +44,18 @@ class Socket {
   /** The option `onread` of net.connect and tls.connect; undefined if none works. */
   get onread() {
     if (isWorkerd) return undefined;
-    // Never exchanged: if the listener throws, Node keeps writing to the first one.
-    const buffer = Buffer.allocUnsafeSlow(CHUNK);
+    const small = Buffer.allocUnsafe(SMALL);
+    let used = small;
+    let next = small;
     const callback = length => {
-      this.#listener.chunk(buffer, length);
+      // If anything throws after a read, Node uses the same memory again, not the next one. Until that has bytes, both are zeroed.
+      if (used !== next && (length > SMALL || next.subarray(0, length).some(Boolean))) used = next;
+      this.#listener.chunk(used, length);
+      if (next === small && length === SMALL) next = Buffer.alloc(LARGE);
+      if (used !== next) small.fill(0);
       return true;
     };
-    return { buffer, callback };
+    return { buffer: () => next, callback };
   }
 
   handOver(listener) {
@@ -78,12 +84,6 @@ class Socket {
     return stream;
   }
 
-  /** @returns {boolean} whether the system has taken all bytes, so that the memory can be used again at once */
-  write(buffer) {
-    this.stream.write(buffer);
-    return this.#isPlain && this.stream.writableLength === 0;
-  }
-
   /** Writes everything of this tick at its end, at once. */
   flushSoon(writer) {
     if (this.#scheduled) return;
@@ -94,7 +94,9 @@ class Socket {
   flush = writer => {
     this.#scheduled = false;
     if (this.#request !== undefined) this.#checkRequest();
-    if (writer.length > 0 && !this.#closed && !this.stream.destroyed && this.write(writer.take())) writer.reuse();
+    if (writer.length === 0 || this.#closed || this.stream.destroyed) return;
+    this.stream.write(writer.take());
+    if (this.#isPlain && this.stream.writableLength === 0) writer.reuse();
   };
 
   /** workerd takes a write to another request's socket, and never answers. */

@@ -36,11 +36,11 @@ async function start(config, plan, attempt, login, hooks) {
   /** Sends bytes. Waiting requests go with the last message that authentication needs. */
   const send = (last, ...parts) => {
     if (last && config.require_auth.single !== null && plan.wanted === 'any') {
-      const requests = hooks.earlyRequests();
+      const requests = hooks.requests ??= hooks.earlyRequests() ?? Buffer.alloc(0);
       attempt.requestsSent ||= requests.length > 0;
       parts.push(requests);
     }
-    attempt.socket.write(Buffer.concat(parts));
+    attempt.socket.stream.write(Buffer.concat(parts));
   };
 
   /** Reads the next Authentication message. The version is negotiated before the first one, by PgBouncer 1.24 twice. */
@@ -56,8 +56,8 @@ async function start(config, plan, attempt, login, hooks) {
   };
 
   attempt.doing = STEP.START;
-  const pairs = Object.entries({ user: config.user, database: config.database, ...config.parameters });
-  const text = pairs.map(([name, value]) => `${name}\0${value}\0`).join('');
+  let text = `user\0${config.user}\0database\0${config.database}\0`;
+  for (const name in config.parameters) text += `${name}\0${config.parameters[name]}\0`;
   const startupMessage = frame(null, config.max_protocol_version, `${text}\0`);
   await authenticate(login, { attempt, startupMessage, early: plan.early, send, request });
   attempt.doing = STEP.WAIT;
@@ -109,7 +109,7 @@ async function checkKind(wanted, attempt, session, hooks) {
   if (isFit === undefined) {
     attempt.doing = STEP.ASK;
     const question = wanted.startsWith('read') ? 'SHOW transaction_read_only' : 'SELECT pg_catalog.pg_is_in_recovery()';
-    attempt.socket.write(frame(frontend.Query, question, '\0'));
+    attempt.socket.stream.write(frame(frontend.Query, question, '\0'));
     const value = await untilReady(attempt, session, hooks);
     if (value === undefined) throw protocolError('no answer to the query for the kind of session');
     const kind = value === 'on' || value === 't' ? 'on' : 'off';

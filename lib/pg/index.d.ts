@@ -545,7 +545,8 @@ export class TypeOverrides implements CustomTypesConfig {
 /** The parsers of all clients. */
 export const types: TypeOverrides & {
   /** OIDs of PostgreSQL's basic types, by names in capitals. */
-  readonly builtins: Readonly<Record<string, number>>;
+  readonly builtins: Readonly<Record<string, number> & Record<'BOOL' | 'BYTEA' | 'DATE' | 'FLOAT4' | 'FLOAT8' | 'INT2' | 'INT4' | 'INT8' |
+    'INTERVAL' | 'JSON' | 'JSONB' | 'NUMERIC' | 'TIME' | 'TIMESTAMP' | 'TIMESTAMPTZ' | 'TIMETZ' | 'UUID', number>>;
   /** Reads the literal of an array. */
   readonly arrayParser: { create(text: string, parse?: TypeParser): { parse(): any[] } };
 };

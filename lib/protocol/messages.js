@@ -35,11 +35,11 @@ function stringsOf(buf, off, end, what, count) {
 }
 
 function decodeParameterStatus(buf, start, end) {
-  const { 0: name, 1: value } = stringsOf(buf, start + 5, end, 'ParameterStatus', 2);
-  if (name === 'client_encoding' && !/^utf-?8$/i.test(value)) {
-    throw new ConnectionError(`the server changed client_encoding to ${JSON.stringify(value)}: this library needs UTF8, so do not set client_encoding`);
+  const pair = stringsOf(buf, start + 5, end, 'ParameterStatus', 2);
+  if (pair[0] === 'client_encoding' && !/^utf-?8$/i.test(pair[1])) {
+    throw new ConnectionError(`the server changed client_encoding to ${JSON.stringify(pair[1])}: this library needs UTF8, so do not set client_encoding`);
   }
-  return [name, value];
+  return pair;
 }
 
 /**
@@ -47,10 +47,10 @@ function decodeParameterStatus(buf, start, end) {
  * @param {number} [count] the number of parameters, or more
  */
 function takeParameter(parameters, buf, start, end, count = Object.keys(parameters).length) {
-  const { 0: name, 1: value } = decodeParameterStatus(buf, start, end);
-  if (count >= MAX_PARAMETERS && !(name in parameters)) throw protocolError(`more than ${MAX_PARAMETERS} parameters`);
-  parameters[name] = value;
-  return [name, value];
+  const pair = decodeParameterStatus(buf, start, end);
+  if (count >= MAX_PARAMETERS && !(pair[0] in parameters)) throw protocolError(`more than ${MAX_PARAMETERS} parameters`);
+  parameters[pair[0]] = pair[1];
+  return pair;
 }
 
 function decodeNotification(buf, start, end) {

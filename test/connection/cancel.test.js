@@ -250,7 +250,7 @@ describe('A cancel request', () => {
   it('that comes when nothing is running does no harm', async () => {
     const session = await open(server.config);
     await session.cancel();
-    session.socket.write(query('SELECT 1'));
+    session.socket.stream.write(query('SELECT 1'));
     await session.ready;
     assert.deepEqual(
       session.errors.filter(text => !text.includes('57014')),

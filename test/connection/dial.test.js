@@ -88,7 +88,7 @@ describe('Opening a connection', () => {
       const memories = new Set();
       for (let i = 0; i < 2; i++) {
         const chunk = new Promise(resolve => { socket.handOver({ chunk: resolve, closed() {} }); });
-        socket.write(query('SELECT 1'));
+        socket.stream.write(query('SELECT 1'));
         memories.add(await chunk);
       }
       assert.equal(memories.size, 1);

@@ -16,6 +16,13 @@ const called = (listener, name) => new Promise(resolve => {
   listener[name] = (...args) => resolve(args);
 });
 
+/** Sends bytes as the client does. @returns {boolean} whether their memory may be used again */
+function write(socket, bytes) {
+  let isFree = false;
+  socket.flush({ length: bytes.length, take: () => bytes, reuse() { isFree = true; } });
+  return isFree;
+}
+
 describe('Socket', () => {
   let server;
   let sockets; // the server's ends
@@ -55,35 +62,62 @@ describe('Socket', () => {
     socket.destroy();
   });
 
-  it('reads on after a listener has thrown, whatever had come, as programs do that handle uncaught exceptions', async () => {
+  /** What a socket reads of pieces that are sent one after the other, if a listener fails in its first reads. */
+  async function readPieces(pieces, failures, fail) {
+    const { socket, listener, peer } = await open();
+    let read = Buffer.alloc(0);
+    for (const piece of pieces) {
+      const end = read.length + piece.length;
+      await new Promise(resolve => {
+        listener.chunk = (bytes, length) => {
+          read = Buffer.concat([read, bytes.subarray(0, length)]);
+          if (read.length === end) setImmediate(resolve);
+          if (failures-- > 0) fail(new Error('of the listener'));
+        };
+        peer.write(piece);
+      });
+    }
+    socket.destroy();
+    return read;
+  }
+
+  it('reads what was sent, with larger memory once a read has filled the first, also after a listener has thrown', async () => {
     const theirs = process.rawListeners('uncaughtException');
     process.removeAllListeners('uncaughtException');
     let thrown = 0;
     process.on('uncaughtException', () => { thrown++; });
+    const bytes = length => Buffer.alloc(length, 'abcdefg');
+    const lists = [
+      [bytes(2048), Buffer.alloc(100), bytes(300), Buffer.alloc(60000), bytes(300), Buffer.alloc(2048), bytes(300000)],
+      [bytes(10), bytes(2048), Buffer.alloc(60000), bytes(1), bytes(2048), Buffer.alloc(1), bytes(65536), bytes(300)],
+      [bytes(65536), Buffer.alloc(300), bytes(65536), bytes(300)]
+    ];
+    const asTheClient = error => process.nextTick(() => { throw error; }); // what a listener of the caller's has thrown
+    const directly = error => { throw error; };
     try {
-      for (const first of [2048, 65536]) { // reads that fill the memory were followed by another one
-        const { socket, listener, peer } = await open();
-        const sent = Buffer.alloc(300000, 'abcdefg');
-        let read = '';
-        const done = new Promise(resolve => {
-          listener.chunk = (bytes, length) => {
-            read += bytes.toString('latin1', 0, length);
-            if (read.length === sent.length) resolve();
-            // As the client throws what a listener of the caller's has thrown.
-            if (read.length <= first) process.nextTick(() => { throw new Error('of the listener'); });
-          };
-        });
-        peer.write(sent.subarray(0, first));
-        setTimeout(() => peer.write(sent.subarray(first)), 50);
-        await done;
-        assert.ok(read === sent.toString(), 'the bytes that were sent');
-        socket.destroy();
+      for (const pieces of lists) {
+        for (const failures of [0, 1, 2, 4]) {
+          for (const fail of [asTheClient, directly]) {
+            assert.ok((await readPieces(pieces, failures, fail)).equals(Buffer.concat(pieces)), `${failures} times ${fail}`);
+          }
+        }
       }
-      assert.ok(thrown >= 2);
+      assert.equal(thrown, lists.length * 2 * 7);
     } finally {
       process.removeAllListeners('uncaughtException');
       for (const listener of theirs) process.on('uncaughtException', listener);
     }
+  });
+
+  it('uses little memory until a read has filled it', async () => {
+    const { socket, listener, peer } = await open();
+    const sizes = [];
+    for (const length of [2047, 2048, 60000]) {
+      peer.write(Buffer.alloc(length, 'x'));
+      sizes.push((await called(listener, 'chunk'))[0].length);
+    }
+    assert.deepEqual(sizes, [2048, 2048, 65536]);
+    socket.destroy();
   });
 
   it('delivers what any other Duplex emits, and writes to it', async () => {
@@ -95,7 +129,7 @@ describe('Socket', () => {
     readable.write('hello');
     const [chunk, length] = await called(listener, 'chunk');
     assert.equal(chunk.toString('latin1', 0, length), 'hello');
-    assert.equal(socket.write(Buffer.from('answer')), false,
+    assert.equal(write(socket, Buffer.from('answer')), false,
       'nobody knows when a Duplex is done with the memory');
     assert.equal(String((await once(writable, 'data'))[0]), 'answer');
     socket.destroy();
@@ -125,15 +159,15 @@ describe('Socket', () => {
   it('says that memory may be used again exactly when the system has taken everything', async () => {
     const { socket, listener, peer } = await open();
     peer.pause();
-    assert.equal(socket.write(Buffer.from('short')), true);
+    assert.equal(write(socket, Buffer.from('short')), true);
     const large = Buffer.alloc(64 << 20);
-    assert.equal(socket.write(large), false);
+    assert.equal(write(socket, large), false);
     assert.ok(socket.bufferedBytes > 0);
     const drained = called(listener, 'drained');
     peer.resume();
     await drained;
     assert.equal(socket.bufferedBytes, 0);
-    assert.equal(socket.write(Buffer.from('short')), true);
+    assert.equal(write(socket, Buffer.from('short')), true);
     socket.destroy();
   });
 
@@ -167,7 +201,7 @@ describe('Socket', () => {
   it('tells each time that everything written has been taken', async () => {
     const { socket, listener, peer } = await open();
     peer.pause();
-    socket.write(Buffer.alloc(64 << 20));
+    write(socket, Buffer.alloc(64 << 20));
     const calls = [];
     listener.drained = () => calls.push('always');
     for (let i = 0; i < 2; i++) {
@@ -175,7 +209,7 @@ describe('Socket', () => {
       peer.resume();
       await drained;
       peer.pause();
-      socket.write(Buffer.alloc(64 << 20));
+      write(socket, Buffer.alloc(64 << 20));
     }
     assert.deepEqual(calls, ['always', 'always']);
     socket.destroy();
@@ -192,7 +226,7 @@ describe('Socket', () => {
     });
     socket.attach(stream);
     await once(stream, 'secureConnect');
-    assert.equal(socket.write(Buffer.from('x')), false);
+    assert.equal(write(socket, Buffer.from('x')), false);
     const closed = called(listener, 'closed');
     socket.destroy();
     await closed;
@@ -260,7 +294,7 @@ describe('Socket', () => {
     const { socket, listener, peer } = await open();
     let received = 0;
     peer.on('data', chunk => { received += chunk.length; });
-    socket.write(Buffer.alloc(1 << 20));
+    write(socket, Buffer.alloc(1 << 20));
     socket.end();
     await once(peer, 'end');
     assert.equal(received, 1 << 20);
