@@ -6,7 +6,7 @@ const query = require('./query');
 const { checkDecode } = require('./rows');
 const { Steps } = require('./steps');
 
-/** Milliseconds for the server to close the connection after Terminate. */
+/** Milliseconds in which end() expects the server to close the connection, or to answer a request that was given up. */
 const CLOSE_TIMEOUT = 3000;
 
 let connecting; // loaded by the first connect()
@@ -189,6 +189,9 @@ class Client extends Steps {
       if (this.state === 'open') this.state = 'ending';
       pipeline.enter(new query.Scope(pipeline, root, 'end()', { alone: true, entered: () => this.#terminate() }));
       root.refused = refused;
+      // A silent connection does not answer requests that were given up.
+      const sweep = () => performance.now() - (pipeline.askedAt || Infinity) > CLOSE_TIMEOUT && this.destroy(new ConnectionError('the server was silent'));
+      this.closed.then(clearInterval.bind(undefined, setInterval(sweep, 1000)));
     }
     await this.closed;
   }

@@ -235,6 +235,7 @@ class Session extends EventEmitter {
 
   #open(name, text, options, names) {
     checkOptions(options, names);
+    if (typeof text === 'string') checkText(text, 'text');
     const opened = new (copy()[name])(this.#lease, text, options);
     if (this.#depth === undefined) return opened;
     this.#streams.add(opened);
