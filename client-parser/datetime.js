@@ -79,10 +79,9 @@ const two = (bytes, off) => bytes[off] * 10 + bytes[off + 1] - 528;
 function millisText(bytes, start, end) {
   let year = 0;
   while (bytes[start] > 47) year = year * 10 + bytes[start++] - 48;
-  const month = two(bytes, start + 1);
-  const day = two(bytes, start + 4);
+  const march = (two(bytes, start + 1) + 9) % 12; // months since March
   const iso = bytes[start + 3] === 45 && bytes[start + 6] === 32;
-  let time = ((two(bytes, start + 7) * 60 + two(bytes, start + 10)) * 60 + two(bytes, start + 13)) * 1000;
+  let time = (((two(bytes, start + 4) * 24 + two(bytes, start + 7)) * 60 + two(bytes, start + 10)) * 60 + two(bytes, start + 13)) * 1000;
   start += 15;
   let unit = 100;
   if (bytes[start] === 46) { // .
@@ -97,9 +96,8 @@ function millisText(bytes, start, end) {
     year = 1 - year;
     start += 3;
   }
-  const march = (month + 9) % 12; // months since March
   year -= march > 9;
-  const days = year * 365 + floor(year / 4) - floor(year / 100) + floor(year / 400) + floor(march * 30.6 + 0.5) + day - 719469;
+  const days = year * 365 + floor(year / 4) - floor(year / 100) + floor(year / 400) + floor(march * 30.6 - 719468.5);
   return iso && start === end ? days * 86400000 + time : NaN;
 }
 

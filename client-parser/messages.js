@@ -70,7 +70,7 @@ export function decodeCopyResponse(bytes, start, end, platform) {
  * https://www.postgresql.org/docs/current/protocol-message-formats.html#PROTOCOL-MESSAGE-FORMATS-ROWDESCRIPTION
  *
  * A subclass has `known`, a Map for `of`, and `platform`, with the differences between Node.js and browsers: `text(bytes,
- * start, end)` decodes UTF-8, `scratch` has BLOCK bytes for that, `error(message)` makes an error, `binary(column)` the default
+ * start, end)` decodes UTF-8, `scratch` is memory for that, `error(message)` makes an error, `binary(column)` the default
  * decoder of a binary column.
  */
 export class RowDescription {

@@ -9,7 +9,7 @@ export class RowParser extends RowDescription {
   static known = new Map();
   static platform = {
     text,
-    scratch: new Uint8Array(BLOCK),
+    scratch: new Uint8Array(BLOCK + 8), // one read outside of it would slow down all reads
     error: message => new ProtocolError(message),
     // As in kig/quickgres 0.4, binary values go through TypeParser when they are read.
     binary: ({ typeOid }) => (bytes, start, end) =>

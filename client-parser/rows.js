@@ -17,13 +17,9 @@ named(ResponseError, 'ResponseError');
 const PIECE = 65536;
 
 /**
- * Reads rows as they arrive. Bytes are not copied: a row keeps the memory of its chunk, `toObject()` does not. If the content
- * type is newline-delimited JSON, rows are plain objects.
- * @param {Response|ReadableStream|Blob|ArrayBuffer|ArrayBufferView|Iterable|AsyncIterable|Promise} source or a promise of it;
- *   iterables are of ArrayBuffers or views
- * @param {object} [options] `decode`: true, or a map of decoders by type OID; `signal` stops reading and cancels the source
- * @returns {Rows} an async iterable of rows. After the rows that came before, it throws a PostgresError for an ErrorResponse, a
- *   ProtocolError for bytes that are malformed or incomplete, a ResponseError, the signal's reason, or the source's error
+ * Reads rows as they arrive: see index.d.ts. Bytes are not copied: a row keeps the memory of its chunk, `toObject()` does not.
+ * @param {object} [options] `decode`, `signal`
+ * @returns {Rows} an async iterable of rows
  */
 export function rows(source, { decode = false, signal } = {}) {
   let client = new Client(0, { decode });

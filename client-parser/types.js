@@ -11,11 +11,7 @@ export { arrayOf, text };
 
 /**
  * Decoders by type OID: `decoders[oid][format](bytes, start, end)`. A decoder throws a ProtocolError for malformed bytes, or a
- * SyntaxError for invalid JSON or integers, and never reads outside of its bytes.
- *
- * boolean: bool · number: int2, int4, oid, xid, float4, float8, int8 (a string if a number is not exact) · Date: timestamptz (a
- * string for infinity and after the year 275760) · Uint8Array: bytea · JSON.parse's result: json, jsonb · arrays: arrays ·
- * string: all others
+ * SyntaxError for invalid JSON or integers, and never reads outside of its bytes. README.md lists types and values.
  * @type {Object<number, [Decoder, Decoder]>}
  */
 export const decoders = {};

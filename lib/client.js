@@ -6,7 +6,7 @@ const query = require('./query');
 const { checkDecode } = require('./rows');
 const { Steps } = require('./steps');
 
-/** Milliseconds for the server to close the connection after Terminate. */
+/** Milliseconds in which end() expects the server to close the connection, or to answer a request that was given up. */
 const CLOSE_TIMEOUT = 3000;
 
 let connecting; // loaded by the first connect()
@@ -82,8 +82,7 @@ class Client extends Steps {
    * @param {number|string} [port] or the path of a Unix socket; by default the config's
    * @param {string} [host]
    * @param {object|boolean} [ssl] options of tls.connect
-   * @returns {Promise<void>} resolves when the server takes queries. After a failure connect() may be called again. If queries
-   *   were already waiting, they reject as well, and the promise need not be handled
+   * @returns {Promise<void>} resolves when the server takes queries
    */
   connect(port, host, ssl) {
     const promise = this.#connect(port, host, ssl);
@@ -173,10 +172,8 @@ class Client extends Steps {
   }
 
   /**
-   * Waits for all requests, then closes the connection. An open COPY of copyData fails, and a query of startQuery ends;
-   * cursors, transactions and streams of copyFrom continue to their end.
-   * @returns {Promise<void>} resolves when the connection is closed or lost; rejects with a UsageError (25001) inside the
-   *   function of transaction(), which it would wait for
+   * Waits for all requests, then closes the connection.
+   * @returns {Promise<void>} resolves when the connection is closed or lost; rejects inside the function of transaction()
    */
   async end() {
     if (this.state === 'new') this.#close(undefined, 'the client was ended', '08003');
@@ -192,6 +189,9 @@ class Client extends Steps {
       if (this.state === 'open') this.state = 'ending';
       pipeline.enter(new query.Scope(pipeline, root, 'end()', { alone: true, entered: () => this.#terminate() }));
       root.refused = refused;
+      // A silent connection does not answer requests that were given up.
+      const sweep = () => performance.now() - (pipeline.askedAt || Infinity) > CLOSE_TIMEOUT && this.destroy(new ConnectionError('the server was silent'));
+      this.closed.then(clearInterval.bind(undefined, setInterval(sweep, 1000)));
     }
     await this.closed;
   }
@@ -216,8 +216,7 @@ class Client extends Steps {
 
   /**
    * Asks the server to cancel whatever it is running for this client. To cancel one query and no other, pass a `signal`.
-   * @returns {Promise<void>} resolves when the server has taken the request, which may be too late, and before the cancelled
-   *   query rejects; rejects with a ConnectionError if the server cannot be reached or the client is not connected (08003)
+   * @returns {Promise<void>} resolves when the server has taken the request
    */
   cancel() {
     const { cancelling } = this.#pipeline;

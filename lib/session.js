@@ -198,11 +198,8 @@ class Session extends EventEmitter {
   }
 
   /**
-   * Writes a query's result to a target, without making rows. Nothing is written before the first rows or the end, so a query
-   * that fails before leaves the target untouched. A result of more than `buffer` bytes is read at the target's pace, and its
-   * text is sent alone the next time.
-   * @returns {Promise<{cmd: string, rowCount: number, bytes: number}>} resolves when the target has taken everything. After the
-   *   first byte, an error is an ErrorResponse with 'protocol'; any other target is destroyed
+   * Writes a query's result to a target, without making rows.
+   * @returns {Promise<{cmd: string, rowCount: number, bytes: number}>} resolves when the target has taken everything
    */
   queryTo(target, text, values = NO_VALUES, options = NO_OPTIONS) {
     return promised(() => {
@@ -238,6 +235,7 @@ class Session extends EventEmitter {
 
   #open(name, text, options, names) {
     checkOptions(options, names);
+    if (typeof text === 'string') checkText(text, 'text');
     const opened = new (copy()[name])(this.#lease, text, options);
     if (this.#depth === undefined) return opened;
     this.#streams.add(opened);

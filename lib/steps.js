@@ -39,8 +39,7 @@ class Steps extends Session {
   /**
    * Fetches the next rows of the query that `startQuery` has started.
    * @param {RowReader|Writable|{write: function}} [target] takes the result
-   * @returns {Promise<RowReader>} whose `cmd` is SUSPENDED while there may be more rows; rejects with a UsageError (34000) if
-   *   no query is open
+   * @returns {Promise<RowReader>} whose `cmd` is SUSPENDED while there may be more rows
    */
   getResults(maxCount = 0, target) {
     return promised(() => {

@@ -333,6 +333,39 @@ describe('end()', () => {
     assert.deepEqual(list, [['end']]);
   });
 
+  it('does not wait for a silent server where every request was given up', async () => {
+    const { client, wire } = await proxied();
+    await client.query('SELECT 1');
+    wire.stall();
+    mock.timers.enable({ apis: ['setInterval'] });
+    try {
+      await assert.rejects(client.transaction(tx => tx.query('SELECT 1'), { statement_timeout: 20 }), { code: '57014' });
+      const ended = client.end();
+      mock.timers.tick(1000);
+      assert.equal(client.state, 'ending');
+      client.lease.pipeline.askedAt -= 3000;
+      mock.timers.tick(1000);
+      await ended;
+    } finally {
+      mock.timers.reset();
+    }
+    assert.equal(client.state, 'closed');
+  });
+
+  it('waits for an answer that takes long, but comes', async () => {
+    const { client } = await proxied();
+    const query = client.query('SELECT pg_sleep(0.05)');
+    mock.timers.enable({ apis: ['setInterval'] });
+    try {
+      const ended = client.end();
+      mock.timers.tick(9000);
+      await query;
+      await ended;
+    } finally {
+      mock.timers.reset();
+    }
+  });
+
   it('is no loss when the server closes the connection in another way', async () => {
     const client = await faked(async conversation => {
       await conversation.read(); // Terminate

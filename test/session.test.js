@@ -47,6 +47,7 @@ const WRONG = [
   ['copyTo', ['COPY t TO STDOUT', { sginal: 1 }], TypeError], ['copyTo', ['COPY t TO STDOUT', { signal: 1 }], TypeError],
   ['copyFrom', ['SELECT 1'], TypeError], ['copyFrom', ['COPY t TO STDOUT'], TypeError], ['copyFrom', [42], TypeError],
   ['copyFrom', ['COPY t FROM STDIN', { signal: 1 }], TypeError],
+  ['copyTo', ['COPY t TO STDOUT\0'], /null byte/], ['copyFrom', ['COPY t FROM STDIN\0'], /null byte/],
   ['listen', [42], TypeError], ['listen', [''], Error], ['listen', ['a\0'], Error], ['listen', ['x'.repeat(64)], RangeError],
   ['listen', ['x', { sginal: 1 }], /no option sginal/], ['listen', ['x', { signal: 1 }], TypeError]
 ];

@@ -228,8 +228,7 @@ class ResponseCache extends EventEmitter {
   clear() { this.#entries.clear(); }
 
   /**
-   * Invalidates by notifications: the payload is a tag, and an empty payload means all tags. All answers with tags are
-   * forgotten now and when a connection is lost; the next connection listens again.
+   * Invalidates by notifications: the payload is a tag, and an empty payload means all tags.
    * @returns {Promise<function(): Promise>} resolves to a function that stops listening
    */
   async listen(channel) {

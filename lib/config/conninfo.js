@@ -60,7 +60,7 @@ function parseUrl(rest) {
   }
   // The port is not shown, since it may be a part of a password.
   if (!(options.get('port') ?? '').split(',').every(port => port === '' || isPort(port))) {
-    throw badUrl('a port that is not a number from 1 to 65535; write %2F for a "/" in the password');
+    throw badUrl('a port that is not a number from 1 to 65535; write %2F for a "/" in the password, and an IPv6 address in "[" and "]"');
   }
   // In user:12/34@host/… the password contains a "/", and everything behind it may belong to the password.
   let torn = user === undefined && ports.join('') !== '' && rest.includes('@');
@@ -77,8 +77,8 @@ function parseUrl(rest) {
     // JDBC's spelling, the only foreign name that libpq accepts.
     if (name === 'ssl' && value === 'true') options.set('sslmode', 'require');
     else if (!store(options, name, value)) {
-      const remedy = shown !== '' && Object.hasOwn(FOREIGN, name) ? `: remove it${FOREIGN[name]}` : '';
-      throw badUrl(`an unknown query parameter${shown}${remedy}`);
+      const remedy = Object.hasOwn(FOREIGN, name) ? `: remove it${FOREIGN[name]}` : "; a server setting belongs in the config's object";
+      throw badUrl(`an unknown query parameter${shown}${shown && remedy}`);
     }
   }
   return options;

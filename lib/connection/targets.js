@@ -37,8 +37,8 @@ async function targets(config, entry, signal) {
   const attempt = new Attempt(where, { seconds: config.connect_timeout, signal });
   attempt.doing = STEP.LOOKUP;
   try {
-    const found = await attempt.wait(promisify(require('node:dns').lookup)(name, { all: true }));
-    if (found.length === 0) throw failed('the name has no address');
+    const found = await attempt.wait(promisify(require('node:dns').lookup)(name, { all: true })) ?? [];
+    if (!found.some(({ address }) => address)) throw failed('the name has no address');
     return inOrder(config, [...new Set(found.map(({ address }) => address))]).map(target);
   } catch (failure) {
     const error = attempt.fail(failure);

@@ -1,6 +1,6 @@
 'use strict';
 
-const { State, checkText, frontend } = require('../protocol');
+const { State, frontend } = require('../protocol');
 const { QueryRequest, outcome } = require('../query');
 
 /** The longest reason of a CopyFail, in characters: it goes into the server's log. */
@@ -11,7 +11,6 @@ const COPY = Object.freeze({ key: '', disturbs: false, reads: false });
 
 /** Writes a COPY as a simple Query, as psql does: some poolers and servers know no other way. */
 function writeQuery(request, writer) {
-  checkText(request.text, 'text');
   writer.query(request.text);
   request.statement = COPY;
   request.state = State.Simple;

@@ -168,13 +168,9 @@ async function answerWeb(session, request, ...query) {
 }
 
 /**
- * Answers an HTTP request with the result of a query: `queryTo` with content negotiation, compression and, for a ResponseCache,
- * validators. If the query fails before the first byte, the promise rejects and the response is still the handler's.
+ * Answers an HTTP request with the result of a query: see index.d.ts.
  * @param {ServerResponse|Http2ServerResponse} [response] omitted for a WHATWG Request
- * @param {...*} query text, values, and options: those of `queryTo` without `end`, and `as`, `status`, `emptyStatus`,
- *   `compress`; see RespondOptions in index.d.ts
- * @returns {Promise<{cmd: string, rowCount: number, bytes: number}|Response>} bytes before compression; for a Request, the
- *   Response as soon as its first byte is there
+ * @param {...*} query text, values, options
  */
 async function respond(session, request, response, ...query) {
   if (typeof session?.queryTo !== 'function') {

@@ -394,18 +394,8 @@ export interface PoolConfig extends ClientConfig {
 }
 
 /** The options of a pool after defaults. */
-export interface PoolOptions extends PoolConfig {
-  /** The most connections. Default: 10. */
-  max: number;
-  /** Uses after which a connection is closed. Default: Infinity. */
-  maxUses: number;
-  /** Whether an unused pool lets the program end. Default: false. */
-  allowExitOnIdle: boolean;
-  /** Seconds until a connection is replaced. Default: 0, never. */
-  maxLifetimeSeconds: number;
-  /** Milliseconds until an unused connection is closed. Default: 10000. */
-  idleTimeoutMillis: number | null;
-}
+export type PoolOptions = PoolConfig &
+  Required<Pick<PoolConfig, 'max' | 'maxUses' | 'allowExitOnIdle' | 'maxLifetimeSeconds' | 'idleTimeoutMillis'>>;
 
 /**
  * Connections for queries, and clients to take. Events: 'connect' before the first use of a client; 'acquire' and 'release'
@@ -545,7 +535,8 @@ export class TypeOverrides implements CustomTypesConfig {
 /** The parsers of all clients. */
 export const types: TypeOverrides & {
   /** OIDs of PostgreSQL's basic types, by names in capitals. */
-  readonly builtins: Readonly<Record<string, number>>;
+  readonly builtins: Readonly<Record<string, number> & Record<'BOOL' | 'BYTEA' | 'DATE' | 'FLOAT4' | 'FLOAT8' | 'INT2' | 'INT4' | 'INT8' |
+    'INTERVAL' | 'JSON' | 'JSONB' | 'NUMERIC' | 'TIME' | 'TIMESTAMP' | 'TIMESTAMPTZ' | 'TIMETZ' | 'UUID', number>>;
   /** Reads the literal of an array. */
   readonly arrayParser: { create(text: string, parse?: TypeParser): { parse(): any[] } };
 };

@@ -21,8 +21,7 @@ const Simple = {
 const STATES = {
   Waiting: {}, // nothing was sent
   // Queries. Servers that send BindComplete before the description go through BoundEarly and DescribingBound.
-  Parsing: { ParseComplete: 'Parsed' },
-  Parsed: { ParameterDescription: 'Describing', BindComplete: 'BoundEarly' },
+  Parsing: { ParseComplete: 'Parsed' }, Parsed: { ParameterDescription: 'Describing', BindComplete: 'BoundEarly' },
   Describing: { RowDescription: 'Binding', NoData: 'Binding' }, BoundEarly: { ParameterDescription: 'DescribingBound' },
   DescribingBound: { RowDescription: 'Rows', NoData: 'Command' },
   Binding: { BindComplete: 'Rows' }, // or Command, depending on the description

@@ -6,6 +6,9 @@ const { protocolError } = require('./errors');
 /** PostgreSQL's own limit for the length word. */
 const MAX_LENGTH = 0x40000000;
 
+/** A message that two reads share is put together in memory that is used again, up to so many bytes. */
+const SCRATCH = 4096;
+
 /** Strings of fewer bytes are made by a loop, which costs less than a call into the runtime. */
 const SHORT = 13;
 
@@ -42,6 +45,7 @@ function lengthAt(buf, pos, max = MAX_LENGTH) {
 class FrameReader {
   #held = null; // an incomplete message
   #heldLength = 0;
+  #scratch = null;
 
   /** @param {{message: function}} [handler] may be replaced at any time, even inside a call */
   constructor(handler) {
@@ -83,7 +87,7 @@ class FrameReader {
       this.handler.message(type, chunk, start, end, count);
     }
     if (pos >= length || this.stopped) return;
-    this.#held = Buffer.allocUnsafeSlow(length - pos);
+    this.#held = length - pos > SCRATCH ? Buffer.allocUnsafeSlow(length - pos) : (this.#scratch ??= Buffer.allocUnsafeSlow(SCRATCH));
     this.#heldLength = chunk.copy(this.#held, 0, pos, length);
   }
 
@@ -111,7 +115,7 @@ class FrameReader {
     if (this.#heldLength < total) return taken;
     const message = this.#held;
     this.#held = null;
-    this.owned = message.length === total;
+    this.owned = message !== this.#scratch && message.length === total;
     this.handler.message(message[0], message, 0, total, 1);
     this.owned = false;
     return taken;

@@ -218,10 +218,7 @@ class Replication extends Duplex {
 }
 
 /**
- * Starts replication on a connection whose config has `replication`, which the stream owns until it is over. The server is told
- * the confirmed position after each confirmation, when it asks, and every `statusInterval`.
- * @param {string} text START_REPLICATION …
- * @returns {Replication} gives `{ lsn, walEnd, time, data }`
+ * Starts replication: see index.d.ts.
  * @see https://www.postgresql.org/docs/current/protocol-replication.html
  */
 function replicate(client, text, options = {}) {

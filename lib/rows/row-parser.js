@@ -28,7 +28,7 @@ class RowParser extends RowDescription {
   textType = undefined;
   static platform = {
     text: textAt,
-    scratch: Buffer.alloc(BLOCK),
+    scratch: Buffer.alloc(BLOCK + 8),
     error: protocolError
   };
 

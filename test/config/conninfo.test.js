@@ -93,6 +93,8 @@ describe('a connection URL', () => {
 
   it('names an unknown query parameter', () => {
     refuses('postgresql://localhost/db?sslmod=require', /unknown query parameter "sslmod"/);
+    refuses('postgresql://localhost/db?search_path=x', /unknown query parameter "search_path"; a server setting belongs in the config's object$/);
+    refuses('postgresql://u@::1:5432/db', /a port that is not a number .* an IPv6 address in "\[" and "\]"$/);
     refuses('postgresql://localhost:1/db?sslmod=require', /unknown query parameter "sslmod"/);
     refuses('postgresql://localhost/db?ssl=false', /unknown query parameter "ssl"/);
     refuses('postgresql://localhost/db?database=x', /unknown query parameter "database"/);

@@ -253,11 +253,13 @@ describe('Where to connect', () => {
 
   it('says of a name that a lookup has answered without an address that it has none', async () => {
     const { lookup } = dns;
-    dns.lookup = (name, options, callback) => process.nextTick(callback, null, []);
     try {
-      const error = await failure({ host: 'nowhere.example', port: 1, user: 'someone' });
-      assert.equal(error.code, '08001');
-      assert.match(error.message, /^nowhere.example:1: looking up the address: the name has no address$/);
+      for (const found of [[], undefined, null, [{}], [{ address: null, family: 4 }]]) {
+        dns.lookup = (name, options, callback) => process.nextTick(callback, null, found);
+        const error = await failure({ host: 'nowhere.example', port: 1, user: 'someone' });
+        assert.equal(error.code, '08001');
+        assert.match(error.message, /^nowhere.example:1: looking up the address: the name has no address$/);
+      }
     } finally {
       dns.lookup = lookup;
     }

@@ -81,7 +81,7 @@ async function asPg({ host, port, user, database }: Config): Promise<void> {
   const base: ClientBase = client;
   const status: TransactionStatus = base.getTransactionStatus();
   assert.equal(status, 'I');
-  client.setTypeParser(pg.types.builtins['INT4'] ?? 23, (text: string) => `<${text}>`);
+  client.setTypeParser(pg.types.builtins.INT4, (text: string) => `<${text}>`);
   const query = client.query(new Query<{ n: string }>('SELECT 3 AS n'));
   query.on('row', (row: { n: string }) => assert.equal(row.n, '<3>'));
   await once(query, 'end');
