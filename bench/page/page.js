@@ -76,7 +76,7 @@ export const ways = {
     for (const row of batch) row[0] + row[1];
     return batch;
   }),
-  objects: protocol(batch => batch.map(row => row.toObject())),
+  objects: protocol(batch => batch, { decode: {} }),
   decoded: protocol(batch => batch, { decode: true }),
   'decoded, exact': protocol(batch => batch, ({ decoders, exact }) => ({ decode: { ...decoders, ...exact } })),
   ndjson: ndjson(),

@@ -40,9 +40,9 @@ async function readRows(run, signal) {
   if (shown && table.length === 0) showColumns();
 }
 
-/** Reads protocol bytes, and makes a plain object of every row. */
+/** Reads protocol bytes, and makes a plain object of strings of every row. */
 async function readObjects(run, signal) {
-  for await (const batch of rows(run.chunks(signal), { signal }).batches()) run.take(batch.map(row => row.toObject()));
+  for await (const batch of rows(run.chunks(signal), { signal, decode: {} }).batches()) run.take(batch);
 }
 
 /** Reads an object a line; those that are whole can be used. */
