@@ -3,19 +3,20 @@
 const { EventEmitter, once } = require('node:events');
 const { Client: Session, ConnectionError } = require('../..');
 const { ConnectionParameters, hide, libpqConfig } = require('./config');
-const { Query, Submission, ask, configOf, errorOf } = require('./query');
+const { Query, Submission, ask, configOf, errorOf, unhindered } = require('./query');
 const { TypeOverrides, adoptTypes } = require('./types');
 const { escapeIdentifier, escapeLiteral } = require('./values');
 
 /**
- * Returns the promise of `work()`, or calls back with its outcome. An error that the callback throws is an uncaught exception.
+ * Returns the promise of `work()`, or calls back with its outcome, before later promises settle. An error that the callback
+ * throws is an uncaught exception.
  * @param {null|undefined} none the first argument on success
  * @param {function} [Own] the class of the promise
  */
 function settle(work, callback, none, Own) {
   if (!callback) return Own ? new Own((resolve, reject) => { work().then(resolve, reject); }) : work();
   if (typeof callback !== 'function') throw new TypeError('callback is not a function');
-  work().then(result => process.nextTick(callback, none, result), error => process.nextTick(callback, error));
+  work().then(result => unhindered(() => callback(none, result)), error => unhindered(() => callback(error)));
 }
 
 /** The `connection` of a client. Emits 'parameterStatus', and 'rowDescription' for a Submittable. */
@@ -111,7 +112,7 @@ class Client extends EventEmitter {
       return await work(this._state.client);
     } finally {
       const count = ++this._state.answered;
-      // The callback is called in the next tick. setImmediate would cost 2 µs.
+      // The callback may ask more, and so may a tick that it begins. setImmediate would cost 2 µs.
       if (count === this._state.asked) process.nextTick(process.nextTick, () => this._drain(count));
     }
   }

@@ -4,7 +4,7 @@
 
 const { EventEmitter } = require('node:events');
 const { ConnectionError, PostgresError, TimeoutError, UsageError } = require('../..');
-const { copyDirection } = require('../query');
+const { copyDirection, unhindered } = require('../query');
 const { COUNTED, fieldOf, resultOf } = require('./result');
 const { TypeOverrides } = require('./types');
 const { prepareValue } = require('./values');
@@ -209,4 +209,4 @@ class Submission extends EventEmitter {
   }
 }
 
-module.exports = { DatabaseError, Query, SHARED, Submission, ask, configOf, errorOf };
+module.exports = { DatabaseError, Query, SHARED, Submission, ask, configOf, errorOf, unhindered };

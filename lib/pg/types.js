@@ -43,11 +43,13 @@ function toLocal(value) {
 const timestamptz = (bytes, start, end) => bytes[start] === 34 ? timestamptz(bytes, start + 1, end - 1)
   : dateOf(decoders[1184][0](bytes, start, end));
 
+/** Reads a date or a timestamp, to which a time and a zone are added. */
+const localOf = text => toLocal(instantOf(text.replace(/^(\d+-\d\d-\d\d)( [\d:.]+)?( BC)?$/,
+  (all, day, time = ' 00:00:00', era = '') => `${day}${time}+00${era}`)));
+const instantOf = text => timestamptz(Buffer.from(text), 0, text.length);
+
 /** Reads `(1,2)` and `<(1,2),3>`. */
-function toPoint(text) {
-  const [x, y] = text.slice(1, -1).split(',').map(parseFloat);
-  return { x, y };
-}
+const toPoint = (text, [x, y] = text.slice(1, -1).split(',').map(parseFloat)) => ({ x, y });
 const toCircle = text => ({ ...toPoint(text.slice(1)), radius: parseFloat(text.slice(text.lastIndexOf(',') + 1)) });
 
 const mapAll = (value, convert) => Array.isArray(value) ? value.map(each => mapAll(each, convert))
@@ -96,7 +98,7 @@ class TypeOverrides {
     let decode = decoding.get(this);
     if (decode === undefined || decode.below !== below) {
       const get = oid => ['text', 'binary'].map(format => decoderOf(this.getTypeParser(oid, format), format));
-      decoding.set(this, decode = Object.assign(new Map(), { below, get }));
+      decoding.set(this, decode = Object.defineProperties(new Map(), { below: { value: below }, get: { value: get } })); // Map.prototype may be frozen
     }
     return decode;
   }
@@ -128,7 +130,7 @@ const { 25: string, 1009: strings, 1022: [floats] } = decoders;
 /** Decoders of types that node-postgres reads in another way than this library. */
 const READ = {
   ...decoders, 600: string, 718: string, 791: strings, 1008: strings, 1017: strings, 1231: [floats],
-  1016: exact[1016], 1082: decoders[1184], 1114: decoders[1184], 1115: decoders[1185], 1182: decoders[1185], 1184: [timestamptz, (...place) => dateOf(decoders[1184][1](...place))]
+  1016: exact[1016], 1082: string, 1114: [string[0], decoders[1184][1]], 1115: strings, 1182: strings, 1184: [timestamptz, (...place) => dateOf(decoders[1184][1](...place))]
 };
 
 /** Parsers by format, made of decoders and a conversion to node-postgres' values. */
@@ -136,7 +138,7 @@ for (const [format, convert, ...oids] of [
   ['text', undefined, 16, 17, 21, 23, 26, 114, 199, 651, 700, 701, 791, 1000, 1001, 1005, 1007, 1008, 1009, 1014, 1015, 1021, 1022,
     1028, 1040, 1041, 1183, 1184, 1231, 1270, 2951, 3802, 3807, 3907],
   ['text', toPoint, 600, 1017], ['text', toCircle, 718], ['text', String, 1016], ['text', dateOf, 1185],
-  ['text', toLocal, 1082, 1114, 1115, 1182], ['text', text => new PostgresInterval(text), 1186, 1187],
+  ['text', localOf, 1082, 1114, 1115, 1182], ['text', text => new PostgresInterval(text), 1186, 1187],
   ['binary', undefined, 16, 21, 23, 25, 26, 701, 1000, 1007, 1008, 1009, 1184],
   ['binary', String, 20], ['binary', Math.fround, 700], ['binary', Number, 1016, 1700], ['binary', toLocal, 1114]
 ]) {

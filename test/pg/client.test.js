@@ -229,6 +229,18 @@ describe('A client of quickgres/pg', () => {
     assert.deepEqual(results, [0, 1, 2]);
   });
 
+  it('calls back and resolves promises in the order of the queries', async () => {
+    const order = [];
+    const note = each => () => { order.push(each); };
+    client.query('SELECT 1', note('text'));
+    client.query('SELECT $1::int', [2], note('values'));
+    client.query(new pg.Query('SELECT 3')).on('end', note('events'));
+    await client.query('SELECT 4').then(note('promise'));
+    client.query('SELECT 5', note('last'));
+    await client.query('SELECT 6');
+    assert.deepEqual(order, ['text', 'values', 'events', 'promise', 'last']);
+  });
+
   it('drains also for who listens since the last callback', async () => {
     await new Promise(resolve => client.query('SELECT', () => client.on('drain', resolve)));
   });
