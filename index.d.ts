@@ -282,7 +282,7 @@ export interface SimpleQueryOptions extends Abortable, Retry {
 export interface BatchOptions<S extends Receiver = Receiver> extends StatementOptions {
   /** What rows are. Default: the config's `decode`. */
   decode?: Decode | undefined;
-  /** What takes the result. Default: a new RowReader. */
+  /** What takes the result, without `decode`. Default: a new RowReader. */
   stream?: S | undefined;
 }
 

@@ -2,7 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { PassThrough } = require('node:stream');
-const { Client } = require('../..');
+const { Client, RowReader } = require('../..');
 const { ResponseCache } = require('../../lib/cache');
 const { CopyWriter } = require('../../lib/copy-writer');
 const { Pool } = require('../../lib/pool');
@@ -125,6 +125,7 @@ describe('Options of a query', () => {
       [() => client.query('SELECT 1', callback), /^values must be an array or a row, not a function: query takes no callback, but returns a promise$/],
       [() => client.query('SELECT 1', [], callback), /^format must be .* not a function: there are no callbacks, but promises/],
       [() => client.listen('a', callback), /^options must be an object, not a function: there are no callbacks, .* async iterables$/],
+      [() => client.query('SELECT 1', [], { decode: true, stream: new RowReader() }), /^decode has no effect on a stream of yours: write new RowReader\(\{ decode \}\)$/],
       [() => client.query('SELECT 1', { decode: true }), /^values must be .* not an object: all values go into one array, query\(text, \[value, …\], options\)$/],
       [() => client.query('SELECT $1, $2', 1, 2), /^values must be .* not a number: all values go into one array/],
       [() => client.query('SELECT $1, $2', 'a', 'b'), /^values must be .* not a string: all values go into one array/],
