@@ -59,8 +59,6 @@ function abortScope(scope, error) {
 /** @type {WeakMap<AbortSignal, Set<function>>} the callbacks of a signal, which has one listener for all requests */
 const watchers = new WeakMap();
 
-function onAbort({ target }) { for (const each of watchers.get(target)) each(abortedBy(target)); }
-
 /**
  * Calls back when a signal aborts. Node warns of more than ten listeners of one signal.
  * @param {AbortSignal} signal not aborted
@@ -68,14 +66,15 @@ function onAbort({ target }) { for (const each of watchers.get(target)) each(abo
 function watchSignal(signal, callback) {
   const callbacks = watchers.get(signal) ?? new Set();
   if (callbacks.size === 0) {
+    callbacks.tell = () => { for (const each of callbacks) each(abortedBy(signal)); }; // not every signal passes an event
     watchers.set(signal, callbacks);
-    signal.addEventListener('abort', onAbort);
+    signal.addEventListener('abort', callbacks.tell);
   }
   callbacks.add(callback);
   return () => {
     if (!callbacks.delete(callback) || callbacks.size > 0) return;
     watchers.delete(signal);
-    signal.removeEventListener('abort', onAbort);
+    signal.removeEventListener('abort', callbacks.tell);
   };
 }
 

@@ -147,7 +147,7 @@ class Transaction {
       const isCalled = this.#phase !== Phase.WAITING;
       await this.#undo();
       // A timer's error, or one for all lost requests, does not show the awaiting caller.
-      return !isCalled || error === this.#givenUp ? outcome({ error }) : Promise.reject(error);
+      return isCalled && (error === undefined || error !== this.#givenUp) ? Promise.reject(error) : outcome({ error });
     } finally {
       unwatch();
       pipeline.end(scope);

@@ -123,6 +123,21 @@ describe('client-parser, decoders', () => {
     }
   });
 
+  it('read a timestamp only to its end, whatever is behind it', () => {
+    const [decode] = parser.decoders[1184];
+    for (const [string, expected] of [
+      ['0044-03-15 00:00:00.25+00 BC', '-000043-03-15T00:00:00.250Z'], ['12345-06-07 08:09:10.9+02', '+012345-06-07T06:09:10.900Z'],
+      ['1969-12-31 23:59:59.9995+00', '1969-12-31T23:59:59.999Z'], ['2024-02-29 10:00:00.123456-03:30', '2024-02-29T13:30:00.123Z'],
+      ['2024-02-29 10:00:00'], ['2024-02-29 10:00'], ['2024-02-29'], ['2024'], ['2024-02-29 10:00:00+0'], ['2024-02-29 10:00:00.5'],
+      ['2024-02-29 10:00:00+00:3'], ['2024-02-29 10:00:00+00 B'], ['infinity'], ['-infinity']
+    ]) {
+      for (const behind of ['', ':30', ' BC', '0', '+00', '-02-29 10:00:00+00']) {
+        const value = decode(Buffer.from(`9${string}${behind}`), 1, 1 + string.length);
+        assert.deepEqual(value, expected ? new Date(expected) : string, string + behind);
+      }
+    }
+  });
+
   it('read the first and the last millisecond of every week of 400 years, which the calendar repeats, and of every year', () => {
     const [decode] = parser.decoders[1184];
     const times = Array.from({ length: 9001 }, (_, year) => Date.UTC(1000 + year, 0));

@@ -108,9 +108,13 @@ describe('A signal', () => {
     const signal = {
       aborted: false, addEventListener: (_, each) => listeners.add(each), removeEventListener: (_, each) => listeners.delete(each)
     };
-    const slow = client.query('SELECT pg_sleep(100)', [], { signal });
-    for (const each of listeners) each.call(listeners, { type: 'abort', target: Object.assign(signal, { aborted: true, reason: 5 }) });
-    await assert.rejects(slow, { name: 'AbortError', cause: 5 });
+    for (const args of [[{ type: 'abort', target: signal }], [{ type: 'abort' }], []]) {
+      signal.aborted = false;
+      const slow = client.query('SELECT pg_sleep(100)', [], { signal });
+      Object.assign(signal, { aborted: true, reason: 5 });
+      for (const each of listeners) each.call(listeners, ...args);
+      await assert.rejects(slow, { name: 'AbortError', cause: 5 });
+    }
     assert.equal(listeners.size, 0);
   });
 

@@ -43,6 +43,17 @@ describe('transaction', () => {
     assert.deepEqual(await ints(client), []);
   });
 
+  it('rejects with what its function threw, even undefined', async () => {
+    const client = await connected();
+    for (const thrown of [undefined, null, 0, '']) {
+      const [{ status, reason }] = await Promise.allSettled([client.transaction(async tx => {
+        await tx.query('SELECT 1');
+        throw thrown;
+      })]);
+      assert.deepEqual([status, reason], ['rejected', thrown]);
+    }
+  });
+
   it('rejects when a query in it has failed and its function did not throw', async () => {
     const client = await prepared();
     await assert.rejects(client.transaction(async tx => {
