@@ -68,7 +68,8 @@ const REMEDIES = [
 function textOf(value, what) {
   if (typeof value === 'number') return numberText(value);
   if (typeof value === 'bigint' || typeof value === 'boolean') return String(value);
-  if (value instanceof Date) return dateText(value, what);
+  // The second test is for a Date of another realm.
+  if (value instanceof Date || Object.prototype.toString.call(value) === '[object Date]') return dateText(value, what);
   const remedy = REMEDIES.find(([type]) => value instanceof type)?.[1] ?? 'write String(value)';
   throw new TypeError(`${what} is ${kindOf(value)}: ${remedy}`);
 }

@@ -1,6 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { runInNewContext } = require('node:vm');
 const { decoders, exact } = require('../..');
 const { array, checkText, checkValues, kindOf, snapshot, textOf } = require('../../lib/protocol');
 const { RowParser } = require('../../lib/rows');
@@ -106,6 +107,10 @@ describe('snapshot', () => {
 });
 
 describe('A Date as a value', () => {
+  it('may be of another realm', () => {
+    assert.equal(textOf(runInNewContext('new Date(5)'), 'values[0]'), '1970-01-01T00:00:00.005Z');
+  });
+
   const at = (year, month = 0, day = 1) => {
     const date = new Date(0);
     date.setUTCFullYear(year, month, day);
