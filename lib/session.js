@@ -51,10 +51,9 @@ class Session extends EventEmitter {
   get decode() { return this.#lease.decoding?.decode; }
 
   /**
-   * Sends one query in one write: Parse and Describe for a new text, then Bind, Execute and Sync. Queries do not wait for each
-   * other, and each fails by itself.
+   * Sends one query in one write: Parse and Describe for a new text, then Bind, Execute and Sync.
    * @param {RowReader|Writable|{write: function}} [target] takes the result
-   * @returns {Promise<RowReader>} of the target; for bad input it rejects before anything is sent
+   * @returns {Promise<RowReader>} of the target
    */
   query(text, values = NO_VALUES, format = 0, cache = true, target) {
     try {
@@ -107,8 +106,7 @@ class Session extends EventEmitter {
   }
 
   /**
-   * Sends several statements as one text: one transaction, unless the text has BEGIN and COMMIT. A pool resets the session
-   * afterwards, and rejects if a transaction block is left open.
+   * Sends several statements as one text.
    * @returns {Promise<RowReader[]>} a reader for each statement
    */
   simpleQuery(text, options = NO_OPTIONS) {

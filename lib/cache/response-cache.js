@@ -12,8 +12,7 @@ const { OF_CACHE, OF_QUERY, OF_QUERY_TO, checkNumber } = require('./options');
 
 /**
  * Answers queries from memory. It owns its client and makes the session read-only, so that the server's word alone decides what
- * may be kept. Event 'error', which needs no listener: a refresh has failed, `(error, { key, tags })`, or listening on a pool
- * has, `(error)`.
+ * may be kept.
  */
 class ResponseCache extends EventEmitter {
   #client;

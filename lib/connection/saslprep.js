@@ -2,10 +2,8 @@
 
 /*
  * SASLprep (RFC 4013, a profile of RFC 3454) in the order of PostgreSQL's pg_saslprep(): the checks look at the mapped text
- * before it is normalized. Client and server must agree on every byte. The RFC's tables are those of Unicode 3.2, with two
- * differences: letters of the Basic Multilingual Plane that later versions added count as assigned, and right-to-left text may
- * be mixed with digits and signs that the tables call left-to-right. PostgreSQL takes such a password unchanged; here it is
- * normalized, which rarely changes it.
+ * before it is normalized. Client and server must agree on every byte. Unlike the RFC's tables (Unicode 3.2), later letters of the
+ * Basic Multilingual Plane count as assigned, and right-to-left text may be mixed with digits and signs.
  */
 
 /** C.1.2: spaces that are not ASCII become U+0020. */

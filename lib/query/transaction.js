@@ -199,8 +199,7 @@ class Transaction {
 }
 
 /**
- * Runs a function inside a transaction block or a savepoint: commits when it returns, rolls back when it throws. Meanwhile the
- * function owns the connection. BEGIN travels with the first request.
+ * Runs a function inside a transaction block or a savepoint. BEGIN travels with the first request.
  * @param {number} depth 0 for a transaction block, above for savepoints
  * @param {function(Scope): Session} make the function's session
  * @param {object} [options] see TransactionOptions in index.d.ts

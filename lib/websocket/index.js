@@ -28,9 +28,8 @@ function open(url) {
 }
 
 /**
- * Makes the option `socket` of a config: connections go over WebSockets, to a proxy that connects to the server. There is no
- * TLS inside the WebSocket; that of `wss:` ends at the proxy.
- * @param {string|URL|function} to see WebSocketProxy in index.d.ts
+ * Makes the option `socket` of a config: see index.d.ts.
+ * @param {string|URL|function} to
  * @returns {function({host: string, port: number}): Promise<WebSocketStream>} its property `sslmode` is 'disable'
  */
 function webSocket(to) {
