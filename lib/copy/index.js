@@ -4,5 +4,6 @@
 
 module.exports = {
   CopyInRequest: require('./copy-in').CopyInRequest,
-  get CopyFrom() { return require('./copy-from').CopyFrom; }, get CopyTo() { return require('./copy-to').CopyTo; }
+  get CopyFrom() { return require('./copy-from').CopyFrom; },
+  get CopyTo() { return require('./copy-to').CopyTo; }
 };

@@ -21,22 +21,29 @@ const Simple = {
 const STATES = {
   Waiting: {}, // nothing was sent
   // Queries. Servers that send BindComplete before the description go through BoundEarly and DescribingBound.
-  Parsing: { ParseComplete: 'Parsed' }, Parsed: { ParameterDescription: 'Describing', BindComplete: 'BoundEarly' },
-  Describing: { RowDescription: 'Binding', NoData: 'Binding' }, BoundEarly: { ParameterDescription: 'DescribingBound' },
+  Parsing: { ParseComplete: 'Parsed' },
+  Parsed: { ParameterDescription: 'Describing', BindComplete: 'BoundEarly' },
+  Describing: { RowDescription: 'Binding', NoData: 'Binding' },
+  BoundEarly: { ParameterDescription: 'DescribingBound' },
   DescribingBound: { RowDescription: 'Rows', NoData: 'Command' },
   Binding: { BindComplete: 'Rows' }, // or Command, depending on the description
   // After the description, with columns and without. Only the Execute of a portal may have a row limit.
   Rows: { DataRow: 'Rows', CommandComplete: 'Done' },
   PortalRows: { DataRow: 'PortalRows', CommandComplete: 'Done', PortalSuspended: 'Suspended' },
-  Command, PortalCommand: Command,
+  Command,
+  PortalCommand: Command,
   CopyOut: { CopyData: 'CopyOut', CopyDone: 'CopyDone' },
-  CopyIn: { CommandComplete: 'Done' }, CopyDone: { CommandComplete: 'Done' }, Closing: { CloseComplete: 'Done' },
+  CopyIn: { CommandComplete: 'Done' },
+  CopyDone: { CommandComplete: 'Done' },
+  Closing: { CloseComplete: 'Done' },
   Suspended: { ReadyForQuery: 'Over' }, // Sync or another Execute of the portal follows
   // The simple query protocol: before, in and after a result.
   Simple,
   SimpleRows: { DataRow: 'SimpleRows', CommandComplete: 'SimpleNext' },
-  SimpleCopyOut: { CopyData: 'SimpleCopyOut', CopyDone: 'SimpleCopyDone' }, SimpleCopyDone: { CommandComplete: 'SimpleNext' },
-  SimpleNext: { ...Simple, ReadyForQuery: 'Over' }, Done: { ReadyForQuery: 'Over' },
+  SimpleCopyOut: { CopyData: 'SimpleCopyOut', CopyDone: 'SimpleCopyDone' },
+  SimpleCopyDone: { CommandComplete: 'SimpleNext' },
+  SimpleNext: { ...Simple, ReadyForQuery: 'Over' },
+  Done: { ReadyForQuery: 'Over' },
   Failed: { ReadyForQuery: 'Over' }, // after an ErrorResponse the server says nothing else
   Over: {}
 };

@@ -19,9 +19,12 @@ module.exports = {
   Pipeline, QueryRequest, Request, CloseRequest, LongTexts, Scope, again, callerOf, isFollowed, outcome, promised, rejectAgain,
   showCaller, unhindered, waitsForItself, copyDirection, firstWord, ...abort, ...options,
   get BatchRequest() { return (batch ??= require('./batch')).BatchRequest; },
-  get Cursor() { return require('./cursor').Cursor; }, get Portal() { return require('./portal').Portal; },
+  get Cursor() { return require('./cursor').Cursor; },
+  get Portal() { return require('./portal').Portal; },
   get SimpleQueryRequest() { return require('./simple-query').SimpleQueryRequest; },
-  get Channels() { return require('./listen').Channels; }, get Listener() { return require('./listen').Listener; },
-  get channelsOf() { return require('./listen').channelsOf; }, get checkChannel() { return require('./listen').checkChannel; },
+  get Channels() { return require('./listen').Channels; },
+  get Listener() { return require('./listen').Listener; },
+  get channelsOf() { return require('./listen').channelsOf; },
+  get checkChannel() { return require('./listen').checkChannel; },
   get transaction() { return (transaction ??= require('./transaction')).transaction; }
 };

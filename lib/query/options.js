@@ -19,13 +19,16 @@ const LIMITS = ['signal', 'statement_timeout'];
 const PLACE = ['alone', 'retry'];
 
 const NAMES = {
-  batch: new Set([...LIMITS, ...PLACE]), batched: new Set([...STATEMENT, 'decode', 'stream']),
+  batch: new Set([...LIMITS, ...PLACE]),
+  batched: new Set([...STATEMENT, 'decode', 'stream']),
   copyFrom: new Set(['signal', 'highWaterMark']),
   copyTo: new Set(['signal', 'highWaterMark', 'stall_timeout', 'buffer', 'alone']),
   cursor: new Set([...STATEMENT, 'batchSize', 'decode', 'signal']),
-  listen: new Set(['signal']), query: new Set([...STATEMENT, 'decode', 'stream', 'buffer', ...LIMITS, ...PLACE]),
+  listen: new Set(['signal']),
+  query: new Set([...STATEMENT, 'decode', 'stream', 'buffer', ...LIMITS, ...PLACE]),
   queryTo: new Set(['as', 'int8', 'numeric', 'bytea', 'separator', 'end', 'stall_timeout', 'buffer', ...STATEMENT, ...LIMITS, ...PLACE]),
-  readable: new Set(['highWaterMark', 'signal', 'stall_timeout']), simpleQuery: new Set(['decode', ...LIMITS, 'retry']),
+  readable: new Set(['highWaterMark', 'signal', 'stall_timeout']),
+  simpleQuery: new Set(['decode', ...LIMITS, 'retry']),
   transaction: new Set(['isolation', 'readOnly', 'deferrable', ...LIMITS, 'retry'])
 };
 

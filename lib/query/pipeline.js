@@ -1,7 +1,9 @@
 'use strict';
 
-const { ConnectionError, MessageWriter, PostgresError, State, UsageError, backend, decodeFields, decodeNotification, nameOf, nextState,
-  protocolError } = require('../protocol');
+const {
+  ConnectionError, MessageWriter, PostgresError, State, UsageError, backend, decodeFields, decodeNotification, nameOf,
+  nextState, protocolError
+} = require('../protocol');
 const { Memory } = require('../rows');
 const { cancelHead } = require('./abort');
 const { abandon, again, mayRepeat } = require('./failure');

@@ -1,7 +1,9 @@
 'use strict';
 
-const { AbortError, BARE, ConnectionError, NEXT, PostgresError, State, TimeoutError, UsageError, backend, checkText, checkValues,
-  decodeFields, nextState, protocolError, snapshot, unexpected } = require('../protocol');
+const {
+  AbortError, BARE, ConnectionError, NEXT, PostgresError, State, TimeoutError, UsageError, backend, checkText, checkValues,
+  decodeFields, nextState, protocolError, snapshot, unexpected
+} = require('../protocol');
 const { RowReader } = require('../rows');
 const { addHint, isStale, miscounted, reasonOf, showCaller } = require('./failure');
 

@@ -12,6 +12,7 @@ const columnLength = (buf, off, end) => datarow.columnLength(buf, off, end, RowP
 
 module.exports = {
   RowReader, RowParser, Memory, checkDecode: decode.checkDecode, columnLength, int32: datarow.int32,
-  get decoders() { return decode.decoders; }, get exact() { return decode.exact; },
+  get decoders() { return decode.decoders; },
+  get exact() { return decode.exact; },
   get oid() { return require('./oid'); }
 };

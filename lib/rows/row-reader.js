@@ -163,7 +163,7 @@ class RowReader {
   /** Takes `count` whole DataRow or CopyData messages in buf[start … end). They are copied unless `owned` is true. */
   receiveData(buf, start, end, count, owned) {
     const chunk = owned ? new Chunk(buf, end, this._type, start)
-    : (this._memory ??= new Memory()).keep(buf, start, end, this._type, this._bytes, this._next && this._last);
+      : (this._memory ??= new Memory()).keep(buf, start, end, this._type, this._bytes, this._next && this._last);
     this._bytes += end - start;
     if (chunk !== this._last) {
       chunk.next = null;
