@@ -78,7 +78,8 @@ async function measure(target, rtt) {
   try {
     for (const name of options.clients.split(',')) servers.push(await start(name, { ...target, port: link?.port ?? target.port }));
     for (const route of options.only.split(',')) {
-      for (const server of servers) await load(server, route, 1);
+      // V8 needs some seconds to compile a server's code.
+      for (const server of servers) await load(server, route, results.length === 0 ? 4 : 1);
       const found = new Map(servers.map(server => [server, []]));
       for (let round = 0; round < Number(options.rounds); round++) {
         for (const server of servers) found.get(server).push(await load(server, route, Number(options.seconds)));
