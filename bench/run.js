@@ -128,6 +128,8 @@ function runProgram([program, ...args], timeout, env) {
   const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], env });
   const output = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr']) child[name].on('data', chunk => { output[name] += chunk; });
+  // Node.js 26 sometimes never ends in process.exit(): a compiling thread of V8 waits for the main one, which waits for it.
+  child.stdout.on('data', () => { if (output.stdout.endsWith('\n')) child.kill('SIGKILL'); });
   let late = false;
   const timer = setTimeout(() => {
     late = true;
