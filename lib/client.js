@@ -190,8 +190,12 @@ class Client extends Steps {
       pipeline.enter(new query.Scope(pipeline, root, 'end()', { alone: true, entered: () => this.#terminate() }));
       root.refused = refused;
       // A silent connection does not answer requests that were given up.
-      const sweep = () => performance.now() - (pipeline.askedAt || Infinity) > CLOSE_TIMEOUT && this.destroy(new ConnectionError('the server was silent'));
-      this.closed.then(clearInterval.bind(undefined, setInterval(sweep, 1000)));
+      const sweep = setInterval(() => {
+        const isSilent = performance.now() - (pipeline.askedAt || Infinity) > CLOSE_TIMEOUT;
+        if (isSilent) this.destroy(new ConnectionError('the server was silent'));
+      }, 1000);
+      sweep.unref?.();
+      this.closed.then(() => clearInterval(sweep));
     }
     await this.closed;
   }

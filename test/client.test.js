@@ -433,6 +433,19 @@ describe('Client', () => {
     assert.equal((await run(process.execPath, ['-e', script, 'ref'], options)).stdout, 'still here\n');
   });
 
+  it('lets the program end when it is unreferenced and ended behind a query that is not answered', async () => {
+    const { config } = await sharedServer();
+    const script = `const { Client } = require('quickgres');
+      const client = new Client(${JSON.stringify(config)});
+      client.connect().then(() => {
+        client.query('SELECT pg_sleep(10)').then(() => console.log('answered'), console.log);
+        client.unref();
+        client.end();
+      });`;
+    const { stdout } = await promisify(execFile)(process.execPath, ['-e', script], { cwd: __dirname, timeout: 20_000 });
+    assert.equal(stdout, '');
+  });
+
   it('cannot cancel what it is not connected for', async () => {
     await assert.rejects(new Client().cancel(), { name: 'ConnectionError', code: '08003' });
   });

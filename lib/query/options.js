@@ -54,7 +54,9 @@ const CHECKS = {
   reset: checkFlag, retry: checkFlag, shared: checkFlag,
   batchSize: value => checkCount(value, 'batchSize', 1),
   buffer: value => checkNumber(value, 'buffer', 'a number of bytes from 0', value => value >= 0),
-  decode: (decode, name, { stream }) => { if (checkDecode(decode) && stream) throw new TypeError('decode has no effect on a stream of yours: write new RowReader({ decode })'); },
+  decode(decode, name, { stream }) {
+    if (checkDecode(decode) && stream) throw new TypeError('decode has no effect on a stream of yours: write new RowReader({ decode })');
+  },
   format(value) {
     if (value !== 0 && value !== 1) throw new TypeError(`format must be Client.STRING (0) or Client.BINARY (1), not ${kindOf(value)}${noCallback(value)}`);
   },
