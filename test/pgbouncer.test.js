@@ -44,6 +44,12 @@ const PARTS = {
     for await (const row of client.cursor('SELECT i FROM generate_series(1, 100) i', [], { batchSize: 7 })) sum += Number(row.i);
     assert.equal(sum, 5050);
   },
+  async 'a cursor right behind a query'(client) {
+    client.query('SELECT pg_sleep(0.01)').catch(() => {});
+    let count = 0;
+    for await (const row of client.cursor('SELECT i FROM generate_series(1, 100) i', [], { batchSize: 7 })) count += row.columnCount;
+    assert.equal(count, 100);
+  },
   async startQuery(client) {
     client.startQuery('SELECT i FROM generate_series(1, 100) i');
     assert.equal((await client.getResults(10)).rows.length, 10);

@@ -20,30 +20,26 @@ function abort(request, error) {
   request.givenUp = true;
   // Requests with one limit are given up one by one. Requests that their callers make in between would live behind the others.
   pipeline.holdBehind(request);
-  cancelHead(pipeline); // this may have been the last live request behind the head
+  if (!isFollowed(request)) cancelHead(pipeline); // it may have been the last live request behind the head
 }
 
 /**
  * Asks the server to cancel the request that it answers, if that was given up and no live request was sent behind it. A
  * CancelRequest names a connection, not a query. It is therefore sent only while the request is being answered, and nothing is
  * sent until the server has closed the cancel connection. The server ignores one that comes before the query has begun, so it
- * is repeated.
+ * is repeated. There is one at a time, since thousands may be given up.
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-CANCELING-REQUESTS
  */
-function cancelHead(pipeline) {
-  const request = pipeline.head;
-  if (!request.givenUp || isFollowed(request)) return;
-  request.givenUp = false; // it is asked for
-  repeatCancel(pipeline, request, FIRST_PAUSE);
-}
-
-async function repeatCancel(pipeline, request, pause) {
-  if (pipeline.head !== request) return;
+async function cancelHead(pipeline, pause = FIRST_PAUSE, request = pipeline.head) {
+  if (pipeline.head !== request || pipeline.isCancelling || !request?.givenUp || isFollowed(request)) return;
   pipeline.askedAt ||= performance.now();
+  pipeline.isCancelling = true;
   pipeline.hold();
   await pipeline.cancel().catch(() => {});
+  pipeline.isCancelling = false;
   pipeline.release();
-  if (pipeline.head === request) setTimeout(repeatCancel, pause, pipeline, request, Math.min(2 * pause, LONGEST_PAUSE)).unref?.();
+  if (pipeline.head !== request) cancelHead(pipeline);
+  else setTimeout(cancelHead, pause, pipeline, Math.min(2 * pause, LONGEST_PAUSE), request).unref?.();
 }
 
 /** Gives up all requests of a scope and the scopes inside it, except those that begin and end blocks. The inner scopes are over. */

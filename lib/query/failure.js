@@ -97,9 +97,11 @@ function isStale(error) {
  */
 function mayRepeat(request, sending) {
   if (!request.pending || request.scope !== sending || !request.canRepeat()) return false;
-  const others = [];
-  for (let each = request.next; each !== null; each = each.next) if (!each.internal) others.push(each);
-  return others.length === 0 || [request, ...others].every(each => each.reads && !each.barrier);
+  const mayMove = ({ barrier, reads }) => reads && !barrier;
+  for (let { next } = request; next !== null; next = next.next) {
+    if (!next.internal && !(mayMove(request) && mayMove(next))) return false;
+  }
+  return true;
 }
 
 /** Whether another pending request was sent behind it. */

@@ -37,7 +37,7 @@ class Pipeline {
     this.decoding = decode === undefined ? undefined : { decode };
     this.memory = new Memory();
     this.writer = new MessageWriter();
-    this.statements = new Statements(0, `_${Math.random().toString(36).slice(2, 8)}`);
+    this.statements = new Statements(256, `_${Math.random().toString(36).slice(2, 8)}`);
     this.scopes = new Scopes(this);
     this.longTexts = new LongTexts(); // a pool's connections share one
     this.backlog = this.block = this.unflushed = undefined; // shared by results that go to targets, see lib/stream
@@ -57,6 +57,7 @@ class Pipeline {
     this.cancelling = new Set();
     /** The times when a sent request was given up, and when the server was asked to cancel; 0 if something was read since. */
     this.givenUpAt = this.askedAt = 0;
+    this.isCancelling = false;
   }
 
   /** Allows requests to be sent. */

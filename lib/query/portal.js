@@ -77,10 +77,7 @@ class PortalStep extends QueryRequest {
   }
 }
 
-/**
- * A query whose rows are fetched in batches. Outside a transaction block it owns the connection.
- * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-EXT-QUERY
- */
+/** A query whose rows are fetched in batches. Outside a transaction block it owns the connection. */
 class Portal {
   #last = null; // the promise of the step under way
   #resolveEnded;
@@ -108,7 +105,9 @@ class Portal {
       this.open = false;
       this.#resolveEnded();
     };
-    this.scope = new Scope(scope.pipeline, scope, 'an open portal', { lost });
+    // PgBouncer 1.18 takes the server away at ReadyForQuery, even if messages without a Sync have followed.
+    const alone = scope.pipeline.statements.limit === 0;
+    this.scope = new Scope(scope.pipeline, scope, 'an open portal', { alone, lost });
     scope.pipeline.enter(this.scope);
     /** @type {Promise<void>} outside a block: resolves when the connection is free or lost */
     this.ended = new Promise(resolve => { this.#resolveEnded = resolve; });

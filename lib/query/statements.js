@@ -63,7 +63,6 @@ class Statement {
 
 /**
  * The prepared statements of one connection by text and parameter types. Above `limit`, the least recently used one is closed.
- * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-EXT-QUERY
  */
 class Statements {
   #byKey = new Map();

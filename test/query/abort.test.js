@@ -448,6 +448,16 @@ describe('A query that is given up', () => {
     assert.deepEqual(order, ['1', '2']);
   });
 
+  it('is one of thousands: the server gets one CancelRequest at a time', async () => {
+    const { client, proxy } = await proxied({}, { delay: 5 });
+    const abort = new AbortController();
+    const queries = Array.from({ length: 2000 }, () => client.query('SELECT 1', [], { signal: abort.signal }));
+    setTimeout(() => abort.abort(), 1);
+    assert.equal(new Set((await Promise.allSettled(queries)).map(({ reason }) => reason.name)).size, 1);
+    await client.query('SELECT 2');
+    assert.ok(proxy.connections.length < 20, `${proxy.connections.length} connections`);
+  });
+
   it('leaves those that rely on its Parse their results: they live, so it is not cancelled', async () => {
     const client = await connected();
     const text = 'SELECT $1::int AS i, pg_sleep($2)';
