@@ -17,11 +17,14 @@ const URL_PARTS = /^(?:([^@/:]*)(?::([^@/]*))?@)?((?:\[[^\]]*\]?|[^/?[])*)(?:\/(
 const FOREIGN = {
   connection_limit: ', and write new Pool(config, { size })', pgbouncer: ', and set statement_cache to 0',
   pool_timeout: ', and write new Pool(config, { acquire_timeout })', schema: ", and set search_path in the config's object",
-  sslaccept: ', and set sslmode', statement_cache_size: ', and set statement_cache', supa: '', uselibpqcompat: '', workaround: ''
+  ssl: ', and set sslmode', sslaccept: ', and set sslmode', statement_cache_size: ', and set statement_cache',
+  supa: '', uselibpqcompat: '', workaround: ''
 };
 
 /** Options whose value is never shown. */
 const SECRETS = ['password', 'sslpassword', 'oauth_client_secret', 'scram_client_key', 'scram_server_key'];
+
+const badUrl = what => new TypeError(`connection URL has ${what}`);
 
 /** @returns {Map<string, string>} the options in a connection string of either kind */
 function parse(text) {
@@ -114,10 +117,6 @@ function parsePairs(text) {
     previous = name;
   }
   return options;
-}
-
-function badUrl(what) {
-  return new TypeError(`connection URL has ${what}`);
 }
 
 module.exports = { parse };

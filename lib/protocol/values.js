@@ -5,7 +5,8 @@ function kindOf(value) {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'an array';
   if (typeof value !== 'object') return typeof value === 'undefined' ? 'undefined' : `a ${typeof value}`;
-  const name = Object.getPrototypeOf(value)?.constructor?.name;
+  // A column, which is a getter, can have the name `constructor`.
+  const name = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(value) ?? {}, 'constructor')?.value?.name;
   return name === undefined || name === 'Object' ? 'an object' : `an object of class ${name}`;
 }
 
@@ -48,6 +49,9 @@ function dateText(date, what) {
   return year > 0 ? `${year}${rest}` : `${String(1 - year).padStart(4, '0')}${rest} BC`;
 }
 
+/** Also of another realm, unlike `instanceof`. */
+const isDate = value => Object.prototype.toString.call(value) === '[object Date]';
+
 /** For PostgreSQL -0 is not 0, but `String(-0)` is '0'. */
 const numberText = value => Object.is(value, -0) ? '-0' : `${value}`;
 
@@ -68,8 +72,7 @@ const REMEDIES = [
 function textOf(value, what) {
   if (typeof value === 'number') return numberText(value);
   if (typeof value === 'bigint' || typeof value === 'boolean') return String(value);
-  // The second test is for a Date of another realm.
-  if (value instanceof Date || Object.prototype.toString.call(value) === '[object Date]') return dateText(value, what);
+  if (isDate(value)) return dateText(value, what);
   const remedy = REMEDIES.find(([type]) => value instanceof type)?.[1] ?? 'write String(value)';
   throw new TypeError(`${what} is ${kindOf(value)}: ${remedy}`);
 }
@@ -98,8 +101,7 @@ function snapshot(values, limit = Infinity) {
 function element(value, what) {
   if (value === null || value === undefined) return 'NULL';
   if (Array.isArray(value)) return literal(value, what);
-  if (typeof value === 'number') return numberText(value);
-  if (typeof value === 'bigint' || typeof value === 'boolean') return String(value);
+  if (typeof value !== 'string' && typeof value !== 'object') return textOf(value, what);
   if (value instanceof Uint8Array) return `"\\\\x${Buffer.from(value.buffer, value.byteOffset, value.length).toString('hex')}"`;
   const text = typeof value === 'string' ? value : textOf(value, what);
   if (text.includes('\0')) checkText(text, what);
@@ -121,4 +123,4 @@ function array(values) {
   return literal(values, 'values');
 }
 
-module.exports = { array, checkText, checkValues, kindOf, numberText, quoted, snapshot, textOf };
+module.exports = { array, checkText, checkValues, isDate, kindOf, numberText, quoted, snapshot, textOf };

@@ -1,6 +1,6 @@
 'use strict';
 
-const { array, checkText, kindOf, quoted } = require('../protocol');
+const { array, checkText, isDate, kindOf, quoted } = require('../protocol');
 
 /** Larger pieces make their text when it is read, so that nesting stays linear. */
 const SMALL = 256;
@@ -97,7 +97,7 @@ const isPlain = object => Object.getPrototypeOf(Object.getPrototypeOf(object) ??
  */
 function partOf(value, what) {
   if (typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean') return value;
-  if (value === null || isPiece(value) || value instanceof Date || value instanceof Uint8Array) return value;
+  if (value === null || isPiece(value) || isDate(value) || value instanceof Uint8Array) return value;
   if (Array.isArray(value)) return array(elements(value, what));
   if (value instanceof URL) return value.href;
   return typeof value === 'object' && isPlain(value) ? jsonText(value, what) : refuse(what(), value);

@@ -96,7 +96,6 @@ describe('a connection URL', () => {
     refuses('postgresql://localhost/db?search_path=x', /unknown query parameter "search_path"; a server setting belongs in the config's object$/);
     refuses('postgresql://u@::1:5432/db', /a port that is not a number .* an IPv6 address in "\[" and "\]"$/);
     refuses('postgresql://localhost:1/db?sslmod=require', /unknown query parameter "sslmod"/);
-    refuses('postgresql://localhost/db?ssl=false', /unknown query parameter "ssl"/);
     refuses('postgresql://localhost/db?database=x', /unknown query parameter "database"/);
     refuses('postgresql://localhost:1/db?user=a@b&x=1', /unknown query parameter/);
   });
@@ -106,7 +105,7 @@ describe('a connection URL', () => {
       ['supa=base-pooler.x', ''], ['workaround=supabase-pooler.vercel', ''], ['uselibpqcompat=true', ''],
       ['pgbouncer=true', ', and set statement_cache to 0'], ['schema=shop', ", and set search_path in the config's object"],
       ['connection_limit=5', ', and write new Pool(config, { size })'], ['pool_timeout=10', ', and write new Pool(config, { acquire_timeout })'],
-      ['sslaccept=strict', ', and set sslmode'], ['statement_cache_size=0', ', and set statement_cache']
+      ['sslaccept=strict', ', and set sslmode'], ['ssl=no-verify', ', and set sslmode'], ['ssl=false', ', and set sslmode'], ['statement_cache_size=0', ', and set statement_cache']
     ]) refuses(`postgresql://u:p@host/db?sslmode=require&${parameter}`, new RegExp(`unknown query parameter "${parameter.split('=')[0]}": remove it${remedy.replace(/[(){}]/g, '\\$&')}$`));
     refuses('postgresql://host/db?password=a&supa=b', /unknown query parameter$/);
   });

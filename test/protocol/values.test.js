@@ -16,6 +16,8 @@ describe('kindOf', () => {
       [Object.create(null), 'an object'], [Object.create(Object.create(null)), 'an object'],
       [Buffer.alloc(1), 'an object of class Buffer'], [new Map(), 'an object of class Map']
     ]) assert.equal(kindOf(value), kind);
+    const Row = new RowParser(rowDescription('constructor'))[0];
+    assert.equal(kindOf(new Row(dataRow('x'))), 'an object');
   });
 });
 

@@ -63,11 +63,12 @@ describe('sql', () => {
 
   it('takes lists as arrays, objects as JSON, a URL as its href, and everything else as it is', () => {
     const date = new Date(0);
+    const foreign = vm.runInNewContext('new Date(5)'); // of another realm
     const bytes = new Uint8Array([1]);
     const url = 'https://example.com/?a=1';
-    const taken = [null, 'a', 1, 2n, true, date, bytes, [1, [2]].slice(0, 1), [['a', null], [undefined, '"']], { a: [1] }, Object.create(null),
+    const taken = [null, 'a', 1, 2n, true, date, foreign, bytes, [1, [2]].slice(0, 1), [['a', null], [undefined, '"']], { a: [1] }, Object.create(null),
       vm.runInNewContext('({ b: null })'), new URL(url), [new URL(url)], [{ a: 1 }], [date], []];
-    const given = [null, 'a', 1, 2n, true, date, bytes, '{1}', '{{"a",NULL},{NULL,"\\""}}', '{"a":[1]}', '{}',
+    const given = [null, 'a', 1, 2n, true, date, foreign, bytes, '{1}', '{{"a",NULL},{NULL,"\\""}}', '{"a":[1]}', '{}',
       '{"b":null}', url, `{"${url}"}`, '{"{\\"a\\":1}"}', array([date]), '{}'];
     taken.forEach((value, index) => assert.deepEqual(plain(sql`${value}`), ['$1', [given[index]]]));
   });
