@@ -137,9 +137,8 @@ export interface RowMembers<T extends object = AnyColumns> {
 export type AnyRow = Row<AnyColumns>;
 
 /**
- * A struct over a row's bytes, which decodes a column when you read it. T has the columns by name: `string | null` in text
- * format, `Buffer
- * | null` in binary format, or what `decode` makes of them.
+ * A struct over a row's bytes, which decodes a column when you read it. T has the columns by name: `string | null`, in binary
+ * format `Buffer | null`, or what `decode` makes of them.
  */
 export type Row<T extends object = AnyColumns> =
   RowMembers<T> & Readonly<Omit<T, keyof RowMembers<T>>>;
@@ -176,7 +175,7 @@ export class RowReader<T extends object = AnyColumns> {
   constructor(options?: { decode?: Decode | undefined });
   /** The rows: `objects` with `decode`, else `structs`. For COPY … TO STDOUT, Buffers: see CopyReader. */
   rows: T[];
-  /** The rows as structs, which decode a column when you read it. Columns are not own properties. */
+  /** The rows as structs, which decode a column when you read it. */
   readonly structs: Row<T>[];
   /** The rows as plain objects; of several columns with one name, the last counts. */
   readonly objects: T[];

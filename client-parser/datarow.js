@@ -136,7 +136,7 @@ export function objectAt(chunk, offset) {
 
 /** The members of every row. A column with a member's name is read by index and by get(). */
 export class Members {
-  /** @returns {Object<string, *>} a plain object; of several columns with one name, the last counts */
+  /** @returns {Object<string, *>} a plain object */
   toObject() { return objectAt(this[CHUNK](), this[OFFSET]); }
 
   toArray() { return arrayAt(this[CHUNK](), this[OFFSET]); }

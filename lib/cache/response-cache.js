@@ -36,11 +36,8 @@ class ResponseCache extends EventEmitter {
     this.max_answer_bytes = checkNumber(max_answer_bytes, 'max_answer_bytes');
     this.max_age = checkNumber(max_age, 'max_age');
     this.stale_while_revalidate = checkNumber(stale_while_revalidate, 'stale_while_revalidate');
-    /** Fresh answers given. */
     this.hits = 0;
-    /** Answers asked for, and waits for an answer that was being asked for. */
     this.misses = 0;
-    /** Answers given after `max_age`. */
     this.stale = 0;
     this.#client = client;
     this.#entries = new Entries(max_bytes);
@@ -55,9 +52,7 @@ class ResponseCache extends EventEmitter {
   }
 
   get evictions() { return this.#entries.evictions; }
-  /** An upper estimate of the memory of all answers. */
   get bytes() { return this.#entries.bytes; }
-  /** Answers that are kept or asked for. */
   get size() { return this.#entries.size; }
 
   /** Answers a query as `Client.query` does, from memory if possible. */

@@ -5,7 +5,7 @@ function kindOf(value) {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'an array';
   if (typeof value !== 'object') return typeof value === 'undefined' ? 'undefined' : `a ${typeof value}`;
-  // A column of a row can have the name `constructor`, and a getter.
+  // A column, which is a getter, can have the name `constructor`.
   const name = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(value) ?? {}, 'constructor')?.value?.name;
   return name === undefined || name === 'Object' ? 'an object' : `an object of class ${name}`;
 }

@@ -96,10 +96,7 @@ class RowReader {
     this._structs = undefined;
   }
 
-  /**
-   * @type {Array} the rows so far: `objects` with `decode`, else `structs`; the data of COPY. Setting it forgets what came
-   *   before
-   */
+  /** @type {Array} the rows so far: `objects` with `decode`, else `structs`; the data of COPY. Setting it forgets earlier rows */
   get rows() {
     if (this._decode !== undefined) return this.objects;
     const structs = (this._structs ??= []);
@@ -135,7 +132,7 @@ class RowReader {
     }
   }
 
-  /** @type {object[]} the rows so far as plain objects; of several columns with one name, the last counts */
+  /** @type {object[]} the rows so far as plain objects */
   get objects() { return (this._objects ??= this._make(objectAt)); }
 
   /** @type {Array[]} the rows so far as arrays of values */

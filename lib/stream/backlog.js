@@ -1,6 +1,6 @@
 'use strict';
 
-const { stalled } = require('../query');
+const { isFollowed, stalled } = require('../query');
 
 /** Milliseconds for which a target may take nothing while other requests wait for the connection. */
 const PATIENCE = 5000;
@@ -10,21 +10,24 @@ const PATIENCE = 5000;
  * requests wait, targets that take nothing for PATIENCE are cut off.
  */
 class Backlog {
+  bytes = 0;
   #paused = false;
   #pipeline;
   #targets = new Set();
   #timer;
 
-  constructor(pipeline) {
-    this.#pipeline = pipeline;
-    this.bytes = 0;
-  }
+  constructor(pipeline) { this.#pipeline = pipeline; }
 
   static of(pipeline) { return (pipeline.backlog ??= new Backlog(pipeline)); }
 
   add(target, length) {
     this.bytes += length;
     this.#targets.add(target);
+    const { socket, maxBuffered } = this.#pipeline;
+    if (this.#paused || this.bytes <= maxBuffered || !socket) return;
+    this.#paused = true;
+    socket.pause(this);
+    this.#watch();
   }
 
   /** Subtracts bytes that were taken or never will be. @param {boolean} all whether the target has no others */
@@ -32,14 +35,6 @@ class Backlog {
     this.bytes -= length;
     if (all) this.#targets.delete(target);
     if (this.#paused && this.bytes <= this.#pipeline.maxBuffered) this.#resume();
-  }
-
-  check() {
-    const { socket, maxBuffered } = this.#pipeline;
-    if (this.#paused || this.bytes <= maxBuffered || !socket) return;
-    this.#paused = true;
-    socket.pause(this);
-    this.#watch();
   }
 
   #resume() {
@@ -51,10 +46,13 @@ class Backlog {
   /** Looks twice in PATIENCE how much each target has left. */
   #watch(before = new Map()) {
     this.#timer = setTimeout(() => {
-      const { socket, waited } = this.#pipeline;
+      const { head, scopes: { root }, socket, waited } = this.#pipeline;
       if (!socket) return this.#resume();
       const untaken = new Map([...this.#targets].map(target => [target, target.untaken]));
-      for (const [target, bytes] of untaken) if (waited && bytes >= before.get(target)) target.giveUp(Backlog.stalled());
+      const alone = waited && root.first === null && !isFollowed(head) ? head.receiver?.sink : undefined;
+      for (const [target, bytes] of untaken) {
+        if (waited && target !== alone && bytes >= before.get(target)) target.giveUp(Backlog.stalled());
+      }
       if (this.#paused) this.#watch(untaken);
     }, PATIENCE / 2);
   }

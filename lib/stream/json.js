@@ -1,27 +1,23 @@
 'use strict';
 
-const { backend, protocolError } = require('../protocol');
+const { backend: { CommandComplete, EmptyQueryResponse }, protocolError } = require('../protocol');
 const { oid } = require('../rows');
 const {
   Kind, MOST, PART, lengthAt, put, resolve, writeLiteral, writeString, writeTimestamp, writeValue, writeVerbatim
 } = require('./json-values');
 
-const { CommandComplete, EmptyQueryResponse } = backend;
-
 const { ARRAY, BASE64, BOOL, FLOAT, HEX, INT8, STRING, TIMESTAMP, VERBATIM } = Kind;
 
 const [QUOTE, COMMA, OPEN_BRACKET, CLOSE_BRACKET] = Buffer.from('",[]');
 
-/** The kind of values of each type. Values of all other types, and of arrays of them, are strings. */
+/** The kind of values of each type, and of its arrays' elements. Everything else is a string. */
 const KINDS = {
   bool: BOOL, bytea: HEX, int8: INT8, int2: VERBATIM, int4: VERBATIM, oid: VERBATIM, xid: VERBATIM, json: VERBATIM, float4: FLOAT,
   float8: FLOAT, timestamp: TIMESTAMP, timestamptz: TIMESTAMP, numeric: STRING, jsonb: VERBATIM
 };
-const ARRAYS_OF_STRINGS = [
-  '_xml', '_cidr', '_macaddr8', '_char', '_name', '_text', '_bpchar', '_varchar', '_macaddr', '_inet', '_date', '_time', '_interval',
-  '_timetz', '_record', '_uuid', '_int4range', '_numrange', '_tsrange', '_tstzrange', '_daterange', '_int8range', '_int4multirange',
-  '_nummultirange', '_tsmultirange', '_tstzmultirange', '_datemultirange', '_int8multirange'
-];
+for (const name of `xml cidr macaddr8 char name text bpchar varchar macaddr inet date time interval timetz record uuid int4range
+  numrange tsrange tstzrange daterange int8range int4multirange nummultirange tsmultirange tstzmultirange datemultirange
+  int8multirange`.split(/\s+/)) KINDS[name] = STRING;
 
 /** @returns {Object<number, number>} kinds by type OID */
 function kindsOf({ int8, numeric, bytea }) {
@@ -30,7 +26,6 @@ function kindsOf({ int8, numeric, bytea }) {
   if (int8 === 'string') chosen.int8 = STRING;
   if (numeric === 'number') chosen.numeric = FLOAT;
   const kinds = {};
-  for (const name of ARRAYS_OF_STRINGS) kinds[oid[name]] = ARRAY + STRING;
   for (const name of Object.keys(chosen)) {
     kinds[oid[name]] = chosen[name];
     kinds[oid[`_${name}`]] = ARRAY + chosen[name];

@@ -49,7 +49,6 @@ function waitFor(target, promise, signal) {
   return promise.finally(watchSignal(signal, error => target.leave(error)));
 }
 
-/** Waits for the target's turn, see Target.turn. */
 function turnOf(target, options) {
   throwIfAborted(options);
   return waitFor(target, target.turn(), options.signal);

@@ -29,7 +29,9 @@ class Target {
   #ended = false;
   #counted = 0; // bytes that the stream has not taken
   #lost; // why the stream takes no more
+  #ondrain = nothing;
   #ongone = nothing;
+  #onready = nothing; // ends the current wait for room
   #settle; // resolve and reject of the current wait
   #stall;
   #stallTimeout;
@@ -89,8 +91,11 @@ class Target {
     return this.#lost !== undefined || stream.destroyed === true || (stream.writableEnded === true && !this.#ended);
   }
 
-  /** Bytes that the stream has not taken. Object mode does not count bytes, and may hold nothing above its mark. */
-  get queued() { return this.stream.writableObjectMode ? Infinity : this.stream.writableLength; }
+  /** Bytes that the stream has not taken. Object mode does not count bytes, and a replaced `write` may hold them elsewhere. */
+  get queued() {
+    const { stream } = this;
+    return stream.writableObjectMode || Object.hasOwn(stream, 'write') ? Infinity : stream.writableLength;
+  }
 
   /** Bytes that have not left, which decrease even if only a part of one write was taken. */
   get untaken() {
@@ -122,7 +127,6 @@ class Target {
     if (this.stream.writableLength === 0) return 0;
     this.#counted += length;
     this.backlog?.add(this, length);
-    this.backlog?.check();
     return length;
   }
 
@@ -148,17 +152,19 @@ class Target {
     this.begin(whole, rowCount);
   }
 
-  /** Calls back once, when the stream can take more or is gone. */
+  /** Calls back once, when the stream can take more or is gone. One listener serves all waits: some middleware removes none. */
   wait(callback) {
     const { stream } = this;
     const finish = () => {
       clearTimeout(this.#stall);
-      stream.removeListener('drain', finish);
+      this.#onready = nothing;
       unwatch(stream, finish);
+      this.#take();
       callback();
     };
     watch(stream, finish);
-    stream.on('drain', finish);
+    this.#onready = finish;
+    if (this.#ondrain === nothing) stream.on('drain', this.#ondrain = () => this.#onready());
     this.#watchStall();
   }
 
@@ -167,7 +173,7 @@ class Target {
     clearTimeout(this.#stall);
     if (this.#stallTimeout === 0) return;
     const now = count();
-    if (now < before) {
+    if (!(now >= before)) { // a stream of another kind may have no count
       this.#stall = setTimeout(() => this.#watchStall(count, now), this.#stallTimeout);
     } else {
       this.giveUp(stalled('target', this.#stallTimeout));
@@ -214,11 +220,9 @@ class Target {
 
   flushed() { return this.#writing === 0 ? undefined : this.#until(); }
 
-  /** Waits for an end, unless it stalls. */
   #until(count) {
-    const settled = this.#settled();
     this.#watchStall(count);
-    return settled;
+    return this.#settled();
   }
 
   #settled() { return new Promise((resolve, reject) => { this.#settle = { resolve, reject }; }); }
@@ -230,6 +234,7 @@ class Target {
 
   release() {
     if (this.#stall !== undefined) clearTimeout(this.#stall);
+    if (this.#ondrain !== nothing) this.stream.removeListener('drain', this.#ondrain);
     unwatch(this.stream, this.#watcher);
     this.#ongone = nothing;
     if (this.#counted > 0) watch(this.stream, () => this.#take());

@@ -4,6 +4,7 @@ const assert = require('node:assert/strict');
 const { Writable } = require('node:stream');
 const { mock } = require('node:test');
 const { setTimeout: sleep } = require('node:timers/promises');
+const zlib = require('node:zlib');
 const { Backlog, PATIENCE } = require('../../lib/stream/backlog');
 const { connected, proxied } = require('../support');
 
@@ -76,11 +77,10 @@ describe('The backlog of a connection', () => {
     const target = name => ({ untaken: 5, giveUp: ({ message }) => given_up.push([name, message]) });
     const [stuck, part, done] = ['stuck', 'part', 'done'].map(target);
     const socket = { pause() {}, resume() {} };
-    const backlog = new Backlog({ maxBuffered: 10, socket, waited: true });
+    const backlog = new Backlog({ maxBuffered: 10, head: null, scopes: { root: { first: {} } }, socket, waited: true });
     mock.timers.enable({ apis: ['setTimeout'] });
     try {
       for (const each of [stuck, part, done]) backlog.add(each, 10);
-      backlog.check();
       backlog.remove(part, 5, false);
       backlog.remove(done, 10, true);
       mock.timers.tick(PATIENCE / 2);
@@ -91,6 +91,42 @@ describe('The backlog of a connection', () => {
     } finally {
       mock.timers.reset();
     }
+  });
+
+  it('does not give up the target of the only request', () => {
+    const target = { untaken: 5, giveUp: () => assert.fail() };
+    const head = { next: null, receiver: { sink: target } };
+    const backlog = new Backlog({ maxBuffered: 1, head, scopes: { root: { first: null } }, socket: { pause() {} }, waited: true });
+    mock.timers.enable({ apis: ['setTimeout'] });
+    try {
+      backlog.add(target, 10);
+      for (let i = 0; i < 4; i++) mock.timers.tick(PATIENCE / 2);
+    } finally {
+      mock.timers.reset();
+    }
+  });
+
+  it('does not count what compressing middleware has taken, although that drops callbacks, and adds one listener', async () => {
+    const client = await connected({ max_buffer_bytes: 500_000 });
+    const pieces = [];
+    const target = new Writable({
+      highWaterMark: 1000,
+      write(chunk, encoding, callback) {
+        pieces.push(chunk);
+        setTimeout(callback, 1);
+      }
+    });
+    const { end, on, write } = target;
+    const gzip = zlib.createGzip({ level: 1 });
+    gzip.on('data', chunk => { if (!write.call(target, chunk)) gzip.pause(); });
+    gzip.on('end', () => end.call(target));
+    target.on('drain', () => gzip.resume());
+    target.write = chunk => gzip.write(chunk);
+    target.end = chunk => gzip.end(chunk);
+    target.on = (type, listener) => type === 'drain' ? gzip.on(type, listener) : on.call(target, type, listener);
+    const { bytes } = await client.queryTo(target, 'SELECT md5(i::text) AS a FROM generate_series(1, 200000) AS i', [], { as: 'ndjson' });
+    assert.equal(zlib.gunzipSync(Buffer.concat(pieces)).length, bytes);
+    assert.equal(gzip.listenerCount('drain'), 1);
   });
 
   it('does not keep a reader that takes what it gets from its result', async () => {

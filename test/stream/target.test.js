@@ -101,9 +101,22 @@ describe('A target', () => {
       stream.emit('drain');
       await turn();
       assert.equal(calls, 1);
+      target.release();
       assert.equal(stream.listenerCount('drain'), 0);
       assert.equal(stream.listenerCount('close'), stream.destroyed ? 0 : watched);
     }
+  });
+
+  it('does not give up a stream without a writableLength, such as those of readable-stream 2', async () => {
+    const stream = Object.defineProperty(new Slow(), 'writableLength', { value: undefined });
+    const target = new Target(stream, 5);
+    target.watch(error => assert.fail(error));
+    target.write(Buffer.from('a'));
+    const waiting = new Promise(resolve => target.wait(resolve));
+    await sleep(20);
+    stream.emit('drain');
+    await waiting;
+    target.release();
   });
 
   it('gives up a stream that takes nothing for the stall_timeout, and destroys it', async () => {
