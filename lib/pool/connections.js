@@ -21,8 +21,8 @@ const PATIENCE = 1000;
 const firstOf = queue => queue.values().next().value?.since ?? Infinity;
 
 /** Errors of connecting that another attempt would not change: the server refuses, or the config is invalid. */
-const isFinal = error => /^(?:0A|22|28|3D|42)/.test(error.code) ||
-  ![ConnectionError, PostgresError, TimeoutError, AggregateError].some(each => error instanceof each);
+const isFinal = (error, { answered }) => answered < 0 && (/^(?:0A|22|28|3D|42)/.test(error.code) ||
+  ![ConnectionError, PostgresError, TimeoutError, AggregateError].some(each => error instanceof each));
 
 /**
  * Whether the server closed the connection because of a request, such as BEGIN in PgBouncer's statement mode; others still
@@ -191,11 +191,11 @@ class Connections {
   #closed(connection, error) {
     this.#all.splice(this.#all.indexOf(connection), 1);
     const isOver = error !== undefined && connection.isOpening && // after 57P03, the server is starting, a later attempt succeeds
-      !this.#all.some(each => each.isOpen || (each.isOpening && !this.reached)) && (isFinal(error) || !(this.reached || error.code === '57P03'));
+      !this.#all.some(each => each.isOpen || (each.isOpening && !this.reached)) && (isFinal(error, connection) || !(this.reached || error.code === '57P03'));
     if (connection.isOpening || (connection.answered < 1 && error !== undefined && !isRefusal(error))) this.#pause(error);
     if (isOver) {
       const NoConnection = error instanceof TimeoutError ? TimeoutError : ConnectionError;
-      this.#refuse(isFinal(error) ? error : new NoConnection(`no connection: ${error.message}`, { code: error.code, cause: error, sent: false }));
+      this.#refuse(isFinal(error, connection) ? error : new NoConnection(`no connection: ${error.message}`, { code: error.code, cause: error, sent: false }));
       if (!this.reached) this.#resume();
     }
     this.#serve();

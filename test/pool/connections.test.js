@@ -309,6 +309,21 @@ describe('The connections of a pool', () => {
   });
 
   describe('that are lost', () => {
+    it('while a query of a listener of `connect` runs are replaced: requests wait for the next one', async () => {
+      const proxy = await startProxy({ target: await sharedServer() });
+      const pool = await opened({ size: 1 }, { host: proxy.host, port: proxy.port });
+      let attempts = 0;
+      pool.on('connect', async client => {
+        if (++attempts > 2) return;
+        setTimeout(() => proxy.reset(), 50);
+        await client.query('SELECT pg_sleep(0.3)').catch(() => {});
+      });
+      assert.equal((await pool.query('SELECT 1 AS one')).rows[0].one, '1');
+      assert.equal(attempts, 3);
+      await pool.end();
+      await proxy.stop();
+    });
+
     it('are replaced, and requests that were not sent go to another by themselves', async () => {
       const server = await sharedServer();
       const pool = await opened({ size: 2 });
