@@ -8,7 +8,7 @@ const { COMPRESSORS, TYPES, encodingFor, representationFor } = require('./negoti
 const { validate } = require('./validators');
 const { WebResponse } = require('./web-response');
 
-/** What Accept chooses from, the best first: `fetch` accepts anything, and client-parser reads the first one. */
+/** What Accept chooses from, the best first. */
 const REPRESENTATIONS = ['protocol', 'json', 'ndjson', 'csv'];
 
 /** All options. A session without a cache rejects the last ones itself. */
@@ -22,7 +22,7 @@ const SMALL = 1024;
 /** Fields of the Vary header: plus 1 if Accept chooses, plus 2 if Accept-Encoding does. */
 const VARYING = [[], ['Accept'], ['Accept-Encoding'], ['Accept', 'Accept-Encoding']];
 
-const BODILESS = new Set([204, 304]);
+const BODILESS = new Set([204, 205, 304]);
 
 /** An HTTP response, whose headers are decided right before the first byte. */
 class ResponseTarget extends Target {

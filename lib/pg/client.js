@@ -56,9 +56,7 @@ class Client extends EventEmitter {
     hide(this, { password, ssl, _Promise: given.Promise, _state });
     this.connection = new Connection(client);
     for (const name of ['notification', 'notice']) client.on(name, sent => this.emit(name, { name, ...sent }));
-    client.on('parameter', (parameterName, parameterValue) => {
-      this.connection.emit('parameterStatus', { parameterName, parameterValue });
-    });
+    client.on('parameter', (parameterName, parameterValue) => this.connection.emit('parameterStatus', { parameterName, parameterValue }));
     client.on('error', error => {
       if (!this._ending && this.listenerCount('error') > 0) this.emit('error', errorOf(error));
     });
@@ -68,6 +66,9 @@ class Client extends EventEmitter {
   _over() { setImmediate(() => this.emit('end')); } // after pending promises
 
   get processID() { return this._state.client.processId ?? null; }
+
+  /** The package pg-pool closes a released client without it. */
+  get _queryable() { return this._state.client.state !== 'closed'; }
 
   connect(callback) { return settle(() => this._connect(), callback, null, this._Promise); }
 

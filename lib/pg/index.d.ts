@@ -142,9 +142,11 @@ export interface ClientConfig {
   connectionString?: string | undefined;
   /** Options of tls.connect; true: TLS with certificate verification; false: no TLS. Default: PGSSLMODE, else false. */
   ssl?: boolean | ConnectionOptions | undefined;
+  /** No effect: channel binding is used if the server offers it. Default: none. */
+  enableChannelBinding?: boolean | undefined;
   /** 'direct': TLS without asking the server first. Default: PGSSLNEGOTIATION, else 'postgres'. */
   sslnegotiation?: 'postgres' | 'direct' | undefined;
-  /** Whether the system probes a silent connection. Default: true. */
+  /** Whether a silent connection is probed. Default: true. */
   keepAlive?: boolean | undefined;
   /** Milliseconds of silence before the first probe, in whole seconds. Default: the system's. */
   keepAliveInitialDelayMillis?: number | undefined;
@@ -253,20 +255,14 @@ export class Client extends EventEmitter implements Queryable {
   copyFrom(text: string, options?: CopyStreamOptions): CopyFrom;
   /** @returns 'I', 'T', 'E', or null without a connection */
   getTransactionStatus(): TransactionStatus;
-  /**
-   * Sets the parser of a type.
-   * @param oid of the type
-   * @param format 'text' by default
-   * @param parse takes a text, or the bytes in binary format; never NULL
-   */
-  setTypeParser(oid: number, parse: TypeParser): void;
-  setTypeParser(oid: number, format: TypeFormat, parse: TypeParser): void;
-  /** @param oid of the type @param format 'text' by default @returns the parser */
-  getTypeParser(oid: number, format?: TypeFormat): TypeParser;
-  /** @param name of a table, column, … @returns the name in double quotes */
-  escapeIdentifier(name: string): string;
-  /** @param text any text @returns the text in single quotes; ` E'…'` if it has a backslash */
-  escapeLiteral(text: string): string;
+  /** See TypeOverrides. */
+  setTypeParser: TypeOverrides['setTypeParser'];
+  /** See TypeOverrides. */
+  getTypeParser: TypeOverrides['getTypeParser'];
+  /** See the function. */
+  escapeIdentifier: typeof escapeIdentifier;
+  /** See the function. */
+  escapeLiteral: typeof escapeLiteral;
   /** Delays the event 'drain' until resumeDrain(). */
   pauseDrain(): void;
   /** Emits a delayed 'drain', and lets it come again. */

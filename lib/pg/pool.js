@@ -30,7 +30,6 @@ class Pool extends EventEmitter {
     const parameters = new ConnectionParameters(config);
     const { password, ssl, given } = parameters;
     const { connectionString, idleTimeoutMillis, log = () => {}, Promise: Own } = given;
-    /** Kysely makes a client outside of the pool by this class, to cancel queries. */
     this.Client = given.Client ?? Client;
     if (this.Client !== Client && !(this.Client.prototype instanceof Client)) {
       throw new TypeError('Client must be a class that extends the Client of quickgres/pg: leave it out');
@@ -48,9 +47,7 @@ class Pool extends EventEmitter {
       idle_timeout: options.idleTimeoutMillis, min: options.min, max_lifetime: options.maxLifetimeSeconds * 1000
     });
     const types = new TypeOverrides(given.types);
-    pool.on('connect', (client, opening) => {
-      this._add(client, new this.Client({ ...given, types, [POOLED]: { client, opening } }));
-    });
+    pool.on('connect', (client, opening) => this._add(client, new this.Client({ ...given, types, [POOLED]: { client, opening } })));
     // `entries` by connections that are not closed; `freeing`: how many are being released; `freed`: resolves when they are
     // free.
     hide(this, { log, Promise: Own, _state: { pool, texts: new Map(), entries: new Map(), freeing: 0, freed: undefined } });
@@ -156,9 +153,9 @@ class Pool extends EventEmitter {
     const { freed, pool, texts } = this._state;
     if (freed !== undefined) await freed;
     if (this.ending) throw new Error(ENDED);
-    const { submit, ...query } = configOf(config);
+    const { submit, callback, ...query } = configOf(config);
     if (typeof config.submit === 'function' && !(config instanceof Query)) return this._hold(config);
-    const ask = given => connection => this._use(connection, async (client, entry) => {
+    const ask = (connection, given) => this._use(connection, async (client, entry) => {
       try {
         return await client.query(given, values);
       } finally {
@@ -166,13 +163,13 @@ class Pool extends EventEmitter {
       }
     });
     try {
-      const shared = ask({ ...query, [SHARED]: { pool, texts } });
-      return await pool.lease.run('shared', { signal: query.signal }, (scope, connection) => shared(connection));
+      const shared = { ...query, [SHARED]: { pool, texts } };
+      return await pool.lease.run('shared', { signal: query.signal }, (scope, connection) => ask(connection, shared));
     } catch (error) {
       if (!needsOwn(error)) throw errorOf(error);
     }
     const work = async connection => {
-      const result = await ask(query)(connection);
+      const result = await ask(connection, query);
       if (connection.transactionStatus !== 'T') return result;
       throw new UsageError('the text left a transaction block open, which is rolled back: use pool.connect()', '25001');
     };

@@ -22,6 +22,7 @@ class PostgresInterval {
     return `P${years}Y${months}M${days}DT${hours}H${minutes}M${Number((seconds + milliseconds / 1000).toFixed(6))}S`;
   }
 
+  toISO() { return this.toISOString(); }
   toPostgres() { return this.toISOString(); }
 }
 
@@ -60,7 +61,7 @@ const DECODE = Symbol('decode');
 
 /** @returns a decoder of bytes for a parser of texts or bytes; nothing if the parser leaves texts unchanged */
 function decoderOf(parse, format) {
-  if (parse[DECODE] !== undefined) return parse[DECODE];
+  if (parse?.[DECODE] !== undefined) return parse[DECODE]; // custom types may have no parser for the other format
   if (format === 'binary') return (bytes, start, end) => parse(bytes.subarray(start, end));
   return parse === String ? undefined : (bytes, start, end) => parse(bytes.toString('utf8', start, end));
 }

@@ -5,6 +5,9 @@ const { kindOf } = require('../protocol');
 const { STALL_TIMEOUT, stalled } = require('../query');
 const { closedBefore, isServerResponse, nothing, unwatch, watch } = require('./watch');
 
+/** Whether middleware has replaced its `write`, and may hold bytes elsewhere. */
+const isWrapped = stream => Object.hasOwn(stream, 'write');
+
 /** A WHATWG WritableStream as a Node stream, whose `release()` unlocks it. */
 function fromWeb(stream) {
   const writer = stream.getWriter();
@@ -56,7 +59,7 @@ class Target {
     watch(this.stream, nothing);
   }
 
-  get isHttp2() { return typeof this.given.createPushResponse === 'function' && this.given.stream !== undefined; }
+  get isHttp2() { return this.given.createPushResponse !== undefined && this.given.stream !== undefined && !isWrapped(this.given); }
 
   /**
    * Called before the first byte, or before the end if there is none. Subclasses set headers here.
@@ -91,11 +94,8 @@ class Target {
     return this.#lost !== undefined || stream.destroyed === true || (stream.writableEnded === true && !this.#ended);
   }
 
-  /** Bytes that the stream has not taken. Object mode does not count bytes, and a replaced `write` may hold them elsewhere. */
-  get queued() {
-    const { stream } = this;
-    return stream.writableObjectMode || Object.hasOwn(stream, 'write') ? Infinity : stream.writableLength;
-  }
+  /** Bytes that the stream has not taken. Object mode does not count bytes, and may hold nothing above its mark. */
+  get queued() { return this.stream.writableObjectMode || isWrapped(this.stream) ? Infinity : this.stream.writableLength; }
 
   /** Bytes that have not left, which decrease even if only a part of one write was taken. */
   get untaken() {

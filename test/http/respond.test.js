@@ -206,7 +206,7 @@ describe('respond', () => {
   it('has another status for no rows', async () => {
     const client = await connected();
     const text = 'SELECT name FROM users WHERE email = $1';
-    for (const [emptyStatus, length] of [[404, '0'], [204, undefined]]) {
+    for (const [emptyStatus, length] of [[404, '0'], [204, undefined], [205, undefined]]) {
       await serving((request, response) => {
         const email = new URL(request.url, 'http://x').searchParams.get('email');
         return respond(client, request, response, text, [email], { as: 'values', status: 203, emptyStatus });
@@ -542,10 +542,11 @@ describe('respond', () => {
       }, secure());
     });
 
-    it('has statuses, lengths, no body for 204, and HEAD', async () => {
+    it('has statuses, lengths, no body for 204 and 205, and HEAD', async () => {
       const client = await connected();
       await serving((request, response) => {
-        return respond(client, request, response, 'SELECT 5 WHERE $1::int = 1', [request.url.slice(1)], { as: 'values', emptyStatus: 204 });
+        const emptyStatus = request.url === '/3' ? 205 : 204;
+        return respond(client, request, response, 'SELECT 5 WHERE $1::int = 1', [request.url.slice(1)], { as: 'values', emptyStatus });
       }, async port => {
         const session = open(port);
         const ask = async headers => {
@@ -555,8 +556,27 @@ describe('respond', () => {
         };
         assert.deepEqual(await ask({ ':path': '/1' }), [200, '1', '5']);
         assert.deepEqual(await ask({ ':path': '/2' }), [204, undefined, '']);
+        assert.deepEqual(await ask({ ':path': '/3' }), [205, undefined, '']);
         assert.deepEqual(await ask({ ':path': '/1', ':method': 'HEAD' }), [200, undefined, '']);
         assert.deepEqual(await ask({ ':path': '/1', accept: 'text/html' }), [200, '1', '5'], 'as says what is sent');
+        session.close();
+      }, secure());
+    });
+
+    it('goes through middleware that has replaced the methods of the response, for example to compress', async () => {
+      const client = await connected();
+      await serving((request, response) => {
+        const { end, write } = response;
+        const gzip = zlib.createGzip();
+        response.setHeader('content-encoding', 'gzip');
+        response.write = chunk => gzip.write(chunk);
+        response.end = chunk => gzip.end(chunk);
+        gzip.on('data', chunk => write.call(response, chunk)).on('end', () => end.call(response));
+        return respond(client, request, response, LARGE, [], { as: 'values' });
+      }, async port => {
+        const session = open(port);
+        const body = Buffer.concat(await session.request({}).toArray());
+        assert.equal(zlib.gunzipSync(body).length, 728894);
         session.close();
       }, secure());
     });

@@ -137,9 +137,18 @@ describe('A client of quickgres/pg', () => {
     const types = { getTypeParser: (oid, format) => value => seen.push([oid, format, value.length]) };
     await client.query({ text: 'SELECT $1::int8 AS a', values: [1], types, binary: true });
     assert.deepEqual(seen, [[20, 'binary', 8]]);
+    const ofText = { getTypeParser: (oid, format) => format === 'text' ? value => `${oid}:${value}` : undefined };
+    assert.deepEqual((await client.query({ text: 'SELECT 1::int8 AS a', types: ofText })).rows, [{ a: '20:1' }]);
+    await assert.rejects(client.query({ text: 'SELECT $1::int8 AS a', values: [1], types: ofText, binary: true }), /^TypeError: parse is not/);
     client.setTypeParser(23, () => { throw new Error('no'); });
     await assert.rejects(client.query('SELECT 1'), /^Error: no$/);
     assert.deepEqual((await client.query("SELECT 'x' AS a")).rows, [{ a: 'x' }]);
+  });
+
+  it('tells the package pg-pool whether it can be used again', async () => {
+    assert.equal(client._queryable, true);
+    await client.end();
+    assert.equal(client._queryable, false);
   });
 
   it('gives a query of its class to events', async () => {

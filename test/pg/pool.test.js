@@ -20,6 +20,10 @@ describe('A pool of quickgres/pg', () => {
     assert.deepEqual((await pool.query({ text: 'SELECT 1', rowMode: 'array' })).rows, [[1]]);
     const result = await new Promise((resolve, reject) => pool.query('SELECT 6 AS n', (error, each) => error ? reject(error) : resolve(each)));
     assert.deepEqual(result.rows, [{ n: 6 }]);
+    const calls = [];
+    await new Promise(resolve => pool.query({ text: 'SELECT 7 AS n', callback: (...call) => resolve(calls.push(call)) }));
+    await pool.query('SELECT 1');
+    assert.deepEqual(calls.map(([error, each]) => [error, each.rows]), [[undefined, [{ n: 7 }]]]);
     await assert.rejects(pool.query('SELECT nothing'), error => error instanceof pg.DatabaseError && error.code === '42703');
     await assert.rejects(pool.query('SELECT $1', 5), /values must be an array/);
     await assert.rejects(pool.query(null), { name: 'TypeError', message: /null or undefined query/ });

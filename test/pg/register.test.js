@@ -57,6 +57,9 @@ describe('quickgres/pg/register', () => {
       "console.log(pg === ours, Client === ours.Client, tool === ours, [Pool, Connection, DatabaseError, Query, Result, " +
       'TypeOverrides, types, defaults, escapeIdentifier, escapeLiteral].every(Boolean))';
     assert.equal(printed('a.mjs', esm), 'true true true true');
+    const types = "import types, { getTypeParser, setTypeParser, arrayParser, builtins } from 'pg-types'; import pg from 'pg';\n" +
+      "console.log(types === pg.types, getTypeParser(23)('5'), typeof setTypeParser, arrayParser === types.arrayParser, builtins.INT8);";
+    assert.equal(printed('b.mjs', types), 'true 5 function true 20');
     assert.equal(printed('b.js', "console.log(require('pg').real)", []), 'true');
   });
 

@@ -55,6 +55,7 @@ describe('Types of quickgres/pg', () => {
     assert.deepEqual({ ...interval }, { years: 1, months: 2, days: -3, hours: -4, minutes: -5, seconds: -6, milliseconds: -789 });
     assert.equal(interval.toISOString(), 'P1Y2M-3DT-4H-5M-6.789S');
     assert.equal(interval.toPostgres(), interval.toISOString());
+    assert.equal(interval.toISO(), interval.toISOString());
     assert.deepEqual({ ...text(1186, '00:00:00') }, {});
     assert.equal(text(1186, '00:00:00').toPostgres(), 'P0Y0M0DT0H0M0S');
     assert.equal(text(1186, '00:00:00.000001').toPostgres(), 'P0Y0M0DT0H0M0.000001S');
