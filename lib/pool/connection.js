@@ -93,6 +93,8 @@ class Connection {
     } catch {
       client.destroy();
     }
+    // Under load the sweep may never see it free.
+    if (performance.now() >= this.expires) return void client.end();
     if (!reset || client.state === 'closed') return;
     this.resetting = true;
     client.query('DISCARD ALL', [], { cache: false }).then(() => { this.resetting = false; }, () => client.destroy());

@@ -20,9 +20,8 @@ class PoolLease extends Connections {
 
   constructor(config, options, emit) {
     super(config, options, emit);
-    const decode = config?.decode ?? undefined;
     this.scope = null;
-    this.decoding = decode && { decode };
+    this.decoding = config?.decode ? { decode: config.decode } : undefined;
     this.longTexts = options.longTexts;
   }
 

@@ -269,6 +269,19 @@ describe('The connections of a pool', () => {
   });
 
   describe('are closed', () => {
+    it('by renew() and max_lifetime even if one transaction follows another', async () => {
+      const pool = await opened({ size: 1 });
+      const ids = new Set();
+      const use = async times => {
+        for (; times > 0; times--) ids.add(await pool.transaction(tx => idOf(tx.query(ID))));
+      };
+      await Promise.all([use(10), use(10)]);
+      const more = [use(10), use(10)];
+      pool.renew();
+      await Promise.all(more);
+      assert.equal(ids.size, 2);
+    });
+
     it('when they have not been used for idle_timeout', async () => {
       const pool = await opened({ idle_timeout: 30 });
       await Promise.all([1, 2, 3].map(() => pool.query('SELECT 1')));
