@@ -47,8 +47,7 @@ class Config {
 }
 
 /**
- * Makes one checked object. `overrides` precede the config, the service file that it or PGSERVICE names, the environment, and
- * libpq's defaults.
+ * Makes one checked object. `overrides` precede the config, and the service file is the one that it or PGSERVICE names.
  * @param {object|string|URL} [config] options by name, with `connectionString` among them, or that alone. Other names are
  *   parameters for the server; undefined, null and '' count as not given
  * @param {object} [overrides] `{ port, host, ssl }` of `connect()`: as in net.connect, a port that is not a number is the path
@@ -97,9 +96,7 @@ function resolve(config, overrides, env = process.env) {
 }
 
 /** @throws {TypeError} for a text that would end at its NUL character */
-function checkNoNul(text, name) {
-  if (text.includes('\0')) throw new TypeError(`${name} must not contain a NUL character`);
-}
+const checkNoNul = (text, name) => check(!text.includes('\0'), `${name} must not contain a NUL character`);
 
 /** @returns {object} the arguments of `connect()` as a config */
 function connectArguments({ port, host, ssl }) {

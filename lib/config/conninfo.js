@@ -5,8 +5,7 @@ const { isOption } = require('./options');
 
 /**
  * Connection strings as libpq reads them: `postgresql://` URLs and `key=value` lists. Both become a Map of option name to text,
- * which `config.js` interprets. Errors name the option and never show the text around it, because a malformed string often has
- * the password in the place of something else.
+ * which `config.js` interprets. Errors name the option and never show the text around it, which may be a misplaced password.
  * @see https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING
  */
 

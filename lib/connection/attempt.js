@@ -27,7 +27,7 @@ const STEP = {
   ASK: 'asking what kind of session it is'
 };
 
-const NAME_THE_SIGNER = 'name the certificate authority by sslrootcert or ssl.ca';
+const NAME_THE_SIGNER = 'pass its certificate authority: a file as sslrootcert, or PEM text as ssl.ca';
 
 /** What to do about some of the system's errors. */
 const HINTS = {
@@ -38,6 +38,7 @@ const HINTS = {
   ENOENT: 'does a server have its Unix socket there? To connect by TCP, name a host (is connectionString undefined?)',
   DEPTH_ZERO_SELF_SIGNED_CERT: NAME_THE_SIGNER,
   SELF_SIGNED_CERT_IN_CHAIN: NAME_THE_SIGNER,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: NAME_THE_SIGNER,
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: NAME_THE_SIGNER
 };
 

@@ -91,13 +91,15 @@ function clientCertificate({ sslcert, sslkey, sslcertmode, sslpassword, ssl }) {
 
 const inHome = name => homeFile(process.env, `.postgresql/${name}`, name);
 
-/** @returns {Buffer} the content of a file that must exist */
+/** @returns {Buffer} the content of a file that must be PEM: Node.js ignores any other certificate authority */
 function read(file, what) {
   try {
-    return fs.readFileSync(file);
+    const bytes = fs.readFileSync(file);
+    if (bytes.includes('-----BEGIN ')) return bytes;
   } catch ({ code }) {
     throw failed(`${what} "${file}" cannot be read: ${code}`);
   }
+  throw failed(`${what} "${file}" is not PEM: it has no "-----BEGIN "`);
 }
 
 /*

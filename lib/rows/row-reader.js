@@ -117,7 +117,7 @@ class RowReader {
     else this._objects = rows;
   }
 
-  /** @type {Row[]} the rows so far as structs, which read a column from their bytes when it is asked for */
+  /** @type {Row[]} the rows so far as structs */
   get structs() { return this._decode === undefined ? this.rows : (this._structs ??= this._make(structAt)); }
 
   /** Gives what `rows` gives, one at a time and without an array. */

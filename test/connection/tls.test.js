@@ -180,6 +180,10 @@ describe('TLS', () => {
         sslrootcert: path.join(directory, 'nope')
       });
       assert.match(named.message, /root certificate file ".*nope" cannot be read: ENOENT$/);
+      const der = path.join(directory, 'ca.der');
+      fs.writeFileSync(der, new crypto.X509Certificate(certificates.ca.cert).raw);
+      const unusual = await failure({ ...fake.config, sslmode: 'verify-full', sslrootcert: der });
+      assert.match(unusual.message, /root certificate file ".*ca\.der" is not PEM: it has no "-----BEGIN "$/);
 
       // The default file makes require verify, too.
       fs.mkdirSync(path.join(directory, '.postgresql'));
@@ -244,7 +248,7 @@ describe('TLS', () => {
           for (const more of [{}, { sslmode: 'require' }]) {
             const error = await failure({ ...fake.config, ssl, ...more });
             assert.equal(error.code, code);
-            assert.match(error.message, /name the certificate authority by sslrootcert or ssl\.ca/);
+            assert.match(error.message, /: pass its certificate authority: a file as sslrootcert, or PEM text as ssl\.ca$/);
           }
         }
         const session = await open({ ...fake.config, ssl: { rejectUnauthorized: false } });
