@@ -7,8 +7,8 @@ export const int32 = (bytes, off) => bytes[off] << 24 | bytes[off + 1] << 16 | b
 export const endOf = (bytes, off) => off + 1 + int32(bytes, off + 1);
 
 /** @throws {Error} the platform's, naming the message */
-export function check(ok, { error }, name, fault = 'of a wrong length') {
-  if (!ok) throw error(`${name} ${fault}`);
+export function check(ok, { error }, name) {
+  if (!ok) throw error(`${name} of a wrong length`);
 }
 
 export const uint16 = (bytes, off) => bytes[off] << 8 | bytes[off + 1];
@@ -92,7 +92,7 @@ function textAt(chunk, offset, start, end, target) {
 /** The length of the column whose length word is at `off`; it never reaches past the end of its message. */
 export function columnLength(bytes, off, end, platform) {
   const length = int32(bytes, off);
-  check(length > -2 && off + 4 + Math.max(0, length) <= end, platform, 'DataRow', 'shorter than its columns');
+  check(length > -2 && off + 4 + Math.max(0, length) <= end, platform, 'DataRow');
   return length;
 }
 
@@ -113,7 +113,7 @@ function read(chunk, offset, first, target, names) {
     const length = int32(bytes, off);
     const start = off + 4;
     off = length > 0 ? start + length : start;
-    if (length < -1 || off > end) check(0, platform, 'DataRow', 'shorter than its columns');
+    if (length < -1 || off > end) check(0, platform, 'DataRow');
     if (i < first) continue;
     const decoder = decoders[i];
     const value = length < 0 ? null : decoder ? decoder(bytes, start, off) : textAt(chunk, offset, start, off, target);

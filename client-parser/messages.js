@@ -50,7 +50,7 @@ export function decodeFields(bytes, start, end, platform) {
 export function decodeCommandComplete(bytes, start, end, platform) {
   check(bytes.indexOf(0, start + 5) === end - 1, platform, 'CommandComplete');
   const [, cmd, oid, rowCount] = /^(.*?)(?: (\d+))??(?: (\d+))?$/s.exec(platform.text(bytes, start + 5, end - 1));
-  return { cmd, oid, rowCount: Number(rowCount ?? 0) };
+  return { cmd, oid, rowCount: +(rowCount ?? 0) };
 }
 
 /**

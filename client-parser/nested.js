@@ -4,7 +4,6 @@ import { int32 } from './datarow.js';
 import { text } from './text.js';
 import { valid } from './scalars.js';
 
-const DIMENSIONS = 6; // the server's limit
 
 /**
  * An array's text, `{1,NULL,"a,b"}`, behind its bounds unless they begin with 1.
@@ -30,7 +29,7 @@ const arrayText = decode => (bytes, start, end) => {
     return decode(plain, 0, length);
   };
   const array = depth => {
-    valid(pos < end && bytes[pos++] === 123 && depth <= DIMENSIONS); // {
+    valid(pos < end && bytes[pos++] === 123 && depth < 7); // {; the server has 6 dimensions at most
     const values = [];
     if (bytes[pos] === 125) pos++;
     else {
@@ -77,7 +76,7 @@ function itemsOf(bytes, pos, end) {
 function readArray(bytes, start, end, decode) {
   const items = itemsOf(bytes, start, end);
   const dimensions = items.number();
-  valid(dimensions >= 0 && dimensions <= DIMENSIONS);
+  valid(dimensions >= 0 && dimensions < 7);
   items.number();
   const typeOid = items.number() >>> 0;
   const lengths = [];

@@ -2,7 +2,7 @@ import { int32 } from './datarow.js';
 import { check } from './errors.js';
 
 /** Types of the server's messages. Any other first byte is that of HTML, JSON or garbage. */
-const TYPES = new Set(new TextEncoder().encode('123ACDEGHIKNRSTVWZcdnstv'));
+const TYPES = new Set('123ACDEGHIKNRSTVWZcdnstv');
 
 /**
  * Cuts a byte stream into messages, whatever the chunks. A message is one byte of type and four of length, which counts itself
@@ -14,7 +14,7 @@ export class FrameReader {
   #pos = 0; // in the first one
   #unread = 0; // bytes in all of them
 
-  /** @param {{message: function(number, Uint8Array, number, number), complete: boolean}} stream takes the messages */
+  /** @param {{message: function(string, Uint8Array, number, number), complete: boolean}} stream takes the messages */
   constructor(stream) {
     /** May be replaced between two results. */
     this.stream = stream;
@@ -31,7 +31,7 @@ export class FrameReader {
     this.#unread += bytes.length;
     while (this.#unread >= 5) {
       this.#join(5);
-      const type = chunks[0][this.#pos];
+      const type = String.fromCharCode(chunks[0][this.#pos]);
       const length = int32(chunks[0], this.#pos + 1) + 1;
       check(length > 4 && length < 2 ** 30 + 2 && TYPES.has(type), 'no PostgreSQL message');
       if (this.#unread < length) break;

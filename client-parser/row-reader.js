@@ -15,10 +15,12 @@ export class RowReader {
   #type; // of the next rows; null for a COPY
   #chunk; // the Chunk of the last row
 
-  constructor({ binary = 0, decode } = {}) {
-    if (decode === true && !defaults.decoders) throw new TypeError('decode: true needs index.js');
+  constructor({ binary, decode } = {}) {
     this.#plain = decode;
-    this.#decode = decode === true ? defaults.decoders : decode === false ? {} : decode;
+    const map = this.#decode = decode === true ? defaults.decoders : decode === false ? {} : decode;
+    if (decode && !(typeof map === 'object' && [...map.keys?.() ?? Object.keys(map)].every(key => key > 0))) {
+      throw new TypeError('decode: true needs index.js, and a map needs type OIDs as keys');
+    }
     this.binary = binary ? 1 : 0;
     this.rows = [];
     /** The number of rows in the command tag. */
@@ -51,7 +53,7 @@ export class RowReader {
   /** Takes one message in bytes[start, end), which are kept. */
   message(type, bytes, start, end) {
     // Messages of other types say nothing about rows.
-    switch (String.fromCharCode(type)) {
+    switch (type) {
       case 'D': // DataRow
         this.complete = false;
         return this.#dataRow(bytes, start);
@@ -77,7 +79,7 @@ export class RowReader {
   }
 
   /** Takes one message in memory of its own, as the reader of kig/quickgres 0.4 does. */
-  write(bytes) { this.message(bytes[0], bytes, 0, bytes.length); }
+  write(bytes) { this.message(String.fromCharCode(bytes[0]), bytes, 0, bytes.length); }
 
   #finish(...state) { [this.cmd, this.complete, this.#type, this.#chunk] = state; }
 

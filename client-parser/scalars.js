@@ -115,7 +115,7 @@ export const char = sized(1, (bytes, start) => {
 export const hex = (bytes, start, end, separator = '') =>
   Array.from(bytes.subarray(start, end), byte => pad(byte.toString(16))).join(separator);
 
-export const uuid = sized(16, (...place) => hex(...place).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-'));
+export const uuid = sized(16, (...place) => hex(...place).replace(/^.{8}|.{4}(?=.{12})/g, '$&-'));
 
 function digit(bytes, off, end, base) {
   const code = off < end ? bytes[off] : 0;

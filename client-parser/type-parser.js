@@ -28,4 +28,4 @@ function serialize(value) {
 export const TypeParser = { serialize };
 
 /** The meaning of `decode: true`, set by index.js, so that programs that import single files need not load it. */
-export const defaults = { decoders: undefined };
+export const defaults = {};

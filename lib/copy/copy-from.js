@@ -27,14 +27,14 @@ class CopyFrom extends Writable {
     super({ highWaterMark });
     /** @type {number|undefined} rows copied, set before the event 'finish' */
     this.rowCount = undefined;
-    /** Bytes so far. */
     this.bytes = 0;
     this.#begun = new Promise(begun => {
       this.#sent = new Promise(sent => { this.#request = new CopyInRequest(text, [], new RowReader(), begun, sent); });
     });
     const caller = this.#request.caller = callerOf(CopyFrom);
+    // pipeline() leaves the error of a destroyed stream uncaught.
+    if (signal?.aborted) return void process.nextTick(addAbortSignal, signal, this);
     if (signal !== undefined) addAbortSignal(signal, this);
-    if (this.destroyed) return;
     lease.run('alone', { signal }, scope => {
       if (this.destroyed) throw new AbortError('the stream was destroyed');
       submit(this.#request, scope).catch(() => {});

@@ -89,9 +89,9 @@ describe('client-parser, Client', () => {
     const client = new Client();
     const { stream } = client;
     let off = description.length;
-    stream.message(84, bytes, 0, off);
+    stream.message('T', bytes, 0, off);
     rows.forEach(({ length }, i) => {
-      stream.message(68, bytes, off, off += length);
+      stream.message('D', bytes, off, off += length);
       if (i % 50 === 0) assert.equal(stream.objects[i].a, `a text of row ${i}`);
     });
     assert.deepEqual(stream.objects, rows.map((_, i) => ({ a: `a text of row ${i}` })));
@@ -151,12 +151,25 @@ describe('client-parser, Client', () => {
     assert.deepEqual(together.stream.rows.map(row => row.toObject()), [{ a: 'x' }, { b: '3' }]);
   });
 
+  it('takes a map of decoders by type OID, and nothing like one', async () => {
+    const { decoders, rows } = await import('../../client-parser/index.js');
+    for (const decode of [decoders, {}, new Map([[23, Number]]), true, false, undefined]) {
+      rows([], { decode });
+      new Client(0, { decode });
+    }
+    for (const decode of [5, 'true', () => {}, { timestamptz: Date }, new Map([['int4', Number]])]) {
+      const expected = { name: 'TypeError', message: 'decode: true needs index.js, and a map needs type OIDs as keys' };
+      assert.throws(() => rows([], { decode }), expected);
+      assert.throws(() => new Client(0, { decode }), expected);
+    }
+  });
+
   it('says where decoders are when it has none', () => {
     const program = `import { RowReader } from ${JSON.stringify(pathToFileURL(require.resolve('../../client-parser/row-reader.js')))};
       try { new RowReader({ decode: true }); } catch (error) { console.log(error.name, error.message); }
       new RowReader({ decode: false });`;
     const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8' });
-    assert.equal(stdout, 'TypeError decode: true needs index.js\n', stderr);
+    assert.equal(stdout, 'TypeError decode: true needs index.js, and a map needs type OIDs as keys\n', stderr);
   });
 
   it('reads COPY data', () => {

@@ -290,37 +290,37 @@ describe('A malformed row', () => {
 
   it('whose column is longer than the message shows nothing of what follows', () => {
     for (const length of ['00000002', '0000000b', '00000011', '7fffffff']) {
-      shows(`44 0000000f 0002 00000000 ${length} 'a'`, LOOKS, /DataRow shorter than its columns/);
-      shows(`44 0000000f 0002 ${length} 'a' 00000000`, LOOKS.slice(3), /DataRow (?:with|shorter than its columns)/);
+      shows(`44 0000000f 0002 00000000 ${length} 'a'`, LOOKS, /DataRow of a wrong length/);
+      shows(`44 0000000f 0002 ${length} 'a' 00000000`, LOOKS.slice(3), /DataRow (?:with|of a wrong length)/);
     }
   });
 
   it('whose column has a negative length that is not NULL\'s shows nothing', () => {
     for (const length of ['fffffffe', '80000000', 'fffffff0']) {
-      shows(`44 0000000e 0002 00000000 ${length}`, LOOKS, /DataRow shorter than its columns/);
+      shows(`44 0000000e 0002 00000000 ${length}`, LOOKS, /DataRow of a wrong length/);
     }
   });
 
   it('with fewer columns than described shows nothing of what follows', () => {
-    shows("44 0000000b 0002 00000001 'a'", LOOKS, /DataRow shorter than its columns/);
-    shows("44 0000000d 0002 00000001 'a' 0000", LOOKS, /DataRow shorter than its columns/);
-    shows('44 00000006 0002', LOOKS, /DataRow shorter than its columns/);
+    shows("44 0000000b 0002 00000001 'a'", LOOKS, /DataRow of a wrong length/);
+    shows("44 0000000d 0002 00000001 'a' 0000", LOOKS, /DataRow of a wrong length/);
+    shows('44 00000006 0002', LOOKS, /DataRow of a wrong length/);
   });
 
   it('of many columns shows nothing either', () => {
     const twenty = 'ffffffff'.repeat(19);
     const looks = [row => row[19], row => row.c0, row => row.toArray(), row => row.toObject()];
-    shows(`44 00000056 0014 ${twenty} 00000001`, looks, /DataRow shorter than its columns/, 20);
-    shows(`44 00000052 0014 ${twenty}`, looks, /DataRow shorter than its columns/, 20);
+    shows(`44 00000056 0014 ${twenty} 00000001`, looks, /DataRow of a wrong length/, 20);
+    shows(`44 00000052 0014 ${twenty}`, looks, /DataRow of a wrong length/, 20);
   });
 
   it('too short for its count of columns, or longer than the memory, shows nothing', () => {
     const looks = [...LOOKS, row => row.rowBuffer];
-    shows('44 00000005 00', looks, /DataRow shorter than its columns/);
-    shows('44 00000004', looks, /DataRow shorter than its columns/);
-    shows('44 00000001', looks, /DataRow shorter than its columns/);
+    shows('44 00000005 00', looks, /DataRow of a wrong length/);
+    shows('44 00000004', looks, /DataRow of a wrong length/);
+    shows('44 00000001', looks, /DataRow of a wrong length/);
     shows('44 7fffffff 0002', looks, /DataRow of a wrong length/);
-    shows('44 ffffffff 0002', looks, /DataRow shorter than its columns/);
+    shows('44 ffffffff 0002', looks, /DataRow of a wrong length/);
   });
 });
 
