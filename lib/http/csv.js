@@ -5,7 +5,6 @@ const { columnLength, int32 } = require('../rows');
 
 const [COMMA, QUOTE, NEWLINE, RETURN, BACKSLASH, DOT] = Buffer.from(',"\n\r\\.');
 
-/** @returns {number} the offset behind the quoted value */
 function writeQuoted(out, off, bytes, start, end) {
   out[off++] = QUOTE;
   for (let i = start; i < end; i++) {

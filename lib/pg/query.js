@@ -28,7 +28,6 @@ class DatabaseError extends PostgresError {
   }
 }
 
-const NEITHER = 'A query must have either text or a name. Supplying neither is unsupported.';
 /** node-postgres' messages, by a part of this library's message or by the code. */
 const MESSAGES = {
   connect_timeout: 'timeout expired', acquire_timeout: 'timeout exceeded when trying to connect',
@@ -78,7 +77,7 @@ async function ask(session, config, values, { binary, query_timeout, statement_c
   if (values && !Array.isArray(values)) throw new Error('Query values must be an array');
   const known = texts.get(name);
   const text = query.text || known || (name ? '' : query.text); // the text may be omitted the second time
-  if (typeof text !== 'string') throw new Error(NEITHER);
+  if (typeof text !== 'string') throw new Error('A query must have either text or a name. Supplying neither is unsupported.');
   if (known && text !== known) throw new Error(`Prepared statements must be unique - '${name}' was used for a different statement`);
   if (name) texts.set(name, text);
   const isSimple = !name && !query.rows && query.queryMode !== 'extended' && !values?.length;
@@ -202,7 +201,8 @@ class Submission extends EventEmitter {
     const state = this.#state;
     if (state === 'over') return;
     this.#state = 'over';
-    const error = await this.#client.sync().then(() => undefined, reason => reason);
+    // The last rows were the answer to a Sync.
+    const error = await (this.#client.inQuery ? this.#client.sync().then(() => undefined, reason => reason) : undefined);
     if (state === 'open' && error !== undefined) this.#query.handleError(errorOf(error), this);
     else if (state === 'open') this.#query.handleReadyForQuery(this);
     this.emit('readyForQuery');

@@ -93,8 +93,8 @@ class Connection {
     } catch {
       client.destroy();
     }
-    // Under load the sweep may never see it free.
-    if (performance.now() >= this.expires) return void client.end();
+    // Under load the sweep may never see it free. A new connection serves a request first.
+    if (this.answered > 0 && performance.now() >= this.expires) return void client.end();
     if (!reset || client.state === 'closed') return;
     this.resetting = true;
     client.query('DISCARD ALL', [], { cache: false }).then(() => { this.resetting = false; }, () => client.destroy());

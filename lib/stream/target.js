@@ -105,8 +105,8 @@ class Target {
 
   get error() {
     const { errored } = this.stream;
-    // A response's write error only says that the HTTP client has left.
-    return this.#lost || (errored && !this.#isResponse ? errored : closedBefore(errored || undefined));
+    // A response's write error only says that the HTTP client has left. A WHATWG stream gives any value.
+    return this.#lost || (errored?.message !== undefined && !this.#isResponse ? errored : closedBefore(errored || undefined));
   }
 
   get #isResponse() { return isServerResponse(this.given) || this.isHttp2; }
@@ -196,7 +196,7 @@ class Target {
   #fail(error) {
     this.#take();
     if (this.#lost !== undefined) return;
-    this.leave(error === undefined || error.code === 'ERR_STREAM_PREMATURE_CLOSE' ? this.error : error);
+    this.leave(error?.message === undefined || error.code === 'ERR_STREAM_PREMATURE_CLOSE' ? this.error : error);
     this.#ongone(this.#lost);
   }
 

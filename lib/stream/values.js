@@ -56,7 +56,6 @@ class Values {
     block.used = off;
   }
 
-  /** @returns {number} the offset behind the separator and the values */
   #row(bytes, pos, end, off) {
     if (end - pos < 7 || bytes.readUInt16BE(pos + 5) !== this.#columns) throw protocolError('DataRow of a wrong length');
     if (this.#begun) off += this.#separator.copy(bytes, off);

@@ -90,6 +90,17 @@ describe('What is submitted to a client of quickgres/pg', () => {
     assert.equal((await client.query('SELECT 1')).rowCount, 1);
   });
 
+  it('is complete if the connection is lost after its completion, and is told of an error before', async () => {
+    await client.query('CREATE TEMP TABLE a (id int PRIMARY KEY); CREATE TEMP TABLE b (id int REFERENCES a DEFERRABLE INITIALLY DEFERRED)');
+    assert.deepEqual(await outcome('INSERT INTO b VALUES (1) RETURNING id', [], 5), ['id 23', '23503']);
+    const reader = new Reader('SELECT 1 AS n', [], 2);
+    reader.handleCommandComplete = message => {
+      client.connection.stream.destroy();
+      Reader.prototype.handleCommandComplete.call(reader, message);
+    };
+    assert.deepEqual((await once(client.query(reader), 'over'))[0], ['n 23', ['1'], 'SELECT 1']);
+  });
+
   it('has the connection for itself until it is over, and others wait in their order', async () => {
     const order = [];
     const first = once(client.query(new Reader('SELECT n FROM generate_series(1, 99) n', [], 2)), 'over').then(() => order.push(1));

@@ -90,6 +90,18 @@ describe('A target', () => {
     assert.equal(error.name, 'AbortError');
   });
 
+  it('has an AbortError when the reader of a WHATWG stream cancels, whatever the reason', async () => {
+    for (const reason of [undefined, null, 'enough', {}, Symbol('enough')]) {
+      const { readable, writable } = new TransformStream();
+      const target = new Target(writable);
+      const gone = new Promise(resolve => target.watch(resolve));
+      await readable.cancel(reason);
+      const { name, cause } = await gone;
+      assert.deepEqual([name, cause], ['AbortError', reason ?? undefined]);
+      target.release();
+    }
+  });
+
   it('calls back once when it can take more, or never will', async () => {
     for (const work of [stream => stream.emit('drain'), stream => stream.destroy()]) {
       const stream = new Slow();

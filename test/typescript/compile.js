@@ -34,6 +34,7 @@ const PROJECTS = {
   'real use and misuse, bundler': [{ ...NODE, ...RESOLUTIONS.bundler, lib: ['es2023', 'dom'], noUncheckedIndexedAccess: true }, USE],
   'what is written for pg': [{ ...STRICT, ...RESOLUTIONS.node16, exactOptionalPropertyTypes: false, types: ['node'] }, ['pg.mts']],
   'a page without Node\'s types': [{ ...STRICT, ...RESOLUTIONS.bundler, lib: ['es2023', 'dom', 'dom.iterable'], types: [] }, ['browser.mts']],
+  'every entry point, node10': [{ ...NODE, module: 'commonjs', moduleResolution: 'node10', resolveJsonModule: true }, ['entries.ts']],
   'the examples of the documents, node16': [{ ...NODE, ...RESOLUTIONS.node16, lib: ['es2023', 'dom'], allowJs: true, checkJs: true }, EXAMPLES],
   'the examples of the documents, bundler': [{ ...NODE, lib: ['es2023', 'dom'], module: 'preserve', moduleResolution: 'bundler', allowJs: true, checkJs: true }, EXAMPLES]
 };
@@ -50,6 +51,9 @@ function layOut(folder) {
   execFileSync('tar', ['-xzf', filename, '-C', 'node_modules/quickgres', '--strip-components=1'], { cwd: folder });
   for (const name of ['@types', ...OF_PG]) fs.symlinkSync(path.join(__dirname, 'node_modules', name), path.join(modules, name), 'junction');
   for (const name of [...USE, 'use.cts', 'pg.mts', 'browser.mts', 'globals.d.ts']) fs.copyFileSync(path.join(__dirname, name), path.join(folder, name));
+  const names = Object.keys(require('../../package.json').exports).filter(name => !name.includes('*'));
+  const entries = names.map((name, index) => `import * as entry${index} from '${name.replace('.', 'quickgres')}';`);
+  fs.writeFileSync(path.join(folder, 'entries.ts'), `${entries.join('\n')}\nexport const entries = [${names.map((_, index) => `entry${index}`)}];\n`);
   fs.mkdirSync(path.join(folder, 'examples'));
   const copy = (name, to) => fs.copyFileSync(path.join(root, 'test/recipes', name), path.join(folder, 'examples', to));
   for (const name in RECIPES) copy(name, name);
