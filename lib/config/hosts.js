@@ -6,8 +6,6 @@ const { check } = require('./options');
 
 /** The servers of a config, and which of them are on this machine. */
 
-const DEFAULT_PORT = '5432';
-
 /**
  * Pairs the lists of hosts, addresses and ports.
  * @param {Map<string, string>} values the options
@@ -32,7 +30,7 @@ function hostList(values, { sslmode, socket }, fallback) {
     check(!host?.includes('://') && (!host?.includes('@') || isSocket(host)),
       'host must be a host name; a URL is a whole config: new Client(url)');
     check(!/^[^/@:]+:\d+$/.test(host), `host must be without a port, not "${host}": write port`);
-    const text = ports[ports.length === 1 ? 0 : i] || DEFAULT_PORT;
+    const text = ports[ports.length === 1 ? 0 : i] || '5432';
     const port = Number(text);
     check(isPort(text), `port must be a number from 1 to 65535, not "${text}"`);
     const where = hostaddr ?? host;

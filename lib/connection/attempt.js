@@ -33,6 +33,7 @@ const NAME_THE_SIGNER = 'pass its certificate authority: a file as sslrootcert, 
 const HINTS = {
   '08P01': 'does PostgreSQL listen there?',
   EAGAIN: 'too many connections begin at once',
+  EAI_AGAIN: 'is the host name right, and does name resolution work?',
   ENOTFOUND: 'is the host name right?',
   ECONNREFUSED: 'does a server listen there?',
   ENOENT: 'does a server have its Unix socket there? To connect by TCP, name a host (is connectionString undefined?)',

@@ -5,7 +5,6 @@ const { ConnectionError, PostgresError, TimeoutError } = require('../..');
 const { waitsForItself, watchLimits } = require('../query');
 const { Connection, Use } = require('./connection');
 
-/** Publishes each wait for a connection: `{ owner, waiting }`. */
 const channel = tracingChannel?.('quickgres:pool');
 
 /** The first and the longest pause between two attempts to connect, in milliseconds. */

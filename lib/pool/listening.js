@@ -19,17 +19,17 @@ class Listening {
     const emit = (event, what) => event === 'connect' ? this.#listen(what) : onerror(what);
     const one = { ...options, size: 1, acquire_timeout: Infinity, idle_timeout: Infinity, max_lifetime: Infinity };
     this.#lease = new PoolLease(config, one, emit);
-    this.channels = new Channels((command, channel) => this.#say(command, channel));
+    this.channels = new Channels((...what) => this.#say(...what));
   }
 
   get isOver() { return this.#lease.refused !== undefined; }
 
-  #say(command, channel) {
+  #say(command, channel, signal) {
     const isNew = command === 'LISTEN';
     if (!isNew && this.channels.names.length === 0) return this.close();
     if (!isNew && this.#lease.stats.connected === 0) return undefined; // the next connection does not listen on it
-    const work = (scope, client) => client.query(`${command} ${quoted(channel)}`, [], { cache: false });
-    return this.#lease.run('shared', {}, work, () => isNew);
+    const work = (scope, client) => client.query(`${command} ${quoted(channel)}`, [], { cache: false, signal });
+    return this.#lease.run('shared', { signal }, work, () => isNew);
   }
 
   /** Listens on all channels of a new connection; if it is lost, another one is opened. */

@@ -5,7 +5,7 @@ const { throwIfAborted } = require('./abort');
 const { callerOf, showCaller } = require('./failure');
 const { NAMES, NO_OPTIONS, STALL_TIMEOUT, checkOptions, stalled } = require('./options');
 
-/** The rows of a query in batches, as an async iterable. It holds two batches, since the next one is fetched while one is read. */
+/** The rows of a query in batches, as an async iterable. */
 class Cursor {
   #asked = 0; // rows that the generator has to give
   #caller = {}; // see callerOf

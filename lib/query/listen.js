@@ -35,11 +35,11 @@ class Channels {
   }
 
   /** @returns {Promise} resolves when the server has begun to notify */
-  add(listener) {
+  add(listener, signal) {
     const { channel } = listener;
     if (!this.#listeners.has(channel)) this.#listeners.set(channel, new Set());
     this.#listeners.get(channel).add(listener);
-    return this.#say('LISTEN', channel);
+    return this.#say('LISTEN', channel, signal);
   }
 
   /** @returns {Promise|undefined} resolves when the server has stopped notifying; nothing if other loops continue */
@@ -58,9 +58,9 @@ class Channels {
 
 /** @returns {Channels} of a client's connection */
 function channelsOf(client) {
-  const say = async (command, channel) => {
+  const say = async (command, channel, signal) => {
     if (command === 'UNLISTEN' && client.state !== 'open') return;
-    await client.query(`${command} ${quoted(channel)}`, [], { cache: false });
+    await client.query(`${command} ${quoted(channel)}`, [], { cache: false, signal });
   };
   const channels = new Channels(say);
   client.closed.then(error => channels.end(error && lost(error)));
@@ -80,7 +80,7 @@ class Listener {
   constructor(channels, channel, signal, caller) {
     this.channel = channel;
     this.#channels = channels;
-    const asked = channels.add(this);
+    const asked = channels.add(this, signal);
     asked.catch(error => this.end(showCaller(error, caller)));
     const aborted = new Promise((resolve, reject) => {
       if (signal?.aborted) reject(signal.reason);

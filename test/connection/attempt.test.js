@@ -58,7 +58,7 @@ describe('An attempt to connect', () => {
   });
 
   it('says what to do about what it knows, and only that', () => {
-    for (const [code, hint] of [['ECONNREFUSED', /: no: does a server listen there\?$/], ['toString', /: no$/]]) {
+    for (const [code, hint] of [['ECONNREFUSED', /: no: does a server listen there\?$/], ['EAI_AGAIN', /: no: is the host name right, /], ['toString', /: no$/]]) {
       assert.match(new Attempt('here').fail(Object.assign(new Error('no'), { code })).message, hint);
     }
   });

@@ -1,6 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { startProxy } = require('pg-test-fixtures');
 const { sharedServer } = require('../support');
 const { opened, until } = require('./pools');
 
@@ -37,6 +38,18 @@ describe('The listening of a pool', () => {
     const { value } = await news.next();
     assert.deepEqual([value.payload, value.missed], ['behind', undefined]);
     await news.return();
+  });
+
+  it('are listened to again when a signal ends the wait for a connection that has gone silent', async () => {
+    const proxy = await startProxy({ target: await sharedServer() });
+    const pool = await opened({ silence_timeout: 100 }, { host: proxy.host, port: proxy.port });
+    const news = pool.listen('news');
+    await news.ready;
+    proxy.connections[0].stall();
+    await assert.rejects(pool.listen('other', { signal: AbortSignal.timeout(50) }).ready, { name: 'TimeoutError' });
+    assert.equal((await news.next()).value.missed, true);
+    await pool.end();
+    await proxy.stop();
   });
 
   it('take only what a name can be, and the options that there are', async () => {
