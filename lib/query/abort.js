@@ -20,7 +20,7 @@ function abort(request, error) {
   request.givenUp = true;
   // Requests with one limit are given up one by one. Requests that their callers make in between would live behind the others.
   pipeline.holdBehind(request);
-  if (!isFollowed(request)) cancelHead(pipeline); // it may have been the last live request behind the head
+  if (pipeline.head.givenUp && !isFollowed(request)) cancelHead(pipeline); // it may have been the last live one behind the head
 }
 
 /**
