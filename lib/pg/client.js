@@ -25,8 +25,7 @@ class Connection extends EventEmitter {
     super();
     if (!(client instanceof Session)) throw new TypeError('quickgres/pg has no Connection to be made: use Client');
     this.on('error', error => client.destroy(error));
-    const destroy = (error = new ConnectionError('destroyed')) => client.destroy(error);
-    this.stream = Object.assign(new EventEmitter(), { destroy });
+    this.stream = Object.assign(new EventEmitter(), { destroy: (error = new ConnectionError('destroyed')) => client.destroy(error) });
     client.on('end', () => this.stream.emit('end'));
   }
 

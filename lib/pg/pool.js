@@ -3,6 +3,7 @@
 const { EventEmitter } = require('node:events');
 const { UsageError } = require('../..');
 const { Pool: Connections } = require('../pool');
+const { rejectAgain } = require('../query');
 const { Client, POOLED, settle } = require('./client');
 const { ConnectionParameters, hide, libpqConfig } = require('./config');
 const { Query, SHARED, configOf, errorOf } = require('./query');
@@ -137,7 +138,7 @@ class Pool extends EventEmitter {
         resolve(client);
       }));
       const over = this._state.pool.connection(hold, { reset: false }).catch(error => reject(errorOf(error)));
-    });
+    }).catch(rejectAgain);
   }
 
   /** Runs a query on the connection that is free soonest. */

@@ -147,11 +147,14 @@ class Submission extends EventEmitter {
     super();
     this.#client = client;
     this.#query = query;
-    client.closed.then(error => this.#fail(error ?? new Error('Connection terminated')));
-    if (timeout) {
-      const timer = setTimeout(() => this.#fail(new Error('Query read timeout')), timeout);
-      this.once('readyForQuery', () => clearTimeout(timer));
-    }
+    // `closed.then(…)` would keep the query as long as the connection lives.
+    const lost = () => client.closed.then(error => this.#fail(error ?? new Error('Connection terminated')));
+    client.once('end', lost);
+    const timer = timeout && setTimeout(() => this.#fail(new Error('Query read timeout')), timeout);
+    this.once('readyForQuery', () => {
+      client.off('end', lost);
+      clearTimeout(timer);
+    });
     this.#work = this.#begin().catch(error => this.#fail(error));
   }
 

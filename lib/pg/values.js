@@ -7,7 +7,6 @@ const { array } = require('../..');
 const { quoted: escapeIdentifier } = require('../protocol');
 const { bytesOf, types } = require('./types');
 
-/** Used if neither the config nor the environment has an option. Programs may change it. */
 const defaults = {
   host: 'localhost', port: 5432, user: process.env.USER ?? process.env.USERNAME, password: null, ssl: false,
   max: 10, idleTimeoutMillis: 30000, binary: false, rows: 0, client_encoding: '',

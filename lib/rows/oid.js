@@ -1,6 +1,6 @@
 'use strict';
 
-/** OIDs of PostgreSQL's own types by name. As in pg_type, the name of an array type begins with an underscore. */
+/** OIDs of PostgreSQL's own types by their names in pg_type. */
 module.exports = Object.freeze({
   bool: 16, bytea: 17, char: 18, name: 19, int8: 20, int2: 21, int2vector: 22, int4: 23, regproc: 24, text: 25, oid: 26, tid: 27,
   xid: 28, cid: 29, oidvector: 30, json: 114, xml: 142, _xml: 143, pg_node_tree: 194, _json: 199, _xid8: 271, point: 600,

@@ -10,7 +10,7 @@ const NOTHING = Buffer.alloc(0);
 /** The size of slabs that small results share: small, so that a result that is kept for long holds little else. */
 const SLAB = 4096;
 
-/** The largest slab of a large result. */
+/** The largest slab. */
 const LARGE = 65536;
 
 /** The most bytes between two small results that are kept with them. */
@@ -120,7 +120,7 @@ class RowReader {
   /** @type {Row[]} the rows so far as structs */
   get structs() { return this._decode === undefined ? this.rows : (this._structs ??= this._make(structAt)); }
 
-  /** Gives what `rows` gives, one at a time and without an array. */
+  /** Gives what `rows` gives, without an array. */
   *[Symbol.iterator]() {
     const plain = this._decode !== undefined;
     if (plain && this._objects !== undefined) return yield* this._objects;

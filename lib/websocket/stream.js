@@ -36,7 +36,7 @@ class WebSocketStream extends EventEmitter {
     super();
     this.#socket = socket;
     const url = URL.canParse(socket.url) ? new URL(socket.url) : undefined;
-    // The rest of the URL may be a secret.
+    // The rest may be a secret.
     this.#name = url === undefined ? 'the WebSocket' : `the WebSocket ${url.protocol}//${url.host}`;
     this.connecting = socket.readyState === 0;
     this.destroyed = socket.readyState > 1;
@@ -62,15 +62,15 @@ class WebSocketStream extends EventEmitter {
     const chunk = Buffer.from(data);
     if (!this.#paused) return void this.emit('data', chunk);
     this.#held.push(chunk);
-    this.#heldBytes += chunk.length;
-    if (this.#heldBytes <= MAX_HELD) return;
+    if ((this.#heldBytes += chunk.length) <= MAX_HELD) return;
     this.destroy(new ConnectionError(`more than ${MAX_HELD} bytes have come while reading was paused, and a ` +
       'WebSocket cannot be paused: read large results with a cursor'));
   }
 
   #fail({ error, message }) {
     const code = typeof error?.code === 'string' ? error.code : this.connecting ? '08001' : 'ECONNRESET';
-    const why = message || error?.message;
+    let why = message || error?.message;
+    if (why?.includes(this.#socket.url)) why = error = undefined; // Bun shows all of the URL
     const what = this.connecting ? 'could not be opened' : 'failed';
     this.destroy(new ConnectionError(`${this.#name} ${what}${why ? `: ${why}` : ''}`, { code, cause: error }));
   }
@@ -126,7 +126,6 @@ class WebSocketStream extends EventEmitter {
     if (this.#closed) this.#close(this.#closed);
   }
 
-  /** Closes the WebSocket after sending what was written. */
   end() {
     this.#ending = true;
     this.#socket.close(1000);

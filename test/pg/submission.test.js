@@ -2,6 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { EventEmitter, once } = require('node:events');
+const { gc } = require('../gc');
 const { sharedServer } = require('../support');
 const pg = require('../../lib/pg');
 
@@ -99,6 +100,19 @@ describe('What is submitted to a client of quickgres/pg', () => {
       Reader.prototype.handleCommandComplete.call(reader, message);
     };
     assert.deepEqual((await once(client.query(reader), 'over'))[0], ['n 23', ['1'], 'SELECT 1']);
+  });
+
+  it('is not kept by the connection when it is over', async () => {
+    const kept = [];
+    for (let i = 0; i < 5; i++) {
+      const reader = new Reader('SELECT 1', [], 2);
+      kept.push(new WeakRef(reader));
+      await once(client.query(reader), 'over');
+    }
+    await client.query('SELECT 1');
+    await new Promise(setImmediate);
+    gc();
+    assert.equal(kept.slice(0, -1).filter(each => each.deref() !== undefined).length, 0); // the frame may keep the last one
   });
 
   it('has the connection for itself until it is over, and others wait in their order', async () => {

@@ -3,6 +3,7 @@
 const assert = require('node:assert/strict');
 const { once } = require('node:events');
 const path = require('node:path');
+const { inspect } = require('node:util');
 const { ConnectionError } = require('../..');
 const { WebSocketStream, HIGH_WATER, MAX_HELD } = require('../../lib/websocket/stream');
 
@@ -129,6 +130,8 @@ describe('WebSocketStream', () => {
       [0, 'error', { message: 'refused' }, '08001', 'the WebSocket ws://proxy.example could not be opened: refused'],
       [0, 'error', { error: Object.assign(new Error('away'), { code: 'ENOTFOUND' }) }, 'ENOTFOUND',
         'the WebSocket ws://proxy.example could not be opened: away'],
+      [0, 'error', { error: new Error("connection to 'ws://proxy.example/secret?token=secret' failed") }, '08001',
+        'the WebSocket ws://proxy.example could not be opened'],
       [0, 'close', { code: 1006 }, '08001', 'the WebSocket ws://proxy.example could not be opened'],
       [1, 'message', { data: 'text' }, '08P01', 'protocol violation: a WebSocket message that is not binary']
     ]) {
@@ -141,6 +144,7 @@ describe('WebSocketStream', () => {
       const [error, ...rest] = events;
       assert.ok(error instanceof ConnectionError);
       assert.deepEqual([error.code, error.message, rest], [code, expected, ['close']]);
+      assert.doesNotMatch(inspect(error), /token/);
     }
   });
 
