@@ -3,7 +3,7 @@
 import { EventEmitter } from 'node:events';
 import { Duplex } from 'node:stream';
 import { ConnectionOptions } from 'node:tls';
-import { CopyFrom, CopyStreamOptions, CopyTo, CopyToOptions, PostgresError, ServerFields } from 'quickgres';
+import { CopyFrom, CopyStreamOptions, CopyTo, CopyToOptions, PostgresError, ServerFields } from '../../index.js';
 
 /** Makes a value of a text, or of the bytes of a binary value. */
 export type TypeParser<T = any> = (value: any) => T;
