@@ -5,8 +5,8 @@ import { Writable } from 'node:stream';
 import { WritableStream } from 'node:stream/web';
 import {
   Abortable, AnyColumns, Client, Decode, QueryToOptions, RowReader, StatementOptions, StreamResult, Values
-} from 'quickgres';
-import { Pool } from 'quickgres/pool';
+} from '../../index.js';
+import { Pool } from '../pool/index.js';
 
 /** How an answer is kept. */
 export interface CacheOptions {

@@ -48,6 +48,7 @@ class ResponseCache extends EventEmitter {
         this.#watch(each);
         this.#setUp(each).catch(error => each.destroy(error));
       });
+      client.renew?.(); // those from before are not read-only
     }
   }
 

@@ -31,21 +31,24 @@ function integer(type, size, low, high, write) {
   };
 }
 
-function float(type, size, write) {
+function float(type, size, round, write) {
   return (writer, value) => {
     expect(typeof value === 'number' || typeof value === 'bigint', type, value);
+    const sent = round(Number(value));
+    const isRounded = value < sent || value > sent;
+    if (isRounded && !(sent && Number.isFinite(sent))) throw new RangeError(`${value} is out of range for ${type}`);
     const at = writer.value(size);
-    write.call(writer.buffer, Number(value), at);
+    write.call(writer.buffer, sent, at);
   };
 }
 
-function time(type, unit, size) {
+function time(type, size) {
   return (writer, value) => {
     expect(value instanceof Date && !Number.isNaN(value.getTime()), type, value);
     const count = value.getTime() - EPOCH;
     const at = writer.value(size);
     if (size === 4) writer.buffer.writeInt32BE(Math.floor(count / DAY), at);
-    else writer.buffer.writeBigInt64BE(BigInt(count) * unit, at);
+    else writer.buffer.writeBigInt64BE(BigInt(count) * 1000n, at);
   };
 }
 
@@ -70,8 +73,6 @@ function uuid(writer, value) {
   writer.buffer.write(digits, at, 'hex');
 }
 
-function bytea(writer, value) { expect(false, 'bytea', value); } // Field takes bytes for every type
-
 /** Encodes values whose column type need not be known. */
 function untyped(writer, value) {
   if (typeof value === 'string') return writer.text(value);
@@ -84,7 +85,7 @@ const { writeInt16BE, writeInt32BE, writeUInt32BE, writeBigInt64BE, writeFloatBE
 /** OID and encoder by type name. https://www.postgresql.org/docs/current/datatype.html */
 const TYPES = {
   bool: [16, bool],
-  bytea: [17, bytea],
+  bytea: [17, (writer, value) => expect(false, 'bytea', value)],
   name: [19, text('name')],
   int8: [20, integer('int8', 8, -(2n ** 63n), 2n ** 63n - 1n, writeBigInt64BE)],
   int2: [21, integer('int2', 2, -32768, 32767, writeInt16BE)],
@@ -93,13 +94,13 @@ const TYPES = {
   oid: [26, integer('oid', 4, 0, 4294967295, writeUInt32BE)],
   json: [114, text('json')],
   xml: [142, text('xml')],
-  float4: [700, float('float4', 4, writeFloatBE)],
-  float8: [701, float('float8', 8, writeDoubleBE)],
+  float4: [700, float('float4', 4, Math.fround, writeFloatBE)],
+  float8: [701, float('float8', 8, Number, writeDoubleBE)],
   bpchar: [1042, text('bpchar')],
   varchar: [1043, text('varchar')],
-  date: [1082, time('date', 0n, 4)],
-  timestamp: [1114, time('timestamp', 1000n, 8)],
-  timestamptz: [1184, time('timestamptz', 1000n, 8)],
+  date: [1082, time('date', 4)],
+  timestamp: [1114, time('timestamp', 8)],
+  timestamptz: [1184, time('timestamptz', 8)],
   uuid: [2950, uuid],
   jsonb: [3802, text('jsonb', 1)]
 };
@@ -203,7 +204,7 @@ class CopyWriter extends Transform {
       const values = this.#valuesOf(row, place => { column = place; });
       const count = this.#columns?.length ?? this.#encoders?.length ?? values.length;
       if (count !== values.length) throw new RangeError(`${values.length} values for ${count} ${this.#columns ? 'columns' : 'types'}`);
-      if (this.#fields !== undefined) this.#fields.int16(values.length);
+      this.#fields?.int16(values.length);
       for (; column < values.length; column++) {
         if (this.#fields !== undefined) this.#field(values[column], column);
         else this.#text += column === 0 ? fieldOf(values[0]) : `\t${fieldOf(values[column])}`;
@@ -213,10 +214,8 @@ class CopyWriter extends Transform {
       return callback(error);
     }
     this.rowCount++;
-    if (this.#fields === undefined) {
-      this.#text += '\n';
-      if (this.#text.length >= PIECE) this.#pass();
-    } else if (this.#fields.length >= PIECE) this.#pass();
+    if (this.#fields === undefined) this.#text += '\n';
+    if ((this.#fields ?? this.#text).length >= PIECE) this.#pass();
     callback();
   }
 
@@ -236,20 +235,17 @@ class CopyWriter extends Transform {
   #field(value, column) {
     if (value === null || value === undefined) this.#fields.value(-1);
     else if (value instanceof Uint8Array) this.#fields.bytes(value);
-    else (this.#encoders === undefined ? untyped : this.#encoders[column])(this.#fields, value);
+    else (this.#encoders?.[column] ?? untyped)(this.#fields, value);
   }
 
   #pass() {
-    if (this.#fields !== undefined) return void this.push(this.#fields.take());
-    this.push(Buffer.from(this.#text));
+    this.push(this.#fields?.take() ?? Buffer.from(this.#text));
     this.#text = '';
   }
 
   _flush(callback) {
-    if (this.#fields !== undefined) {
-      this.#pass();
-      this.push(TRAILER);
-    } else if (this.#text !== '') this.#pass();
+    this.#pass();
+    if (this.#fields !== undefined) this.push(TRAILER);
     callback();
   }
 }

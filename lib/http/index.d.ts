@@ -2,8 +2,8 @@
 
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
-import { QueryToOptions, Session, StreamResult, Values } from 'quickgres';
-import { CacheOptions, ResponseCache } from 'quickgres/cache';
+import { QueryToOptions, Session, StreamResult, Values } from '../../index.js';
+import { CacheOptions, ResponseCache } from '../cache/index.js';
 
 /**
  * A form of a result: protocol messages, a JSON array of objects, an object a line, CSV with a header; or the columns' bytes,

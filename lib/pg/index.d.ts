@@ -3,7 +3,7 @@
 import { EventEmitter } from 'node:events';
 import { Duplex } from 'node:stream';
 import { ConnectionOptions } from 'node:tls';
-import { CopyFrom, CopyStreamOptions, CopyTo, CopyToOptions, PostgresError, ServerFields } from 'quickgres';
+import { CopyFrom, CopyStreamOptions, CopyTo, CopyToOptions, PostgresError, ServerFields } from '../../index.js';
 
 /** Makes a value of a text, or of the bytes of a binary value. */
 export type TypeParser<T = any> = (value: any) => T;
@@ -82,7 +82,7 @@ export interface QueryConfig<I = any[]> {
   binary?: boolean | undefined;
   /** Milliseconds until it is cancelled with the Error 'Query read timeout'. Default: the client's. */
   query_timeout?: number | undefined;
-  /** Cancels it with an AbortError; node-postgres has no such option. Default: none. */
+  /** Cancels it with an AbortError. Default: none. */
   signal?: AbortSignal | undefined;
   /** 'extended': one statement, even without values. Default: a text without values may have several. */
   queryMode?: 'extended' | undefined;
@@ -218,9 +218,9 @@ export class Client extends EventEmitter implements Queryable {
   readonly port: number;
   /** Name, address, or directory of a Unix socket. */
   readonly host: string;
-  /** The password, or a function; not enumerable, so that it is not logged. */
+  /** The password, or a function; not enumerable. */
   password?: any;
-  /** Options of tls.connect, or whether TLS is used; not enumerable, since it may contain a key. */
+  /** Options of tls.connect, or whether TLS is used; not enumerable. */
   ssl: any;
   /** The config after defaults. */
   readonly connectionParameters: any;
@@ -385,7 +385,7 @@ export interface PoolConfig extends ClientConfig {
   log?: ((...messages: any[]) => void) | undefined;
   /** The class of the promises. Default: JavaScript's. */
   Promise?: PromiseConstructorLike | undefined;
-  /** A class that extends the Client of this module, of which the pool makes its clients. Default: Client. */
+  /** The class of the clients, which extends Client. Default: Client. */
   Client?: (new () => any) | undefined;
 }
 
@@ -403,7 +403,7 @@ export class Pool extends EventEmitter implements Queryable {
    * @throws {TypeError|Error} for an invalid connection string, and for wrong options
    */
   constructor(config?: string | PoolConfig);
-  /** Kysely makes a client outside of the pool by this class, to cancel queries. */
+  /** The class of the clients. */
   readonly Client: typeof Client;
   /** The options after defaults. */
   readonly options: PoolOptions;

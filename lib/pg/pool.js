@@ -18,8 +18,8 @@ const needsOwn = error => error instanceof UsageError ? error.code === '0A000' :
 
 const ENDED = 'Cannot use a pool after calling end on the pool';
 
-/** Calls with a callback. @returns {Promise<void>} */
-const called = work => new Promise((resolve, reject) => work(error => error ? reject(error) : resolve()));
+/** Calls with a callback. @returns {Promise} */
+const called = work => new Promise((resolve, reject) => work((error, result) => error ? reject(error) : resolve(result)));
 
 /**
  * A pool with node-postgres' methods and events. `query` is pipelined on shared connections; a client from `connect` has a
@@ -155,7 +155,8 @@ class Pool extends EventEmitter {
     if (freed !== undefined) await freed;
     if (this.ending) throw new Error(ENDED);
     const { submit, callback, ...query } = configOf(config);
-    if (typeof config.submit === 'function' && !(config instanceof Query)) return this._hold(config);
+    const isAlone = typeof config.submit === 'function' ? !(config instanceof Query) : this.connect !== Pool.prototype.connect;
+    if (isAlone) return this._hold(config, values);
     const ask = (connection, given) => this._use(connection, async (client, entry) => {
       try {
         return await client.query(given, values);
@@ -177,12 +178,11 @@ class Pool extends EventEmitter {
     return pool.connection(work, { reset: false }).catch(error => { throw errorOf(error); });
   }
 
-  /** Gives a Submittable a client of its own until it is over. */
-  async _hold(submitted) {
-    const client = await this._take();
-    client.query(submitted);
-    await client.submitted;
-    client.release();
+  /** Gives a Submittable a client of its own until it is over, and a query the client of a subclass's `connect`. */
+  async _hold(config, values) {
+    const client = await called(done => this.connect(done)?.then?.(taken => taken && done(null, taken), done));
+    const result = client.query(config, values);
+    return Promise.allSettled([result, client.submitted]).finally(() => client.release()).then(() => result);
   }
 
   /** Closes the connections when they are released. Submittables that are still running are given up. */

@@ -1,6 +1,6 @@
 /// <reference types="node" />
 
-import { Client, Config, Listener, Notification, Retry, Session } from 'quickgres';
+import { Client, Config, Listener, Notification, Retry, Session } from '../../index.js';
 
 /** Options of a pool; times are in milliseconds. */
 export interface PoolOptions {

@@ -20,7 +20,7 @@ function abort(request, error) {
   request.givenUp = true;
   // Requests with one limit are given up one by one. Requests that their callers make in between would live behind the others.
   pipeline.holdBehind(request);
-  if (!isFollowed(request)) cancelHead(pipeline); // it may have been the last live request behind the head
+  if (pipeline.head.givenUp && !isFollowed(request)) cancelHead(pipeline); // it may have been the last live one behind the head
 }
 
 /**
@@ -28,7 +28,6 @@ function abort(request, error) {
  * CancelRequest names a connection, not a query. It is therefore sent only while the request is being answered, and nothing is
  * sent until the server has closed the cancel connection. The server ignores one that comes before the query has begun, so it
  * is repeated. There is one at a time, since thousands may be given up.
- * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-CANCELING-REQUESTS
  */
 async function cancelHead(pipeline, pause = FIRST_PAUSE, request = pipeline.head) {
   if (pipeline.head !== request || pipeline.isCancelling || !request?.givenUp || isFollowed(request)) return;

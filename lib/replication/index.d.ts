@@ -1,7 +1,7 @@
 /// <reference types="node" />
 
 import { Duplex } from 'node:stream';
-import { Client } from 'quickgres';
+import { Client } from '../../index.js';
 
 /** A message of a replication stream. */
 export interface WalMessage {

@@ -3,7 +3,7 @@
 const { Duplex, addAbortSignal } = require('node:stream');
 const { AbortError, State, UsageError, backend, checkText, frontend, nameOf, protocolError } = require('../protocol');
 const { Request, Scope, abort, checkOptions } = require('../query');
-const { parseLsn, readTime, writeNow } = require('./wal');
+const { formatLsn, parseLsn, readTime, writeNow } = require('./wal');
 
 const OPTIONS = new Set(['signal', 'statusInterval']);
 
@@ -131,7 +131,7 @@ class Replication extends Duplex {
 
   /** Says that everything up to a position has been processed, so that the server need not send it again. */
   confirm(lsn) {
-    const position = typeof lsn === 'bigint' ? lsn : parseLsn(lsn);
+    const position = parseLsn(typeof lsn === 'bigint' ? formatLsn(lsn) : lsn);
     if (position <= this.confirmed) return;
     this.confirmed = position;
     this.#soon ??= setImmediate(() => this.#status());
@@ -217,10 +217,7 @@ class Replication extends Duplex {
   }
 }
 
-/**
- * Starts replication: see index.d.ts.
- * @see https://www.postgresql.org/docs/current/protocol-replication.html
- */
+/** Starts replication: see index.d.ts. */
 function replicate(client, text, options = {}) {
   checkOptions(options, OPTIONS);
   const { statusInterval = STATUS_INTERVAL, signal } = options;

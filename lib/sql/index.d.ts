@@ -1,6 +1,6 @@
 /// <reference types="node" />
 
-import { Value } from 'quickgres';
+import { Value } from '../../index.js';
 
 declare const made: unique symbol;
 

@@ -1,7 +1,7 @@
 /// <reference types="node" />
 
 import { Duplex } from 'node:stream';
-import { ServerAddress } from 'quickgres';
+import { ServerAddress } from '../../index.js';
 
 /** The members used of a WebSocket, which is the platform's or of the package ws. */
 export interface WebSocketLike {

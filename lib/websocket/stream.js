@@ -6,7 +6,7 @@ const { ConnectionError, protocolError } = require('../protocol');
 
 /** The longest message in bytes, since proxies and Workers limit messages. */
 const PIECE = 262144;
-/** A WebSocket has no 'drain': with so many bytes unsent the stream polls, every POLL milliseconds. */
+/** With so many bytes unsent the stream polls, every POLL milliseconds. */
 const HIGH_WATER = 1048576;
 const POLL = 5;
 /** The most bytes that are held while the reader has paused. */

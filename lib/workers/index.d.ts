@@ -1,7 +1,7 @@
 /// <reference types="node" />
 
 import { Duplex } from 'node:stream';
-import { ServerAddress } from 'quickgres';
+import { ServerAddress } from '../../index.js';
 
 /** A function that opens connections and does TLS itself, according to `sslmode`. */
 export interface WorkersSocket {

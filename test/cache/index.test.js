@@ -257,6 +257,14 @@ describe('A ResponseCache of a client', () => {
     await pool.end();
   });
 
+  it('makes the sessions of a pool read-only that were open before', async () => {
+    const pool = new Pool(server.config, { size: 1 });
+    await pool.query('SELECT 1');
+    const pooled = new ResponseCache(pool);
+    assert.equal((await pooled.query('SHOW transaction_read_only')).rows[0][0], 'on');
+    await pool.end();
+  });
+
   it('gives rows that can be passed on as values', async () => {
     const { rows: [row] } = await cache.query("SELECT 'x' AS a");
     assert.equal((await cache.query('SELECT $1::text AS a', row)).rows[0].a, 'x');

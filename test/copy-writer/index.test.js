@@ -100,6 +100,9 @@ describe('CopyWriter', () => {
       for (const [types, row, message] of [
         [['int2'], [32768], 'row 0, column 0: 32768 is out of range for int2'],
         [['int8'], [2n ** 63n], 'row 0, column 0: 9223372036854775808 is out of range for int8'],
+        [['float4'], [1e39], 'row 0, column 0: 1e+39 is out of range for float4'],
+        [['float4'], [-1e-50], 'row 0, column 0: -1e-50 is out of range for float4'],
+        [['float8'], [10n ** 400n], `row 0, column 0: 1${'0'.repeat(400)} is out of range for float8`],
         [['int4'], [1.5], 'row 0, column 0: a number cannot be sent as int4'],
         [['int4'], ['1'], 'row 0, column 0: a string cannot be sent as int4'],
         [['text', 'text'], ['a', 5], 'row 0, column 1: a number cannot be sent as text'],

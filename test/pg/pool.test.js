@@ -39,6 +39,31 @@ describe('A pool of quickgres/pg', () => {
     await assert.rejects(pool.query('SELECT 1; SELECT nothing'), { code: '42703' });
   });
 
+  it('asks on the client of the connect of a subclass, which may have made settings', async () => {
+    const set = client => client.query("SET application_name = 'tenant'").then(() => client);
+    class ByPromise extends pg.Pool {
+      async connect() { return set(await super.connect()); }
+    }
+    class ByCallback extends pg.Pool {
+      connect(callback) {
+        const taken = super.connect().then(set);
+        return callback ? void taken.then(client => callback(undefined, client, client.release), callback) : taken;
+      }
+    }
+    for (const Own of [ByPromise, ByCallback]) {
+      pool = new Own({ ...server.config, max: 1 });
+      for (const text of ['SHOW application_name', { text: 'SHOW application_name', values: [] }]) {
+        assert.deepEqual((await pool.query(text)).rows, [{ application_name: 'tenant' }]);
+      }
+      await assert.rejects(pool.query('SELECT nothing'), { code: '42703' });
+      assert.deepEqual([pool.totalCount, pool.idleCount], [1, 1]);
+      await pool.end();
+      const down = new Own({ ...server.config, port: 1 });
+      await assert.rejects(down.query('SELECT 1'), { code: 'ECONNREFUSED' });
+      await down.end();
+    }
+  });
+
   it('refuses a text that leaves a transaction block open, and rolls it back', async () => {
     pool = new pg.Pool({ ...server.config, max: 1 });
     await pool.query('CREATE TABLE blocks (n int)');
@@ -399,7 +424,7 @@ describe('A pool of quickgres/pg', () => {
       handleRowDescription() {}, handleDataRow: ({ fields }) => told.push(...fields), handleError: error => told.push(error),
       handleCommandComplete(message, connection) { connection.sync(); }, handleReadyForQuery: () => told.push('ready')
     };
-    assert.equal(await pool.query(submitted), undefined);
+    assert.equal(await pool.query(submitted), submitted);
     assert.deepEqual([told, pool.idleCount], [['6', 'ready'], 1]);
     await pool.query({ submit() { throw new Error('no'); }, handleError: ({ message }) => told.push(message) });
     assert.deepEqual([told.at(-1), pool.idleCount], ['no', 1]);

@@ -284,7 +284,7 @@ describe('replicate', function () {
     assert.throws(() => replicate(client, 'x', { interval: 5 }), /there is no option interval here/);
     assert.throws(() => replicate(client, 'x', { statusInterval: 0 }), TypeError);
     const stream = follow(client, start('missing')).on('error', () => {});
-    assert.throws(() => stream.confirm('x'), TypeError);
+    for (const lsn of ['x', -1n, 1n << 64n]) assert.throws(() => stream.confirm(lsn), TypeError);
     await assert.rejects(pipeline([5], follow(client, start('missing'))), TypeError);
   });
 
