@@ -31,7 +31,8 @@ function resolve(specifier, context, nextResolve) {
   const file = fileFor(specifier, context.parentURL);
   if (file === undefined) return nextResolve(specifier, context);
   try {
-    const installed = Module.registerHooks && nextResolve(specifier, context);
+    // tsx replaces Node's function, of which this is a call, and `load` is not used.
+    const installed = Module.registerHooks && /\bloadSource\(/.test(require.extensions['.js']) && nextResolve(specifier, context);
     if (INSTALLED.test(installed?.url)) return installed;
   } catch {} // not installed
   return { url: pathToFileURL(file).href, format: 'commonjs', shortCircuit: true };

@@ -48,6 +48,16 @@ describe('quickgres/pg/register', () => {
     assert.equal(printed('app/a.mjs', program), 'function 5');
   });
 
+  it('replaces an installed pg where a compiler such as tsx reads the files in place of Node.js', () => {
+    write('app/compiler.js', "const { _extensions } = require('module'); _extensions['.js'] = (module, file) => " +
+      "module._compile(require('fs').readFileSync(file, 'utf8'), file);");
+    const [compiler, register] = [['--require', './app/compiler.js'], ['--import', 'quickgres/pg/register']];
+    for (const args of [[...compiler, ...register], [...register, '--import', './app/compiler.js']]) {
+      assert.equal(printed('app/b.js', "console.log(require('pg') === require('quickgres/pg'))", args), 'true');
+      assert.equal(printed('app/b.mjs', "import { Pool } from 'pg'; import ours from 'quickgres/pg'; console.log(Pool === ours.Pool)", args), 'true');
+    }
+  });
+
   it('gives quickgres/pg to the program and to its dependencies, by require and by import', () => {
     const cjs = "console.log(require('pg') === require('quickgres/pg'), require('tool') === require('pg'), " +
       "require('pg/lib') === require('pg'))";
