@@ -88,14 +88,13 @@ class Session extends EventEmitter {
     const checked = lease.check(text, values);
     const make = () => new QueryRequest(text, checked, format, cache, paramTypes, takes());
     if (target !== undefined) return this.#queryInto(receiver, make(), options);
-    return lease.run(options.alone ? 'alone' : 'shared', options, scope => submit(make(), scope, options));
+    return lease.run(options.alone ? 'alone' : 'shared', options, (scope, client, limits) => submit(make(), scope, limits));
   }
 
   #queryInto(receiver, request, options) {
     checkRepeated(options);
     const alone = options.alone || this.#lease.longTexts.has(request.text);
-    const limits = { ...options, alone };
-    const promise = this.#lease.run(alone ? 'alone' : 'shared', options, scope => submit(request, scope, limits), never);
+    const promise = this.#lease.run(alone ? 'alone' : 'shared', { ...options, alone }, (scope, client, limits) => submit(request, scope, limits), never);
     return stream().untilTaken(receiver, promise, request);
   }
 
@@ -114,7 +113,7 @@ class Session extends EventEmitter {
       checkOptions(options, NAMES.simpleQuery);
       const how = options.decode === undefined ? this.#lease.decoding : options;
       checkText(text, 'text');
-      return this.#lease.run('session', options, scope => submit(new query.SimpleQueryRequest(text, how), scope, options));
+      return this.#lease.run('session', options, (scope, client, limits) => submit(new query.SimpleQueryRequest(text, how), scope, limits));
     });
   }
 
@@ -133,9 +132,9 @@ class Session extends EventEmitter {
       let request = new query.BatchRequest(queries, receiverFor, lease);
       const { given, inputs } = request;
       const mayRepeat = (error, retry) => given.length === 0 && (retry || error.sent === false);
-      const promise = lease.run(options.alone ? 'alone' : 'shared', options, scope => {
+      const promise = lease.run(options.alone ? 'alone' : 'shared', options, (scope, client, limits) => {
         if (request.scope !== null) request = new query.BatchRequest(inputs, receiverFor, lease);
-        return submit(request, scope, options);
+        return submit(request, scope, limits);
       }, mayRepeat);
       return given.reduce((last, receiver) => stream().untilTaken(receiver, last), promise);
     });
@@ -156,7 +155,7 @@ class Session extends EventEmitter {
         if (called !== undefined && retry) await called.catch(() => {});
         return called === undefined || retry;
       };
-      const begin = scope => query.transaction(scope, depth, inner => new Session(inner, depth), call, options);
+      const begin = (scope, client, limits) => query.transaction(scope, depth, inner => new Session(inner, depth), call, limits);
       return this.#lease.run('alone', options, begin, mayRepeat);
     });
   }

@@ -2,7 +2,7 @@
 
 const { tracingChannel } = require('node:diagnostics_channel');
 const { ConnectionError, PostgresError, TimeoutError } = require('../..');
-const { waitsForItself, watchLimits } = require('../query');
+const { tooLong, waitsForItself, watchLimits } = require('../query');
 const { Connection, Use } = require('./connection');
 
 const channel = tracingChannel?.('quickgres:pool');
@@ -16,6 +16,8 @@ const ATTEMPT = 10000;
 
 /** Milliseconds for which plain queries wait for a new connection rather than behind other requests. */
 const PATIENCE = 1000;
+
+const tooLate = tooLong('request', () => false, () => ': it waited for a connection');
 
 const firstOf = queue => queue.values().next().value?.since ?? Infinity;
 
@@ -107,25 +109,22 @@ class Connections {
   /**
    * @param {string} kind 'owned' by one request, or 'shared'
    * @param {boolean} isLimited whether the request has a signal or a time limit
-   * @returns {Promise<Connection>} to be released; rejects with an error of connecting, a TimeoutError after acquire_timeout,
-   *   or an AbortError
+   * @param {object} limits of the request, which began at `since`
+   * @returns {Promise<Connection>} to be released; rejects with an error of connecting, a TimeoutError or an AbortError
    */
-  async wait(kind, isLimited, signal) {
+  async wait(kind, isLimited, { signal, statement_timeout: time = Infinity }, since) {
     if (this.#isDestroyed) throw this.refused;
     const queue = this.#queues[kind];
     const entry = { since: performance.now(), isLimited };
     const waiting = new Promise((resolve, reject) => Object.assign(entry, { resolve, reject }));
-    const unwatch = watchLimits({ signal, statement_timeout: this.#options.acquire_timeout }, error => {
+    const left = time - (performance.now() - since);
+    const unwatch = watchLimits({ signal, statement_timeout: Math.min(this.#options.acquire_timeout, left) }, error => {
       queue.delete(entry);
       entry.reject(error);
-    }, time => this.#late(time));
+    }, limit => limit === left ? tooLate(time) : this.#late(limit));
     queue.add(entry);
     this.#serve();
-    try {
-      return await (channel?.tracePromise(() => waiting, { owner: kind === 'owned', waiting: queue.size }) ?? waiting);
-    } finally {
-      unwatch();
-    }
+    return (channel?.tracePromise(() => waiting, { owner: kind === 'owned', waiting: queue.size }) ?? waiting).finally(unwatch);
   }
 
   /** @returns {TimeoutError} after a wait of so many milliseconds */

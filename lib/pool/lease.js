@@ -43,15 +43,17 @@ class PoolLease extends Connections {
     const { signal, statement_timeout: time, retry = false } = options;
     const kind = need === 'shared' ? 'shared' : 'owned';
     const isLimited = signal !== undefined || time !== undefined;
+    const since = time === undefined ? 0 : performance.now();
     this.checkOpen();
     this.#pending++;
     try {
       for (let attempts = 1; ; attempts++) {
         throwIfAborted(options);
-        const connection = this.take(kind, isLimited) ?? await this.wait(kind, isLimited, signal).catch(rejectAgain);
+        const connection = this.take(kind, isLimited) ?? await this.wait(kind, isLimited, options, since).catch(rejectAgain);
         const { client, pipeline } = connection;
         try {
-          const result = await work(client.lease, client);
+          const limits = time === undefined ? options : { ...options, waited: performance.now() - since };
+          const result = await work(client.lease, client, limits);
           if (need !== 'session' || pipeline.status === 'I') return result;
           throw new UsageError('simpleQuery left a transaction block open, which is rolled back: use transaction()', '25001');
         } catch (error) {

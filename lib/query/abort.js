@@ -85,9 +85,9 @@ const tooLong = (what, isSent = () => undefined, reason = () => '') => time =>
  * Calls back when a signal aborts or a time limit passes.
  * @param {function(number): Error} late makes the error of a time limit
  */
-function watchLimits({ signal, statement_timeout: time = Infinity }, callback, late) {
+function watchLimits({ signal, statement_timeout: time = Infinity, waited = 0 }, callback, late) {
   const unwatch = signal === undefined ? undefined : watchSignal(signal, callback);
-  const timer = time < Infinity && setTimeout(() => callback(late(time)), time);
+  const timer = time < Infinity && setTimeout(() => callback(late(time)), time - waited);
   return () => {
     unwatch?.();
     clearTimeout(timer);

@@ -121,11 +121,11 @@ async function runInto(lease, target, encoder, text, values, options) {
       await turn;
     }
     const alone = options.alone || lease.longTexts.has(text);
-    await lease.run(alone ? 'alone' : 'shared', options, scope => {
+    await lease.run(alone ? 'alone' : 'shared', options, (scope, client, limits) => {
       if (target.gone) throw target.error;
       if (request.scope !== null) ({ receiver } = request = new ResultRequest(target, encoder, text, values, options)); // it was lost before
       request.barrier = alone;
-      return submit(request, scope, options);
+      return submit(request, scope, limits);
     }, mayRepeat);
     throwIfAborted(options);
     const taken = finish(target, options, request.last, receiver.rowCount);

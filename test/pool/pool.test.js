@@ -200,6 +200,29 @@ describe('A Pool', () => {
     assert.deepEqual(await values.answers, [6]);
   });
 
+  it('counts the wait for a connection into the statement_timeout of a request', async () => {
+    const pool = await opened({ size: 1 });
+    let release;
+    const owner = pool.transaction(() => new Promise(resolve => { release = resolve; }));
+    await until(() => release !== undefined);
+    const limits = { statement_timeout: 200 };
+    const works = [
+      () => pool.query('SELECT 1', [], limits), () => pool.query('SELECT 1', [], { ...limits, stream: new RowReader() }),
+      () => pool.batch(['SELECT 1'], limits), () => pool.simpleQuery('SELECT 1', limits),
+      () => pool.transaction(tx => tx.query('SELECT 1'), limits), () => pool.queryTo(new PassThrough().resume(), 'SELECT 1', [], limits)
+    ];
+    for (const { reason } of await Promise.allSettled(works.map(work => work()))) {
+      assert.deepEqual([reason.name, reason.code, reason.sent], ['TimeoutError', '57014', false]);
+      assert.match(reason.message, /statement_timeout of 200 ms: it waited for a connection/);
+    }
+    const began = performance.now();
+    const slow = assert.rejects(pool.query('SELECT pg_sleep(9)', [], { statement_timeout: 1000 }), { code: '57014', message: /of 1000 ms/ });
+    setTimeout(release, 800);
+    await slow;
+    assert.ok(performance.now() - began < 1600);
+    await owner;
+  });
+
   it('cancels by a signal or a time limit one query, and no other', async () => {
     const pool = await opened({ size: 2 });
     const controller = new AbortController();
