@@ -28,7 +28,7 @@ function trace(request, pipeline, scope, submit = () => pipeline.submit(request,
   request.traced = true;
   // One object for all events of a query, without parameter values and rows.
   const operation = {
-    text: request.text, // the texts of a batch are joined by `; `
+    text: String(request.text), // the texts of a batch are joined by `; `
     batchSize: request.queries?.length,
     result: undefined, // set after success; `cmd` of a single command
     error: undefined, // set after a failure

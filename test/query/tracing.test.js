@@ -115,6 +115,14 @@ describe('diagnostics', () => {
     await early.end();
   });
 
+  it('tells a text, whatever was given for one, since subscribers read it', async () => {
+    const client = await connected();
+    for (const wrong of [null, 5, {}]) {
+      await assert.rejects(client.query(wrong), TypeError);
+      assert.equal(told(String(wrong)).names, 'start end error asyncStart asyncEnd');
+    }
+  });
+
   it('runs the stores that are bound to its start', async () => {
     const storage = new AsyncLocalStorage();
     const client = await connected();
