@@ -238,7 +238,6 @@ class Client extends Steps {
 
   get pending() { return this.#pipeline.pending; }
 
-  /** Bytes written that the socket has not taken. */
   get bufferedBytes() { return this.#pipeline.bufferedBytes; }
 
   ref() {

@@ -127,7 +127,6 @@ class Connections {
     return (channel?.tracePromise(() => waiting, { owner: kind === 'owned', waiting: queue.size }) ?? waiting).finally(unwatch);
   }
 
-  /** @returns {TimeoutError} after a wait of so many milliseconds */
   #late(time) {
     const { size, connected, owned } = this.stats;
     const cause = connected > 0 ? undefined : this.#outage?.error ??

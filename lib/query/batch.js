@@ -27,7 +27,6 @@ function isQuery(list) {
     (typeof values[0] !== 'string' || (Object.isFrozen(list) && text.includes(`$${values.length}`)));
 }
 
-/** Forgets the statements that these queries were to prepare. */
 function forgetParsed(queries, statements) {
   for (const { parses, statement } of queries) if (parses) statements.forget(statement);
 }

@@ -65,7 +65,6 @@ class Cursor {
     return this.#generator.next().finally(() => { this.#asked--; });
   }
 
-  /** @param {*} [value] to be given back */
   return(value) { return this.#generator.return(value); }
 
   /** Drops the rows that are being fetched for a stream that was destroyed. */

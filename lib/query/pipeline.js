@@ -166,7 +166,6 @@ class Pipeline {
     }
   }
 
-  /** Writes the messages of a request. */
   send(request) {
     const { statements, writer } = this;
     const first = request.scope.begin === undefined ? request : request.scope.chain(request);
@@ -199,13 +198,11 @@ class Pipeline {
     request.settle(error);
   }
 
-  /** Sends what was written at the end of the tick, or at once if it is much. */
   flush() {
     if (this.writer.length >= FLUSH_BYTES) this.socket?.flush(this.writer);
     else this.socket?.flushSoon(this.writer);
   }
 
-  /** Bytes written that the socket has not taken. */
   get bufferedBytes() { return this.writer.length + (this.socket?.bufferedBytes ?? 0); }
 
   /** Asks the server to cancel what it is doing; resolves when it has taken the request. */
@@ -278,7 +275,6 @@ class Pipeline {
     this.pump();
   }
 
-  /** The connection is lost or could not be made, see `abandon`. */
   abandon(...why) { abandon(this, ...why); }
 }
 

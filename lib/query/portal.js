@@ -97,7 +97,6 @@ class Portal {
     this.inBlock = name !== '';
     /** @type {Statement|undefined} from Bind to Close */
     this.statement = undefined;
-    /** Whether there may be more rows. */
     this.open = true;
     this.scope = scope;
     if (this.inBlock) return void scope.pipeline.scopes.check(scope);

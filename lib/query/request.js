@@ -53,7 +53,6 @@ class Request {
 
   get pending() { return this.resolve !== null; }
 
-  /** Settles the promise, once. */
   settle(error = this.error, result = this.result) {
     const { resolve } = this;
     if (resolve === null) return;
@@ -114,7 +113,6 @@ class Request {
   /** Whether it can be sent again: its statement was stale, and nothing was done. */
   canRepeat() { return false; }
 
-  /** Restores the state before sending. */
   reset() {
     this.state = State.Waiting;
     this.error = undefined;

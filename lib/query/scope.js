@@ -61,7 +61,7 @@ class Scope {
    * @param {string} need 'shared': other requests may be sent before and behind; 'alone': the work owns the connection;
    *   'session': it may also change settings, which a pool resets
    * @param {object} options the caller's; a pool reads `signal`, `statement_timeout`, `retry`
-   * @param {function(Scope, Client|undefined, object): Promise} work gets the options with the time `waited`; a pool may call it again
+   * @param {function(Scope, Client, object): Promise} work gets the options as well; a pool may call it again after a loss
    * @param {function(Error, boolean): boolean|Promise<boolean>} [mayRepeat] whether a pool may, with `retry`
    */
   run(need, options, work) { return work(this, undefined, options); }
