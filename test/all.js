@@ -14,7 +14,7 @@ const args = process.argv.slice(2).filter(arg => arg !== '--slow');
 
 install();
 const { status } = spawnSync(process.execPath, [
-  require.resolve('c8/bin/c8.js'), `--clean=${!slow}`, '--temp-directory=coverage/tmp',
+  require.resolve('c8/bin/c8.js'), '--config=test/c8.json', `--clean=${!slow}`, '--temp-directory=coverage/tmp',
   process.execPath, require.resolve('mocha/bin/mocha.js'), '--parallel', '--jobs', availableParallelism(), ...args,
   ...slow ? ['test/*.slow.test.js', 'test/*/*.slow.test.js'] : ['test/*.test.js', 'test/*/*.test.js']
 ], { cwd: root, stdio: 'inherit' });
