@@ -20,6 +20,7 @@ function writeQuery(request, writer) {
  * COPY … FROM STDIN. Nothing is sent behind it until it is over, since the server rejects everything else meanwhile, and
  * ignores Sync. Its promise settles when the server takes data, or will not; `finished`, when the copy is over.
  * Data need not wait for the server's word, since a server that has reported an error ignores it.
+ * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-COPY
  */
 class CopyInRequest extends QueryRequest {
   #begun;

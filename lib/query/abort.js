@@ -28,6 +28,7 @@ function abort(request, error) {
  * CancelRequest names a connection, not a query. It is therefore sent only while the request is being answered, and nothing is
  * sent until the server has closed the cancel connection. The server ignores one that comes before the query has begun, so it
  * is repeated. There is one at a time, since thousands may be given up.
+ * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-CANCELING-REQUESTS
  */
 async function cancelHead(pipeline, pause = FIRST_PAUSE, request = pipeline.head) {
   if (pipeline.head !== request || pipeline.isCancelling || !request?.givenUp || isFollowed(request)) return;

@@ -77,7 +77,10 @@ class PortalStep extends QueryRequest {
   }
 }
 
-/** A query whose rows are fetched in batches. Outside a transaction block it owns the connection. */
+/**
+ * A query whose rows are fetched in batches. Outside a transaction block it owns the connection.
+ * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-EXT-QUERY
+ */
 class Portal {
   #last = null; // the promise of the step under way
   #resolveEnded;

@@ -9,7 +9,10 @@ const { CommandComplete, CopyData, CopyInResponse, DataRow, EmptyQueryResponse, 
 /** Messages that begin the answer to a statement. */
 const FIRST = new Set([RowDescription, backend.CopyOutResponse, CommandComplete, EmptyQueryResponse]);
 
-/** A simple Query: several statements in one text, in one implicit transaction. */
+/**
+ * A simple Query: several statements in one text, in one implicit transaction.
+ * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-SIMPLE-QUERY
+ */
 class SimpleQueryRequest extends Request {
   /** @param {object} [decoding] `{ decode }` for the readers */
   constructor(text, decoding) {
