@@ -122,9 +122,9 @@ class Target {
     return isReady;
   }
 
-  /** Counts a piece that was not taken at once. @returns {number} its length, or 0 */
+  /** Counts a piece that was not taken. A replaced `write` may drop callbacks. @returns {number} its length, or 0 */
   #give({ length }) {
-    if (this.stream.writableLength === 0) return 0;
+    if (this.stream.writableLength === 0 || isWrapped(this.stream)) return 0;
     this.#counted += length;
     this.backlog?.add(this, length);
     return length;
@@ -159,7 +159,6 @@ class Target {
       clearTimeout(this.#stall);
       this.#onready = nothing;
       unwatch(stream, finish);
-      this.#take();
       callback();
     };
     watch(stream, finish);
@@ -218,7 +217,7 @@ class Target {
     return this.#settled();
   }
 
-  flushed() { return this.#writing === 0 ? undefined : this.#until(); }
+  flushed() { return this.#writing === 0 || isWrapped(this.stream) ? undefined : this.#until(); }
 
   #until(count) {
     this.#watchStall(count);

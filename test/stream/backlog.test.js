@@ -129,6 +129,24 @@ describe('The backlog of a connection', () => {
     assert.equal(gzip.listenerCount('drain'), 1);
   });
 
+  for (const isReady of [true, false]) {
+    it(`is not full for ever behind middleware whose write drops callbacks and gives ${isReady}`, async () => {
+      const client = await connected({ max_buffer_bytes: 1000 });
+      const target = new Writable({ write() {}, final(callback) { callback(); } });
+      target.write('one piece that is never taken');
+      let bytes = 0;
+      target.write = chunk => {
+        bytes += chunk.length;
+        if (!isReady) setImmediate(() => target.emit('drain'));
+        return isReady;
+      };
+      const text = "SELECT repeat('x', 1000) AS a FROM generate_series(1, 5000)";
+      const result = await client.queryTo(target, text, [], { as: 'ndjson', end: false, buffer: 1e9 });
+      assert.equal(result.rowCount, 5000);
+      assert.equal(bytes, result.bytes);
+    });
+  }
+
   it('does not keep a reader that takes what it gets from its result', async () => {
     const client = await connected({ max_buffer_bytes: 0 });
     const target = new Slow();
