@@ -5,7 +5,7 @@ const { kindOf } = require('../protocol');
 const { STALL_TIMEOUT, stalled } = require('../query');
 const { closedBefore, isServerResponse, nothing, unwatch, watch } = require('./watch');
 
-/** Whether middleware has replaced its `write`, and may hold bytes elsewhere. */
+/** Whether middleware has replaced its `write`, and may hold bytes. */
 const isWrapped = stream => Object.hasOwn(stream, 'write');
 
 /** A WHATWG WritableStream as a Node stream, whose `release()` unlocks it. */
@@ -94,7 +94,7 @@ class Target {
     return this.#lost !== undefined || stream.destroyed === true || (stream.writableEnded === true && !this.#ended);
   }
 
-  /** Bytes that the stream has not taken. Object mode does not count bytes, and may hold nothing above its mark. */
+  /** Bytes that the stream has not taken. Object mode counts no bytes, and may hold nothing above its mark. */
   get queued() { return this.stream.writableObjectMode || isWrapped(this.stream) ? Infinity : this.stream.writableLength; }
 
   /** Bytes that have not left, which decrease even if only a part of one write was taken. */
