@@ -52,8 +52,8 @@ class PoolLease extends Connections {
         const connection = this.take(kind, isLimited) ?? await this.wait(kind, isLimited, options, since).catch(rejectAgain);
         const { client, pipeline } = connection;
         try {
-          const limits = time === undefined ? options : { ...options, waited: performance.now() - since };
-          const result = await work(client.lease, client, limits);
+          const waited = since > 0 ? performance.now() - since : 0;
+          const result = await work(client.lease, client, waited > 1 ? { ...options, waited } : options);
           if (need !== 'session' || pipeline.status === 'I') return result;
           throw new UsageError('simpleQuery left a transaction block open, which is rolled back: use transaction()', '25001');
         } catch (error) {
