@@ -94,7 +94,8 @@ class Session extends EventEmitter {
   #queryInto(receiver, request, options) {
     checkRepeated(options);
     const alone = options.alone || this.#lease.longTexts.has(request.text);
-    const promise = this.#lease.run(alone ? 'alone' : 'shared', { ...options, alone }, (scope, client, limits) => submit(request, scope, limits), never);
+    const work = (scope, client, limits) => submit(request, scope, limits);
+    const promise = this.#lease.run(alone ? 'alone' : 'shared', { ...options, alone }, work, never);
     return stream().untilTaken(receiver, promise, request);
   }
 

@@ -31,7 +31,7 @@ function resolve(specifier, context, nextResolve) {
   const file = fileFor(specifier, context.parentURL);
   if (file === undefined) return nextResolve(specifier, context);
   try {
-    // tsx replaces Node's function, of which this is a call, and `load` is not used.
+    // Only Node's function calls `load`, and tsx replaces it.
     const installed = Module.registerHooks && /\bloadSource\(/.test(require.extensions['.js']) && nextResolve(specifier, context);
     if (INSTALLED.test(installed?.url)) return installed;
   } catch {} // not installed
