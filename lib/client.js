@@ -2,7 +2,8 @@
 
 const { setMaxListeners } = require('node:events');
 const { ConnectionError, PostgresError, TimeoutError, UsageError, takeParameter } = require('./protocol');
-const query = require('./query');
+const { checkNoMore } = require('./options');
+const { Pipeline, Scope, unhindered } = require('./pipeline');
 const { checkDecode } = require('./rows');
 const { Steps } = require('./steps');
 
@@ -25,7 +26,7 @@ class Client extends Steps {
 
   constructor(config = {}) {
     super();
-    query.checkNoMore(arguments, 1, 'new Client({ connectionString: url, decode: true })');
+    checkNoMore(arguments, 1, 'new Client({ connectionString: url, decode: true })');
     this.#config = config;
     /** @type {Object<string, string>} settings that the server reports */
     this.serverParameters = Object.create(null);
@@ -44,7 +45,7 @@ class Client extends Steps {
     /** 'new', 'connecting', 'open', 'ending' or 'closed' */
     this.state = 'new';
     this.#ending = this.#connecting = undefined;
-    const pipeline = this.#pipeline = new query.Pipeline({
+    const pipeline = this.#pipeline = new Pipeline({
       notice: (...message) => this.#message('notice', 'onNotice', ...message),
       notification: (...message) => {
         this.#channels?.deliver(message[0]);
@@ -62,11 +63,11 @@ class Client extends Steps {
     this.closed = new Promise(resolve => { this.#resolveClosed = resolve; });
   }
 
-  #emit(...event) { query.unhindered(() => this.emit(...event)); }
+  #emit(...event) { unhindered(() => this.emit(...event)); }
 
   /** Tells of a message: its bytes as kig/quickgres 0.4 does, and as an event. */
   #message(event, callback, decoded, buf, start, end) {
-    if (this[callback] && buf) query.unhindered(() => this[callback](Buffer.from(buf.subarray(start, end))));
+    if (this[callback] && buf) unhindered(() => this[callback](Buffer.from(buf.subarray(start, end))));
     this.#emit(event, decoded);
   }
 
@@ -187,7 +188,7 @@ class Client extends Steps {
       this.#ending = 'asked';
       this.abandonSteps(refused);
       if (this.state === 'open') this.state = 'ending';
-      pipeline.enter(new query.Scope(pipeline, root, 'end()', { alone: true, entered: () => this.#terminate() }));
+      pipeline.enter(new Scope(pipeline, root, 'end()', { alone: true, entered: () => this.#terminate() }));
       root.refused = refused;
       // A silent connection does not answer requests that were given up.
       const sweep = setInterval(() => {
@@ -234,7 +235,7 @@ class Client extends Steps {
   get transactionStatus() { return this.#session === null ? undefined : this.#pipeline.status; }
 
   /** @private See Session.listen. */
-  get channels() { return (this.#channels ??= query.channelsOf(this)); }
+  get channels() { return (this.#channels ??= require('./listen').channelsOf(this)); }
 
   get pending() { return this.#pipeline.pending; }
 

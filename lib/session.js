@@ -1,11 +1,13 @@
 'use strict';
 
 const { EventEmitter } = require('node:events');
-const query = require('./query');
 const { UsageError, checkText, checkValues, kindOf } = require('./protocol');
+const { CloseRequest, again, callerOf, copyDirection, promised, submit } = require('./pipeline');
+const { NAMES, NO_OPTIONS, NO_VALUES, checkOptions, keep } = require('./options');
+const requests = require('./requests');
 const { RowReader } = require('./rows');
 
-const { NAMES, NO_OPTIONS, NO_VALUES, QueryRequest, checkOptions, copyDirection, promised, submit } = query;
+const { QueryRequest } = requests;
 
 /** Most texts begin with a letter from d to z, so they are no COPY. */
 const [D, Z] = Buffer.from('dz');
@@ -13,7 +15,6 @@ const [D, Z] = Buffer.from('dz');
 const LOWER_CASE = 0x20;
 
 // What a plain query does not need is loaded late.
-const copy = () => require('./copy');
 let streams;
 const stream = () => (streams ??= require('./stream'));
 
@@ -101,7 +102,7 @@ class Session extends EventEmitter {
 
   /** @private Begins a COPY FROM STDIN, for which only a Client has steps. */
   copyIn(text, values, receiver, options) {
-    query.keep(text, values);
+    keep(text, values);
     throw new UsageError('COPY FROM STDIN by query() is for a Client, which has copyData(): use copyFrom()', '0A000');
   }
 
@@ -114,7 +115,7 @@ class Session extends EventEmitter {
       checkOptions(options, NAMES.simpleQuery);
       const how = options.decode === undefined ? this.#lease.decoding : options;
       checkText(text, 'text');
-      return this.#lease.run('session', options, (scope, client, limits) => submit(new query.SimpleQueryRequest(text, how), scope, limits));
+      return this.#lease.run('session', options, (scope, client, limits) => submit(new requests.SimpleQueryRequest(text, how), scope, limits));
     });
   }
 
@@ -130,11 +131,11 @@ class Session extends EventEmitter {
         return stream().receiverFor(target);
       };
       const lease = this.#lease;
-      let request = new query.BatchRequest(queries, receiverFor, lease);
+      let request = new requests.BatchRequest(queries, receiverFor, lease);
       const { given, inputs } = request;
       const mayRepeat = (error, retry) => given.length === 0 && (retry || error.sent === false);
       const promise = lease.run(options.alone ? 'alone' : 'shared', options, (scope, client, limits) => {
-        if (request.scope !== null) request = new query.BatchRequest(inputs, receiverFor, lease);
+        if (request.scope !== null) request = new requests.BatchRequest(inputs, receiverFor, lease);
         return submit(request, scope, limits);
       }, mayRepeat);
       return given.reduce((last, receiver) => stream().untilTaken(receiver, last), promise);
@@ -156,13 +157,13 @@ class Session extends EventEmitter {
         if (called !== undefined && retry) await called.catch(() => {});
         return called === undefined || retry;
       };
-      const begin = (scope, client, limits) => query.transaction(scope, depth, inner => new Session(inner, depth), call, limits);
+      const begin = (scope, client, limits) => require('./transaction').transaction(scope, depth, inner => new Session(inner, depth), call, limits);
       return this.#lease.run('alone', options, begin, mayRepeat);
     });
   }
 
   /** @private Ends the open COPY streams of this transaction. */
-  abandonStreams(refused) { for (const each of this.#streams) each.abandon(query.again(refused())); }
+  abandonStreams(refused) { for (const each of this.#streams) each.abandon(again(refused())); }
 
   /**
    * Fetches the rows of a query in batches. Outside a transaction the cursor owns a connection; inside one, others may run
@@ -171,10 +172,10 @@ class Session extends EventEmitter {
   cursor(text, values = NO_VALUES, options = NO_OPTIONS) {
     checkOptions(options, NAMES.cursor);
     const { batchSize = 1000, decode, signal } = options;
-    const copied = query.Portal.check(text, values);
+    const copied = requests.Portal.check(text, values);
     const name = this.#depth === undefined ? '' : `c${this.#depth}_${++this.#portals}`;
     const lease = this.#lease;
-    const openIn = scope => new query.Portal(scope, text, copied, options, name);
+    const openIn = scope => new requests.Portal(scope, text, copied, options, name);
     const hold = () => new Promise((resolve, reject) => {
       lease.run('alone', options, scope => {
         const portal = openIn(scope);
@@ -183,7 +184,7 @@ class Session extends EventEmitter {
       }).catch(reject);
     });
     const decoding = decode === undefined ? lease.decoding : { decode };
-    return new query.Cursor(() => lease.scope === null ? hold() : openIn(lease.scope), { batchSize, decoding, signal });
+    return new (require('./cursor').Cursor)(() => lease.scope === null ? hold() : openIn(lease.scope), { batchSize, decoding, signal });
   }
 
   /** Closes a named statement ('S') or portal ('P') on the server; resolves even if the name does not exist. */
@@ -191,7 +192,7 @@ class Session extends EventEmitter {
     return promised(() => {
       if (type !== 'S' && type !== 'P') throw new TypeError("type must be 'S' (statement) or 'P' (portal)");
       checkText(name, 'name');
-      return this.#lease.run('shared', NO_OPTIONS, scope => submit(new query.CloseRequest(type, [name]), scope));
+      return this.#lease.run('shared', NO_OPTIONS, scope => submit(new CloseRequest(type, [name]), scope));
     });
   }
 
@@ -224,8 +225,9 @@ class Session extends EventEmitter {
    */
   listen(channel, options = NO_OPTIONS) {
     checkOptions(options, NAMES.listen);
-    query.checkChannel(channel);
-    return new query.Listener(this.channels, channel, options.signal, query.callerOf(this.listen));
+    const { Listener, checkChannel } = require('./listen');
+    checkChannel(channel);
+    return new Listener(this.channels, channel, options.signal, callerOf(this.listen));
   }
 
   /** @private The source of `listen`. */
@@ -234,7 +236,7 @@ class Session extends EventEmitter {
   #open(name, text, options, names) {
     checkOptions(options, names);
     if (typeof text === 'string') checkText(text, 'text');
-    const opened = new (copy()[name])(this.#lease, text, options);
+    const opened = new (stream()[name])(this.#lease, text, options);
     if (this.#depth === undefined) return opened;
     this.#streams.add(opened);
     return opened.once('close', () => this.#streams.delete(opened));

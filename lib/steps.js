@@ -1,11 +1,12 @@
 'use strict';
 
-const { CloseRequest, NAMES, NO_VALUES, Portal, again, checkCount, checkOptions, promised, submit } = require('./query');
+const { CloseRequest, again, promised, submit } = require('./pipeline');
+const { NAMES, NO_VALUES, checkCount, checkOptions } = require('./options');
+const requests = require('./requests');
 const { UsageError, kindOf } = require('./protocol');
 const { RowReader } = require('./rows');
 const { Session } = require('./session');
 
-const copy = () => require('./copy');
 const stream = () => require('./stream');
 
 /** With more bytes than this unsent, copyData asks to wait. */
@@ -28,9 +29,9 @@ class Steps extends Session {
   /** Starts a query whose rows `getResults` fetches. It owns the connection until it is over. */
   startQuery(text, values = NO_VALUES, format = 0, cache = true) {
     checkOptions({ format, cache }, NAMES.query);
-    const copied = Portal.check(text, values);
+    const copied = requests.Portal.check(text, values);
     if (this.inQuery) throw new UsageError('a query is open already: sync() before the next startQuery', '34000');
-    this.#portal = new Portal(this.lease, text, copied, { format, cache });
+    this.#portal = new requests.Portal(this.lease, text, copied, { format, cache });
   }
 
   /** Whether a query of `startQuery` may have more rows. */
@@ -74,7 +75,7 @@ class Steps extends Session {
   /** @private Begins a COPY FROM STDIN; resolves when the server takes data. */
   copyIn(text, values, receiver, options) {
     const scope = this.lease;
-    const request = new (copy().CopyInRequest)(text, values, receiver, begun => {
+    const request = new requests.CopyInRequest(text, values, receiver, begun => {
       this.#copy = begun;
       if (scope.refused !== null) this.abandonSteps(scope.refused); // it could not be ended any more
     });

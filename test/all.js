@@ -6,7 +6,7 @@
 const { spawnSync } = require('node:child_process');
 const { availableParallelism } = require('node:os');
 const path = require('node:path');
-const { install } = require('./folder');
+const { install } = require('./support/folder');
 
 const root = path.join(__dirname, '..');
 const slow = process.argv.includes('--slow');

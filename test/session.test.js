@@ -6,7 +6,7 @@ const { text } = require('node:stream/consumers');
 const { pipeline } = require('node:stream/promises');
 const { inspect } = require('node:util');
 const { Client, RowReader, Session } = require('..');
-const { NAMES } = require('../lib/query');
+const { NAMES } = require('../lib/options');
 const { opened } = require('./pool/pools');
 const { connected, proxied, sharedServer } = require('./support');
 

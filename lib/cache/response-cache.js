@@ -2,7 +2,8 @@
 
 const { EventEmitter } = require('node:events');
 const { checkText, checkValues, quoted, snapshot } = require('../protocol');
-const { checkChannel, checkNoMore, checkOptions } = require('../query');
+const { checkChannel } = require('../listen');
+const { checkNoMore, checkOptions } = require('../options');
 const { RowReader } = require('../rows');
 const { Target } = require('../stream');
 const { Collector, isRead, read, write } = require('./answer');

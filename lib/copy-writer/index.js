@@ -2,7 +2,7 @@
 
 const { Transform } = require('node:stream');
 const { checkText, kindOf, textOf } = require('../protocol');
-const { checkNoMore, checkOptions } = require('../query');
+const { checkNoMore, checkOptions } = require('../options');
 
 const OPTIONS = new Set(['columns', 'format', 'types']);
 

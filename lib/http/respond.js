@@ -1,7 +1,8 @@
 'use strict';
 
 const { pipeline } = require('node:stream');
-const { NAMES, NO_OPTIONS, NO_VALUES, checkOptions, checkNumber, throwIfAborted, watchSignal } = require('../query');
+const { NAMES, NO_OPTIONS, NO_VALUES, checkOptions, checkNumber } = require('../options');
+const { throwIfAborted, watchSignal } = require('../pipeline');
 const { Target } = require('../stream');
 const { Csv } = require('./csv');
 const { COMPRESSORS, TYPES, encodingFor, representationFor } = require('./negotiate');

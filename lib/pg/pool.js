@@ -3,7 +3,7 @@
 const { EventEmitter } = require('node:events');
 const { UsageError } = require('../..');
 const { Pool: Connections } = require('../pool');
-const { rejectAgain } = require('../query');
+const { rejectAgain } = require('../pipeline');
 const { Client, POOLED, settle } = require('./client');
 const { ConnectionParameters, hide, libpqConfig } = require('./config');
 const { Query, SHARED, configOf, errorOf } = require('./query');

@@ -4,7 +4,7 @@
 
 const { EventEmitter } = require('node:events');
 const { ConnectionError, PostgresError, TimeoutError, UsageError } = require('../..');
-const { copyDirection, unhindered } = require('../query');
+const { copyDirection, unhindered } = require('../pipeline');
 const { COUNTED, fieldOf, resultOf } = require('./result');
 const { TypeOverrides } = require('./types');
 const { prepareValue } = require('./values');

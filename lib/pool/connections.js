@@ -2,7 +2,7 @@
 
 const { tracingChannel } = require('node:diagnostics_channel');
 const { ConnectionError, PostgresError, TimeoutError } = require('../..');
-const { tooLong, waitsForItself, watchLimits } = require('../query');
+const { tooLong, waitsForItself, watchLimits } = require('../pipeline');
 const { Connection, Use } = require('./connection');
 
 const channel = tracingChannel?.('quickgres:pool');

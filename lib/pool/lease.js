@@ -1,7 +1,8 @@
 'use strict';
 
 const { ConnectionError, UsageError } = require('../..');
-const { firstWord, keep, rejectAgain, throwIfAborted } = require('../query');
+const { firstWord, rejectAgain, throwIfAborted } = require('../pipeline');
+const { keep } = require('../options');
 const { Connections } = require('./connections');
 
 /** How many connections one request may lose. */

@@ -2,7 +2,7 @@
 
 const { ConnectionError } = require('../..');
 const { quoted } = require('../protocol');
-const { Channels } = require('../query');
+const { Channels } = require('../listen');
 const { PoolLease } = require('./lease');
 
 /** The connection on which all loops of a pool listen; it is replaced if it is lost. */

@@ -1,6 +1,7 @@
 'use strict';
 
-const { LongTexts, checkCount, checkOptions } = require('../query');
+const { LongTexts } = require('../pipeline');
+const { checkCount, checkOptions } = require('../options');
 
 const DEFAULTS = { size: 4, reserved: 1, acquire_timeout: 30000, idle_timeout: 30000, max_lifetime: 1800000, silence_timeout: 2000, min: 0 };
 const OPTIONS = new Set([...Object.keys(DEFAULTS), 'patient']);

@@ -2,7 +2,8 @@
 
 const { Duplex, addAbortSignal } = require('node:stream');
 const { AbortError, State, UsageError, backend, checkText, frontend, nameOf, protocolError } = require('../protocol');
-const { Request, Scope, abort, checkOptions } = require('../query');
+const { Request, Scope, abort } = require('../pipeline');
+const { checkOptions } = require('../options');
 const { formatLsn, parseLsn, readTime, writeNow } = require('./wal');
 
 const OPTIONS = new Set(['signal', 'statusInterval']);

@@ -1,6 +1,7 @@
 'use strict';
 
-const { isFollowed, stalled } = require('../query');
+const { isFollowed } = require('../pipeline');
+const { stalled } = require('../options');
 
 /** Milliseconds for which a target may take nothing while other requests wait for the connection. */
 const PATIENCE = 5000;

@@ -8,4 +8,8 @@ const { StreamReceiver } = require('./receiver');
 const { Target } = require('./target');
 const { Values } = require('./values');
 
-module.exports = { StreamReceiver, Target, Values, queryTo, receiverFor, turnOf, untilTaken };
+module.exports = {
+  StreamReceiver, Target, Values, queryTo, receiverFor, turnOf, untilTaken,
+  get CopyFrom() { return require('./copy-from').CopyFrom; },
+  get CopyTo() { return require('./copy-to').CopyTo; }
+};

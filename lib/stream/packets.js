@@ -1,7 +1,7 @@
 'use strict';
 
 const { backend: { CommandComplete }, decodeCommandComplete, kindOf } = require('../protocol');
-const { abort } = require('../query');
+const { abort } = require('../pipeline');
 const { RowReader, int32 } = require('../rows');
 const { StreamReceiver, messages } = require('./receiver');
 const { Target } = require('./target');

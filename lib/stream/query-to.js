@@ -1,7 +1,9 @@
 'use strict';
 
 const { PostgresError, UsageError, checkText } = require('../protocol');
-const { NO_OPTIONS, QueryRequest, abort, copyDirection, submit, throwIfAborted, watchSignal } = require('../query');
+const { NO_OPTIONS } = require('../options');
+const { QueryRequest } = require('../requests');
+const { abort, copyDirection, submit, throwIfAborted, watchSignal } = require('../pipeline');
 const { Json } = require('./json');
 const { StreamReceiver, messages } = require('./receiver');
 const { Target } = require('./target');

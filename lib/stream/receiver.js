@@ -1,7 +1,8 @@
 'use strict';
 
 const { backend: { CommandComplete, EmptyQueryResponse, PortalSuspended }, decodeCommandComplete } = require('../protocol');
-const { BUFFER, abort, isFollowed } = require('../query');
+const { BUFFER } = require('../options');
+const { abort, isFollowed } = require('../pipeline');
 const { Backlog, PATIENCE } = require('./backlog');
 
 /** About the size of the pieces that a target gets. */

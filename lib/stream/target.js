@@ -2,7 +2,7 @@
 
 const { Writable } = require('node:stream');
 const { kindOf } = require('../protocol');
-const { STALL_TIMEOUT, stalled } = require('../query');
+const { STALL_TIMEOUT, stalled } = require('../options');
 const { closedBefore, isServerResponse, nothing, unwatch, watch } = require('./watch');
 
 /** Whether middleware has replaced its `write`, and may hold bytes. */

@@ -2,7 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { Entries } = require('../../lib/cache/entries');
-const { gc } = require('../gc');
+const { gc } = require('../support/gc');
 
 const answerOf = length => ({ body: Buffer.allocUnsafeSlow(length) });
 

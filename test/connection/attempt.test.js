@@ -3,7 +3,7 @@
 const assert = require('node:assert/strict');
 const { Attempt, STEP } = require('../../lib/connection/attempt');
 const { ConnectionError, PostgresError } = require('../../lib/protocol');
-const { message, SAY } = require('../connecting');
+const { message, SAY } = require('../support/connecting');
 
 /** A socket that only knows whether and why it was destroyed. */
 const fakeSocket = () => ({

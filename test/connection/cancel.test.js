@@ -4,7 +4,7 @@ const assert = require('node:assert/strict');
 const dns = require('node:dns');
 const net = require('node:net');
 const { startServer, startProxy, makeCertificates, skipBefore } = require('pg-test-fixtures');
-const { open, query, message, withFake, SAY } = require('../connecting');
+const { open, query, message, withFake, SAY } = require('../support/connecting');
 
 const CODE = Buffer.from([4, 210, 22, 46]);
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);

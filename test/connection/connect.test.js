@@ -8,7 +8,7 @@ const path = require('node:path');
 const { inspect, promisify } = require('node:util');
 const { startServer, startPgBouncer, makeCertificates, skipUnless, freePort, skipBefore } = require('pg-test-fixtures');
 const { Client } = require('../..');
-const { open, failure, query } = require('../connecting');
+const { open, failure, query } = require('../support/connecting');
 
 const PASSWORD = 'S\u00fcper secret\u00ad'; // SASLprep makes it 'Süper secret'
 

@@ -10,7 +10,7 @@ const { Duplex, duplexPair } = require('node:stream');
 const { startServer } = require('pg-test-fixtures');
 const { resolve } = require('../../lib/config');
 const { connect } = require('../../lib/connection');
-const { open, failure, message, query, SAY, FakeServer, withFake } = require('../connecting');
+const { open, failure, message, query, SAY, FakeServer, withFake } = require('../support/connecting');
 
 const TLS = [
   { sslmode: 'disable' },

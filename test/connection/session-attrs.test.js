@@ -3,7 +3,7 @@
 const assert = require('node:assert/strict');
 const { startServer, startStandby } = require('pg-test-fixtures');
 const { fits } = require('../../lib/connection/startup');
-const { open, failure, message, withFake, SAY } = require('../connecting');
+const { open, failure, message, withFake, SAY } = require('../support/connecting');
 
 const KINDS = ['read-write', 'read-only', 'primary', 'standby'];
 

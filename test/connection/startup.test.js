@@ -2,7 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { makeCertificates } = require('pg-test-fixtures');
-const { open, failure, message, withFake, SAY } = require('../connecting');
+const { open, failure, message, withFake, SAY } = require('../support/connecting');
 
 const TIMEOUT = 0.4;
 

@@ -8,7 +8,7 @@ const { promisify } = require('node:util');
 const { freePort } = require('pg-test-fixtures');
 const { resolve } = require('../../lib/config');
 const { targets, inOrder } = require('../../lib/connection/targets');
-const { open, failure, FakeServer, SAY } = require('../connecting');
+const { open, failure, FakeServer, SAY } = require('../support/connecting');
 
 const good = async conversation => {
   await conversation.first();

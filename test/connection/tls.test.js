@@ -11,7 +11,7 @@ const { startServer, makeCertificates } = require('pg-test-fixtures');
 const { Client } = require('../..');
 const { resolve } = require('../../lib/config');
 const { tlsOptions, endPoint, signatureDigest } = require('../../lib/connection/tls');
-const { open, failure, FakeServer, SAY } = require('../connecting');
+const { open, failure, FakeServer, SAY } = require('../support/connecting');
 
 /** A server without PostgreSQL behind it: TLS with a certificate, then everybody is let in. */
 function startTlsServer({ cert, key }, options = {}) {

@@ -9,28 +9,28 @@ const BROWSER = 'in Chromium: the runtime has no part in it';
 const FIXTURES = 'of the fixtures, not of the client';
 
 const COMMON = {
-  'fixtures.slow.test.js': FIXTURES,
-  'house.test.js': 'of the sources: the runtime has no part in it',
-  'pgbouncer.test.js': 'of a server, run with Node.js',
+  'whole/fixtures.slow.test.js': FIXTURES,
+  'whole/house.test.js': 'of the sources: the runtime has no part in it',
+  'whole/pgbouncer.test.js': 'of a server, run with Node.js',
   'client-parser/browser.slow.test.js': BROWSER
 };
 
 /** By runtime: whole files of test/, and tests by file or folder and title, each with the reason. */
 const LIMITS = {
   bun: {
-    files: { ...COMMON, 'settle.test.js': 'its processes end before their work, with the faulty network in them' },
+    files: { ...COMMON, 'whole/settle.test.js': 'its processes end before their work, with the faulty network in them' },
     tests: [
       ...['client-parser/index.test.js', 'protocol/errors.test.js'].map(file => [file, /every field/,
         'errors have a column and a line of their own: those of the server are in their place, but not enumerable']),
-      ['typescript.slow.test.js', /the fields of errors/, 'errors have a column and a line of their own'],
-      ...['browser.slow.test.js', 'demo.slow.test.js'].map(file => [file, /Chromium/, BROWSER]),
+      ['whole/typescript.slow.test.js', /the fields of errors/, 'errors have a column and a line of their own'],
+      ...['client-parser/browser.slow.test.js', 'whole/demo.slow.test.js'].map(file => [file, /Chromium/, BROWSER]),
       ['websocket/', /holds a bounded amount/, 'bounded memory over its WebSocket was not seen to hold'],
       ...['protocol/errors.test.js', 'stream/query-to.test.js', 'http/respond.slow.test.js'].map(file => [file, /stack with the async functions|error on row 50,000/,
         'stacks do not name the async functions that await']),
-      ...['copy/', 'query/', 'http/', 'bounds.slow.test.js'].map(file => [file,
+      ...['stream/', 'cursor', 'requests/', 'http/', 'whole/bounds.slow.test.js'].map(file => [file,
         /memory/, 'memory grows by more than the bounds, which are those of Node.js 20']),
       ['copy-writer/', /refuses/, 'an error of a Transform in a pipeline is also thrown where nobody catches it'],
-      ['liar.test.js', /direct TLS for another protocol/, 'its TLS server hangs up where ALPN has no protocol in common'],
+      ['whole/liar.test.js', /direct TLS for another protocol/, 'its TLS server hangs up where ALPN has no protocol in common'],
       ['connection/targets.test.js', /Workers/, 'navigator cannot be replaced for a test'],
       ['connection/tls.test.js', /a self-signed one/, 'a self-signed certificate is not accepted as its own root'],
       ['connection/socket.test.js', /keeps the program running/, 'sockets do not tell whether they keep the program running']
@@ -39,9 +39,9 @@ const LIMITS = {
   deno: {
     files: { ...COMMON },
     tests: [
-      ...['copy/', 'query/', 'http/', 'bounds.slow.test.js'].map(file => [file,
+      ...['stream/', 'cursor', 'requests/', 'http/', 'whole/bounds.slow.test.js'].map(file => [file,
         /memory/, 'memory grows by more than the bounds, which are those of Node.js 20, or is not told']),
-      ...['browser.slow.test.js', 'demo.slow.test.js'].map(file => [file, /Chromium/, BROWSER]),
+      ...['client-parser/browser.slow.test.js', 'whole/demo.slow.test.js'].map(file => [file, /Chromium/, BROWSER]),
       ['client.test.js', /keeps it running/, 'a program that is given with -e finds its arguments elsewhere'],
       ['stream/query-to.test.js', /error of a target that has failed/, 'a target that has failed counts as one that was closed'],
       ['replication/', /process is killed/, 'a program that is given with -e finds its arguments elsewhere'],
@@ -50,7 +50,7 @@ const LIMITS = {
       ['connection/tls.test.js', /an expired one/, 'an expired certificate is refused with another code'],
       ['connection/tls.test.js', /indicates the host's name/, 'a TLS server is told of no name by null'],
       ['connection/tls.test.js', /says what is wrong with it/, 'options of TLS that make no sense are ignored'],
-      ['demo.test.js', /Ctrl-C/, 'a process that handles SIGINT ends by it all the same']
+      ['whole/demo.test.js', /Ctrl-C/, 'a process that handles SIGINT ends by it all the same']
     ]
   }
 };

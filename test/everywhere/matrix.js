@@ -22,8 +22,8 @@ const node = version => path.join(MODULES, `node-${version}/bin/node`);
 
 /** For continuous integration, what rests on the runtime, and what rests on the server. */
 const SELECTIONS = {
-  runtime: [...['http', 'protocol', 'query', 'rows', 'stream'].flatMap(filesIn), 'test/quickgres.test.js'],
-  server: [...['connection', 'copy', 'query', 'replication'].flatMap(filesIn), 'test/client.test.js']
+  runtime: [...['http', 'pipeline', 'protocol', 'requests', 'rows', 'stream'].flatMap(filesIn), 'test/whole/quickgres.test.js'],
+  server: [...['connection', 'pipeline', 'replication', 'requests', 'stream'].flatMap(filesIn), ...['client', 'cursor', 'listen', 'transaction'].map(name => `test/${name}.test.js`)]
 };
 
 /** The suite on a version of Node.js. */
@@ -39,7 +39,7 @@ const onOther = (runtime, command, args) => ({
   files: SUITE.filter(file => LIMITS[runtime].files[path.posix.relative('test', file)] === undefined),
   left: LIMITS[runtime].files,
   args: [...args, path.join(MOCHA, '_mocha'), '--no-package', '--timeout', '60000', '--exit',
-    '--require', path.join(ROOT, 'test/hooks.js'), '--require', path.join(__dirname, 'limits.js')],
+    '--require', path.join(ROOT, 'test/support/hooks.js'), '--require', path.join(__dirname, 'limits.js')],
   // Bun knows the user's name from there only.
   env: { PG_VERSION: '18', EVERYWHERE_RUNTIME: runtime, USER: os.userInfo().username }
 });

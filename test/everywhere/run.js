@@ -8,7 +8,7 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const { parseArgs } = require('node:util');
-const { install: installFolders } = require('../folder');
+const { install: installFolders } = require('../support/folder');
 const { CELLS } = require('./matrix');
 const { summary, table } = require('./report');
 

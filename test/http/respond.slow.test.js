@@ -12,7 +12,7 @@ const { setTimeout: sleep } = require('node:timers/promises');
 const { launchBrowser, makeCertificates, skipUnless } = require('pg-test-fixtures');
 const { ResponseCache } = require('../../lib/cache');
 const { respond } = require('../../lib/http');
-const { FLAT, watchAlone } = require('../slow-reader');
+const { FLAT, watchAlone } = require('../support/slow-reader');
 const { connected, sharedServer } = require('../support');
 const { FOLDER, cached, direct, get, serving } = require('./serving');
 

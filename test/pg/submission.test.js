@@ -2,7 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { EventEmitter, once } = require('node:events');
-const { gc } = require('../gc');
+const { gc } = require('../support/gc');
 const { sharedServer } = require('../support');
 const pg = require('../../lib/pg');
 

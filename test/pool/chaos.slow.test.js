@@ -7,7 +7,7 @@ const { setTimeout: sleep } = require('node:timers/promises');
 const { startProxy, startServer } = require('pg-test-fixtures');
 const { ConnectionError } = require('../..');
 const { Pool } = require('../../lib/pool');
-const { Random } = require('../model');
+const { Random } = require('../support/model');
 
 /** For how long, in seconds; `CHAOS_SECONDS=600` for a real search. */
 const SECONDS = Number(process.env.CHAOS_SECONDS || 10);

@@ -3,7 +3,7 @@
 const assert = require('node:assert/strict');
 const { Connection } = require('../../lib/pool/connection');
 const { sharedServer } = require('../support');
-const { endAfterTest } = require('../hooks');
+const { endAfterTest } = require('../support/hooks');
 
 /** A connection that is open and shared. */
 async function connection() {

@@ -8,7 +8,7 @@ const { setTimeout: sleep } = require('node:timers/promises');
 const { startProxy, startServer } = require('pg-test-fixtures');
 const { ConnectionError } = require('../..');
 const { Pool } = require('../../lib/pool');
-const { FakeServer } = require('../connecting');
+const { FakeServer } = require('../support/connecting');
 const { ANSWER, GREETING, commandComplete, held, message, sharedServer } = require('../support');
 const { opened, pass, until } = require('./pools');
 

@@ -3,7 +3,7 @@
 // What the tests of the pool share: pools that are ended after their test.
 
 const { Pool } = require('../../lib/pool');
-const { afterTest, endAfterTest } = require('../hooks');
+const { afterTest, endAfterTest } = require('../support/hooks');
 const { sharedServer } = require('../support');
 
 /**

@@ -3,7 +3,7 @@
 const assert = require('node:assert/strict');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { startProxy } = require('pg-test-fixtures');
-const { afterTest } = require('../hooks');
+const { afterTest } = require('../support/hooks');
 const { sharedServer } = require('../support');
 const { opened, until } = require('./pools');
 

@@ -5,7 +5,7 @@ const { runInNewContext } = require('node:vm');
 const { decoders, exact } = require('../..');
 const { array, checkText, checkValues, kindOf, snapshot, textOf } = require('../../lib/protocol');
 const { RowParser } = require('../../lib/rows');
-const { Random } = require('../model');
+const { Random } = require('../support/model');
 const { connected, rowDescription, dataRow } = require('../support');
 
 describe('kindOf', () => {

@@ -12,7 +12,7 @@ const { MessageChannel, receiveMessageOnPort } = require('node:worker_threads');
 const { Client, decoders, exact, oid } = require('../..');
 const { ResponseCache } = require('../../lib/cache');
 const { Pool } = require('../../lib/pool');
-const { endAfterTest } = require('../hooks');
+const { endAfterTest } = require('../support/hooks');
 const { connected, sharedServer } = require('../support');
 
 const TEXT = `SELECT n AS a, 'name ' || n AS name, NULL AS nothing, n > 1 AS "is it", '{1,NULL}'::int[] AS list, '{"b": [1]}'::jsonb AS doc,

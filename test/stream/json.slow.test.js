@@ -3,7 +3,7 @@
 const assert = require('node:assert/strict');
 const { STRINGS, NUMBERS, OTHERS } = require('../client-parser/values');
 const { agrees, written } = require('./json');
-const { FLAT, GIGABYTES, watchAlone } = require('../slow-reader');
+const { FLAT, GIGABYTES, watchAlone } = require('../support/slow-reader');
 const { connected, sharedServer } = require('../support');
 
 const quoted = text => `'${text.replaceAll('\'', '\'\'')}'`;

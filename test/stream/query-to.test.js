@@ -13,7 +13,7 @@ const { setTimeout: sleep } = require('node:timers/promises');
 const zlib = require('node:zlib');
 const { skipUnless } = require('pg-test-fixtures');
 const { Client, AbortError, ConnectionError, PostgresError } = require('../..');
-const { GIGABYTE } = require('../slow-reader');
+const { GIGABYTE } = require('../support/slow-reader');
 const { ANSWER, activity, answering, commandComplete, connected, faked, hex, makeLong, message, proxied, sharedServer } = require('../support');
 const { Collector, Slow, read } = require('./targets');
 

@@ -6,7 +6,7 @@ const http = require('node:http');
 const { PassThrough, Writable } = require('node:stream');
 const { setImmediate: turn } = require('node:timers/promises');
 const { Client } = require('../..');
-const { LongTexts } = require('../../lib/query');
+const { LongTexts } = require('../../lib/pipeline');
 const { StreamReceiver, messages } = require('../../lib/stream/receiver');
 const { connected, proxied, faked, hex, dataRow, ANSWER } = require('../support');
 

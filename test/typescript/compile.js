@@ -6,7 +6,7 @@ const { execFileSync, execFile } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
 const { promisify } = require('node:util');
-const { DOCUMENTS, RECIPES, examples } = require('../examples');
+const { DOCUMENTS, RECIPES, examples } = require('../support/examples');
 
 const root = path.join(__dirname, '..', '..');
 const { NODE_V8_COVERAGE, ...env } = process.env; // compilers are not what is tested

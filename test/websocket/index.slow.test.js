@@ -19,10 +19,10 @@ describe('webSocket', () => {
     const certificates = await makeCertificates();
     const proxy = await startWebsockify({ target: server, tls: files(certificates) });
     try {
-      const { EXPECTED } = await import('../exercise.mjs');
+      const { EXPECTED } = await import('../support/exercise.mjs');
       const { host, port, database } = server;
       const config = { host, port, database, user: 'scram', password: 'secret' };
-      const script = `import('../exercise.mjs')
+      const script = `import('../support/exercise.mjs')
         .then(({ exercise }) => exercise(require('../..').Client, {
           ...${JSON.stringify(config)}, socket: require('../../lib/websocket').webSocket('wss://localhost:${proxy.port}/')
         }))

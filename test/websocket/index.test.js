@@ -10,7 +10,7 @@ const { setTimeout: sleep } = require('node:timers/promises');
 const { makeCertificates, freePort, skipUnless, startProxy, startServer, startWebsockify } = require('pg-test-fixtures');
 const { Client, ConnectionError } = require('../..');
 const { webSocket } = require('../../lib/websocket');
-const { failure, message } = require('../connecting');
+const { failure, message } = require('../support/connecting');
 
 // The fixtures' own dependency.
 const ws = require(require.resolve('ws', { paths: [path.dirname(require.resolve('pg-test-fixtures'))] }));
@@ -133,7 +133,7 @@ describe('webSocket', () => {
       };
 
       it('does all that a client does', async () => {
-        const { exercise, EXPECTED } = await import('../exercise.mjs');
+        const { exercise, EXPECTED } = await import('../support/exercise.mjs');
         const { host, port, database } = server;
         const config = { host, port, database, user: 'scram', password: 'secret', socket: over(proxy.url) };
         assert.deepEqual(await exercise(Client, config), EXPECTED);

@@ -8,8 +8,8 @@ const path = require('node:path');
 const vm = require('node:vm');
 const zlib = require('node:zlib');
 const { launchBrowser, skipUnless, startServer, startWebsockify } = require('pg-test-fixtures');
-const { examples } = require('../examples');
-const { installed } = require('../folder');
+const { examples } = require('../support/examples');
+const { installed } = require('../support/folder');
 
 const ROOT = path.join(__dirname, '../..');
 
@@ -65,7 +65,7 @@ describe('A page that connects, bundled as the guide says, through websockify', 
       '/worker.js': ['text/javascript', `import { Client, webSocket } from '/quickgres.js';
         import { exercise } from '/exercise.mjs';
         onmessage = ({ data: { url, ...config } }) => exercise(Client, { ...config, socket: webSocket(url) }).catch(String).then(postMessage);`],
-      '/exercise.mjs': ['text/javascript', fs.readFileSync(path.join(__dirname, '../exercise.mjs'))]
+      '/exercise.mjs': ['text/javascript', fs.readFileSync(path.join(__dirname, '../support/exercise.mjs'))]
     };
     web = http.createServer((request, response) => {
       const file = files[request.url] ?? ['text/plain', 'not found'];
@@ -130,7 +130,7 @@ describe('A page that connects, bundled as the guide says, through websockify', 
       const more = { same: same.message, none: [none.name, none.code, none.message], after: rows[0].n, globals: [typeof Buffer, typeof process] };
       return { seen, more };
     }, config());
-    assert.deepEqual(seen.seen, (await import('../exercise.mjs')).EXPECTED);
+    assert.deepEqual(seen.seen, (await import('../support/exercise.mjs')).EXPECTED);
     assert.deepEqual(seen.more, {
       same: 'Dynamic require of "node:stream" is not supported',
       none: ['Error', undefined, 'Dynamic require of "node:stream" is not supported'],
@@ -146,7 +146,7 @@ describe('A page that connects, bundled as the guide says, through websockify', 
       worker.onerror = event => resolve(event.message);
       worker.postMessage(config);
     }), config());
-    assert.deepEqual(answer, (await import('../exercise.mjs')).EXPECTED);
+    assert.deepEqual(answer, (await import('../support/exercise.mjs')).EXPECTED);
   });
 
   it('settles everything when the proxy dies', async () => {

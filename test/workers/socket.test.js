@@ -9,7 +9,7 @@ const { Client } = require('../..');
 const { startServer } = require('pg-test-fixtures');
 const { socket } = require('../../lib/workers');
 const { socketBy } = require('../../lib/workers/socket');
-const { FakeServer } = require('../connecting');
+const { FakeServer } = require('../support/connecting');
 
 /** A socket as cloudflare:sockets gives it, over Node's. */
 function workersSocket(stream, host, ca) {

@@ -42,4 +42,4 @@ before(function () {
   process.env.PGBOUNCER_PATH = PROGRAM;
 });
 
-require('../../pgbouncer.test.js');
+require('../../whole/pgbouncer.test.js');

@@ -10,7 +10,7 @@ const os = require('node:os');
 const path = require('node:path');
 const { promisify } = require('node:util');
 const { startServer, startProxy } = require('pg-test-fixtures');
-const { bundleByGuide } = require('../../bundle');
+const { bundleByGuide } = require('../../support/bundle');
 const config = require('./wrangler.json');
 
 const run = promisify(execFile);

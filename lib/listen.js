@@ -1,0 +1,137 @@
+'use strict';
+
+const { ConnectionError, checkText, quoted } = require('./protocol');
+const { outcome, showCaller, watchSignal } = require('./pipeline');
+
+/** The server truncates longer names. */
+const LONGEST_CHANNEL = 63;
+
+/** @throws {TypeError|RangeError} for an invalid channel name */
+function checkChannel(channel) {
+  checkText(channel, 'channel');
+  if (channel === '') throw new TypeError('channel must not be empty');
+  if (Buffer.byteLength(channel) <= LONGEST_CHANNEL) return;
+  throw new RangeError(`channel must not be longer than ${LONGEST_CHANNEL} bytes`);
+}
+
+/** The error of the loop when the connection is lost. */
+function lost(error) {
+  return new ConnectionError(`the connection was lost: ${error.message}`, { code: error.code, cause: error });
+}
+
+class Channels {
+  #listeners = new Map(); // sets by channel
+  #say;
+
+  constructor(say) { this.#say = say; }
+
+  get names() { return [...this.#listeners.keys()]; }
+
+  /** Gives a notification to the loops over its channel. */
+  deliver(notification) {
+    for (const listener of this.#listeners.get(notification.channel) ?? []) listener.give(notification);
+  }
+
+  /** @returns {Promise} resolves when the server has begun to notify */
+  add(listener, signal) {
+    const { channel } = listener;
+    if (!this.#listeners.has(channel)) this.#listeners.set(channel, new Set());
+    this.#listeners.get(channel).add(listener);
+    return this.#say('LISTEN', channel, signal);
+  }
+
+  /** @returns {Promise|undefined} resolves when the server has stopped notifying; nothing if other loops continue */
+  remove(listener) {
+    const { channel } = listener;
+    const listeners = this.#listeners.get(channel);
+    listeners.delete(listener);
+    if (listeners.size > 0) return undefined;
+    this.#listeners.delete(channel);
+    return this.#say('UNLISTEN', channel);
+  }
+
+  /** Ends all loops. @param {Error} [error] for them to throw */
+  end(error) { for (const listeners of [...this.#listeners.values()]) for (const each of listeners) each.end(error); }
+}
+
+/** @returns {Channels} of a client's connection */
+function channelsOf(client) {
+  const say = async (command, channel, signal) => {
+    if (command === 'UNLISTEN' && client.state !== 'open') return;
+    await client.query(`${command} ${quoted(channel)}`, [], { cache: false, signal });
+  };
+  const channels = new Channels(say);
+  client.closed.then(error => channels.end(error && lost(error)));
+  return channels;
+}
+
+/** The notifications on one channel, as an async iterable. They are kept until they are read. */
+class Listener {
+  #channels;
+  #error;
+  #notifications = this.#generate();
+  #isOver = false;
+  #queue = [];
+  #unwatch = () => {};
+  #wake = () => {};
+
+  constructor(channels, channel, signal, caller) {
+    this.channel = channel;
+    this.#channels = channels;
+    const asked = channels.add(this, signal);
+    asked.catch(error => this.end(showCaller(error, caller)));
+    const aborted = new Promise((resolve, reject) => {
+      if (signal?.aborted) reject(signal.reason);
+      else if (signal !== undefined) this.#unwatch = watchSignal(signal, ({ cause }) => reject(cause));
+    });
+    aborted.catch(reason => this.end(reason));
+    /** @type {Promise} resolves when the server has begun to notify; rejects with the signal's reason as well */
+    this.ready = Promise.race([aborted, asked]);
+    this.ready.catch(() => {});
+  }
+
+  async * #generate() {
+    while (!this.#isOver || this.#queue.length > 0) {
+      yield* this.#queue.splice(0);
+      if (this.#queue.length === 0 && !this.#isOver) await new Promise(resolve => { this.#wake = resolve; });
+    }
+    if (this.#error !== undefined) throw this.#error;
+  }
+
+  [Symbol.asyncIterator]() { return this; }
+
+  give(notification) {
+    this.#queue.push(notification);
+    this.#wake();
+  }
+
+  /** @returns {Promise<{value: object, done: boolean}>} the next notification; rejects once with the error that ended the loop */
+  next() { return this.#notifications.next().catch(error => outcome({ error })); }
+
+  /**
+   * Stops listening, as `break` does.
+   * @param {*} [value] to be given back
+   * @returns {Promise} resolves when the server has stopped notifying; never rejects
+   */
+  async return(value) {
+    await this.end();
+    await this.#notifications.return().catch(() => {});
+    return { value, done: true };
+  }
+
+  /**
+   * Stops listening.
+   * @param {*} [error] for the loop to throw
+   * @returns {Promise} resolves when the server has stopped notifying; never rejects
+   */
+  async end(error) {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#error = error;
+    this.#unwatch();
+    this.#wake();
+    await this.#channels.remove(this)?.catch(() => {});
+  }
+}
+
+module.exports = { Channels, Listener, channelsOf, checkChannel };

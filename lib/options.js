@@ -1,0 +1,126 @@
+'use strict';
+
+const { TimeoutError, checkText, checkValues, kindOf, snapshot } = require('./protocol');
+const { checkDecode } = require('./rows');
+
+const NO_VALUES = Object.freeze([]);
+const NO_OPTIONS = Object.freeze({});
+
+/** Milliseconds for which the reader of a result may take nothing. */
+const STALL_TIMEOUT = 60000;
+
+/** Bytes up to which a result is read however slow its target is. */
+const BUFFER = 1 << 20;
+
+const LEVELS = ['serializable', 'repeatable read', 'read committed', 'read uncommitted'];
+
+const STATEMENT = ['format', 'cache', 'paramTypes'];
+const LIMITS = ['signal', 'statement_timeout'];
+const PLACE = ['alone', 'retry'];
+
+const NAMES = {
+  batch: new Set([...LIMITS, ...PLACE]),
+  batched: new Set([...STATEMENT, 'decode', 'stream']),
+  copyFrom: new Set(['signal', 'highWaterMark']),
+  copyTo: new Set(['signal', 'highWaterMark', 'stall_timeout', 'buffer', 'alone']),
+  cursor: new Set([...STATEMENT, 'batchSize', 'decode', 'signal']),
+  listen: new Set(['signal']),
+  query: new Set([...STATEMENT, 'decode', 'stream', 'buffer', ...LIMITS, ...PLACE]),
+  queryTo: new Set(['as', 'int8', 'numeric', 'bytea', 'separator', 'end', 'stall_timeout', 'buffer', ...STATEMENT, ...LIMITS, ...PLACE]),
+  readable: new Set(['highWaterMark', 'signal', 'stall_timeout']),
+  simpleQuery: new Set(['decode', ...LIMITS, 'retry']),
+  transaction: new Set(['isolation', 'readOnly', 'deferrable', ...LIMITS, 'retry'])
+};
+
+/** The remedy for options that a pool no longer has. */
+const REPLICAS = 'for replicas, make a pool of their own';
+const HINTS = {
+  connectionString: 'it belongs to the config', decode: 'it belongs to the config, or to a query',
+  max_lag: REPLICAS, readOnly: REPLICAS, replicas: REPLICAS,
+  idleTimeoutMillis: 'write idle_timeout', max: 'write size', maxLifetimeSeconds: 'write max_lifetime, in milliseconds', timeout: 'write statement_timeout', values: 'they are the second argument'
+};
+
+const noCallback = value => typeof value === 'function' ? ': there are no callbacks, but promises, streams and async iterables' : '';
+
+function checkFlag(value, name) {
+  if (typeof value !== 'boolean') throw new TypeError(`${name} must be a boolean, not ${kindOf(value)}`);
+}
+
+const isOid = oid => Number.isInteger(oid) && oid >= 0 && oid <= 0xffffffff;
+
+/** The check of each option; methods check the options that are missing here. */
+const CHECKS = {
+  alone: checkFlag, cache: checkFlag, deferrable: checkFlag, end: checkFlag, patient: checkFlag, readOnly: checkFlag,
+  reset: checkFlag, retry: checkFlag, shared: checkFlag,
+  batchSize: value => checkCount(value, 'batchSize', 1),
+  buffer: value => checkNumber(value, 'buffer', 'a number of bytes from 0', value => value >= 0),
+  decode(decode, name, { stream }) {
+    if (checkDecode(decode) && stream) throw new TypeError('decode has no effect on a stream of yours: write new RowReader({ decode })');
+  },
+  format(value) {
+    if (value !== 0 && value !== 1) throw new TypeError(`format must be Client.STRING (0) or Client.BINARY (1), not ${kindOf(value)}${noCallback(value)}`);
+  },
+  isolation(value) {
+    const level = typeof value === 'string' ? value.toLowerCase() : kindOf(value);
+    if (!LEVELS.includes(level)) throw new TypeError(`isolation must be one of ${LEVELS.join(', ')}, not ${level}`);
+  },
+  paramTypes(value) {
+    if (Array.isArray(value) && value.length < 65536 && value.every(isOid)) return;
+    throw new TypeError('paramTypes must be an array of type OIDs, such as [oid.int8], of the export oid');
+  },
+  signal(value) {
+    if (typeof value?.addEventListener !== 'function') throw new TypeError(`signal must be an AbortSignal, not ${kindOf(value)}`);
+  },
+  stall_timeout: value => checkNumber(value, 'stall_timeout', 'a number of milliseconds from 0', value => value >= 0),
+  statement_timeout: value => checkNumber(value, 'statement_timeout', 'a number of milliseconds above 0', value => value > 0)
+};
+
+/** @param {Object<string, function(*, string)>} [checks] by name */
+function checkOptions(options, names, checks = CHECKS) {
+  if (options === undefined) return;
+  if (options === null || typeof options !== 'object') {
+    throw new TypeError(`options must be an object, not ${kindOf(options)}${noCallback(options)}`);
+  }
+  if (Array.isArray(options)) throw new TypeError('options must be an object, not an array: query(text, values, options) takes values');
+  if (options instanceof AbortSignal) throw new TypeError('options must be an object, not an AbortSignal: write { signal }');
+  for (const name of Object.keys(options)) {
+    if (!names.has(name)) {
+      const hint = Object.hasOwn(HINTS, name) ? `: ${HINTS[name]}` : '';
+      throw new TypeError(`there is no option ${name} here${hint}; there are ${[...names].join(', ')}`);
+    }
+    if (options[name] !== undefined) checks[name]?.(options[name], name, options);
+  }
+}
+
+/** @throws {TypeError} for arguments of a constructor behind the first `count`, with the form that is right */
+function checkNoMore(given, count, form) {
+  const at = Array.prototype.findIndex.call(given, (each, index) => index >= count && each !== undefined);
+  if (at >= 0) throw new TypeError(`argument ${at + 1} is ${kindOf(given[at])}, which would be ignored: write ${form}`);
+}
+
+/** Whether a value is immutable and can be sent. */
+const isPlain = value => typeof value === 'number' || (typeof value === 'string' && !value.includes('\0'));
+
+/**
+ * Checks a query that has to wait.
+ * @returns {Array|object} a copy of the values, since the caller may change them
+ */
+function keep(text, values) {
+  checkText(text, 'text');
+  checkValues(values);
+  return Array.isArray(values) && values.every(isPlain) ? values.slice() : snapshot(values);
+}
+
+/** @returns {number} the value; throws a TypeError unless it fits */
+function checkNumber(value, name, wanted, fits) {
+  if (typeof value === 'number' && value <= 0x7fffffff && fits(value)) return value;
+  throw new TypeError(`${name} must be ${wanted}, not ${typeof value === 'number' ? value : kindOf(value)}`);
+}
+
+const checkCount = (count, name, least) =>
+  checkNumber(count, name, `an integer from ${least}`, count => Number.isInteger(count) && count >= least);
+
+const stalled = (what, timeout, why = 'stall_timeout') =>
+  new TimeoutError(`the ${what} took nothing for ${timeout} ms (${why})`, { code: '57014', sent: true });
+
+module.exports = { keep, stalled, BUFFER, STALL_TIMEOUT, checkCount, checkNoMore, checkNumber, checkOptions, NAMES, NO_OPTIONS, NO_VALUES };

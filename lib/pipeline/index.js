@@ -1,0 +1,20 @@
+'use strict';
+
+// When a request is sent, and who takes its answer.
+
+const { Pipeline } = require('./pipeline');
+const { again, callerOf, isFollowed, isStale, miscounted, promised, reasonOf, rejectAgain, showCaller, unhindered } = require('./errors');
+const { Request, outcome } = require('./request');
+const { runInside, waitsForItself } = require('./inside');
+const { CloseRequest } = require('./close');
+const { LongTexts } = require('./long-texts');
+const { Scope } = require('./scope');
+const { copyDirection, firstWord } = require('./sql');
+const { channel, trace } = require('./tracing');
+const cancel = require('./cancel');
+const limits = require('./limits');
+
+module.exports = {
+  Pipeline, Request, CloseRequest, LongTexts, Scope, again, callerOf, isFollowed, isStale, miscounted, outcome, promised, reasonOf,
+  rejectAgain, runInside, showCaller, unhindered, waitsForItself, copyDirection, firstWord, channel, trace, ...cancel, ...limits
+};

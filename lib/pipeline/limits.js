@@ -1,0 +1,69 @@
+'use strict';
+
+const { AbortError, State, TimeoutError } = require('../protocol');
+const { abort } = require('./cancel');
+
+const IN_FRONT = ': it waited for a request that nothing may be sent behind: a COPY, one with `alone`, or one that was given up';
+
+/** @type {WeakMap<AbortSignal, Set<function>>} the callbacks of a signal, which has one listener for all requests */
+const watchers = new WeakMap();
+
+/**
+ * Calls back when a signal aborts. Node warns of more than ten listeners of one signal.
+ * @param {AbortSignal} signal not aborted
+ */
+function watchSignal(signal, callback) {
+  const callbacks = watchers.get(signal) ?? new Set();
+  if (callbacks.size === 0) {
+    callbacks.tell = () => { for (const each of callbacks) each(abortedBy(signal)); }; // not every signal passes an event
+    watchers.set(signal, callbacks);
+    signal.addEventListener('abort', callbacks.tell);
+  }
+  callbacks.add(callback);
+  return () => {
+    if (!callbacks.delete(callback) || callbacks.size > 0) return;
+    watchers.delete(signal);
+    signal.removeEventListener('abort', callbacks.tell);
+  };
+}
+
+const abortedBy = ({ reason }) => new AbortError('the query was aborted', reason);
+
+function throwIfAborted({ signal }) { if (signal?.aborted) throw abortedBy(signal); }
+
+/** @returns {function(number): TimeoutError} for a time limit in milliseconds */
+const tooLong = (what, isSent = () => undefined, reason = () => '') => time =>
+  new TimeoutError(`the ${what} took longer than its statement_timeout of ${time} ms${reason()}`, { code: '57014', sent: isSent() });
+
+/**
+ * Calls back when a signal aborts or a time limit passes.
+ * @param {function(number): Error} late makes the error of a time limit
+ */
+function watchLimits({ signal, statement_timeout: time = Infinity, waited = 0 }, callback, late) {
+  const unwatch = signal === undefined ? undefined : watchSignal(signal, callback);
+  const timer = time < Infinity && setTimeout(() => callback(late(time)), time - waited);
+  return () => {
+    unwatch?.();
+    clearTimeout(timer);
+  };
+}
+
+/** Submits a request with a signal or a time limit. */
+function submit(request, scope, limits) {
+  if (limits?.alone) request.barrier = true;
+  if (limits === undefined || (limits.signal === undefined && limits.statement_timeout === undefined)) {
+    return scope.pipeline.submit(request, scope);
+  }
+  throwIfAborted(limits);
+  const { pipeline, pipeline: { scopes } } = scope;
+  const promise = pipeline.submit(request, scope);
+  if (!request.pending) return promise;
+  const isSent = () => request.state !== State.Waiting;
+  const reason = () => isSent() ? '' : scopes.active !== scope ? `: it waited for ${scopes.active.name}` : pipeline.held ? IN_FRONT : '';
+  const unwatch = watchLimits(limits, error => abort(request, error), tooLong('query', isSent, reason));
+  if (request.finished === undefined) request.unwatch = unwatch; // a promise of its own would hide the awaiting caller
+  else request.finished.then(unwatch);
+  return promise;
+}
+
+module.exports = { submit, throwIfAborted, tooLong, watchLimits, watchSignal };

@@ -1,0 +1,281 @@
+'use strict';
+
+const {
+  ConnectionError, MessageWriter, PostgresError, State, UsageError, backend, decodeFields, decodeNotification, nameOf,
+  nextState, protocolError
+} = require('../protocol');
+const { Memory } = require('../rows');
+const { cancelHead } = require('./cancel');
+const { abandon, again, mayRepeat } = require('./errors');
+const { LongTexts } = require('./long-texts');
+const { closeStatements } = require('./close');
+const { Scope, Scopes } = require('./scope');
+const { Statements } = require('./statements');
+const { channel, trace } = require('./tracing');
+
+const { ErrorResponse, NoticeResponse, NotificationResponse, ParameterStatus, ReadyForQuery } = backend;
+
+/** With so many bytes, messages leave at once instead of at the end of the tick. */
+const FLUSH_BYTES = 65536;
+
+/** The transaction status by its byte in ReadyForQuery: idle, in a transaction, in a failed one. */
+const STATUS = Object.fromEntries(['I', 'T', 'E'].map(status => [status.charCodeAt(0), status]));
+
+/** The requests of one connection: which were sent, which is answered next, which may be sent. */
+class Pipeline {
+  #held = 0; // barriers: nothing is sent while there is one
+  #tail = null;
+
+  /**
+   * @param {object} events `notice(fields, buf, start, end)`, `notification(…)`, `parameter(buf, start, end)`; `lost(error)`:
+   *   the connection is unusable, or closed by the server if there is no error; `queued()`: a request waits; `drained()`
+   * @param {boolean|object} [decode] the default of queries
+   */
+  constructor(events, decode) {
+    this.events = events;
+    /** @type {{decode: *}|undefined} the default of readers */
+    this.decoding = decode === undefined ? undefined : { decode };
+    this.memory = new Memory();
+    this.writer = new MessageWriter();
+    this.statements = new Statements(256, `_${Math.random().toString(36).slice(2, 8)}`);
+    this.scopes = new Scopes(this);
+    this.longTexts = new LongTexts(); // a pool's connections share one
+    this.backlog = this.block = this.unflushed = undefined; // shared by results that go to targets, see lib/stream
+    this.maxBuffered = 1 << 26;
+    /** @type {Request|null} the request that is answered next */
+    this.head = null;
+    /** @type {Request|null} the first one whose messages are in the writer */
+    this.unwritten = null;
+    this.pending = 0;
+    /** The transaction status of the last ReadyForQuery. */
+    this.status = 'I';
+    /** @type {object|undefined} see connect() of lib/connection */
+    this.session = undefined;
+    this.socket = null; // null without a connection
+    this.reader = null;
+    /** @type {Set<function>} called when the server reports a cancelled query */
+    this.cancelling = new Set();
+    /** The times when a sent request was given up, and when the server was asked to cancel; 0 if something was read since. */
+    this.givenUpAt = this.askedAt = 0;
+    this.isCancelling = false;
+  }
+
+  /** Allows requests to be sent. */
+  open(session) {
+    this.session = session;
+    this.socket = session.socket;
+    this.reader = session.reader;
+    this.reader.handler = this;
+    this.socket.handOver(this);
+    this.pump();
+  }
+
+  chunk(buf, length) {
+    this.givenUpAt = this.askedAt = 0;
+    const { memory } = this;
+    memory.read = buf;
+    memory.length = length;
+    memory.to = 0;
+    try {
+      this.reader.push(buf, length);
+      this.unflushed?.flushLater();
+      this.unflushed = undefined;
+    } catch (error) {
+      // Any other error of the code is about bytes that no server sends.
+      const isOurs = [ConnectionError, PostgresError, UsageError].some(each => error instanceof each);
+      this.events.lost(isOurs ? error : protocolError(`an answer that cannot be read (${error.message})`, error));
+    }
+  }
+
+  closed(error) { this.events.lost(error); }
+
+  drained() { this.events.drained(); }
+
+  /** @returns {Buffer|null} the messages of waiting requests, to be sent with the startup packet */
+  earlyRequests() {
+    const { root } = this.scopes;
+    while (root.first !== null && !(root.first instanceof Scope) && this.#held === 0) this.#sendWaiting(root.shift());
+    if (this.writer.length === 0) return null;
+    const bytes = Buffer.from(this.writer.take());
+    this.writer.reuse();
+    return bytes;
+  }
+
+  /** Sends a request now, or when its turn comes. */
+  submit(request, scope) {
+    // Only requests of a caller have a text.
+    if (channel.hasSubscribers && !request.traced && request.text !== undefined) return trace(request, this, scope);
+    const { scopes } = this;
+    const promise = request.open(scope);
+    if (scope === scopes.active && scope.first === null && scope.refused === null && this.#held === 0 &&
+        this.socket !== null && scopes.waiting.length === 0) this.send(request);
+    else {
+      scopes.check(scope, request);
+      request.snapshot();
+      this.#queue(request, scope);
+    }
+    this.pending++;
+    return promise;
+  }
+
+  #queue(entry, scope) {
+    scope.push(entry);
+    this.events.queued();
+    this.pump();
+  }
+
+  /** Whether a barrier or a CancelRequest stops sending. */
+  get held() { return this.#held > 0; }
+
+  /** Whether a request or a transaction is not over. */
+  get waited() { return this.head !== null || this.scopes.root.first !== null; }
+
+  /** Queues a scope, to be entered when its turn comes; throws like `submit`. */
+  enter(scope) {
+    this.scopes.check(scope.parent);
+    this.#queue(scope, scope.parent);
+  }
+
+  /** Leaves a scope as soon as everything in it was sent. */
+  end(scope) {
+    scope.ending = true;
+    this.pump();
+  }
+
+  /** Ends a scope, whether it was entered or not, and continues with its parent. */
+  leave(scope, error) {
+    if (this.scopes.leave(scope, error)) this.pump();
+  }
+
+  pump() {
+    while (this.socket !== null && this.#held === 0) {
+      const entry = this.scopes.next();
+      if (entry === null) return;
+      if (entry instanceof Scope) entry.entered();
+      else this.#sendWaiting(entry);
+    }
+  }
+
+  /** Sends a request that had to wait, unless it was given up. */
+  #sendWaiting(request) {
+    if (!request.pending) return void this.pending--;
+    try {
+      this.send(request);
+    } catch (error) {
+      this.reject(request, error);
+    }
+  }
+
+  send(request) {
+    const { statements, writer } = this;
+    const first = request.scope.begin === undefined ? request : request.scope.chain(request);
+    const mark = writer.length;
+    try {
+      for (let each = first; each !== request; each = each.next) each.encode(writer, statements);
+      request.encode(writer, statements);
+    } catch (error) {
+      writer.length = mark;
+      // A stack has ten lines: without the library's own ones it reaches the caller.
+      if (error instanceof TypeError || error instanceof RangeError) Error.captureStackTrace?.(error, this.send);
+      throw error;
+    }
+    if (request.statement !== statements.lastParsed && !request.internal) statements.lastParsed = undefined;
+    for (let each = first; each !== request; each = each.next) {
+      each.scope.begin = undefined;
+      this.#held++;
+    }
+    if (request.barrier) this.#held++;
+    if (mark === 0) this.unwritten = first;
+    if (this.head === null) this.head = first;
+    else this.#tail.next = first;
+    this.#tail = request;
+    if (statements.closing.length > 0 && request.endsWithSync && this.#held === 0) closeStatements(this);
+    this.flush();
+  }
+
+  reject(request, error) {
+    if (!request.internal) this.pending--;
+    request.settle(error);
+  }
+
+  flush() {
+    if (this.writer.length >= FLUSH_BYTES) this.socket?.flush(this.writer);
+    else this.socket?.flushSoon(this.writer);
+  }
+
+  get bufferedBytes() { return this.writer.length + (this.socket?.bufferedBytes ?? 0); }
+
+  /** Asks the server to cancel what it is doing; resolves when it has taken the request. */
+  async cancel() {
+    const { refused } = this.scopes.root;
+    if (this.socket === null && refused !== null) throw again(refused());
+    if (this.socket === null) throw new ConnectionError('not connected: await connect() first', { code: '08003' });
+    await this.session.cancel();
+  }
+
+  message(type, buf, start, end, count) {
+    const { events } = this;
+    if (type === ReadyForQuery) this.#ready(STATUS[buf[start + 5]], start, end);
+    else if (type === NoticeResponse) events.notice(decodeFields(buf, start, end), buf, start, end);
+    else if (type === NotificationResponse) events.notification(decodeNotification(buf, start, end), buf, start, end);
+    else if (type === ParameterStatus) events.parameter(buf, start, end);
+    else if (this.head !== null) this.head.message(this, type, buf, start, end, count);
+    else if (type === ErrorResponse) events.lost(new PostgresError(decodeFields(buf, start, end)));
+    else throw protocolError(`${nameOf(type)} without a request`);
+  }
+
+  #ready(status, start, end) {
+    const request = this.head;
+    if (request === null) throw protocolError('ReadyForQuery without a request');
+    if (status === undefined || end - start !== 6) throw protocolError('ReadyForQuery of a wrong kind');
+    request.state = request.state === State.Done ? State.Over : nextState(request.state, ReadyForQuery, start, end);
+    if (status === 'E' && this.status !== 'E') request.scope.failure = request.error;
+    this.status = status;
+    if (request.scope.block && status === 'I' && !request.controlsBlock) {
+      request.error ??= new UsageError('this ended the transaction block: in transaction(), return from the function ' +
+        'to commit, throw to roll back', '25P01');
+      this.scopes.leaveBlock(request.scope, request.error);
+    }
+    this.finishHead(request.error !== undefined && status === 'I' && mayRepeat(request, this.scopes.active));
+  }
+
+  /** The head's answer is complete: settles or repeats it, and continues. */
+  finishHead(repeat = false) {
+    const request = this.head;
+    this.head = request.next;
+    request.next = null;
+    const { statements } = this;
+    if (statements.disturbing === request) statements.disturbing = undefined;
+    if (statements.turning === request) statements.turning = undefined;
+    if (request.barrier) this.#held--;
+    if (repeat) {
+      request.reset();
+      this.#sendWaiting(request);
+    } else {
+      if (!request.internal) this.pending--;
+      request.ready();
+    }
+    if (this.head?.givenUp) cancelHead(this);
+    const { active, waiting } = this.scopes;
+    if (active.first !== null || active.ending || waiting.length > 0) this.pump();
+  }
+
+  /** Lets nothing more be sent behind a request that was sent. */
+  holdBehind(request) {
+    if (request.barrier) return;
+    request.barrier = true;
+    this.#held++;
+  }
+
+  /** Stops sending until `release` was called as often. */
+  hold() { this.#held++; }
+
+  release() {
+    this.#held--;
+    this.pump();
+  }
+
+  abandon(...why) { abandon(this, ...why); }
+}
+
+module.exports = { Pipeline };

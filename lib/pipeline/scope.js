@@ -1,0 +1,195 @@
+'use strict';
+
+const { UsageError } = require('../protocol');
+const { again } = require('./errors');
+const { waitsForItself } = require('./inside');
+
+/**
+ * A queue of requests that wait in the client because something else owns the connection. An entered scope owns it: a
+ * transaction, an open portal, a COPY FROM STDIN, end(). Scopes form a stack, and only the innermost one sends.
+ *
+ * A session works on a lease. A scope is its own lease, which is there at once and never given back.
+ */
+class Scope {
+  /**
+   * @param {string} name of the owner, for errors
+   * @param {boolean} [options.alone=false] it is entered only when everything sent has been answered
+   * @param {boolean} [options.block=false] it is a transaction block: it is entered when no block is open, and only requests
+   *   with `controlsBlock` may end it
+   * @param {Request} [options.begin] begins the block, together with the first request
+   * @param {function()} [options.entered] called when the scope owns the connection
+   * @param {function(function(): Error)} [options.lost] called with a maker of errors if the scope ends without being left
+   */
+  constructor(pipeline, parent, name, { alone = false, block = false, begin, entered = () => {}, lost = () => {} } = {}) {
+    /** @type {Scope|null} of a lease: where a session may send at once; null if a connection has to be found first */
+    this.scope = this;
+    this.pipeline = pipeline;
+    this.parent = parent;
+    this.name = name;
+    this.alone = alone;
+    this.block = block;
+    this.begin = begin;
+    this.entered = entered;
+    this.lost = lost;
+    /** @type {(function(): Error)|null} makes the errors of new requests; waiting ones continue unless the scope was left */
+    this.refused = null;
+    this.ended = false;
+    /** Whether it is left as soon as everything in it was sent. */
+    this.ending = false;
+    /** @type {Error|undefined} why the block has failed */
+    this.failure = undefined;
+    /** The first and the last waiting request or scope. */
+    this.first = null;
+    this.last = null;
+    this.next = null;
+  }
+
+  /** @type {{decode: *}|undefined} the default of readers */
+  get decoding() { return this.pipeline.decoding; }
+
+  get longTexts() { return this.pipeline.longTexts; }
+
+  /**
+   * Checks a query that may have to wait for a connection; here it does not.
+   * @returns {Array|Row} the values; a pool copies them
+   * @throws {TypeError|RangeError|UsageError} in a pool
+   */
+  check(text, values) { return values; }
+
+  /**
+   * Does work in a scope, and takes the scope back when the work's promise settles.
+   * @param {string} need 'shared': other requests may be sent before and behind; 'alone': the work owns the connection;
+   *   'session': it may also change settings, which a pool resets
+   * @param {object} options the caller's; a pool reads `signal`, `statement_timeout`, `retry`
+   * @param {function(Scope, Client, object): Promise} work gets the options as well; a pool may call it again after a loss
+   * @param {function(Error, boolean): boolean|Promise<boolean>} [mayRepeat] whether a pool may, with `retry`
+   */
+  run(need, options, work) { return work(this, undefined, options); }
+
+  push(entry) {
+    if (this.last === null) this.first = entry;
+    else this.last.next = entry;
+    this.last = entry;
+  }
+
+  shift() {
+    const entry = this.first;
+    this.first = entry.next;
+    if (this.first === null) this.last = null;
+    entry.next = null;
+    return entry;
+  }
+
+  /** @returns {Request} the first unsent BEGIN of its block and the blocks around it, else the request */
+  chain(request) {
+    let first = request;
+    for (let each = this; each !== null; each = each.parent) {
+      if (each.begin !== undefined) [each.begin.next, first] = [first, each.begin];
+    }
+    return first;
+  }
+
+  isInside(scope) { return this.parent === scope || this.parent?.isInside(scope) === true; }
+}
+
+/** The scopes of a connection: which one owns it, and which entry is next. */
+class Scopes {
+  constructor(pipeline) {
+    this.root = new Scope(pipeline, null, 'the connection');
+    this.active = this.root;
+    /** Transactions that wait for the end of a block that a query has begun. */
+    this.waiting = [];
+  }
+
+  /** @param {Request} [request] one that ends the scope's block is accepted until the scope was left */
+  check(scope, request) {
+    if (scope.refused !== null && (scope.ended || !request?.controlsBlock)) throw again(scope.refused(), this.check);
+    if (scope === this.active || !waitsForItself(scope)) return;
+    throw new UsageError('inside the function of transaction(), use its argument ("tx"): ' +
+      'the client would wait for the transaction, and the transaction for the client', '25001');
+  }
+
+  /** @returns {boolean|undefined} whether a request of the root would now be in a block; undefined if answers decide that */
+  get #inBlock() {
+    const { statements: { turning }, status } = this.root.pipeline;
+    return turning === undefined ? status !== 'I' : turning.controlsBlock ? false : undefined;
+  }
+
+  /** Takes the next entry out of its queue, and enters it if it is a scope. */
+  next() {
+    const { root, waiting } = this;
+    for (;;) {
+      const { active } = this;
+      let entry;
+      if (active.ending && active.first === null) {
+        this.leave(active);
+        continue;
+      }
+      if (active === root && waiting.length > 0 && this.#inBlock === false) entry = waiting.shift();
+      else {
+        entry = active.first;
+        if (entry === null) return null;
+        if (entry instanceof Scope && !entry.ended) {
+          if (entry.alone && root.pipeline.head !== null) return null;
+          if (entry.block && active === root && this.#inBlock === undefined) return null;
+        }
+        active.shift();
+      }
+      if (!(entry instanceof Scope)) return entry;
+      if (entry.ended) continue;
+      if (entry.block && active === root && this.#inBlock) waiting.push(entry);
+      else return (this.active = entry);
+    }
+  }
+
+  /**
+   * Ends a scope, whether it was entered or not.
+   * @param {Error} [error] of later requests
+   * @returns {boolean} whether it was the active one, so that others may continue
+   */
+  leave(scope, error) {
+    if (scope.ended) return false;
+    this.#close(scope, () => error === undefined ? new UsageError(`${scope.name} is over`, '25P01') : again(error));
+    if (this.active !== scope) return false;
+    while (this.active.ended) this.active = this.active.parent;
+    return true;
+  }
+
+  /** A query has ended the block of a transaction: the transaction and its savepoints are over. */
+  leaveBlock(scope, error) {
+    if (scope.parent.block) this.leaveBlock(scope.parent, error);
+    this.leave(scope, error);
+  }
+
+  /** Ends a scope, and rejects what waits in it. @param {function(): Error} next makes an error for each */
+  #close(scope, next) {
+    scope.ended = true;
+    scope.refused ??= next;
+    this.empty(scope, next);
+  }
+
+  empty(scope, next) {
+    while (scope.first !== null) {
+      const entry = scope.shift();
+      if (entry instanceof Scope) this.#lose(entry, next);
+      else scope.pipeline.reject(entry, next());
+    }
+  }
+
+  /** Ends a scope from outside. */
+  #lose(scope, next) {
+    if (!scope.ended) this.#close(scope, next);
+    scope.lost(next);
+  }
+
+  /**
+   * The connection is lost.
+   * @param {function(): Error} next makes an error for each request
+   */
+  abandon(next) {
+    for (const scope of this.waiting.splice(0)) this.#lose(scope, next);
+    for (let scope = this.active; scope !== null; scope = scope.parent) this.#lose(scope, next);
+  }
+}
+
+module.exports = { Scope, Scopes };

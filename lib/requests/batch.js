@@ -1,0 +1,139 @@
+'use strict';
+
+const { State, backend, checkText, kindOf, nameOf, protocolError } = require('../protocol');
+const { RowReader } = require('../rows');
+const { NAMES, NO_OPTIONS, NO_VALUES, checkOptions } = require('../options');
+const { QueryRequest } = require('./query');
+const { Request, copyDirection } = require('../pipeline');
+
+/** Command tags of statements that an error undoes: a batch of these may be repeated. */
+const UNDONE = new Set(['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'MERGE', 'SHOW', 'EMPTY']);
+
+/** Maps the queries; an error gets the query's `index`. */
+function mapQueries(queries, work) {
+  return queries.map((query, index) => {
+    try {
+      return work(query);
+    } catch (error) {
+      throw Object.assign(error, { index, message: `queries[${index}]: ${error.message}` });
+    }
+  });
+}
+
+/** Whether a list of queries is one query: [text, values], which is frozen if sql`…` made it. */
+function isQuery(list) {
+  const [text, values] = list;
+  return list.length === 2 && typeof text === 'string' && Array.isArray(values) &&
+    (typeof values[0] !== 'string' || (Object.isFrozen(list) && text.includes(`$${values.length}`)));
+}
+
+function forgetParsed(queries, statements) {
+  for (const { parses, statement } of queries) if (parses) statements.forget(statement);
+}
+
+/** Queries that share one Sync: one implicit transaction, of which the server ignores the rest after an error. */
+class BatchRequest extends Request {
+  /**
+   * @param {Array<string|[string, Array, object]>} queries see Session.batch
+   * @param {function(object): object} receiverFor makes the receiver for a `stream`
+   * @param {Scope|object} lease see Scope.run
+   */
+  constructor(queries, receiverFor, lease) {
+    super();
+    if (!Array.isArray(queries)) throw new TypeError(`batch takes an array of [text, values, options], not ${kindOf(queries)}`);
+    if (isQuery(queries)) throw new TypeError('batch takes an array of queries, not one query: write batch([query])');
+    this.given = [];
+    /** The queries for a repetition, on a lease that may repeat. */
+    this.inputs = [];
+    this.queries = mapQueries(Array.from(queries), each => {
+      if (typeof each === 'string') each = [each];
+      else if (!Array.isArray(each)) throw new TypeError(`a query of a batch is a text or [text, values, options], not ${kindOf(each)}`);
+      const [text, values = NO_VALUES, options = NO_OPTIONS] = each;
+      if (options !== NO_OPTIONS) checkOptions(options, NAMES.batched);
+      const { format = 0, cache = true, stream, paramTypes, decode } = options;
+      checkText(text, 'text');
+      if (copyDirection(text) === 'in') throw new TypeError('COPY FROM STDIN cannot be part of a batch: use copyFrom');
+      let receiver = decode === undefined ? undefined : new RowReader(options);
+      if (stream !== undefined) this.given.push(receiver = receiverFor(stream));
+      const checked = lease.check(text, values);
+      if (lease.scope === null) this.inputs.push([text, checked, options]);
+      return new QueryRequest(text, checked, format, cache, paramTypes, receiver);
+    });
+    this.index = 0;
+  }
+
+  get result() { return this.queries.map(({ result }) => result); }
+
+  get text() { return this.queries.map(({ text }) => text).join('; '); }
+
+  snapshot() { mapQueries(this.queries, query => query.snapshot()); }
+
+  encode(writer, statements) {
+    const { queries } = this;
+    const { disturbing, turning } = statements;
+    try {
+      mapQueries(queries, query => {
+        query.bind(writer, statements, '', this);
+        writer.execute('', 0);
+      });
+    } catch (error) {
+      forgetParsed(queries.slice(0, error.index), statements);
+      Object.assign(statements, { disturbing, turning });
+      throw error;
+    }
+    writer.sync();
+    this.state = queries.length === 0 ? State.Done : State.Binding;
+  }
+
+  get reads() { return this.queries.every(query => query.reads); }
+
+  discard() { for (const query of this.queries) query.discard(); }
+
+  message(pipeline, type, buf, start, end, count) {
+    const query = this.queries[this.index];
+    if (type === backend.ErrorResponse) return this.takeError(pipeline, buf, start, end, query?.text);
+    if (query === undefined) throw protocolError(`unexpected ${nameOf(type)} after a batch`);
+    query.message(pipeline, type, buf, start, end, count);
+    if (query.state === State.Done) this.index++;
+    this.state = this.queries[this.index]?.state ?? State.Done;
+  }
+
+  get receiver() { return this.queries[this.index]?.receiver; }
+
+  fail(error, pipeline) {
+    const { index, queries } = this;
+    const query = queries[index]; // none if the commit has failed
+    query?.fail(error, pipeline);
+    super.fail(query?.error ?? error);
+    this.error.index = query && index;
+    // The server ignores the statements behind an error.
+    forgetParsed(queries.slice(index + 1), pipeline.statements);
+  }
+
+  canRepeat() {
+    const { index, queries } = this;
+    return this.given.length === 0 && index < queries.length && queries[index].canRepeat() &&
+      queries.every(({ values }) => values !== null) &&
+      queries.slice(0, index).every(({ receiver: { cmd } }) => UNDONE.has(cmd));
+  }
+
+  reset() {
+    super.reset();
+    this.index = 0;
+    for (const query of this.queries) {
+      query.reset();
+      if (query.receiver !== undefined) query.receiver.rows = [];
+    }
+  }
+
+  ready() {
+    const place = this.queries.findIndex(({ receiver }) => receiver?.error !== undefined);
+    if (place >= 0 && this.error === undefined) {
+      this.error = this.queries[place].receiver.error;
+      Reflect.set(Object(this.error), 'index', place); // the error is the caller's, and may be any value
+    }
+    this.settle();
+  }
+}
+
+module.exports = { BatchRequest };

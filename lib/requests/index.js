@@ -1,0 +1,18 @@
+'use strict';
+
+// What is sent: a class for each kind of request. What a plain query does not need is loaded late.
+
+const { QueryRequest } = require('./query');
+
+let batch; // a repeated require costs a microsecond, as much as a query of a batch
+
+module.exports = {
+  QueryRequest,
+  get BatchRequest() { return (batch ??= require('./batch')).BatchRequest; },
+  get BeginRequest() { return require('./block').BeginRequest; },
+  get CopyInRequest() { return require('./copy-in').CopyInRequest; },
+  get EndRequest() { return require('./block').EndRequest; },
+  get Portal() { return require('./portal').Portal; },
+  get SimpleQueryRequest() { return require('./simple-query').SimpleQueryRequest; },
+  get writeQuery() { return require('./copy-in').writeQuery; }
+};

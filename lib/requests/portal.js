@@ -1,0 +1,203 @@
+'use strict';
+
+const { AbortError, ConnectionError, State, UsageError } = require('../protocol');
+const { CloseRequest, Scope, abort, again, callerOf, copyDirection, outcome, submit } = require('../pipeline');
+const { keep } = require('../options');
+const { QueryRequest } = require('./query');
+
+/**
+ * One Execute of a portal, with Bind the first time. In a transaction block each step has a Sync, and other requests may come
+ * in between. Outside one, a Sync would end the portal: the step ends with Flush, and Sync follows the last row or an error.
+ */
+class PortalStep extends QueryRequest {
+  /**
+   * @param {number} maxRows 0 for all
+   * @param {{stack: string}} caller see callerOf
+   */
+  constructor(portal, maxRows, receiver, caller) {
+    super(...portal.query, receiver);
+    this.portal = portal;
+    this.maxRows = maxRows;
+    this.caller = caller;
+    this.endsWithSync = portal.inBlock;
+  }
+
+  snapshot() {} // the portal has done it
+
+  encode(writer, statements) {
+    const { portal } = this;
+    if (portal.statement === undefined) {
+      this.bind(writer, statements, portal.name);
+      portal.statement = this.statement;
+    } else {
+      this.statement = portal.statement;
+      this.start(this.scope.pipeline);
+    }
+    writer.execute(portal.name, this.maxRows);
+    if (portal.inBlock) writer.sync();
+    else writer.flush();
+  }
+
+  start(pipeline) {
+    super.start(pipeline);
+    if (this.state === State.Rows) this.state = State.PortalRows;
+  }
+
+  message(pipeline, type, buf, start, end, count) {
+    super.message(pipeline, type, buf, start, end, count);
+    if (this.state === State.Done) this.portal.open = false;
+    else if (this.state === State.Suspended && !this.endsWithSync) pipeline.finishHead(); // it has its rows
+  }
+
+  fail(error, pipeline) {
+    this.portal.open = false;
+    this.committing = this.state === State.Suspended || this.state === State.Done;
+    super.fail(error, pipeline);
+  }
+
+  reset() {
+    super.reset();
+    this.endsWithSync = false;
+    this.portal.open = true;
+    this.portal.statement = undefined;
+  }
+
+  discard() {
+    super.discard();
+    this.portal.query[1] = null;
+  }
+
+  ready() {
+    super.ready();
+    if (this.state === State.Over && !this.portal.open) this.portal.finish(this.error);
+  }
+}
+
+/**
+ * A query whose rows are fetched in batches. Outside a transaction block it owns the connection.
+ * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-EXT-QUERY
+ */
+class Portal {
+  #last = null; // the promise of the step under way
+  #resolveEnded;
+  #step; // the last one
+
+  /** @returns {Array|object} a copy of the values */
+  static check(text, values) {
+    const copied = keep(text, values);
+    if (copyDirection(text) === 'in') throw new TypeError('COPY FROM STDIN has no rows to fetch: use query, or copyFrom');
+    return copied;
+  }
+
+  /** @param {string} [name=''] of a portal inside a transaction block; without it the portal owns the connection */
+  constructor(scope, text, values, { format = 0, cache = true, paramTypes }, name = '') {
+    this.query = [text, values, format, cache, paramTypes];
+    this.name = name;
+    this.inBlock = name !== '';
+    /** @type {Statement|undefined} from Bind to Close */
+    this.statement = undefined;
+    this.open = true;
+    this.scope = scope;
+    if (this.inBlock) return void scope.pipeline.scopes.check(scope);
+    const lost = () => {
+      this.open = false;
+      this.#resolveEnded();
+    };
+    // PgBouncer 1.18 takes the server away at ReadyForQuery, even if messages without a Sync have followed.
+    const alone = scope.pipeline.statements.limit === 0;
+    this.scope = new Scope(scope.pipeline, scope, 'an open portal', { alone, lost });
+    scope.pipeline.enter(this.scope);
+    /** @type {Promise<void>} outside a block: resolves when the connection is free or lost */
+    this.ended = new Promise(resolve => { this.#resolveEnded = resolve; });
+  }
+
+  /**
+   * Fetches the next rows, after the earlier ones.
+   * @param {number} maxRows 0 for all
+   * @returns {Promise} of the receiver, whose `cmd` is SUSPENDED while there may be more rows
+   */
+  fetch(maxRows, receiver, limits, caller = callerOf(this.fetch)) {
+    if (this.#last !== null) return this.#last.then(() => this.fetch(maxRows, receiver, limits, caller));
+    if (!this.open) return Promise.reject(again(this.scope.refused?.() ?? this.#exhausted()));
+    const answered = () => { this.#last = null; };
+    const failed = () => {
+      answered();
+      this.#end().catch(() => {});
+    };
+    try {
+      const promise = submit(this.#step = new PortalStep(this, maxRows, receiver, caller), this.scope, limits);
+      this.#last = promise.then(answered, failed);
+      return promise;
+    } catch (error) {
+      failed();
+      throw error;
+    }
+  }
+
+  /** @throws {Error} if its transaction is over, which invalidates rows that were fetched ahead */
+  check() { if (this.inBlock && this.scope.ended) throw again(this.scope.refused()); }
+
+  /** Closes the portal after the step under way. */
+  close() { return this.#last === null ? this.#end() : this.#last.then(() => this.close()); }
+
+  /**
+   * Closes a portal whose reader has left, right behind the step under way, whose rows are dropped.
+   * @returns {Promise} resolves when it has ended, or at once if the connection is silent after a request was given up; rejects
+   *   if its implicit transaction could not be committed
+   */
+  async leave() {
+    const { pipeline } = this.scope;
+    const leaving = this.#leave();
+    if (pipeline.givenUpAt === 0) await leaving;
+    else leaving.catch(() => {});
+  }
+
+  async #leave() {
+    const step = this.#step;
+    if (this.#last === null || !this.open || this.inBlock || step.state === State.Waiting) {
+      if (this.#last !== null && step.state === State.Waiting) this.#abort();
+      return this.#end();
+    }
+    this.open = false;
+    step.sync(this.scope.pipeline);
+    await this.#last;
+    if (step.committing || step.error instanceof ConnectionError) outcome(step);
+  }
+
+  #abort() { abort(this.#step, new AbortError('the cursor was closed')); }
+
+  /** Cancels the step under way, unless that would fail a transaction block. */
+  cancel() { if (this.#last !== null && !this.inBlock) this.#abort(); }
+
+  async #end() {
+    if (!this.open) return;
+    this.open = false;
+    await this.#close();
+  }
+
+  async #close() {
+    const { statement } = this;
+    this.statement = undefined; // it is closed once
+    try {
+      if (statement !== undefined) await submit(new CloseRequest('P', this.inBlock ? [this.name] : []), this.scope);
+    } finally {
+      if (!this.inBlock) this.#release();
+    }
+  }
+
+  /** Frees the connection after the last row or an error. */
+  finish(error) {
+    if (!this.inBlock) this.#release();
+    // Until it is closed, the portal would hold its query's resources to the end of the block.
+    else if (error === undefined) this.#close().catch(() => {});
+  }
+
+  #release() {
+    this.scope.pipeline.leave(this.scope, this.#exhausted());
+    this.#resolveEnded();
+  }
+
+  #exhausted() { return new UsageError('the query is over: there are no more rows', '34000'); }
+}
+
+module.exports = { Portal };

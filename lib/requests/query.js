@@ -1,0 +1,171 @@
+'use strict';
+
+const {
+  BARE, NEXT, State, backend, checkText, checkValues, nextState, protocolError, snapshot, unexpected
+} = require('../protocol');
+const { Request, isStale, miscounted, reasonOf } = require('../pipeline');
+const { RowReader } = require('../rows');
+
+const { BindComplete, CopyData, CopyInResponse, DataRow, ErrorResponse, NoData, ParameterDescription, RowDescription } = backend;
+
+/** A query with more bytes of Buffers among its values is not repeated, so these are not kept. */
+const KEPT_BYTES = 8192;
+
+/** Reads the answer to a request that was given up. */
+const DROPPED = { start() {}, receiveData() {}, receive() {} };
+
+/**
+ * The extended query protocol: [Parse Describe] Bind Execute Sync.
+ * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-EXT-QUERY
+ */
+class QueryRequest extends Request {
+  /**
+   * @param {number} format of the result: 0 text, 1 binary
+   * @param {boolean} cache whether the statement may have a name
+   * @param {object} [receiver] by default a RowReader, made when the result begins, since a million requests may wait
+   */
+  constructor(text, values, format, cache, paramTypes, receiver) {
+    super();
+    this.text = text;
+    this.values = values;
+    this.format = format;
+    this.cache = cache;
+    this.paramTypes = paramTypes;
+    this.receiver = receiver;
+    this.statement = undefined;
+    /** Whether it carries its statement's Parse. */
+    this.parses = false;
+  }
+
+  get result() { return this.receiver?.target ?? this.receiver; }
+
+  snapshot() {
+    checkText(this.text, 'text');
+    checkValues(this.values);
+    this.values = snapshot(this.values);
+  }
+
+  encode(writer, statements) {
+    this.bind(writer, statements);
+    writer.execute('', 0);
+    writer.sync();
+  }
+
+  bind(writer, statements, portal = '', batch = null) {
+    const { text, values } = this;
+    if (typeof text !== 'string') checkText(text, 'text');
+    if (!Array.isArray(values) || values.length > 65535) checkValues(values);
+    const statement = this.statement = statements.get(text, this.paramTypes, this.cache, batch);
+    const parses = this.parses = !statement.sent;
+    let binary;
+    try {
+      if (parses) {
+        checkText(text, 'text');
+        writer.parse(statement.name, text, statement.paramTypes);
+        writer.describe('S', statement.name);
+      }
+      const names = portal === '' ? statement.bindNames : Buffer.from(`${portal}\0${statement.name}\0`, 'latin1');
+      binary = writer.bind(names, values, this.format);
+    } catch (error) {
+      if (parses) statements.forget(statement);
+      throw error;
+    }
+    if (parses) {
+      statement.sent = true;
+      statement.batch = batch;
+      statements.lastParsed = statement;
+    }
+    this.state = parses ? State.Parsing : State.Binding;
+    if (statement.disturbs) statements.disturbing = batch ?? this;
+    if (statement.begins) statements.turning = batch ?? this;
+    // A repetition needs the same values.
+    if (statement.name === '' || !Array.isArray(values)) return;
+    this.values = binary ? snapshot(values, KEPT_BYTES) : values.slice();
+  }
+
+  message(pipeline, type, buf, start, end, count) {
+    if (type === ErrorResponse) return this.takeError(pipeline, buf, start, end);
+    // `nextState` written out, since every message of a result goes through here.
+    const next = NEXT[this.state << 8 | type];
+    if (next === 0 || (BARE[type] === 1 && end - start !== 5)) nextState(this.state, type, start, end);
+    this.state = next;
+    switch (type) {
+      case DataRow: case CopyData:
+        return this.receiver.receiveData(buf, start, end, count, pipeline.reader.owned);
+      case ParameterDescription:
+        if (end - start >= 7) this.statement.parameters = buf.readUInt16BE(start + 5);
+        return;
+      case RowDescription: case NoData:
+        this.statement.describe(type === RowDescription ? buf : null, start, end);
+        if (next !== State.Binding) this.start(pipeline);
+        return;
+      case BindComplete:
+        if (next === State.Rows) this.start(pipeline);
+        return;
+      case CopyInResponse:
+        return this.takeData(pipeline, buf, start, end);
+    }
+    if (next < State.Rows) return;
+    this.receiver.receive(type, buf, start, end);
+    if (next !== State.Done) return;
+    if (this.statement.disturbs) pipeline.statements.afterCommand(this.receiver.cmd, this.text);
+    if (!this.endsWithSync) this.sync(pipeline);
+  }
+
+  sync(pipeline) {
+    if (this.endsWithSync) return;
+    this.endsWithSync = true;
+    pipeline.writer.sync();
+    pipeline.flush();
+  }
+
+  start(pipeline) {
+    const { rowParser } = this.statement;
+    if (rowParser === undefined) throw protocolError('the result of a statement that was not described');
+    this.state = rowParser === null ? State.Command : State.Rows;
+    this.receiver ??= new RowReader(pipeline.decoding);
+    this.receiver.start(rowParser, this.format, pipeline);
+  }
+
+  /** The server waits for the data of a COPY FROM STDIN. */
+  takeData() { throw unexpected(State.Command, CopyInResponse); }
+
+  fail(error, pipeline) {
+    const { statements, status } = pipeline;
+    const { statement, parses } = this;
+    this.sync(pipeline);
+    const bound = this.state > State.Binding;
+    if (parses && statement.rowParser === undefined) {
+      statement.failure = error;
+      statements.forget(statement);
+    } else if (!parses) statements.doubt(statement, error.code, bound);
+    if (error.code === '08P01' && !bound) error = miscounted(error, statement, this.values);
+    if (error.code === '26000') error = reasonOf(error, statement.failure, status);
+    this.stale = !bound && isStale(error);
+    this.receiver?.letGo?.(); // other requests must not wait for a slow reader
+    super.fail(error);
+  }
+
+  get reads() { return this.statement.reads; }
+
+  canRepeat() { return this.stale && this.cache && this.values !== null; }
+
+  reset() {
+    super.reset();
+    this.cache = false; // repeat it once, and without relying on a Parse that may fail
+  }
+
+  discard() {
+    this.receiver?.stop?.();
+    this.receiver = DROPPED;
+    this.values = null;
+  }
+
+  ready() {
+    const { receiver } = this;
+    this.error ??= receiver?.error;
+    this.settle(this.error, receiver?.target ?? receiver);
+  }
+}
+
+module.exports = { QueryRequest };

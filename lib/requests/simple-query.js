@@ -1,0 +1,57 @@
+'use strict';
+
+const { State, backend, checkText, nextState } = require('../protocol');
+const { RowParser, RowReader } = require('../rows');
+const { Request } = require('../pipeline');
+
+const { CommandComplete, CopyData, CopyInResponse, DataRow, EmptyQueryResponse, ErrorResponse, RowDescription } = backend;
+
+/** Messages that begin the answer to a statement. */
+const FIRST = new Set([RowDescription, backend.CopyOutResponse, CommandComplete, EmptyQueryResponse]);
+
+/**
+ * A simple Query: several statements in one text, in one implicit transaction.
+ * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-SIMPLE-QUERY
+ */
+class SimpleQueryRequest extends Request {
+  /** @param {object} [decoding] `{ decode }` for the readers */
+  constructor(text, decoding) {
+    super();
+    checkText(text, 'text');
+    this.text = text;
+    this.decoding = decoding;
+    this.result = [];
+    this.reader = null; // of the current statement
+    // During COPY FROM STDIN the server ignores everything but data.
+    this.barrier = /\bcopy\b/i.test(text);
+  }
+
+  encode(writer, statements) {
+    writer.query(this.text);
+    this.state = State.Simple;
+    statements.disturbing = this;
+    if (/\b(?:begin|start)\b/i.test(this.text)) statements.turning = this;
+  }
+
+  message(pipeline, type, buf, start, end, count) {
+    if (type === ErrorResponse) return this.takeError(pipeline, buf, start, end);
+    this.state = nextState(this.state, type, start, end);
+    if (type === CopyInResponse) {
+      pipeline.writer.copyFail('simpleQuery cannot send data: use copyFrom, or query');
+      return pipeline.flush();
+    }
+    if (!this.pending) return; // it was given up
+    if (this.reader === null && FIRST.has(type)) this.result.push(this.reader = new RowReader(this.decoding));
+    const { reader } = this;
+    if (type === RowDescription) reader.start(RowParser.of(buf.subarray(start, end)), 0, pipeline);
+    else if (type === DataRow || type === CopyData) reader.receiveData(buf, start, end, count, pipeline.reader.owned);
+    else reader.receive(type, buf, start, end);
+    if (type !== CommandComplete) return;
+    pipeline.statements.afterCommand(reader.cmd, this.text);
+    this.reader = null;
+  }
+}
+
+SimpleQueryRequest.prototype.simple = true;
+
+module.exports = { SimpleQueryRequest };

@@ -1,0 +1,89 @@
+'use strict';
+
+const { Writable, addAbortSignal } = require('node:stream');
+const { AbortError, UsageError, kindOf } = require('../protocol');
+const { abort, callerOf, copyDirection, showCaller, submit } = require('../pipeline');
+const { RowReader } = require('../rows');
+const { CopyInRequest } = require('../requests');
+
+/** Bytes that may wait in the stream. */
+const WAITING = 262144;
+
+/** Bytes that are sent before the server has agreed, so that a COPY of few rows is one round trip. */
+const EARLY = 65536;
+
+/** The longest CopyData, and how many of them are written at a time. */
+const PIECE = 65536;
+const PIECES = 16;
+
+/** COPY … FROM STDIN as a stream that takes bytes, with rows split anywhere. */
+class CopyFrom extends Writable {
+  #begun; // the server takes data
+  #request;
+  #sent;
+
+  constructor(lease, text, { signal, highWaterMark = WAITING }) {
+    if (typeof text !== 'string' || copyDirection(text) !== 'in') throw new TypeError('copyFrom takes COPY … FROM STDIN');
+    super({ highWaterMark });
+    /** @type {number|undefined} rows copied, set before the event 'finish' */
+    this.rowCount = undefined;
+    this.bytes = 0;
+    this.#begun = new Promise(begun => {
+      this.#sent = new Promise(sent => { this.#request = new CopyInRequest(text, [], new RowReader(), begun, sent); });
+    });
+    const caller = this.#request.caller = callerOf(CopyFrom);
+    // pipeline() leaves the error of a destroyed stream uncaught.
+    if (signal?.aborted) return void process.nextTick(addAbortSignal, signal, this);
+    if (signal !== undefined) addAbortSignal(signal, this);
+    lease.run('alone', { signal }, scope => {
+      if (this.destroyed) throw new AbortError('the stream was destroyed');
+      submit(this.#request, scope).catch(() => {});
+      return this.#request.finished;
+    }).then(error => {
+      if (error !== undefined) this.destroy(showCaller(error, caller));
+      else if (!this.#request.began) this.destroy(new UsageError('copyFrom takes COPY … FROM STDIN', '42601'));
+    }, error => this.destroy(error));
+  }
+
+  /** Ends the stream with its transaction, which cannot wait for the rest. */
+  abandon(error) { if (!this.writableEnded) this.destroy(error); }
+
+  write(chunk, ...rest) {
+    if (typeof chunk !== 'object' || chunk === null || ArrayBuffer.isView(chunk)) return super.write(chunk, ...rest);
+    throw new TypeError(`copyFrom takes text and Buffers, not ${kindOf(chunk)}: put a CopyWriter of quickgres/copy-writer before it`);
+  }
+
+  _write(chunk, encoding, callback) { this._writev([{ chunk }], callback); }
+
+  _writev(entries, callback) {
+    let chunks = entries.map(({ chunk }) => chunk);
+    if (chunks.length > PIECES) chunks = [Buffer.concat(chunks)]; // copying small ones costs less than writing each
+    const pieces = [];
+    for (const chunk of chunks) {
+      for (let off = 0; off < chunk.length; off += PIECE) pieces.push(chunk.subarray(off, off + PIECE));
+    }
+    const ready = this.bytes < EARLY ? this.#sent : this.#begun;
+    ready.then(() => this.#send(pieces, callback));
+  }
+
+  #send(pieces, callback) {
+    const next = pieces.splice(0, PIECES);
+    if (next.length === 0) return callback();
+    for (const { length } of next) this.bytes += length;
+    this.#request.write(next, () => this.#send(pieces, callback));
+  }
+
+  _final(callback) {
+    this.#sent.then(() => this.#request.end(new RowReader())).then(({ rowCount }) => {
+      this.rowCount = rowCount;
+      callback();
+    }, callback);
+  }
+
+  _destroy(error, callback) {
+    if (this.#request.scope !== null) abort(this.#request, error || new AbortError('the stream was destroyed'));
+    callback(error);
+  }
+}
+
+module.exports = { CopyFrom };

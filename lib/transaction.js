@@ -1,0 +1,154 @@
+'use strict';
+
+const { ConnectionError, UsageError } = require('./protocol');
+const { Scope, abortScope, outcome, runInside, throwIfAborted, tooLong, watchLimits } = require('./pipeline');
+const { NO_OPTIONS } = require('./options');
+const { BeginRequest, EndRequest } = require('./requests');
+
+const Phase = Object.freeze({ WAITING: 'waiting', WORKING: 'working', COMMITTING: 'committing', UNDOING: 'undoing' });
+
+/** The error of requests after the function has returned. */
+const OVER = new UsageError('the transaction is over: await its queries inside its function', '25P01');
+
+function beginText({ isolation, readOnly, deferrable }) {
+  let text = 'BEGIN';
+  if (isolation !== undefined) text += ` ISOLATION LEVEL ${isolation.toUpperCase()}`;
+  if (readOnly !== undefined) text += readOnly ? ' READ ONLY' : ' READ WRITE';
+  if (deferrable !== undefined) text += deferrable ? ' DEFERRABLE' : ' NOT DEFERRABLE';
+  return text;
+}
+
+/** The statements that begin, end and undo a transaction or savepoint. */
+function textsOf(depth, options) {
+  if (depth === 0) return { begin: beginText(options), commit: 'COMMIT', undo: ['ROLLBACK'] };
+  const name = `quickgres_${depth}`;
+  const release = `RELEASE SAVEPOINT ${name}`;
+  return { begin: `SAVEPOINT ${name}`, commit: release, undo: [`ROLLBACK TO SAVEPOINT ${name}`, release] };
+}
+
+/**
+ * Rejects for a function that is running when the connection is lost. An error that the function then throws at once is more
+ * specific, so it comes first.
+ */
+async function whenLost(error) {
+  await new Promise(setImmediate);
+  if (!(error instanceof ConnectionError)) throw error;
+  const { code, cause } = error;
+  throw new ConnectionError('the connection was lost while the function of transaction() was running: ' +
+    'nothing of the transaction stays', { code, cause, sent: false });
+}
+
+/** A transaction or a savepoint, from the call to the answer to its end. */
+class Transaction {
+  #texts;
+  #depth;
+  #entered;
+  #givenUp; // the error of the limit
+  #phase = Phase.WAITING;
+  #scope;
+  #session;
+  #settle; // of the current wait
+
+  constructor(parent, depth, make, options) {
+    this.#texts = textsOf(depth, options);
+    this.#depth = depth;
+    const begin = new BeginRequest(this.#texts.begin);
+    const name = depth === 0 ? 'the transaction' : 'the savepoint';
+    this.#entered = this.#until(() => new Promise(entered => {
+      this.#scope = begin.scope = new Scope(parent.pipeline, parent, name, { block: true, begin, entered, lost: next => this.#lose(next()) });
+    }));
+    parent.pipeline.enter(this.#scope);
+    this.#session = make(this.#scope);
+  }
+
+  /** Waits for the work's promise, unless the limit or a lost connection comes first. */
+  #until(work) {
+    return new Promise((resolve, reject) => {
+      this.#settle = [resolve, reject];
+      Promise.resolve(work()).then(resolve, reject);
+    });
+  }
+
+  #lose(error) {
+    const lost = this.#phase === Phase.WORKING ? whenLost(error) : Promise.reject(error);
+    lost.then(...this.#settle); // with catch(), the stack would not show the awaiting caller
+  }
+
+  async run(work, options) {
+    const scope = this.#scope;
+    const { pipeline } = scope;
+    const unwatch = watchLimits(options, error => this.#giveUp(error), tooLong('transaction', () => this.#phase === Phase.COMMITTING));
+    try {
+      await this.#entered;
+      if (scope.ended) throw scope.refused();
+      this.#phase = Phase.WORKING;
+      const result = await this.#until(() => runInside(scope, () => work(this.#session))).finally(() => this.#refuse(OVER));
+      await this.#commit();
+      return result;
+    } catch (error) {
+      const isCalled = this.#phase !== Phase.WAITING;
+      await this.#undo();
+      // A timer's error, or one for all lost requests, does not show the awaiting caller.
+      return isCalled && (error === undefined || error !== this.#givenUp) ? Promise.reject(error) : outcome({ error });
+    } finally {
+      unwatch();
+      pipeline.end(scope);
+    }
+  }
+
+  /** Refuses later requests, and ends what is open in the session. */
+  #refuse(error) { this.#session.abandonStreams(this.#scope.refused ??= () => error); }
+
+  async #control(text) { return this.#scope.pipeline.submit(new EndRequest(text), this.#scope); }
+
+  async #commit() {
+    const { pipeline } = this.#scope;
+    if (this.#givenUp !== undefined) throw this.#givenUp; // in the tick in which the function has returned
+    this.#phase = Phase.COMMITTING;
+    const committed = this.#control(this.#texts.commit);
+    if (this.#depth === 0) pipeline.end(this.#scope); // whatever COMMIT answers, the block is over
+    const [{ cmd }] = await this.#until(() => committed);
+    if (cmd !== 'ROLLBACK') return;
+    throw new UsageError('the transaction was rolled back, because a query in it had failed; ' +
+      'the function given to transaction() did not throw', '25P02', this.#scope.failure);
+  }
+
+  /** If this fails as well, the first error says more. */
+  async #undo() {
+    const { begin, ended, first, pipeline } = this.#scope;
+    const isEmpty = begin !== undefined && first === null && pipeline.scopes.active === this.#scope;
+    const isEnding = this.#phase === Phase.COMMITTING && (this.#depth === 0 || this.#givenUp !== undefined);
+    if (ended || isEmpty || isEnding) return;
+    this.#phase = Phase.UNDOING;
+    const undone = Promise.allSettled(this.#texts.undo.map(text => this.#control(text)));
+    pipeline.end(this.#scope);
+    // A silent connection would not answer.
+    if (this.#givenUp === undefined && pipeline.givenUpAt === 0) await this.#until(() => undone).catch(() => {});
+  }
+
+  #giveUp(error) {
+    const scope = this.#scope;
+    const { pipeline } = scope;
+    this.#givenUp = error;
+    if (this.#phase === Phase.WAITING) pipeline.leave(scope, error);
+    else if (this.#phase === Phase.WORKING) {
+      this.#refuse(error);
+      abortScope(scope, error);
+    }
+    if (pipeline.head !== null) pipeline.askedAt = pipeline.givenUpAt ||= performance.now();
+    Promise.reject(error).then(...this.#settle);
+  }
+}
+
+/**
+ * Runs a function inside a transaction block or a savepoint. BEGIN travels with the first request.
+ * @param {number} depth 0 for a transaction block, above for savepoints
+ * @param {function(Scope): Session} make the function's session
+ * @param {object} [options] see TransactionOptions in index.d.ts
+ */
+function transaction(parent, depth, make, work, options = NO_OPTIONS) {
+  throwIfAborted(options);
+  return new Transaction(parent, depth, make, options).run(work, options);
+}
+
+module.exports = { transaction };

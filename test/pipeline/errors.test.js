@@ -1,0 +1,144 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { Client, array } = require('../..');
+const { ConnectionError, PostgresError, UsageError } = require('../../lib/protocol');
+const { addHint, again, callerOf, isStale, lossErrors, mayRepeat, reasonOf, showCaller } = require('../../lib/pipeline/errors');
+const { FakeServer } = require('../support/connecting');
+const { connected } = require('../support');
+
+describe('showCaller', () => {
+  it('gives an error the stack of a call, and keeps its name and message', () => {
+    function ask() { return callerOf(ask); }
+    const error = showCaller(new PostgresError({ message: 'two\nlines of $&' }), ask());
+    assert.match(error.stack, /^PostgresError: two\nlines of \$&\n +at .*errors\.test\.js/);
+    assert.ok(!error.stack.includes('at ask '));
+  });
+
+  it('leaves an error as it is where no call is known', () => {
+    const error = new Error('no');
+    const { stack } = error;
+    assert.equal(showCaller(error, undefined).stack, stack);
+  });
+});
+
+describe('again', () => {
+  it('makes an error of the same class, message and fields, whose stack is that of the call', () => {
+    const cause = new Error('why');
+    const gone = new ConnectionError('gone', { code: '08003', cause, sent: false });
+    const over = new UsageError('over', '25P01');
+    function ask(error) { return again(error); }
+    for (const error of [gone, over]) {
+      const other = ask(error);
+      assert.notEqual(other, error);
+      assert.deepEqual([other.constructor, other.message, { ...other }], [error.constructor, error.message, { ...error }]);
+      assert.match(other.stack, /at ask /);
+    }
+    assert.equal(again(gone).cause, cause);
+    assert.equal('cause' in again(new ConnectionError('gone')), false);
+  });
+
+  it('leaves what is the caller\'s', () => assert.equal(again(5), 5));
+});
+
+describe('isStale', () => {
+  it('knows a statement that was lost, and a plan whose result has changed', () => {
+    assert.deepEqual([
+      { code: '26000' }, { code: '0A000', routine: 'RevalidateCachedQuery' },
+      { code: '0A000', routine: 'transformStmt' }, { code: 'XX000', routine: 'RevalidateCachedQuery' }
+    ].map(isStale), [true, true, false, false]);
+  });
+});
+
+describe('reasonOf', () => {
+  it('is the error of the Parse, but where that may be otherwise the next time', () => {
+    const lost = new PostgresError({ code: '26000' });
+    assert.equal(reasonOf(lost, new PostgresError({ code: '42P01', message: 'no table' }), 'I').message, 'no table');
+    for (const code of ['40P01', '53200', '55P03', '57014']) {
+      assert.equal(reasonOf(lost, new PostgresError({ code }), 'I'), lost);
+    }
+  });
+});
+
+describe('addHint', () => {
+  const NO_VALUE = /^a parameter is a value of a query: write sql\.id\(name\) of quickgres\/sql/;
+  const LIST = /^a list is one parameter: write = ANY\(\$1\)/;
+
+  it('says what to write where PostgreSQL takes no parameter, no list or no second statement', async () => {
+    const client = await connected();
+    for (const [text, values, code, hint] of [
+      ['SELECT 1; SELECT 2', [], '42601', /^query takes one statement: write simpleQuery\(text\), or batch/],
+      ['SELECT * FROM $1', ['users'], '42601', NO_VALUE],
+      ['SET search_path = $1', ['a'], '42601', NO_VALUE],
+      ['SELECT id FROM users WHERE id IN $1', [array([1])], '42601', LIST],
+      ['SELECT id FROM users WHERE id IN ($1)', [array([1])], '22P02', LIST],
+      ['SELECT id FROM users WHERE id IN ($1, $2)', [array([1]), 2], '22P02', undefined],
+      ['SELECT id FROM users WHERE id = $1', [array([1])], '22P02', undefined],
+      ['SELECT id FROM users WHERE id IN ($1)', ['one'], '22P02', undefined],
+      ['SELECT 1 WHERE 1 IN ($1) AND now() > now() - INTERVAL $2', [1, '1 day'], '42601', NO_VALUE],
+      ['SELECT 1 WHERE 1 IN ($1) AND $2::pg_namespace IS NULL', [1, '{"a":1}'], '22P02', undefined],
+      ['SELEC $1', [1], '42601', undefined]
+    ]) {
+      for (const ask of [() => client.query(text, values), () => client.batch([[text, values]]), () => client.cursor(text, values).next()]) {
+        const error = await ask().catch(failed => failed);
+        assert.equal(error.code, code, text);
+        if (hint === undefined) assert.equal(error.hint, undefined, text);
+        else assert.match(error.hint, hint, text);
+      }
+    }
+  });
+
+  it('reads the statement of a batch that failed, and leaves a hint of the server as it is', async () => {
+    const client = await connected();
+    const error = await client.batch([['SELECT 1 WHERE 1 IN ($1)', [1]], ['SELECT now() - INTERVAL $1', ['1 day']]]).catch(failed => failed);
+    assert.match(error.hint, NO_VALUE);
+    const hinted = { code: '42601', message: 'syntax error at or near "$1"', hint: "the server's" };
+    addHint(hinted, 'SELECT 1 WHERE 1 IN $1');
+    assert.equal(hinted.hint, "the server's");
+  });
+
+  it('takes time in proportion to the text', () => {
+    for (const [code, message] of [['42601', 'syntax error at or near "$1"'], ['22P02', 'invalid input syntax for type integer: "{1}"']]) {
+      for (const piece of ['in ', 'in(', ' ', '(', '$1', '1', '1 ']) addHint({ code, message }, `in $1${piece.repeat(1e6)},`);
+      for (const piece of [' ', '(', 'in(', '1']) for (const start of ['in', 'in(', 'in($']) addHint({ code, message }, start + piece.repeat(1e6));
+    }
+  });
+});
+
+describe('mayRepeat', () => {
+  it('lets nothing come later than what it could affect, or what could affect it', () => {
+    const scope = {};
+    const sent = { pending: true, scope, reads: true, barrier: false, next: null, canRepeat: () => true };
+    const request = more => ({ ...sent, ...more });
+    for (const [more, expected] of [
+      [{}, true], [{ reads: false }, true], [{ next: request() }, true],
+      [{ reads: false, next: request({ internal: true }) }, true],
+      [{ pending: false }, false], [{ scope: {} }, false], [{ canRepeat: () => false }, false],
+      [{ reads: false, next: request() }, false], [{ next: request({ reads: false }) }, false],
+      [{ next: request({ barrier: true }) }, false], [{ next: request({ next: request({ reads: false }) }) }, false]
+    ]) assert.equal(mayRepeat(request(more), scope), expected, JSON.stringify(more));
+  });
+});
+
+describe('lossErrors', () => {
+  it('tell whether the request had been sent', () => {
+    for (const [sent, message] of [[true, /the server may have carried it out$/], [false, /had not been sent$/]]) {
+      const next = lossErrors('gone', '08006', new Error('why'), sent);
+      const [one, other] = [next(), next()];
+      assert.notEqual(one, other);
+      assert.match(one.message, message);
+      assert.deepEqual([one.code, one.sent, one.cause.message], ['08006', sent, 'why']);
+    }
+  });
+});
+
+describe('abandon', () => {
+  it('rejects what waits for connect() with a TimeoutError if connect_timeout has passed', async () => {
+    const silent = await new FakeServer(async () => {}).listen();
+    const client = new Client({ ...silent.config, connect_timeout: 0.05 });
+    const opening = assert.rejects(client.connect(), { name: 'TimeoutError', code: '08001' });
+    await assert.rejects(client.query('SELECT 1'), { name: 'TimeoutError', code: '08001', sent: false });
+    await opening;
+    silent.stop();
+  });
+});

@@ -1,0 +1,182 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { execFile } = require('node:child_process');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { promisify } = require('node:util');
+const { installed } = require('../support/folder');
+const { sharedServer } = require('../support');
+
+const run = promisify(execFile);
+const root = path.join(__dirname, '../..');
+const manifest = require('../../package.json');
+
+const QUERY = `
+const client = new Client(JSON.parse(process.env.SERVER));
+client.connect()
+  .then(() => client.query('SELECT 6 * $1::int AS n', [7]))
+  .then(({ rows: [row] }) => { console.log(row.n, typeof rows); return client.end(); });
+`;
+
+/** A program of each kind: what it asks the server, and that the browser's part is there. */
+const PROGRAMS = {
+  'require.cjs': `const { Client } = require('quickgres');
+    import('quickgres/client-parser').then(({ rows }) => { ${QUERY} });`,
+  'named.mjs': `import { Client } from 'quickgres'; import { rows } from 'quickgres/client-parser'; ${QUERY}`,
+  'default.mjs': `import quickgres from 'quickgres'; import { rows } from 'quickgres/client-parser'; const { Client } = quickgres; ${QUERY}`
+};
+
+const QUERIES = `
+const reader: Promise<RowReader<{ n: string }>> = new Client({}).query<{ n: string }>('SELECT 1 AS n');
+export const text: Promise<string> = reader.then(({ rows: [row] }) => row.n);
+// @ts-expect-error
+new Client(1);
+`;
+const ROWS = `
+import { rows } from 'quickgres/client-parser';
+export const list: AsyncIterable<{ n: number }> = rows<{ n: number }>(new Uint8Array(0));
+`;
+const IMPORT = "import { Client, RowReader } from 'quickgres';";
+const REQUIRE = "import quickgres = require('quickgres'); import Client = quickgres.Client; import RowReader = quickgres.RowReader;";
+
+/** Modules in TypeScript; a CommonJS one cannot import the browser's part, which is ES modules. */
+const TYPED = { 'types.mts': IMPORT + QUERIES + ROWS, 'import.cts': IMPORT + QUERIES, 'require.cts': REQUIRE + QUERIES };
+
+/** What documents link to and only the repository has: npm's site shows pictures from there. */
+const ELSEWHERE = ['bench/README.md', 'lib/README.md', 'test/ecosystem/kysely.js', 'test/ecosystem/opentelemetry.js'];
+const PICTURE = /!\[[^\]]*\]\([^)]*\)/g;
+
+describe('The package', function () {
+  this.timeout(120_000);
+  let config, folder, archive, names, size;
+
+  before(async () => {
+    ({ config } = await sharedServer());
+    folder = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'package-')));
+    const { stdout } = await run('npm', ['pack', '--json', '--offline', '--pack-destination', folder], { cwd: root });
+    const [packed] = JSON.parse(stdout);
+    archive = path.join(folder, packed.filename);
+    names = packed.files.map(file => file.path);
+    size = packed.unpackedSize;
+  });
+  after(() => fs.rmSync(folder, { recursive: true, force: true }));
+
+  it('has what its users need, and nothing else', () => {
+    const NEEDED = ['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'SECURITY.md',
+      'index.js', 'index.mjs', 'index.d.ts', 'lib/index.d.mts', 'client-parser/index.js', 'client-parser/index.d.ts', 'client-parser/package.json'];
+    for (const name of NEEDED) assert.ok(names.includes(name), `${name} is missing`);
+    const sources = folder => fs.readdirSync(path.join(root, folder), { recursive: true })
+      .filter(name => /\.(js|d\.ts)$|README\.md$/.test(name) && !name.startsWith('demo'))
+      .map(name => path.posix.join(folder, name)).filter(name => !ELSEWHERE.includes(name));
+    const recipes = fs.readdirSync(path.join(root, 'test/recipes'), { recursive: true }).map(name => path.posix.join('test/recipes', name))
+      .filter(name => fs.statSync(path.join(root, name)).isFile());
+    const EXPECTED = [...NEEDED, ...recipes, ...['lib', 'client-parser'].flatMap(sources)];
+    assert.deepEqual(names.filter(name => !EXPECTED.includes(name)), []);
+    for (const name of EXPECTED) assert.ok(names.includes(name) || !fs.existsSync(path.join(root, name)), `${name} is missing`);
+  });
+
+  it('does not grow', () => {
+    assert.ok(size <= 800_000, `${size} bytes`);
+  });
+
+  it('has what its documents link to', () => {
+    const documents = names.filter(name => name.endsWith('.md'));
+    const broken = documents.flatMap(document => {
+      const text = fs.readFileSync(path.join(root, document), 'utf8').replace(/^```[^]*?^```$/gm, '').replace(PICTURE, '');
+      return [...text.matchAll(/\]\((?!https?:|#)([^)#]+)/g)]
+        .map(([, target]) => path.posix.join(path.posix.dirname(document), target))
+        .filter(target => !ELSEWHERE.includes(target) && !names.some(name => name === target || name.startsWith(`${target}/`)))
+        .map(target => `${document}: ${target}`);
+    });
+    assert.ok(documents.length > 15);
+    assert.deepEqual(broken, []);
+  });
+
+  const CHECKS = {
+    publint: ['publint/src/cli.js', '--strict'],
+    // Who requires the browser's part gets ES modules, which every supported Node.js can require.
+    arethetypeswrong: [
+      '@arethetypeswrong/cli/dist/index.js', '--profile', 'node16', '--ignore-rules', 'cjs-resolves-to-esm'
+    ]
+  };
+  for (const [name, [program, ...args]] of Object.entries(CHECKS)) {
+    it(`passes ${name}`, async function () {
+      const modules = path.join(installed(this, 'published'), 'node_modules');
+      const { stdout, code = 0 } = await run(process.execPath, [path.join(modules, program), archive, ...args])
+        .catch(error => error);
+      assert.equal(code, 0, stdout);
+    });
+  }
+
+  it('has no dependency, runs nothing when it is installed, and is ready to be published with its provenance', () => {
+    for (const kind of ['dependencies', 'peerDependencies', 'optionalDependencies', 'bundleDependencies']) {
+      assert.equal(manifest[kind], undefined, kind);
+    }
+    const ON_INSTALL = ['preinstall', 'install', 'postinstall', 'prepare', 'prepublish', 'preprepare', 'postprepare'];
+    assert.deepEqual(Object.keys(manifest.scripts).filter(name => ON_INSTALL.includes(name)), []);
+    assert.ok(!names.includes('binding.gyp'), 'npm would build it');
+    assert.deepEqual(manifest.publishConfig, { access: 'public', provenance: true });
+    assert.equal(manifest.private, undefined);
+  });
+
+  for (const type of ['commonjs', 'module']) {
+    describe(`in an empty project with "type": "${type}"`, () => {
+      let project;
+      before(async () => {
+        project = path.join(folder, type);
+        fs.mkdirSync(project);
+        fs.writeFileSync(path.join(project, 'package.json'), JSON.stringify({ name: 'empty', version: '1.0.0', type }));
+        await run('npm', ['install', '--offline', '--no-audit', '--no-fund', archive], { cwd: project });
+      });
+
+      it('is all that is installed', () => {
+        const inside = fs.readdirSync(path.join(project, 'node_modules')).filter(name => !name.startsWith('.'));
+        assert.deepEqual(inside, ['quickgres']);
+      });
+
+      const programs = { ...PROGRAMS, 'own.js': PROGRAMS[type === 'module' ? 'named.mjs' : 'require.cjs'] };
+      for (const [name, source] of Object.entries(programs)) {
+        it(`asks a server: ${name}`, async () => {
+          fs.writeFileSync(path.join(project, name), source);
+          const env = { ...process.env, NODE_OPTIONS: '', SERVER: JSON.stringify(config) };
+          const { stdout, stderr } = await run(process.execPath, ['--throw-deprecation', name], { cwd: project, env });
+          assert.deepEqual([stdout, stderr], ['42 function\n', '']);
+        });
+      }
+
+      it('has entry points that are required and imported by the same names', async () => {
+        const entries = Object.keys(manifest.exports).filter(name => !/[*.]/.test(name.slice(1)))
+          .map(name => name.replace('.', 'quickgres'));
+        assert.ok(entries.length >= 7);
+        const program = `import { createRequire } from 'node:module';
+          const require = createRequire(import.meta.url);
+          for (const name of ${JSON.stringify(entries)}) {
+            const names = module => Object.keys(module).filter(each => !/^(?:default|module.exports)$/.test(each)).sort();
+            const [imported, required] = [names(await import(name)), names(require(name))];
+            console.log(JSON.stringify([name, imported.length > 0, imported.join() === required.join()]));
+          }`;
+        fs.writeFileSync(path.join(project, 'entries.mjs'), program);
+        const { stdout } = await run(process.execPath, ['entries.mjs'], { cwd: project });
+        assert.deepEqual(stdout.trim().split('\n').map(line => JSON.parse(line)), entries.map(name => [name, name !== 'quickgres/pg/register', true]));
+      });
+
+      it('has types', async function () {
+        const { compiler, types } = typescript(this);
+        const sources = { ...TYPED, 'own.ts': TYPED[type === 'module' ? 'types.mts' : 'import.cts'] };
+        for (const [name, source] of Object.entries(sources)) fs.writeFileSync(path.join(project, name), source);
+        fs.symlinkSync(types, path.join(project, 'node_modules', '@types'), 'junction');
+        const args = [compiler, '--noEmit', '--strict', '--module', 'node16', '--target', 'es2022', '--types', 'node', ...Object.keys(sources)];
+        const { stdout } = await run(process.execPath, args, { cwd: project }).catch(error => error);
+        assert.equal(stdout, '');
+      });
+    });
+  }
+});
+
+/** Where the compiler is, and the types of Node.js; where they are not, the test is skipped. */
+function typescript(test) {
+  const modules = path.join(installed(test, 'typescript'), 'node_modules');
+  return { compiler: path.join(modules, 'typescript-5', 'lib', 'tsc.js'), types: path.join(modules, '@types') };
+}

@@ -1,0 +1,269 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { once } = require('node:events');
+const { setTimeout: sleep } = require('node:timers/promises');
+const { Writable } = require('node:stream');
+const { pipeline } = require('node:stream/promises');
+const { startPgBouncer, skipUnless } = require('pg-test-fixtures');
+const { Client, AbortError } = require('../..');
+const { Pool } = require('../../lib/pool');
+const { sharedServer } = require('../support');
+
+/** What a connection through a pooler can do, in each of its modes. */
+const PARTS = {
+  async queries(client) {
+    const results = await Promise.all(Array.from({ length: 500 }, (_, i) => client.query('SELECT $1::int AS i', [i])));
+    results.forEach(({ rows: [row] }, i) => assert.equal(row.i, String(i)));
+  },
+  async 'queries in one round trip, with types of parameters'(client) {
+    const { rows: [row] } = await client.query('SELECT $1 + 1 AS n', [Buffer.from([0, 0, 0, 7])], { paramTypes: [23], format: 1, cache: false });
+    assert.deepEqual(row.n, Buffer.from([0, 0, 0, 8]));
+  },
+  async errors(client) {
+    const works = Array.from({ length: 200 }, (_, i) => client.query('SELECT 100 / $1::int AS n', [i % 7]));
+    const results = await Promise.allSettled(works);
+    results.forEach(({ reason, value }, i) => {
+      if (i % 7 === 0) assert.equal(reason.code, '22012');
+      else assert.equal(value.rows[0].n, String(Math.floor(100 / (i % 7))));
+    });
+    await assert.rejects(client.query('SELEC'), { code: '42601' });
+  },
+  async batch(client) {
+    const results = await client.batch([['SELECT 1 AS a'], ['SELECT $1::text AS a', ['x']]]);
+    assert.deepEqual(results.map(({ rows: [row] }) => row.a), ['1', 'x']);
+    await assert.rejects(client.batch([['INSERT INTO pooled VALUES (99)'], ['SELECT 1 / 0']]), { code: '22012', index: 1 });
+    assert.equal((await client.query('SELECT count(*) AS n FROM pooled WHERE i = 99')).rows[0].n, '0');
+  },
+  async simpleQuery(client) {
+    const [one, two] = await client.simpleQuery('SELECT 1 AS a; SELECT 2 AS a');
+    assert.deepEqual([one.rows[0].a, two.rows[0].a], ['1', '2']);
+  },
+  async 'a cursor outside a transaction'(client) {
+    let sum = 0;
+    for await (const row of client.cursor('SELECT i FROM generate_series(1, 100) i', [], { batchSize: 7 })) sum += Number(row.i);
+    assert.equal(sum, 5050);
+  },
+  async 'a cursor right behind a query'(client) {
+    client.query('SELECT pg_sleep(0.01)').catch(() => {});
+    let count = 0;
+    for await (const row of client.cursor('SELECT i FROM generate_series(1, 100) i', [], { batchSize: 7 })) count += row.columnCount;
+    assert.equal(count, 100);
+  },
+  async startQuery(client) {
+    client.startQuery('SELECT i FROM generate_series(1, 100) i');
+    assert.equal((await client.getResults(10)).rows.length, 10);
+    await client.sync();
+  },
+  async 'COPY out and in'(client) {
+    const { rows } = await client.query('COPY (SELECT i FROM generate_series(1, 1000) i) TO STDOUT');
+    await client.query('COPY pooled FROM STDIN');
+    for (const row of rows) client.copyData(row);
+    const behind = sleep(1).then(() => client.query('SELECT 1'));
+    assert.equal((await client.copyDone()).rowCount, 1000);
+    await behind;
+    await client.query('DELETE FROM pooled');
+  },
+  async 'pass-through'(client) {
+    let length = 0;
+    const stream = new Writable({ write: (chunk, encoding, callback) => { length += chunk.length; callback(); } });
+    await client.queryTo(stream, "SELECT repeat('x', 1000) FROM generate_series(1, 1000)", [], { as: 'values' });
+    assert.equal(length, 1000000);
+  },
+  async cancellation(client) {
+    for (let i = 0; i < 3; i++) {
+      const abort = new AbortController();
+      const slow = client.query('SELECT pg_sleep(60)', [], { signal: abort.signal, alone: true });
+      const behind = client.query('SELECT 1 AS one');
+      setTimeout(() => abort.abort(), 20);
+      await assert.rejects(slow, AbortError);
+      assert.equal((await behind).rows[0].one, '1');
+    }
+    await assert.rejects(client.query('SELECT pg_sleep(60)', [], { statement_timeout: 20 }), { code: '57014' });
+  }
+};
+
+const IN_TRANSACTIONS = {
+  async transactions(client) {
+    await client.transaction(async tx => {
+      await tx.query('INSERT INTO pooled VALUES (1)');
+      await tx.transaction(nested => nested.query('SELECT 1 / 0')).catch(error => assert.equal(error.code, '22012'));
+      await tx.query('INSERT INTO pooled VALUES (2)');
+    });
+    await assert.rejects(client.transaction(async tx => {
+      await tx.query('INSERT INTO pooled VALUES (3)');
+      throw new Error('thrown');
+    }), { message: 'thrown' });
+    await Promise.all(['BEGIN', 'INSERT INTO pooled VALUES (4)', 'ROLLBACK'].map(text => client.query(text)));
+    assert.deepEqual((await client.query('DELETE FROM pooled RETURNING i')).rows.map(row => row.i).sort(), ['1', '2']);
+  },
+  async 'cursors in a transaction'(client) {
+    await client.transaction(async tx => {
+      const [one, two] = [1, 2].map(() => tx.cursor('SELECT i FROM generate_series(1, 50) i', [], { batchSize: 7 }));
+      let seen = 0;
+      for await (const row of one) {
+        assert.equal(row.i, (await two.next()).value.i);
+        seen++;
+      }
+      assert.equal(seen, 50);
+    });
+  },
+  async 'COPY in a transaction'(client) {
+    await client.transaction(async tx => {
+      await pipeline(['5\n'], tx.copyFrom('COPY pooled FROM STDIN'));
+      assert.equal((await tx.query('DELETE FROM pooled')).rowCount, 1);
+    });
+  }
+};
+
+const IN_SESSIONS = {
+  async notifications(client) {
+    await client.query('LISTEN pooled');
+    const notified = once(client, 'notification');
+    await client.query("NOTIFY pooled, 'hello'");
+    const [{ channel, payload }] = await notified;
+    assert.deepEqual([channel, payload], ['pooled', 'hello']);
+    await client.query('UNLISTEN *');
+  },
+  async settings(client) {
+    await client.query("SET search_path = 'elsewhere'");
+    assert.equal((await client.query('SHOW search_path')).rows[0][0], 'elsewhere');
+    await client.query('DISCARD ALL');
+    await client.query('CREATE TEMP TABLE mine (i int)');
+    await client.query('SELECT * FROM mine');
+  }
+};
+
+const MODES = {
+  session: { parts: { ...PARTS, ...IN_TRANSACTIONS, ...IN_SESSIONS }, config: {} },
+  transaction: { parts: { ...PARTS, ...IN_TRANSACTIONS }, config: { statement_cache: 0 } },
+  statement: { parts: PARTS, config: { statement_cache: 0 } }
+};
+
+for (const [mode, { parts, config }] of Object.entries(MODES)) {
+  describe(`PgBouncer in ${mode} mode`, () => {
+    let bouncer;
+    let client;
+
+    before(async function () {
+      skipUnless(this, 'pgbouncer');
+      const server = await sharedServer();
+      await server.sql('DROP TABLE IF EXISTS pooled; CREATE TABLE pooled (i int)');
+      bouncer = await startPgBouncer({ target: server, mode, poolSize: 3 });
+    });
+
+    beforeEach(async () => {
+      client = new Client({ ...bouncer.config, ...config });
+      await client.connect();
+    });
+
+    afterEach(() => client.end());
+    after(() => bouncer?.stop());
+
+    for (const [name, part] of Object.entries(parts)) it(`carries ${name}`, () => part(client));
+
+    it('carries several clients at once', async () => {
+      // In session mode a client keeps its session to its end: there must be one for each.
+      const others = await Promise.all([1, 2].map(async () => {
+        const other = new Client({ ...bouncer.config, ...config });
+        await other.connect();
+        return other;
+      }));
+      const works = { ...PARTS };
+      delete works['COPY out and in']; // they share the table
+      await Promise.all([client, ...others].map(async each => {
+        for (const part of Object.values(works)) await part(each);
+      }));
+      await Promise.all(others.map(other => other.end()));
+    });
+
+    it('rejects everything when it goes away, and is connected to again', async () => {
+      const pending = Promise.allSettled([client.query('SELECT pg_sleep(60)'), client.query('SELECT 1'), client.transaction(() => {})]);
+      await sleep(50);
+      const { closed } = client;
+      await bouncer.kill();
+      for (const { reason } of await pending) assert.equal(reason.name, 'ConnectionError');
+      await closed;
+      await bouncer.start();
+      await client.connect();
+      assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
+    });
+
+    it('rejects everything when the server goes away', async () => {
+      const pending = Promise.allSettled([client.query('SELECT pg_sleep(60)'), client.query('SELECT 1')]);
+      await sleep(50);
+      await (await sharedServer()).sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep(60)%'");
+      assert.equal((await pending)[0].status, 'rejected');
+      if (client.state === 'closed') await client.connect();
+      assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
+    });
+  });
+}
+
+describe('What a mode of PgBouncer cannot carry', () => {
+  const bouncers = [];
+  const through = async (mode, config, options) => {
+    const bouncer = await startPgBouncer({ target: await sharedServer(), mode, poolSize: 2, ...options });
+    bouncers.push(bouncer);
+    return () => {
+      const client = new Client({ ...bouncer.config, ...config });
+      return client.connect().then(() => client);
+    };
+  };
+
+  before(function () { skipUnless(this, 'pgbouncer'); });
+  afterEach(async () => { for (const bouncer of bouncers.splice(0)) await bouncer.stop(); });
+
+  it('in statement mode is a transaction: it rejects, and the client can go on or connect again', async () => {
+    const open = await through('statement', { statement_cache: 0 });
+    const client = await open();
+    await assert.rejects(client.transaction(tx => tx.query('SELECT 1')), error => {
+      assert.match(`${error.message} ${error.cause?.message}`, /transaction/i);
+      return true;
+    });
+    if (client.state === 'closed') await client.connect();
+    assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
+    await client.end();
+  });
+
+  it('in statement mode is a transaction, which each one in a pool is told without a pause for new connections', async () => {
+    await through('statement');
+    const pool = new Pool({ ...bouncers[0].config, statement_cache: 0 }, { size: 1, acquire_timeout: 5000 });
+    const texts = Array.from({ length: 12 }, (_, i) => i % 2 ? 'SELECT 1' : 'SELECT 1 / 0');
+    const results = await Promise.allSettled(texts.map(text => pool.transaction(tx => tx.query(text))));
+    for (const { reason } of results) assert.match(`${reason.code} ${reason.cause.message}`, /^08P01 transaction blocks not allowed/);
+    assert.equal((await pool.query('SELECT 1 AS one')).rows[0].one, '1');
+    await pool.end();
+  });
+
+  it('in transaction mode is the cache of statements: never is a statement of another client used for one’s own', async () => {
+    const open = await through('transaction');
+    const clients = await Promise.all([1, 2, 3, 4].map(open));
+    const failures = [];
+    await Promise.all(clients.map(async (client, n) => {
+      for (let i = 0; i < 200; i++) {
+        const works = [1, 2, 3].map(k => client.query(`SELECT ${n} AS n, ${k} AS k, $1::int AS i`, [i]).then(({ rows: [row] }) => {
+          assert.deepEqual(row.toArray(), [n, k, i].map(String));
+        }));
+        for (const { reason } of await Promise.allSettled(works)) if (reason) failures.push(reason);
+      }
+    }));
+    for (const error of failures) assert.equal(error.code, '26000', error.stack);
+    // One at a time each is prepared again where it is lost.
+    for (let i = 0; i < 50; i++) {
+      for (const client of clients) await client.query(`SELECT ${i % 5} AS a`);
+    }
+    await Promise.all(clients.map(client => client.end()));
+  });
+
+  it('in transaction mode is what belongs to a session', async () => {
+    const open = await through('transaction', { statement_cache: 0 });
+    const [one, two] = [await open(), await open()];
+    await one.query("SET search_path = 'elsewhere'");
+    const paths = new Set();
+    for (const client of [one, two]) paths.add((await client.query('SHOW search_path')).rows[0][0]);
+    assert.ok(paths.has('elsewhere'), 'a setting is the server session’s, whoever gets it next');
+    await one.query('DISCARD ALL');
+    await Promise.all([one.end(), two.end()]);
+  });
+});

@@ -1,0 +1,141 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { execFile } = require('node:child_process');
+const fs = require('node:fs');
+const http = require('node:http');
+const os = require('node:os');
+const path = require('node:path');
+const { promisify } = require('node:util');
+const { startServer } = require('pg-test-fixtures');
+const quickgres = require('../..');
+const { DOCUMENTS, RECIPES, examples } = require('../support/examples');
+
+const AsyncFunction = Object.getPrototypeOf(async () => {}).constructor;
+
+/** Static imports, which only modules have, as dynamic ones. */
+function withoutImports(code) {
+  return code.replace(/^import (\{.*\}|\w+) from ('.*');/gm, (all, names, from) =>
+    `const ${names.startsWith('{') ? names.replace(/ as /g, ': ') : `{ default: ${names} }`} = await import(${from});`);
+}
+
+describe('The documents', () => {
+  let server, port, client, web, folder;
+  const home = process.cwd();
+
+  before(async () => {
+    server = await startServer({
+      external: false, sample: 1000, auth: 'scram-sha-256', users: { me: { password: 'secret', attributes: 'SUPERUSER' } },
+      settings: { wal_level: 'logical' }
+    });
+    await server.sql('CREATE DATABASE mydb TEMPLATE postgres');
+    ({ port } = server);
+    // What the examples for the browser fetch.
+    web = http.createServer((request, response) => {
+      client.queryTo(response, 'SELECT id, name, now() AS created FROM users LIMIT 10');
+    });
+    await new Promise(resolve => web.listen(0, '127.0.0.1', resolve));
+    folder = fs.mkdtempSync(path.join(os.tmpdir(), 'readme-')); // for what the examples write
+    process.chdir(folder);
+  });
+
+  after(async () => {
+    process.chdir(home);
+    fs.rmSync(folder, { recursive: true });
+    web.close();
+    web.closeAllConnections();
+    await server.stop();
+  });
+
+  beforeEach(async () => {
+    // The examples say host, user, database and password; where the test's server listens, the environment says.
+    const there = { PGHOST: '127.0.0.1', PGPORT: String(port), PGUSER: 'me', PGPASSWORD: 'secret', PGDATABASE: 'mydb' };
+    Object.assign(process.env, there);
+    client = new quickgres.Client();
+    await client.connect();
+  });
+
+  afterEach(async () => {
+    for (const name of ['PGPORT', 'PGHOST', 'PGUSER', 'PGPASSWORD', 'PGDATABASE']) delete process.env[name];
+    client.destroy();
+  });
+
+  // Before the examples, which leave connections behind that may still be at work.
+  for (const document of DOCUMENTS) {
+    for (const { code, line } of examples(document, 'sql')) {
+      it(`have SQL at ${document}:${line} that the server takes`, () => client.simpleQuery(`BEGIN; ${code} ROLLBACK`));
+    }
+  }
+
+  const quiet = { ...console, log() {}, table() {} };
+  const all = DOCUMENTS.flatMap(document => examples(document).map(each => ({ ...each, document })));
+  for (const { code, line, document } of all) {
+    it(`have an example at ${document}:${line} that runs as printed`, async () => {
+      const declares = name => new RegExp(`(?:const|let|import) (?:\\{[^}]*)?\\b${name}\\b`).test(code);
+      const fetchHere = (url, init) => fetch(new URL(url, `http://127.0.0.1:${web.address().port}`), init);
+      const arrayBuffer = await (await fetchHere('/rows')).arrayBuffer();
+      const names = {
+        require, assert, fetch: fetchHere, arrayBuffer, config: {}, console: quiet,
+        ...(declares('Client') ? {} : { Client: quickgres.Client }), ...(declares('client') ? {} : { client })
+      };
+      await new AsyncFunction(...Object.keys(names), withoutImports(code))(...Object.values(names));
+    });
+  }
+
+  it('have a first program that prints what the README says, also where the demo runs', async () => {
+    const [{ code }] = examples('README.md');
+    fs.mkdirSync('node_modules');
+    fs.symlinkSync(path.join(__dirname, '../..'), 'node_modules/quickgres', 'junction');
+    fs.writeFileSync('first.mjs', code);
+    const { stdout } = await promisify(execFile)(process.execPath, ['first.mjs']);
+    assert.equal(stdout.trim(), /console\.log\(.*\); \/\/ (.*)$/m.exec(code)[1]);
+  });
+
+  for (const [name, printed] of Object.entries(RECIPES)) {
+    it(`have a recipe recipes/${name} that runs as it is`, async () => {
+      const { stdout, stderr } = await promisify(execFile)(process.execPath, [path.join(__dirname, '../recipes', name)]);
+      assert.deepEqual([stdout.trim(), stderr], [printed.trim(), '']);
+    });
+  }
+
+  it('have migrations that run once', async () => {
+    const migrate = () => promisify(execFile)(process.execPath, [path.join(__dirname, '../recipes/migrate.mjs')]);
+    await client.query('DROP TABLE IF EXISTS migrations, teams');
+    await Promise.all([migrate(), migrate()]);
+    assert.equal((await client.query('SELECT FROM migrations')).rowCount, 2);
+  });
+
+  it('have no code that nothing looks at, but commands and what only a Worker runs', () => {
+    const fences = DOCUMENTS.flatMap(document => {
+      const text = fs.readFileSync(path.join(__dirname, '../..', document), 'utf8');
+      return [...text.matchAll(/^```(.*)\n[^]*?^```$/gm)].map(([code, language]) => ({ code, language }));
+    });
+    const unseen = fences.filter(({ language }) => !['js', 'mjs', 'ts', 'tsx', 'jsx', 'sql'].includes(language))
+      .map(({ code }) => code).filter(code => !/npm (?:ci|install)|npx esbuild|pg\/register/.test(code));
+    assert.deepEqual(unseen, []);
+  });
+
+  it('have links to what is there', () => {
+    const root = path.join(__dirname, '../..');
+    const read = name => fs.readFileSync(path.join(root, name), 'utf8').replace(/^```[^]*?^```$/gm, '');
+    /** What GitHub makes of a heading. */
+    const anchors = name => [...read(name).matchAll(/^#+ (.*)$/gm)]
+      .map(([, heading]) => heading.toLowerCase().replace(/[^\p{L}\p{N} _-]/gu, '').replaceAll(' ', '-'));
+    const broken = [];
+    let count = 0;
+    for (const name of [...DOCUMENTS, 'lib/README.md', 'SECURITY.md', 'CHANGELOG.md',
+      'bench/README.md', 'bench/EXPERIMENTS.md', 'bench/SCALE.md']) {
+      for (const [, target] of read(name).matchAll(/\]\((?!https?:)([^)]+)\)/g)) {
+        count++;
+        const [file, anchor] = target.split('#');
+        const there = file === '' ? name : path.posix.join(path.posix.dirname(name), file);
+        if (!fs.existsSync(path.join(root, there))) broken.push(`${name}: ${target}`);
+        else if (anchor !== undefined && !anchors(there).includes(anchor)) broken.push(`${name}: ${target}`);
+      }
+    }
+    assert.ok(count > 40, `${count}`);
+    assert.deepEqual(broken, []);
+  });
+
+  it('have examples', () => assert.ok(all.length > 20, `${all.length}`));
+});

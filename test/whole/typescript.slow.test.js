@@ -1,0 +1,250 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { tracingChannel } = require('node:diagnostics_channel');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { PassThrough } = require('node:stream');
+const { pathToFileURL } = require('node:url');
+const { startServer } = require('pg-test-fixtures');
+const quickgres = require('../..');
+const { OPTIONS } = require('../../lib/config/options');
+const { FIELDS } = require('../../client-parser/messages.js');
+const { installed } = require('../support/folder');
+
+const root = path.join(__dirname, '../..');
+const read = (...names) => fs.readFileSync(path.join(root, ...names), 'utf8');
+
+/** The entry points of the package by name: their declarations and what they load. */
+const ENTRIES = Object.fromEntries(Object.entries(require('../../package.json').exports)
+  .filter(([name]) => !/[*]|json$/.test(name)).map(([name, target]) => {
+    const { types, default: file } = target.require ?? target;
+    return [name.replace('.', 'quickgres'), { types, load: () => require(path.join(root, file)) }];
+  }));
+
+/** Public by their names, and still nobody's business but of the other folders. */
+const SESSION = ['abandonStreams', 'copyIn', 'lease'];
+const INTERNAL = {
+  Client: ['push', 'receiver', ...SESSION, 'abandonSteps', 'beginSteps'], Pool: SESSION, Session: SESSION,
+  RowParser: ['decoderOf', 'forFormat', 'known', 'of', 'platform', 'textType', 'type'], RowReader: ['made', 'message', 'receive', 'receiveData', 'start'],
+  CopyTo: ['abandon', 'pipe'], CopyFrom: ['abandon', 'write'], Listener: ['give'], PgOutput: ['relation']
+};
+
+/** Made or set without a declaration that could be read: fields that the server sends, and what is set later. */
+const fields = [...new Set(Object.values(FIELDS))].filter(name => name !== 'message');
+const SET = {
+  PostgresError: [...fields, 'index', 'name'], ConnectionError: ['cause', 'code', 'name', 'sent'],
+  AbortError: ['cause', 'code', 'name'], TimeoutError: ['cause', 'code', 'name', 'sent'], UsageError: ['code', 'name'], ProtocolError: ['code', 'name'],
+  ResponseError: ['name', 'response', 'status'], CopyTo: ['columnCount', 'columnFormats'], Listener: ['channel'],
+  ResponseCache: ['max_age', 'max_answer_bytes', 'max_bytes', 'stale_while_revalidate'],
+  RowReader: ['arrays', 'binary', 'cmd', 'columnCount', 'columnFormats', 'format', 'objects', 'oid', 'rowParser'], RowParser: ['columnNames', 'columns']
+};
+const EMITTER = ['addListener', 'off', 'on', 'once', 'prependListener', 'prependOnceListener', 'removeListener'];
+
+describe('TypeScript', () => {
+  let folder;
+  before(function () {
+    folder = installed(this, 'typescript');
+  });
+
+  describe('compiles', () => {
+    let project, compiling;
+    before(function () {
+      this.timeout(120000);
+      compiling = require('../typescript/compile');
+      project = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'types-')));
+      compiling.layOut(project);
+    });
+    after(() => fs.rmSync(project, { recursive: true, force: true }));
+
+    const NEWEST = ['real use and misuse, node16', 'real use and misuse, bundler', 'what is written for pg', 'a page without Node\'s types',
+      'the examples of the documents, node16', 'the examples of the documents, bundler'];
+    const OLDER = 'every entry point, node10'; // the default beside `module: commonjs`, which TypeScript 7 no longer has
+    const compilers = ['typescript', 'typescript-5'];
+    const projects = [...NEWEST.map(name => ['typescript', name]), ...[...NEWEST.slice(0, 4), OLDER].map(name => ['typescript-5', name])];
+    for (const [compiler, name] of projects) {
+      it(`${name}, by ${compiler}`, async () => {
+        const complaints = await compiling.compile(project, name, compiler);
+        assert.ok(complaints === '', complaints);
+      }).timeout(120000);
+    }
+
+    for (const compiler of compilers) {
+      it(`what to write in place of an object or an array, by ${compiler}`, async () => {
+        const values = ['{ a: 1 }', 'named', 'new Map()', '[1, 2]'];
+        const lines = values.map(value => `client.query('SELECT $1', [${value}]);`);
+        fs.writeFileSync(path.join(project, 'hint.mts'),
+          `import { Client } from 'quickgres';\nconst client = new Client(), named = { a: 1 };\n${lines.join('\n')}`);
+        const complaints = await compiling.compile(project, NEWEST[0], compiler, ['hint.mts']);
+        const each = complaints.split(/^(?=hint)/m);
+        assert.equal(each.length, values.length, complaints);
+        for (const complaint of each) assert.match(complaint, /PassJsonStringifyOrArray/);
+      }).timeout(120000);
+    }
+
+    it('all that there is to compile', () => assert.deepEqual([...NEWEST, OLDER].sort(), Object.keys(compiling.PROJECTS).sort()));
+
+    for (const name of ['use', 'capabilities']) {
+      it(`the real use in ${name}.mts, which also runs`, async function () {
+        this.timeout(120000);
+        const server = await startServer({ external: false, sample: 100, settings: { wal_level: 'logical' } });
+        try {
+          const { transpileModule } = require('./typescript/node_modules/typescript-5');
+          const { outputText } = transpileModule(read('test', 'typescript', `${name}.mts`), {
+            compilerOptions: { target: 'es2022', module: 'esnext' }, fileName: `${name}.mts`
+          });
+          const file = path.join(project, `${name}.mjs`);
+          fs.writeFileSync(file, outputText);
+          const { default: use } = await import(pathToFileURL(file));
+          await use({ ...server.config, database: server.database || 'postgres', host: server.host, port: server.port });
+        } finally {
+          await server.stop();
+        }
+      });
+    }
+
+    it('misuse, of which every line is wrong by itself', () => {
+      const lines = read('test', 'typescript', 'misuse.mts').split('\n');
+      const cases = lines.slice(lines.findIndex(line => line.startsWith('// @ts-expect-error'))).filter(line => line !== '');
+      assert.ok(cases.length > 80);
+      cases.forEach((line, index) => assert.equal(line.startsWith('// @ts-expect-error '), index % 2 === 0, line));
+    });
+  });
+
+  describe('knows what is there', () => {
+    const entries = new Map();
+    let types, sources, browserSources;
+    before(function () {
+      this.timeout(60000);
+      const { declared, written } = require('../typescript/surface');
+      for (const [name, entry] of Object.entries(ENTRIES)) {
+        entries.set(name, declared(path.join(root, entry.types)));
+      }
+      types = entries.get('quickgres');
+      browserSources = written(path.join(root, 'client-parser'));
+      sources = written(path.join(root, 'lib'), browserSources);
+    });
+
+    const valuesOf = ({ exports }) => [...exports].filter(([, { value }]) => value).map(([name]) => name).sort();
+
+    for (const [name, { load }] of Object.entries(ENTRIES)) {
+      it(`the names that a program can import from ${name}`, async () => {
+        const there = Object.keys(await load()).filter(each => !['__esModule', 'module.exports'].includes(each));
+        assert.deepEqual(valuesOf(entries.get(name)), there.sort());
+      });
+    }
+
+    it('their declarations by paths, since node10 finds no package by its own name in a linked clone', () => {
+      for (const { types } of Object.values(ENTRIES)) assert.doesNotMatch(read(types), /from 'quickgres/, types);
+    });
+
+    it('the same names for modules', async () => {
+      const modules = await import('../../index.mjs');
+      assert.deepEqual(Object.keys(modules).sort(), [...Object.keys(quickgres), 'default'].sort());
+    });
+
+    it('the members of every class, and how many arguments they take', () => {
+      let compared = 0;
+      for (const [entry, { exports }] of entries) {
+        if (entry === 'quickgres/pg') continue; // its classes have the names of others
+        for (const [name, { value, call, members }] of exports) {
+          const source = (entry === 'quickgres/client-parser' ? browserSources : sources).get(name);
+          if (source === undefined || ['Config', 'PacketReceiver'].includes(name)) continue; // in lib/ these are something else
+          if (!value && members.size === 0) continue; // a type that has the name of something else
+          // A constructor may take more from the other folders.
+          const filled = (there, said) => there && said && there.required === undefined ? { ...there, required: said.required } : there;
+          if (value) assert.deepEqual(call && { ...call, most: Math.max(call.most, source.call.most) }, filled(source.call, call), name);
+          const known = new Map([...source.members].filter(([member]) => !INTERNAL[name]?.includes(member))
+            .map(([member, there]) => [member, filled(there, members.get(member))]));
+          for (const member of source.assigned) if (members.get(member) === null) known.set(member, null);
+          for (const member of SET[name] ?? []) if (members.has(member)) known.set(member, null);
+          for (const member of EMITTER) if (members.has(member)) known.set(member, members.get(member));
+          const sorted = map => [...map].sort(([a], [b]) => a < b ? -1 : 1);
+          assert.deepEqual(sorted(members), sorted(known), `${entry}: ${name}`);
+          compared++;
+        }
+      }
+      assert.ok(compared > 20, `${compared} were compared`);
+      for (const name of types.exports.get('Client').statics.keys()) assert.ok(name in quickgres.Client, name);
+    });
+
+    it('the members of the classes of quickgres/pg', async () => {
+      const pg = ENTRIES['quickgres/pg'].load();
+      const instances = [new pg.Client(), new pg.Pool(), new pg.Query('SELECT 1'), new pg.TypeOverrides(),
+        new pg.Result(), new pg.DatabaseError('no')];
+      for (const instance of instances) {
+        const { name, prototype } = instance.constructor;
+        const { members, statics } = entries.get('quickgres/pg').exports.get(name);
+        const server = name === 'DatabaseError' ? [...fields, 'index'] : []; // what a server's error may have
+        const missing = [...members.keys()].filter(each => !(each in instance) && !server.includes(each));
+        assert.deepEqual(missing, [], name);
+        const known = new Set(['constructor', 'finish', 'getOverrides', 'queryQueue', 'submitted', ...members.keys()]);
+        const undeclared = Object.getOwnPropertyNames(prototype).filter(each => !each.startsWith('_') && !known.has(each));
+        assert.deepEqual(undeclared, [], name);
+        for (const each of statics.keys()) assert.ok(each in instance.constructor, each);
+      }
+      await instances[1].end();
+    });
+
+    it('the fields of errors', () => {
+      const error = new quickgres.PostgresError(Object.fromEntries(fields.map(name => [name, '1'])));
+      const declaredFields = [...types.exports.get('PostgresError').members.keys()];
+      assert.deepEqual(declaredFields.sort(), [...Object.keys(error), 'index', 'name'].sort());
+      assert.deepEqual(types.propertiesOf('ServerFields').sort(), [...fields, 'message'].sort());
+      for (const [name, ...args] of [['ConnectionError', 'm', { cause: 1, sent: true }], ['AbortError', 'm', 1], ['TimeoutError', 'm', { code: '1', cause: 1, sent: true }], ['UsageError', 'm', 'c']]) {
+        const made = new quickgres[name](...args);
+        for (const field of SET[name]) assert.ok(field in made, `${name}.${field}`);
+      }
+    });
+
+    it('the events', () => {
+      const emitted = new Set([...read('lib', 'client.js').matchAll(/#(?:emit|message)\('(\w+)'/g)].map(([, name]) => name));
+      assert.deepEqual(types.propertiesOf('ClientEvents').sort(), [...emitted].sort());
+    });
+
+    it('what is traced', async () => {
+      const seen = [];
+      const channel = tracingChannel('quickgres:query');
+      const subscribers = { start: operation => seen.push(operation) };
+      channel.subscribe(subscribers);
+      await new quickgres.Client().query('SELECT 1').catch(() => {});
+      channel.unsubscribe(subscribers);
+      assert.deepEqual([...types.exports.get('TracedQuery').members.keys()].sort(), Object.keys(seen[0]).sort());
+    });
+
+    it('the parameters of a connection', () => {
+      // Those that change nothing, or are refused, need no help of an editor.
+      const silent = ['sslcompression', 'krbsrvname', 'gsslib', 'gssdelegation', 'requirepeer', 'sslcrl', 'sslcrldir', 'sslkeylogfile',
+        'scram_client_key', 'scram_server_key', 'oauth_issuer', 'oauth_client_id', 'oauth_client_secret', 'oauth_scope'];
+      const [, union] = /export type RuntimeParameter =([^;]*);/.exec(read('index.d.ts'));
+      // 'name', or `prefix_${'one' | 'two'}`
+      const parameters = [...union.matchAll(/`(\w+)\$\{([^}]*)\}`|'(\w+)'/g)].flatMap(([, prefix, rest, name]) =>
+        name ?? rest.match(/\w+/g).map(each => prefix + each));
+      const own = types.propertiesOf('Config').filter(name => !parameters.includes(name));
+      assert.deepEqual(own.sort(),
+        [...new Set([...Object.keys(OPTIONS).filter(name => !silent.includes(name)), 'connectionString', 'database', 'decode', 'socket', 'ssl'])].sort());
+    });
+
+    it('the options of every method', async () => {
+      const client = new quickgres.Client();
+      const target = new PassThrough();
+      const CALLS = {
+        QueryOptions: options => client.query('SELECT 1', [], options),
+        BatchOptions: options => client.batch([['SELECT 1', [], options]]),
+        RequestOptions: options => client.batch(['SELECT 1'], options),
+        SimpleQueryOptions: options => client.simpleQuery('SELECT 1', options),
+        QueryToOptions: options => client.queryTo(target, 'SELECT 1', [], options),
+        CursorOptions: options => client.cursor('SELECT 1', [], options),
+        TransactionOptions: options => client.transaction(() => {}, options),
+        CopyToOptions: options => client.copyTo('COPY (SELECT 1) TO STDOUT', options),
+        CopyStreamOptions: options => client.copyFrom('COPY t FROM STDIN', options)
+      };
+      for (const [name, call] of Object.entries(CALLS)) {
+        const error = await (async () => call({ nonsense: 1 }))().catch(error => error);
+        const [, known] = /no option nonsense here; there are (.*)$/.exec(error.message);
+        assert.deepEqual(known.split(', ').sort(), types.propertiesOf(name).sort(), name);
+      }
+    });
+  });
+});
