@@ -6,6 +6,10 @@ const { firstWord } = require('./sql');
 
 const NO_TYPES = [];
 
+/** The most characters of one text with a name and of all: a server process needs up to 65 bytes for each. */
+const LONGEST = 1 << 14;
+const MOST = 1 << 19;
+
 /** First words of statements with a plan, which alone are worth a name. */
 const PLANNED = new Set(['select', 'insert', 'update', 'delete', 'merge', 'values', 'table', 'with']);
 
@@ -62,10 +66,12 @@ class Statement {
 }
 
 /**
- * The prepared statements of one connection by text and parameter types. Above `limit`, the least recently used one is closed.
+ * The prepared statements of one connection by text and parameter types. Above `limit` and MOST, the least recently used one is
+ * closed.
  */
 class Statements {
   #byKey = new Map();
+  #characters = 0;
   #named = 0;
   #uses = 0;
 
@@ -95,6 +101,7 @@ class Statements {
   get(text, paramTypes = NO_TYPES, cache = true, batch = null) {
     if (!cache || this.limit === 0 || this.disturbing !== undefined) return this.#unnamed(text, paramTypes);
     const key = paramTypes.length === 0 ? text : `${paramTypes.join()}\0${text}`;
+    if (key.length > LONGEST) return this.#unnamed(text, paramTypes);
     const statement = this.#byKey.get(key) ?? this.#add(text, paramTypes, key);
     statement.used = ++this.#uses;
     const answered = !statement.sent || statement.rowParser !== undefined;
@@ -106,7 +113,8 @@ class Statements {
   #add(text, paramTypes, key) {
     const word = firstWord(text);
     if (!PLANNED.has(word) || this.closing.length >= this.limit) return this.#unnamed(text, paramTypes, word);
-    if (this.#byKey.size === this.limit) this.#evict();
+    this.#characters += key.length;
+    while (this.#byKey.size === this.limit || this.#characters > MOST) this.#evict();
     const statement = new Statement(`s${++this.#named}${this.tag}`, text, paramTypes, key, word);
     this.#byKey.set(key, statement);
     return statement;
@@ -123,7 +131,11 @@ class Statements {
   }
 
   /** Forgets a statement that the server does not have. @returns {boolean} whether it was known */
-  forget(statement) { return this.#byKey.get(statement.key) === statement && this.#byKey.delete(statement.key); }
+  forget(statement) {
+    const isKnown = this.#byKey.get(statement.key) === statement && this.#byKey.delete(statement.key);
+    if (isKnown) this.#characters -= statement.key.length;
+    return isKnown;
+  }
 
   /** Forgets a statement that the server has, and closes it. */
   close(statement) { if (this.forget(statement)) this.closing.push(statement.name); }
@@ -142,6 +154,7 @@ class Statements {
     }
     if (tag !== 'DISCARD ALL' && tag !== 'DEALLOCATE ALL') return;
     this.#byKey.clear();
+    this.#characters = 0;
     this.closing = [];
   }
 }
