@@ -1,12 +1,12 @@
 'use strict';
 
 const {
-  BARE, NEXT, State, backend, checkText, checkValues, nextState, protocolError, snapshot, unexpected
+  BARE, NEXT, State, backend, checkText, checkValues, nextState, protocolError, snapshot
 } = require('../protocol');
 const { Request, isStale, miscounted, reasonOf } = require('../pipeline');
 const { RowReader } = require('../rows');
 
-const { BindComplete, CopyData, CopyInResponse, DataRow, ErrorResponse, NoData, ParameterDescription, RowDescription } = backend;
+const { BindComplete, CopyData, DataRow, ErrorResponse, NoData, ParameterDescription, RowDescription } = backend;
 
 /** A query with more bytes of Buffers among its values is not repeated, so these are not kept. */
 const KEPT_BYTES = 8192;
@@ -102,8 +102,6 @@ class QueryRequest extends Request {
       case BindComplete:
         if (next === State.Rows) this.start(pipeline);
         return;
-      case CopyInResponse:
-        return this.takeData(pipeline, buf, start, end);
     }
     if (next < State.Rows) return;
     this.receiver.receive(type, buf, start, end);
@@ -126,9 +124,6 @@ class QueryRequest extends Request {
     this.receiver ??= new RowReader(pipeline.decoding);
     this.receiver.start(rowParser, this.format, pipeline);
   }
-
-  /** The server waits for the data of a COPY FROM STDIN. */
-  takeData() { throw unexpected(State.Command, CopyInResponse); }
 
   fail(error, pipeline) {
     const { statements, status } = pipeline;
