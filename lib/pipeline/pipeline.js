@@ -40,7 +40,7 @@ class Pipeline {
     this.statements = new Statements(256, `_${Math.random().toString(36).slice(2, 8)}`);
     this.scopes = new Scopes(this);
     this.longTexts = new LongTexts(); // a pool's connections share one
-    this.backlog = this.block = this.unflushed = undefined; // shared by results that go to targets, see lib/stream
+    this.backlog = undefined; // of results that go to targets, see lib/stream
     this.maxBuffered = 1 << 26;
     /** @type {Request|null} the request that is answered next */
     this.head = null;
@@ -78,8 +78,7 @@ class Pipeline {
     memory.to = 0;
     try {
       this.reader.push(buf, length);
-      this.unflushed?.flushLater();
-      this.unflushed = undefined;
+      this.backlog?.flushLater();
     } catch (error) {
       // Any other error of the code is about bytes that no server sends.
       const isOurs = [ConnectionError, PostgresError, UsageError].some(each => error instanceof each);
@@ -170,11 +169,14 @@ class Pipeline {
     const { statements, writer } = this;
     const first = request.scope.begin === undefined ? request : request.scope.chain(request);
     const mark = writer.length;
+    const { disturbing, turning } = statements;
     try {
       for (let each = first; each !== request; each = each.next) each.encode(writer, statements);
       request.encode(writer, statements);
     } catch (error) {
       writer.length = mark;
+      statements.forgetParsesOf(request);
+      Object.assign(statements, { disturbing, turning });
       // A stack has ten lines: without the library's own ones it reaches the caller.
       if (error instanceof TypeError || error instanceof RangeError) Error.captureStackTrace?.(error, this.send);
       throw error;
@@ -189,7 +191,7 @@ class Pipeline {
     if (this.head === null) this.head = first;
     else this.#tail.next = first;
     this.#tail = request;
-    if (statements.closing.length > 0 && request.endsWithSync && this.#held === 0) closeStatements(this);
+    if (statements.closing.length > 0 && !request.owesSync && this.#held === 0) closeStatements(this);
     this.flush();
   }
 
