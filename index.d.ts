@@ -902,6 +902,11 @@ export interface Config extends Partial<Record<RuntimeParameter, Setting>> {
   socket?: ByteStream | null | undefined;
   /** The most prepared statements kept; 0 for transaction poolers. Default: 256. */
   statement_cache?: Choice<number | string>;
+  /**
+   * The most requests of a connection that were sent and not answered: 1 for no pipelining, 0 for no limit. Default: 0; 1 at
+   * `*.pooler.supabase.com:6543`, where `statement_cache` is 0 by default.
+   */
+  max_pipeline?: Choice<number | string>;
   /** The most bytes of a connection's results that may wait for slow targets. Default: 67108864. */
   max_buffer_bytes?: Choice<number | string>;
   /** What rows are, unless a query says otherwise. Default: structs of strings and Buffers. */

@@ -105,6 +105,7 @@ class Client extends Steps {
       if (signal.aborted) throw signal.reason;
       pipeline.statements.limit = config.statement_cache;
       pipeline.maxBuffered = config.max_buffer_bytes;
+      pipeline.maxPipeline = config.max_pipeline || Infinity;
       await connecting.connect(config, {
         earlyRequests: () => pipeline.earlyRequests(),
         ready: session => this.#open(session),

@@ -62,7 +62,8 @@ class Connection {
    * @returns {number} Infinity if it must not wait here, -1 if it need not wait
    */
   waitAt(now, isLimited, mayFollow) {
-    if (this.state !== Use.SHARED || !this.isOpen || this.isHeld || (this.limited > 0 && !mayFollow)) return Infinity;
+    if (this.state !== Use.SHARED || !this.isOpen || this.isHeld || (this.limited > 0 && !mayFollow) ||
+        this.users >= this.pipeline.maxPipeline) return Infinity;
     if (this.isUnused) return -1;
     return now - this.since + this.users * SERVICE + (isLimited && this.limited < this.users ? MIXING : 0);
   }
