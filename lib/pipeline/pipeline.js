@@ -268,7 +268,7 @@ class Pipeline {
     }
     if (this.head?.givenUp) cancelHead(this);
     const isAlone = this.head === null && this.maxPipeline < Infinity; // `send` had no room behind it
-    if (isAlone && statements.closing.length > 0 && request.endsWithSync && this.#maySend) closeStatements(this);
+    if (isAlone && statements.closing.length > 0 && !request.owesSync && this.#maySend) closeStatements(this);
     const { active, waiting } = this.scopes;
     if (active.first !== null || active.ending || waiting.length > 0) this.pump();
   }
