@@ -52,8 +52,8 @@ class Statement {
     this.parameters = undefined;
     /** @type {PostgresError|undefined} the error of Parse */
     this.failure = undefined;
-    /** @type {BatchRequest|null} the batch that carries its Parse */
-    this.batch = null;
+    /** @type {Request|null} the request that carries its Parse, until the server has described it */
+    this.carrier = null;
     this.used = 0;
     this.reads = READING.has(word);
     /** Whether it may drop prepared statements, or change their columns. */
@@ -62,7 +62,10 @@ class Statement {
   }
 
   /** Takes the RowDescription in buf[start …), or NoData if buf is null. */
-  describe(buf, start, end) { this.rowParser = buf === null ? null : RowParser.of(buf.subarray(start, end)); }
+  describe(buf, start, end) {
+    this.rowParser = buf === null ? null : RowParser.of(buf.subarray(start, end));
+    this.carrier = null;
+  }
 }
 
 /**
@@ -95,28 +98,28 @@ class Statements {
    * Finds the statement for a query. A Parse under way may fail, or be skipped after an earlier error. A later query therefore
    * relies on it only in a run of one text, or in the batch that carries it; otherwise the query uses the unnamed statement.
    * @param {boolean} [cache=true] false: the unnamed statement
-   * @param {BatchRequest|null} [batch] of the query
+   * @param {Request|null} [carrier] the request that would carry its Parse
    * @returns {Statement} to be parsed unless it is `sent`
    */
-  get(text, paramTypes = NO_TYPES, cache = true, batch = null) {
+  get(text, paramTypes = NO_TYPES, cache = true, carrier = null) {
     if (!cache || this.limit === 0 || this.disturbing !== undefined) return this.#unnamed(text, paramTypes);
     const key = paramTypes.length === 0 ? text : `${paramTypes.join()}\0${text}`;
     if (key.length > LONGEST) return this.#unnamed(text, paramTypes);
-    const statement = this.#byKey.get(key) ?? this.#add(text, paramTypes, key);
+    const statement = this.#byKey.get(key) ?? this.#add(text, paramTypes, key, carrier);
     statement.used = ++this.#uses;
     const answered = !statement.sent || statement.rowParser !== undefined;
-    return answered || statement === this.lastParsed || (batch !== null && statement.batch === batch) ? statement
-      : this.#unnamed(text, paramTypes);
+    return answered || statement === this.lastParsed || statement.carrier === carrier ? statement : this.#unnamed(text, paramTypes);
   }
 
   /** Makes a named statement, if the text is worth it and there is room. */
-  #add(text, paramTypes, key) {
+  #add(text, paramTypes, key, carrier) {
     const word = firstWord(text);
     if (!PLANNED.has(word) || this.closing.length >= this.limit) return this.#unnamed(text, paramTypes, word);
     this.#characters += key.length;
     while (this.#byKey.size === this.limit || this.#characters > MOST) this.#evict();
     const statement = new Statement(`s${++this.#named}${this.tag}`, text, paramTypes, key, word);
     this.#byKey.set(key, statement);
+    statement.carrier = carrier;
     return statement;
   }
 
@@ -135,6 +138,11 @@ class Statements {
     const isKnown = this.#byKey.get(statement.key) === statement && this.#byKey.delete(statement.key);
     if (isKnown) this.#characters -= statement.key.length;
     return isKnown;
+  }
+
+  /** Forgets the statements whose Parse a request carries, which was not sent, or which the server has ignored. */
+  forgetParsesOf(request) {
+    for (const statement of this.#byKey.values()) if (statement.carrier === request) this.forget(statement);
   }
 
   /** Forgets a statement that the server has, and closes it. */
