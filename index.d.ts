@@ -857,7 +857,7 @@ export interface Config extends Partial<Record<RuntimeParameter, Setting>> {
   replication?: Choice<'database' | 'true' | 'false' | boolean>;
   /** Only UTF8, the default. */
   client_encoding?: Choice<string>;
-  /** Seconds for each address, 0 for no limit. Default: 0. */
+  /** Seconds for each address; 0: no limit, in a pool 2 for each of several hosts and 30 for the only one. Default: 0. */
   connect_timeout?: Choice<number | string>;
   /** Whether the system probes a silent connection. Default: true. */
   keepalives?: Choice<boolean | number | string>;

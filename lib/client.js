@@ -39,6 +39,8 @@ class Client extends Steps {
     this.onNotice = undefined;
     /** @type {(function(Buffer)|undefined)} called with each NotificationResponse */
     this.onNotification = undefined;
+    /** @private See connect() of lib/connection. */
+    this.silent = undefined;
     this.#reset();
   }
 
@@ -111,7 +113,8 @@ class Client extends Steps {
       await connecting.connect(config, {
         earlyRequests: () => pipeline.earlyRequests(),
         ready: session => this.#open(session),
-        notice: fields => this.#emit('notice', fields)
+        notice: fields => this.#emit('notice', fields),
+        silent: this.silent
       }, signal);
     } catch (error) {
       // An error made in a socket's event would not show the awaiting caller.

@@ -50,6 +50,7 @@ class Connection {
 
   /** Since when a connection without live requests is silent; Infinity if it is not. */
   get silentSince() {
+    if (this.client.state === 'connecting') return Infinity; // each of its attempts has a limit
     const { askedAt, givenUpAt } = this.pipeline;
     if (this.isOpening || askedAt !== 0) return askedAt || this.since;
     return this.users === 0 && (this.isOwned || givenUpAt !== 0) ? Math.max(this.since, givenUpAt) : Infinity;
