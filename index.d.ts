@@ -490,6 +490,7 @@ export abstract class Session extends EventEmitter {
   /**
    * Listens on a channel until the loop over it ends. Notifications that arrive meanwhile are kept.
    * @param channel its name
+   * @param options session, signal
    * @returns an async iterable of notifications. Behind a pooler its `ready` and the loop reject with a ConnectionError (0A000),
    *   unless `session` is true
    * @throws {TypeError|RangeError|UsageError} for an invalid name; inside a transaction (25001)

@@ -28,6 +28,7 @@ const NOT_KEPT = 'a pooler gives each transaction any server, so notifications w
  * @param {boolean} [options.session] whether a pooler that has a BackendKeyData of its own keeps the session
  */
 async function listenOn(client, names, { session = false, signal }) {
+  if (!session && client.processId === undefined) await client.sync(); // it is being connected
   const isChecked = !session && client.processId !== undefined;
   const check = `SELECT 1 / (pg_backend_pid() = ${client.processId})::int`; // an error undoes LISTEN
   const texts = [...isChecked ? [check] : [], ...names.map(name => `LISTEN ${quoted(name)}`)];

@@ -105,6 +105,7 @@ export class Pool extends Session {
   /**
    * Like `Client.listen`, on one more connection, which all loops share and which is replaced if it is lost.
    * @param channel its name
+   * @param options session, signal
    * @returns an async iterable of notifications
    * @throws {TypeError|RangeError} for an invalid name; a ConnectionError after `end()`
    */
