@@ -146,7 +146,7 @@ class Client extends EventEmitter {
       const { query_timeout: timeout, types } = this._state.settings;
       if (query._result) query._result._types ??= types; // the default is that of pg itself
       const tell = description => this.connection.emit('rowDescription', description);
-      const begin = client => once(new Submission(client, query, timeout).on('rowDescription', tell), 'readyForQuery');
+      const begin = client => once(new Submission(client, query, timeout).on('rowDescription', tell), 'over');
       const owner = this._state.owner = this._run(begin)
         .catch(error => query.handleError(error, this.connection))
         .then(() => { if (this._state.owner === owner) this._state.owner = undefined; });
