@@ -41,7 +41,7 @@ class Pipeline {
     this.statements = new Statements(256, `_${Math.random().toString(36).slice(2, 8)}`);
     this.scopes = new Scopes(this);
     this.longTexts = new LongTexts(); // a pool's connections share one
-    this.backlog = this.block = this.unflushed = undefined; // shared by results that go to targets, see lib/stream
+    this.backlog = undefined; // of results that go to targets, see lib/stream
     this.maxBuffered = 1 << 26;
     /** The most requests that were sent and not answered; Infinity for no limit. */
     this.maxPipeline = Infinity;
@@ -81,8 +81,7 @@ class Pipeline {
     memory.to = 0;
     try {
       this.reader.push(buf, length);
-      this.unflushed?.flushLater();
-      this.unflushed = undefined;
+      this.backlog?.flushLater();
     } catch (error) {
       // Any other error of the code is about bytes that no server sends.
       const isOurs = [ConnectionError, PostgresError, UsageError].some(each => error instanceof each);
@@ -176,11 +175,14 @@ class Pipeline {
     const { statements, writer } = this;
     const first = request.scope.begin === undefined ? request : request.scope.chain(request);
     const mark = writer.length;
+    const { disturbing, turning } = statements;
     try {
       for (let each = first; each !== request; each = each.next) each.encode(writer, statements);
       request.encode(writer, statements);
     } catch (error) {
       writer.length = mark;
+      statements.forgetParsesOf(request);
+      Object.assign(statements, { disturbing, turning });
       // A stack has ten lines: without the library's own ones it reaches the caller.
       if (error instanceof TypeError || error instanceof RangeError) Error.captureStackTrace?.(error, this.send);
       throw error;
@@ -197,7 +199,7 @@ class Pipeline {
     if (this.head === null) this.head = first;
     else this.#tail.next = first;
     this.#tail = request;
-    if (statements.closing.length > 0 && request.endsWithSync && this.#maySend) closeStatements(this);
+    if (statements.closing.length > 0 && !request.owesSync && this.#maySend) closeStatements(this);
     this.flush();
   }
 
@@ -266,7 +268,7 @@ class Pipeline {
     }
     if (this.head?.givenUp) cancelHead(this);
     const isAlone = this.head === null && this.maxPipeline < Infinity; // `send` had no room behind it
-    if (isAlone && statements.closing.length > 0 && request.endsWithSync && this.#maySend) closeStatements(this);
+    if (isAlone && statements.closing.length > 0 && !request.owesSync && this.#maySend) closeStatements(this);
     const { active, waiting } = this.scopes;
     if (active.first !== null || active.ending || waiting.length > 0) this.pump();
   }

@@ -15,7 +15,6 @@ class BeginRequest extends QueryRequest {
     super(text, NO_VALUES, 0, false);
     this.barrier = true;
     this.controlsBlock = true;
-    this.endsWithSync = false;
     this.internal = true;
   }
 
@@ -42,8 +41,6 @@ class BeginRequest extends QueryRequest {
     pipeline.writer.sync();
     pipeline.flush();
   }
-
-  sync() {}
 }
 
 class EndRequest extends SimpleQueryRequest {
@@ -53,9 +50,8 @@ class EndRequest extends SimpleQueryRequest {
   }
 
   encode(writer, statements) {
-    const { disturbing } = statements;
-    super.encode(writer, statements);
-    statements.disturbing = disturbing;
+    writer.query(this.text);
+    this.state = State.Simple;
     if (this.scope.parent.parent === null) statements.turning = this;
   }
 }
