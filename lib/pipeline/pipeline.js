@@ -108,7 +108,8 @@ class Pipeline {
     const { scopes } = this;
     const promise = request.open(scope);
     if (scope === scopes.active && scope.first === null && scope.refused === null && this.#held === 0 &&
-        this.socket !== null && scopes.waiting.length === 0) this.send(request);
+        this.socket !== null && scopes.waiting.length === 0 &&
+        (request.settings === undefined || scopes.inBlock !== undefined)) this.send(request);
     else {
       scopes.check(scope, request);
       request.snapshot();
@@ -168,13 +169,20 @@ class Pipeline {
 
   send(request) {
     const { statements, writer } = this;
-    const first = request.scope.begin === undefined ? request : request.scope.chain(request);
+    const { scope, settings } = request;
+    const first = scope.begin === undefined && settings === undefined ? request : scope.chain(request);
     const mark = writer.length;
+    // A Parse under other settings may fail for their reasons.
+    if (statements.settings !== settings && !request.internal) {
+      statements.settings = settings;
+      statements.lastParsed = undefined;
+    }
     try {
       for (let each = first; each !== request; each = each.next) each.encode(writer, statements);
       request.encode(writer, statements);
     } catch (error) {
       writer.length = mark;
+      for (let each = first; each !== request; each = each.next) if (each.parses) statements.forget(each.statement);
       // A stack has ten lines: without the library's own ones it reaches the caller.
       if (error instanceof TypeError || error instanceof RangeError) Error.captureStackTrace?.(error, this.send);
       throw error;
@@ -182,7 +190,7 @@ class Pipeline {
     if (request.statement !== statements.lastParsed && !request.internal) statements.lastParsed = undefined;
     for (let each = first; each !== request; each = each.next) {
       each.scope.begin = undefined;
-      this.#held++;
+      if (each.barrier) this.#held++;
     }
     if (request.barrier) this.#held++;
     if (mark === 0) this.unwritten = first;

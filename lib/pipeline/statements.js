@@ -83,6 +83,8 @@ class Statements {
     this.turning = undefined;
     /** @type {Statement|undefined} the statement of the last Parse, while only uses of it were sent since */
     this.lastParsed = undefined;
+    /** @type {Settings|undefined} of the last sent request */
+    this.settings = undefined;
   }
 
   /**

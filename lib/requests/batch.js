@@ -110,6 +110,14 @@ class BatchRequest extends Request {
     forgetParsed(queries.slice(index + 1), pipeline.statements);
   }
 
+  skip(error, pipeline) {
+    this.queries[0]?.disown(pipeline.statements);
+    super.skip(error, pipeline);
+    this.error.index = undefined;
+  }
+
+  get cache() { return this.given.length === 0 && this.queries.every(({ cache }) => cache); }
+
   canRepeat() {
     const { index, queries } = this;
     return this.given.length === 0 && index < queries.length && queries[index].canRepeat() &&

@@ -48,17 +48,20 @@ class CopyInRequest extends QueryRequest {
 
   /** Whether the server takes data. Data after an error is dropped. */
   get copying() {
-    return (this.state === State.CopyIn || this.state === State.Simple) && !this.endsWithSync && this.error === undefined;
+    const { state } = this;
+    const isSent = state === State.Simple || (state > State.Waiting && state <= State.CopyIn);
+    return isSent && !this.endsWithSync && this.error === undefined;
   }
 
   encode(writer, statements) {
-    if (this.simple) {
-      writeQuery(this, writer);
-      return this.#sent();
+    this.simple &&= this.settings === undefined; // a Query would not end their transaction
+    if (this.simple) writeQuery(this, writer);
+    else {
+      this.bind(writer, statements);
+      writer.execute('', 0);
+      writer.flush();
     }
-    this.bind(writer, statements);
-    writer.execute('', 0);
-    writer.flush();
+    this.#sent?.();
   }
 
   takeData(pipeline, buf, start, end) {

@@ -13,6 +13,7 @@ module.exports = {
   get CopyInRequest() { return require('./copy-in').CopyInRequest; },
   get EndRequest() { return require('./block').EndRequest; },
   get Portal() { return require('./portal').Portal; },
+  get SettingsRequest() { return require('./settings').SettingsRequest; },
   get SimpleQueryRequest() { return require('./simple-query').SimpleQueryRequest; },
   get writeQuery() { return require('./copy-in').writeQuery; }
 };

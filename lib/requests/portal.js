@@ -20,6 +20,7 @@ class PortalStep extends QueryRequest {
     this.maxRows = maxRows;
     this.caller = caller;
     this.endsWithSync = portal.inBlock;
+    if (portal.settings !== undefined && portal.statement === undefined) this.settings = portal.settings; // until the Sync behind the last step
   }
 
   snapshot() {} // the portal has done it
@@ -98,6 +99,8 @@ class Portal {
     this.statement = undefined;
     this.open = true;
     this.scope = scope;
+    /** @type {Settings|undefined} sent in front of its first step */
+    this.settings = this.inBlock ? undefined : scope.settings;
     if (this.inBlock) return void scope.pipeline.scopes.check(scope);
     const lost = () => {
       this.open = false;

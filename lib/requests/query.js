@@ -61,6 +61,7 @@ class QueryRequest extends Request {
     try {
       if (parses) {
         checkText(text, 'text');
+        (batch ?? this).guard(text);
         writer.parse(statement.name, text, statement.paramTypes);
         writer.describe('S', statement.name);
       }
@@ -144,6 +145,17 @@ class QueryRequest extends Request {
     this.stale = !bound && isStale(error);
     this.receiver?.letGo?.(); // other requests must not wait for a slow reader
     super.fail(error);
+  }
+
+  /** The error of another request says nothing about its statement. */
+  disown(statements) {
+    if (this.parses) statements.forget(this.statement);
+    this.statement = Object.create(this.statement);
+  }
+
+  skip(error, pipeline) {
+    this.disown(pipeline.statements);
+    super.skip(error, pipeline);
   }
 
   get reads() { return this.statement.reads; }

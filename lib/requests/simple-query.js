@@ -27,6 +27,7 @@ class SimpleQueryRequest extends Request {
   }
 
   encode(writer, statements) {
+    this.guard();
     writer.query(this.text);
     this.state = State.Simple;
     statements.disturbing = this;

@@ -9,12 +9,13 @@ const { Target } = require('./target');
 const { Values } = require('./values');
 
 class CopyOutRequest extends QueryRequest {
-  encode(writer) {
+  encode(writer, statements) {
+    this.simple = this.settings === undefined; // a Query would not end their transaction
+    if (!this.simple) return super.encode(writer, statements);
     writeQuery(this, writer);
     this.receiver.start(null, 0, this.scope.pipeline);
   }
 }
-CopyOutRequest.prototype.simple = true;
 
 /** COPY … TO STDOUT as a stream of bytes, with rows split anywhere. */
 class CopyTo extends Readable {
