@@ -849,7 +849,7 @@ export interface Config extends Partial<Record<RuntimeParameter, Setting>> {
   replication?: Choice<'database' | 'true' | 'false' | boolean>;
   /** Only UTF8, the default. */
   client_encoding?: Choice<string>;
-  /** Seconds for each address, 0 for no limit. Default: 0. */
+  /** Seconds for each address; 0: no limit, in a pool 2 for each of several hosts and 30 for the only one. Default: 0. */
   connect_timeout?: Choice<number | string>;
   /** Whether the system probes a silent connection. Default: true. */
   keepalives?: Choice<boolean | number | string>;
@@ -902,6 +902,11 @@ export interface Config extends Partial<Record<RuntimeParameter, Setting>> {
   socket?: ByteStream | null | undefined;
   /** The most prepared statements kept; 0 for transaction poolers. Default: 256. */
   statement_cache?: Choice<number | string>;
+  /**
+   * The most requests of a connection that were sent and not answered: 1 for no pipelining, 0 for no limit. Default: 0; 1 at
+   * `*.pooler.supabase.com:6543`, where `statement_cache` is 0 by default.
+   */
+  max_pipeline?: Choice<number | string>;
   /** The most bytes of a connection's results that may wait for slow targets. Default: 67108864. */
   max_buffer_bytes?: Choice<number | string>;
   /** What rows are, unless a query says otherwise. Default: structs of strings and Buffers. */

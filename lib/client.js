@@ -38,6 +38,8 @@ class Client extends Steps {
     this.onNotice = undefined;
     /** @type {(function(Buffer)|undefined)} called with each NotificationResponse */
     this.onNotification = undefined;
+    /** @private See connect() of lib/connection. */
+    this.silent = undefined;
     this.#reset();
   }
 
@@ -105,10 +107,12 @@ class Client extends Steps {
       if (signal.aborted) throw signal.reason;
       pipeline.statements.limit = config.statement_cache;
       pipeline.maxBuffered = config.max_buffer_bytes;
+      pipeline.maxPipeline = config.max_pipeline || Infinity;
       await connecting.connect(config, {
         earlyRequests: () => pipeline.earlyRequests(),
         ready: session => this.#open(session),
-        notice: fields => this.#emit('notice', fields)
+        notice: fields => this.#emit('notice', fields),
+        silent: this.silent
       }, signal);
     } catch (error) {
       // An error made in a socket's event would not show the awaiting caller.

@@ -2,7 +2,10 @@
 
 const { UsageError, checkText, kindOf } = require('./protocol');
 const { firstWord } = require('./pipeline');
-const requests = require('./requests');
+const { FrontRequest } = require('./requests');
+
+/** Takes the values that set_config returns. */
+const NOWHERE = { start() {}, receiveData() {}, receive() {} };
 
 /** The texts that set so many settings, by their number. */
 const TEXTS = [];
@@ -30,6 +33,28 @@ function valueOf(value, name) {
   return String(value);
 }
 
+/**
+ * The settings of a request, in front of it and without a Sync, so that both are one implicit transaction, with which the
+ * settings end. The server sends the answer together with that of the request.
+ */
+class SettingsRequest extends FrontRequest {
+  /** @param {Request} next the request; the settings have a prepared statement if that may be repeated when one is stale */
+  constructor(text, values, next) {
+    super(text, values, 0, next.cache === true, undefined, NOWHERE);
+    this.scope = next.scope;
+    this.next = next;
+  }
+
+  encode(writer, statements) {
+    const { lastParsed } = statements;
+    super.encode(writer, statements);
+    statements.lastParsed = lastParsed;
+  }
+
+  /** While the server works on the request, this answer is still the next one. */
+  get givenUp() { return this.next.givenUp; }
+}
+
 /** Settings of the transaction of a request, by name. */
 class Settings {
   /** @param {Settings} [outer] which these extend */
@@ -52,7 +77,7 @@ class Settings {
   }
 
   /** @returns {Request} that is to be sent in front of another one */
-  inFront(request) { return new requests.SettingsRequest(this.text, this.values, request); }
+  inFront(request) { return new SettingsRequest(this.text, this.values, request); }
 
   /**
    * @param {string} [text] of a statement; without one, of several

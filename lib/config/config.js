@@ -2,7 +2,7 @@
 
 const path = require('node:path');
 const { homeFile, readService } = require('./files');
-const { hostList } = require('./hosts');
+const { hostList, isUnpipelined } = require('./hosts');
 const { OPTIONS, ENCRYPTED, MODES, VERIFIED, check, isOption } = require('./options');
 const { kindOf } = require('../protocol');
 
@@ -92,6 +92,10 @@ function resolve(config, overrides, env = process.env) {
   const portAlone = before?.given.has('port') && !before.given.has('host');
   result.hosts = hostList(values, result, portAlone || own.socket ? 'localhost' : undefined);
   result.parameters = startupParameters(values, parameters, env);
+  if (result.hosts.some(isUnpipelined)) {
+    if (!values.has('max_pipeline')) result.max_pipeline = 1;
+    if (!values.has('statement_cache')) result.statement_cache = 0;
+  }
   return result;
 }
 

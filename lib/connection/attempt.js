@@ -66,11 +66,13 @@ class Attempt extends EventEmitter {
 
   /**
    * @param {string} where for messages
-   * @param {object} [limits] `seconds`: connect_timeout, 0 for none; `begun`: their beginning, by default now; `signal`
+   * @param {object} [limits] `seconds`: connect_timeout, 0 for none; `begun`: their beginning, by default now; `signal`; `quick`:
+   *   whether the address has to accept as quickly as net.connect demands of one of several
    */
-  constructor(where, { seconds = 0, begun = seconds > 0 ? performance.now() : 0, signal } = {}) {
+  constructor(where, { seconds = 0, begun = seconds > 0 ? performance.now() : 0, signal, quick = false } = {}) {
     super();
     this.where = where;
+    this.quick = quick;
     this.doing = STEP.CONNECT;
     this.socket = null;
     /** @type {import('stream').Duplex|null} the stream below TLS */

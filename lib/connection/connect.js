@@ -3,12 +3,19 @@
 const { Attempt, STEP } = require('./attempt');
 const { lookupPassword } = require('../config');
 const { ask, dial } = require('./dial');
-const { ConnectionError, FrameReader, PostgresError, kindOf } = require('../protocol');
+const { ConnectionError, FrameReader, PostgresError, TimeoutError, kindOf } = require('../protocol');
 const { start } = require('./startup');
 const { inOrder, targets } = require('./targets');
 
 /** What each sslmode tries first; `try` accepts a refusal. */
 const ENCRYPT = { disable: 'no', allow: 'no', prefer: 'try' };
+
+/** Seconds that a pool tries a host without connect_timeout: one of several, and the only one, which may have to start. */
+const ONE_OF_SEVERAL = 2;
+const ONLY_ONE = 30;
+
+/** Milliseconds for which a pool's connections try a host last that has been silent. */
+const LAST = 60000;
 
 /** Codes of a connection that the server closed without a message. */
 const HUNG_UP = ['08006', 'ECONNRESET', 'EPIPE'];
@@ -17,21 +24,34 @@ const HUNG_UP = ['08006', 'ECONNRESET', 'EPIPE'];
  * Connects to the first configured host whose session is the wanted one.
  * @param {object} hooks `earlyRequests()` gives the encoded waiting requests or null, at most once; `ready(session)` is called
  *   at the first ReadyForQuery with `{ config, socket, reader, parameters, host, port, backendKey, processId, cancel }`, sets
- *   `reader.handler` and calls `socket.handOver`; `notice(fields)`
+ *   `reader.handler` and calls `socket.handOver`; `notice(fields)`; `silent`: of a pool, when its connections gave hosts up
+ *   that were silent, by their place in the config
  * @returns {Promise<void>} resolves after `ready`
  * @throws {PostgresError|ConnectionError|AggregateError} an AggregateError if several places were tried
  */
 async function connect(config, hooks, signal) {
+  const { hosts, connect_timeout: limit, target_session_attrs: attrs } = config;
+  const { silent } = hooks;
+  const seconds = limit || (silent && (hosts.length > 1 ? ONE_OF_SEVERAL : ONLY_ONE));
   let failures;
-  for (const wanted of config.target_session_attrs === 'prefer-standby' ? ['standby', 'any'] : [config.target_session_attrs]) {
+  for (const wanted of attrs === 'prefer-standby' ? ['standby', 'any'] : [attrs]) {
     failures = [];
-    for (const entry of inOrder(config, config.hosts)) {
+    for (const entry of silentLast(inOrder(config, hosts), hosts, silent)) {
+      const index = hosts.indexOf(entry);
       let promise;
       const password = () => promise ??= passwordFor(config, entry);
-      for (const target of await targets(config, entry, signal)) {
-        const error = target.error ?? await connectTo(config, { target, wanted, password }, hooks, signal);
-        if (error === null) return;
+      const places = await targets(config, entry, seconds, signal);
+      const { length } = places;
+      for (const [i, target] of places.entries()) {
+        const quick = length > 1 && i < length;
+        const error = target.error ?? await connectTo(config, { target, seconds, quick, wanted, password }, hooks, signal);
+        if (error === null) return void silent?.delete(index);
+        if (quick && error.code === 'ETIMEDOUT') {
+          places.push(target); // the way to it may be long
+          continue;
+        }
         failures.push({ where: target.where, error });
+        if (error instanceof TimeoutError) silent?.set(index, performance.now());
       }
     }
   }
@@ -39,6 +59,13 @@ async function connect(config, hooks, signal) {
   const list = failures.map(({ where, error: { message } }) => message.startsWith(where) ? message : `${where}: ${message}`);
   const all = new AggregateError(failures.map(({ error }) => error), `no connection could be made: ${list.join('; ')}`);
   throw Object.assign(all, { code: failures.at(-1).error.code });
+}
+
+/** Moves the hosts to the end that were silent lately. */
+function silentLast(list, hosts, silent) {
+  if (!silent?.size) return list;
+  const isSilent = entry => performance.now() - (silent.get(hosts.indexOf(entry)) ?? -Infinity) < LAST;
+  return list.toSorted((a, b) => isSilent(a) - isSilent(b));
 }
 
 /** @returns {Promise<string|undefined>} the password for a host */
@@ -59,11 +86,11 @@ async function passwordFor({ user, database, password, passfile, require_auth: a
  * is remembered.
  * @returns {Promise<Error|null>} null when it is connected, an error if another place may succeed
  */
-async function connectTo(config, { target, wanted, password }, hooks, signal) {
-  const begun = config.connect_timeout > 0 ? performance.now() : 0; // loading `performance` takes milliseconds
+async function connectTo(config, { target, seconds, quick, wanted, password }, hooks, signal) {
+  const begun = seconds > 0 ? performance.now() : 0; // loading `performance` takes milliseconds
   let plan = { wanted, encrypt: ENCRYPT[target.sslmode] ?? 'must', early: true };
   for (;;) {
-    const attempt = new Attempt(target.where, { seconds: config.connect_timeout, begun, signal });
+    const attempt = new Attempt(target.where, { seconds, begun, signal, quick });
     try {
       await open(config, target, password, plan, attempt, hooks);
       return null;

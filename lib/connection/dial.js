@@ -2,12 +2,15 @@
 
 const net = require('node:net');
 const { failed, STEP } = require('./attempt');
-const { ConnectionError, frame, kindOf, protocolError } = require('../protocol');
+const { ConnectionError, TimeoutError, frame, kindOf, protocolError } = require('../protocol');
 const { Socket } = require('./socket');
 
 const SSL_REQUEST = 80877103;
 const YES = 83; // S
 const NO = 78; // N
+
+/** Milliseconds in which one of several addresses has to accept; Node.js has a setting for it. */
+const QUICK = 250;
 
 /** Deno (2.9) never completes a TLS handshake on a socket with `onread`. */
 const isDeno = process.versions?.deno !== undefined;
@@ -46,7 +49,10 @@ function openStream({ keepalives, keepalives_idle: idle }, { address }, attempt,
   const onread = inPlace ? attempt.socket.onread : undefined;
   const options = { ...address, keepAlive: keepalives, keepAliveInitialDelay: idle * 1000, onread };
   attempt.socket.attach(attempt.stream = net.connect(options));
-  return attempt.wait(resolve => attempt.stream.once('connect', resolve));
+  const { stream } = attempt;
+  const expire = () => stream.destroy(new TimeoutError('the address did not accept', { code: 'ETIMEDOUT' }));
+  const timer = attempt.quick ? setTimeout(expire, net.getDefaultAutoSelectFamilyAttemptTimeout?.() ?? QUICK) : undefined;
+  return attempt.wait(resolve => stream.once('connect', resolve)).finally(() => clearTimeout(timer));
 }
 
 /** Takes the caller's Duplex; closes one that comes too late. */

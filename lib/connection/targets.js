@@ -16,10 +16,11 @@ function inOrder({ load_balance_hosts: balance }, list) {
 
 /**
  * Looks up all addresses of a host.
+ * @param {number|undefined} seconds for the lookup
  * @returns {Promise<object[]>} the entry with `address` for net.connect (null for the caller's own socket), `where` for
  *   messages, and `local` (the way is on this machine); `{ where, error }` for a name without address
  */
-async function targets(config, entry, signal) {
+async function targets(config, entry, seconds, signal) {
   const { host, hostaddr, port } = entry;
   const name = host ?? hostaddr;
   const path = config.socket || hostaddr !== undefined ? undefined : socketPath(name, port);
@@ -34,7 +35,7 @@ async function targets(config, entry, signal) {
     local: isLoopback(address)
   });
   if (hostaddr !== undefined || isWorkerd || net.isIPv4(name) || name.includes(':')) return [target(hostaddr ?? name)];
-  const attempt = new Attempt(where, { seconds: config.connect_timeout, signal });
+  const attempt = new Attempt(where, { seconds, signal });
   attempt.doing = STEP.LOOKUP;
   try {
     const found = await attempt.wait(promisify(require('node:dns').lookup)(name, { all: true })) ?? [];

@@ -180,6 +180,11 @@ export interface ClientConfig {
   pipeline?: boolean | undefined;
   /** The most prepared statements of a connection; 0 for transaction poolers. Default: 256. */
   statement_cache?: number | undefined;
+  /**
+   * The most queries of a connection that were sent and not answered; 1 for no pipelining, 0 for no limit. Default: 0; 1 at
+   * `*.pooler.supabase.com:6543`, where `statement_cache` is 0 by default.
+   */
+  max_pipeline?: number | undefined;
 }
 
 /** The same as ClientConfig. */

@@ -25,6 +25,7 @@ const STATUS = Object.fromEntries(['I', 'T', 'E'].map(status => [status.charCode
 class Pipeline {
   #held = 0; // barriers: nothing is sent while there is one
   #tail = null;
+  #unanswered = 0;
 
   /**
    * @param {object} events `notice(fields, buf, start, end)`, `notification(…)`, `parameter(buf, start, end)`; `lost(error)`:
@@ -42,6 +43,8 @@ class Pipeline {
     this.longTexts = new LongTexts(); // a pool's connections share one
     this.backlog = this.block = this.unflushed = undefined; // shared by results that go to targets, see lib/stream
     this.maxBuffered = 1 << 26;
+    /** The most requests that were sent and not answered; Infinity for no limit. */
+    this.maxPipeline = Infinity;
     /** @type {Request|null} the request that is answered next */
     this.head = null;
     /** @type {Request|null} the first one whose messages are in the writer */
@@ -94,6 +97,7 @@ class Pipeline {
   /** @returns {Buffer|null} the messages of waiting requests, to be sent with the startup packet */
   earlyRequests() {
     const { root } = this.scopes;
+    if (this.maxPipeline < Infinity) return null; // a pooler that needs a limit may drop what comes before its ReadyForQuery
     while (root.first !== null && !(root.first instanceof Scope) && this.#held === 0) this.#sendWaiting(root.shift());
     if (this.writer.length === 0) return null;
     const bytes = Buffer.from(this.writer.take());
@@ -108,7 +112,7 @@ class Pipeline {
     const { scopes } = this;
     const promise = request.open(scope);
     if (scope === scopes.active && scope.first === null && scope.refused === null && this.#held === 0 &&
-        this.socket !== null && scopes.waiting.length === 0 &&
+        this.#unanswered < this.maxPipeline && this.socket !== null && scopes.waiting.length === 0 &&
         (request.settings === undefined || scopes.inBlock !== undefined)) this.send(request);
     else {
       scopes.check(scope, request);
@@ -124,6 +128,8 @@ class Pipeline {
     this.events.queued();
     this.pump();
   }
+
+  get #maySend() { return this.#held === 0 && this.#unanswered < this.maxPipeline; }
 
   /** Whether a barrier or a CancelRequest stops sending. */
   get held() { return this.#held > 0; }
@@ -149,7 +155,7 @@ class Pipeline {
   }
 
   pump() {
-    while (this.socket !== null && this.#held === 0) {
+    while (this.socket !== null && this.#maySend) {
       const entry = this.scopes.next();
       if (entry === null) return;
       if (entry instanceof Scope) entry.entered();
@@ -191,13 +197,15 @@ class Pipeline {
     for (let each = first; each !== request; each = each.next) {
       each.scope.begin = undefined;
       if (each.barrier) this.#held++;
+      this.#unanswered++;
     }
     if (request.barrier) this.#held++;
+    this.#unanswered++;
     if (mark === 0) this.unwritten = first;
     if (this.head === null) this.head = first;
     else this.#tail.next = first;
     this.#tail = request;
-    if (statements.closing.length > 0 && request.endsWithSync && this.#held === 0) closeStatements(this);
+    if (statements.closing.length > 0 && request.endsWithSync && this.#maySend) closeStatements(this);
     this.flush();
   }
 
@@ -252,6 +260,7 @@ class Pipeline {
     const request = this.head;
     this.head = request.next;
     request.next = null;
+    this.#unanswered--;
     const { statements } = this;
     if (statements.disturbing === request) statements.disturbing = undefined;
     if (statements.turning === request) statements.turning = undefined;
@@ -264,6 +273,8 @@ class Pipeline {
       request.ready();
     }
     if (this.head?.givenUp) cancelHead(this);
+    const isAlone = this.head === null && this.maxPipeline < Infinity; // `send` had no room behind it
+    if (isAlone && statements.closing.length > 0 && request.endsWithSync && this.#maySend) closeStatements(this);
     const { active, waiting } = this.scopes;
     if (active.first !== null || active.ending || waiting.length > 0) this.pump();
   }

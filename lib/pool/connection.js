@@ -50,6 +50,7 @@ class Connection {
 
   /** Since when a connection without live requests is silent; Infinity if it is not. */
   get silentSince() {
+    if (this.client.state === 'connecting') return Infinity; // each of its attempts has a limit
     const { askedAt, givenUpAt } = this.pipeline;
     if (this.isOpening || askedAt !== 0) return askedAt || this.since;
     return this.users === 0 && (this.isOwned || givenUpAt !== 0) ? Math.max(this.since, givenUpAt) : Infinity;
@@ -62,7 +63,8 @@ class Connection {
    * @returns {number} Infinity if it must not wait here, -1 if it need not wait
    */
   waitAt(now, isLimited, mayFollow) {
-    if (this.state !== Use.SHARED || !this.isOpen || this.isHeld || (this.limited > 0 && !mayFollow)) return Infinity;
+    if (this.state !== Use.SHARED || !this.isOpen || this.isHeld || (this.limited > 0 && !mayFollow) ||
+        this.users >= this.pipeline.maxPipeline) return Infinity;
     if (this.isUnused) return -1;
     return now - this.since + this.users * SERVICE + (isLimited && this.limited < this.users ? MIXING : 0);
   }

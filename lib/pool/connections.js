@@ -44,7 +44,7 @@ class Connections {
 
   /**
    * @param {object|string} config of the clients
-   * @param {object} options a Pool's, and `longTexts`, `reached`
+   * @param {object} options a Pool's, and `longTexts`, `silent`, `reached`
    * @param {function(string, Client|Error, Promise)} emit gets 'error', and 'connect' with each new client and the promise of
    *   its connect()
    */
@@ -168,10 +168,11 @@ class Connections {
   }
 
   #open() {
-    const { max_lifetime: most, idle_timeout: idle, silence_timeout: silence, longTexts } = this.#options;
+    const { max_lifetime: most, idle_timeout: idle, silence_timeout: silence, longTexts, silent } = this.#options;
     const connection = new Connection(this.#config, most);
     const { client } = connection;
     connection.pipeline.longTexts = longTexts;
+    client.silent = silent;
     this.#all.push(connection);
     client.closed.then(error => this.#closed(connection, error));
     const opening = client.connect();
@@ -227,7 +228,10 @@ class Connections {
     for (const each of [...this.#all]) {
       const time = each.isOpening ? Math.max(acquire_timeout, ATTEMPT) : silence_timeout;
       const isOld = now >= each.expires || (each.isIdle && now - each.since >= idle_timeout && this.stats.connected > min);
-      if (now - each.silentSince > time) each.client.destroy(new ConnectionError(`the server was silent for ${time} ms`));
+      if (now - each.silentSince > time) {
+        for (const { client } of this.#all.filter(other => other.isIdle)) client.destroy(); // the next request would find out
+        each.client.destroy(new ConnectionError(`the server was silent for ${time} ms`));
+      }
       else if (isOld && each.isOpen && each.state === Use.SHARED) each.client.end();
     }
     this.#serve();

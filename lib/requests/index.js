@@ -12,8 +12,8 @@ module.exports = {
   get BeginRequest() { return require('./block').BeginRequest; },
   get CopyInRequest() { return require('./copy-in').CopyInRequest; },
   get EndRequest() { return require('./block').EndRequest; },
+  get FrontRequest() { return require('./block').FrontRequest; },
   get Portal() { return require('./portal').Portal; },
-  get SettingsRequest() { return require('./settings').SettingsRequest; },
   get SimpleQueryRequest() { return require('./simple-query').SimpleQueryRequest; },
   get writeQuery() { return require('./copy-in').writeQuery; }
 };

@@ -117,6 +117,12 @@ describe('options', () => {
       assert.throws(() => parse('statement_cache', value), TypeError);
   });
 
+  it('read max_pipeline as a count, 0 by default', () => {
+    assert.equal(byDefault('max_pipeline'), 0);
+    assert.equal(parse('max_pipeline', '1'), 1);
+    for (const value of ['-1', '1.5', 'all', '']) assert.throws(() => parse('max_pipeline', value), TypeError);
+  });
+
   it('read TLS versions in any case, an empty one as no bound, TLSv1.2 as the least by default', () => {
     assert.equal(parse('ssl_min_protocol_version', 'tlsv1.3'), 'TLSv1.3');
     assert.equal(parse('ssl_max_protocol_version', 'TLSv1'), 'TLSv1');

@@ -20,10 +20,13 @@ const URLS = [
   ['Neon', 'postgresql://neondb_owner:npg_x@ep-cool-darkness-a1b2c3d4-pooler.us-east-2.aws.neon.tech/neondb?sslmode=require&channel_binding=require',
     { host: 'ep-cool-darkness-a1b2c3d4-pooler.us-east-2.aws.neon.tech', database: 'neondb', sslmode: 'require', channel_binding: 'require' }],
   ['Neon, endpoint', 'postgresql://u:p@ep-x.us-east-2.aws.neon.tech/neondb?sslmode=require&options=endpoint%3Dep-x', { options: 'endpoint=ep-x' }],
-  ['Supabase, direct', 'postgresql://postgres:secret@db.abcdefghijklmnop.supabase.co:5432/postgres', { user: 'postgres', port: 5432 }],
+  ['Supabase, direct', 'postgresql://postgres:secret@db.abcdefghijklmnop.supabase.co:5432/postgres', { user: 'postgres', port: 5432, max_pipeline: 0 }],
   ['Supabase, session', 'postgresql://postgres.abcdefghijklmnop:secret@aws-0-eu-central-1.pooler.supabase.com:5432/postgres',
-    { user: 'postgres.abcdefghijklmnop', host: 'aws-0-eu-central-1.pooler.supabase.com', port: 5432 }],
-  ['Supabase, transaction', 'postgresql://postgres.abcdefghijklmnop:secret@aws-0-eu-central-1.pooler.supabase.com:6543/postgres', { port: 6543 }],
+    { user: 'postgres.abcdefghijklmnop', host: 'aws-0-eu-central-1.pooler.supabase.com', port: 5432, max_pipeline: 0, statement_cache: 256 }],
+  ['Supabase, transaction', 'postgresql://postgres.abcdefghijklmnop:secret@aws-0-eu-central-1.pooler.supabase.com:6543/postgres',
+    { port: 6543, max_pipeline: 1, statement_cache: 0 }],
+  ['Supabase, transaction, with options', 'postgresql://u:p@aws-0-eu-central-1.POOLER.supabase.com:6543/postgres?max_pipeline=0&statement_cache=9',
+    { max_pipeline: 0, statement_cache: 9 }],
   ['Supabase, for Prisma', 'postgresql://postgres.abc:secret@aws-0-eu-central-1.pooler.supabase.com:6543/postgres?pgbouncer=true', /"pgbouncer": remove it, and set statement_cache to 0/],
   ['Supabase, by Vercel', 'postgres://postgres.abc:secret@aws-0-us-east-1.pooler.supabase.com:6543/postgres?sslmode=require&supa=base-pooler.x', /"supa": remove it$/],
   ['Heroku', 'postgres://u4jk2:p9cd@ec2-34-194-40-194.compute-1.amazonaws.com:5432/d8v1n', { user: 'u4jk2', database: 'd8v1n', sslmode: 'prefer' }],
@@ -45,8 +48,8 @@ const URLS = [
 function read(url) {
   const config = resolve(url, undefined, {});
   const [{ host, port, sslmode }] = config.hosts;
-  const { user, database, password, channel_binding, parameters: { options }, statement_cache, sslrootcert } = config;
-  return { host, port, sslmode, user, database, password, channel_binding, options, statement_cache, sslrootcert };
+  const { user, database, password, channel_binding, parameters: { options }, max_pipeline, statement_cache, sslrootcert } = config;
+  return { host, port, sslmode, user, database, password, channel_binding, options, max_pipeline, statement_cache, sslrootcert };
 }
 
 describe('The URL of a provider', () => {

@@ -5,7 +5,7 @@ const { execFile } = require('node:child_process');
 const dns = require('node:dns');
 const path = require('node:path');
 const { promisify } = require('node:util');
-const { freePort } = require('pg-test-fixtures');
+const { freePort, startHole } = require('pg-test-fixtures');
 const { resolve } = require('../../lib/config');
 const { targets, inOrder } = require('../../lib/connection/targets');
 const { open, failure, FakeServer, SAY } = require('../support/connecting');
@@ -43,7 +43,7 @@ describe('Where to connect', () => {
     const resolved = resolve({ user: 'u', ...config }, undefined, {});
     const found = [];
     for (const entry of resolved.hosts)
-      found.push(...(await targets(resolved, entry)));
+      found.push(...(await targets(resolved, entry, 0)));
     return found.map(({ address, where, local }) => ({ address, where, local }));
   }
 
@@ -125,6 +125,43 @@ describe('Where to connect', () => {
     } finally {
       dns.lookup = lookup;
     }
+  });
+
+  describe('with several addresses of a name', () => {
+    const { lookup } = dns;
+    afterEach(() => { dns.lookup = lookup; });
+
+    /** Two servers on one port, as the addresses of a name. */
+    async function named(first, second) {
+      const one = await start(first, { host: '127.0.0.2', port: 0 });
+      const two = await start(second, { host: '127.0.0.1', port: one.port });
+      const found = [{ address: '127.0.0.2' }, { address: '127.0.0.1' }];
+      dns.lookup = (name, options, done) => name === 'db.example' ? done(null, found) : lookup(name, options, done);
+      return { one, two, config: { ...one.config, host: 'db.example', sslmode: 'disable', connect_timeout: undefined } };
+    }
+
+    it('connects to the first that accepts, without any connect_timeout', async () => {
+      const { one, two, config } = await named(good, good);
+      await (await open(config)).end();
+      assert.deepEqual([one.conversations.length, two.conversations.length], [1, 0]);
+      one.stop();
+      const hole = await startHole({ host: '127.0.0.2', port: one.port });
+      await (await open(config)).end();
+      assert.equal(two.conversations.length, 1);
+      await hole.stop();
+    });
+
+    it('comes back to one that did not accept at once, as the way to it may be long', async () => {
+      let hole;
+      const { one, config } = await named(good, async conversation => {
+        await hole.stop();
+        await start(good, { host: '127.0.0.2', port: one.port });
+        conversation.socket.end();
+      });
+      one.stop();
+      hole = await startHole({ host: '127.0.0.2', port: one.port });
+      await (await open(config)).end();
+    });
   });
 
   it('goes on to the next host when one refuses, has no address, hangs up, is silent or starts', async () => {

@@ -23,7 +23,8 @@ const node = version => path.join(MODULES, `node-${version}/bin/node`);
 /** For continuous integration, what rests on the runtime, and what rests on the server. */
 const SELECTIONS = {
   runtime: [...['http', 'pipeline', 'protocol', 'requests', 'rows', 'stream'].flatMap(filesIn), 'test/whole/quickgres.test.js'],
-  server: [...['connection', 'pipeline', 'replication', 'requests', 'stream'].flatMap(filesIn), ...['client', 'cursor', 'listen', 'transaction'].map(name => `test/${name}.test.js`)]
+  server: [...['connection', 'pipeline', 'replication', 'requests'].flatMap(filesIn),
+    ...['client', 'cursor', 'listen', 'stream/copy-from', 'stream/copy-to', 'transaction'].map(name => `test/${name}.test.js`)]
 };
 
 /** The suite on a version of Node.js. */

@@ -4,6 +4,7 @@ const { findBinaries, SERVER_VERSION } = require('./binaries.js');
 const { findBrowser, launchBrowser } = require('./browser.js');
 const { makeCertificates } = require('./certificates.js');
 const { have, skipUnless, skipBefore } = require('./have.js');
+const { startHole } = require('./hole.js');
 const { startPgBouncer } = require('./pgbouncer.js');
 const { freePort } = require('./ports.js');
 const { startProxy } = require('./proxy.js');
@@ -13,7 +14,7 @@ const { startStandby } = require('./standby.js');
 const { startWebsockify } = require('./websockify.js');
 
 module.exports = {
-  startServer, startStandby, startProxy, startPgBouncer, startWebsockify,
+  startServer, startStandby, startProxy, startHole, startPgBouncer, startWebsockify,
   makeCertificates, findBinaries, findBrowser, launchBrowser,
   have, skipUnless, skipBefore, SERVER_VERSION, freePort, SAMPLE_ID,
 };

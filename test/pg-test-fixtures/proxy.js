@@ -5,6 +5,7 @@
 
 const net = require('node:net');
 const { Channel } = require('./channel.js');
+const { startHole } = require('./hole.js');
 
 /** Directions, named for where the bytes go. */
 const DIRECTIONS = ['toServer', 'toClient'];
@@ -166,6 +167,7 @@ class Proxy {
   #server;
   #waiting = [];
   #standing = new Map();
+  #hole;
 
   /** @param {object} options as startProxy's */
   constructor({ target, delay = 0, record = false, port, onConnection }) {
@@ -269,6 +271,26 @@ class Proxy {
     for (const connection of this.open) connection.resume(direction);
   }
 
+  /**
+   * Vanishes as a host does without power: open connections are silent for ever, and nothing answers a SYN.
+   * @returns {Promise<void>}
+   */
+  async vanish() {
+    for (const connection of this.open) connection.stall();
+    this.refuse();
+    this.#hole = await startHole(this);
+  }
+
+  /**
+   * Is there again, on the same port; the connections from before are reset.
+   * @returns {Promise<void>}
+   */
+  async appear() {
+    this.reset();
+    await this.#hole.stop();
+    await this.accept();
+  }
+
   /** {@link ProxyConnection#fragment} of all, and of those to come. */
   fragment(sizes, direction) {
     this.#stand('fragment', direction, sizes);
@@ -298,6 +320,7 @@ class Proxy {
       client.destroy();
       server.destroy();
     }
+    await this.#hole?.stop();
     await closed;
   }
 }

@@ -1,11 +1,14 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { once } = require('node:events');
 const { setTimeout: sleep } = require('node:timers/promises');
-const { startProxy } = require('pg-test-fixtures');
-const { afterTest } = require('../support/hooks');
+const { startHole, startProxy } = require('pg-test-fixtures');
+const { FakeServer } = require('../support/connecting');
+const { afterTest, endAfterTest } = require('../support/hooks');
+const { Pool } = require('../../lib/pool');
 const { sharedServer } = require('../support');
-const { opened, until } = require('./pools');
+const { opened, pass, until } = require('./pools');
 
 /** A pool whose open connections can be silenced; new ones work. */
 async function silenced(options) {
@@ -18,6 +21,61 @@ async function silenced(options) {
 
 const LIMIT = { statement_timeout: 100 };
 const settled = promise => Promise.race([promise.then(() => 'answered', error => error.name), sleep(9000, 'hangs', { ref: false })]);
+
+/** The config of several hosts, which are proxies, holes or fakes. */
+async function hosts(...places) {
+  const { config } = await sharedServer();
+  return { ...config, host: places.map(() => '127.0.0.1').join(), port: places.map(({ port }) => port).join(), sslmode: 'disable' };
+}
+
+async function proxied(count) {
+  const target = await sharedServer();
+  const proxies = await Promise.all(Array.from({ length: count }, () => startProxy({ target })));
+  afterTest(() => Promise.all(proxies.map(proxy => proxy.stop())));
+  return proxies;
+}
+
+describe('A pool of several hosts without connect_timeout', () => {
+  for (const [what, happens] of [['vanishes', proxy => proxy.vanish()], ['is silent', proxy => proxy.stall()]]) {
+    it(`continues on the next host within 12 queries of half a second when the first ${what}`, async () => {
+      const [first, second] = await proxied(2);
+      const pool = endAfterTest(new Pool({ ...await hosts(first, second), target_session_attrs: 'read-write' }));
+      await Promise.all(Array.from({ length: 3 }, () => pool.transaction(tx => tx.query('SELECT pg_sleep(0.02)'))));
+      assert.equal(second.connections.length, 0);
+      await happens(first);
+      let failed = 0;
+      while (await settled(pool.query('SELECT 1', [], { statement_timeout: 500 })) !== 'answered') failed++;
+      assert.ok(failed < 12, `${failed} failed`);
+      // Further connections begin with the host that answered.
+      const before = first.connections.length;
+      await Promise.all(Array.from({ length: 3 }, () => pool.transaction(tx => tx.query('SELECT pg_sleep(0.02)'))));
+      assert.equal(first.connections.length, before);
+      assert.ok(second.connections.length > 1);
+    });
+  }
+
+  it('begins on the first host that answers', async () => {
+    const [last] = await proxied(1);
+    const hole = await startHole();
+    const silent = await new FakeServer(async () => {}).listen();
+    afterTest(() => Promise.all([hole.stop(), silent.stop()]));
+    const pool = endAfterTest(new Pool(await hosts(hole, silent, last)));
+    assert.equal((await pool.query('SELECT 1 AS one', [], { decode: true })).rows[0].one, 1);
+  });
+});
+
+describe('A pool', () => {
+  it('limits each attempt to connect, and not the sum over its hosts', async () => {
+    const [last] = await proxied(1);
+    const silent = await new FakeServer(async () => {}).listen();
+    afterTest(() => silent.stop());
+    const pool = endAfterTest(new Pool({ ...await hosts(silent, last), connect_timeout: 1.5 }));
+    const asked = pool.query('SELECT 1 AS one', [], { decode: true });
+    await until(() => silent.conversations.length > 0);
+    pass(60000);
+    assert.equal((await asked).rows[0].one, 1);
+  });
+});
 
 describe('Silent connections of a pool', () => {
   it('are replaced under steady load, in which none is ever idle', async () => {
@@ -49,6 +107,16 @@ describe('Silent connections of a pool', () => {
     for (let i = 0; i < 50; i++) await pool.query('SELECT 1', [], { statement_timeout: 5000 });
     one.resume();
     await until(() => pool.stats.idle === pool.stats.connected);
+  });
+
+  it('are not found one after the other: idle ones are closed with the first', async () => {
+    const { pool, silence } = await silenced();
+    const lost = once(pool, 'error');
+    silence();
+    assert.equal(await settled(pool.query('SELECT 1', [], LIMIT)), 'TimeoutError');
+    await lost;
+    assert.equal(pool.stats.idle, 0);
+    assert.equal(await settled(pool.query('SELECT 1', [], { statement_timeout: 5000 })), 'answered');
   });
 
   it('are not those on which a query is slow: the server cancels it, and they go on', async () => {

@@ -35,7 +35,7 @@ describe('The ecosystem', () => {
   describe('Kysely', () => {
     let kysely, pool, db;
     beforeEach(async () => {
-      kysely = require('./ecosystem/node_modules/kysely');
+      kysely = require('../ecosystem/node_modules/kysely');
       const { QuickgresDialect } = require('../ecosystem/kysely');
       await server.sql('CREATE SCHEMA kysely');
       pool = new Pool({ ...server.config, search_path: 'kysely, public' });
@@ -148,7 +148,7 @@ describe('The ecosystem', () => {
     },
     async Hono(pool) {
       const { fetch } = require('../ecosystem/hono')(pool);
-      const web = require('./ecosystem/node_modules/@hono/node-server').createAdaptorServer({ fetch }).listen(0, '127.0.0.1');
+      const web = require('../ecosystem/node_modules/@hono/node-server').createAdaptorServer({ fetch }).listen(0, '127.0.0.1');
       await once(web, 'listening');
       return { port: web.address().port, close: () => close(web) };
     }
@@ -357,9 +357,9 @@ describe('The ecosystem', () => {
   describe('OpenTelemetry', () => {
     let api, exporter, provider, stop;
     before(() => {
-      api = require('./ecosystem/node_modules/@opentelemetry/api');
+      api = require('../ecosystem/node_modules/@opentelemetry/api');
       const { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } =
-        require('./ecosystem/node_modules/@opentelemetry/sdk-trace-base');
+        require('../ecosystem/node_modules/@opentelemetry/sdk-trace-base');
       exporter = new InMemorySpanExporter();
       provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
       stop = require('../ecosystem/opentelemetry')(provider.getTracer('test'));

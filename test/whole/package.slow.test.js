@@ -68,7 +68,7 @@ describe('The package', function () {
       'index.js', 'index.mjs', 'index.d.ts', 'lib/index.d.mts', 'client-parser/index.js', 'client-parser/index.d.ts', 'client-parser/package.json'];
     for (const name of NEEDED) assert.ok(names.includes(name), `${name} is missing`);
     const sources = folder => fs.readdirSync(path.join(root, folder), { recursive: true })
-      .filter(name => /\.(js|d\.ts)$|README\.md$/.test(name) && !name.startsWith('demo'))
+      .filter(name => /\.(js|d\.ts)$|\.md$/.test(name) && !name.startsWith('demo'))
       .map(name => path.posix.join(folder, name)).filter(name => !ELSEWHERE.includes(name));
     const recipes = fs.readdirSync(path.join(root, 'test/recipes'), { recursive: true }).map(name => path.posix.join('test/recipes', name))
       .filter(name => fs.statSync(path.join(root, name)).isFile());
@@ -78,7 +78,7 @@ describe('The package', function () {
   });
 
   it('does not grow', () => {
-    assert.ok(size <= 800_000, `${size} bytes`);
+    assert.ok(size <= 900_000, `${size} bytes`);
   });
 
   it('has what its documents link to', () => {

@@ -90,7 +90,7 @@ describe('TypeScript', () => {
         this.timeout(120000);
         const server = await startServer({ external: false, sample: 100, settings: { wal_level: 'logical' } });
         try {
-          const { transpileModule } = require('./typescript/node_modules/typescript-5');
+          const { transpileModule } = require('../typescript/node_modules/typescript-5');
           const { outputText } = transpileModule(read('test', 'typescript', `${name}.mts`), {
             compilerOptions: { target: 'es2022', module: 'esnext' }, fileName: `${name}.mts`
           });
