@@ -1,7 +1,7 @@
 'use strict';
 
 const { UsageError, checkText, kindOf } = require('./protocol');
-const { firstWord } = require('./pipeline');
+const { firstWord, promised } = require('./pipeline');
 const { FrontRequest } = require('./requests');
 
 /** Takes the values that set_config returns. */
@@ -67,6 +67,7 @@ class Settings {
     const all = new Map(outer?.all);
     for (const name of names) {
       checkText(name, 'the name of a setting');
+      if (name === '') throw new TypeError('the name of a setting must not be empty');
       if (/^client_encoding$/i.test(name)) throw new TypeError('client_encoding cannot be set: this library needs UTF8');
       all.set(name, valueOf(given[name], name));
     }
@@ -117,7 +118,7 @@ class SettingsLease {
   run(need, options, work, mayRepeat) {
     if (need === 'session') this.settings.guard();
     const carrying = (scope, ...more) => work(new SettingsScope(scope, this.settings), ...more);
-    return this.session.lease.run(need, options, carrying, mayRepeat);
+    return promised(() => this.session.lease.run(need, options, carrying, mayRepeat));
   }
 }
 
