@@ -334,6 +334,16 @@ describe('A session with settings', () => {
     assert.equal(mine.decode, true);
   });
 
+  it('works with one unanswered request at a time', async () => {
+    const client = await connected({ max_pipeline: 1 });
+    const results = await Promise.all(Array.from({ length: 20 }, (_, i) => i % 4 === 3 ? client.query('SELECT 3 AS tenant') : as(client, i % 4).query(NOTES)));
+    results.forEach(({ rows }, i) => assert.deepEqual(tenants(rows), [i % 4]));
+    assert.deepEqual(tenants((await as(client, 1).transaction(tx => tx.query(NOTES))).rows), [1]);
+    const pool = await pooled({ max_pipeline: 1 }, { size: 2 });
+    const more = await Promise.all(Array.from({ length: 20 }, (_, i) => as(pool, i % 3).query(NOTES)));
+    more.forEach(({ rows }, i) => assert.deepEqual(tenants(rows), [i % 3]));
+  });
+
   it('limits the time of its requests by statement_timeout', async () => {
     const client = await connected();
     const error = await client.with({ statement_timeout: 20 }).query('SELECT pg_sleep(10)').catch(error => error);
