@@ -920,7 +920,7 @@ export interface Config extends Partial<Record<RuntimeParameter, Setting>> {
   gssencmode?: Choice<'disable' | 'prefer'>;
   /** A byte stream in place of a socket, or a function that opens one for each connection. Default: a socket. */
   socket?: ByteStream | null | undefined;
-  /** The most prepared statements kept; 0 for transaction poolers. Default: 256. */
+  /** The most prepared statements kept, of at most 512 kB of text together; 0 for transaction poolers. Default: 256. */
   statement_cache?: Choice<number | string>;
   /**
    * The most requests of a connection that were sent and not answered: 1 for no pipelining, 0 for no limit. Default: 0; 1 at

@@ -2,7 +2,7 @@
 
 const { EventEmitter } = require('node:events');
 const { UsageError, checkText, checkValues, kindOf } = require('./protocol');
-const { CloseRequest, again, callerOf, copyDirection, promised, submit } = require('./pipeline');
+const { CloseRequest, again, callerOf, copyDirection, promised, send, submit } = require('./pipeline');
 const { NAMES, NO_OPTIONS, NO_VALUES, checkOptions, keep } = require('./options');
 const requests = require('./requests');
 const { RowReader } = require('./rows');
@@ -89,14 +89,13 @@ class Session extends EventEmitter {
     const checked = lease.check(text, values);
     const make = () => new QueryRequest(text, checked, format, cache, paramTypes, takes());
     if (target !== undefined) return this.#queryInto(receiver, make(), options);
-    return lease.run(options.alone ? 'alone' : 'shared', options, (scope, client, limits) => submit(make(), scope, limits));
+    return send(lease, options, make);
   }
 
   #queryInto(receiver, request, options) {
     checkRepeated(options);
     const alone = options.alone || this.#lease.longTexts.has(request.text);
-    const work = (scope, client, limits) => submit(request, scope, limits);
-    const promise = this.#lease.run(alone ? 'alone' : 'shared', { ...options, alone }, work, never);
+    const promise = send(this.#lease, { ...options, alone }, () => request, undefined, never);
     return stream().untilTaken(receiver, promise, request);
   }
 
@@ -115,7 +114,7 @@ class Session extends EventEmitter {
       checkOptions(options, NAMES.simpleQuery);
       const how = options.decode === undefined ? this.#lease.decoding : options;
       checkText(text, 'text');
-      return this.#lease.run('session', options, (scope, client, limits) => submit(new requests.SimpleQueryRequest(text, how), scope, limits));
+      return send(this.#lease, options, () => new requests.SimpleQueryRequest(text, how), 'session');
     });
   }
 
@@ -134,10 +133,8 @@ class Session extends EventEmitter {
       let request = new requests.BatchRequest(queries, receiverFor, lease);
       const { given, inputs } = request;
       const mayRepeat = (error, retry) => given.length === 0 && (retry || error.sent === false);
-      const promise = lease.run(options.alone ? 'alone' : 'shared', options, (scope, client, limits) => {
-        if (request.scope !== null) request = new requests.BatchRequest(inputs, receiverFor, lease);
-        return submit(request, scope, limits);
-      }, mayRepeat);
+      const make = () => request.scope === null ? request : (request = new requests.BatchRequest(inputs, receiverFor, lease));
+      const promise = send(lease, options, make, undefined, mayRepeat);
       return given.reduce((last, receiver) => stream().untilTaken(receiver, last), promise);
     });
   }
@@ -200,7 +197,7 @@ class Session extends EventEmitter {
     return promised(() => {
       if (type !== 'S' && type !== 'P') throw new TypeError("type must be 'S' (statement) or 'P' (portal)");
       checkText(name, 'name');
-      return this.#lease.run('shared', NO_OPTIONS, scope => submit(new CloseRequest(type, [name]), scope));
+      return send(this.#lease, NO_OPTIONS, () => new CloseRequest(type, [name]));
     });
   }
 

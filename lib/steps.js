@@ -1,7 +1,7 @@
 'use strict';
 
-const { CloseRequest, again, promised, submit } = require('./pipeline');
-const { NAMES, NO_VALUES, checkCount, checkOptions } = require('./options');
+const { CloseRequest, again, outcome, promised, submit } = require('./pipeline');
+const { NAMES, NO_VALUES, checkCount, checkOptions, keep } = require('./options');
 const requests = require('./requests');
 const { UsageError, kindOf } = require('./protocol');
 const { RowReader } = require('./rows');
@@ -73,13 +73,19 @@ class Steps extends Session {
   }
 
   /** @private Begins a COPY FROM STDIN; resolves when the server takes data. */
-  copyIn(text, values, receiver, options) {
+  async copyIn(text, values, receiver, options) {
+    const { length, columnCount = length } = keep(text, values);
+    if (columnCount > 0) throw new UsageError('COPY takes no values: write them as data', '08P01');
     const scope = this.lease;
-    const request = new requests.CopyInRequest(text, values, receiver, begun => {
-      this.#copy = begun;
+    let resolve;
+    const begun = new Promise(settle => { resolve = settle; });
+    const request = new requests.CopyInRequest(text, () => {
+      this.#copy = { request, over };
       if (scope.refused !== null) this.abandonSteps(scope.refused); // it could not be ended any more
-    });
-    return submit(request, scope, options);
+      resolve(request.result);
+    }, undefined, receiver);
+    const over = submit(request, scope, options);
+    return Promise.race([over, begun]); // which handles a failure before copyDone
   }
 
   #closed(message, code) { return again(this.lease.refused?.() ?? new UsageError(message, code)); }
@@ -94,7 +100,7 @@ class Steps extends Session {
    * @returns {boolean} false if a mebibyte or more is waiting: continue after the event 'drain'
    */
   copyData(data) {
-    const request = this.#taken();
+    const { request } = this.#taken();
     if (typeof data === 'string') data = Buffer.from(data);
     if (!(data instanceof Uint8Array)) throw new TypeError(`copyData takes a Buffer, Uint8Array or string, not ${kindOf(data)}`);
     request.data(data);
@@ -125,10 +131,16 @@ class Steps extends Session {
     });
   }
 
-  #endCopy(reader, reason) {
-    const request = this.#taken();
+  async #endCopy(reader, reason) {
+    const { request, over } = this.#taken();
     this.#copy = null;
-    return request.end(reader, reason);
+    request.receiver = reader;
+    const isFailing = request.end(reason) && reason !== undefined;
+    try {
+      return await over;
+    } catch (error) {
+      return outcome({ error: isFailing && error.code === '57014' ? undefined : error, result: reader });
+    }
   }
 
   /** @private Ends open steps, since the client takes no more requests. */

@@ -1,7 +1,7 @@
 'use strict';
 
 const { ConnectionError, UsageError } = require('./protocol');
-const { Scope, abortScope, outcome, runInside, throwIfAborted, tooLong, watchLimits } = require('./pipeline');
+const { Scope, abortScope, outcome, promised, runInside, throwIfAborted, tooLong, watchLimits } = require('./pipeline');
 const { NO_OPTIONS } = require('./options');
 const { BeginRequest, EndRequest } = require('./requests');
 
@@ -26,15 +26,11 @@ function textsOf(depth, options) {
   return { begin: `SAVEPOINT ${name}`, commit: release, undo: [`ROLLBACK TO SAVEPOINT ${name}`, release] };
 }
 
-/**
- * Rejects for a function that is running when the connection is lost. An error that the function then throws at once is more
- * specific, so it comes first.
- */
-async function whenLost(error) {
-  await new Promise(setImmediate);
-  if (!(error instanceof ConnectionError)) throw error;
+/** The error for a function that is running when the connection is lost. */
+function lostInside(error) {
+  if (!(error instanceof ConnectionError)) return error;
   const { code, cause } = error;
-  throw new ConnectionError('the connection was lost while the function of transaction() was running: ' +
+  return new ConnectionError('the connection was lost while the function of transaction() was running: ' +
     'nothing of the transaction stays', { code, cause, sent: false });
 }
 
@@ -43,35 +39,39 @@ class Transaction {
   #texts;
   #depth;
   #entered;
-  #givenUp; // the error of the limit
+  #interrupted; // rejects with the #interruption
+  #interruption; // the error of the limit or of a lost connection
   #phase = Phase.WAITING;
+  #reject; // of #interrupted
   #scope;
   #session;
-  #settle; // of the current wait
 
   constructor(parent, depth, make, options) {
     this.#texts = textsOf(depth, options);
     this.#depth = depth;
     const begin = new BeginRequest(this.#texts.begin);
     const name = depth === 0 ? 'the transaction' : 'the savepoint';
-    this.#entered = this.#until(() => new Promise(entered => {
+    this.#entered = new Promise(entered => {
       this.#scope = begin.scope = new Scope(parent.pipeline, parent, name, { block: true, begin, entered, lost: next => this.#lose(next()) });
-    }));
+    });
+    this.#interrupted = new Promise((resolve, reject) => { this.#reject = reject; });
+    this.#interrupted.catch(() => {}); // nothing may be waiting
     parent.pipeline.enter(this.#scope);
     this.#session = make(this.#scope);
   }
 
-  /** Waits for the work's promise, unless the limit or a lost connection comes first. */
-  #until(work) {
-    return new Promise((resolve, reject) => {
-      this.#settle = [resolve, reject];
-      Promise.resolve(work()).then(resolve, reject);
-    });
+  /** Waits for a promise, unless the limit or a lost connection comes first. */
+  #until(promise) { return Promise.race([promise, this.#interrupted]); }
+
+  #interrupt(error) {
+    this.#interruption ??= error;
+    this.#reject(error);
   }
 
+  /** An error that the function throws at once is more specific, so it comes first. */
   #lose(error) {
-    const lost = this.#phase === Phase.WORKING ? whenLost(error) : Promise.reject(error);
-    lost.then(...this.#settle); // with catch(), the stack would not show the awaiting caller
+    if (this.#phase === Phase.WORKING) setImmediate(() => this.#interrupt(lostInside(error)));
+    else this.#interrupt(error);
   }
 
   async run(work, options) {
@@ -79,17 +79,16 @@ class Transaction {
     const { pipeline } = scope;
     const unwatch = watchLimits(options, error => this.#giveUp(error), tooLong('transaction', () => this.#phase === Phase.COMMITTING));
     try {
-      await this.#entered;
+      await this.#until(this.#entered);
       if (scope.ended) throw scope.refused();
       this.#phase = Phase.WORKING;
-      const result = await this.#until(() => runInside(scope, () => work(this.#session))).finally(() => this.#refuse(OVER));
+      const result = await this.#until(promised(() => runInside(scope, () => work(this.#session)))).finally(() => this.#refuse(OVER));
       await this.#commit();
       return result;
     } catch (error) {
-      const isCalled = this.#phase !== Phase.WAITING;
       await this.#undo();
       // A timer's error, or one for all lost requests, does not show the awaiting caller.
-      return isCalled && (error === undefined || error !== this.#givenUp) ? Promise.reject(error) : outcome({ error });
+      return error !== undefined && error === this.#interruption ? outcome({ error }) : Promise.reject(error);
     } finally {
       unwatch();
       pipeline.end(scope);
@@ -103,11 +102,11 @@ class Transaction {
 
   async #commit() {
     const { pipeline } = this.#scope;
-    if (this.#givenUp !== undefined) throw this.#givenUp; // in the tick in which the function has returned
+    if (this.#interruption !== undefined) throw this.#interruption; // in the tick in which the function has returned
     this.#phase = Phase.COMMITTING;
     const committed = this.#control(this.#texts.commit);
     if (this.#depth === 0) pipeline.end(this.#scope); // whatever COMMIT answers, the block is over
-    const [{ cmd }] = await this.#until(() => committed);
+    const [{ cmd }] = await this.#until(committed);
     if (cmd !== 'ROLLBACK') return;
     throw new UsageError('the transaction was rolled back, because a query in it had failed; ' +
       'the function given to transaction() did not throw', '25P02', this.#scope.failure);
@@ -117,26 +116,25 @@ class Transaction {
   async #undo() {
     const { begin, ended, first, pipeline } = this.#scope;
     const isEmpty = begin !== undefined && first === null && pipeline.scopes.active === this.#scope;
-    const isEnding = this.#phase === Phase.COMMITTING && (this.#depth === 0 || this.#givenUp !== undefined);
+    const isEnding = this.#phase === Phase.COMMITTING && (this.#depth === 0 || this.#interruption !== undefined);
     if (ended || isEmpty || isEnding) return;
     this.#phase = Phase.UNDOING;
     const undone = Promise.allSettled(this.#texts.undo.map(text => this.#control(text)));
     pipeline.end(this.#scope);
     // A silent connection would not answer.
-    if (this.#givenUp === undefined && pipeline.givenUpAt === 0) await this.#until(() => undone).catch(() => {});
+    if (this.#interruption === undefined && pipeline.givenUpAt === 0) await this.#until(undone).catch(() => {});
   }
 
   #giveUp(error) {
     const scope = this.#scope;
     const { pipeline } = scope;
-    this.#givenUp = error;
     if (this.#phase === Phase.WAITING) pipeline.leave(scope, error);
     else if (this.#phase === Phase.WORKING) {
       this.#refuse(error);
       abortScope(scope, error);
     }
     if (pipeline.head !== null) pipeline.askedAt = pipeline.givenUpAt ||= performance.now();
-    Promise.reject(error).then(...this.#settle);
+    this.#interrupt(error);
   }
 }
 

@@ -27,7 +27,6 @@ const BODILESS = new Set([204, 205, 304]);
 
 /** An HTTP response, whose headers are decided right before the first byte. */
 class ResponseTarget extends Target {
-  #begun = false;
   #options;
   #request;
   #sent; // the response, also behind a compressor
@@ -54,7 +53,6 @@ class ResponseTarget extends Target {
   begin(whole, rowCount) {
     const { given: response } = this;
     const { type, encoding, varying } = this.#options;
-    this.#begun = true;
     const status = this.#statusOf(rowCount);
     const headers = {};
     const vary = varyOf(response, varying);
@@ -74,7 +72,7 @@ class ResponseTarget extends Target {
   }
 
   end(piece, rowCount) {
-    const bodiless = !this.#begun && BODILESS.has(this.#statusOf(rowCount));
+    const bodiless = !this.begun && BODILESS.has(this.#statusOf(rowCount));
     return super.end(bodiless ? undefined : piece, rowCount);
   }
 

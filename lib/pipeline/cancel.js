@@ -14,7 +14,6 @@ function abort(request, error) {
   const { pipeline } = request.scope;
   if (!request.abort(error, pipeline) || pipeline.head === null) return; // null: the connection is lost
   pipeline.givenUpAt ||= performance.now();
-  request.givenUp = true;
   // Requests with one limit are given up one by one. Requests that their callers make in between would live behind the others.
   pipeline.holdBehind(request);
   if (pipeline.head.givenUp && !isFollowed(request)) cancelHead(pipeline); // it may have been the last live one behind the head

@@ -11,10 +11,11 @@ const { LongTexts } = require('./long-texts');
 const { Scope } = require('./scope');
 const { copyDirection, firstWord } = require('./sql');
 const { channel, trace } = require('./tracing');
+const { send } = require('./lease');
 const cancel = require('./cancel');
 const limits = require('./limits');
 
 module.exports = {
   Pipeline, Request, CloseRequest, LongTexts, Scope, again, callerOf, isFollowed, isStale, miscounted, outcome, promised, reasonOf,
-  rejectAgain, runInside, showCaller, unhindered, waitsForItself, copyDirection, firstWord, channel, trace, ...cancel, ...limits
+  rejectAgain, runInside, send, showCaller, unhindered, waitsForItself, copyDirection, firstWord, channel, trace, ...cancel, ...limits
 };

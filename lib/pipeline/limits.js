@@ -65,9 +65,7 @@ function submit(request, given, limits) {
   if (!request.pending) return promise;
   const isSent = () => request.state !== State.Waiting;
   const reason = () => isSent() ? '' : scopes.active !== scope ? `: it waited for ${scopes.active.name}` : pipeline.held ? IN_FRONT : '';
-  const unwatch = watchLimits(limits, error => abort(request, error), tooLong('query', isSent, reason));
-  if (request.finished === undefined) request.unwatch = unwatch; // a promise of its own would hide the awaiting caller
-  else request.finished.then(unwatch);
+  request.unwatch = watchLimits(limits, error => abort(request, error), tooLong('query', isSent, reason));
   return promise;
 }
 

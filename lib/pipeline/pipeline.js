@@ -41,7 +41,7 @@ class Pipeline {
     this.statements = new Statements(256, `_${Math.random().toString(36).slice(2, 8)}`);
     this.scopes = new Scopes(this);
     this.longTexts = new LongTexts(); // a pool's connections share one
-    this.backlog = this.block = this.unflushed = undefined; // shared by results that go to targets, see lib/stream
+    this.backlog = undefined; // of results that go to targets, see lib/stream
     this.maxBuffered = 1 << 26;
     /** The most requests that were sent and not answered; Infinity for no limit. */
     this.maxPipeline = Infinity;
@@ -81,8 +81,7 @@ class Pipeline {
     memory.to = 0;
     try {
       this.reader.push(buf, length);
-      this.unflushed?.flushLater();
-      this.unflushed = undefined;
+      this.backlog?.flushLater();
     } catch (error) {
       // Any other error of the code is about bytes that no server sends.
       const isOurs = [ConnectionError, PostgresError, UsageError].some(each => error instanceof each);
@@ -178,6 +177,7 @@ class Pipeline {
     const { scope, settings } = request;
     const first = scope.begin === undefined && settings === undefined ? request : scope.chain(request);
     const mark = writer.length;
+    const { disturbing, turning } = statements;
     // A Parse under other settings may fail for their reasons.
     if (statements.settings !== settings && !request.internal) {
       statements.settings = settings;
@@ -188,7 +188,8 @@ class Pipeline {
       request.encode(writer, statements);
     } catch (error) {
       writer.length = mark;
-      for (let each = first; each !== request; each = each.next) if (each.parses) statements.forget(each.statement);
+      for (let each = first; each !== null; each = each.next) statements.forgetParsesOf(each);
+      Object.assign(statements, { disturbing, turning });
       // A stack has ten lines: without the library's own ones it reaches the caller.
       if (error instanceof TypeError || error instanceof RangeError) Error.captureStackTrace?.(error, this.send);
       throw error;
@@ -205,7 +206,7 @@ class Pipeline {
     if (this.head === null) this.head = first;
     else this.#tail.next = first;
     this.#tail = request;
-    if (statements.closing.length > 0 && request.endsWithSync && this.#maySend) closeStatements(this);
+    if (statements.closing.length > 0 && !request.owesSync && this.#maySend) closeStatements(this);
     this.flush();
   }
 
@@ -274,7 +275,7 @@ class Pipeline {
     }
     if (this.head?.givenUp) cancelHead(this);
     const isAlone = this.head === null && this.maxPipeline < Infinity; // `send` had no room behind it
-    if (isAlone && statements.closing.length > 0 && request.endsWithSync && this.#maySend) closeStatements(this);
+    if (isAlone && statements.closing.length > 0 && !request.owesSync && this.#maySend) closeStatements(this);
     const { active, waiting } = this.scopes;
     if (active.first !== null || active.ending || waiting.length > 0) this.pump();
   }

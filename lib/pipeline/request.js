@@ -45,6 +45,9 @@ class Request {
 
   get pending() { return this.resolve !== null; }
 
+  /** Whether it was given up after it was sent. The server is asked to cancel it when its answer is the next one. */
+  get givenUp() { return this.resolve === null && this.state !== State.Waiting && !this.internal; }
+
   settle(error = this.error, result = this.result) {
     const { resolve } = this;
     if (resolve === null) return;
@@ -123,10 +126,8 @@ Object.assign(Request.prototype, { // rare fields are not set in each request, o
   barrier: false, // nothing is sent behind it until it is over, so that it can be cancelled
   caller: undefined, // see callerOf
   controlsBlock: false, // it begins or ends the block of its scope
-  endsWithSync: true, // its Sync was written or is a part of it
-  givenUp: false, // the server is asked to cancel it when its answer is the next one
+  owesSync: false, // its messages were sent without a Sync, which has to follow
   internal: false, // not the caller's, so not counted as pending
-  finished: undefined, // a promise of its end, if its own promise settles before
   result: undefined,
   simple: false, // it is a Query message, which includes a Sync
   reads: false, // the first word of its text is that of a read

@@ -6,6 +6,10 @@ const { firstWord } = require('./sql');
 
 const NO_TYPES = [];
 
+/** The most characters of one text with a name and of all: a server process needs up to 65 bytes for each. */
+const LONGEST = 1 << 14;
+const MOST = 1 << 19;
+
 /** First words of statements with a plan, which alone are worth a name. */
 const PLANNED = new Set(['select', 'insert', 'update', 'delete', 'merge', 'values', 'table', 'with']);
 
@@ -48,8 +52,8 @@ class Statement {
     this.parameters = undefined;
     /** @type {PostgresError|undefined} the error of Parse */
     this.failure = undefined;
-    /** @type {BatchRequest|null} the batch that carries its Parse */
-    this.batch = null;
+    /** @type {Request|null} the request that carries its Parse, until the server has described it */
+    this.carrier = null;
     this.used = 0;
     this.reads = READING.has(word);
     /** Whether it may drop prepared statements, or change their columns. */
@@ -58,14 +62,19 @@ class Statement {
   }
 
   /** Takes the RowDescription in buf[start …), or NoData if buf is null. */
-  describe(buf, start, end) { this.rowParser = buf === null ? null : RowParser.of(buf.subarray(start, end)); }
+  describe(buf, start, end) {
+    this.rowParser = buf === null ? null : RowParser.of(buf.subarray(start, end));
+    this.carrier = null;
+  }
 }
 
 /**
- * The prepared statements of one connection by text and parameter types. Above `limit`, the least recently used one is closed.
+ * The prepared statements of one connection by text and parameter types. Above `limit` and MOST, the least recently used one is
+ * closed.
  */
 class Statements {
   #byKey = new Map();
+  #characters = 0;
   #named = 0;
   #uses = 0;
 
@@ -91,26 +100,28 @@ class Statements {
    * Finds the statement for a query. A Parse under way may fail, or be skipped after an earlier error. A later query therefore
    * relies on it only in a run of one text, or in the batch that carries it; otherwise the query uses the unnamed statement.
    * @param {boolean} [cache=true] false: the unnamed statement
-   * @param {BatchRequest|null} [batch] of the query
+   * @param {Request|null} [carrier] the request that would carry its Parse
    * @returns {Statement} to be parsed unless it is `sent`
    */
-  get(text, paramTypes = NO_TYPES, cache = true, batch = null) {
+  get(text, paramTypes = NO_TYPES, cache = true, carrier = null) {
     if (!cache || this.limit === 0 || this.disturbing !== undefined) return this.#unnamed(text, paramTypes);
     const key = paramTypes.length === 0 ? text : `${paramTypes.join()}\0${text}`;
-    const statement = this.#byKey.get(key) ?? this.#add(text, paramTypes, key);
+    if (key.length > LONGEST) return this.#unnamed(text, paramTypes);
+    const statement = this.#byKey.get(key) ?? this.#add(text, paramTypes, key, carrier);
     statement.used = ++this.#uses;
     const answered = !statement.sent || statement.rowParser !== undefined;
-    return answered || statement === this.lastParsed || (batch !== null && statement.batch === batch) ? statement
-      : this.#unnamed(text, paramTypes);
+    return answered || statement === this.lastParsed || statement.carrier === carrier ? statement : this.#unnamed(text, paramTypes);
   }
 
   /** Makes a named statement, if the text is worth it and there is room. */
-  #add(text, paramTypes, key) {
+  #add(text, paramTypes, key, carrier) {
     const word = firstWord(text);
     if (!PLANNED.has(word) || this.closing.length >= this.limit) return this.#unnamed(text, paramTypes, word);
-    if (this.#byKey.size === this.limit) this.#evict();
+    this.#characters += key.length;
+    while (this.#byKey.size === this.limit || this.#characters > MOST) this.#evict();
     const statement = new Statement(`s${++this.#named}${this.tag}`, text, paramTypes, key, word);
     this.#byKey.set(key, statement);
+    statement.carrier = carrier;
     return statement;
   }
 
@@ -125,7 +136,16 @@ class Statements {
   }
 
   /** Forgets a statement that the server does not have. @returns {boolean} whether it was known */
-  forget(statement) { return this.#byKey.get(statement.key) === statement && this.#byKey.delete(statement.key); }
+  forget(statement) {
+    const isKnown = this.#byKey.get(statement.key) === statement && this.#byKey.delete(statement.key);
+    if (isKnown) this.#characters -= statement.key.length;
+    return isKnown;
+  }
+
+  /** Forgets the statements whose Parse a request carries, which was not sent, or which the server has ignored. */
+  forgetParsesOf(request) {
+    for (const statement of this.#byKey.values()) if (statement.carrier === request) this.forget(statement);
+  }
 
   /** Forgets a statement that the server has, and closes it. */
   close(statement) { if (this.forget(statement)) this.closing.push(statement.name); }
@@ -144,6 +164,7 @@ class Statements {
     }
     if (tag !== 'DISCARD ALL' && tag !== 'DEALLOCATE ALL') return;
     this.#byKey.clear();
+    this.#characters = 0;
     this.closing = [];
   }
 }

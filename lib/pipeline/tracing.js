@@ -44,8 +44,7 @@ function trace(request, pipeline, scope, submit = () => pipeline.submit(request,
   return start.runStores(operation, () => {
     try {
       const promise = submit();
-      if (request.finished === undefined) promise.then(() => settled(), settled);
-      else request.finished.then(settled);
+      promise.then(() => settled(), settled);
       return promise;
     } catch (failure) {
       Promise.resolve(failure).then(settled);

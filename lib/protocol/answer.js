@@ -9,9 +9,6 @@ const { protocolError } = require('./errors');
  * https://www.postgresql.org/docs/current/protocol-flow.html
  */
 
-const Command = {
-  CommandComplete: 'Done', EmptyQueryResponse: 'Done', CopyOutResponse: 'CopyOut', CopyInResponse: 'CopyIn'
-};
 const Simple = {
   RowDescription: 'SimpleRows', CommandComplete: 'SimpleNext', EmptyQueryResponse: 'SimpleNext',
   CopyOutResponse: 'SimpleCopyOut', CopyInResponse: 'CopyIn'
@@ -27,11 +24,11 @@ const STATES = {
   BoundEarly: { ParameterDescription: 'DescribingBound' },
   DescribingBound: { RowDescription: 'Rows', NoData: 'Command' },
   Binding: { BindComplete: 'Rows' }, // or Command, depending on the description
-  // After the description, with columns and without. Only the Execute of a portal may have a row limit.
+  // After the description, with columns and without. Only the Execute of a portal may have a row limit. COPY FROM STDIN is a
+  // simple Query.
   Rows: { DataRow: 'Rows', CommandComplete: 'Done' },
   PortalRows: { DataRow: 'PortalRows', CommandComplete: 'Done', PortalSuspended: 'Suspended' },
-  Command,
-  PortalCommand: Command,
+  Command: { CommandComplete: 'Done', EmptyQueryResponse: 'Done', CopyOutResponse: 'CopyOut' },
   CopyOut: { CopyData: 'CopyOut', CopyDone: 'CopyDone' },
   CopyIn: { CommandComplete: 'Done' },
   CopyDone: { CommandComplete: 'Done' },

@@ -1,7 +1,7 @@
 /// <reference types="node" />
 
 import { Duplex } from 'node:stream';
-import { Client } from '../../index.js';
+import { Client, Config, Decode, Session } from '../../index.js';
 
 /** A message of a replication stream. */
 export interface WalMessage {
@@ -67,21 +67,66 @@ export interface PgOutputRelation {
 }
 
 /** A message of pgoutput, protocol version 1. */
-export type PgOutputMessage =
+export type PgOutputMessage<Row = PgOutputRow> =
   | { type: 'begin'; commitLsn: bigint; time: Date; xid: number }
   | { type: 'commit'; flags: number; commitLsn: bigint; endLsn: bigint; time: Date }
   | { type: 'origin'; lsn: bigint; name: string }
   | { type: 'type'; oid: number; schema: string; name: string }
   | PgOutputRelation
-  | { type: 'insert'; relation: PgOutputRelation; new: PgOutputRow }
-  | { type: 'update'; relation: PgOutputRelation; old?: PgOutputRow; key?: PgOutputRow; new: PgOutputRow }
-  | { type: 'delete'; relation: PgOutputRelation; old?: PgOutputRow; key?: PgOutputRow }
+  | { type: 'insert'; relation: PgOutputRelation; new: Row }
+  | { type: 'update'; relation: PgOutputRelation; old?: Row; key?: Row; new: Row }
+  | { type: 'delete'; relation: PgOutputRelation; old?: Row; key?: Row }
   | { type: 'truncate'; cascade: boolean; restartIdentity: boolean; relations: PgOutputRelation[] };
+
+/** Fields that some changes do not have. */
+interface NoFields { relation?: undefined; relations?: undefined; new?: undefined; old?: undefined; key?: undefined }
+
+/** What the loop over `changes` gives. 'missed': the slot had to be made anew, so changes may have been missed. */
+export type Change<Row = Record<string, any>> =
+  | ({ type: 'missed' } & NoFields)
+  | (Extract<PgOutputMessage<Row>, { type: 'begin' | 'commit' | 'truncate' }> & Omit<NoFields, 'relations'>)
+  | (Exclude<PgOutputMessage<Row>, { type: 'begin' | 'commit' | 'truncate' | 'relation' | 'type' | 'origin' }> & { old?: Row; key?: Row; new?: Row });
+
+/** Options of `changes`. */
+export interface ChangesOptions {
+  /** Names of the publications whose tables are followed. */
+  publication: string | readonly string[];
+  /**
+   * A lasting slot, which is made if there is none. The loop gives each transaction at least once; a transaction is confirmed
+   * when the loop asks past its commit. Default: a temporary slot, which is lost with its connection.
+   */
+  slot?: string | undefined;
+  /**
+   * Called when a slot was made, before its first change, with a transaction that sees what was committed before the slot
+   * begins. If it rejects, so does the loop, and no lasting slot is left. Default: none.
+   */
+  snapshot?: ((tx: Session) => void | Promise<void>) | undefined;
+  /** What values are, as in queries. Default: the config's `decode`, else true. */
+  decode?: Decode | undefined;
+  /** Makes the loop reject with its reason. Default: none. */
+  signal?: AbortSignal | undefined;
+}
+
+/**
+ * The changes of publications' tables, in the order of the commits. A lost connection is replaced, with growing pauses up to 5
+ * seconds. The loop rejects with the error of the first connection, with a UsageError for a missing publication (42704), a
+ * `wal_level` other than logical (55000) or a missing right (42501), with what `snapshot` throws, and with errors of the server
+ * that another attempt would not change.
+ * @param config of the clients
+ * @param options publication, slot, snapshot, decode, signal
+ * @returns the changes; `break` ends the replication
+ * @throws {TypeError} for wrong options
+ */
+export function changes<Row = Record<string, any>>(config: Config | string | URL, options: ChangesOptions): AsyncGenerator<Change<Row>, undefined, void>;
 
 /** Decodes the messages of the plugin pgoutput. */
 export class PgOutput {
-  /** Use one for each replication, since it keeps the tables' descriptions. */
-  constructor();
+  /**
+   * Use one for each replication, since it keeps the tables' descriptions.
+   * @param options decode: what values are, as in queries. Default: strings, and Buffers of binary values
+   * @throws {TypeError} for wrong options
+   */
+  constructor(options?: { decode?: Decode | undefined });
   /** The tables described so far, by OID. */
   readonly relations: Map<number, PgOutputRelation>;
   /**

@@ -1,6 +1,8 @@
 'use strict';
 
 const { protocolError } = require('../protocol');
+const { checkOptions } = require('../options');
+const rows = require('../rows');
 const { readTime } = require('./wal');
 
 /** Reads one message, and never past its end. */
@@ -46,16 +48,32 @@ class MessageReader {
   }
 }
 
+/** @returns {Buffer} the RowDescription of a query that selects all columns of a relation */
+function describe({ oid, columns }) {
+  const fields = columns.map(({ name, typeOid, typeModifier }, i) => {
+    const field = Buffer.alloc(Buffer.byteLength(name) + 19);
+    let off = field.write(name) + 1;
+    off = field.writeUInt32BE(oid, off);
+    off = field.writeInt16BE(i + 1, off);
+    off = field.writeUInt32BE(typeOid, off);
+    field.writeInt32BE(typeModifier, off + 2);
+    return field;
+  });
+  const description = Buffer.concat([Buffer.from('T\0\0\0\0\0\0'), ...fields]);
+  description.writeInt32BE(description.length - 1, 1);
+  description.writeUInt16BE(columns.length, 5);
+  return description;
+}
+
 /** The values of a row by column name. A large value that did not change is not sent, and has no property. */
-function readTuple(message, relation, keyOnly = false) {
+function readTuple(message, relation, decoder, keyOnly = false) {
   const count = message.int16();
   if (count !== relation.columns.length) throw protocolError('a row of pgoutput does not fit its relation');
   const row = {};
-  for (const { name, key } of relation.columns) {
+  for (const [i, { name, key }] of relation.columns.entries()) {
     const kind = message.char();
     let value = null;
-    if (kind === 't') value = message.bytes().toString();
-    else if (kind === 'b') value = Buffer.from(message.bytes());
+    if (kind === 't' || kind === 'b') value = decoder.value(relation, i, kind, message.bytes());
     else if (kind === 'u') continue;
     else if (kind !== 'n') throw protocolError(`a row of pgoutput has a value of kind ${kind}`);
     if (keyOnly && !key) continue;
@@ -66,18 +84,20 @@ function readTuple(message, relation, keyOnly = false) {
 }
 
 /** Reads the old row, or its key alone, if the message has one. */
-function readOld(message, relation, change) {
+function readOld(message, relation, change, decoder) {
   const kind = message.char();
-  if (kind === 'O') change.old = readTuple(message, relation);
-  else if (kind === 'K') change.key = readTuple(message, relation, true);
+  if (kind === 'O') change.old = readTuple(message, relation, decoder);
+  else if (kind === 'K') change.key = readTuple(message, relation, decoder, true);
   else return kind;
   return undefined;
 }
 
-function readNew(message, relation, kind) {
+function readNew(message, relation, kind, decoder) {
   if (kind !== 'N') throw protocolError(`a change of pgoutput has a row of kind ${kind}`);
-  return readTuple(message, relation);
+  return readTuple(message, relation, decoder);
 }
+
+const OPTIONS = new Set(['decode']);
 
 const IDENTITIES = { d: 'default', n: 'nothing', f: 'full', i: 'index' };
 
@@ -99,17 +119,17 @@ const MESSAGES = {
   },
   I(m, decoder) {
     const change = { type: 'insert', relation: decoder.relation(m.uint32()) };
-    change.new = readNew(m, change.relation, m.char());
+    change.new = readNew(m, change.relation, m.char(), decoder);
     return change;
   },
   U(m, decoder) {
     const change = { type: 'update', relation: decoder.relation(m.uint32()) };
-    change.new = readNew(m, change.relation, readOld(m, change.relation, change) ?? m.char());
+    change.new = readNew(m, change.relation, readOld(m, change.relation, change, decoder) ?? m.char(), decoder);
     return change;
   },
   D(m, decoder) {
     const change = { type: 'delete', relation: decoder.relation(m.uint32()) };
-    const kind = readOld(m, change.relation, change);
+    const kind = readOld(m, change.relation, change, decoder);
     if (kind !== undefined) throw protocolError(`a change of pgoutput has a row of kind ${kind}`);
     return change;
   },
@@ -127,9 +147,24 @@ const MESSAGES = {
  * https://www.postgresql.org/docs/current/protocol-logicalrep-message-formats.html
  */
 class PgOutput {
-  constructor() {
+  #decode; // a map of decoders
+  #types = new WeakMap(); // how values are decoded, by relation
+
+  /** @param {{decode: boolean|Map|object}} [options] what values are; by default strings, or Buffers of binary values */
+  constructor(options) {
+    checkOptions(options, OPTIONS);
+    const decode = rows.checkDecode(options?.decode);
+    this.#decode = decode === true ? rows.decoders : decode || undefined;
     /** @type {Map<number, object>} the tables described so far, by OID */
     this.relations = new Map();
+  }
+
+  /** @private The value of column i, whose kind is 't' (text) or 'b' (binary). */
+  value(relation, i, kind, bytes) {
+    if (this.#decode === undefined) return kind === 't' ? bytes.toString() : Buffer.from(bytes);
+    if (!this.#types.has(relation)) this.#types.set(relation, new rows.RowParser(describe(relation)));
+    const decoder = this.#types.get(relation).type(kind === 't' ? 0 : 1, this.#decode).decoders[i];
+    return decoder === undefined ? bytes.toString() : decoder(bytes, 0, bytes.length);
   }
 
   relation(oid) {

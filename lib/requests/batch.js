@@ -27,10 +27,6 @@ function isQuery(list) {
     (typeof values[0] !== 'string' || (Object.isFrozen(list) && text.includes(`$${values.length}`)));
 }
 
-function forgetParsed(queries, statements) {
-  for (const { parses, statement } of queries) if (parses) statements.forget(statement);
-}
-
 /** Queries that share one Sync: one implicit transaction, of which the server ignores the rest after an error. */
 class BatchRequest extends Request {
   /**
@@ -69,20 +65,12 @@ class BatchRequest extends Request {
   snapshot() { mapQueries(this.queries, query => query.snapshot()); }
 
   encode(writer, statements) {
-    const { queries } = this;
-    const { disturbing, turning } = statements;
-    try {
-      mapQueries(queries, query => {
-        query.bind(writer, statements, '', this);
-        writer.execute('', 0);
-      });
-    } catch (error) {
-      forgetParsed(queries.slice(0, error.index), statements);
-      Object.assign(statements, { disturbing, turning });
-      throw error;
-    }
+    mapQueries(this.queries, query => {
+      query.bind(writer, statements, '', this);
+      writer.execute('', 0);
+    });
     writer.sync();
-    this.state = queries.length === 0 ? State.Done : State.Binding;
+    this.state = this.queries.length === 0 ? State.Done : State.Binding;
   }
 
   get reads() { return this.queries.every(query => query.reads); }
@@ -107,7 +95,7 @@ class BatchRequest extends Request {
     super.fail(query?.error ?? error);
     this.error.index = query && index;
     // The server ignores the statements behind an error.
-    forgetParsed(queries.slice(index + 1), pipeline.statements);
+    pipeline.statements.forgetParsesOf(this);
   }
 
   skip(error, pipeline) {

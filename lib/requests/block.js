@@ -29,11 +29,9 @@ class FrontRequest extends QueryRequest {
     pipeline.writer.sync();
     pipeline.flush();
   }
-
-  sync() {}
 }
 
-Object.assign(FrontRequest.prototype, { endsWithSync: false, internal: true });
+FrontRequest.prototype.internal = true;
 
 /**
  * BEGIN or SAVEPOINT. Requests other than the first one of the block wait for its answer. Flush makes the server answer
@@ -60,9 +58,8 @@ class EndRequest extends SimpleQueryRequest {
   }
 
   encode(writer, statements) {
-    const { disturbing } = statements;
-    super.encode(writer, statements);
-    statements.disturbing = disturbing;
+    writer.query(this.text);
+    this.state = State.Simple;
     if (this.scope.parent.parent === null) statements.turning = this;
   }
 }

@@ -15,5 +15,5 @@ module.exports = {
   get FrontRequest() { return require('./block').FrontRequest; },
   get Portal() { return require('./portal').Portal; },
   get SimpleQueryRequest() { return require('./simple-query').SimpleQueryRequest; },
-  get writeQuery() { return require('./copy-in').writeQuery; }
+  get writeCopy() { return require('./copy-in').writeCopy; }
 };

@@ -19,8 +19,7 @@ class PortalStep extends QueryRequest {
     this.portal = portal;
     this.maxRows = maxRows;
     this.caller = caller;
-    this.endsWithSync = portal.inBlock;
-    if (portal.settings !== undefined && portal.statement === undefined) this.settings = portal.settings; // until the Sync behind the last step
+    if (portal.statement === undefined) this.settings = portal.settings; // they hold until the Sync behind the last step
   }
 
   snapshot() {} // the portal has done it
@@ -35,8 +34,9 @@ class PortalStep extends QueryRequest {
       this.start(this.scope.pipeline);
     }
     writer.execute(portal.name, this.maxRows);
-    if (portal.inBlock) writer.sync();
-    else writer.flush();
+    this.owesSync = !portal.inBlock && portal.open;
+    if (this.owesSync) writer.flush();
+    else writer.sync();
   }
 
   start(pipeline) {
@@ -47,7 +47,7 @@ class PortalStep extends QueryRequest {
   message(pipeline, type, buf, start, end, count) {
     super.message(pipeline, type, buf, start, end, count);
     if (this.state === State.Done) this.portal.open = false;
-    else if (this.state === State.Suspended && !this.endsWithSync) pipeline.finishHead(); // it has its rows
+    else if (this.state === State.Suspended && this.owesSync) pipeline.finishHead(); // it has its rows
   }
 
   fail(error, pipeline) {
@@ -58,7 +58,6 @@ class PortalStep extends QueryRequest {
 
   reset() {
     super.reset();
-    this.endsWithSync = false;
     this.portal.open = true;
     this.portal.statement = undefined;
   }
@@ -79,6 +78,7 @@ class PortalStep extends QueryRequest {
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-EXT-QUERY
  */
 class Portal {
+  #chained = 0; // fetches behind the step under way
   #last = null; // the promise of the step under way
   #resolveEnded;
   #step; // the last one
@@ -120,12 +120,18 @@ class Portal {
    * @returns {Promise} of the receiver, whose `cmd` is SUSPENDED while there may be more rows
    */
   fetch(maxRows, receiver, limits, caller = callerOf(this.fetch)) {
-    if (this.#last !== null) return this.#last.then(() => this.fetch(maxRows, receiver, limits, caller));
+    if (this.#last !== null) {
+      this.#chained++;
+      return this.#last.then(() => {
+        this.#chained--;
+        return this.fetch(maxRows, receiver, limits, caller);
+      });
+    }
     if (!this.open) return Promise.reject(again(this.scope.refused?.() ?? this.#exhausted()));
     const answered = () => { this.#last = null; };
     const failed = () => {
       answered();
-      this.#end().catch(() => {});
+      this.close().catch(() => {});
     };
     try {
       const promise = submit(this.#step = new PortalStep(this, maxRows, receiver, caller), this.scope, limits);
@@ -140,42 +146,36 @@ class Portal {
   /** @throws {Error} if its transaction is over, which invalidates rows that were fetched ahead */
   check() { if (this.inBlock && this.scope.ended) throw again(this.scope.refused()); }
 
-  /** Closes the portal after the step under way. */
-  close() { return this.#last === null ? this.#end() : this.#last.then(() => this.close()); }
-
   /**
-   * Closes a portal whose reader has left, right behind the step under way, whose rows are dropped.
-   * @returns {Promise} resolves when it has ended, or at once if the connection is silent after a request was given up; rejects
-   *   if its implicit transaction could not be committed
+   * Closes the portal right behind the fetches.
+   * @returns {Promise} rejects if its implicit transaction could not be committed
    */
-  async leave() {
-    const { pipeline } = this.scope;
-    const leaving = this.#leave();
-    if (pipeline.givenUpAt === 0) await leaving;
-    else leaving.catch(() => {});
-  }
-
-  async #leave() {
-    const step = this.#step;
-    if (this.#last === null || !this.open || this.inBlock || step.state === State.Waiting) {
-      if (this.#last !== null && step.state === State.Waiting) this.#abort();
-      return this.#end();
-    }
+  async close() {
+    while (this.#chained > 0) await this.#last;
+    if (!this.open) return;
     this.open = false;
-    step.sync(this.scope.pipeline);
+    const step = this.#step;
+    if (this.inBlock || this.#last === null || !step.pending) return this.#close();
+    if (step.state !== State.Waiting) step.sync(this.scope.pipeline); // else it will be sent with a Sync
     await this.#last;
+    if (step.state === State.Waiting) return this.#close(); // it was given up
     if (step.committing || step.error instanceof ConnectionError) outcome(step);
   }
 
-  #abort() { abort(this.#step, new AbortError('the cursor was closed')); }
+  /** Gives the step under way up, unless that would fail a transaction block. */
+  cancel() {
+    if (this.#last !== null && (!this.inBlock || this.#step.state === State.Waiting)) abort(this.#step, new AbortError('the cursor was closed'));
+  }
 
-  /** Cancels the step under way, unless that would fail a transaction block. */
-  cancel() { if (this.#last !== null && !this.inBlock) this.#abort(); }
-
-  async #end() {
-    if (!this.open) return;
-    this.open = false;
-    await this.#close();
+  /**
+   * Closes the portal for a reader that drops the rows: a step that was not sent is given up.
+   * @returns {Promise} see `close`; it resolves at once if the connection is silent after a request was given up
+   */
+  async leave() {
+    if (this.#step?.state === State.Waiting) this.cancel();
+    const closed = this.close();
+    if (this.scope.pipeline.givenUpAt === 0) await closed;
+    else closed.catch(() => {});
   }
 
   async #close() {

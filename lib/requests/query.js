@@ -1,12 +1,12 @@
 'use strict';
 
 const {
-  BARE, NEXT, State, backend, checkText, checkValues, nextState, protocolError, snapshot, unexpected
+  BARE, NEXT, State, backend, checkText, checkValues, nextState, protocolError, snapshot
 } = require('../protocol');
 const { Request, isStale, miscounted, reasonOf } = require('../pipeline');
 const { RowReader } = require('../rows');
 
-const { BindComplete, CopyData, CopyInResponse, DataRow, ErrorResponse, NoData, ParameterDescription, RowDescription } = backend;
+const { BindComplete, CopyData, DataRow, ErrorResponse, NoData, ParameterDescription, RowDescription } = backend;
 
 /** A query with more bytes of Buffers among its values is not repeated, so these are not kept. */
 const KEPT_BYTES = 8192;
@@ -51,34 +51,25 @@ class QueryRequest extends Request {
     writer.sync();
   }
 
-  bind(writer, statements, portal = '', batch = null) {
+  bind(writer, statements, portal = '', carrier = this) {
     const { text, values } = this;
     if (typeof text !== 'string') checkText(text, 'text');
     if (!Array.isArray(values) || values.length > 65535) checkValues(values);
-    const statement = this.statement = statements.get(text, this.paramTypes, this.cache, batch);
+    const statement = this.statement = statements.get(text, this.paramTypes, this.cache, carrier);
     const parses = this.parses = !statement.sent;
-    let binary;
-    try {
-      if (parses) {
-        checkText(text, 'text');
-        (batch ?? this).guard(text);
-        writer.parse(statement.name, text, statement.paramTypes);
-        writer.describe('S', statement.name);
-      }
-      const names = portal === '' ? statement.bindNames : Buffer.from(`${portal}\0${statement.name}\0`, 'latin1');
-      binary = writer.bind(names, values, this.format);
-    } catch (error) {
-      if (parses) statements.forget(statement);
-      throw error;
-    }
     if (parses) {
+      checkText(text, 'text');
+      carrier.guard(text);
+      writer.parse(statement.name, text, statement.paramTypes);
+      writer.describe('S', statement.name);
       statement.sent = true;
-      statement.batch = batch;
       statements.lastParsed = statement;
     }
+    const names = portal === '' ? statement.bindNames : Buffer.from(`${portal}\0${statement.name}\0`, 'latin1');
+    const binary = writer.bind(names, values, this.format);
     this.state = parses ? State.Parsing : State.Binding;
-    if (statement.disturbs) statements.disturbing = batch ?? this;
-    if (statement.begins) statements.turning = batch ?? this;
+    if (statement.disturbs) statements.disturbing = carrier;
+    if (statement.begins) statements.turning = carrier;
     // A repetition needs the same values.
     if (statement.name === '' || !Array.isArray(values)) return;
     this.values = binary ? snapshot(values, KEPT_BYTES) : values.slice();
@@ -103,19 +94,18 @@ class QueryRequest extends Request {
       case BindComplete:
         if (next === State.Rows) this.start(pipeline);
         return;
-      case CopyInResponse:
-        return this.takeData(pipeline, buf, start, end);
     }
     if (next < State.Rows) return;
     this.receiver.receive(type, buf, start, end);
     if (next !== State.Done) return;
     if (this.statement.disturbs) pipeline.statements.afterCommand(this.receiver.cmd, this.text);
-    if (!this.endsWithSync) this.sync(pipeline);
+    if (this.owesSync) this.sync(pipeline);
   }
 
+  /** Sends the Sync that it owes. */
   sync(pipeline) {
-    if (this.endsWithSync) return;
-    this.endsWithSync = true;
+    if (!this.owesSync) return;
+    this.owesSync = false;
     pipeline.writer.sync();
     pipeline.flush();
   }
@@ -127,9 +117,6 @@ class QueryRequest extends Request {
     this.receiver ??= new RowReader(pipeline.decoding);
     this.receiver.start(rowParser, this.format, pipeline);
   }
-
-  /** The server waits for the data of a COPY FROM STDIN. */
-  takeData() { throw unexpected(State.Command, CopyInResponse); }
 
   fail(error, pipeline) {
     const { statements, status } = pipeline;

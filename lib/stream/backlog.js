@@ -7,11 +7,15 @@ const { stalled } = require('../options');
 const PATIENCE = 5000;
 
 /**
- * Counts the bytes that a connection's targets have not taken. Above `max_buffer_bytes` the connection is not read; if other
+ * What the results of a connection that go to targets share. It counts the bytes that the targets have not taken. Above `max_buffer_bytes` the connection is not read; if other
  * requests wait, targets that take nothing for PATIENCE are cut off.
  */
 class Backlog {
   bytes = 0;
+  /** @type {Block|undefined} memory that serves one small result after another */
+  block = undefined;
+  /** @type {StreamReceiver|undefined} has rows of the bytes that are being read */
+  unflushed = undefined;
   #paused = false;
   #pipeline;
   #targets = new Set();
@@ -20,6 +24,12 @@ class Backlog {
   constructor(pipeline) { this.#pipeline = pipeline; }
 
   static of(pipeline) { return (pipeline.backlog ??= new Backlog(pipeline)); }
+
+  /** The bytes of a read were taken. */
+  flushLater() {
+    this.unflushed?.flushLater();
+    this.unflushed = undefined;
+  }
 
   add(target, length) {
     this.bytes += length;

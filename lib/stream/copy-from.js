@@ -2,8 +2,7 @@
 
 const { Writable, addAbortSignal } = require('node:stream');
 const { AbortError, UsageError, kindOf } = require('../protocol');
-const { abort, callerOf, copyDirection, showCaller, submit } = require('../pipeline');
-const { RowReader } = require('../rows');
+const { abort, callerOf, copyDirection, submit } = require('../pipeline');
 const { CopyInRequest } = require('../requests');
 
 /** Bytes that may wait in the stream. */
@@ -19,6 +18,7 @@ const PIECES = 16;
 /** COPY … FROM STDIN as a stream that takes bytes, with rows split anywhere. */
 class CopyFrom extends Writable {
   #begun; // the server takes data
+  #over;
   #request;
   #sent;
 
@@ -29,20 +29,20 @@ class CopyFrom extends Writable {
     this.rowCount = undefined;
     this.bytes = 0;
     this.#begun = new Promise(begun => {
-      this.#sent = new Promise(sent => { this.#request = new CopyInRequest(text, [], new RowReader(), begun, sent); });
+      this.#sent = new Promise(sent => { this.#request = new CopyInRequest(text, begun, sent); });
     });
-    const caller = this.#request.caller = callerOf(CopyFrom);
+    this.#request.caller = callerOf(CopyFrom);
     // pipeline() leaves the error of a destroyed stream uncaught.
     if (signal?.aborted) return void process.nextTick(addAbortSignal, signal, this);
     if (signal !== undefined) addAbortSignal(signal, this);
-    lease.run('alone', { signal }, scope => {
+    this.#over = lease.run('alone', { signal }, scope => {
       if (this.destroyed) throw new AbortError('the stream was destroyed');
-      submit(this.#request, scope).catch(() => {});
-      return this.#request.finished;
-    }).then(error => {
-      if (error !== undefined) this.destroy(showCaller(error, caller));
-      else if (!this.#request.began) this.destroy(new UsageError('copyFrom takes COPY … FROM STDIN', '42601'));
-    }, error => this.destroy(error));
+      return submit(this.#request, scope);
+    }, () => false).then(({ format, rowCount }) => {
+      if (format === undefined) throw new UsageError('copyFrom takes COPY … FROM STDIN', '42601'); // there was no CopyInResponse
+      this.rowCount = rowCount;
+    });
+    this.#over.catch(error => this.destroy(error));
   }
 
   /** Ends the stream with its transaction, which cannot wait for the rest. */
@@ -74,10 +74,10 @@ class CopyFrom extends Writable {
   }
 
   _final(callback) {
-    this.#sent.then(() => this.#request.end(new RowReader())).then(({ rowCount }) => {
-      this.rowCount = rowCount;
-      callback();
-    }, callback);
+    this.#sent.then(() => {
+      this.#request.end();
+      this.#over.then(callback, callback);
+    });
   }
 
   _destroy(error, callback) {

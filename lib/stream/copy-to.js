@@ -1,39 +1,52 @@
 'use strict';
 
-const { Readable, Writable, addAbortSignal } = require('node:stream');
+const { Readable, Writable } = require('node:stream');
 const { AbortError, backend: { CopyOutResponse }, decodeCopyResponse } = require('../protocol');
-const { QueryRequest, writeQuery } = require('../requests');
-const { abort, callerOf, copyDirection, submit } = require('../pipeline');
-const { StreamReceiver } = require('./receiver');
+const { writeCopy } = require('../requests');
+const { callerOf, copyDirection } = require('../pipeline');
+const { ResultRequest, runInto } = require('./query-to');
 const { Target } = require('./target');
 const { Values } = require('./values');
 
-class CopyOutRequest extends QueryRequest {
+class CopyOutRequest extends ResultRequest {
   encode(writer, statements) {
-    this.simple = this.settings === undefined; // a Query would not end their transaction
-    if (!this.simple) return super.encode(writer, statements);
-    writeQuery(this, writer);
-    this.receiver.start(null, 0, this.scope.pipeline);
+    writeCopy(this, writer, statements);
+    if (this.simple) this.receiver.start(null, 0, this.scope.pipeline);
+    else writer.sync();
+  }
+}
+
+class ReadableTarget extends Target {
+  #readable;
+
+  constructor(readable, sink, stallTimeout) {
+    super(sink, stallTimeout);
+    this.#readable = readable;
+  }
+
+  end(piece, rowCount) {
+    this.#readable.rowCount = rowCount;
+    return super.end(piece, rowCount);
   }
 }
 
 /** COPY … TO STDOUT as a stream of bytes, with rows split anywhere. */
 class CopyTo extends Readable {
-  #receiver;
-  #request;
   #taken; // called when more can be taken
   #target;
 
-  constructor(lease, text, { signal, highWaterMark = 65536, stall_timeout, buffer, alone = false }) {
+  constructor(lease, text, { signal, highWaterMark = 65536, stall_timeout, ...options }) {
     if (typeof text !== 'string' || copyDirection(text) !== 'out') throw new TypeError('copyTo takes COPY … TO STDOUT');
     super({ highWaterMark });
     /** @type {number|undefined} rows copied, set before the event 'end' */
     this.rowCount = undefined;
     /** @type {number|undefined} 0 text and CSV, 1 binary; set with the first bytes */
     this.format = undefined;
-    this.#target = new Writable({
+    this.bytes = 0;
+    const sink = new Writable({
       highWaterMark,
       write: (chunk, encoding, callback) => {
+        this.bytes += chunk.length;
         this.#taken = callback;
         if (this.push(chunk)) this._read();
       },
@@ -42,37 +55,19 @@ class CopyTo extends Readable {
         callback();
       }
     });
+    const target = this.#target = new ReadableTarget(this, sink, stall_timeout);
     const values = new Values();
     values.message = (out, buf, start, end) => {
       if (buf[start] === CopyOutResponse) Object.assign(this, decodeCopyResponse(buf, start, end));
     };
-    const target = new Target(this.#target, stall_timeout);
     const caller = callerOf(CopyTo);
-    const make = () => {
-      this.#receiver = new StreamReceiver(target, values, { buffer, text });
-      this.#request = new CopyOutRequest(text, [], 0, false, undefined, this.#receiver);
-      this.#request.caller = caller;
-    };
-    make();
-    if (signal !== undefined) addAbortSignal(signal, this);
-    if (this.destroyed) return;
-    target.watch(error => this.destroy(error));
-    const isAlone = alone || lease.longTexts.has(text);
-    lease.run(isAlone ? 'alone' : 'shared', { signal }, scope => {
-      if (this.destroyed) throw new AbortError('the stream was destroyed');
-      if (this.#request.scope !== null) make(); // it was lost before
-      this.#request.barrier = isAlone;
-      return submit(this.#request, scope);
-    }).finally(() => target.release()).then(() => {
-      this.rowCount = this.#receiver.rowCount;
-      this.#target.end();
-    }, error => this.destroy(error));
+    const make = () => Object.assign(new CopyOutRequest(target, values, text, [], options), { caller });
+    if (lease.scope !== null) lease.pipeline.scopes.check(lease);
+    runInto(lease, target, make, { ...options, signal, as: 'values' }).catch(error => this.destroy(error));
   }
 
-  get bytes() { return this.#receiver.bytes; }
-
   /** Ends the stream with its transaction, which cannot wait for the reader. */
-  abandon(error) { if (!this.#target.writableEnded) this.destroy(error); }
+  abandon(error) { if (!this.#target.stream.writableEnded) this.destroy(error); }
 
   _read() {
     const taken = this.#taken;
@@ -82,8 +77,7 @@ class CopyTo extends Readable {
 
   _destroy(error, callback) {
     // At once: it can be cancelled only if nothing was sent behind it.
-    if (this.#request.scope !== null) abort(this.#request, error || new AbortError('the stream was destroyed'));
-    this.#target.destroy(error);
+    this.#target.giveUp(error || new AbortError('the stream was destroyed'));
     callback(error);
   }
 }

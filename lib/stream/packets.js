@@ -44,9 +44,6 @@ class PacketReceiver {
   }
 }
 
-/** An object that is not a Node stream, but has a `pipe`, gets bytes as a stream does. */
-const plainSink = given => ({ given, queued: 0, write(piece) { given.write(piece); }, wait(callback) { callback(); } });
-
 /**
  * @param {object} given a RowReader, a Node stream, or an object with `write(packet)`
  * @param {object} [options] `{ buffer, text }`, see StreamReceiver
@@ -57,7 +54,7 @@ function receiverFor(given, options) {
     throw new TypeError(`stream must be a RowReader, a writable stream or an object with write(packet), not ${kindOf(given)}`);
   }
   if (!given.pipe) return new PacketReceiver(given);
-  return new StreamReceiver(typeof given.on === 'function' ? new Target(given) : plainSink(given), messages, options);
+  return new StreamReceiver(new Target(given), messages, options);
 }
 
 /**
@@ -66,7 +63,7 @@ function receiverFor(given, options) {
  */
 function untilTaken(receiver, promise, request) {
   const { sink } = receiver;
-  if (sink?.watch === undefined) return promise;
+  if (sink === undefined) return promise;
   sink.watch(error => {
     receiver.error = error;
     if (request?.scope) abort(request, error); // it may still wait for a connection

@@ -3,7 +3,7 @@
 const { PostgresError, UsageError, checkText } = require('../protocol');
 const { NO_OPTIONS } = require('../options');
 const { QueryRequest } = require('../requests');
-const { abort, copyDirection, submit, throwIfAborted, watchSignal } = require('../pipeline');
+const { abort, copyDirection, send, throwIfAborted, watchSignal } = require('../pipeline');
 const { Json } = require('./json');
 const { StreamReceiver, messages } = require('./receiver');
 const { Target } = require('./target');
@@ -107,9 +107,12 @@ function encoderOf(options, text) {
   return isEncoder(chosen.as) ? chosen.as : new Json(chosen);
 }
 
-/** Runs the query at the target's turn, and waits until the target has taken the result. */
-async function runInto(lease, target, encoder, text, values, options) {
-  let request = new ResultRequest(target, encoder, text, values, options);
+/**
+ * Runs a query at the target's turn, and waits until the target has taken the result.
+ * @param {function(): ResultRequest} make makes the request, again after a loss
+ */
+async function runInto(lease, target, make, options) {
+  let request = make();
   let { receiver } = request;
   // Retry only if not one byte was written.
   const mayRepeat = error => error.sent === false ||
@@ -122,13 +125,12 @@ async function runInto(lease, target, encoder, text, values, options) {
       request.snapshot();
       await turn;
     }
-    const alone = options.alone || lease.longTexts.has(text);
-    await lease.run(alone ? 'alone' : 'shared', options, (scope, client, limits) => {
+    const alone = options.alone || lease.longTexts.has(request.text);
+    await send(lease, alone ? { ...options, alone } : options, () => {
       if (target.gone) throw target.error;
-      if (request.scope !== null) ({ receiver } = request = new ResultRequest(target, encoder, text, values, options)); // it was lost before
-      request.barrier = alone;
-      return submit(request, scope, limits);
-    }, mayRepeat);
+      if (request.scope !== null) ({ receiver } = request = make()); // it was lost before
+      return request;
+    }, undefined, mayRepeat);
     throwIfAborted(options);
     const taken = finish(target, options, request.last, receiver.rowCount);
     if (taken !== undefined) await taken;
@@ -153,7 +155,7 @@ function queryTo(lease, given, text, parameters, options) {
   if (copyDirection(text) === 'in') throw new TypeError('COPY FROM STDIN has no result: use copyFrom');
   const target = given instanceof Target ? given : new Target(given, options.stall_timeout);
   const values = lease.check(text, parameters);
-  return runInto(lease, target, encoder, text, values, options);
+  return runInto(lease, target, () => new ResultRequest(target, encoder, text, values, options), options);
 }
 
-module.exports = { queryTo, turnOf };
+module.exports = { ResultRequest, queryTo, runInto, turnOf };

@@ -53,6 +53,7 @@ const NO_BLOCK = new Block(Buffer.alloc(0), 0, 0, false);
  * request.
  */
 class StreamReceiver {
+  #backlog;
   #block = NO_BLOCK;
   #buffer;
   #encoder;
@@ -66,7 +67,7 @@ class StreamReceiver {
   #waiting = false;
 
   /**
-   * @param {object} sink with `write`, `wait` and `queued`, as a Target
+   * @param {Target} sink
    * @param {object} encoder writes to this receiver, see Messages
    * @param {object} [options] `buffer`: bytes above which a result is long, 1048576 by default; `text`: of a request with one
    *   result, remembered if that is long
@@ -88,13 +89,13 @@ class StreamReceiver {
 
   start(rowParser, format, pipeline) {
     this.#pipeline = pipeline;
-    this.sink.backlog = Backlog.of(pipeline);
+    this.sink.backlog = this.#backlog = Backlog.of(pipeline);
     this.#encoder.start(this, rowParser, format);
   }
 
   receiveData(buf, start, end, count, owned) {
     this.#encoder.messages(this, buf, start, end, count, owned && end - start > PIECE);
-    this.#pipeline.unflushed = this;
+    this.#backlog.unflushed = this;
   }
 
   /** Writes what there is, unless more arrives in this tick. */
@@ -142,8 +143,8 @@ class StreamReceiver {
       this.#block = new Block(Buffer.allocUnsafeSlow(Math.max(length, PIECE) + SPARE));
       return;
     }
-    const { block } = this.#pipeline;
-    this.#pipeline.block = undefined;
+    const { block } = this.#backlog;
+    this.#backlog.block = undefined;
     this.#block = block?.bytes.length >= old.used + length ? block
       : new Block(Buffer.allocUnsafeSlow(Math.max(FIRST, 2 * old.bytes.length, old.used + length)));
     this.#block.used = old.bytes.copy(this.#block.bytes, 0, 0, old.used);
@@ -167,7 +168,7 @@ class StreamReceiver {
     const block = this.#block;
     const piece = block.take();
     if (piece !== undefined) this.bytes += piece.length;
-    if (this.#stopped && block.isFree && block.bytes.length === FIRST) this.#pipeline.block = block;
+    if (this.#stopped && block.isFree && block.bytes.length === FIRST) this.#backlog.block = block;
     if (this.#stopped || !block.isFree) this.#block = NO_BLOCK;
     return piece;
   }
@@ -206,7 +207,7 @@ class StreamReceiver {
   /** Does not let requests behind a long result wait for a sink that takes nothing. */
   #urge() {
     const { head } = this.#pipeline;
-    if (head !== null && isFollowed(head)) this.sink.giveUp?.(Backlog.stalled());
+    if (head !== null && isFollowed(head)) this.sink.giveUp(Backlog.stalled());
   }
 
   #resume() {

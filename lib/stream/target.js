@@ -26,9 +26,16 @@ function fromWeb(stream) {
   return writable;
 }
 
+/** An object that is not a Node stream, but has a `pipe`, gets bytes as a stream does. */
+const fromPlain = given => new Writable({
+  write(chunk, encoding, callback) {
+    given.write(chunk);
+    callback();
+  }
+});
+
 /** A target of a result's bytes: any writable Node stream, or a WHATWG WritableStream. */
 class Target {
-  #begun = false;
   #ended = false;
   #counted = 0; // bytes that the stream has not taken
   #lost; // why the stream takes no more
@@ -45,11 +52,15 @@ class Target {
   constructor(given, stallTimeout = STALL_TIMEOUT) {
     this.given = given;
     this.stream = given;
+    /** Whether `begin` was called. */
+    this.begun = false;
     this.#stallTimeout = stallTimeout;
     /** @type {Backlog|undefined} counts the bytes that the stream has not taken */
     this.backlog = undefined;
     if (given !== null && typeof given === 'object' && typeof given.getWriter === 'function') {
       this.stream = fromWeb(given);
+    } else if (given && typeof given.write === 'function' && given.pipe && typeof given.on !== 'function') {
+      this.stream = fromPlain(given);
     } else if (!given || typeof given.write !== 'function' || typeof given.on !== 'function') {
       throw new TypeError(`the target must be a writable stream, not ${kindOf(given)}`);
     } else if (this.isHttp2) {
@@ -147,8 +158,8 @@ class Target {
   }
 
   #begin(whole, rowCount) {
-    if (this.#begun) return;
-    this.#begun = true;
+    if (this.begun) return;
+    this.begun = true;
     this.begin(whole, rowCount);
   }
 

@@ -64,11 +64,11 @@ describe('The connection', () => {
     const copy = client.query('COPY t FROM STDIN');
     const behind = [client.query('SELECT 1'), client.simpleQuery('SELECT 2'), client.batch([['SELECT 3']])];
     await copy;
-    assert.equal(types(wire, from), 'PDBEH');
+    assert.equal(types(wire, from), 'Q');
     client.copyData('1\n');
     await client.copyDone();
     await Promise.all(behind);
-    assert.equal(types(wire, from), 'PDBEH' + 'dcS' + 'PDBES' + 'Q' + 'PDBES');
+    assert.equal(types(wire, from), 'Q' + 'dc' + 'PDBES' + 'Q' + 'PDBES');
   });
 
   it('goes on when what waits for it is given up', async () => {

@@ -1,6 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { skipBefore } = require('pg-test-fixtures');
 const { array } = require('../..');
 const { Random } = require('../support/model');
 const { sharedServer, connected, proxied, faked, commandComplete, ANSWER } = require('../support');
@@ -19,6 +20,31 @@ describe('The statement cache', () => {
     await client.query('SELECT 4');
     await client.query('SELECT 6');
     assert.deepEqual((await prepared(client)).sort(), ['SELECT 4', 'SELECT 5', 'SELECT 6']);
+  });
+
+  it('names no text above 16 kB, and keeps at most 512 kB of them, since a server process needs many times that', async () => {
+    const client = await connected();
+    const insert = length => `SELECT '${'x'.repeat(length - 9)}'`;
+    for (const length of [16384, 16385]) assert.equal((await client.query(insert(length))).rows[0][0].length, length - 9);
+    assert.deepEqual((await prepared(client)).map(text => text.length), [16384]);
+    await client.query('SELECT 1', [], { paramTypes: new Array(65535).fill(23) }).catch(() => {});
+    for (let i = 0; i < 100; i++) await client.query(insert(10000 + i));
+    const texts = await prepared(client);
+    assert.equal(texts.length, 52);
+    assert.equal(texts.at(-1).length, 10099);
+    await client.query('DISCARD ALL');
+    for (let i = 0; i < 100; i++) await client.query(insert(10000 + i));
+    assert.equal((await prepared(client)).length, 52);
+  });
+
+  it('gets a generic plan after five uses, unless plan_cache_mode or cache say otherwise', async function () {
+    skipBefore(this, 14, 'generic_plans of pg_prepared_statements');
+    for (const [config, options, generic] of [[{}, {}, [4]], [{ plan_cache_mode: 'force_custom_plan' }, {}, [0]], [{}, { cache: false }, []]]) {
+      const client = await connected(config);
+      for (let i = 0; i < 9; i++) await client.query('SELECT oid FROM pg_class WHERE oid = $1', [i], options);
+      const { rows } = await client.query('SELECT generic_plans::int AS n FROM pg_prepared_statements', [], { cache: false, decode: true });
+      assert.deepEqual(rows.map(({ n }) => n), generic);
+    }
   });
 
   it('is what a model says, whatever is used in whatever order, pipelined or not', async () => {

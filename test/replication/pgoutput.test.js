@@ -83,6 +83,22 @@ describe('PgOutput', () => {
     });
   }
 
+  it('decodes values as queries do, and refuses options that it does not know', () => {
+    const decoded = decode => {
+      const output = new PgOutput({ decode });
+      output.decode(RELATION);
+      return digits => output.decode(hex(digits)).new;
+    };
+    const text = `'I' 00004001 'N' ${ROW}`;
+    const binary = "'I' 00004001 'N' 0003 62 00000004 00000007 74 00000002 c3a9 6e";
+    assert.deepEqual(decoded(true)(text), row({ id: 5, name: null }));
+    assert.deepEqual(decoded(true)(binary), row({ id: 7, name: 'é' }, null));
+    assert.deepEqual(decoded(new Map([[23, (value, { name }) => `${name} ${value}`]]))(text), row({ id: 'id 5', name: null }));
+    assert.deepEqual(decoded(false)(text), row({ id: '5', name: null }));
+    assert.throws(() => new PgOutput({ binary: true }), { name: 'TypeError', message: 'there is no option binary here; there are decode' });
+    assert.throws(() => new PgOutput({ decode: 1 }), TypeError);
+  });
+
   it('says what START_REPLICATION takes where a message is not of protocol version 1', () => {
     for (const digits of ["'S' 000002f8 01", "'M' 01 0000000000000007 'prefix' 00 00000000"]) {
       assert.throws(() => decoder().decode(hex(digits)), { message: /of type [SM]: START_REPLICATION takes proto_version '1', no messages/ });

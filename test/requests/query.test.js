@@ -5,7 +5,7 @@ const { QueryRequest } = require('../../lib/requests/query');
 const { MessageWriter, State } = require('../../lib/protocol');
 const { RowReader } = require('../../lib/rows');
 const { Statements } = require('../../lib/pipeline/statements');
-const { connected, ANSWER, message, commandComplete, dataRow, rowDescription } = require('../support');
+const { connected, proxied, ANSWER, message, commandComplete, dataRow, rowDescription } = require('../support');
 
 const PARSED = message('1');
 const BOUND = message('2');
@@ -110,23 +110,16 @@ describe('QueryRequest', () => {
     }
   });
 
-  it('leaves nothing behind of values that cannot be sent', () => {
-    const statements = new Statements(10);
-    const writer = new MessageWriter();
-    const request = new QueryRequest('SELECT a', [{}], 0, true, undefined, new RowReader());
-    assert.throws(() => request.encode(writer, statements), TypeError);
-    const next = sent({ statements });
-    assert.equal(types(next.written), 'PDBES', 'the next use of the text prepares it');
-    assert.notEqual(next.request.statement.name, '');
-    next.answer(PARSED, PARAMETERS, DESCRIBED);
-    assert.equal(types(sent({ statements }).written), 'BES');
-  });
-
-  it('whose values cannot be sent takes no place among the statements', () => {
-    const statements = new Statements(1);
-    assert.throws(() => sent({ statements, values: [{}] }), TypeError);
-    assert.equal(sent({ statements, text: 'SELECT b' }).request.statement.name, 's2');
-    assert.deepEqual(statements.closing, [], 'the server has not got the one before');
+  it('leaves nothing behind of values that cannot be sent', async () => {
+    const { client, wire } = await proxied({ statement_cache: 1 });
+    const sentBy = async (text, value) => {
+      const from = wire.recorded.toServer.length;
+      await client.query(text, [value]).catch(error => assert.ok(error instanceof TypeError));
+      return types(wire.recorded.toServer.subarray(from));
+    };
+    assert.equal(await sentBy('SELECT $1 AS a', Symbol('x')), '');
+    assert.equal(await sentBy('SELECT $1 AS b', 1), 'PDBES', 'nothing is closed, since nothing was prepared');
+    assert.equal(await sentBy('SELECT $1 AS b', 2), 'BES');
   });
 
   it('gives nothing to its receiver any more when it was given up', async () => {

@@ -15,7 +15,7 @@ import pg, {
   type QueryResult, type TransactionStatus
 } from 'quickgres/pg';
 import { Pool, type PoolOptions, type PoolStats } from 'quickgres/pool';
-import { PgOutput, formatLsn, parseLsn, replicate } from 'quickgres/replication';
+import { PgOutput, changes, formatLsn, parseLsn, replicate, type Change } from 'quickgres/replication';
 import { sql, type Sql, type SqlValue } from 'quickgres/sql';
 
 async function cached(config: Config): Promise<void> {
@@ -167,6 +167,18 @@ async function replication(config: Config): Promise<void> {
   client.destroy();
   await client.closed;
   await writer.query("SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE slot_name = 'used'");
+  const seen: Change['type'][] = [];
+  const snapshot = async (tx: Session): Promise<void> => {
+    await tx.query('SELECT FROM users LIMIT 1');
+    await writer.query('DELETE FROM users WHERE name = (SELECT min(name) FROM users)');
+  };
+  for await (const { type, relation, new: row, key } of changes(config, { publication: ['used'], slot: 'again', snapshot, decode: true })) {
+    seen.push(type);
+    if (type === 'delete') assert.deepEqual([relation.name, row], ['users', undefined], Object.keys(key ?? {}).join());
+    if (type === 'commit') break;
+  }
+  assert.deepEqual(seen, ['begin', 'delete', 'commit']);
+  await writer.query("SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE slot_name = 'again'");
   await writer.query('DROP PUBLICATION used');
   await writer.end();
 }

@@ -1,0 +1,17 @@
+'use strict';
+
+const { submit } = require('./limits');
+
+/**
+ * Sends a request in a scope of a lease, see Scope.run.
+ * @param {object} options the caller's; with `alone` nothing is sent behind the request
+ * @param {function(): Request} make makes the request, again after a loss
+ * @param {string} [need] see Scope.run
+ * @param {function(Error, boolean): boolean} [mayRepeat] see Scope.run
+ */
+function send(lease, options, make, need = options.alone ? 'alone' : 'shared', mayRepeat = undefined) {
+  if (lease.scope !== null) return submit(make(), lease.scope, options);
+  return lease.run(need, options, (scope, client, limits) => submit(make(), scope, limits), mayRepeat);
+}
+
+module.exports = { send };

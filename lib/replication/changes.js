@@ -1,0 +1,122 @@
+'use strict';
+
+const { randomBytes } = require('node:crypto');
+const { setImmediate: turn, setTimeout: sleep } = require('node:timers/promises');
+const { Client } = require('../..');
+const { UsageError, checkText, kindOf, quoted } = require('../protocol');
+const { checkOptions } = require('../options');
+const { PgOutput } = require('./pgoutput');
+const { replicate } = require('./replicate');
+
+const OPTIONS = new Set(['publication', 'slot', 'snapshot', 'decode', 'signal']);
+
+/** The first and the longest pause before the loop connects again, in milliseconds. */
+const FIRST_PAUSE = 50;
+const LONGEST_PAUSE = 5000;
+
+/** Descriptions, which the changes refer to. */
+const DESCRIPTIONS = new Set(['relation', 'type', 'origin']);
+
+/** The reason of `break` and `return`. */
+const ENDED = new Error('the loop has ended');
+
+/** @returns {string[]} the publications; throws a TypeError for wrong options */
+function check(options) {
+  checkOptions(options, OPTIONS);
+  const { publication, slot = 'none', snapshot } = options;
+  const names = Array.isArray(publication) && publication.length > 0 ? publication : [publication];
+  names.forEach(name => checkText(name, 'publication'));
+  if (typeof slot !== 'string' || !/^[a-z0-9_]{1,63}$/.test(slot)) {
+    throw new TypeError('slot must consist of 1 to 63 of the characters a-z, 0-9 and _');
+  }
+  if (snapshot !== undefined && typeof snapshot !== 'function') throw new TypeError(`snapshot must be a function, not ${kindOf(snapshot)}`);
+  return names;
+}
+
+/** Whether another attempt may succeed: the connection was lost, or the server restarts, is full, or takes the slot as in use. */
+const isOutage = ({ name, code }) => name === 'PostgresError' ? /^(?:08|53|57P|55006)/.test(code)
+  : name === 'UsageError' ? code === '55000' // the server ended the replication
+    : /^(?:ConnectionError|TimeoutError|AggregateError)$/.test(name) && !/^(?:28|08P01)/.test(code);
+
+/** Checks what START_REPLICATION reports late or not at all. @returns {boolean} whether there is such a slot */
+async function prepare(client, names, slot) {
+  await client.connect().catch(error => {
+    if (error.code !== '42501') throw error;
+    throw new UsageError(`${error.message}: give the role the right with ALTER ROLE … REPLICATION`, error.code, error);
+  });
+  const [level, publications, slots] = await client.simpleQuery(`SELECT current_setting('wal_level'); SELECT pubname FROM pg_publication;
+    SELECT FROM pg_replication_slots WHERE slot_name = '${slot}'`);
+  const [[found]] = level.arrays;
+  if (found !== 'logical') throw new UsageError(`wal_level is ${found}: set wal_level = logical, and restart the server`, '55000');
+  const missing = names.find(name => !publications.arrays.flat().includes(name));
+  if (missing === undefined) return slots.rowCount > 0;
+  const name = quoted(missing);
+  throw new UsageError(`publication ${name} does not exist in this database: CREATE PUBLICATION ${name} FOR TABLE …`, '42704');
+}
+
+/** Makes a slot, and gives `snapshot` a transaction that sees what was committed before the slot begins. */
+async function * make(client, config, temporary, { slot, snapshot }, isFirst) {
+  // A lasting slot is copied after the snapshot was read: otherwise a loss in between would lose the snapshot.
+  const kind = slot === undefined || snapshot !== undefined ? `${temporary} TEMPORARY` : slot;
+  const [made] = await client.simpleQuery(`CREATE_REPLICATION_SLOT ${kind} LOGICAL pgoutput EXPORT_SNAPSHOT`);
+  if (!isFirst) yield { type: 'missed' };
+  if (snapshot === undefined) return;
+  const reader = new Client(config);
+  const reading = reader.connect().then(() => reader.transaction(async tx => {
+    await tx.simpleQuery(`SET TRANSACTION SNAPSHOT '${made.rows[0].snapshot_name}'`);
+    await snapshot(tx);
+  }, { isolation: 'repeatable read', readOnly: true }));
+  await reading.finally(() => reader.destroy());
+  if (slot === undefined) return;
+  await client.simpleQuery(`SELECT pg_copy_logical_replication_slot('${temporary}', '${slot}', false);
+    SELECT pg_drop_replication_slot('${temporary}')`);
+}
+
+async function * follow(config, names, options, signal) {
+  const publications = names.map(quoted).join().replaceAll("'", "''");
+  let client, isFirst = true;
+  signal.addEventListener('abort', () => setImmediate(() => client?.destroy()));
+  for (let pause = FIRST_PAUSE; ; pause = Math.min(2 * pause, LONGEST_PAUSE)) {
+    const temporary = `quickgres_${randomBytes(8).toString('hex')}`;
+    const { slot = temporary, decode = config.decode ?? true } = options;
+    try {
+      if (signal.aborted) throw signal.reason;
+      client = new Client({ ...config, decode: false, replication: 'database' });
+      if (!await prepare(client, names, slot)) yield * make(client, config, temporary, options, isFirst);
+      const stream = replicate(client,
+        `START_REPLICATION SLOT ${slot} LOGICAL 0/0 (proto_version '1', publication_names '${publications}')`);
+      stream.once('start', () => { [isFirst, pause] = [false, FIRST_PAUSE]; });
+      const decoder = new PgOutput({ decode });
+      for await (const { data } of stream) {
+        const change = decoder.decode(data);
+        if (!DESCRIPTIONS.has(change.type)) yield change;
+        if (change.type === 'commit') stream.confirm(change.endLsn);
+      }
+    } catch (error) {
+      if (signal.reason === ENDED) return;
+      if (signal.aborted) throw signal.reason;
+      // 55006: another process reads the slot, or the server has not noticed yet that the last one is gone.
+      if (!isOutage(error) || (isFirst && error.code !== '55006')) throw error;
+    } finally {
+      await turn(); // the last confirmation is sent
+      client?.destroy();
+    }
+    await sleep(pause * (0.5 + Math.random() / 2), undefined, { signal }).catch(() => {});
+  }
+}
+
+/** The changes of publications, also beyond the loss of a connection: see index.d.ts. */
+function changes(config, options) {
+  const names = check(options ?? {});
+  const own = typeof config === 'string' || config instanceof URL ? { connectionString: String(config) } : { ...config };
+  const ending = new AbortController();
+  const all = follow(own, names, options, AbortSignal.any([ending.signal, options.signal ?? ending.signal]));
+  const end = all.return.bind(all);
+  all.return = value => {
+    ending.abort(ENDED); // ends a wait for the next change
+    return end(value);
+  };
+  return all;
+}
+
+module.exports = { changes };

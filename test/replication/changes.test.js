@@ -1,0 +1,237 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { setTimeout: sleep } = require('node:timers/promises');
+const { startProxy, startServer } = require('pg-test-fixtures');
+const { Client } = require('../..');
+const { changes } = require('../../lib/replication');
+
+describe('changes', function () {
+  let server, writer, proxy;
+  const loops = [];
+
+  before(async () => {
+    server = await startServer({
+      external: false, users: { weak: { password: 'secret' } },
+      settings: { wal_level: 'logical', max_wal_senders: 10, max_replication_slots: 10 }
+    });
+    await server.sql(`CREATE TABLE items (id int PRIMARY KEY, name text, done bool, at timestamptz, data bytea, list int[]);
+      CREATE PUBLICATION pub FOR TABLE items; CREATE PUBLICATION "o'dd" FOR TABLE items`);
+    proxy = await startProxy({ target: server });
+    writer = new Client(server.config);
+    await writer.connect();
+  });
+  after(async () => {
+    writer?.destroy();
+    await proxy?.stop();
+    await server?.stop();
+  });
+  beforeEach(() => writer.query('TRUNCATE items'));
+  afterEach(async () => {
+    for (const loop of loops.splice(0)) await loop.return().catch(() => {});
+    while ((await slots('WHERE active')).length > 0) await sleep(10);
+    await server.sql('SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots');
+  });
+
+  const slots = where => server.sql(`SELECT * FROM pg_replication_slots ${where}`);
+  const insert = (...ids) => writer.query(`INSERT INTO items (id) VALUES (${ids.join('), (')})`);
+
+  /** A loop that ends with its test; it has begun when its slot is there. */
+  function loop(options, config = server.config) {
+    const made = changes(config, { publication: 'pub', ...options });
+    loops.push(made);
+    return made;
+  }
+
+  /** The next changes of rows; asks the loop past nothing else. */
+  async function take(from, count) {
+    const list = [];
+    while (list.length < count) {
+      const { value, done } = await from.next();
+      if (done) throw new Error('the loop has ended');
+      if (value.type !== 'begin' && value.type !== 'commit') list.push(value);
+    }
+    return list;
+  }
+
+  /** Asks for the first change, and waits until the slot is read. */
+  async function begin(from, count = 1) {
+    const taken = take(from, count);
+    taken.catch(() => {});
+    while ((await slots('WHERE active AND confirmed_flush_lsn IS NOT NULL')).length === 0 ||
+      (await server.sql("SELECT 1 FROM pg_stat_replication WHERE state = 'streaming'")).length === 0) await sleep(10);
+    return { taken };
+  }
+
+  const ids = list => list.map(each => each.type === 'missed' ? 'missed' : each.new.id);
+
+  it('gives transactions with decoded values, and takes its temporary slot away', async () => {
+    const each = loop();
+    const { taken } = await begin(each, 3);
+    await writer.query(`INSERT INTO items VALUES (1, 'a', false, '2026-01-02 03:04:05+00', '\\x0102', '{1,2}')`);
+    await writer.query('UPDATE items SET id = 2, done = true');
+    await writer.query('DELETE FROM items');
+    const [inserted, updated, deleted] = await taken;
+    assert.equal(inserted.relation.name, 'items');
+    assert.deepEqual(inserted.new, {
+      id: 1, name: 'a', done: false, at: new Date('2026-01-02T03:04:05Z'), data: Buffer.of(1, 2), list: [1, 2]
+    });
+    assert.deepEqual([updated.key, updated.new.id, updated.new.done, deleted.key], [{ id: 1 }, 2, true, { id: 2 }]);
+    assert.equal((await each.next()).value.type, 'commit');
+    await each.return();
+    assert.deepEqual(await each.next(), { value: undefined, done: true });
+    while ((await slots('')).length > 0) await sleep(10);
+  });
+
+  it('gives strings with decode: false, and takes decoders from the config', async () => {
+    const plain = loop({ decode: false }, server.url);
+    const own = loop({ publication: ["o'dd", 'pub'] }, { ...server.config, decode: { 23: text => `int ${text}` } });
+    const first = await begin(plain);
+    const second = take(own, 1);
+    while ((await slots('WHERE active')).length < 2) await sleep(10);
+    while ((await server.sql("SELECT 1 FROM pg_stat_replication WHERE state = 'streaming'")).length < 2) await sleep(10);
+    await writer.query('INSERT INTO items (id, done) VALUES (1, true)');
+    assert.deepEqual(Object.values((await first.taken)[0].new), ['1', null, 't', null, null, null]);
+    assert.deepEqual((await second)[0].new.id, 'int 1');
+  });
+
+  it('says that changes were missed when a temporary slot was lost with its connection', async () => {
+    const each = loop({}, { ...server.config, host: proxy.host, port: proxy.port });
+    const { taken } = await begin(each);
+    await insert(1);
+    assert.deepEqual(ids(await taken), [1]);
+    proxy.cut();
+    const missed = take(each, 1);
+    assert.deepEqual(await missed, [{ type: 'missed' }]);
+    const next = take(each, 1);
+    while ((await server.sql("SELECT 1 FROM pg_stat_replication WHERE state = 'streaming'")).length === 0) await sleep(10);
+    await insert(2);
+    assert.deepEqual(ids(await next), [2]);
+  });
+
+  it('gives every transaction of a lasting slot that it was not asked past, also after the server was killed', async () => {
+    const each = loop({ slot: 'audit' });
+    const { taken } = await begin(each);
+    await insert(1);
+    await insert(2, 3);
+    assert.deepEqual(ids(await taken), [1]);
+    assert.deepEqual(ids(await take(each, 1)), [2]);
+    await server.kill();
+    await server.start();
+    writer = new Client(server.config);
+    await writer.connect();
+    await insert(4);
+    // The transaction of 2 and 3 was not over; that of 1 was confirmed, but the server may not have written that down.
+    const again = [];
+    while (again.at(-1) !== 4) again.push(...ids(await take(each, 1)));
+    assert.deepEqual(again.filter(id => id !== 1), [2, 3, 4]);
+  });
+
+  it('confirms a transaction when it is asked past it, so that another loop goes on behind it', async () => {
+    const each = loop({ slot: 'audit' });
+    const { taken } = await begin(each);
+    await insert(1);
+    await insert(2);
+    await taken;
+    assert.deepEqual(ids(await take(each, 1)), [2]);
+    await each.return();
+    const other = loop({ slot: 'audit' }); // waits until the slot is free
+    assert.deepEqual(ids(await take(other, 1)), [2]);
+  });
+
+  it('reads a snapshot at the beginning of its slot, once, and calls again after a loss in between', async () => {
+    await insert(1, 2);
+    let calls = 0;
+    const seen = [];
+    const snapshot = async tx => {
+      await insert(10 + ++calls);
+      const { rows } = await tx.query('SELECT id FROM items ORDER BY id', [], { decode: true });
+      seen.push(rows.map(({ id }) => id));
+      if (calls === 1) throw new Error('no');
+    };
+    await assert.rejects(loop({ slot: 'audit', snapshot }).next(), { message: 'no' });
+    while ((await slots('')).length > 0) await sleep(10); // no slot without its snapshot
+    const each = loop({ slot: 'audit', snapshot });
+    assert.deepEqual(ids(await take(each, 1)), [12]);
+    assert.deepEqual(seen, [[1, 2], [1, 2, 11]]);
+    assert.deepEqual((await slots('')).map(({ slot_name: name, temporary }) => [name, temporary]), [['audit', 'f']]);
+    await each.return();
+    const again = loop({ slot: 'audit', snapshot });
+    assert.deepEqual(ids(await take(again, 1)), [12]);
+    assert.equal(calls, 2);
+  });
+
+  it('calls snapshot for a temporary slot after each loss', async () => {
+    let calls = 0;
+    const each = loop({ snapshot: async () => { calls++; } }, { ...server.config, host: proxy.host, port: proxy.port });
+    const { taken } = await begin(each);
+    await insert(1);
+    await taken;
+    proxy.cut();
+    assert.deepEqual(await take(each, 1), [{ type: 'missed' }]);
+    const next = take(each, 1);
+    while ((await server.sql("SELECT 1 FROM pg_stat_replication WHERE state = 'streaming'")).length === 0) await sleep(10);
+    assert.equal(calls, 2);
+    await insert(2);
+    await next;
+  });
+
+  it('says that changes were missed if its lasting slot is gone', async () => {
+    const each = loop({ slot: 'audit' }, { ...server.config, host: proxy.host, port: proxy.port });
+    const { taken } = await begin(each);
+    await insert(1);
+    await taken;
+    proxy.refuse();
+    proxy.cut();
+    while ((await slots('WHERE active')).length > 0) await sleep(10);
+    await server.sql("SELECT pg_drop_replication_slot('audit')");
+    proxy.accept();
+    assert.deepEqual(await take(each, 1), [{ type: 'missed' }]);
+  });
+
+  it('says at once what is missing', async () => {
+    const fails = (options, config, expected) => assert.rejects(loop(options, config).next(), expected);
+    await fails({ publication: 'nopub' }, server.config,
+      { name: 'UsageError', code: '42704', message: 'publication "nopub" does not exist in this database: CREATE PUBLICATION "nopub" FOR TABLE …' });
+    await fails({}, { ...server.config, user: 'weak', password: 'secret' }, { code: '42501', message: /: give the role the right with ALTER ROLE … REPLICATION$/ });
+    await fails({}, { ...server.config, port: 1 }, { code: 'ECONNREFUSED' });
+    const plain = await startServer({ external: false, settings: { wal_level: 'replica' } });
+    try {
+      await fails({}, plain.config, { code: '55000', message: 'wal_level is replica: set wal_level = logical, and restart the server' });
+    } finally {
+      await plain.stop();
+    }
+  });
+
+  it('ends by its signal, whatever it waits for', async () => {
+    for (const config of [server.config, { ...server.config, host: proxy.host, port: proxy.port }]) {
+      const controller = new AbortController();
+      const each = loop({ signal: controller.signal }, config);
+      const next = each.next();
+      await sleep(config === server.config ? 100 : 0);
+      controller.abort(new Error('enough'));
+      await assert.rejects(next, { message: 'enough' });
+      assert.deepEqual(await each.next(), { value: undefined, done: true });
+    }
+    await assert.rejects(loop({ signal: AbortSignal.abort(new Error('before')) }).next(), { message: 'before' });
+  });
+
+  it('ends while it waits for a change', async () => {
+    const each = loop();
+    const next = (await begin(each), each.next());
+    assert.deepEqual(await each.return('value'), { value: 'value', done: true });
+    assert.deepEqual(await next, { value: undefined, done: true });
+  });
+
+  it('refuses wrong options before it connects', () => {
+    const refuses = (options, message) => assert.throws(() => changes({}, options), { name: 'TypeError', message });
+    refuses(undefined, /publication must be a string/);
+    refuses({ publication: [] }, /publication must be a string, not an array/);
+    refuses({ publication: 'pub', slot: 'Audit' }, /slot must consist of/);
+    refuses({ publication: 'pub', slot: "a'b" }, /slot must consist of/);
+    refuses({ publication: 'pub', snapshot: true }, /snapshot must be a function, not a boolean/);
+    refuses({ publication: 'pub', plugin: 'x' }, /there is no option plugin here/);
+    refuses({ publication: 'pub', signal: 1 }, /signal must be an AbortSignal/);
+    refuses({ publication: 'pub', decode: 1 }, /decode must be/);
+  });
+});
