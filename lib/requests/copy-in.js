@@ -58,6 +58,11 @@ class CopyInRequest extends QueryRequest {
     this.#sent?.();
   }
 
+  start(pipeline) {
+    super.start(pipeline);
+    if (this.state === State.Command) this.state = State.CopyCommand;
+  }
+
   message(pipeline, type, buf, start, end) {
     super.message(pipeline, type, buf, start, end);
     if (type === CopyInResponse && this.#takesData) this.#begun(); // else it was given up, or all data was sent
