@@ -1,6 +1,7 @@
 'use strict';
 
 const { setMaxListeners } = require('node:events');
+const { late } = require('./late');
 const { ConnectionError, PostgresError, TimeoutError, UsageError, takeParameter } = require('./protocol');
 const { checkNoMore } = require('./options');
 const { Pipeline, Scope, unhindered } = require('./pipeline');
@@ -10,7 +11,10 @@ const { Steps } = require('./steps');
 /** Milliseconds in which end() expects the server to close the connection, or to answer a request that was given up. */
 const CLOSE_TIMEOUT = 3000;
 
-let connecting; // loaded by the first connect()
+const later = late({
+  resolve: () => require('./config').resolve,
+  connect: () => require('./connection').connect
+});
 
 /** One connection to a PostgreSQL server. Its events, of which none needs a listener, are ClientEvents in index.d.ts. */
 class Client extends Steps {
@@ -108,7 +112,7 @@ class Client extends Steps {
       pipeline.statements.limit = config.statement_cache;
       pipeline.maxBuffered = config.max_buffer_bytes;
       pipeline.maxPipeline = config.max_pipeline || Infinity;
-      await connecting.connect(config, {
+      await later.connect(config, {
         earlyRequests: () => pipeline.earlyRequests(),
         ready: session => this.#open(session),
         notice: fields => this.#emit('notice', fields),
@@ -124,8 +128,7 @@ class Client extends Steps {
 
   async #resolve(port, host, ssl) {
     checkDecode(this.#config?.decode ?? undefined);
-    connecting ??= { ...require('./config'), ...require('./connection') };
-    return connecting.resolve(this.#config, port === undefined ? undefined : { port, host, ssl });
+    return later.resolve(this.#config, port === undefined ? undefined : { port, host, ssl });
   }
 
   #open(session) {

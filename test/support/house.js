@@ -9,7 +9,7 @@ const path = require('node:path');
 /** From the bottom up. What is in one layer may import within it and from the layers below. */
 const LAYERS = [
   ['client-parser'],
-  ['lib/protocol', 'lib/config'],
+  ['lib/late.js', 'lib/protocol', 'lib/config'],
   ['lib/connection'],
   ['lib/rows'],
   ['lib/options.js'],
