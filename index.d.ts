@@ -357,6 +357,14 @@ export interface TransactionOptions extends Retry {
   deferrable?: boolean | undefined;
 }
 
+/** Options of `listen`. */
+export interface ListenOptions {
+  /** Whether a pooler between client and server keeps the session, as PgBouncer does in session mode. Default: false. */
+  session?: boolean | undefined;
+  /** Makes the loop throw its reason. Default: none. */
+  signal?: AbortSignal | undefined;
+}
+
 /** Options of `copyTo` and `copyFrom`. */
 export interface CopyStreamOptions {
   /** Destroys the stream with an AbortError, which cancels the COPY. Default: none. */
@@ -502,11 +510,12 @@ export abstract class Session extends EventEmitter {
   /**
    * Listens on a channel until the loop over it ends. Notifications that arrive meanwhile are kept.
    * @param channel its name
-   * @param options signal: makes the loop throw its reason
-   * @returns an async iterable of notifications
+   * @param options session, signal
+   * @returns an async iterable of notifications. Behind a pooler its `ready` and the loop reject with a ConnectionError (0A000),
+   *   unless `session` is true
    * @throws {TypeError|RangeError|UsageError} for an invalid name; inside a transaction (25001)
    */
-  listen(channel: string, options?: { signal?: AbortSignal | undefined }): Listener;
+  listen(channel: string, options?: ListenOptions): Listener;
 
   /**
    * Closes a named statement or portal on the server.

@@ -232,7 +232,7 @@ class Session extends EventEmitter {
     checkOptions(options, NAMES.listen);
     const { Listener, checkChannel } = require('./listen');
     checkChannel(channel);
-    return new Listener(this.channels, channel, options.signal, callerOf(this.listen));
+    return new Listener(this.channels, channel, options, callerOf(this.listen));
   }
 
   /** @private The source of `listen`. */

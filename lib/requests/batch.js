@@ -73,6 +73,8 @@ class BatchRequest extends Request {
     this.state = this.queries.length === 0 ? State.Done : State.Binding;
   }
 
+  get begins() { return this.queries.some(query => query.begins); }
+
   get reads() { return this.queries.every(query => query.reads); }
 
   discard() { for (const query of this.queries) query.discard(); }

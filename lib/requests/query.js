@@ -126,7 +126,10 @@ class QueryRequest extends Request {
     if (parses && statement.rowParser === undefined) {
       statement.failure = error;
       statements.forget(statement);
-    } else if (!parses) statements.doubt(statement, error.code, bound);
+    } else if (!parses) {
+      if (error.code === '26000' && !bound) statements.missed(statement, error);
+      statements.doubt(statement, error.code, bound);
+    }
     if (error.code === '08P01' && !bound) error = miscounted(error, statement, this.values);
     if (error.code === '26000') error = reasonOf(error, statement.failure, status);
     this.stale = !bound && isStale(error);
@@ -144,6 +147,8 @@ class QueryRequest extends Request {
     this.disown(pipeline.statements);
     super.skip(error, pipeline);
   }
+
+  get begins() { return this.statement.begins; }
 
   get reads() { return this.statement.reads; }
 
