@@ -10,19 +10,16 @@ const NOWHERE = { start() {}, receiveData() {}, receive() {} };
 /** The texts that set so many settings, by their number. */
 const TEXTS = [];
 
-/** First words of statements that may end the transaction of the settings, or outlive it. */
-const ESCAPING = new Set(['abort', 'begin', 'call', 'commit', 'declare', 'discard', 'do', 'end', 'prepare', 'reset', 'rollback', 'set', 'start']);
+/** First words of statements that may end the transaction of the settings, or outlive it; and of those that end a block. */
+const ESCAPING = /^(?:abort|begin|call|commit|declare|discard|do|end|prepare|reset|rollback|set|start)$/;
+const ENDING = /^(?:abort|commit|end)$/;
 
 function escapes(text, inBlock) {
   const word = firstWord(text);
-  if (!inBlock) return ESCAPING.has(word);
-  switch (word) {
-    case 'abort': case 'commit': case 'end': return true;
-    case 'prepare': return /\bprepare\s+transaction\b/i.test(text);
-    case 'rollback': return !/\bto\b/i.test(text);
-    case 'set': return !/\bset\s+(?:local|constraints|transaction)\b/i.test(text);
-    default: return false;
-  }
+  if (!inBlock || ENDING.test(word)) return ESCAPING.test(word);
+  if (word === 'rollback') return !/\bto\b/i.test(text);
+  if (word === 'set') return !/\bset\s+(?:local|constraints|transaction)\b/i.test(text);
+  return word === 'prepare' && /\bprepare\s+transaction\b/i.test(text);
 }
 
 function valueOf(value, name) {
@@ -62,12 +59,11 @@ class Settings {
     if (given === null || typeof given !== 'object' || Array.isArray(given)) {
       throw new TypeError(`with takes an object of settings, not ${kindOf(given)}`);
     }
-    const names = Object.keys(given);
-    if (names.length === 0) throw new TypeError('with takes an object of at least one setting');
     const all = new Map(outer?.all);
+    const names = Object.keys(given);
+    if (names.length === 0 || names.includes('')) throw new TypeError('with takes an object of at least one setting, by its name');
     for (const name of names) {
       checkText(name, 'the name of a setting');
-      if (name === '') throw new TypeError('the name of a setting must not be empty');
       if (/^client_encoding$/i.test(name)) throw new TypeError('client_encoding cannot be set: this library needs UTF8');
       all.set(name, valueOf(given[name], name));
     }
@@ -86,22 +82,14 @@ class Settings {
    */
   guard(text, inBlock) {
     if (text === undefined) throw new UsageError('a session made by with() has no simpleQuery, in which a COMMIT would end the settings: use batch()', '0A000');
-    if (!escapes(text, inBlock)) return;
-    const word = firstWord(text).toUpperCase();
-    throw new UsageError(`${word} may end or outlive the settings of a session made by with(): use transaction(), or a session without settings`, '0A000');
+    if (escapes(text, inBlock)) throw new UsageError(`${firstWord(text).toUpperCase()} may end or outlive the settings of a session made by with(): use transaction(), or a session without settings`, '0A000');
   }
 }
 
-/** A scope for requests that carry settings. */
-class SettingsScope {
-  constructor(scope, settings) {
-    this.scope = scope;
-    this.settings = settings;
-    this.pipeline = scope.pipeline;
-  }
-}
-
-/** The lease of a session with settings: that of another session, with settings for each request. See Scope.run. */
+/**
+ * The lease of a session with settings: that of another session. Its work gets, in place of a scope, the scope with the settings
+ * that each request is to carry: a SettingsScope. See Scope.run.
+ */
 class SettingsLease {
   /** @param {Session} session a Client has another lease for each connection */
   constructor(session, settings) {
@@ -116,8 +104,9 @@ class SettingsLease {
   check(text, values) { return this.session.lease.check(text, values); }
 
   run(need, options, work, mayRepeat) {
-    if (need === 'session') this.settings.guard();
-    const carrying = (scope, ...more) => work(new SettingsScope(scope, this.settings), ...more);
+    const { settings } = this;
+    if (need === 'session') settings.guard();
+    const carrying = (scope, ...more) => work({ scope, settings, pipeline: scope.pipeline }, ...more);
     return promised(() => this.session.lease.run(need, options, carrying, mayRepeat));
   }
 }

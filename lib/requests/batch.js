@@ -101,12 +101,9 @@ class BatchRequest extends Request {
   }
 
   skip(error, pipeline) {
-    this.queries[0]?.disown(pipeline.statements);
+    this.index = this.queries.length; // no query of it has failed
     super.skip(error, pipeline);
-    this.error.index = undefined;
   }
-
-  get cache() { return this.given.length === 0 && this.queries.every(({ cache }) => cache); }
 
   canRepeat() {
     const { index, queries } = this;

@@ -137,14 +137,10 @@ class QueryRequest extends Request {
     super.fail(error);
   }
 
-  /** The error of another request says nothing about its statement. */
-  disown(statements) {
-    if (this.parses) statements.forget(this.statement);
-    this.statement = Object.create(this.statement);
-  }
-
+  /** The error of another request says nothing about the statement. */
   skip(error, pipeline) {
-    this.disown(pipeline.statements);
+    pipeline.statements.forgetParsesOf(this);
+    this.statement = Object.create(this.statement);
     super.skip(error, pipeline);
   }
 
