@@ -388,6 +388,7 @@ export interface CopyToOptions extends CopyStreamOptions {
  * for example `app.tenant`. client_encoding is refused.
  */
 export interface Settings {
+  /** A value, as set_config() takes it. */
   readonly [name: string]: string | number | boolean;
 }
 
