@@ -383,6 +383,15 @@ export interface CopyToOptions extends CopyStreamOptions {
   buffer?: number | undefined;
 }
 
+/**
+ * Settings by name, as for PostgreSQL's set_config(): `role`, `search_path`, `statement_timeout`, or names with a dot of your own,
+ * for example `app.tenant`. client_encoding is refused.
+ */
+export interface Settings {
+  /** A value, as set_config() takes it. */
+  readonly [name: string]: string | number | boolean;
+}
+
 /* Sessions */
 
 /** The base of Client, Pool and transactions: the type of a parameter that takes any of them. */
@@ -442,6 +451,18 @@ export abstract class Session extends EventEmitter {
    * @returns what the function returned; rejects with what it threw, or with the error of COMMIT
    */
   transaction<R>(work: (tx: Session) => R | Promise<R>, options?: TransactionOptions): Promise<R>;
+
+  /**
+   * Makes a session whose requests carry settings: the server sets them right before each request, in the same flight and
+   * transaction, with which they end. It is cheap enough to be made for each HTTP request. It has neither `simpleQuery` nor
+   * `listen`.
+   * @param settings by name; they are added to those that this session has
+   * @returns a session on the same client or pool. A request of it rejects with the server's error if a setting is invalid, and
+   *   with a UsageError if its text may end or outlive the settings (0A000), or if a query has begun a block (25001)
+   * @throws {TypeError} for wrong names and values
+   * @throws {UsageError} in a transaction (25001), in which settings would last to its end: write `set_config()` there
+   */
+  with(settings: Settings): Session;
 
   /**
    * Fetches the rows of a query in batches. Outside a transaction the cursor owns its connection until it ends; inside one,
@@ -1016,6 +1037,8 @@ export class AbortError extends Error {
   code: 'ABORT_ERR';
   /** The signal's reason. */
   cause?: unknown;
+  /** Whether the request had been sent, so that the server may have executed it. */
+  sent?: boolean;
 }
 
 /**

@@ -88,7 +88,7 @@ export class Live extends EventEmitter {
    * @returns resolves when the iterable has ended or failed, which emits `error`; rejects with a TypeError if it is none
    */
   follow(iterable: AsyncIterable<Followed>): Promise<void>;
-  /** Sends all readers away, and ends what is followed. @returns resolves when they have left */
+  /** Sends all readers away, and ends what is followed. @returns resolves when they have left; never rejects */
   end(): Promise<void>;
 
   on<E extends keyof LiveEvents>(event: E, listener: (...args: LiveEvents[E]) => void): this;

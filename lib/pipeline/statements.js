@@ -94,6 +94,8 @@ class Statements {
     this.turning = undefined;
     /** @type {Statement|undefined} the statement of the last Parse, while only uses of it were sent since */
     this.lastParsed = undefined;
+    /** @type {Settings|undefined} of the last sent request */
+    this.settings = undefined;
     /** Whether the server has lost a statement, so that none gets a name any more; a pool's connections share this. */
     this.learned = { isPooled: false };
   }

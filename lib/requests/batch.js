@@ -100,6 +100,11 @@ class BatchRequest extends Request {
     pipeline.statements.forgetParsesOf(this);
   }
 
+  skip(error, pipeline) {
+    this.index = this.queries.length; // no query of it has failed
+    super.skip(error, pipeline);
+  }
+
   canRepeat() {
     const { index, queries } = this;
     return this.given.length === 0 && index < queries.length && queries[index].canRepeat() &&

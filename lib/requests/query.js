@@ -59,6 +59,7 @@ class QueryRequest extends Request {
     const parses = this.parses = !statement.sent;
     if (parses) {
       checkText(text, 'text');
+      carrier.guard(text);
       writer.parse(statement.name, text, statement.paramTypes);
       writer.describe('S', statement.name);
       statement.sent = true;
@@ -134,6 +135,13 @@ class QueryRequest extends Request {
     this.stale = !bound && isStale(error);
     this.receiver?.letGo?.(); // other requests must not wait for a slow reader
     super.fail(error);
+  }
+
+  /** The error of another request says nothing about the statement. */
+  skip(error, pipeline) {
+    pipeline.statements.forgetParsesOf(this);
+    this.statement = Object.create(this.statement);
+    super.skip(error, pipeline);
   }
 
   get begins() { return this.statement.begins; }

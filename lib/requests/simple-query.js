@@ -29,6 +29,7 @@ class SimpleQueryRequest extends Request {
   get begins() { return /\b(?:begin|start)\b/i.test(this.text); }
 
   encode(writer, statements) {
+    this.guard();
     writer.query(this.text);
     this.state = State.Simple;
     statements.disturbing = this;

@@ -15,7 +15,7 @@ const LAYERS = [
   ['lib/options.js'],
   ['lib/pipeline'],
   ['lib/requests'],
-  ['lib/stream', 'lib/transaction.js', 'lib/cursor.js', 'lib/listen.js'],
+  ['lib/stream', 'lib/transaction.js', 'lib/cursor.js', 'lib/listen.js', 'lib/settings.js'],
   ['lib/session.js', 'lib/steps.js', 'lib/client.js', 'index.js']
 ];
 

@@ -7,7 +7,7 @@ import { PassThrough } from 'node:stream';
 import { text as textOf } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { Client, Session, oid, type Config, type StreamResult } from 'quickgres';
-import { ResponseCache } from 'quickgres/cache';
+import { ResponseCache, type CacheSession } from 'quickgres/cache';
 import { CopyWriter } from 'quickgres/copy-writer';
 import { respond, type Representation } from 'quickgres/http';
 import { Live, type Followed, type LiveOptions } from 'quickgres/live';
@@ -35,6 +35,12 @@ async function cached(config: Config): Promise<void> {
   if (key !== undefined) cache.invalidate(key);
   cache.invalidateTag('one');
   cache.clear();
+  const mine: CacheSession = cache.with({ 'app.tenant': 7 }).with({ role: 'pg_monitor' });
+  const who = "SELECT current_setting('app.tenant') AS tenant, current_user AS who";
+  const { rows: [ours] } = await mine.query<{ tenant: string; who: string }>(who);
+  assert.deepEqual([ours?.tenant, ours?.who], ['7', 'pg_monitor']);
+  assert.notEqual(mine.keyOf('SELECT 1'), cache.keyOf('SELECT 1'));
+  assert.equal(await (await respond(mine, new Request('http://localhost/'), who, [], { as: 'csv' })).text(), 'tenant,who\n7,pg_monitor\n');
 
   const server = createServer((request, response) => {
     respond(cache, request, response, 'SELECT 1', [], { tags: ['one'], as: 'values', emptyStatus: 404, compress: true })
