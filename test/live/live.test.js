@@ -100,6 +100,18 @@ describe('Live', () => {
     await until(() => live.size === 0);
   });
 
+  it('asks with settings, and shares a result only among readers with the same ones', async () => {
+    const { port, live, change } = await serving({
+      handler: (request, response, live) => live.respond(request, response,
+        "SELECT count(*) || current_setting('app.tenant') AS n FROM todos", [], { settings: { 'app.tenant': request.url } })
+    });
+    const readers = [await reading(port, {}, '/a'), await reading(port, {}, '/b'), await reading(port, {}, '/b')];
+    for (const [i, name] of ['a', 'b', 'b'].entries()) assert.deepEqual(await readers[i].next(), ['T', `D 3/${name}`, 's']);
+    assert.equal(live.size, 2);
+    await change('DELETE FROM todos');
+    for (const [i, name] of ['a', 'b', 'b'].entries()) assert.deepEqual(await readers[i].next(), [`D 0/${name}`, 's']);
+  });
+
   it('sends nothing if the rows are as before', async () => {
     const { port, change } = await serving();
     const reader = await reading(port);
