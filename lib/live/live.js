@@ -3,6 +3,7 @@
 const { EventEmitter } = require('node:events');
 const { ConnectionError, checkText, checkValues, kindOf, snapshot } = require('../protocol');
 const { checkNumber, checkOptions } = require('../options');
+const { throwIfAborted } = require('../pipeline');
 const { respond } = require('../http');
 const { Follower } = require('./follow');
 const { Reader } = require('./reader');
@@ -67,6 +68,7 @@ class Live extends EventEmitter {
     const isZipped = plain.compress !== false && acceptsGzip(headerOf(request, 'accept-encoding'));
     const { signal, stall_timeout, statement_timeout, emptyStatus, as, ...form } = plain;
     const attend = (target, sql, parameters, { as: live, status, compress, stall_timeout: stall, ...how }) => {
+      throwIfAborted({ signal });
       checkText(sql, 'text');
       checkValues(parameters);
       const copied = snapshot(parameters);

@@ -312,6 +312,10 @@ describe('Live', () => {
     await reader.next();
     controller.abort();
     assert.equal(await reader.ended, 'end');
+    const live = new Live(await connected());
+    const request = new Request('http://localhost/', { headers: { accept: TYPE } });
+    await assert.rejects(live.respond(request, ALL, [], { signal: AbortSignal.abort() }), { name: 'AbortError' });
+    assert.equal(live.size, 0);
   });
 
   it('works with a client, and refuses wrong sessions and options', async () => {
