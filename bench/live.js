@@ -5,7 +5,7 @@
 //     node live.js [seconds] [readers]        Markdown tables; 10 seconds a line and 1,000 readers by default
 //
 // The HTTP server, its readers and the database are processes of their own, on one machine. Each reader has a connection of
-// HTTP/1.1, and shows 100 rows, one of which changes ten times a second. Latency is the time from the commit to the rows in the
+// HTTP/1.1, and shows 100 rows, one of which changes ten times a second, at random times. Latency is the time from the commit to the rows in the
 // page, for 20 readers that parse what they get; the others only read.
 
 const { once } = require('node:events');
@@ -136,13 +136,15 @@ async function read(name, port, count, lists, config) {
   process.on('message', asked => {
     if (asked === 'begin') {
       times.length = bytes = 0;
-      writing = setInterval(async () => {
+      const write = async () => {
         const mine = ++version;
+        writing = setTimeout(write, Math.random() * 2000 / WRITES);
         await writer.query('UPDATE items SET version = $1 WHERE list = $2 AND id = $3', [mine, mine % Math.min(lists, PARSING), mine % ROWS]);
         committed.set(mine, performance.now());
-      }, 1000 / WRITES);
+      };
+      write();
     } else {
-      clearInterval(writing);
+      clearTimeout(writing);
       const { user, system } = process.cpuUsage();
       process.send({ times, bytes, own: (user + system) / 1e6 });
     }
