@@ -7,6 +7,7 @@ const http2 = require('node:http2');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { Live } = require('../../lib/live');
 const { Pool } = require('../../lib/pool');
+const { sql } = require('../../lib/sql');
 const { connected, sharedServer } = require('../support');
 const { afterTest } = require('../support/hooks');
 const { ALL, TYPE, messagesIn, reading, serving, until } = require('./serving');
@@ -110,6 +111,17 @@ describe('Live', () => {
     assert.equal(live.size, 2);
     await change('DELETE FROM todos');
     for (const [i, name] of ['a', 'b', 'b'].entries()) assert.deepEqual(await readers[i].next(), [`D 0/${name}`, 's']);
+  });
+
+  it('takes a piece of sql', async () => {
+    const { port, live } = await serving({
+      handler: (request, response, live) => live.respond(request, response, sql`SELECT ${2}::int AS n`, { tags: ['todos'] })
+    });
+    assert.deepEqual(await (await reading(port)).next(), ['T', 'D 2', 's']);
+    const request = accept => new Request('http://localhost/', { headers: { accept } });
+    const response = await live.respond(request(TYPE), sql`SELECT ${3}::int AS n`);
+    assert.deepEqual(messagesIn(Buffer.from((await response.body.getReader().read()).value)).list, ['T', 'D 3', 's']);
+    assert.deepEqual(await (await live.respond(request('application/json'), sql`SELECT ${4}::int AS n`)).json(), [{ n: 4 }]);
   });
 
   it('sends nothing if the rows are as before', async () => {
