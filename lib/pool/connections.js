@@ -173,7 +173,7 @@ class Connections {
     const { client } = connection;
     connection.pipeline.longTexts = longTexts;
     connection.pipeline.statements.learned = learned;
-    client.silent = silent;
+    connection.pipeline.silent = silent;
     this.#all.push(connection);
     client.closed.then(error => this.#closed(connection, error));
     const opening = client.connect();
