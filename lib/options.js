@@ -123,4 +123,7 @@ const checkCount = (count, name, least) =>
 const stalled = (what, timeout, why = 'stall_timeout') =>
   new TimeoutError(`the ${what} took nothing for ${timeout} ms (${why})`, { code: '57014', sent: true });
 
-module.exports = { keep, stalled, BUFFER, STALL_TIMEOUT, checkCount, checkNoMore, checkNumber, checkOptions, NAMES, NO_OPTIONS, NO_VALUES };
+/** @param {Array|object} values what follows a piece of SQL, which has values already: its options, or the default of values */
+const optionsOf = values => values === NO_VALUES ? NO_OPTIONS : values;
+
+module.exports = { keep, optionsOf, stalled, BUFFER, STALL_TIMEOUT, checkCount, checkNoMore, checkNumber, checkOptions, NAMES, NO_OPTIONS, NO_VALUES };

@@ -52,6 +52,8 @@ class Connections {
     this.#config = config;
     this.#options = options;
     this.#emit = emit;
+    /** @type {{decode: *}|undefined} the default of readers */
+    this.decoding = undefined;
     /** Whether there was a connection; from then on, requests wait during an outage. */
     this.reached = options.reached === true;
     /** @type {ConnectionError|undefined} the error of new requests after the end */
@@ -172,6 +174,7 @@ class Connections {
     const connection = new Connection(this.#config, most);
     const { client } = connection;
     connection.pipeline.longTexts = longTexts;
+    connection.pipeline.decoding = this.decoding;
     connection.pipeline.statements.learned = learned;
     connection.pipeline.silent = silent;
     this.#all.push(connection);
