@@ -161,7 +161,11 @@ describe('A transaction that is over', () => {
         const run = left => {
           const one = session.transaction(async tx => {
             kept.push(new WeakRef(tx), new WeakRef(tx.lease));
-            if (left === 0) return done();
+            if (left === 0) {
+              await sleep(10);
+              gc(); // here, since the running code alone keeps what is around it
+              return done();
+            }
             (session === client ? one : Promise.resolve()).then(() => run(left - 1)); // in a pool, while this one is not over
             await tx.query('SELECT 1');
           });
@@ -169,9 +173,6 @@ describe('A transaction that is over', () => {
         };
         run(50);
       });
-      await session.query('SELECT 1');
-      await sleep(10);
-      gc();
       const alive = kept.filter(each => each.deref() !== undefined).length;
       assert.ok(alive < 20, `${alive} of ${kept.length} are kept`);
     }
