@@ -41,6 +41,7 @@ class Pipeline {
     this.statements = new Statements(256, `_${Math.random().toString(36).slice(2, 8)}`);
     this.scopes = new Scopes(this);
     this.longTexts = new LongTexts(); // a pool's connections share one
+    this.silent = undefined; // of a pool, see connect() of lib/connection
     this.backlog = undefined; // of results that go to targets, see lib/stream
     this.maxBuffered = 1 << 26;
     /** The most requests that were sent and not answered; Infinity for no limit. */

@@ -176,7 +176,7 @@ class Connections {
     connection.pipeline.longTexts = longTexts;
     connection.pipeline.decoding = this.decoding;
     connection.pipeline.statements.learned = learned;
-    client.silent = silent;
+    connection.pipeline.silent = silent;
     this.#all.push(connection);
     client.closed.then(error => this.#closed(connection, error));
     const opening = client.connect();
