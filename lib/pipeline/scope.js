@@ -54,7 +54,7 @@ class Scope {
   /** @type {{decode: *}|undefined} the default of readers */
   get decoding() { return this.pipeline.decoding; }
 
-  get longTexts() { return this.pipeline.longTexts; }
+  get knownTexts() { return this.pipeline.knownTexts; }
 
   /**
    * Checks a query that may have to wait for a connection; here it does not.
