@@ -22,6 +22,7 @@ class Client extends Steps {
   #aborting; // AbortController of connect(), later of CancelRequests
   #config;
   #connecting; // the promise of connect()
+  #learned = { isPooled: false };
   #ending; // undefined, then 'asked', 'sent'
   #pipeline;
   #referenced = true;
@@ -63,6 +64,7 @@ class Client extends Steps {
       drained: () => this.#emit('drain'),
       queued: () => { if (this.state === 'new') setImmediate(() => this.#expectConnect(pipeline)); }
     }, this.#config?.decode ?? undefined);
+    pipeline.statements.learned = this.#learned;
     this.beginSteps(pipeline.scopes.root);
     this.#channels = undefined;
     /** @type {Promise<Error|undefined>} resolves when the connection is over, with the error if there was one */

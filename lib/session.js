@@ -1,9 +1,9 @@
 'use strict';
 
 const { EventEmitter } = require('node:events');
-const { UsageError, checkText, checkValues, kindOf } = require('./protocol');
+const { UsageError, checkText, checkValues, isPiece, kindOf } = require('./protocol');
 const { CloseRequest, again, callerOf, copyDirection, promised, send, submit } = require('./pipeline');
-const { NAMES, NO_OPTIONS, NO_VALUES, checkOptions, keep } = require('./options');
+const { NAMES, NO_OPTIONS, NO_VALUES, checkOptions, keep, optionsOf } = require('./options');
 const requests = require('./requests');
 const { RowReader } = require('./rows');
 
@@ -52,11 +52,13 @@ class Session extends EventEmitter {
   get decode() { return this.#lease.decoding?.decode; }
 
   /**
-   * Sends one query in one write: Parse and Describe for a new text, then Bind, Execute and Sync.
+   * Sends one query in one write: Parse and Describe for a new text, then Bind, Execute and Sync. A piece of SQL may stand in
+   * the place of text and values, here and in other methods.
    * @param {RowReader|Writable|{write: function}} [target] takes the result
    * @returns {Promise<RowReader>} of the target
    */
   query(text, values = NO_VALUES, format = 0, cache = true, target) {
+    if (typeof text === 'object' && isPiece(text)) return this.query(...text, optionsOf(values));
     try {
       const { scope } = this.#lease;
       let options;
@@ -159,6 +161,14 @@ class Session extends EventEmitter {
     });
   }
 
+  /** @returns {Session} whose requests carry settings, which end with the request or transaction */
+  with(settings) {
+    if (this.#depth !== undefined) {
+      throw new UsageError("with() is the client's or pool's: in a transaction, settings would last to its end; write set_config() there", '25001');
+    }
+    return new Session(require('./settings').leaseWith(this, settings));
+  }
+
   /** @private Ends the open COPY streams of this transaction. */
   abandonStreams(refused) { for (const each of this.#streams) each.abandon(again(refused())); }
 
@@ -167,6 +177,7 @@ class Session extends EventEmitter {
    * beside it.
    */
   cursor(text, values = NO_VALUES, options = NO_OPTIONS) {
+    if (isPiece(text)) return this.cursor(...text, optionsOf(values));
     checkOptions(options, NAMES.cursor);
     const { batchSize = 1000, decode, signal } = options;
     const copied = requests.Portal.check(text, values);
@@ -198,6 +209,7 @@ class Session extends EventEmitter {
    * @returns {Promise<{cmd: string, rowCount: number, bytes: number}>} resolves when the target has taken everything
    */
   queryTo(target, text, values = NO_VALUES, options = NO_OPTIONS) {
+    if (isPiece(text)) return this.queryTo(target, ...text, optionsOf(values));
     return promised(() => {
       checkOptions(options, NAMES.queryTo);
       return stream().queryTo(this.#lease, target, text, values, options);
@@ -224,11 +236,13 @@ class Session extends EventEmitter {
     checkOptions(options, NAMES.listen);
     const { Listener, checkChannel } = require('./listen');
     checkChannel(channel);
-    return new Listener(this.channels, channel, options.signal, callerOf(this.listen));
+    return new Listener(this.channels, channel, options, callerOf(this.listen));
   }
 
   /** @private The source of `listen`. */
-  get channels() { throw new UsageError("listen is the client's: in a transaction it would begin with the commit", '25001'); }
+  get channels() {
+    throw new UsageError("listen is the client's or pool's: in a transaction it would begin with the commit, and settings have no effect on it", '25001');
+  }
 
   #open(name, text, options, names) {
     checkOptions(options, names);

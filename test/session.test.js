@@ -18,7 +18,7 @@ const target = () => new PassThrough();
  */
 const WRONG = [
   ['query', [42], TypeError], ['query', [null], TypeError], ['query', ['SELECT\0 1'], Error], ['query', ['SELECT 1', 'x'], TypeError],
-  ['query', ['SELECT 1', {}], TypeError], ['query', ['SELECT 1', [{}]], TypeError], ['query', ['SELECT 1', [Symbol('x')]], TypeError],
+  ['query', ['SELECT 1', {}], TypeError], ['query', ['SELECT 1', [new Map()]], TypeError], ['query', ['SELECT 1', [Symbol('x')]], TypeError],
   ['query', ['SELECT 1', [() => 1]], TypeError], ['query', ['SELECT $1', ['\0']], Error], ['query', ['SELECT 1', new Array(65536).fill(1)], RangeError],
   ['query', ['SELECT 1', [], 2], TypeError], ['query', ['SELECT 1', [], { signal: 'x' }], TypeError], ['query', ['SELECT 1', [], null], TypeError],
   ['query', ['SELECT 1', [], { statement_timeout: 0 }], TypeError], ['query', ['SELECT 1', [], { stream: {} }], TypeError],
@@ -26,11 +26,11 @@ const WRONG = [
   ['query', ['SELECT 1', [], { alone: 'x' }], /alone must be a boolean/], ['query', ['SELECT 1', [], { retry: true, stream: new RowReader() }], /leave out retry/],
   ['query', ['SELECT 1', [], { readOnly: true }], /for replicas, make a pool of their own/], ['query', ['SELECT 1', [], { decode: 5 }], TypeError],
   ['query', ['SELECT 1', [], { paramTypes: [-1] }], TypeError], ['query', ['SELECT 1', [], 0, 'x'], TypeError],
-  ['query', ['COPY t FROM STDIN', [{}]], TypeError], ['query', ['COPY t FROM STDIN', [], { signal: 1 }], TypeError],
+  ['query', ['COPY t FROM STDIN', [new Map()]], TypeError], ['query', ['COPY t FROM STDIN', [], { signal: 1 }], TypeError],
   ['simpleQuery', [42], TypeError], ['simpleQuery', ['SELECT\0 1'], Error], ['simpleQuery', ['SELECT 1', { signal: 1 }], TypeError],
   ['simpleQuery', ['SELECT 1', { alone: true }], /there is no option alone/],
-  ['batch', ['SELECT 1'], TypeError], ['batch', [[42]], TypeError], ['batch', [[['SELECT 1', [{}]]]], TypeError],
-  ['batch', [[['COPY t FROM STDIN']]], TypeError], ['batch', [['SELECT 1'], 5], TypeError], ['batch', [['SELECT 1', ['SELECT $1', [{}]]]], TypeError],
+  ['batch', ['SELECT 1'], TypeError], ['batch', [[42]], TypeError], ['batch', [[['SELECT 1', [new Map()]]]], TypeError],
+  ['batch', [[['COPY t FROM STDIN']]], TypeError], ['batch', [['SELECT 1'], 5], TypeError], ['batch', [['SELECT 1', ['SELECT $1', [new Map()]]]], TypeError],
   ['batch', [[['SELECT 1', [], { stream: new RowReader() }]], { retry: true }], /leave out retry/],
   ['transaction', ['BEGIN'], TypeError], ['transaction', [async () => {}, { isolation: 'none' }], TypeError],
   ['transaction', [() => {}, { isolatoin: 'none' }], /no option isolatoin/], ['transaction', [() => {}, { signal: 5 }], TypeError],
@@ -40,7 +40,7 @@ const WRONG = [
   ['close', ['X', 'a'], TypeError], ['close', ['S', 42], TypeError],
   ['queryTo', [null, 'SELECT 1'], /target must be a writable stream/], ['queryTo', [{}, 'SELECT 1'], TypeError],
   ['queryTo', [new Readable(), 'SELECT 1'], TypeError], ['queryTo', [target, 42], TypeError],
-  ['queryTo', [target, 'SELECT 1', [{}]], TypeError], ['queryTo', [target, 'SELECT 1', [], { as: 'rows' }], TypeError],
+  ['queryTo', [target, 'SELECT 1', [new Map()]], TypeError], ['queryTo', [target, 'SELECT 1', [], { as: 'rows' }], TypeError],
   ['queryTo', [target, 'SELECT 1', [], { separator: 1 }], TypeError], ['queryTo', [target, 'SELECT 1', [], { format: 3 }], TypeError],
   ['queryTo', [target, 'COPY t FROM STDIN'], TypeError], ['queryTo', [target, 'SELECT 1', [], { signal: {} }], TypeError],
   ['copyTo', ['SELECT 1'], TypeError], ['copyTo', ['COPY t FROM STDIN'], TypeError], ['copyTo', [42], TypeError],
@@ -55,7 +55,7 @@ const WRONG = [
 /** What each option cannot be. */
 const WRONG_VALUES = {
   alone: 'x', as: 'rows', batchSize: 0, buffer: -1, bytea: 'x', cache: 1, decode: 5, deferrable: 1, end: 'x', format: 2, highWaterMark: 'x',
-  int8: 'x', isolation: 'none', numeric: 'x', paramTypes: [-1], readOnly: 'x', retry: 1, separator: 1, signal: {}, stall_timeout: -1,
+  int8: 'x', isolation: 'none', numeric: 'x', paramTypes: [-1], readOnly: 'x', retry: 1, separator: 1, session: 'x', signal: {}, stall_timeout: -1,
   statement_timeout: 0, stream: {}
 };
 

@@ -22,7 +22,8 @@ class PoolLease extends Connections {
   constructor(config, options, emit) {
     super(config, options, emit);
     this.scope = null;
-    this.decoding = config?.decode ? { decode: config.decode } : undefined;
+    const decode = config?.decode ?? true;
+    this.decoding = decode ? { decode } : undefined;
     this.longTexts = options.longTexts;
   }
 
@@ -49,7 +50,7 @@ class PoolLease extends Connections {
     this.#pending++;
     try {
       for (let attempts = 1; ; attempts++) {
-        throwIfAborted(options);
+        throwIfAborted(options, attempts > 1);
         const connection = this.take(kind, isLimited) ?? await this.wait(kind, isLimited, options, since).catch(rejectAgain);
         const { client, pipeline } = connection;
         try {

@@ -1,7 +1,7 @@
 'use strict';
 
 const {
-  BARE, NEXT, State, backend, checkText, checkValues, nextState, protocolError, snapshot
+  BARE, NEXT, State, backend, checkText, checkValues, nextState, protocolError, snapshot, withTexts
 } = require('../protocol');
 const { Request, isStale, miscounted, reasonOf } = require('../pipeline');
 const { RowReader } = require('../rows');
@@ -26,8 +26,11 @@ class QueryRequest extends Request {
    */
   constructor(text, values, format, cache, paramTypes, receiver) {
     super();
+    // Written out, since every query goes through it.
+    let objects = Array.isArray(values) && values.length < 65536 ? values.length : 0;
+    while (objects > 0 && (typeof values[objects - 1] !== 'object' || values[objects - 1] === null)) objects--;
     this.text = text;
-    this.values = values;
+    this.values = objects > 0 ? withTexts(values) : values;
     this.format = format;
     this.cache = cache;
     this.paramTypes = paramTypes;
@@ -59,6 +62,7 @@ class QueryRequest extends Request {
     const parses = this.parses = !statement.sent;
     if (parses) {
       checkText(text, 'text');
+      carrier.guard(text);
       writer.parse(statement.name, text, statement.paramTypes);
       writer.describe('S', statement.name);
       statement.sent = true;
@@ -125,13 +129,25 @@ class QueryRequest extends Request {
     if (parses && statement.rowParser === undefined) {
       statement.failure = error;
       statements.forget(statement);
-    } else if (!parses) statements.doubt(statement, error.code, bound);
+    } else if (!parses) {
+      if (error.code === '26000' && !bound) statements.missed(statement, error);
+      statements.doubt(statement, error.code, bound);
+    }
     if (error.code === '08P01' && !bound) error = miscounted(error, statement, this.values);
     if (error.code === '26000') error = reasonOf(error, statement.failure, status);
     this.stale = !bound && isStale(error);
     this.receiver?.letGo?.(); // other requests must not wait for a slow reader
     super.fail(error);
   }
+
+  /** The error of another request says nothing about the statement. */
+  skip(error, pipeline) {
+    pipeline.statements.forgetParsesOf(this);
+    this.statement = Object.create(this.statement);
+    super.skip(error, pipeline);
+  }
+
+  get begins() { return this.statement.begins; }
 
   get reads() { return this.statement.reads; }
 

@@ -26,11 +26,14 @@ class SimpleQueryRequest extends Request {
     this.barrier = /\bcopy\b/i.test(text);
   }
 
+  get begins() { return /\b(?:begin|start)\b/i.test(this.text); }
+
   encode(writer, statements) {
+    this.guard();
     writer.query(this.text);
     this.state = State.Simple;
     statements.disturbing = this;
-    if (/\b(?:begin|start)\b/i.test(this.text)) statements.turning = this;
+    if (this.begins) statements.turning = this;
   }
 
   message(pipeline, type, buf, start, end, count) {

@@ -15,13 +15,13 @@ const LAYERS = [
   ['lib/options.js'],
   ['lib/pipeline'],
   ['lib/requests'],
-  ['lib/stream', 'lib/transaction.js', 'lib/cursor.js', 'lib/listen.js'],
+  ['lib/stream', 'lib/transaction.js', 'lib/cursor.js', 'lib/listen.js', 'lib/settings.js'],
   ['lib/session.js', 'lib/steps.js', 'lib/client.js', 'index.js']
 ];
 
 /** Entry points of their own, on top of all layers: the core never imports them. */
 const CAPABILITIES = [
-  'lib/cache', 'lib/http', 'lib/replication', 'lib/websocket', 'lib/copy-writer', 'lib/pool', 'lib/pg', 'lib/sql', 'lib/workers'
+  'lib/cache', 'lib/http', 'lib/live', 'lib/replication', 'lib/websocket', 'lib/copy-writer', 'lib/pool', 'lib/pg', 'lib/sql', 'lib/workers'
 ];
 
 const MAX_LINES = 350;
