@@ -91,13 +91,13 @@ class Session extends EventEmitter {
     const checked = lease.check(text, values);
     const make = () => new QueryRequest(text, checked, format, cache, paramTypes, takes());
     if (target !== undefined) return this.#queryInto(receiver, make(), options);
-    return send(lease, options, make);
+    return send(lease, options, make, undefined, undefined, text);
   }
 
   #queryInto(receiver, request, options) {
     checkRepeated(options);
-    const alone = options.alone || this.#lease.longTexts.has(request.text);
-    const promise = send(this.#lease, { ...options, alone }, () => request, undefined, never);
+    const alone = options.alone || this.#lease.knownTexts.isLong(request.text);
+    const promise = send(this.#lease, { ...options, alone }, () => request, undefined, never, request.text);
     return stream().untilTaken(receiver, promise, request);
   }
 
@@ -136,7 +136,8 @@ class Session extends EventEmitter {
       const { given, inputs } = request;
       const mayRepeat = (error, retry) => given.length === 0 && (retry || error.sent === false);
       const make = () => request.scope === null ? request : (request = new requests.BatchRequest(inputs, receiverFor, lease));
-      const promise = send(lease, options, make, undefined, mayRepeat);
+      const text = inputs.length > 0 ? `${inputs.length} ${inputs[0][0]}` : undefined;
+      const promise = send(lease, options, make, undefined, mayRepeat, text);
       return given.reduce((last, receiver) => stream().untilTaken(receiver, last), promise);
     });
   }
