@@ -66,6 +66,9 @@ class Scope {
    */
   run(need, options, work) { return work(this, undefined, options); }
 
+  /** Rejects new requests; waiting ones continue. @param {function(): Error} refused makes the errors */
+  refuse(refused) { return (this.refused ??= refused); }
+
   push(entry) {
     if (this.last === null) this.first = entry;
     else this.last.next = entry;
@@ -164,7 +167,7 @@ class Scopes {
   /** Ends a scope, and rejects what waits in it. @param {function(): Error} next makes an error for each */
   #close(scope, next) {
     scope.ended = true;
-    scope.refused ??= next;
+    scope.refuse(next);
     this.empty(scope, next);
   }
 

@@ -52,7 +52,7 @@ class EndRequest extends SimpleQueryRequest {
   encode(writer, statements) {
     writer.query(this.text);
     this.state = State.Simple;
-    if (this.scope.parent.parent === null) statements.turning = this;
+    statements.mark({ begins: this.scope.parent.parent === null }, this);
   }
 }
 

@@ -29,8 +29,7 @@ class SimpleQueryRequest extends Request {
   encode(writer, statements) {
     writer.query(this.text);
     this.state = State.Simple;
-    statements.disturbing = this;
-    if (/\b(?:begin|start)\b/i.test(this.text)) statements.turning = this;
+    statements.mark({ disturbs: true, begins: /\b(?:begin|start)\b/i.test(this.text) }, this);
   }
 
   message(pipeline, type, buf, start, end, count) {
