@@ -357,6 +357,14 @@ export interface TransactionOptions extends Retry {
   deferrable?: boolean | undefined;
 }
 
+/** Options of `listen`. */
+export interface ListenOptions {
+  /** Whether a pooler between client and server keeps the session, as PgBouncer does in session mode. Default: false. */
+  session?: boolean | undefined;
+  /** Makes the loop throw its reason. Default: none. */
+  signal?: AbortSignal | undefined;
+}
+
 /** Options of `copyTo` and `copyFrom`. */
 export interface CopyStreamOptions {
   /** Destroys the stream with an AbortError, which cancels the COPY. Default: none. */
@@ -373,6 +381,15 @@ export interface CopyToOptions extends CopyStreamOptions {
   stall_timeout?: number | undefined;
   /** Bytes up to which a slow reader does not slow down the connection. Default: 1048576. */
   buffer?: number | undefined;
+}
+
+/**
+ * Settings by name, as for PostgreSQL's set_config(): `role`, `search_path`, `statement_timeout`, or names with a dot of your own,
+ * for example `app.tenant`. client_encoding is refused.
+ */
+export interface Settings {
+  /** A value, as set_config() takes it. */
+  readonly [name: string]: string | number | boolean;
 }
 
 /* Sessions */
@@ -436,6 +453,18 @@ export abstract class Session extends EventEmitter {
   transaction<R>(work: (tx: Session) => R | Promise<R>, options?: TransactionOptions): Promise<R>;
 
   /**
+   * Makes a session whose requests carry settings: the server sets them right before each request, in the same flight and
+   * transaction, with which they end. It is cheap enough to be made for each HTTP request. It has neither `simpleQuery` nor
+   * `listen`.
+   * @param settings by name; they are added to those that this session has
+   * @returns a session on the same client or pool. A request of it rejects with the server's error if a setting is invalid, and
+   *   with a UsageError if its text may end or outlive the settings (0A000), or if a query has begun a block (25001)
+   * @throws {TypeError} for wrong names and values
+   * @throws {UsageError} in a transaction (25001), in which settings would last to its end: write `set_config()` there
+   */
+  with(settings: Settings): Session;
+
+  /**
    * Fetches the rows of a query in batches. Outside a transaction the cursor owns its connection until it ends; inside one,
    * other cursors and queries may run beside it.
    * @param text SQL
@@ -482,11 +511,12 @@ export abstract class Session extends EventEmitter {
   /**
    * Listens on a channel until the loop over it ends. Notifications that arrive meanwhile are kept.
    * @param channel its name
-   * @param options signal: makes the loop throw its reason
-   * @returns an async iterable of notifications
+   * @param options session, signal
+   * @returns an async iterable of notifications. Behind a pooler its `ready` and the loop reject with a ConnectionError (0A000),
+   *   unless `session` is true
    * @throws {TypeError|RangeError|UsageError} for an invalid name; inside a transaction (25001)
    */
-  listen(channel: string, options?: { signal?: AbortSignal | undefined }): Listener;
+  listen(channel: string, options?: ListenOptions): Listener;
 
   /**
    * Closes a named statement or portal on the server.

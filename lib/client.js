@@ -1,6 +1,7 @@
 'use strict';
 
 const { setMaxListeners } = require('node:events');
+const { late } = require('./late');
 const { ConnectionError, PostgresError, TimeoutError, UsageError, takeParameter } = require('./protocol');
 const { checkNoMore } = require('./options');
 const { Pipeline, cancelAny, unhindered } = require('./pipeline');
@@ -10,7 +11,10 @@ const { Steps } = require('./steps');
 /** Milliseconds in which end() expects the server to close the connection, or to answer a request that was given up. */
 const CLOSE_TIMEOUT = 3000;
 
-let connecting; // loaded by the first connect()
+const later = late({
+  resolve: () => require('./config').resolve,
+  connect: () => require('./connection').connect
+});
 
 /** One connection to a PostgreSQL server. Its events, of which none needs a listener, are ClientEvents in index.d.ts. */
 class Client extends Steps {
@@ -18,6 +22,7 @@ class Client extends Steps {
   #aborting; // AbortController of connect(), later of CancelRequests
   #config;
   #connecting; // the promise of connect()
+  #learned = { isPooled: false };
   #ending; // undefined, then 'asked', 'sent'
   #pipeline;
   #referenced = true;
@@ -59,6 +64,7 @@ class Client extends Steps {
       drained: () => this.#emit('drain'),
       queued: () => { if (this.state === 'new') setImmediate(() => this.#expectConnect(pipeline)); }
     }, this.#config?.decode ?? undefined);
+    pipeline.share({ learned: this.#learned });
     this.beginSteps(pipeline.scopes.root);
     this.#channels = undefined;
     /** @type {Promise<Error|undefined>} resolves when the connection is over, with the error if there was one */
@@ -106,7 +112,7 @@ class Client extends Steps {
       const config = await this.#resolve(port, host, ssl); // requests of this tick share the outcome
       if (signal.aborted) throw signal.reason;
       pipeline.configure(config);
-      await connecting.connect(config, {
+      await later.connect(config, {
         earlyRequests: () => pipeline.earlyRequests(),
         ready: session => this.#open(session),
         notice: fields => this.#emit('notice', fields),
@@ -122,8 +128,7 @@ class Client extends Steps {
 
   async #resolve(port, host, ssl) {
     checkDecode(this.#config?.decode ?? undefined);
-    connecting ??= { ...require('./config'), ...require('./connection') };
-    return connecting.resolve(this.#config, port === undefined ? undefined : { port, host, ssl });
+    return later.resolve(this.#config, port === undefined ? undefined : { port, host, ssl });
   }
 
   #open(session) {

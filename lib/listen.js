@@ -19,6 +19,26 @@ function lost(error) {
   return new ConnectionError(`the connection was lost: ${error.message}`, { code: error.code, cause: error });
 }
 
+const NOT_KEPT = 'a pooler gives each transaction any server, so notifications would not arrive: listen on the direct URL of the server, ' +
+  'or, if the pooler keeps the session, with { session: true }';
+
+/**
+ * Listens on channels in one round trip, and only in the session that the server has told of in BackendKeyData: behind a pooler in
+ * transaction mode, another client would get the notifications.
+ * @param {boolean} [options.session] whether a pooler that has a BackendKeyData of its own keeps the session
+ */
+async function listenOn(client, names, { session = false, signal }) {
+  if (!session && client.processId === undefined) await client.sync(); // it is being connected
+  const isChecked = !session && client.processId !== undefined;
+  const check = `SELECT 1 / (pg_backend_pid() = ${client.processId})::int`; // an error undoes LISTEN
+  const texts = [...isChecked ? [check] : [], ...names.map(name => `LISTEN ${quoted(name)}`)];
+  try {
+    await client.batch(texts.map(text => [text, [], { cache: false }]), { signal });
+  } catch (error) {
+    throw isChecked && error.index === 0 && error.code === '22012' ? new ConnectionError(NOT_KEPT, { code: '0A000', cause: error }) : error;
+  }
+}
+
 class Channels {
   #listeners = new Map(); // sets by channel
   #say;
@@ -33,11 +53,11 @@ class Channels {
   }
 
   /** @returns {Promise} resolves when the server has begun to notify */
-  add(listener, signal) {
+  add(listener, options) {
     const { channel } = listener;
     if (!this.#listeners.has(channel)) this.#listeners.set(channel, new Set());
     this.#listeners.get(channel).add(listener);
-    return this.#say('LISTEN', channel, signal);
+    return this.#say('LISTEN', channel, options);
   }
 
   /** @returns {Promise|undefined} resolves when the server has stopped notifying; nothing if other loops continue */
@@ -56,9 +76,9 @@ class Channels {
 
 /** @returns {Channels} of a client's connection */
 function channelsOf(client) {
-  const say = async (command, channel, signal) => {
-    if (command === 'UNLISTEN' && client.state !== 'open') return;
-    await client.query(`${command} ${quoted(channel)}`, [], { cache: false, signal });
+  const say = async (command, channel, options) => {
+    if (command === 'LISTEN') await listenOn(client, [channel], options);
+    else if (client.state === 'open') await client.query(`UNLISTEN ${quoted(channel)}`, [], { cache: false });
   };
   const channels = new Channels(say);
   client.closed.then(error => channels.end(error && lost(error)));
@@ -75,10 +95,11 @@ class Listener {
   #unwatch = () => {};
   #wake = () => {};
 
-  constructor(channels, channel, signal, caller) {
+  constructor(channels, channel, options, caller) {
+    const { signal } = options;
     this.channel = channel;
     this.#channels = channels;
-    const asked = channels.add(this, signal);
+    const asked = channels.add(this, options);
     asked.catch(error => this.end(showCaller(error, caller)));
     const aborted = new Promise((resolve, reject) => {
       if (signal?.aborted) reject(signal.reason);
@@ -134,4 +155,4 @@ class Listener {
   }
 }
 
-module.exports = { Channels, Listener, channelsOf, checkChannel };
+module.exports = { Channels, Listener, channelsOf, checkChannel, listenOn };

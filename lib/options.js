@@ -24,7 +24,7 @@ const NAMES = {
   copyFrom: new Set(['signal', 'highWaterMark']),
   copyTo: new Set(['signal', 'highWaterMark', 'stall_timeout', 'buffer', 'alone']),
   cursor: new Set([...STATEMENT, 'batchSize', 'decode', 'signal']),
-  listen: new Set(['signal']),
+  listen: new Set(['session', 'signal']),
   query: new Set([...STATEMENT, 'decode', 'stream', 'buffer', ...LIMITS, ...PLACE]),
   queryTo: new Set(['as', 'int8', 'numeric', 'bytea', 'separator', 'end', 'stall_timeout', 'buffer', ...STATEMENT, ...LIMITS, ...PLACE]),
   readable: new Set(['highWaterMark', 'signal', 'stall_timeout']),
@@ -51,7 +51,7 @@ const isOid = oid => Number.isInteger(oid) && oid >= 0 && oid <= 0xffffffff;
 /** The check of each option; methods check the options that are missing here. */
 const CHECKS = {
   alone: checkFlag, cache: checkFlag, deferrable: checkFlag, end: checkFlag, patient: checkFlag, readOnly: checkFlag,
-  reset: checkFlag, retry: checkFlag, shared: checkFlag,
+  reset: checkFlag, retry: checkFlag, session: checkFlag, shared: checkFlag,
   batchSize: value => checkCount(value, 'batchSize', 1),
   buffer: value => checkNumber(value, 'buffer', 'a number of bytes from 0', value => value >= 0),
   decode(decode, name, { stream }) {

@@ -159,6 +159,14 @@ class Session extends EventEmitter {
     });
   }
 
+  /** @returns {Session} whose requests carry settings, which end with the request or transaction */
+  with(settings) {
+    if (this.#depth !== undefined) {
+      throw new UsageError("with() is the client's or pool's: in a transaction, settings would last to its end; write set_config() there", '25001');
+    }
+    return new Session(require('./settings').leaseWith(this, settings));
+  }
+
   /** @private Ends the open COPY streams of this transaction. */
   abandonStreams(refused) { for (const each of this.#streams) each.abandon(again(refused())); }
 
@@ -224,11 +232,13 @@ class Session extends EventEmitter {
     checkOptions(options, NAMES.listen);
     const { Listener, checkChannel } = require('./listen');
     checkChannel(channel);
-    return new Listener(this.channels, channel, options.signal, callerOf(this.listen));
+    return new Listener(this.channels, channel, options, callerOf(this.listen));
   }
 
   /** @private The source of `listen`. */
-  get channels() { throw new UsageError("listen is the client's: in a transaction it would begin with the commit", '25001'); }
+  get channels() {
+    throw new UsageError("listen is the client's or pool's: in a transaction it would begin with the commit, and settings have no effect on it", '25001');
+  }
 
   #open(name, text, options, names) {
     checkOptions(options, names);

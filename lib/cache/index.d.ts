@@ -4,7 +4,7 @@ import { EventEmitter } from 'node:events';
 import { Writable } from 'node:stream';
 import { WritableStream } from 'node:stream/web';
 import {
-  Abortable, AnyColumns, Client, Decode, QueryToOptions, RowReader, StatementOptions, StreamResult, Values
+  Abortable, AnyColumns, Client, Decode, QueryToOptions, RowReader, Settings, StatementOptions, StreamResult, Values
 } from '../../index.js';
 import { Pool } from '../pool/index.js';
 
@@ -50,6 +50,46 @@ export interface ResponseCacheEvents {
   error: [error: Error, about?: { key: string; tags: string[] }];
 }
 
+/** What asks a cache: the cache itself, or, by `with`, for a session with settings. */
+export interface CacheSession {
+  /**
+   * Answers a query, from memory if possible.
+   * @param text SQL
+   * @param values of its parameters
+   * @param options those of `Client.query` without `stream`, and tags, max_age, stale_while_revalidate
+   * @returns a reader that is not shared; rejects as `Client.query`
+   */
+  query<T extends object = AnyColumns>(text: string, values?: Values, options?: CachedQueryOptions): Promise<RowReader<T>>;
+  /**
+   * Writes the result of a query to a target, from memory if possible.
+   * @param target as of `Client.queryTo`
+   * @param text SQL
+   * @param values of its parameters
+   * @param options those of `Client.queryTo`, and tags, max_age, stale_while_revalidate
+   * @returns what was written; rejects as `Client.queryTo`
+   */
+  queryTo(target: Writable | WritableStream, text: string, values?: Values, options?: CachedQueryToOptions):
+    Promise<StreamResult>;
+  /**
+   * @param text SQL
+   * @param values of its parameters
+   * @param options of the query
+   * @returns the key of the answer, for `invalidate`
+   * @throws {TypeError|RangeError} as the query would
+   */
+  keyOf(text: string, values?: Values, options?: CachedQueryOptions | CachedQueryToOptions): string;
+  /**
+   * Asks with settings, as `Session.with` does. They are a part of each answer's key.
+   * @param settings by name; they are added to those that this has
+   * @returns what asks the same cache
+   * @throws {TypeError} for wrong names and values
+   */
+  with(settings: Settings): CacheSession;
+}
+
+/** Its methods that ask are those of CacheSession. */
+export interface ResponseCache extends CacheSession {}
+
 /** Answers queries from memory, and asks its own client or pool otherwise. */
 export class ResponseCache extends EventEmitter {
   /**
@@ -78,32 +118,6 @@ export class ResponseCache extends EventEmitter {
   readonly bytes: number;
   /** Answers that are kept or asked for. */
   readonly size: number;
-  /**
-   * Answers a query, from memory if possible.
-   * @param text SQL
-   * @param values of its parameters
-   * @param options those of `Client.query` without `stream`, and tags, max_age, stale_while_revalidate
-   * @returns a reader that is not shared; rejects as `Client.query`
-   */
-  query<T extends object = AnyColumns>(text: string, values?: Values, options?: CachedQueryOptions): Promise<RowReader<T>>;
-  /**
-   * Writes the result of a query to a target, from memory if possible.
-   * @param target as of `Client.queryTo`
-   * @param text SQL
-   * @param values of its parameters
-   * @param options those of `Client.queryTo`, and tags, max_age, stale_while_revalidate
-   * @returns what was written; rejects as `Client.queryTo`
-   */
-  queryTo(target: Writable | WritableStream, text: string, values?: Values, options?: CachedQueryToOptions):
-    Promise<StreamResult>;
-  /**
-   * @param text SQL
-   * @param values of its parameters
-   * @param options of the query
-   * @returns the key of the answer, for `invalidate`
-   * @throws {TypeError|RangeError} as the query would
-   */
-  keyOf(text: string, values?: Values, options?: CachedQueryOptions | CachedQueryToOptions): string;
   /** Forgets one answer. @param key from `keyOf` */
   invalidate(key: string): void;
   /** Forgets all answers with a tag. @param tag one of the query's `tags` */

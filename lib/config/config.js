@@ -3,8 +3,11 @@
 const path = require('node:path');
 const { homeFile, readService } = require('./files');
 const { hostList, isUnpipelined } = require('./hosts');
+const { late } = require('../late');
 const { OPTIONS, ENCRYPTED, MODES, VERIFIED, check, isOption } = require('./options');
 const { kindOf } = require('../protocol');
+
+const later = late({ conninfo: () => require('./conninfo'), names: () => require('./names'), os: () => require('node:os') });
 
 /**
  * Resolves what to connect to and how from an object, a connection string, a service file and the environment, with libpq's
@@ -127,7 +130,7 @@ function fromObject(config) {
   const { connectionString: text } = config;
   check((text ?? '') === '' || typeof text === 'string' || text instanceof URL,
     `connectionString must be a string or a URL, not ${kindOf(text)}`);
-  const given = text ? require('./conninfo').parse(String(text)) : new Map();
+  const given = text ? later.conninfo.parse(String(text)) : new Map();
   const parameters = Object.create(null);
   const own = {};
   for (const key of Object.keys(config)) {
@@ -142,7 +145,7 @@ function fromObject(config) {
       continue;
     }
     const option = isOption(name);
-    if (!option) require('./names').checkParameterName(name);
+    if (!option) later.names.checkParameterName(name);
     if (!TEXTS.has(typeof value)) {
       const what = option ? '' : 'an option, or a setting for the server as ';
       throw new TypeError(`${key} must be ${what}a string, a number or a boolean, not ${kindOf(value)}`);
@@ -205,7 +208,7 @@ function startupParameters(values, extra, env) {
 /** @throws {TypeError} if there is none */
 function userName() {
   try {
-    return require('node:os').userInfo().username;
+    return later.os.userInfo().username;
   } catch {
     throw new TypeError('user must be given, as the operating system has no name for this one');
   }

@@ -3,7 +3,10 @@
 const fs = require('node:fs');
 const path = require('node:path');
 const { defaultHost } = require('./hosts');
+const { late } = require('../late');
 const { check, isOption } = require('./options');
+
+const later = late({ os: () => require('node:os') });
 
 /** The files that libpq reads: in the home directory, the password file, the service files. */
 
@@ -16,7 +19,7 @@ const SYSTEM_DIRECTORIES = ['/etc/postgresql-common', '/etc/sysconfig/pgsql', '/
  */
 function homeFile(env, name, windowsName = name) {
   if (process.platform === 'win32') return path.join(env.APPDATA ?? '', 'postgresql', windowsName);
-  return `${env.HOME || require('node:os').homedir()}/${name}`;
+  return `${env.HOME || later.os.homedir()}/${name}`;
 }
 
 /**

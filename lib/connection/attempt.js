@@ -29,6 +29,9 @@ const STEP = {
 
 const NAME_THE_SIGNER = 'pass its certificate authority: a file as sslrootcert, or PEM text as ssl.ca';
 
+/** PgBouncer and Neon's pooler say so of settings in the config. */
+const NO_SETTINGS = 'a pooler refuses settings in the config: use ALTER ROLE … SET, session.with(…), or the URL without the pooler';
+
 /** What to do about some of the system's errors. */
 const HINTS = {
   '08P01': 'does PostgreSQL listen there?',
@@ -163,6 +166,7 @@ class Attempt extends EventEmitter {
       return cause instanceof ConnectionError ? cause : new ConnectionError('connecting was aborted', { cause });
     }
     const { code = '08001', message } = error;
+    if (code === '08P01' && /unsupported startup parameter/.test(message)) error.hint ??= NO_SETTINGS;
     if (error instanceof PostgresError && !code.startsWith('28')) return error;
     const hint = Object.hasOwn(HINTS, code) ? `: ${HINTS[code]}` : '';
     const sentence = `${this.where}: ${this.doing}: ${message}${hint}`;

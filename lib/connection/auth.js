@@ -1,7 +1,10 @@
 'use strict';
 
 const { unexpected } = require('./attempt');
+const { late } = require('../late');
 const { backend, ConnectionError, frame, frontend, protocolError } = require('../protocol');
+
+const later = late({ crypto: () => require('node:crypto'), scram: () => require('./scram') });
 
 /** Codes of the Authentication messages. */
 const OK = 0;
@@ -101,8 +104,7 @@ function cleartext(login) {
 
 function md5(login, salt) {
   if (salt.length !== 4) throw protocolError('AuthenticationMD5Password of a wrong length');
-  const { createHash } = require('node:crypto'); // late: most servers do not ask for MD5
-  const hash = (text, more) => createHash('md5').update(text).update(more).digest('hex');
+  const hash = (text, more) => later.crypto.createHash('md5').update(text).update(more).digest('hex');
   return answer('md5', hash(hash(passwordOf(login, 'md5'), login.config.user), salt), '\0');
 }
 
@@ -134,8 +136,7 @@ function scramFor(login, plus) {
         : 'the server\'s certificate is signed with an algorithm that has none';
     throw refuse(`channel binding is required, but ${why}`);
   }
-  const { startScram } = require('./scram');
-  return startScram(passwordOf(login, SCRAM), { binding, able: login.binding !== null });
+  return later.scram.startScram(passwordOf(login, SCRAM), { binding, able: login.binding !== null });
 }
 
 const initialResponse = ({ mechanism, first }) => answer(mechanism, '\0', first.length, first);

@@ -3,9 +3,12 @@
 const { Attempt, STEP } = require('./attempt');
 const { lookupPassword } = require('../config');
 const { ask, dial } = require('./dial');
+const { late } = require('../late');
 const { ConnectionError, FrameReader, PostgresError, TimeoutError, kindOf } = require('../protocol');
 const { start } = require('./startup');
 const { inOrder, targets } = require('./targets');
+
+const later = late({ cancel: () => require('./cancel'), tls: () => require('./tls') });
 
 /** What each sslmode tries first; `try` accepts a refusal. */
 const ENCRYPT = { disable: 'no', allow: 'no', prefer: 'try' };
@@ -134,7 +137,7 @@ async function open(config, target, password, plan, attempt, hooks) {
     encrypted: encrypted || byCaller,
     local: target.local || stream.local === true,
     binding: encrypted && config.channel_binding !== 'disable'
-      ? require('./tls').endPoint(socket.stream) : null
+      ? later.tls.endPoint(socket.stream) : null
   };
   const session = await start(config, plan, attempt, login, hooks);
   attempt.checkAborted();
@@ -145,7 +148,7 @@ async function open(config, target, password, plan, attempt, hooks) {
     reader: new FrameReader(),
     host: target.host ?? target.hostaddr,
     port: target.port,
-    cancel: signal => require('./cancel').sendCancel(config, target, encrypted || (byCaller && config.socket.encrypts === true), session.backendKey, signal)
+    cancel: signal => later.cancel.sendCancel(config, target, encrypted || (byCaller && config.socket.encrypts === true), session.backendKey, signal)
   }));
   socket.deliver(attempt.unread);
 }

@@ -2,8 +2,11 @@
 
 const net = require('node:net');
 const { failed, STEP } = require('./attempt');
+const { late } = require('../late');
 const { ConnectionError, TimeoutError, frame, kindOf, protocolError } = require('../protocol');
 const { Socket } = require('./socket');
+
+const later = late({ tls: () => require('node:tls'), tlsOptions: () => require('./tls').tlsOptions });
 
 const SSL_REQUEST = 80877103;
 const YES = 83; // S
@@ -24,7 +27,7 @@ const isDeno = process.versions?.deno !== undefined;
 async function dial(config, target, attempt, encrypt) {
   attempt.doing = STEP.TLS_SETUP;
   // A socket function with the property `encrypts` does TLS itself, according to sslmode.
-  const options = encrypt === 'no' || config.socket?.encrypts ? null : require('./tls').tlsOptions(config, target);
+  const options = encrypt === 'no' || config.socket?.encrypts ? null : later.tlsOptions(config, target);
   attempt.doing = STEP.CONNECT;
   if (config.socket) await takeStream(config, target, attempt, encrypt);
   else await openStream(config, target, attempt, options === null || !isDeno);
@@ -33,7 +36,7 @@ async function dial(config, target, attempt, encrypt) {
   if (!direct && !await requestTls(attempt, encrypt, config.ssl ? 'ssl' : `sslmode=${target.sslmode}`)) return;
   attempt.socket.detach();
   if (attempt.unread.length > 0) throw protocolError('unencrypted bytes before TLS, maybe an attack');
-  const secure = require('node:tls').connect({ ...options, socket: attempt.stream });
+  const secure = later.tls.connect({ ...options, socket: attempt.stream });
   attempt.socket = new Socket(attempt.listener);
   attempt.socket.attach(secure);
   // Servers before PostgreSQL 17 and many poolers hang up here.

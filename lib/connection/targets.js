@@ -3,7 +3,10 @@
 const net = require('node:net');
 const { promisify } = require('node:util');
 const { Attempt, STEP, failed } = require('./attempt');
+const { late } = require('../late');
 const { isLoopback, socketPath } = require('../config');
+
+const later = late({ dns: () => require('node:dns') });
 
 /** Cloudflare's Workers connect to names, and cannot look them up. */
 const isWorkerd = globalThis.navigator?.userAgent === 'Cloudflare-Workers';
@@ -38,7 +41,7 @@ async function targets(config, entry, seconds, signal) {
   const attempt = new Attempt(where, { seconds, signal });
   attempt.doing = STEP.LOOKUP;
   try {
-    const found = await attempt.wait(promisify(require('node:dns').lookup)(name, { all: true })) ?? [];
+    const found = await attempt.wait(promisify(later.dns.lookup)(name, { all: true })) ?? [];
     if (!found.some(({ address }) => address)) throw failed('the name has no address');
     return inOrder(config, [...new Set(found.map(({ address }) => address))]).map(target);
   } catch (failure) {

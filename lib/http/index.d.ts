@@ -3,7 +3,7 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import { QueryToOptions, Session, StreamResult, Values } from '../../index.js';
-import { CacheOptions, ResponseCache } from '../cache/index.js';
+import { CacheOptions, CacheSession } from '../cache/index.js';
 
 /**
  * A form of a result: protocol messages, a JSON array of objects, an object a line, CSV with a header; or the columns' bytes,
@@ -43,7 +43,7 @@ export interface CachedRespondOptions extends RespondOptions, CacheOptions {}
  */
 export function respond(session: Pick<Session, 'queryTo'>, request: IncomingMessage | Http2ServerRequest,
   response: ServerResponse | Http2ServerResponse, text: string, values?: Values, options?: RespondOptions): Promise<StreamResult>;
-export function respond(session: ResponseCache, request: IncomingMessage | Http2ServerRequest,
+export function respond(session: CacheSession, request: IncomingMessage | Http2ServerRequest,
   response: ServerResponse | Http2ServerResponse, text: string, values?: Values, options?: CachedRespondOptions):
   Promise<StreamResult>;
 /**
@@ -52,5 +52,5 @@ export function respond(session: ResponseCache, request: IncomingMessage | Http2
  */
 export function respond(session: Pick<Session, 'queryTo'>, request: Request, text: string, values?: Values, options?: RespondOptions):
   Promise<Response>;
-export function respond(session: ResponseCache, request: Request, text: string, values?: Values,
+export function respond(session: CacheSession, request: Request, text: string, values?: Values,
   options?: CachedRespondOptions): Promise<Response>;

@@ -24,6 +24,8 @@ const TYPES = {
   csv: 'text/csv; charset=utf-8',
   values: 'application/json; charset=utf-8'
 };
+// Only quickgres/live has this one.
+Object.defineProperty(TYPES, 'live', { value: 'application/x-postgresql-live' });
 
 /** Parsed headers, since most requests have one of a few. Long headers are not remembered. */
 const known = new Map();

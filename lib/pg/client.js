@@ -3,7 +3,7 @@
 const { EventEmitter, once } = require('node:events');
 const { Client: Session, ConnectionError } = require('../..');
 const { ConnectionParameters, hide, libpqConfig } = require('./config');
-const { Query, Submission, ask, configOf, errorOf, unhindered } = require('./query');
+const { DatabaseError, Query, Submission, ask, configOf, errorOf, unhindered } = require('./query');
 const { TypeOverrides, adoptTypes } = require('./types');
 const { escapeIdentifier, escapeLiteral } = require('./values');
 
@@ -56,10 +56,16 @@ class Client extends EventEmitter {
     this.connection = new Connection(client);
     for (const name of ['notification', 'notice']) client.on(name, sent => this.emit(name, { name, ...sent }));
     client.on('parameter', (parameterName, parameterValue) => this.connection.emit('parameterStatus', { parameterName, parameterValue }));
-    client.on('error', error => {
-      if (!this._ending && this.listenerCount('error') > 0) this.emit('error', errorOf(error));
-    });
+    client.on('error', error => { if (!this._ending) this._lost(errorOf(error)); });
     client.on('end', () => this._over());
+  }
+
+  /** As in node-postgres, the server's reason is an event only if no query rejects with it, and the loss is one after that. */
+  _lost(error) {
+    const tell = each => { if (this.listenerCount('error') > 0) this.emit('error', each); };
+    const isReason = error instanceof DatabaseError;
+    if (isReason && this._state.asked === this._state.answered) tell(error);
+    setImmediate(tell, isReason ? new Error('Connection terminated unexpectedly', { cause: error }) : error); // after pending promises
   }
 
   _over() { setImmediate(() => this.emit('end')); } // after pending promises
@@ -140,7 +146,7 @@ class Client extends EventEmitter {
       const { query_timeout: timeout, types } = this._state.settings;
       if (query._result) query._result._types ??= types; // the default is that of pg itself
       const tell = description => this.connection.emit('rowDescription', description);
-      const begin = client => once(new Submission(client, query, timeout).on('rowDescription', tell), 'readyForQuery');
+      const begin = client => once(new Submission(client, query, timeout).on('rowDescription', tell), 'over');
       const owner = this._state.owner = this._run(begin)
         .catch(error => query.handleError(error, this.connection))
         .then(() => { if (this._state.owner === owner) this._state.owner = undefined; });

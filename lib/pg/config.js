@@ -62,7 +62,7 @@ class ConnectionParameters {
     Object.assign(this, Object.fromEntries(options.filter(([, each]) => each !== undefined)));
     for (const name of TIMEOUTS) this[name] = parseInt(value(name), 10) || undefined;
     for (const name of ['query_timeout', 'binary']) this[name] = value(name);
-    this.port = parseInt(this.port, 10) || undefined;
+    if (this.port) this.port = parseInt(this.port, 10);
     this.database = value('database', 'PGDATABASE') || this.user;
     const ssl = given.uselibpqcompat === 'true' ? undefined : sslOf(given);
     hide(this, { password: value('password', 'PGPASSWORD'), sslpassword: this.sslpassword, dbname: undefined, ssl, given });

@@ -66,9 +66,10 @@ class Pool extends EventEmitter {
     const expires = performance.now() + (this.options.maxLifetimeSeconds || Infinity) * 1000;
     const entry = { connection, client, connected, expires, uses: 0, users: 0, ready: undefined, release: undefined, fail };
     this._state.entries.set(connection, entry);
-    client.on('error', fail);
+    client.once('error', fail);
+    connection.on('error', () => { if (entry.users > 0) client.off('error', fail); }); // its queries reject
     connection.closed.then(() => entry.release || this._state.entries.delete(connection));
-    connection.once('end', () => this.emit('remove', client));
+    connection.once('end', () => entry.release || this.emit('remove', client));
   }
 
   /** Emits 'connect' before the first use of a connection, and waits for onConnect and verify. */
@@ -126,9 +127,9 @@ class Pool extends EventEmitter {
         const release = client.release = entry.release = destroy => {
           if (entry.release !== release) throw new Error('Release called on client which has already been released to the pool.');
           entry.release = undefined;
-          client.on('error', entry.fail);
           this._released(entry, destroy);
-          if (connection.state === 'closed') this._state.entries.delete(connection);
+          if (connection.state !== 'closed') client.once('error', entry.fail);
+          else if (this._state.entries.delete(connection)) this.emit('remove', client);
           if (destroy || (this.ending && client.submitted)) connection.destroy();
           giveBack(client.submitted); // which continues
           if (client.submitted) return;

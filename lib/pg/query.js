@@ -44,6 +44,11 @@ function errorOf(error) {
   const isLost = error instanceof ConnectionError || error instanceof TimeoutError;
   const cause = isLost ? error.cause : error;
   if (cause instanceof PostgresError && !(error instanceof DatabaseError)) return new DatabaseError(cause.cause ?? cause); // as sent
+  const [, port] = /^port must be a number .*"(.*)"$/.exec(error.message) ?? [];
+  if (port !== undefined) {
+    const message = `Port should be >= 0 and < 65536. Received type number (${port}).`; // as net.connect
+    return Object.assign(new RangeError(message, { cause: error }), { code: 'ERR_SOCKET_BAD_PORT' });
+  }
   const known = Object.keys(MESSAGES).find(each => error.code === each || error.message.includes(each));
   if (isLost && known) Object.assign(error, { message: MESSAGES[known], cause: cause ?? new Error(error.message) });
   return error;
@@ -137,21 +142,25 @@ class Query extends EventEmitter {
  */
 class Submission extends EventEmitter {
   #client;
+  #ended = false; // by end(), not by a loss
   #first = []; // the reader of the first row, until rows are wanted
   #query;
   #state = 'open'; // or 'failed', 'over'
   #work; // the last step
 
-  /** Emits 'rowDescription' `({ fields })` or 'noData', and 'readyForQuery' when the connection is free. */
+  /** Emits 'rowDescription' `({ fields })` or 'noData', then 'over' and 'readyForQuery' when the connection is free. */
   constructor(client, query, timeout) {
     super();
     this.#client = client;
     this.#query = query;
     // `closed.then(…)` would keep the query as long as the connection lives.
-    const lost = () => client.closed.then(error => this.#fail(error ?? new Error('Connection terminated')));
+    const lost = () => client.closed.then(error => {
+      this.#ended = error === undefined || error.code === '08003';
+      this.#fail(error ?? new Error('Connection terminated'));
+    });
     client.once('end', lost);
     const timer = timeout && setTimeout(() => this.#fail(new Error('Query read timeout')), timeout);
-    this.once('readyForQuery', () => {
+    this.once('over', () => {
       client.off('end', lost);
       clearTimeout(timer);
     });
@@ -181,7 +190,14 @@ class Submission extends EventEmitter {
   bind({ values }) { this.values = (values ?? []).map(value => prepareValue(value)); }
   describe() {}
   flush() {}
-  close() { if (this.#state === 'over') setImmediate(() => this.emit('readyForQuery')); }
+  close() { if (this.#state === 'over') setImmediate(() => this.#ready()); }
+
+  /** With 'readyForQuery' a stream emits its error. An orderly end is one only for a stream that something reads. */
+  #ready() {
+    const { readableFlowing: isFlowing } = this.#query;
+    const isRead = isFlowing === undefined || isFlowing || this.#query.listenerCount('readable') > 0;
+    if (isRead || !this.#ended) this.emit('readyForQuery');
+  }
 
   execute({ rows }) { this.#work = this.#work.then(() => this.#execute(rows)).catch(error => this.#fail(error)); }
 
@@ -208,7 +224,8 @@ class Submission extends EventEmitter {
     const error = await (this.#client.inQuery ? this.#client.sync().then(() => undefined, reason => reason) : undefined);
     if (state === 'open' && error !== undefined) this.#query.handleError(errorOf(error), this);
     else if (state === 'open') this.#query.handleReadyForQuery(this);
-    this.emit('readyForQuery');
+    this.emit('over');
+    setImmediate(() => this.#ready()); // a target that was destroyed has left its stream by then
   }
 }
 

@@ -42,9 +42,11 @@ function resolve(specifier, context, nextResolve) {
 function load(url, context, nextLoad) {
   const [, name] = INSTALLED.exec(url) ?? [];
   if (name === undefined || url.endsWith('.mjs')) return nextLoad(url, context);
-  // Text, which is no import of this file. Node finds the exports for `import` behind this form only.
-  const call = file => `${'require'}(${JSON.stringify(file)});`;
-  const source = `${name === 'index' ? call('./client') : ''} module.exports = ${call(fileFor(`pg/lib/${name}`))}`;
+  const file = JSON.stringify(fileFor(`pg/lib/${name}`));
+  // The `require` of such a source takes no ES modules before Node.js 24. Node finds the names for `import` by the last form.
+  const source = `${name === 'index' ? `${'require'}('./client');` : ''}
+    module.exports = ${'require'}('node:module').createRequire(${file})(${file});
+    0 && (module.exports = ${'require'}(${file}));`;
   return { format: 'commonjs', source, shortCircuit: true };
 }
 

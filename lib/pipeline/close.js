@@ -36,4 +36,23 @@ function closeStatements(pipeline) {
   pipeline.send(request);
 }
 
-module.exports = { CloseRequest, closeStatements };
+/** Ends a transaction block that no request has begun. */
+class RollbackRequest extends Request {
+  encode(writer) {
+    writer.query('ROLLBACK');
+    this.state = State.Simple;
+  }
+}
+
+/**
+ * A server or pooler reports a block that no request has begun: Pgpool-II does so after a failed batch. Every later request
+ * would be rejected, or be a part of it.
+ */
+function rollBack(pipeline) {
+  const request = new RollbackRequest();
+  request.open(pipeline.scopes.root).catch(error => pipeline.events.lost(error));
+  request.internal = request.controlsBlock = true;
+  pipeline.send(request);
+}
+
+module.exports = { CloseRequest, closeStatements, rollBack };

@@ -65,8 +65,13 @@ function watchStall(what, time, left, stalled, why = 'stall_timeout') {
   return () => clearInterval(timer);
 }
 
-/** Submits a request with a signal or a time limit. */
-function submit(request, scope, limits) {
+/**
+ * Submits a request with a signal or a time limit.
+ * @param {Scope|SettingsScope} given
+ */
+function submit(request, given, limits) {
+  const { scope } = given;
+  if (scope !== given) request.settings = given.settings;
   if (limits?.alone) request.barrier = true;
   if (limits === undefined || (limits.signal === undefined && limits.statement_timeout === undefined)) {
     return scope.pipeline.submit(request, scope);

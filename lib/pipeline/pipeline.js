@@ -8,7 +8,7 @@ const { Memory } = require('../rows');
 const { cancelHead } = require('./cancel');
 const { abandon, again, mayRepeat } = require('./errors');
 const { LongTexts } = require('./long-texts');
-const { closeStatements } = require('./close');
+const { closeStatements, rollBack } = require('./close');
 const { Scope, Scopes } = require('./scope');
 const { Statements } = require('./statements');
 const { channel, trace } = require('./tracing');
@@ -70,6 +70,12 @@ class Pipeline {
     this.maxPipeline = max_pipeline || Infinity;
   }
 
+  /** Takes what connections have in common, which replace each other or belong to one pool. */
+  share({ longTexts = this.longTexts, learned }) {
+    this.longTexts = longTexts;
+    this.statements.learned = learned;
+  }
+
   /** Allows requests to be sent. */
   open(session) {
     this.session = session;
@@ -121,7 +127,8 @@ class Pipeline {
     const { scopes } = this;
     const promise = request.open(scope);
     if (scope === scopes.active && scope.first === null && scope.refused === null && this.#held === 0 &&
-        this.#unanswered < this.maxPipeline && this.socket !== null && scopes.waiting.length === 0) this.send(request);
+        this.#unanswered < this.maxPipeline && this.socket !== null && scopes.waiting.length === 0 &&
+        (request.settings === undefined || scopes.inBlock !== undefined)) this.send(request);
     else {
       scopes.check(scope, request);
       request.snapshot();
@@ -193,15 +200,21 @@ class Pipeline {
 
   send(request) {
     const { statements, writer } = this;
-    const first = request.scope.begin === undefined ? request : request.scope.chain(request);
+    const { scope, settings } = request;
+    const first = scope.begin === undefined && settings === undefined ? request : scope.chain(request);
     const mark = writer.length;
     const { disturbing, turning } = statements;
+    // A Parse under other settings may fail for their reasons.
+    if (statements.settings !== settings && !request.internal) {
+      statements.settings = settings;
+      statements.lastParsed = undefined;
+    }
     try {
       for (let each = first; each !== request; each = each.next) each.encode(writer, statements);
       request.encode(writer, statements);
     } catch (error) {
       writer.length = mark;
-      statements.forgetParsesOf(request);
+      for (let each = first; each !== null; each = each.next) statements.forgetParsesOf(each);
       Object.assign(statements, { disturbing, turning });
       // A stack has ten lines: without the library's own ones it reaches the caller.
       if (error instanceof TypeError || error instanceof RangeError) Error.captureStackTrace?.(error, this.send);
@@ -210,7 +223,7 @@ class Pipeline {
     if (request.statement !== statements.lastParsed && !request.internal) statements.lastParsed = undefined;
     for (let each = first; each !== request; each = each.next) {
       each.scope.begin = undefined;
-      this.#held++;
+      if (each.barrier) this.#held++;
       this.#unanswered++;
     }
     if (request.barrier) this.#held++;
@@ -260,6 +273,7 @@ class Pipeline {
     if (status === undefined || end - start !== 6) throw protocolError('ReadyForQuery of a wrong kind');
     request.state = request.state === State.Done ? State.Over : nextState(request.state, ReadyForQuery, start, end);
     if (status === 'E' && this.status !== 'E') request.scope.failure = request.error;
+    if (status !== 'I' && this.status === 'I' && !request.scope.block && !request.begins) rollBack(this);
     this.status = status;
     if (request.scope.block && status === 'I' && !request.controlsBlock) {
       request.error ??= new UsageError('this ended the transaction block: in transaction(), return from the function ' +

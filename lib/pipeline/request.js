@@ -91,6 +91,12 @@ class Request {
     this.state = State.Failed;
   }
 
+  /** A request in front of it has failed, so the server has skipped it. */
+  skip(error, pipeline) { this.fail(error, pipeline); }
+
+  /** @throws {UsageError} if it would end or outlive the settings that it runs with */
+  guard(text) { if (!this.controlsBlock) (this.settings ?? this.scope?.settings)?.guard(text, this.scope.block); }
+
   /** Drops the input of a request that was given up. */
   discard() {}
 
@@ -117,6 +123,7 @@ class Request {
 }
 
 Object.assign(Request.prototype, { // rare fields are not set in each request, of which there may be a million
+  begins: false, // its text may begin a transaction block
   barrier: false, // nothing is sent behind it until it is over, so that it can be cancelled
   caller: undefined, // see callerOf
   controlsBlock: false, // it begins or ends the block of its scope
@@ -125,6 +132,7 @@ Object.assign(Request.prototype, { // rare fields are not set in each request, o
   result: undefined,
   simple: false, // it is a Query message, which includes a Sync
   reads: false, // the first word of its text is that of a read
+  settings: undefined, // sent in front of it, see lib/settings.js
   stale: false, // it failed because of a stale statement
   traced: false,
   unwatch: undefined // ends the watch of its signal and time limit

@@ -4,6 +4,8 @@ const { UsageError } = require('../protocol');
 const { again } = require('./errors');
 const { waitsForItself } = require('./inside');
 
+const IN_BLOCK = 'the settings of a session made by with() would last to the end of the block that a query has begun: use transaction()';
+
 /**
  * A queue of requests that wait in the client because something else owns the connection. An entered scope owns it: a
  * transaction, an open portal, a COPY FROM STDIN, end(). Scopes form a stack, and only the innermost one sends.
@@ -12,6 +14,7 @@ const { waitsForItself } = require('./inside');
  */
 class Scope {
   /**
+   * @param {Scope|SettingsScope|null} parent
    * @param {string} name of the owner, for errors
    * @param {boolean} [options.alone=false] it is entered only when everything sent has been answered
    * @param {boolean} [options.block=false] it is a transaction block: it is entered when no block is open, and only requests
@@ -24,7 +27,9 @@ class Scope {
     /** @type {Scope|null} of a lease: where a session may send at once; null if a connection has to be found first */
     this.scope = this;
     this.pipeline = pipeline;
-    this.parent = parent;
+    this.parent = parent === null ? null : parent.scope;
+    /** @type {Settings|undefined} that hold in it */
+    this.settings = parent?.settings;
     this.name = name;
     this.alone = alone;
     this.block = block;
@@ -83,11 +88,19 @@ class Scope {
     return entry;
   }
 
-  /** @returns {Request} the first unsent BEGIN of its block and the blocks around it, else the request */
+  /**
+   * Puts in front of a request the unsent BEGIN of its block and of the blocks around it, each with its settings, or the
+   * request's own settings.
+   * @returns {Request} the first
+   */
   chain(request) {
-    let first = request;
+    if (request.settings !== undefined && this.pipeline.scopes.inBlock) throw new UsageError(IN_BLOCK, '25001');
+    let first = request.settings?.inFront(request) ?? request;
     for (let each = this; each !== null; each = each.parent) {
-      if (each.begin !== undefined) [each.begin.next, first] = [first, each.begin];
+      if (each.begin === undefined) continue;
+      const isOutermost = each.parent.settings === undefined;
+      each.begin.next = isOutermost ? each.settings?.inFront(first) ?? first : first;
+      first = each.begin;
     }
     return first;
   }
@@ -113,7 +126,7 @@ class Scopes {
   }
 
   /** @returns {boolean|undefined} whether a request of the root would now be in a block; undefined if answers decide that */
-  get #inBlock() {
+  get inBlock() {
     const { statements: { turning }, status } = this.root.pipeline;
     return turning === undefined ? status !== 'I' : turning.controlsBlock ? false : undefined;
   }
@@ -128,19 +141,18 @@ class Scopes {
         this.leave(active);
         continue;
       }
-      if (active === root && waiting.length > 0 && this.#inBlock === false) entry = waiting.shift();
+      if (active === root && waiting.length > 0 && this.inBlock === false) entry = waiting.shift();
       else {
         entry = active.first;
         if (entry === null) return null;
-        if (entry instanceof Scope && !entry.ended) {
-          if (entry.alone && root.pipeline.head !== null) return null;
-          if (entry.block && active === root && this.#inBlock === undefined) return null;
-        }
+        if (entry instanceof Scope && !entry.ended && entry.alone && root.pipeline.head !== null) return null;
+        const isOutside = entry.block || entry.settings !== undefined;
+        if (isOutside && !entry.ended && active === root && this.inBlock === undefined) return null;
         active.shift();
       }
       if (!(entry instanceof Scope)) return entry;
       if (entry.ended) continue;
-      if (entry.block && active === root && this.#inBlock) waiting.push(entry);
+      if (entry.block && active === root && this.inBlock) waiting.push(entry);
       else return (this.active = entry);
     }
   }

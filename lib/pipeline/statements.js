@@ -31,6 +31,8 @@ const READING = new Set(['select', 'table', 'values', 'show']);
 /** Statements that set the encoding. The server reports a change at ReadyForQuery, too late for text in the same answer. */
 const OTHER_ENCODING = /\bset\s+(?:(?:local|session)\s+)?(?:client_encoding\s*(?:=|to\b)|names\b)(?!\s*['"]?(?:utf-?8|unicode))/i;
 
+const LOST = 'a pooler in transaction mode loses prepared statements: set statement_cache: 0, or max_prepared_statements in PgBouncer';
+
 /** A query text that the server has parsed, or will parse: a prepared statement, named or unnamed. */
 class Statement {
   /**
@@ -92,6 +94,10 @@ class Statements {
     this.turning = undefined;
     /** @type {Statement|undefined} the statement of the last Parse, while only uses of it were sent since */
     this.lastParsed = undefined;
+    /** @type {Settings|undefined} of the last sent request */
+    this.settings = undefined;
+    /** Whether the server has lost a statement, so that none gets a name any more; a pool's connections share this. */
+    this.learned = { isPooled: false };
   }
 
   /**
@@ -102,7 +108,7 @@ class Statements {
    * @returns {Statement} to be parsed unless it is `sent`
    */
   get(text, paramTypes = NO_TYPES, cache = true, carrier = null) {
-    if (!cache || this.limit === 0 || this.disturbing !== undefined) return this.#unnamed(text, paramTypes);
+    if (!cache || this.limit === 0 || this.learned.isPooled || this.disturbing !== undefined) return this.#unnamed(text, paramTypes);
     const key = paramTypes.length === 0 ? text : `${paramTypes.join()}\0${text}`;
     if (key.length > LONGEST) return this.#unnamed(text, paramTypes);
     const statement = this.#byKey.get(key) ?? this.#add(text, paramTypes, key, carrier);
@@ -139,6 +145,13 @@ class Statements {
     this.lastParsed = statement;
   }
 
+  /** Writes a request after which the next one may still rely on the last Parse. */
+  aside(write) {
+    const { lastParsed } = this;
+    write();
+    this.lastParsed = lastParsed;
+  }
+
   /** Notes that a request may drop statements, or may begin or end a block; see the fields. */
   mark({ disturbs, begins }, request) {
     if (disturbs) this.disturbing = request;
@@ -166,6 +179,19 @@ class Statements {
    * @param {boolean} bound whether BindComplete has come
    */
   doubt(statement, code, bound) { if ((bound ? OF_TYPES : AT_BIND).test(code)) this.close(statement); }
+
+  /**
+   * The server does not know a statement (26000). If it has prepared it, and was not asked to close it, each transaction may have
+   * another server, behind a pooler. With names, each of them would keep what was prepared there.
+   */
+  missed(statement, error) {
+    if (statement.rowParser === undefined || this.#byKey.get(statement.key) !== statement) return;
+    error.hint ??= LOST;
+    if (this.learned.isPooled) return;
+    this.learned.isPooled = true;
+    globalThis.process?.emitWarning?.(`the server has lost a prepared statement, so statements have no names from now on: ${LOST}`,
+      'QuickgresWarning');
+  }
 
   /** Handles commands after which the server has no statements, or sends another encoding. */
   afterCommand(tag, text) {

@@ -168,10 +168,10 @@ class Connections {
   }
 
   #open() {
-    const { max_lifetime: most, idle_timeout: idle, silence_timeout: silence, longTexts, silent } = this.#options;
+    const { max_lifetime: most, idle_timeout: idle, silence_timeout: silence, longTexts, learned, silent } = this.#options;
     const connection = new Connection(this.#config, most);
     const { client } = connection;
-    connection.pipeline.longTexts = longTexts;
+    connection.pipeline.share({ longTexts, learned });
     client.silent = silent;
     this.#all.push(connection);
     client.closed.then(error => this.#closed(connection, error));

@@ -1,6 +1,6 @@
 /// <reference types="node" />
 
-import { Client, Config, Listener, Notification, Retry, Session } from '../../index.js';
+import { Client, Config, Listener, ListenOptions, Notification, Retry, Session } from '../../index.js';
 
 /** Options of a pool; times are in milliseconds. */
 export interface PoolOptions {
@@ -105,11 +105,11 @@ export class Pool extends Session {
   /**
    * Like `Client.listen`, on one more connection, which all loops share and which is replaced if it is lost.
    * @param channel its name
-   * @param options signal: makes `ready` and the loop reject with its reason
+   * @param options session, signal
    * @returns an async iterable of notifications
    * @throws {TypeError|RangeError} for an invalid name; a ConnectionError after `end()`
    */
-  listen(channel: string, options?: { signal?: AbortSignal | undefined }): PoolListener;
+  listen(channel: string, options?: ListenOptions): PoolListener;
   /**
    * Waits for all requests, then closes the connections. Later requests reject.
    * @returns resolves when they are closed; rejects with a UsageError (25001) inside the function of transaction()

@@ -2,12 +2,13 @@
 
 const { ConnectionError } = require('../..');
 const { quoted } = require('../protocol');
-const { Channels } = require('../listen');
+const { Channels, listenOn } = require('../listen');
 const { PoolLease } = require('./lease');
 
 /** The connection on which all loops of a pool listen; it is replaced if it is lost. */
 class Listening {
   #hasListened = false;
+  #isKept = false; // a pooler keeps the session
   #lease;
 
   /**
@@ -24,12 +25,14 @@ class Listening {
 
   get isOver() { return this.#lease.refused !== undefined; }
 
-  #say(command, channel, signal) {
+  #say(command, channel, { session, signal } = {}) {
     const isNew = command === 'LISTEN';
+    this.#isKept ||= session === true;
     if (!isNew && this.channels.names.length === 0) return this.close();
     if (!isNew && this.#lease.stats.connected === 0) return undefined; // the next connection does not listen on it
-    const work = (scope, client) => client.query(`${command} ${quoted(channel)}`, [], { cache: false, signal });
-    return this.#lease.run('shared', { signal }, work, () => isNew);
+    const work = (scope, client) => isNew ? listenOn(client, [channel], { session: this.#isKept, signal })
+      : client.query(`UNLISTEN ${quoted(channel)}`, [], { cache: false });
+    return this.#lease.run('shared', { signal }, work, ({ code }) => isNew && code !== '0A000');
   }
 
   /** Listens on all channels of a new connection; if it is lost, another one is opened. */
@@ -37,9 +40,9 @@ class Listening {
     const { channels } = this;
     client.on('notification', notification => channels.deliver(notification));
     try {
-      await client.simpleQuery(channels.names.map(name => `LISTEN ${quoted(name)}`).join('; '));
+      await listenOn(client, channels.names, { session: this.#isKept });
     } catch (error) {
-      if (error instanceof ConnectionError) return; // the waiting loops are rejected, or get another connection
+      if (error instanceof ConnectionError && error.code !== '0A000') return; // the waiting loops are rejected, or get another connection
       return this.close(error);
     }
     if (this.#hasListened) for (const channel of channels.names) channels.deliver({ processId: 0, channel, payload: '', missed: true });

@@ -9,10 +9,13 @@ const OPTIONS = new Set([...Object.keys(DEFAULTS), 'patient']);
 /** The options of `connection`; `shared`: other requests may be sent before and behind. */
 const OF_CONNECTION = new Set(['reset', 'signal', 'retry', 'shared']);
 
-/** @returns {object} the options with their defaults, a time of 0 as Infinity, and what the connections share: `longTexts` and `silent` */
+/**
+ * @returns {object} the options with their defaults, a time of 0 as Infinity, and what the connections share: `longTexts`, `learned`
+ *   and `silent`
+ */
 function optionsOf(options) {
   checkOptions(options, OPTIONS);
-  const all = { patient: options.patient ?? true, longTexts: new LongTexts(), silent: new Map() };
+  const all = { patient: options.patient ?? true, longTexts: new LongTexts(), learned: { isPooled: false }, silent: new Map() };
   for (const name of Object.keys(DEFAULTS)) {
     const what = name.includes('_') ? `${name}, in milliseconds,` : name;
     all[name] = checkCount(options[name] ?? DEFAULTS[name], what, name === 'size' ? 1 : 0);

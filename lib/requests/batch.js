@@ -73,6 +73,8 @@ class BatchRequest extends Request {
     this.state = this.queries.length === 0 ? State.Done : State.Binding;
   }
 
+  get begins() { return this.queries.some(query => query.begins); }
+
   get reads() { return this.queries.every(query => query.reads); }
 
   discard() { for (const query of this.queries) query.discard(); }
@@ -96,6 +98,11 @@ class BatchRequest extends Request {
     this.error.index = query && index;
     // The server ignores the statements behind an error.
     pipeline.statements.forgetParsesOf(this);
+  }
+
+  skip(error, pipeline) {
+    this.index = this.queries.length; // no query of it has failed
+    super.skip(error, pipeline);
   }
 
   canRepeat() {

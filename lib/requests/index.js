@@ -2,8 +2,10 @@
 
 // What is sent: a class for each kind of request. What a plain query does not need is loaded late.
 
+const { late } = require('../late');
 const { QueryRequest } = require('./query');
 
+const later = late({ portal: () => require('./portal'), simpleQuery: () => require('./simple-query') });
 let batch; // a repeated require costs a microsecond, as much as a query of a batch
 
 module.exports = {
@@ -12,7 +14,8 @@ module.exports = {
   get BeginRequest() { return require('./block').BeginRequest; },
   get CopyInRequest() { return require('./copy-in').CopyInRequest; },
   get EndRequest() { return require('./block').EndRequest; },
-  get Portal() { return require('./portal').Portal; },
-  get SimpleQueryRequest() { return require('./simple-query').SimpleQueryRequest; },
-  get writeQuery() { return require('./copy-in').writeQuery; }
+  get FrontRequest() { return require('./block').FrontRequest; },
+  get Portal() { return later.portal.Portal; },
+  get SimpleQueryRequest() { return later.simpleQuery.SimpleQueryRequest; },
+  get writeCopy() { return require('./copy-in').writeCopy; }
 };

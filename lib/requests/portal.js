@@ -5,11 +5,15 @@ const { CloseRequest, Scope, abort, again, callerOf, copyDirection, outcome, sub
 const { keep } = require('../options');
 const { QueryRequest } = require('./query');
 
+const HELD_BACK = 'the pooler does not answer the message Flush, so there are no rows after the first ones: use the cursor in a transaction';
+
 /**
  * One Execute of a portal, with Bind the first time. In a transaction block each step has a Sync, and other requests may come
  * in between. Outside one, a Sync would end the portal: the step ends with Flush, and Sync follows the last row or an error.
  */
 class PortalStep extends QueryRequest {
+  #timer;
+
   /**
    * @param {number} maxRows 0 for all
    * @param {{stack: string}} caller see callerOf
@@ -19,23 +23,39 @@ class PortalStep extends QueryRequest {
     this.portal = portal;
     this.maxRows = maxRows;
     this.caller = caller;
+    if (portal.statement === undefined) this.settings = portal.settings; // they hold until the Sync behind the last step
   }
 
   snapshot() {} // the portal has done it
 
   encode(writer, statements) {
     const { portal } = this;
+    this.owesSync = !portal.inBlock && portal.open;
     if (portal.statement === undefined) {
       this.bind(writer, statements, portal.name);
       portal.statement = this.statement;
+      if (this.owesSync) this.#expectAnswer(writer);
     } else {
       this.statement = portal.statement;
       this.start(this.scope.pipeline);
     }
     writer.execute(portal.name, this.maxRows);
-    this.owesSync = !portal.inBlock && portal.open;
     if (this.owesSync) writer.flush();
     else writer.sync();
+  }
+
+  /**
+   * Asks for the answer to Bind, which comes at once, however long Execute takes. If it does not come, something holds Flush back:
+   * Sync lets the first rows pass, and ends the portal.
+   */
+  #expectAnswer(writer) {
+    writer?.flush();
+    const { pipeline } = this.scope;
+    this.#timer = setTimeout(() => {
+      if (pipeline.head === this) this.sync(pipeline);
+      else if (pipeline.socket !== null) this.#expectAnswer(); // others are answered first
+    }, Portal.flushTimeout);
+    this.#timer.unref?.();
   }
 
   start(pipeline) {
@@ -44,9 +64,14 @@ class PortalStep extends QueryRequest {
   }
 
   message(pipeline, type, buf, start, end, count) {
+    clearTimeout(this.#timer);
     super.message(pipeline, type, buf, start, end, count);
     if (this.state === State.Done) this.portal.open = false;
     else if (this.state === State.Suspended && this.owesSync) pipeline.finishHead(); // it has its rows
+    else if (this.state === State.Suspended && !this.portal.inBlock && this.portal.open) {
+      this.portal.open = false;
+      this.error = new UsageError(HELD_BACK, '0A000');
+    }
   }
 
   fail(error, pipeline) {
@@ -77,6 +102,9 @@ class PortalStep extends QueryRequest {
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-EXT-QUERY
  */
 class Portal {
+  /** Milliseconds in which the first Flush is answered. */
+  static flushTimeout = 5000;
+
   #chained = 0; // fetches behind the step under way
   #last = null; // the promise of the step under way
   #resolveEnded;
@@ -98,6 +126,8 @@ class Portal {
     this.statement = undefined;
     this.open = true;
     this.scope = scope;
+    /** @type {Settings|undefined} sent in front of its first step */
+    this.settings = this.inBlock ? undefined : scope.settings;
     if (this.inBlock) return void scope.pipeline.scopes.check(scope);
     const lost = () => {
       this.open = false;

@@ -59,6 +59,7 @@ class QueryRequest extends Request {
     const parses = this.parses = !statement.sent;
     if (parses) {
       checkText(text, 'text');
+      carrier.guard(text);
       writer.parse(statement.name, text, statement.paramTypes);
       writer.describe('S', statement.name);
       statements.parsed(statement);
@@ -123,13 +124,25 @@ class QueryRequest extends Request {
     if (parses && statement.rowParser === undefined) {
       statement.failure = error;
       statements.forget(statement);
-    } else if (!parses) statements.doubt(statement, error.code, bound);
+    } else if (!parses) {
+      if (error.code === '26000' && !bound) statements.missed(statement, error);
+      statements.doubt(statement, error.code, bound);
+    }
     if (error.code === '08P01' && !bound) error = miscounted(error, statement, this.values);
     if (error.code === '26000') error = reasonOf(error, statement.failure, status);
     this.stale = !bound && isStale(error);
     this.receiver?.letGo?.(); // other requests must not wait for a slow reader
     super.fail(error);
   }
+
+  /** The error of another request says nothing about the statement. */
+  skip(error, pipeline) {
+    pipeline.statements.forgetParsesOf(this);
+    this.statement = Object.create(this.statement);
+    super.skip(error, pipeline);
+  }
+
+  get begins() { return this.statement.begins; }
 
   get reads() { return this.statement.reads; }
 

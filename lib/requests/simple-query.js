@@ -26,10 +26,13 @@ class SimpleQueryRequest extends Request {
     this.barrier = /\bcopy\b/i.test(text);
   }
 
+  get begins() { return /\b(?:begin|start)\b/i.test(this.text); }
+
   encode(writer, statements) {
+    this.guard();
     writer.query(this.text);
     this.state = State.Simple;
-    statements.mark({ disturbs: true, begins: /\b(?:begin|start)\b/i.test(this.text) }, this);
+    statements.mark({ disturbs: true, begins: this.begins }, this);
   }
 
   message(pipeline, type, buf, start, end, count) {

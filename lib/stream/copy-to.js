@@ -2,19 +2,19 @@
 
 const { Readable, Writable } = require('node:stream');
 const { AbortError, backend: { CopyOutResponse }, decodeCopyResponse } = require('../protocol');
-const { writeQuery } = require('../requests');
+const { writeCopy } = require('../requests');
 const { callerOf, copyDirection } = require('../pipeline');
 const { ResultRequest, runInto } = require('./query-to');
 const { Target } = require('./target');
 const { Values } = require('./values');
 
 class CopyOutRequest extends ResultRequest {
-  encode(writer) {
-    writeQuery(this, writer);
-    this.receiver.start(null, 0, this.scope.pipeline);
+  encode(writer, statements) {
+    writeCopy(this, writer, statements);
+    if (this.simple) this.receiver.start(null, 0, this.scope.pipeline);
+    else writer.sync();
   }
 }
-CopyOutRequest.prototype.simple = true;
 
 class ReadableTarget extends Target {
   #readable;

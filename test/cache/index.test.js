@@ -57,6 +57,49 @@ describe('A ResponseCache of a client', () => {
   /** The number that a query got. */
   const next = async (options, text = NEXT, values = []) => (await cache.query(text, values, options)).rows[0].n;
 
+  it('never gives an answer to other settings, whatever the options', async () => {
+    const text = "SELECT current_setting('app.tenant', true) AS tenant";
+    const options = [
+      {}, { format: 1 }, { cache: false }, { tags: ['a'] }, { max_age: 0.001, stale_while_revalidate: 100 }, { signal: AbortSignal.timeout(10000) },
+      { statement_timeout: 10000 }, { paramTypes: [] }, { alone: true }, { retry: true }
+    ];
+    const sessions = ['one', 'two', "one', 'app.tenant', 'two"].map(tenant => [tenant, cache.with({ 'app.user': 'me' }).with({ 'app.tenant': tenant })]);
+    sessions.push(['', cache]);
+    for (const each of options) {
+      for (let round = 0; round < 3; round++, clock += 10) { // asked, from memory or old, and again
+        await Promise.all(sessions.map(async ([tenant, session]) => {
+          const { rows: [row] } = await session.query(text, [], each);
+          assert.equal(String(row.tenant ?? ''), tenant);
+          const { retry, ...other } = each;
+          for (const as of ['json', 'values', 'ndjson', 'protocol']) {
+            if (other.format === 1 && as.endsWith('json')) continue;
+            const { data } = await written(session, text, [], { ...other, as });
+            assert.ok(data.includes(tenant) && (tenant !== 'one' || !data.includes('two')), `${data}`);
+          }
+        }));
+      }
+    }
+    assert.ok(cache.hits > 0 && cache.stale > 0);
+    const keys = sessions.map(([, session]) => session.keyOf(text));
+    assert.equal(new Set(keys).size, sessions.length);
+    cache.invalidate(keys[0]);
+    const { hits } = cache;
+    await Promise.all(sessions.map(([, session]) => session.query(text)));
+    assert.equal(cache.hits, hits + sessions.length - 1);
+    assert.throws(() => new ResponseCache(client.with({ 'app.tenant': 1 })), { name: 'TypeError', message: /cache\.with/ });
+  });
+
+  it('asks the database for a long answer each time, with the settings', async () => {
+    const small = new ResponseCache(client, { max_answer_bytes: 10 });
+    const mine = small.with({ 'app.tenant': 'mine' });
+    const text = "SELECT current_setting('app.tenant', true) AS tenant, repeat('x', 100) AS rest";
+    for (let i = 0; i < 2; i++) {
+      assert.equal((await mine.query(text)).rows[0].tenant, 'mine');
+      assert.match((await written(mine, text, [], { as: 'json' })).data.toString(), /mine/);
+      assert.equal((await small.query(text)).rows[0].tenant || '', '');
+    }
+  });
+
   it('asks once for 1,000 who miss at the same time', async () => {
     const got = await Promise.all(Array.from({ length: 1000 }, () => next()));
     assert.equal(new Set(got).size, 1);
@@ -82,7 +125,7 @@ describe('A ResponseCache of a client', () => {
     const text = 'SELECT random() AS n, $1::text';
     const ways = [
       [text, ['1']], [text, ['2']], [text, [null]], [text, [Buffer.from('1')]], [`${text} `, ['1']],
-      [text, ['1'], { paramTypes: [25] }], [text, ['1'], { format: Client.BINARY }],
+      [text, ['1'], { paramTypes: [] }], [text, ['1'], { format: Client.BINARY }],
       [text, ['1'], { tags: ['t'] }], [text, ['1'], { max_age: 1 }]
     ];
     const all = async () => {

@@ -45,6 +45,11 @@ describe('A client of quickgres/pg', () => {
     await assert.rejects(new pg.Client(nowhere).connect(), { code: 'ECONNREFUSED' });
     const error = await new Promise(resolve => new pg.Client(nowhere).connect(resolve));
     assert.equal(error.code, 'ECONNREFUSED');
+    for (const port of [99999, -1, 'none']) {
+      const message = `Port should be >= 0 and < 65536. Received type number (${Number(port)}).`;
+      await assert.rejects(new pg.Client({ ...server.config, port }).connect(), { name: 'RangeError', code: 'ERR_SOCKET_BAD_PORT', message });
+      await assert.rejects(new pg.Pool({ ...server.config, port }).query('SELECT 1'), { code: 'ERR_SOCKET_BAD_PORT' });
+    }
     const unknown = new pg.Client({ ...server.config, database: 'nowhere' });
     await assert.rejects(unknown.connect(), each => each instanceof pg.DatabaseError && each.code === '3D000');
     const nobody = new pg.Client({ ...server.config, user: 'nobody here' }); // the words of the server, and no others
@@ -180,14 +185,25 @@ describe('A client of quickgres/pg', () => {
 
   it('tells of a connection that is lost: its queries, then who listens, then those who ask later', async () => {
     const order = [];
-    client.on('error', error => order.push(`error ${error.code}`));
+    client.on('error', error => order.push(error.message));
     client.on('end', () => order.push('end'));
     const sleeping = client.query('SELECT pg_sleep(100)').catch(error => order.push(`query ${error.code}`));
     const ended = new Promise(resolve => client.once('end', resolve));
     await killed();
     await Promise.all([sleeping, ended]);
-    assert.deepEqual(order.sort(), ['end', 'error 57P01', 'query 57P01']);
+    assert.deepEqual(order, ['query 57P01', 'Connection terminated unexpectedly', 'end']);
     await assert.rejects(client.query('SELECT 1'), { message: 'Client has encountered a connection error and is not queryable' });
+  });
+
+  it("tells the server's reason and the loss by two events if no query was under way", async () => {
+    const told = [];
+    client.on('error', error => told.push(error));
+    const ended = new Promise(resolve => client.once('end', resolve));
+    await killed();
+    await ended;
+    assert.ok(told[0] instanceof pg.DatabaseError);
+    assert.deepEqual(told.map(({ code, message }) => code ?? message), ['57P01', 'Connection terminated unexpectedly']);
+    assert.equal(told[1].cause, told[0]);
   });
 
   it('needs nobody to listen when the connection is lost', async () => {

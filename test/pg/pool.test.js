@@ -470,14 +470,32 @@ describe('A pool of quickgres/pg', () => {
     const other = await pool.connect();
     assert.equal(other.listenerCount('error'), 0); // TypeORM counts them
     const told = once(other, 'error').catch(error => [error]);
+    const removals = [];
+    pool.once('remove', client => removals.push(client));
     await server.sql(`SELECT pg_terminate_backend(${other.processID})`);
     assert.equal((await told)[0].code, '57P01');
+    await new Promise(resolve => other.once('end', resolve));
+    assert.deepEqual(removals, []); // before it is released
     other.release();
+    assert.deepEqual(removals, [other]);
     const { rows: [{ pid }] } = await pool.query('SELECT pg_backend_pid() AS pid');
     const removed = new Promise(resolve => pool.once('remove', resolve));
     await server.sql(`SELECT pg_terminate_backend(${pid})`); // and nobody listens
     await removed;
     assert.equal((await pool.query('SELECT 1')).rowCount, 1);
+  });
+
+  it('rejects a query whose connection is killed, and emits no error', async () => {
+    const errors = [];
+    pool.on('error', error => errors.push(error));
+    const removed = once(pool, 'remove');
+    const asked = assert.rejects(pool.query("SELECT pg_sleep(100) AS killed"), { code: '57P01' });
+    const kill = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%AS killed'";
+    while ((await server.sql(kill)).length === 0);
+    await asked;
+    await removed;
+    await new Promise(setImmediate);
+    assert.deepEqual(errors, []);
   });
 
   it('ends when all has been released, and once', async () => {

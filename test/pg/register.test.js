@@ -48,6 +48,15 @@ describe('quickgres/pg/register', () => {
     assert.equal(printed('app/a.mjs', program), 'function 5');
   });
 
+  it('gives names to an import of the file of an installed pg by its URL, as Vitest imports it', () => {
+    for (const [name, text] of [['package.json', '{ "name": "pg", "version": "8.0.0", "main": "./lib" }'], ['lib/index.js', 'exports.real = true;']]) {
+      write(`app/node_modules/pg/${name}`, text);
+    }
+    const program = "const { default: pg, Pool } = await import(new URL('node_modules/pg/lib/index.js', import.meta.url)); " +
+      "const { default: ours } = await import('quickgres/pg'); console.log(pg === ours, Pool === ours.Pool);";
+    assert.equal(printed('app/c.mjs', program), 'true true');
+  });
+
   it('replaces an installed pg where a compiler such as tsx reads the files in place of Node.js', () => {
     write('app/compiler.js', "const { _extensions } = require('module'); _extensions['.js'] = (module, file) => " +
       "module._compile(require('fs').readFileSync(file, 'utf8'), file);");

@@ -155,6 +155,24 @@ describe('What is submitted to a client of quickgres/pg', () => {
     assert.deepEqual(await outcome('SELECT 1', [], 1), ['Client has encountered a connection error and is not queryable']);
   });
 
+  it('is not told that an ended connection is free if it is a stream that nothing reads: it would emit an error', async () => {
+    for (const [readableFlowing, listeners, expected] of [[false, 0, 0], [null, 0, 0], [true, 0, 1], [false, 1, 1]]) {
+      const other = new pg.Client(server.config);
+      await other.connect();
+      const idle = new Reader('SELECT n FROM generate_series(1, 3) n', [], 1);
+      Object.assign(idle, { readableFlowing, listenerCount: () => listeners });
+      await new Promise(resolve => {
+        idle.handlePortalSuspended = resolve;
+        other.query(idle);
+      });
+      let count = 0;
+      idle.connection.on('readyForQuery', () => { count++; });
+      await other.end();
+      await new Promise(resolve => setImmediate(setImmediate, resolve));
+      assert.equal(count, expected);
+    }
+  });
+
   it('goes on when its client has been released, and others wait', async () => {
     const pool = new pg.Pool({ ...server.config, max: 1 });
     const taken = await pool.connect();

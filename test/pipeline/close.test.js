@@ -3,7 +3,7 @@
 const assert = require('node:assert/strict');
 const { State } = require('../../lib/protocol');
 const { CloseRequest } = require('../../lib/pipeline/close');
-const { hex, ANSWER, message } = require('../support');
+const { connected, faked, hex, message, ANSWER, commandComplete } = require('../support');
 const { encoded, give, open } = require('../support/submitted');
 
 describe('CloseRequest', () => {
@@ -37,3 +37,49 @@ describe('CloseRequest', () => {
   });
 });
 
+
+describe('A transaction block that no request has begun', () => {
+  const inBlock = status => message('Z', status);
+
+  for (const [status, name] of [['E', 'failed'], ['T', 'open']]) {
+    it(`and that is ${name} is rolled back before the next request`, async () => {
+      const requests = [];
+      const client = await faked(async conversation => {
+        const failed = status === 'E' ? ANSWER.error('22012', 'no') : Buffer.concat([ANSWER.described(), commandComplete('SELECT 0')]);
+        for (const answer of [[failed, inBlock(status)], [commandComplete('ROLLBACK'), ANSWER.ready], [ANSWER.described(), commandComplete('SELECT 0'), ANSWER.ready]]) {
+          requests.push(await conversation.request());
+          conversation.say(...answer);
+        }
+      }, { max_pipeline: 1 });
+      const [first, second] = await Promise.allSettled([client.query('SELECT 1 / 0'), client.query('SELECT 2')]);
+      assert.deepEqual([first.reason?.code, second.status, client.transactionStatus], [status === 'E' ? '22012' : undefined, 'fulfilled', 'I']);
+      assert.deepEqual(requests, ['PDBES', 'Q', 'PDBES']);
+      assert.equal(client.pending, 0);
+    });
+  }
+
+  it('ends the connection if it cannot be rolled back', async () => {
+    const client = await faked(async conversation => {
+      await conversation.request();
+      conversation.say(ANSWER.error('22012', 'no'), inBlock('E'));
+      await conversation.request();
+      conversation.say(ANSWER.error('58000', 'no rollback'), inBlock('E'));
+    });
+    await assert.rejects(client.query('SELECT 1 / 0'), { code: '22012' });
+    assert.match((await client.closed).message, /no rollback/);
+  });
+
+  it('is none if a query, a batch or a simple query of the caller has begun it', async () => {
+    const client = await connected();
+    for (const begin of [() => client.query('BEGIN'), () => client.batch(['SELECT 1', 'START TRANSACTION']),
+      () => client.simpleQuery('SELECT 1; BEGIN'), () => client.query('/* a */ begin', [], { cache: false })]) {
+      await begin();
+      await client.query('SELECT 1');
+      assert.equal(client.transactionStatus, 'T');
+      await client.query('ROLLBACK');
+    }
+    await client.batch(['BEGIN', 'SELECT 1 / 0']).catch(() => {});
+    await assert.rejects(client.query('SELECT 1'), { code: '25P02' });
+    await client.query('ROLLBACK');
+  });
+});

@@ -167,4 +167,34 @@ describe('Statement', () => {
     statement.describe(null);
     assert.equal(statement.rowParser, null);
   });
+
+  it('give no names any more when the server has lost a statement that was prepared and not closed, and warn once', async () => {
+    const warnings = [];
+    const listen = warning => warnings.push(warning);
+    process.on('warning', listen);
+    try {
+      const [one, other] = [new Statements(10), new Statements(10)]; // of one pool
+      other.learned = one.learned;
+      const unknown = { code: '26000' };
+      const sent = one.get('SELECT 1');
+      sent.sent = true;
+      one.missed(sent, unknown); // its Parse was not answered
+      const closed = parsed(one, 'SELECT 2');
+      one.close(closed);
+      one.missed(closed, unknown);
+      assert.equal(unknown.hint, undefined);
+      assert.notEqual(other.get('SELECT 3').name, '');
+      const lost = [parsed(one, 'SELECT 4'), parsed(one, 'SELECT 5')];
+      for (const statement of lost) {
+        const error = {};
+        one.missed(statement, error);
+        assert.match(error.hint, /statement_cache: 0/);
+      }
+      assert.deepEqual([one, other].map(each => each.get('SELECT 4').name), ['', '']);
+      await new Promise(setImmediate);
+      assert.deepEqual(warnings.map(({ message }) => /set statement_cache: 0/.test(message)), [true]);
+    } finally {
+      process.off('warning', listen);
+    }
+  });
 });

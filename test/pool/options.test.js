@@ -33,7 +33,7 @@ describe('Options of a pool', () => {
       [async () => pool.cursor('SELECT 1', [], it), `${STATEMENT}, batchSize, decode, signal`],
       [async () => pool.copyTo('COPY t TO STDOUT', it), 'signal, highWaterMark, stall_timeout, buffer, alone'],
       [async () => pool.copyFrom('COPY t FROM STDIN', it), 'signal, highWaterMark'],
-      [async () => pool.listen('news', it), 'signal']
+      [async () => pool.listen('news', it), 'session, signal']
     ]) {
       await assert.rejects(ask, { name: 'TypeError', message: `there is no option readonly here; there are ${list}` });
     }

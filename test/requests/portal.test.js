@@ -2,7 +2,8 @@
 
 const assert = require('node:assert/strict');
 const { Client } = require('../..');
-const { connected, proxied, faked, hex, ANSWER } = require('../support');
+const { Portal } = require('../../lib/requests');
+const { connected, proxied, faked, hex, message, dataRow, commandComplete, ANSWER } = require('../support');
 
 /** What getResults gives until the query is over: `[rows, cmd]` of each part. */
 async function parts(session, max) {
@@ -43,14 +44,14 @@ describe('startQuery and getResults', () => {
     const sent = wire.recorded.toServer.subarray(from);
     assert.deepEqual(sent.subarray(0, sent.indexOf("P\0\0\0\x10\0SELECT 1")), hex(`
       50 00000026 's1' 00 'SELECT generate_series(1, 5)' 00 0000  44 00000008 53 's1' 00
-      42 00000010 00 's1' 00 0000 0000 0001 0000  ${execute}  ${execute}  ${execute}  53 00000004`));
+      42 00000010 00 's1' 00 0000 0000 0001 0000  48 00000004  ${execute}  ${execute}  ${execute}  53 00000004`));
     assert.ok(wire.stats.flights.toServer - flights <= 5, 'three parts, Sync, and the query behind');
   });
 
   it('end with one Sync where the query fails', async () => {
     const requests = [];
     const client = await faked(async conversation => {
-      for (const answer of [ANSWER.error('22012', 'no'), ANSWER.ready, Buffer.alloc(0)]) {
+      for (const answer of ['', ANSWER.error('22012', 'no'), ANSWER.ready, '']) {
         requests.push(await conversation.request());
         conversation.say(answer);
       }
@@ -58,8 +59,44 @@ describe('startQuery and getResults', () => {
     client.startQuery('SELECT 1/0');
     await assert.rejects(client.getResults(), { code: '22012' });
     client.query('SELECT 1', [], Client.STRING, false).catch(() => {});
-    while (requests.length < 3) await new Promise(setImmediate);
-    assert.deepEqual(requests, ['PDBEH', 'S', 'PDBES']);
+    while (requests.length < 4) await new Promise(setImmediate);
+    assert.deepEqual(requests, ['PDBH', 'EH', 'S', 'PDBES']);
+  });
+
+  describe('behind a pooler that holds Flush back', () => {
+    const { flushTimeout } = Portal;
+    beforeEach(() => { Portal.flushTimeout = 20; });
+    afterEach(() => { Portal.flushTimeout = flushTimeout; });
+
+    /** A server that answers only at Sync. @param {Buffer} rows the answer to Execute */
+    const holding = (...rows) => faked(async conversation => {
+      for (let types = ''; !types.endsWith('S');) types += await conversation.request();
+      conversation.say(ANSWER.described('n'), dataRow('1'), ...rows, ANSWER.ready);
+      await conversation.request();
+      conversation.say(ANSWER.described('n'), dataRow('2'), commandComplete('SELECT 1'), ANSWER.ready);
+    });
+
+    it('give a result of one part, and the connection goes on', async () => {
+      const client = await holding(commandComplete('SELECT 1'));
+      client.startQuery('SELECT 1 AS n');
+      assert.equal((await client.getResults(10)).rows[0].n, '1');
+      assert.equal((await client.query('SELECT 2 AS n')).rows[0].n, '2');
+    });
+
+    it('reject with what to do where there are more rows, and the connection goes on', async () => {
+      const client = await holding(message('s'));
+      client.startQuery('SELECT 1 AS n');
+      await assert.rejects(client.getResults(1), { code: '0A000', message: /use the cursor in a transaction/ });
+      assert.equal(client.inQuery, false);
+      assert.equal((await client.query('SELECT 2 AS n')).rows[0].n, '2');
+    });
+
+    it('wait for a slow query, whether it is in front or their own', async () => {
+      const client = await connected();
+      client.query('SELECT pg_sleep(0.1)').catch(() => {});
+      client.startQuery('SELECT i, pg_sleep(0.03) FROM generate_series(1, 6) i');
+      assert.deepEqual(await parts(client, 2), [['12', 'SUSPENDED'], ['34', 'SUSPENDED'], ['56', 'SUSPENDED'], ['', 'SELECT']]);
+    });
   });
 
   it('give what is left with 0', async () => {

@@ -9,19 +9,19 @@ const path = require('node:path');
 /** From the bottom up. What is in one layer may import within it and from the layers below. */
 const LAYERS = [
   ['client-parser'],
-  ['lib/protocol', 'lib/config'],
+  ['lib/late.js', 'lib/protocol', 'lib/config'],
   ['lib/connection'],
   ['lib/rows'],
   ['lib/options.js'],
   ['lib/pipeline'],
   ['lib/requests'],
-  ['lib/stream', 'lib/transaction.js', 'lib/cursor.js', 'lib/listen.js'],
+  ['lib/stream', 'lib/transaction.js', 'lib/cursor.js', 'lib/listen.js', 'lib/settings.js'],
   ['lib/session.js', 'lib/steps.js', 'lib/client.js', 'index.js']
 ];
 
 /** Entry points of their own, on top of all layers: the core never imports them. */
 const CAPABILITIES = [
-  'lib/cache', 'lib/http', 'lib/replication', 'lib/websocket', 'lib/copy-writer', 'lib/pool', 'lib/pg', 'lib/sql', 'lib/workers'
+  'lib/cache', 'lib/http', 'lib/live', 'lib/replication', 'lib/websocket', 'lib/copy-writer', 'lib/pool', 'lib/pg', 'lib/sql', 'lib/workers'
 ];
 
 const MAX_LINES = 350;

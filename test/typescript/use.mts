@@ -12,7 +12,7 @@ import quickgres, {
 import type {
   Abortable, AnyColumns, AnyRow, ArrayValue, BatchOptions, BatchQuery, ByteStream, ClientEvents, Column, ColumnValue, Config, CopyFrom,
   CopyReader, CopyStreamOptions, CopyTo, Cursor, CursorOptions, Decode, Decoder, DecoderPair, Format, Listener,
-  Notification, PacketReceiver, PasswordRequest, QueryOptions, QueryToOptions, Receiver, Row, RowMembers, ServerAddress,
+  ListenOptions, Notification, PacketReceiver, PasswordRequest, QueryOptions, QueryToOptions, Receiver, Row, RowMembers, ServerAddress,
   ServerFields, Session, SimpleQueryOptions, StatementOptions, StreamResult, TracedQuery, TransactionOptions, Value, Values
 } from 'quickgres';
 
@@ -185,7 +185,8 @@ async function streams(client: Client): Promise<void> {
 }
 
 async function events(client: Client): Promise<void> {
-  const listener: Listener = client.listen('news', { signal: new AbortController().signal });
+  const listening: ListenOptions = { signal: new AbortController().signal, session: false };
+  const listener: Listener = client.listen('news', listening);
   await listener.ready;
   const came = new Promise<Notification>(resolve => client.once('notification', resolve));
   client.on('notice', (fields: ServerFields) => assert.ok(fields.severity));

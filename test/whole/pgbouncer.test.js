@@ -35,6 +35,17 @@ const PARTS = {
     await assert.rejects(client.batch([['INSERT INTO pooled VALUES (99)'], ['SELECT 1 / 0']]), { code: '22012', index: 1 });
     assert.equal((await client.query('SELECT count(*) AS n FROM pooled WHERE i = 99')).rows[0].n, '0');
   },
+  async 'settings of requests'(client) {
+    const text = "SELECT current_setting('app.tenant', true) AS tenant";
+    const tenants = Array.from({ length: 100 }, (_, i) => i % 2 ? `tenant ${i}` : '');
+    const results = await Promise.all(tenants.map(tenant => (tenant ? client.with({ 'app.tenant': tenant }) : client).query(text)));
+    assert.deepEqual(results.map(({ rows: [row] }) => row.tenant ?? ''), tenants);
+    const [, { rows: [row] }] = await client.with({ 'app.tenant': 'one' }).batch(['SELECT 1', text]);
+    assert.equal(row.tenant, 'one');
+    for await (const { tenant } of client.with({ 'app.tenant': 'two' }).cursor(`${text} FROM generate_series(1, 20)`, [], { batchSize: 7 })) {
+      assert.equal(tenant, 'two');
+    }
+  },
   async simpleQuery(client) {
     const [one, two] = await client.simpleQuery('SELECT 1 AS a; SELECT 2 AS a');
     assert.deepEqual([one.rows[0].a, two.rows[0].a], ['1', '2']);
@@ -96,6 +107,12 @@ const IN_TRANSACTIONS = {
     }), { message: 'thrown' });
     await Promise.all(['BEGIN', 'INSERT INTO pooled VALUES (4)', 'ROLLBACK'].map(text => client.query(text)));
     assert.deepEqual((await client.query('DELETE FROM pooled RETURNING i')).rows.map(row => row.i).sort(), ['1', '2']);
+  },
+  async 'settings of transactions'(client) {
+    const text = "SELECT current_setting('app.tenant', true) AS tenant";
+    const { rows: [row] } = await client.with({ 'app.tenant': 'three' }).transaction(async tx => (await tx.query('SELECT 1')) && tx.query(text));
+    assert.equal(row.tenant, 'three');
+    assert.equal((await client.query(text)).rows[0].tenant || '', '');
   },
   async 'cursors in a transaction'(client) {
     await client.transaction(async tx => {
@@ -254,6 +271,65 @@ describe('What a mode of PgBouncer cannot carry', () => {
       for (const client of clients) await client.query(`SELECT ${i % 5} AS a`);
     }
     await Promise.all(clients.map(client => client.end()));
+  });
+
+  it('in transaction mode is listen, which rejects with what to do and leaves no LISTEN behind', async () => {
+    const open = await through('transaction', { statement_cache: 0 }, { poolSize: 1 });
+    const client = await open();
+    const connecting = new Client({ ...bouncers[0].config, statement_cache: 0 });
+    connecting.connect().catch(() => {});
+    const pool = new Pool({ ...bouncers[0].config, statement_cache: 0 });
+    for (const session of [client, connecting, pool]) {
+      const news = session.listen('news');
+      await assert.rejects(news.ready, { name: 'ConnectionError', code: '0A000', message: /listen on the direct URL/ });
+      await assert.rejects(news.next(), { code: '0A000' });
+    }
+    assert.equal((await client.query('SELECT count(*) AS n FROM pg_listening_channels()')).rows[0].n, '0');
+    await Promise.all([client.end(), connecting.end(), pool.end()]);
+  });
+
+  it('in session mode is listen without the option session, with which it works', async () => {
+    const open = await through('session', {}, { poolSize: 4 });
+    const client = await open();
+    const pool = new Pool(bouncers[0].config);
+    for (const session of [client, pool]) {
+      await assert.rejects(session.listen('news').ready, { code: '0A000', message: /\{ session: true \}/ });
+      const news = session.listen('news', { session: true });
+      await news.ready;
+      await session.query("NOTIFY news, 'hello'");
+      assert.equal((await news.next()).value.payload, 'hello');
+      await news.return();
+    }
+    await Promise.all([client.end(), pool.end()]);
+  });
+
+  it('are settings in the config, which it refuses: the error says what to do', async () => {
+    const open = await through('transaction', { search_path: 'elsewhere' });
+    await assert.rejects(open(), { code: '08P01', hint: /ALTER ROLE … SET/ });
+  });
+
+  it('in transaction mode are prepared statements: a pool that has lost one uses no names, and says so once', async () => {
+    await through('transaction');
+    const pools = [1, 2].map(() => new Pool({ ...bouncers[0].config, application_name: 'lost' }, { size: 6 }));
+    const warnings = [];
+    const listen = warning => warnings.push(warning.message);
+    process.on('warning', listen);
+    const prepared = async () => (await pools[0].query('SELECT count(*) AS n FROM pg_prepared_statements', [], { cache: false })).rows[0].n;
+    const round = () => Promise.all(pools.map(async pool => {
+      const results = [];
+      for (let i = 0; i < 25; i++) {
+        results.push(...await Promise.allSettled([1, 2, 3, 4].map(n => pool.transaction(tx => tx.query(`SELECT ${n}, $1::int`, [i])))));
+      }
+      return results.filter(({ reason }) => reason !== undefined).map(({ reason }) => reason);
+    }));
+    const failures = (await round()).flat();
+    for (const { code, hint } of failures) assert.deepEqual([code, /set statement_cache: 0/.test(hint)], ['26000', true]);
+    const before = await Promise.all(Array.from({ length: 8 }, prepared));
+    assert.deepEqual(await round(), [[], []]);
+    assert.ok(Math.max(...await Promise.all(Array.from({ length: 8 }, prepared))) <= Math.max(...before));
+    process.off('warning', listen);
+    assert.equal(warnings.filter(message => message.includes('statement_cache: 0')).length, 2);
+    await Promise.all(pools.map(pool => pool.end()));
   });
 
   it('in transaction mode is what belongs to a session', async () => {

@@ -490,7 +490,7 @@ describe('A prepared statement', () => {
   });
 
   it('that the server has lost is prepared again', async () => {
-    const client = await connected();
+    let client; // one that has lost a statement prepares no more
     const ask = () => client.query('SELECT $1::text AS a', ['x']);
     const name = "(SELECT name FROM pg_prepared_statements WHERE statement = 'SELECT $1::text AS a')";
     for (const forget of [
@@ -500,9 +500,11 @@ describe('A prepared statement', () => {
       () => client.simpleQuery('SELECT 1; DEALLOCATE ALL; SELECT 2'),
       () => client.query("DO $$ BEGIN EXECUTE 'DEALLOCATE ALL'; END $$", [], { cache: false })
     ]) {
+      client = await connected();
       await ask();
       await forget();
       assert.equal((await ask()).rows[0].a, 'x', String(forget));
+      client = await connected();
       await ask();
       const results = await Promise.all([forget(), ask(), ask()]);
       assert.deepEqual(results.slice(1).map(({ rows }) => rows[0].a), ['x', 'x'], `pipelined ${forget}`);

@@ -4,6 +4,8 @@
 
 const Cursor = require('pg-cursor');
 const QueryStream = require('pg-query-stream');
+const { PassThrough } = require('node:stream');
+const { setTimeout } = require('node:timers/promises');
 
 module.exports = async ({ pg, config, tell, errorOf }) => {
   const client = new pg.Client(config);
@@ -33,4 +35,13 @@ module.exports = async ({ pg, config, tell, errorOf }) => {
   const parsed = client.query(new Cursor("SELECT 5::int8 AS n, 'a' AS text", [], { rowMode: 'array' }));
   tell(await parsed.read(5));
   await client.end();
+  for (const milliseconds of [0, 50]) {
+    const other = new pg.Client(config);
+    await other.connect();
+    const abandoned = other.query(new QueryStream('SELECT n FROM generate_series(1, 100) n')).on('error', error => tell(errorOf(error)));
+    abandoned.pipe(new PassThrough({ objectMode: true })).destroy();
+    await setTimeout(milliseconds);
+    await other.end();
+  }
+  await setTimeout(50);
 };
