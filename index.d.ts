@@ -1037,6 +1037,8 @@ export class AbortError extends Error {
   code: 'ABORT_ERR';
   /** The signal's reason. */
   cause?: unknown;
+  /** Whether the request had been sent, so that the server may have executed it. */
+  sent?: boolean;
 }
 
 /**

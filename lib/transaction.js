@@ -77,7 +77,7 @@ class Transaction {
   async run(work, options) {
     const scope = this.#scope;
     const { pipeline } = scope;
-    const unwatch = watchLimits(options, error => this.#giveUp(error), tooLong('transaction', () => this.#phase === Phase.COMMITTING));
+    const unwatch = watchLimits(options, error => this.#giveUp(error), tooLong('transaction'), () => this.#phase === Phase.COMMITTING);
     try {
       await this.#until(this.#entered);
       if (scope.ended) throw scope.refused();

@@ -17,7 +17,7 @@ const ATTEMPT = 10000;
 /** Milliseconds for which plain queries wait for a new connection rather than behind other requests. */
 const PATIENCE = 1000;
 
-const tooLate = tooLong('request', () => false, () => ': it waited for a connection');
+const tooLate = tooLong('request', () => ': it waited for a connection');
 
 const firstOf = queue => queue.values().next().value?.since ?? Infinity;
 
@@ -121,7 +121,7 @@ class Connections {
     const unwatch = watchLimits({ signal, statement_timeout: Math.min(this.#options.acquire_timeout, left) }, error => {
       queue.delete(entry);
       entry.reject(error);
-    }, limit => limit === left ? tooLate(time) : this.#late(limit));
+    }, limit => limit === left ? tooLate(time) : this.#late(limit), () => false);
     queue.add(entry);
     this.#serve();
     return (channel?.tracePromise(() => waiting, { owner: kind === 'owned', waiting: queue.size }) ?? waiting).finally(unwatch);
@@ -133,7 +133,7 @@ class Connections {
       new ConnectionError('the server has not answered the attempt to connect', { code: '08001' });
     const why = cause?.message ?? `of ${size}, ${connected} are open, ${owned} of them owned by transactions, cursors, COPY, ` +
       '{ alone: true } or connection(). A transaction inside another one is tx.transaction()';
-    return new TimeoutError(`no connection for ${time} ms (acquire_timeout): ${why}`, { code: cause ? '08001' : '53300', cause, sent: false });
+    return new TimeoutError(`no connection for ${time} ms (acquire_timeout): ${why}`, { code: cause ? '08001' : '53300', cause });
   }
 
   /** Gives connections to waiting requests in their order, and opens more for the rest. */

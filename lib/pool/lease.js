@@ -49,7 +49,7 @@ class PoolLease extends Connections {
     this.#pending++;
     try {
       for (let attempts = 1; ; attempts++) {
-        throwIfAborted(options);
+        throwIfAborted(options, attempts > 1);
         const connection = this.take(kind, isLimited) ?? await this.wait(kind, isLimited, options, since).catch(rejectAgain);
         const { client, pipeline } = connection;
         try {

@@ -247,7 +247,12 @@ class Target {
   }
 
   /** Cuts the stream off, so that a part of a result cannot be taken for the whole. */
-  destroy(error) { this.stream.destroy(error); }
+  destroy(error) {
+    const { headersSent, chunkedEncoding, socket } = this.given;
+    // With HTTP/1.0 a body ends with its connection: behind a FIN it would count as whole. Only TCP has a reset.
+    if (headersSent && chunkedEncoding === false && socket?._handle?.reset) socket.resetAndDestroy();
+    this.stream.destroy(error);
+  }
 }
 
 module.exports = { Target };
