@@ -16,20 +16,6 @@ class CopyOutRequest extends ResultRequest {
   }
 }
 
-class ReadableTarget extends Target {
-  #readable;
-
-  constructor(readable, sink, stallTimeout) {
-    super(sink, stallTimeout);
-    this.#readable = readable;
-  }
-
-  end(piece, rowCount) {
-    this.#readable.rowCount = rowCount;
-    return super.end(piece, rowCount);
-  }
-}
-
 /** COPY … TO STDOUT as a stream of bytes, with rows split anywhere. */
 class CopyTo extends Readable {
   #taken; // called when more can be taken
@@ -51,17 +37,23 @@ class CopyTo extends Readable {
         if (this.push(chunk)) this._read();
       },
       final: callback => {
+        this.rowCount = receiver.rowCount;
         this.push(null);
         callback();
       }
     });
-    const target = this.#target = new ReadableTarget(this, sink, stall_timeout);
+    const target = this.#target = new Target(sink, stall_timeout);
     const values = new Values();
     values.message = (out, buf, start, end) => {
       if (buf[start] === CopyOutResponse) Object.assign(this, decodeCopyResponse(buf, start, end));
     };
     const caller = callerOf(CopyTo);
-    const make = () => Object.assign(new CopyOutRequest(target, values, text, [], options), { caller });
+    let receiver;
+    const make = () => {
+      const request = Object.assign(new CopyOutRequest(target, values, text, [], options), { caller });
+      ({ receiver } = request);
+      return request;
+    };
     if (lease.scope !== null) lease.pipeline.scopes.check(lease);
     runInto(lease, target, make, { ...options, signal, as: 'values' }).catch(error => this.destroy(error));
   }
