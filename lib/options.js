@@ -120,4 +120,7 @@ function checkNumber(value, name, wanted, fits) {
 const checkCount = (count, name, least) =>
   checkNumber(count, name, `an integer from ${least}`, count => Number.isInteger(count) && count >= least);
 
-module.exports = { keep, BUFFER, STALL_TIMEOUT, checkCount, checkNoMore, checkNumber, checkOptions, NAMES, NO_OPTIONS, NO_VALUES };
+/** @param {Array|object} values what follows a piece of SQL, which has values already: its options, or the default of values */
+const optionsOf = values => values === NO_VALUES ? NO_OPTIONS : values;
+
+module.exports = { keep, optionsOf, BUFFER, STALL_TIMEOUT, checkCount, checkNoMore, checkNumber, checkOptions, NAMES, NO_OPTIONS, NO_VALUES };

@@ -1,9 +1,9 @@
 'use strict';
 
 const { EventEmitter } = require('node:events');
-const { UsageError, checkText, checkValues, kindOf } = require('./protocol');
+const { UsageError, checkText, checkValues, isPiece, kindOf } = require('./protocol');
 const { CloseRequest, again, callerOf, copyDirection, promised, send, submit } = require('./pipeline');
-const { NAMES, NO_OPTIONS, NO_VALUES, checkOptions, keep } = require('./options');
+const { NAMES, NO_OPTIONS, NO_VALUES, checkOptions, keep, optionsOf } = require('./options');
 const requests = require('./requests');
 const { RowReader } = require('./rows');
 
@@ -58,11 +58,13 @@ class Session extends EventEmitter {
   get decode() { return this.#lease.decoding?.decode; }
 
   /**
-   * Sends one query in one write: Parse and Describe for a new text, then Bind, Execute and Sync.
+   * Sends one query in one write: Parse and Describe for a new text, then Bind, Execute and Sync. A piece of SQL may stand in
+   * the place of text and values, here and in other methods.
    * @param {RowReader|Writable|{write: function}} [target] takes the result
    * @returns {Promise<RowReader>} of the target
    */
   query(text, values = NO_VALUES, format = 0, cache = true, target) {
+    if (typeof text === 'object' && isPiece(text)) return this.query(...text, optionsOf(values));
     try {
       const { scope } = this.#lease;
       const letter = typeof text === 'string' ? text.charCodeAt(0) | LOWER_CASE : D;
@@ -167,6 +169,7 @@ class Session extends EventEmitter {
    * beside it.
    */
   cursor(text, values = NO_VALUES, options = NO_OPTIONS) {
+    if (isPiece(text)) return this.cursor(...text, optionsOf(values));
     checkOptions(options, NAMES.cursor);
     const { batchSize = 1000, decode, signal } = options;
     const copied = requests.Portal.check(text, values);
@@ -198,6 +201,7 @@ class Session extends EventEmitter {
    * @returns {Promise<{cmd: string, rowCount: number, bytes: number}>} resolves when the target has taken everything
    */
   queryTo(target, text, values = NO_VALUES, options = NO_OPTIONS) {
+    if (isPiece(text)) return this.queryTo(target, ...text, optionsOf(values));
     return promised(() => {
       checkOptions(options, NAMES.queryTo);
       return stream().queryTo(this.#lease, target, text, values, options);

@@ -1,9 +1,9 @@
 'use strict';
 
 const { EventEmitter } = require('node:events');
-const { checkText, checkValues, quoted, snapshot } = require('../protocol');
+const { checkText, checkValues, isPiece, quoted, snapshot } = require('../protocol');
 const { checkChannel } = require('../listen');
-const { checkNoMore, checkOptions } = require('../options');
+const { NO_OPTIONS, NO_VALUES, checkNoMore, checkOptions, optionsOf } = require('../options');
 const { RowReader } = require('../rows');
 const { Target } = require('../stream');
 const { Collector, isRead, read, write } = require('./answer');
@@ -61,7 +61,8 @@ class ResponseCache extends EventEmitter {
   /** Answers a query as `Client.query` does, from memory if possible. */
   query(...query) { return this.#query(this.#client, ...query); }
 
-  async #query(session, text, values = [], options = {}) {
+  async #query(session, text, values = NO_VALUES, options = NO_OPTIONS) {
+    if (isPiece(text)) return this.#query(session, ...text, optionsOf(values));
     checkOptions(options, OF_QUERY);
     const { tags, max_age, stale_while_revalidate, ...plain } = options;
     const { decode = this.#client.decode } = plain;
@@ -81,7 +82,8 @@ class ResponseCache extends EventEmitter {
    */
   queryTo(...query) { return this.#queryTo(this.#client, ...query); }
 
-  async #queryTo(session, target, text, values = [], options = {}) {
+  async #queryTo(session, target, text, values = NO_VALUES, options = NO_OPTIONS) {
+    if (isPiece(text)) return this.#queryTo(session, target, ...text, optionsOf(values));
     checkOptions(options, OF_QUERY_TO);
     const { tags, max_age, stale_while_revalidate, ...plain } = options;
     const limit = limitOf(plain);
@@ -221,7 +223,9 @@ class ResponseCache extends EventEmitter {
   /** @returns {string} the key of the answer to a query */
   keyOf(...query) { return this.#keyOf(this.#client, ...query); }
 
-  #keyOf(session, text, values = [], options = {}) { return this.#request(session, text, values, options).key; }
+  #keyOf(session, text, values = NO_VALUES, options = NO_OPTIONS) {
+    return isPiece(text) ? this.#keyOf(session, ...text, optionsOf(values)) : this.#request(session, text, values, options).key;
+  }
 
   /** @returns {object} answers queries of a session with settings, from the same memory: its keys contain the settings */
   with(settings, outer = this.#client) {

@@ -1,7 +1,8 @@
 'use strict';
 
 const { pipeline } = require('node:stream');
-const { NAMES, NO_OPTIONS, NO_VALUES, checkOptions, checkNumber } = require('../options');
+const { isPiece } = require('../protocol');
+const { NAMES, NO_OPTIONS, NO_VALUES, checkOptions, checkNumber, optionsOf } = require('../options');
 const { throwIfAborted, watchSignal } = require('../pipeline');
 const { Target } = require('../stream');
 const { Csv } = require('./csv');
@@ -131,6 +132,7 @@ function checkOffered(offered) {
 
 /** The part that both kinds of `respond` share; `response` is like those of Node's servers. */
 function answer(session, request, response, text, values = NO_VALUES, options = NO_OPTIONS) {
+  if (isPiece(text)) return answer(session, request, response, ...text, optionsOf(values));
   check(response, options);
   const typed = response.hasHeader('content-type');
   const { as = typed || options.format === 1 ? 'protocol' : REPRESENTATIONS, compress = true } = options;
@@ -175,7 +177,7 @@ async function respond(session, request, response, ...query) {
   if (typeof session?.queryTo !== 'function') {
     throw new TypeError('session must be a Client, a Pool, a transaction or a ResponseCache');
   }
-  if (typeof response === 'string') return answerWeb(session, request, response, ...query);
+  if (typeof response === 'string' || isPiece(response)) return answerWeb(session, request, response, ...query);
   if (response === undefined) return answerWeb(session, request, ...query);
   if (typeof response?.setHeader !== 'function') throw new TypeError('response must be one of node:http or node:http2');
   return answer(session, request, response, ...query);

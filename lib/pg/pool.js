@@ -43,7 +43,7 @@ class Pool extends EventEmitter {
     this.options = hide({ ...given, ...options }, { connectionString, password, ssl });
     this.ending = false;
     this.ended = false;
-    const pool = new Connections(libpqConfig(parameters), {
+    const pool = new Connections({ ...libpqConfig(parameters), decode: false }, {
       size: options.max, reserved: 0, patient: false, acquire_timeout: Number(given.connectionTimeoutMillis ?? 0),
       idle_timeout: options.idleTimeoutMillis, min: options.min, max_lifetime: options.maxLifetimeSeconds * 1000
     });

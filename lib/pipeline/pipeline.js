@@ -71,9 +71,9 @@ class Pipeline {
   }
 
   /** Takes what connections have in common, which replace each other or belong to one pool. */
-  share({ longTexts = this.longTexts, learned }) {
-    this.longTexts = longTexts;
+  share({ learned, ...shared }) {
     this.statements.learned = learned;
+    Object.assign(this, shared);
   }
 
   /** Allows requests to be sent. */

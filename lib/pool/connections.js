@@ -52,6 +52,8 @@ class Connections {
     this.#config = config;
     this.#options = options;
     this.#emit = emit;
+    /** @type {{decode: *}|undefined} the default of readers */
+    this.decoding = undefined;
     /** Whether there was a connection; from then on, requests wait during an outage. */
     this.reached = options.reached === true;
     /** @type {ConnectionError|undefined} the error of new requests after the end */
@@ -171,7 +173,7 @@ class Connections {
     const { max_lifetime: most, idle_timeout: idle, silence_timeout: silence, longTexts, learned, silent } = this.#options;
     const connection = new Connection(this.#config, most);
     const { client } = connection;
-    connection.pipeline.share({ longTexts, learned });
+    connection.pipeline.share({ longTexts, learned, decoding: this.decoding });
     client.silent = silent;
     this.#all.push(connection);
     client.closed.then(error => this.#closed(connection, error));

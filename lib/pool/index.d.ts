@@ -49,7 +49,7 @@ export interface PoolStats {
 /** The events of a pool. None needs a listener. */
 export interface PoolEvents {
   /** Fires for each new connection, before any other query; queries sent in the listener run first. */
-  connect: [client: Client];
+  connect: [client: Client<any>];
   /** A connection was lost or could not be made, including that of `listen`. */
   error: [error: Error];
 }
@@ -81,13 +81,14 @@ export interface TracedWait {
  * ConnectionError after `end()` (08003), and with a UsageError (0A000) for statements that change a session, such as BEGIN, SET
  * and LISTEN.
  */
-export class Pool extends Session {
+export class Pool<D extends boolean = true> extends Session<D> {
   /**
-   * @param config of the clients
+   * @param config of the clients, which decode unless it says `decode: false`
    * @param options of the pool
    * @throws {TypeError} for wrong options
    */
-  constructor(config?: Config | string | URL, options?: PoolOptions);
+  constructor(config: URL, options?: PoolOptions);
+  constructor(config?: Config<D> | string, options?: PoolOptions);
   /** The current counters. */
   readonly stats: PoolStats;
   /** Replaces each connection after its current requests, for example after a migration. */
@@ -101,7 +102,7 @@ export class Pool extends Session {
    * @returns what the function returned; rejects with what it threw, with an AbortError, a ConnectionError or TimeoutError if
    *   there is no connection, or a TypeError if `work` is not a function
    */
-  connection<R>(work: (client: Client) => R | Promise<R>, options?: ConnectionOptions): Promise<R>;
+  connection<R>(work: (client: Client<D>) => R | Promise<R>, options?: ConnectionOptions): Promise<R>;
   /**
    * Like `Client.listen`, on one more connection, which all loops share and which is replaced if it is lost.
    * @param channel its name

@@ -22,7 +22,8 @@ class PoolLease extends Connections {
   constructor(config, options, emit) {
     super(config, options, emit);
     this.scope = null;
-    this.decoding = config?.decode ? { decode: config.decode } : undefined;
+    const decode = config?.decode ?? true;
+    this.decoding = decode ? { decode } : undefined;
     this.longTexts = options.longTexts;
   }
 

@@ -1,7 +1,7 @@
 'use strict';
 
 const {
-  BARE, NEXT, State, backend, checkText, checkValues, nextState, protocolError, snapshot
+  BARE, NEXT, State, backend, checkText, checkValues, nextState, protocolError, snapshot, withTexts
 } = require('../protocol');
 const { Request, isStale, miscounted, reasonOf } = require('../pipeline');
 const { RowReader } = require('../rows');
@@ -26,8 +26,11 @@ class QueryRequest extends Request {
    */
   constructor(text, values, format, cache, paramTypes, receiver) {
     super();
+    // Written out, since every query goes through it.
+    let objects = Array.isArray(values) && values.length < 65536 ? values.length : 0;
+    while (objects > 0 && (typeof values[objects - 1] !== 'object' || values[objects - 1] === null)) objects--;
     this.text = text;
-    this.values = values;
+    this.values = objects > 0 ? withTexts(values) : values;
     this.format = format;
     this.cache = cache;
     this.paramTypes = paramTypes;

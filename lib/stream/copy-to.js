@@ -1,7 +1,7 @@
 'use strict';
 
 const { Readable, Writable } = require('node:stream');
-const { AbortError, backend: { CopyOutResponse }, decodeCopyResponse } = require('../protocol');
+const { AbortError, backend: { CommandComplete, CopyOutResponse }, decodeCommandComplete, decodeCopyResponse } = require('../protocol');
 const { writeCopy } = require('../requests');
 const { callerOf, copyDirection } = require('../pipeline');
 const { ResultRequest, runInto } = require('./query-to');
@@ -37,7 +37,6 @@ class CopyTo extends Readable {
         if (this.push(chunk)) this._read();
       },
       final: callback => {
-        this.rowCount = receiver.rowCount;
         this.push(null);
         callback();
       }
@@ -46,14 +45,10 @@ class CopyTo extends Readable {
     const values = new Values();
     values.message = (out, buf, start, end) => {
       if (buf[start] === CopyOutResponse) Object.assign(this, decodeCopyResponse(buf, start, end));
+      if (buf[start] === CommandComplete) ({ rowCount: this.rowCount } = decodeCommandComplete(buf, start, end));
     };
     const caller = callerOf(CopyTo);
-    let receiver;
-    const make = () => {
-      const request = Object.assign(new CopyOutRequest(target, values, text, [], options), { caller });
-      ({ receiver } = request);
-      return request;
-    };
+    const make = () => Object.assign(new CopyOutRequest(target, values, text, [], options), { caller });
     if (lease.scope !== null) lease.pipeline.scopes.check(lease);
     runInto(lease, target, make, { ...options, signal, as: 'values' }).catch(error => this.destroy(error));
   }

@@ -199,6 +199,7 @@ describe('A Pool in chaos', () => {
       ALTER TABLE notes ENABLE ROW LEVEL SECURITY; CREATE POLICY own ON notes USING (tenant = current_setting('app.tenant')::int)`);
     const random = new Random(SEED);
     const pool = new Pool({
+      decode: false,
       ...server.config, host: proxy.host, port: proxy.port, user: 'me', password: 'secret',
       require_auth: 'scram-sha-256', application_name: 'chaos'
     }, { size: 10, max_lifetime: 3000, idle_timeout: 1000 });

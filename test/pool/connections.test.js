@@ -454,9 +454,9 @@ describe('The connections of a pool', () => {
         values[0] = 5; // it was 1 when it was given
         await proxy.accept();
         const [query, transaction, [batched]] = await Promise.all(asked);
-        assert.deepEqual([query.rows[0].n, transaction, batched.rows[0].n], ['1', 2, '1']);
+        assert.deepEqual([query.rows[0].n, transaction, batched.rows[0].n], [1, 2, 1]);
         await target.restart();
-        assert.equal((await pool.query('SELECT 1 AS n', [], { retry: true })).rows[0].n, '1');
+        assert.equal((await pool.query('SELECT 1 AS n', [], { retry: true })).rows[0].n, 1);
       } finally {
         pool.destroy();
         await proxy.stop();
