@@ -535,7 +535,7 @@ export abstract class Session<D extends boolean = true> extends EventEmitter {
    * Copies a table or the result of a query out of the database. Destroying the stream cancels the COPY.
    * @param text COPY … TO STDOUT
    * @param options signal, highWaterMark, stall_timeout, buffer, alone
-   * @returns a Readable of COPY's bytes, which emits the query's error
+   * @returns a Readable of COPY's bytes, which emits every error but that of wrong arguments
    * @throws {TypeError} for any other text
    */
   copyTo(text: string, options?: CopyToOptions): CopyTo;
@@ -545,7 +545,7 @@ export abstract class Session<D extends boolean = true> extends EventEmitter {
    * until it is over.
    * @param text COPY … FROM STDIN
    * @param options signal, highWaterMark
-   * @returns a Writable, which emits the server's error
+   * @returns a Writable, which emits every error but that of wrong arguments
    * @throws {TypeError} for any other text
    */
   copyFrom(text: string, options?: CopyStreamOptions): CopyFrom;

@@ -43,8 +43,6 @@ class Client extends Steps {
     this.onNotice = undefined;
     /** @type {(function(Buffer)|undefined)} called with each NotificationResponse */
     this.onNotification = undefined;
-    /** @private See connect() of lib/connection. */
-    this.silent = undefined;
     this.#reset();
   }
 
@@ -116,7 +114,7 @@ class Client extends Steps {
         earlyRequests: () => pipeline.earlyRequests(),
         ready: session => this.#open(session),
         notice: fields => this.#emit('notice', fields),
-        silent: this.silent
+        silent: pipeline.silent
       }, signal);
     } catch (error) {
       // An error made in a socket's event would not show the awaiting caller.

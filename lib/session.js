@@ -86,11 +86,11 @@ class Session extends EventEmitter {
     const lease = this.#lease;
     const checked = lease.check(text, values);
     const make = () => new QueryRequest(text, checked, format ?? 0, cache ?? true, paramTypes, takes());
-    if (target === undefined) return send(lease, options, make);
+    if (target === undefined) return send(lease, options, make, undefined, undefined, text);
     checkRepeated(options);
     const request = make();
-    const alone = options.alone || lease.longTexts.has(text);
-    return stream().untilTaken(receiver, send(lease, { ...options, alone }, () => request, undefined, never), request);
+    const alone = options.alone || lease.knownTexts.isLong(text);
+    return stream().untilTaken(receiver, send(lease, { ...options, alone }, () => request, undefined, never, text), request);
   }
 
   /** @private Begins a COPY FROM STDIN, for which only a Client has steps. */
@@ -128,7 +128,8 @@ class Session extends EventEmitter {
       const { given, inputs } = request;
       const mayRepeat = (error, retry) => given.length === 0 && (retry || error.sent === false);
       const make = () => request.scope === null ? request : (request = new requests.BatchRequest(inputs, receiverFor, lease));
-      const promise = send(lease, options, make, undefined, mayRepeat);
+      const text = inputs.length > 0 ? `${inputs.length} ${inputs[0][0]}` : undefined;
+      const promise = send(lease, options, make, undefined, mayRepeat, text);
       return given.reduce((last, receiver) => stream().untilTaken(receiver, last), promise);
     });
   }

@@ -97,15 +97,15 @@ class SettingsLease {
   }
 
   get decoding() { return this.session.lease.decoding; }
-  get longTexts() { return this.session.lease.longTexts; }
+  get knownTexts() { return this.session.lease.knownTexts; }
 
   check(text, values) { return this.session.lease.check(text, values); }
 
-  run(need, options, work, mayRepeat) {
+  run(need, options, work, mayRepeat, text) {
     const { settings } = this;
     if (need === 'session') settings.guard();
     const carrying = (scope, ...more) => work({ scope, settings, pipeline: scope.pipeline }, ...more);
-    return promised(() => this.session.lease.run(need, options, carrying, mayRepeat));
+    return promised(() => this.session.lease.run(need, options, carrying, mayRepeat, text));
   }
 }
 

@@ -1,6 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { once } = require('node:events');
 const { PassThrough, Readable } = require('node:stream');
 const { text } = require('node:stream/consumers');
 const { pipeline } = require('node:stream/promises');
@@ -184,10 +185,29 @@ describe('A session', () => {
       () => client.query('SELECT 1'), () => client.simpleQuery('SELECT 1'), () => client.batch([['SELECT 1']]),
       () => client.transaction(async () => {}), () => client.cursor('SELECT 1').next(), async () => client.startQuery('SELECT 1'),
       () => client.sync(), () => client.close('S', 'x'), async () => client.copyData('x'),
-      () => client.queryTo(target(), 'SELECT 1'), async () => client.copyTo('COPY t TO STDOUT'),
-      async () => client.copyFrom('COPY t FROM STDIN'), () => client.listen('a').ready
+      () => client.queryTo(target(), 'SELECT 1'), () => once(client.copyTo('COPY t TO STDOUT'), 'end'),
+      () => once(client.copyFrom('COPY t FROM STDIN'), 'finish'), () => client.listen('a').ready
     ]) await assert.rejects(async () => ask(), error => ['08003', '55000'].includes(error.code), String(ask));
     assert.equal(client.pending, 0);
+  });
+
+  it('reports all that happens at run time by the events of its COPY streams: they throw for wrong arguments alone', async () => {
+    const over = await connected();
+    let kept;
+    await over.transaction(tx => { kept = tx; });
+    await over.end();
+    const pool = await opened();
+    await pool.end();
+    for (const session of [over, kept, pool]) {
+      for (const open of [() => session.copyTo('COPY t TO STDOUT'), () => session.copyFrom('COPY t FROM STDIN')]) {
+        const stream = open();
+        const [error] = await once(stream.once('error', () => {}), 'error');
+        assert.ok(['08003', '25P01'].includes(error.code), String(error));
+        assert.ok(stream.destroyed);
+      }
+      assert.throws(() => session.copyTo('SELECT 1'), TypeError);
+      assert.throws(() => session.copyFrom('SELECT 1'), TypeError);
+    }
   });
 
   it('that was never connected rejects what it is asked, and is none the worse', async () => {

@@ -147,14 +147,14 @@ class ResponseCache extends EventEmitter {
       return answer;
     }
     this.misses++;
-    if (asking?.waits > 0 && this.#now() - asking.time < maxAge) return join(asking, limit);
+    if (asking?.waits > 0 && !asking.late && this.#now() - asking.time < maxAge) return join(asking, limit);
     return join(ask(limit.isLimited ? { controller: new AbortController() } : {}), limit);
   }
 
   /** Asks for an answer, which later requests for the same entry wait for, unless it has a limit and no wait is left. */
   #ask(entry, request, prepared, text, values, { controller, statement_timeout }) {
     const waits = controller === undefined && statement_timeout === undefined ? Infinity : 0;
-    const asking = entry.asking = { controller, time: request.time, promise: undefined, waits };
+    const asking = entry.asking = { controller, time: request.time, promise: undefined, waits, late: false };
     const limits = waits === 0 ? { signal: controller?.signal, statement_timeout } : undefined;
     asking.promise = this.#keep(entry, asking, this.#fetch(request, prepared, text, values, limits));
     asking.promise.catch(() => {}); // all waits may have ended

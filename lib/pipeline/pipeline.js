@@ -7,7 +7,7 @@ const {
 const { Memory } = require('../rows');
 const { cancelHead } = require('./cancel');
 const { abandon, again, mayRepeat } = require('./errors');
-const { LongTexts } = require('./long-texts');
+const { KnownTexts } = require('./known-texts');
 const { closeStatements, rollBack } = require('./close');
 const { Scope, Scopes } = require('./scope');
 const { Statements } = require('./statements');
@@ -41,7 +41,8 @@ class Pipeline {
     this.writer = new MessageWriter();
     this.statements = new Statements(256, `_${Math.random().toString(36).slice(2, 8)}`);
     this.scopes = new Scopes(this);
-    this.longTexts = new LongTexts(); // a pool's connections share one
+    this.knownTexts = new KnownTexts(); // a pool's connections share one
+    this.silent = undefined; // of a pool, see connect() of lib/connection
     this.maxBuffered = 1 << 26;
     /** The most requests that were sent and not answered; Infinity for no limit. */
     this.maxPipeline = Infinity;
@@ -61,6 +62,8 @@ class Pipeline {
     /** The times when a sent request was given up, and when the server was asked to cancel; 0 if something was read since. */
     this.givenUpAt = this.askedAt = 0;
     this.isCancelling = false;
+    /** How often something was read. */
+    this.reads = 0;
   }
 
   /** Takes the limits of a resolved config. */
@@ -87,6 +90,7 @@ class Pipeline {
   }
 
   chunk(buf, length) {
+    this.reads++;
     this.givenUpAt = this.askedAt = 0;
     const { memory } = this;
     memory.read = buf;

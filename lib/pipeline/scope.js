@@ -6,6 +6,8 @@ const { waitsForItself } = require('./inside');
 
 const IN_BLOCK = 'the settings of a session made by with() would last to the end of the block that a query has begun: use transaction()';
 
+const nothing = () => {};
+
 /**
  * A queue of requests that wait in the client because something else owns the connection. An entered scope owns it: a
  * transaction, an open portal, a COPY FROM STDIN, end(). Scopes form a stack, and only the innermost one sends.
@@ -23,7 +25,7 @@ class Scope {
    * @param {function()} [options.entered] called when the scope owns the connection
    * @param {function(function(): Error)} [options.lost] called with a maker of errors if the scope ends without being left
    */
-  constructor(pipeline, parent, name, { alone = false, block = false, begin, entered = () => {}, lost = () => {} } = {}) {
+  constructor(pipeline, parent, name, { alone = false, block = false, begin, entered = nothing, lost = nothing } = {}) {
     /** @type {Scope|null} of a lease: where a session may send at once; null if a connection has to be found first */
     this.scope = this;
     this.pipeline = pipeline;
@@ -52,7 +54,7 @@ class Scope {
   /** @type {{decode: *}|undefined} the default of readers */
   get decoding() { return this.pipeline.decoding; }
 
-  get longTexts() { return this.pipeline.longTexts; }
+  get knownTexts() { return this.pipeline.knownTexts; }
 
   /**
    * Checks a query that may have to wait for a connection; here it does not.
@@ -179,6 +181,7 @@ class Scopes {
   /** Ends a scope, and rejects what waits in it. @param {function(): Error} next makes an error for each */
   #close(scope, next) {
     scope.ended = true;
+    scope.entered = scope.lost = nothing; // code that was started inside a transaction keeps its scope, see inside.js
     scope.refuse(next);
     this.empty(scope, next);
   }
@@ -193,8 +196,9 @@ class Scopes {
 
   /** Ends a scope from outside. */
   #lose(scope, next) {
+    const { lost } = scope;
     if (!scope.ended) this.#close(scope, next);
-    scope.lost(next);
+    lost(next);
   }
 
   /**

@@ -2,7 +2,7 @@
 
 const { Writable, addAbortSignal } = require('node:stream');
 const { AbortError, UsageError, kindOf } = require('../protocol');
-const { abort, callerOf, copyDirection, submit } = require('../pipeline');
+const { abort, callerOf, copyDirection, promised, submit } = require('../pipeline');
 const { CopyInRequest } = require('../requests');
 
 /** Bytes that may wait in the stream. */
@@ -35,10 +35,12 @@ class CopyFrom extends Writable {
     // pipeline() leaves the error of a destroyed stream uncaught.
     if (signal?.aborted) return void process.nextTick(addAbortSignal, signal, this);
     if (signal !== undefined) addAbortSignal(signal, this);
-    this.#over = lease.run('alone', { signal }, scope => {
+    const run = scope => {
       if (this.destroyed) throw new AbortError('the stream was destroyed');
+      scope.pipeline.scopes.check(scope); // before the request has a promise, which destroy() would reject
       return submit(this.#request, scope);
-    }, () => false).then(({ format, rowCount }) => {
+    };
+    this.#over = promised(() => lease.run('alone', { signal }, run, () => false)).then(({ format, rowCount }) => {
       if (format === undefined) throw new UsageError('copyFrom takes COPY … FROM STDIN', '42601'); // there was no CopyInResponse
       this.rowCount = rowCount;
     });

@@ -3,7 +3,7 @@
 const { Readable, Writable } = require('node:stream');
 const { AbortError, backend: { CommandComplete, CopyOutResponse }, decodeCommandComplete, decodeCopyResponse } = require('../protocol');
 const { writeCopy } = require('../requests');
-const { callerOf, copyDirection } = require('../pipeline');
+const { callerOf, copyDirection, promised } = require('../pipeline');
 const { ResultRequest, runInto } = require('./query-to');
 const { Target } = require('./target');
 const { Values } = require('./values');
@@ -49,8 +49,11 @@ class CopyTo extends Readable {
     };
     const caller = callerOf(CopyTo);
     const make = () => Object.assign(new CopyOutRequest(target, values, text, [], options), { caller });
-    if (lease.scope !== null) lease.pipeline.scopes.check(lease);
-    runInto(lease, target, make, { ...options, signal, as: 'values' }).catch(error => this.destroy(error));
+    const run = () => {
+      if (lease.scope !== null) lease.pipeline.scopes.check(lease);
+      return runInto(lease, target, make, { ...options, signal, as: 'values' });
+    };
+    promised(run).catch(error => this.destroy(error));
   }
 
   /** Ends the stream with its transaction, which cannot wait for the reader. */

@@ -117,7 +117,7 @@ class StreamReceiver {
   }
 
   /** Forgets the text, if this result was not long. */
-  forget() { if (!this.#long) this.#pipeline.longTexts.delete(this.#text); }
+  forget() { if (!this.#long) this.#pipeline.knownTexts.setLong(this.#text, false); }
 
   stop() {
     if (this.#flushing !== undefined) clearImmediate(this.#flushing);
@@ -191,7 +191,7 @@ class StreamReceiver {
   #lengthen() {
     if (this.#long) return;
     this.#long = true;
-    this.#pipeline.longTexts.add(this.#text);
+    this.#pipeline.knownTexts.setLong(this.#text, true);
     this.#pipeline.holdBehind(this.#pipeline.head);
   }
 
