@@ -197,6 +197,7 @@ class Client extends Steps {
       if (this.state === 'open') this.state = 'ending';
       pipeline.enter(new Scope(pipeline, root, 'end()', { alone: true, entered: () => this.#terminate() }));
       root.refused = refused;
+      if (this.#ending === 'sent') return this.closed.then(() => {});
       // A silent connection does not answer requests that were given up.
       const sweep = setInterval(() => {
         const isSilent = performance.now() - (pipeline.askedAt || Infinity) > CLOSE_TIMEOUT;
