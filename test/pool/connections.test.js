@@ -211,7 +211,7 @@ describe('The connections of a pool', () => {
       await assert.rejects(pool.transaction(() => {}), {
         name: 'TimeoutError', code: '53300', sent: false,
         message: 'no connection for 500 ms (acquire_timeout): of 2, 2 are open, 1 of them owned by transactions, ' +
-          'cursors, COPY, { alone: true } or connection(). A transaction inside another one is tx.transaction()'
+          'cursors, COPY, { alone: true } or connection(), and 0 by queries that are slow or not known to be quick. A transaction inside another one is tx.transaction()'
       });
       const controller = new AbortController();
       const asked = pool.connection(() => {}, { signal: controller.signal });
