@@ -43,9 +43,7 @@ class SettingsRequest extends FrontRequest {
   }
 
   encode(writer, statements) {
-    const { lastParsed } = statements;
-    super.encode(writer, statements);
-    statements.lastParsed = lastParsed;
+    statements.aside(() => super.encode(writer, statements));
   }
 
   /** While the server works on the request, this answer is still the next one. */

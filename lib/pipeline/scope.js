@@ -73,6 +73,9 @@ class Scope {
    */
   run(need, options, work) { return work(this, undefined, options); }
 
+  /** Rejects new requests; waiting ones continue. @param {function(): Error} refused makes the errors */
+  refuse(refused) { return (this.refused ??= refused); }
+
   push(entry) {
     if (this.last === null) this.first = entry;
     else this.last.next = entry;
@@ -179,7 +182,7 @@ class Scopes {
   #close(scope, next) {
     scope.ended = true;
     scope.entered = scope.lost = nothing; // code that was started inside a transaction keeps its scope, see inside.js
-    scope.refused ??= next;
+    scope.refuse(next);
     this.empty(scope, next);
   }
 

@@ -194,10 +194,7 @@ class Connections {
     const { max_lifetime: most, knownTexts, learned, silent } = this.#options;
     const connection = new Connection(this.#config, most);
     const { client } = connection;
-    connection.pipeline.knownTexts = knownTexts;
-    connection.pipeline.decoding = this.decoding;
-    connection.pipeline.statements.learned = learned;
-    connection.pipeline.silent = silent;
+    connection.pipeline.share({ knownTexts, learned, silent, decoding: this.decoding });
     this.#all.push(connection);
     client.closed.then(error => this.#closed(connection, error));
     const opening = client.connect();
