@@ -6,6 +6,7 @@ const { ConnectionError, PostgresError, TimeoutError, UsageError, takeParameter 
 const { checkNoMore } = require('./options');
 const { Pipeline, cancelAny, unhindered } = require('./pipeline');
 const { checkDecode } = require('./rows');
+const requests = require('./requests');
 const { Steps } = require('./steps');
 
 /** Milliseconds in which end() expects the server to close the connection, or to answer a request that was given up. */
@@ -110,6 +111,9 @@ class Client extends Steps {
       const config = await this.#resolve(port, host, ssl); // requests of this tick share the outcome
       if (signal.aborted) throw signal.reason;
       pipeline.configure(config);
+      if (this.#config?.fetch_types) pipeline.ownTypes ??= new requests.OwnTypes();
+      // With a limit of unanswered requests, others would wait for the answer.
+      if (pipeline.ownTypes?.isKnown === false && pipeline.maxPipeline === Infinity) pipeline.begin(new requests.OwnTypesRequest(pipeline.ownTypes));
       await later.connect(config, {
         earlyRequests: () => pipeline.earlyRequests(),
         ready: session => this.#open(session),
