@@ -52,6 +52,23 @@ function watchLimits({ signal, statement_timeout: time = Infinity, waited = 0 },
 }
 
 /**
+ * Calls back once, with an error, when a reader has taken nothing between two looks, one every `time` milliseconds.
+ * @param {function(): number} left what it has not taken; NaN while it need not take anything
+ * @param {string} [why] beside the time
+ * @returns {function} ends the watch
+ */
+function watchStall(what, time, left, stalled, why = 'stall_timeout') {
+  let before = left();
+  const timer = setInterval(() => {
+    const now = left();
+    if (!(now >= before)) return void (before = now);
+    clearInterval(timer);
+    stalled(new TimeoutError(`the ${what} took nothing for ${time} ms (${why})`, { code: '57014', sent: true }));
+  }, time);
+  return () => clearInterval(timer);
+}
+
+/**
  * Submits a request with a signal or a time limit.
  * @param {Scope|SettingsScope} given
  */
@@ -72,4 +89,4 @@ function submit(request, given, limits) {
   return promise;
 }
 
-module.exports = { submit, throwIfAborted, tooLong, watchLimits, watchSignal };
+module.exports = { submit, throwIfAborted, tooLong, watchLimits, watchSignal, watchStall };

@@ -175,6 +175,13 @@ const RULES = {
       .map(name => `${file} reads ${name}`);
   }),
 
+  'only lib/pipeline writes the fields of a pipeline': files => sources(files).flatMap(file => {
+    if (unitOf(file) === 'lib/pipeline') return [];
+    const found = withoutComments(files.get(file)).matchAll(
+      /\b(?:pipeline|scopes?|root|statements|writer)\.((?:\w+\.)*\w+) *(?:(?:[-+]|\?\?|\|\||&&)?=(?![=>])|\+\+|--)|Object\.assign\([\w.#]*\b(?:pipeline|scopes?|root|statements)\b/gi);
+    return Array.from(found, ([text]) => `${file} writes ${text}`);
+  }),
+
   [`no file is longer than ${MAX_LINES} lines`]: files => sources(files)
     .map(file => ({ file, lines: files.get(file).replace(/\n$/, '').split('\n').length }))
     .filter(({ lines }) => lines > MAX_LINES).map(({ file, lines }) => `${file} has ${lines}`),

@@ -126,8 +126,8 @@ new ResponseCache(client, { max_age: '60' });
 respond(client, new Request('http://localhost/'), 'SELECT 1', [], { readOnly: true });
 // @ts-expect-error a cache owns a client
 new ResponseCache({ max_age: 60 });
-// @ts-expect-error a string is no source of bytes
-rows('/rows');
+// @ts-expect-error a number is no source of bytes
+rows(5);
 // @ts-expect-error decoders by OID
 rows(new ArrayBuffer(0), { decode: [] as string[] });
 // @ts-expect-error a column that the row does not have
