@@ -63,7 +63,7 @@ class Client extends Steps {
       drained: () => this.#emit('drain'),
       queued: () => { if (this.state === 'new') setImmediate(() => this.#expectConnect(pipeline)); }
     }, this.#config?.decode ?? undefined);
-    pipeline.share({ learned: this.#learned });
+    pipeline.share({ learned: this.#learned, ownTypes: this.#config?.fetch_types ? new requests.OwnTypes() : undefined });
     this.beginSteps(pipeline.scopes.root);
     this.#channels = undefined;
     /** @type {Promise<Error|undefined>} resolves when the connection is over, with the error if there was one */
@@ -111,7 +111,6 @@ class Client extends Steps {
       const config = await this.#resolve(port, host, ssl); // requests of this tick share the outcome
       if (signal.aborted) throw signal.reason;
       pipeline.configure(config);
-      if (this.#config?.fetch_types) pipeline.ownTypes ??= new requests.OwnTypes();
       // With a limit of unanswered requests, others would wait for the answer.
       if (pipeline.ownTypes?.isKnown === false && pipeline.maxPipeline === Infinity) pipeline.begin(new requests.OwnTypesRequest(pipeline.ownTypes));
       await later.connect(config, {
