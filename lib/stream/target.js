@@ -5,6 +5,11 @@ const { kindOf } = require('../protocol');
 const { STALL_TIMEOUT, stalled } = require('../options');
 const { closedBefore, isServerResponse, nothing, unwatch, watch } = require('./watch');
 
+const MEGABYTE = 1 << 20;
+
+/** The most megabytes that a system holds for a connection: Linux by default. */
+const MOST_HELD = 4;
+
 /** Whether middleware has replaced its `write`, and may hold bytes. */
 const isWrapped = stream => Object.hasOwn(stream, 'write');
 
@@ -36,6 +41,7 @@ const fromPlain = given => new Writable({
 
 /** A target of a result's bytes: any writable Node stream, or a WHATWG WritableStream. */
 class Target {
+  #before; // bytes on its socket when it began
   #ended = false;
   #counted = 0; // bytes that the stream has not taken
   #lost; // why the stream takes no more
@@ -67,6 +73,7 @@ class Target {
       // An Http2ServerResponse emits 'finish' even if it was cut off; the stream behind it does not.
       this.stream = given.stream;
     }
+    this.#before = this.#onSocket;
     watch(this.stream, nothing);
   }
 
@@ -178,16 +185,23 @@ class Target {
     this.#watchStall();
   }
 
+  /** Bytes on the target's socket, if it has one. */
+  get #onSocket() { return (this.given.socket ?? this.stream.session?.socket ?? this.stream).bytesWritten ?? 0; }
+
+  /**
+   * How many timeouts without progress a stream may have. Its socket shows progress only when a third of what the system holds
+   * has left, so a reader that is slow, but steady, needs more with each megabyte.
+   */
+  get #patience() { return 1 + Math.min(MOST_HELD, Math.floor((this.#onSocket - this.#before - this.untaken) / MEGABYTE)); }
+
   /** Gives the stream up if `count()` does not decrease for too long. */
-  #watchStall(count = () => this.untaken, before = Infinity) {
+  #watchStall(count = () => this.untaken, before = Infinity, silent = 0) {
     clearTimeout(this.#stall);
     if (this.#stallTimeout === 0) return;
     const now = count();
-    if (!(now >= before)) { // a stream of another kind may have no count
-      this.#stall = setTimeout(() => this.#watchStall(count, now), this.#stallTimeout);
-    } else {
-      this.giveUp(stalled('target', this.#stallTimeout));
-    }
+    silent = now >= before ? silent + 1 : 0; // a stream of another kind may have no count
+    if (silent > 0 && silent >= this.#patience) return this.giveUp(stalled('target', silent * this.#stallTimeout));
+    this.#stall = setTimeout(() => this.#watchStall(count, now, silent), this.#stallTimeout);
   }
 
   giveUp(error) { this.#fail(error); this.destroy(error); }
