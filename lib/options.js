@@ -1,6 +1,6 @@
 'use strict';
 
-const { TimeoutError, checkText, checkValues, kindOf, snapshot } = require('./protocol');
+const { checkText, checkValues, kindOf, snapshot } = require('./protocol');
 const { checkDecode } = require('./rows');
 
 const NO_VALUES = Object.freeze([]);
@@ -21,7 +21,7 @@ const PLACE = ['alone', 'retry'];
 const NAMES = {
   batch: new Set([...LIMITS, ...PLACE]),
   batched: new Set([...STATEMENT, 'decode', 'stream']),
-  copyFrom: new Set(['signal', 'highWaterMark']),
+  copyFrom: new Set(['signal', 'highWaterMark', 'columns']),
   copyTo: new Set(['signal', 'highWaterMark', 'stall_timeout', 'buffer', 'alone']),
   cursor: new Set([...STATEMENT, 'batchSize', 'decode', 'signal']),
   listen: new Set(['session', 'signal']),
@@ -120,10 +120,7 @@ function checkNumber(value, name, wanted, fits) {
 const checkCount = (count, name, least) =>
   checkNumber(count, name, `an integer from ${least}`, count => Number.isInteger(count) && count >= least);
 
-const stalled = (what, timeout, why = 'stall_timeout') =>
-  new TimeoutError(`the ${what} took nothing for ${timeout} ms (${why})`, { code: '57014', sent: true });
-
 /** @param {Array|object} values what follows a piece of SQL, which has values already: its options, or the default of values */
 const optionsOf = values => values === NO_VALUES ? NO_OPTIONS : values;
 
-module.exports = { keep, optionsOf, stalled, BUFFER, STALL_TIMEOUT, checkCount, checkNoMore, checkNumber, checkOptions, NAMES, NO_OPTIONS, NO_VALUES };
+module.exports = { keep, optionsOf, BUFFER, STALL_TIMEOUT, checkCount, checkNoMore, checkNumber, checkOptions, NAMES, NO_OPTIONS, NO_VALUES };

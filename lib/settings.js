@@ -43,9 +43,7 @@ class SettingsRequest extends FrontRequest {
   }
 
   encode(writer, statements) {
-    const { lastParsed } = statements;
-    super.encode(writer, statements);
-    statements.lastParsed = lastParsed;
+    statements.aside(() => super.encode(writer, statements));
   }
 
   /** While the server works on the request, this answer is still the next one. */
@@ -99,15 +97,15 @@ class SettingsLease {
   }
 
   get decoding() { return this.session.lease.decoding; }
-  get longTexts() { return this.session.lease.longTexts; }
+  get knownTexts() { return this.session.lease.knownTexts; }
 
   check(text, values) { return this.session.lease.check(text, values); }
 
-  run(need, options, work, mayRepeat) {
+  run(need, options, work, mayRepeat, text) {
     const { settings } = this;
     if (need === 'session') settings.guard();
     const carrying = (scope, ...more) => work({ scope, settings, pipeline: scope.pipeline }, ...more);
-    return promised(() => this.session.lease.run(need, options, carrying, mayRepeat));
+    return promised(() => this.session.lease.run(need, options, carrying, mayRepeat, text));
   }
 }
 

@@ -16,7 +16,8 @@ export type Representation = 'protocol' | 'json' | 'ndjson' | 'csv' | 'values';
 export interface RespondOptions extends Omit<QueryToOptions, 'as' | 'end'> {
   /**
    * The representation, or a list for the request's Accept header to choose from, the preferred one first. Default:
-   * `['protocol', 'json', 'ndjson', 'csv']`; 'protocol' if the handler has set a content type, or with binary `format`.
+   * `['protocol', 'json', 'ndjson', 'csv']`, of which no wildcard means 'protocol'; 'json' if the handler has set a content type;
+   * 'protocol' with binary `format`.
    */
   as?: Representation | readonly Representation[] | undefined;
   /** Status of the response. Default: its `statusCode`. */

@@ -10,7 +10,7 @@ const { COMPRESSORS, TYPES, encodingFor, representationFor } = require('./negoti
 const { validate } = require('./validators');
 const { WebResponse } = require('./web-response');
 
-/** What Accept chooses from, the best first. */
+/** What Accept chooses from, the best first. Protocol bytes also tell the OIDs of tables, so they are sent only if Accept names them. */
 const REPRESENTATIONS = ['protocol', 'json', 'ndjson', 'csv'];
 
 /** All options. A session without a cache rejects the last ones itself. */
@@ -135,13 +135,13 @@ function answer(session, request, response, text, values = NO_VALUES, options = 
   if (isPiece(text)) return answer(session, request, response, ...text, optionsOf(values));
   check(response, options);
   const typed = response.hasHeader('content-type');
-  const { as = typed || options.format === 1 ? 'protocol' : REPRESENTATIONS, compress = true } = options;
+  const { as = options.format === 1 ? 'protocol' : typed ? 'json' : REPRESENTATIONS, compress = true } = options;
   const { status = response.statusCode, emptyStatus = status } = options;
   const isChosen = typeof as === 'string';
   if (as !== REPRESENTATIONS && !(isChosen && Object.hasOwn(TYPES, as))) checkOffered([as].flat());
   const varying = VARYING[(isChosen ? 0 : 1) + (compress ? 2 : 0)];
   const { method, headers } = request;
-  const chosen = isChosen ? as : representationFor(headers.accept, as);
+  const chosen = isChosen ? as : representationFor(headers.accept, as, as === REPRESENTATIONS ? 'protocol' : '');
   const type = TYPES[chosen];
   if (chosen === undefined) {
     const list = as.map(name => `${TYPES[name]}\n`).join('');

@@ -22,16 +22,12 @@ class Follower {
   }
 
   take(each) {
-    if (typeof each === 'string') return this.#changed(each);
-    const { type, relation, relations = [relation], payload, missed } = each;
-    if (type === undefined) return this.#changed(missed || !payload ? undefined : payload);
-    switch (type) {
-      case 'begin': this.#current = { xid: each.xid, tags: new Set() }; break;
-      case 'commit': return this.#commit();
-      case 'missed': return this.#changed();
-      default: for (const { name } of relations) this.#current.tags.add(name);
-    }
-    return undefined;
+    const { type, xid, relation, relations = [relation], payload, missed } = each;
+    if (typeof each === 'string') this.#changed(each);
+    else if (type === undefined || type === 'missed') this.#changed(missed || !payload ? undefined : payload);
+    else if (type === 'begin') this.#current = { xid, tags: new Set() };
+    else if (type === 'commit') this.#commit();
+    else for (const { name } of relations) this.#current.tags.add(name);
   }
 
   #commit() {

@@ -6,6 +6,7 @@ import { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import { Client, Notification, StreamResult, Values } from '../../index.js';
 import { RespondOptions } from '../http/index.js';
 import { Pool } from '../pool/index.js';
+import { Sql } from '../sql/index.js';
 import { Change } from '../replication/index.js';
 
 /** Options of a Live; times are in milliseconds. */
@@ -65,17 +66,21 @@ export class Live extends EventEmitter {
    * @param response of the same
    * @param text SQL of a SELECT
    * @param values of its parameters
+   * @param piece SQL with its values, in place of text and values
    * @param options those of `respond`, and tags, settings
    * @returns resolves when the reader has left; rejects as `respond`, with a UsageError for a result that is too large (54000) or
    *   not of a SELECT (0A000), and with a ConnectionError if there is no room (53300). Then the response is as it was
    */
   respond(request: IncomingMessage | Http2ServerRequest, response: ServerResponse | Http2ServerResponse, text: string, values?: Values,
     options?: LiveRespondOptions): Promise<StreamResult>;
+  respond(request: IncomingMessage | Http2ServerRequest, response: ServerResponse | Http2ServerResponse, piece: Sql,
+    options?: LiveRespondOptions): Promise<StreamResult>;
   /**
    * The same for a WHATWG Request.
    * @returns the Response, when the first state is there
    */
   respond(request: Request, text: string, values?: Values, options?: LiveRespondOptions): Promise<Response>;
+  respond(request: Request, piece: Sql, options?: LiveRespondOptions): Promise<Response>;
   /**
    * Says that something has changed.
    * @param tag of the results that depend on it. Default: all results

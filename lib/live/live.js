@@ -1,8 +1,9 @@
 'use strict';
 
 const { EventEmitter } = require('node:events');
-const { ConnectionError, checkText, checkValues, kindOf, snapshot } = require('../protocol');
-const { checkNumber, checkOptions } = require('../options');
+const { ConnectionError, checkText, checkValues, isPiece, kindOf, snapshot } = require('../protocol');
+const { checkNumber, checkOptions, optionsOf } = require('../options');
+const { throwIfAborted } = require('../pipeline');
 const { respond } = require('../http');
 const { Follower } = require('./follow');
 const { Reader } = require('./reader');
@@ -16,6 +17,8 @@ const DEFAULTS = {
   interval: 100, keepalive: 15000, max_lifetime: 1800000, concurrency: 8,
   max_bytes: 1 << 20, max_rows: 10000, max_results: 10000, max_readers: 10000
 };
+const checkFrom = least => (value, name) => checkNumber(value, name, `a number from ${least}`, given => given >= least);
+const CHECKS = Object.fromEntries(Object.keys(DEFAULTS).map(name => [name, checkFrom(/^(?:interval|max_lifetime)$/.test(name) ? 0 : 1)]));
 
 /** Milliseconds until a result is asked for again after an outage. */
 const PAUSE = 1000;
@@ -41,14 +44,10 @@ class Live extends EventEmitter {
     if (typeof session?.queryTo !== 'function' || typeof session.query !== 'function') {
       throw new TypeError(`a Live takes a Pool or a Client, not ${kindOf(session)}`);
     }
-    checkOptions(options, new Set(Object.keys(DEFAULTS)));
+    checkOptions(options, new Set(Object.keys(DEFAULTS)), CHECKS);
     this.#session = session;
     this.#options = { ...DEFAULTS };
-    for (const name of Object.keys(options)) {
-      if (options[name] === undefined) continue;
-      const isTime = name === 'interval' || name === 'max_lifetime';
-      this.#options[name] = checkNumber(options[name], name, `a number from ${isTime ? 0 : 1}`, value => value >= (isTime ? 0 : 1));
-    }
+    for (const name in options) this.#options[name] = options[name] ?? DEFAULTS[name];
     this.#schedule = new Schedule(this.#options, result => this.#ask(result));
   }
 
@@ -56,17 +55,17 @@ class Live extends EventEmitter {
   get size() { return this.#results.size; }
 
   /** Answers a request with a result that stays up to date, or once if it does not ask for that. */
-  async respond(request, response, ...query) {
-    const isWeb = typeof response === 'string';
-    const [text, values = [], options = {}] = isWeb ? [response, ...query] : query;
+  async respond(request, ...query) {
+    const place = typeof query[0] === 'string' || isPiece(query[0]) ? [request] : [request, query.shift()];
+    const [text, values = [], options = {}] = isPiece(query[0]) ? [...query[0], optionsOf(query[1])] : query;
     const { tags = [], settings, ...plain } = options;
     if (!Array.isArray(tags) || !tags.every(tag => typeof tag === 'string')) throw new TypeError('tags must be an array of strings');
     const session = settings === undefined ? this.#session : this.#session.with(settings);
-    const answer = (from, how) => isWeb ? respond(from, request, text, values, how) : respond(from, request, response, text, values, how);
-    if (!headerOf(request, 'accept').includes(TYPE)) return answer(session, plain);
+    if (!headerOf(request, 'accept').includes(TYPE)) return respond(session, ...place, text, values, plain);
     const isZipped = plain.compress !== false && acceptsGzip(headerOf(request, 'accept-encoding'));
     const { signal, stall_timeout, statement_timeout, emptyStatus, as, ...form } = plain;
     const attend = (target, sql, parameters, { as: live, status, compress, stall_timeout: stall, ...how }) => {
+      throwIfAborted({ signal });
       checkText(sql, 'text');
       checkValues(parameters);
       const copied = snapshot(parameters);
@@ -74,7 +73,7 @@ class Live extends EventEmitter {
       const ask = collector => session.queryTo(collector, sql, copied, { ...how, statement_timeout });
       return this.#attend(target, key, () => new Result(ask, { text: sql, tags }, this.#options), isZipped, signal);
     };
-    return answer({ queryTo: attend }, { ...form, stall_timeout, as: ['live'] });
+    return respond({ queryTo: attend }, ...place, text, values, { ...form, stall_timeout, as: ['live'] });
   }
 
   /** Shows the states of a result until the reader leaves. */
@@ -175,7 +174,8 @@ class Live extends EventEmitter {
     this.#isOver = true;
     const readers = [...this.#readers];
     for (const reader of readers) reader.end();
-    await Promise.all([...readers.map(({ left }) => left), ...Array.from(this.#followed, each => each.return?.())]);
+    for (const each of this.#followed) Promise.resolve(each.return?.()).catch(() => {});
+    await Promise.all(readers.map(({ left }) => left));
   }
 
   #report(...error) { if (this.listenerCount('error') > 0) this.emit('error', ...error); }

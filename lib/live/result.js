@@ -4,27 +4,38 @@ const { Writable } = require('node:stream');
 const { UsageError } = require('../protocol');
 const { State } = require('./state');
 
-/** Takes an answer up to a limit. */
+const NOTHING = Buffer.alloc(0);
+
+/** Takes an answer up to a limit, and keeps nothing as long as it is as before. */
 class Collector extends Writable {
+  #before;
   #chunks = [];
+  #isSame = true;
   #limit;
   length = 0;
 
-  constructor(limit) {
+  constructor(limit, before = NOTHING) {
     super();
+    this.#before = before;
     this.#limit = limit;
   }
 
   get isTooLarge() { return this.length > this.#limit; }
 
   _write(chunk, encoding, callback) {
+    const start = this.length;
     this.length += chunk.length;
     if (this.isTooLarge) return void this.destroy();
-    this.#chunks.push(chunk);
+    if (this.#isSame && !(this.#isSame = chunk.equals(this.#before.subarray(start, this.length)))) this.#chunks.push(this.#before.subarray(0, start));
+    if (!this.#isSame) this.#chunks.push(chunk);
     callback();
   }
 
-  take() { return Buffer.concat(this.#chunks, this.length); }
+  /** @returns {Buffer} the answer: that from before, if it is the same */
+  take() {
+    if (!this.#isSame) return Buffer.concat(this.#chunks, this.length);
+    return this.length === this.#before.length ? this.#before : Buffer.from(this.#before.subarray(0, this.length));
+  }
 }
 
 /** A result that readers share: that of a text, values, settings and options. */
@@ -68,7 +79,7 @@ class Result {
     this.isStale = false;
     try {
       const body = await this.#fetch();
-      if (this.state?.body.equals(body)) return;
+      if (this.state?.body === body) return;
       this.state = new State(body, this.state);
     } finally {
       this.isAsked = false;
@@ -79,7 +90,7 @@ class Result {
 
   async #fetch() {
     const { max_bytes: bytes, max_rows: rows } = this.#limits;
-    const collector = new Collector(bytes);
+    const collector = new Collector(bytes, this.state?.body);
     const { cmd, rowCount } = await this.#ask(collector).catch(error => {
       throw collector.isTooLarge ? new UsageError(`the result has more than ${bytes} bytes (max_bytes)`, '54000') : error;
     });

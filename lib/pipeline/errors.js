@@ -110,9 +110,9 @@ function mayRepeat(request, sending) {
   return true;
 }
 
-/** Whether another pending request was sent behind it. */
-function isFollowed({ next }) {
-  for (; next !== null; next = next.next) if (next.pending && !next.internal) return true;
+/** Whether another pending request was sent behind one. @param {Request|null} request */
+function isFollowed(request) {
+  for (let next = request?.next ?? null; next !== null; next = next.next) if (next.pending && !next.internal) return true;
   return false;
 }
 

@@ -52,6 +52,27 @@ function watchLimits({ signal, statement_timeout: time = Infinity, waited = 0 },
 }
 
 /**
+ * Calls back once, with an error, when a reader has taken nothing between two looks, one every `time` milliseconds.
+ * @param {function(): number} left what it has not taken; NaN while it need not take anything
+ * @param {string} [why] beside the time
+ * @param {function(): number} [patience] how many looks in a row may find nothing taken
+ * @returns {function} ends the watch
+ */
+function watchStall(what, time, left, stalled, why = 'stall_timeout', patience = () => 1) {
+  let before = left();
+  let looks = 0;
+  const timer = setInterval(() => {
+    const now = left();
+    looks = now >= before ? looks + 1 : 0;
+    before = now;
+    if (looks === 0 || looks < patience()) return;
+    clearInterval(timer);
+    stalled(new TimeoutError(`the ${what} took nothing for ${looks * time} ms (${why})`, { code: '57014', sent: true }));
+  }, time);
+  return () => clearInterval(timer);
+}
+
+/**
  * Submits a request with a signal or a time limit.
  * @param {Scope|SettingsScope} given
  */
@@ -72,4 +93,4 @@ function submit(request, given, limits) {
   return promise;
 }
 
-module.exports = { submit, throwIfAborted, tooLong, watchLimits, watchSignal };
+module.exports = { submit, throwIfAborted, tooLong, watchLimits, watchSignal, watchStall };

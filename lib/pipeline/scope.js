@@ -54,7 +54,7 @@ class Scope {
   /** @type {{decode: *}|undefined} the default of readers */
   get decoding() { return this.pipeline.decoding; }
 
-  get longTexts() { return this.pipeline.longTexts; }
+  get knownTexts() { return this.pipeline.knownTexts; }
 
   /**
    * Checks a query that may have to wait for a connection; here it does not.
@@ -72,6 +72,9 @@ class Scope {
    * @param {function(Error, boolean): boolean|Promise<boolean>} [mayRepeat] whether a pool may, with `retry`
    */
   run(need, options, work) { return work(this, undefined, options); }
+
+  /** Rejects new requests; waiting ones continue. @param {function(): Error} refused makes the errors */
+  refuse(refused) { return (this.refused ??= refused); }
 
   push(entry) {
     if (this.last === null) this.first = entry;
@@ -179,7 +182,7 @@ class Scopes {
   #close(scope, next) {
     scope.ended = true;
     scope.entered = scope.lost = nothing; // code that was started inside a transaction keeps its scope, see inside.js
-    scope.refused ??= next;
+    scope.refuse(next);
     this.empty(scope, next);
   }
 

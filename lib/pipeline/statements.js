@@ -139,6 +139,25 @@ class Statements {
     this.close(oldest);
   }
 
+  /** The Parse of a statement was written. */
+  parsed(statement) {
+    statement.sent = true;
+    this.lastParsed = statement;
+  }
+
+  /** Writes a request after which the next one may still rely on the last Parse. */
+  aside(write) {
+    const { lastParsed } = this;
+    write();
+    this.lastParsed = lastParsed;
+  }
+
+  /** Notes that a request may drop statements, or may begin or end a block; see the fields. */
+  mark({ disturbs, begins }, request) {
+    if (disturbs) this.disturbing = request;
+    if (begins) this.turning = request;
+  }
+
   /** Forgets a statement that the server does not have. @returns {boolean} whether it was known */
   forget(statement) {
     const isKnown = this.#byKey.get(statement.key) === statement && this.#byKey.delete(statement.key);

@@ -4,7 +4,7 @@ import { Client, Config, Listener, ListenOptions, Notification, Retry, Session }
 
 /** Options of a pool; times are in milliseconds. */
 export interface PoolOptions {
-  /** The most connections. Default: 4. */
+  /** The most connections. Default: 10. */
   size?: number | undefined;
   /** Connections that transactions, cursors and COPY leave to plain queries. Default: 1. */
   reserved?: number | undefined;
@@ -18,6 +18,8 @@ export interface PoolOptions {
   min?: number | undefined;
   /** Until a silent connection is replaced on which a request was cancelled; 0: never. Default: 2000. */
   silence_timeout?: number | undefined;
+  /** Whether the program may end while connections are unused. Default: true. */
+  exit_on_idle?: boolean | undefined;
   /** Whether requests wait during an outage; false: they reject with the error of connecting. Default: true. */
   patient?: boolean | undefined;
 }
@@ -38,13 +40,21 @@ export interface PoolStats {
   connected: number;
   /** Unused ones among them. */
   idle: number;
-  /** Those that a transaction, cursor, COPY or function owns. */
+  /** Those that a transaction, cursor, COPY, function or request with `alone` owns. */
   owned: number;
   /** Requests that were sent and are not over. */
   pending: number;
   /** Requests that wait for a connection. */
   waiting: number;
+  /** How many of them wait for which reason. */
+  why: Record<WaitReason, number>;
 }
+
+/**
+ * Why a request waits for a connection. owner: it owns one until it is over; unproven: its text is not known to be quick, so it
+ * needs one to itself; quick: it shares one, and all are taken.
+ */
+export type WaitReason = 'owner' | 'unproven' | 'quick';
 
 /** The events of a pool. None needs a listener. */
 export interface PoolEvents {
@@ -69,8 +79,7 @@ export interface PoolListener extends Omit<Listener, 'next' | typeof Symbol.asyn
 
 /** The object that `tracingChannel('quickgres:pool')` of node:diagnostics_channel publishes for each wait. */
 export interface TracedWait {
-  /** Whether the request needs a connection of its own. */
-  readonly owner: boolean;
+  readonly why: WaitReason;
   /** How many requests wait, including this one. */
   readonly waiting: number;
 }

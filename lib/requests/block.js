@@ -38,11 +38,7 @@ FrontRequest.prototype.internal = true;
  * although the request behind takes long.
  */
 class BeginRequest extends FrontRequest {
-  constructor(text) {
-    super(text, NO_VALUES, 0, false);
-    this.barrier = true;
-    this.controlsBlock = true;
-  }
+  constructor(text) { super(text, NO_VALUES, 0, false); }
 
   encode(writer, statements) {
     if (channel.hasSubscribers && !this.traced) trace(this, this.scope.pipeline, this.scope, () => this.open(this.scope));
@@ -52,16 +48,13 @@ class BeginRequest extends FrontRequest {
 }
 
 class EndRequest extends SimpleQueryRequest {
-  constructor(text) {
-    super(text);
-    this.controlsBlock = true;
-  }
-
   encode(writer, statements) {
     writer.query(this.text);
     this.state = State.Simple;
-    if (this.scope.parent.parent === null) statements.turning = this;
+    statements.mark({ begins: this.scope.parent.parent === null }, this);
   }
 }
+
+BeginRequest.prototype.barrier = BeginRequest.prototype.controlsBlock = EndRequest.prototype.controlsBlock = true;
 
 module.exports = { BeginRequest, EndRequest, FrontRequest };

@@ -65,14 +65,12 @@ class QueryRequest extends Request {
       carrier.guard(text);
       writer.parse(statement.name, text, statement.paramTypes);
       writer.describe('S', statement.name);
-      statement.sent = true;
-      statements.lastParsed = statement;
+      statements.parsed(statement);
     }
     const names = portal === '' ? statement.bindNames : Buffer.from(`${portal}\0${statement.name}\0`, 'latin1');
     const binary = writer.bind(names, values, this.format);
     this.state = parses ? State.Parsing : State.Binding;
-    if (statement.disturbs) statements.disturbing = carrier;
-    if (statement.begins) statements.turning = carrier;
+    if (statement.disturbs || statement.begins) statements.mark(statement, carrier);
     // A repetition needs the same values.
     if (statement.name === '' || !Array.isArray(values)) return;
     this.values = binary ? snapshot(values, KEPT_BYTES) : values.slice();

@@ -32,8 +32,7 @@ class SimpleQueryRequest extends Request {
     this.guard();
     writer.query(this.text);
     this.state = State.Simple;
-    statements.disturbing = this;
-    if (this.begins) statements.turning = this;
+    statements.mark({ disturbs: true, begins: this.begins }, this);
   }
 
   message(pipeline, type, buf, start, end, count) {

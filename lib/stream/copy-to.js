@@ -1,7 +1,7 @@
 'use strict';
 
 const { Readable, Writable } = require('node:stream');
-const { AbortError, backend: { CopyOutResponse }, decodeCopyResponse } = require('../protocol');
+const { AbortError, backend: { CommandComplete, CopyOutResponse }, decodeCommandComplete, decodeCopyResponse } = require('../protocol');
 const { writeCopy } = require('../requests');
 const { callerOf, copyDirection, promised } = require('../pipeline');
 const { ResultRequest, runInto } = require('./query-to');
@@ -13,20 +13,6 @@ class CopyOutRequest extends ResultRequest {
     writeCopy(this, writer, statements);
     if (this.simple) this.receiver.start(null, 0, this.scope.pipeline);
     else writer.sync();
-  }
-}
-
-class ReadableTarget extends Target {
-  #readable;
-
-  constructor(readable, sink, stallTimeout) {
-    super(sink, stallTimeout);
-    this.#readable = readable;
-  }
-
-  end(piece, rowCount) {
-    this.#readable.rowCount = rowCount;
-    return super.end(piece, rowCount);
   }
 }
 
@@ -55,10 +41,11 @@ class CopyTo extends Readable {
         callback();
       }
     });
-    const target = this.#target = new ReadableTarget(this, sink, stall_timeout);
+    const target = this.#target = new Target(sink, stall_timeout);
     const values = new Values();
     values.message = (out, buf, start, end) => {
       if (buf[start] === CopyOutResponse) Object.assign(this, decodeCopyResponse(buf, start, end));
+      if (buf[start] === CommandComplete) ({ rowCount: this.rowCount } = decodeCommandComplete(buf, start, end));
     };
     const caller = callerOf(CopyTo);
     const make = () => Object.assign(new CopyOutRequest(target, values, text, [], options), { caller });

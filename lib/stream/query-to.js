@@ -125,12 +125,12 @@ async function runInto(lease, target, make, options) {
       request.snapshot();
       await turn;
     }
-    const alone = options.alone || lease.longTexts.has(request.text);
+    const alone = options.alone || lease.knownTexts.isLong(request.text);
     await send(lease, alone ? { ...options, alone } : options, () => {
       if (target.gone) throw target.error;
       if (request.scope !== null) ({ receiver } = request = make()); // it was lost before
       return request;
-    }, undefined, mayRepeat);
+    }, undefined, mayRepeat, request.text);
     throwIfAborted(options, true);
     const taken = finish(target, options, request.last, receiver.rowCount);
     if (taken !== undefined) await taken;

@@ -2,7 +2,8 @@
 
 const { Writable } = require('node:stream');
 const { kindOf } = require('../protocol');
-const { STALL_TIMEOUT, stalled } = require('../options');
+const { watchStall } = require('../pipeline');
+const { STALL_TIMEOUT } = require('../options');
 const { closedBefore, isServerResponse, nothing, unwatch, watch } = require('./watch');
 
 const MEGABYTE = 1 << 20;
@@ -49,8 +50,8 @@ class Target {
   #ongone = nothing;
   #onready = nothing; // ends the current wait for room
   #settle; // resolve and reject of the current wait
-  #stall;
   #stallTimeout;
+  #unwatchStall = nothing;
   #watcher = nothing;
   #writing = 0; // writes that were not taken
 
@@ -100,7 +101,7 @@ class Target {
     given.once('socket', begin);
     watch(socket, leave); // Node emits no 'close' for a waiting response
     return this.#until(() => socket.writableLength - socket.bytesWritten).finally(() => {
-      clearTimeout(this.#stall);
+      this.#unwatchStall();
       given.removeListener('socket', begin);
       unwatch(socket, leave);
     });
@@ -174,7 +175,7 @@ class Target {
   wait(callback) {
     const { stream } = this;
     const finish = () => {
-      clearTimeout(this.#stall);
+      this.#unwatchStall();
       this.#onready = nothing;
       unwatch(stream, finish);
       callback();
@@ -194,14 +195,11 @@ class Target {
    */
   get #patience() { return 1 + Math.min(MOST_HELD, Math.floor((this.#onSocket - this.#before - this.untaken) / MEGABYTE)); }
 
-  /** Gives the stream up if `count()` does not decrease for too long. */
-  #watchStall(count = () => this.untaken, before = Infinity, silent = 0) {
-    clearTimeout(this.#stall);
-    if (this.#stallTimeout === 0) return;
-    const now = count();
-    silent = now >= before ? silent + 1 : 0; // a stream of another kind may have no count
-    if (silent > 0 && silent >= this.#patience) return this.giveUp(stalled('target', silent * this.#stallTimeout));
-    this.#stall = setTimeout(() => this.#watchStall(count, now, silent), this.#stallTimeout);
+  /** Gives the stream up if it takes nothing for too long. */
+  #watchStall(left = () => this.untaken) {
+    this.#unwatchStall();
+    const giveUp = error => this.giveUp(error);
+    if (this.#stallTimeout > 0) this.#unwatchStall = watchStall('target', this.#stallTimeout, left, giveUp, undefined, () => this.#patience);
   }
 
   giveUp(error) { this.#fail(error); this.destroy(error); }
@@ -244,8 +242,8 @@ class Target {
 
   flushed() { return this.#writing === 0 || isWrapped(this.stream) ? undefined : this.#until(); }
 
-  #until(count) {
-    this.#watchStall(count);
+  #until(left) {
+    this.#watchStall(left);
     return this.#settled();
   }
 
@@ -257,7 +255,7 @@ class Target {
   }
 
   release() {
-    if (this.#stall !== undefined) clearTimeout(this.#stall);
+    this.#unwatchStall();
     if (this.#ondrain !== nothing) this.stream.removeListener('drain', this.#ondrain);
     unwatch(this.stream, this.#watcher);
     this.#ongone = nothing;

@@ -7,6 +7,7 @@ const http2 = require('node:http2');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { Live } = require('../../lib/live');
 const { Pool } = require('../../lib/pool');
+const { sql } = require('../../lib/sql');
 const { connected, sharedServer } = require('../support');
 const { afterTest } = require('../support/hooks');
 const { ALL, TYPE, messagesIn, reading, serving, until } = require('./serving');
@@ -100,6 +101,29 @@ describe('Live', () => {
     await until(() => live.size === 0);
   });
 
+  it('asks with settings, and shares a result only among readers with the same ones', async () => {
+    const { port, live, change } = await serving({
+      handler: (request, response, live) => live.respond(request, response,
+        "SELECT count(*) || current_setting('app.tenant') AS n FROM todos", [], { settings: { 'app.tenant': request.url } })
+    });
+    const readers = [await reading(port, {}, '/a'), await reading(port, {}, '/b'), await reading(port, {}, '/b')];
+    for (const [i, name] of ['a', 'b', 'b'].entries()) assert.deepEqual(await readers[i].next(), ['T', `D 3/${name}`, 's']);
+    assert.equal(live.size, 2);
+    await change('DELETE FROM todos');
+    for (const [i, name] of ['a', 'b', 'b'].entries()) assert.deepEqual(await readers[i].next(), [`D 0/${name}`, 's']);
+  });
+
+  it('takes a piece of sql', async () => {
+    const { port, live } = await serving({
+      handler: (request, response, live) => live.respond(request, response, sql`SELECT ${2}::int AS n`, { tags: ['todos'] })
+    });
+    assert.deepEqual(await (await reading(port)).next(), ['T', 'D 2', 's']);
+    const request = accept => new Request('http://localhost/', { headers: { accept } });
+    const response = await live.respond(request(TYPE), sql`SELECT ${3}::int AS n`);
+    assert.deepEqual(messagesIn(Buffer.from((await response.body.getReader().read()).value)).list, ['T', 'D 3', 's']);
+    assert.deepEqual(await (await live.respond(request('application/json'), sql`SELECT ${4}::int AS n`)).json(), [{ n: 4 }]);
+  });
+
   it('sends nothing if the rows are as before', async () => {
     const { port, change } = await serving();
     const reader = await reading(port);
@@ -127,11 +151,16 @@ describe('Live', () => {
     assert.throws(() => live.changed(1), TypeError);
   });
 
-  it('keeps connections alive, and sends readers away after max_lifetime', async () => {
-    const { port, answers } = await serving({ keepalive: 20, max_lifetime: 200 });
-    const reader = await reading(port, { 'accept-encoding': 'gzip' });
+  it('keeps connections alive', async () => {
+    const { port } = await serving({ keepalive: 20, max_lifetime: 0 });
+    const reader = await reading(port);
     assert.deepEqual(await reader.next('n'), [...WHOLE, 'n']);
     assert.deepEqual(await reader.next('n'), ['n']);
+  });
+
+  it('sends readers away after max_lifetime', async () => {
+    const { port, answers } = await serving({ keepalive: 20, max_lifetime: 200 });
+    const reader = await reading(port, { 'accept-encoding': 'gzip' });
     assert.equal(await reader.ended, 'end');
     const { cmd, rowCount, bytes } = await answers[0];
     assert.deepEqual([cmd, rowCount, bytes > 100], ['SELECT', 3, true]);
@@ -300,6 +329,10 @@ describe('Live', () => {
     await reader.next();
     controller.abort();
     assert.equal(await reader.ended, 'end');
+    const live = new Live(await connected());
+    const request = new Request('http://localhost/', { headers: { accept: TYPE } });
+    await assert.rejects(live.respond(request, ALL, [], { signal: AbortSignal.abort() }), { name: 'AbortError' });
+    assert.equal(live.size, 0);
   });
 
   it('works with a client, and refuses wrong sessions and options', async () => {

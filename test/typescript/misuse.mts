@@ -3,7 +3,6 @@
 import { Client, ConnectionError, RowReader, Transaction, UsageError, array, oid } from 'quickgres';
 import { ResponseCache } from 'quickgres/cache';
 import { rows } from 'quickgres/client-parser';
-import { CopyWriter } from 'quickgres/copy-writer';
 import { respond } from 'quickgres/http';
 import { parseLsn } from 'quickgres/replication';
 import { Pool } from 'quickgres/pool';
@@ -110,8 +109,8 @@ new Client({ search_path: ['public'] });
 new Client('localhost', 5432);
 // @ts-expect-error a port comes first
 client.connect('localhost', 5432);
-// @ts-expect-error CSV is written by hand
-new CopyWriter({ format: 'csv' });
+// @ts-expect-error columns are names
+client.copyFrom('COPY users FROM STDIN', { columns: [1] });
 // @ts-expect-error a code is needed
 new UsageError('no');
 // @ts-expect-error a code is a string
@@ -126,8 +125,8 @@ new ResponseCache(client, { max_age: '60' });
 respond(client, new Request('http://localhost/'), 'SELECT 1', [], { readOnly: true });
 // @ts-expect-error a cache owns a client
 new ResponseCache({ max_age: 60 });
-// @ts-expect-error a string is no source of bytes
-rows('/rows');
+// @ts-expect-error a number is no source of bytes
+rows(5);
 // @ts-expect-error decoders by OID
 rows(new ArrayBuffer(0), { decode: [] as string[] });
 // @ts-expect-error a column that the row does not have
