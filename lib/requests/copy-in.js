@@ -29,7 +29,7 @@ class CopyInRequest extends QueryRequest {
 
   /**
    * @param {function()} begun called when the server takes data
-   * @param {function()} [sent] called when it was sent
+   * @param {function()} [sent] called when data may be sent: at once, but with `max_pipeline` when the server takes it
    */
   constructor(text, begun, sent, receiver = new RowReader()) {
     super(text, [], 0, false, undefined, receiver);
@@ -45,12 +45,14 @@ class CopyInRequest extends QueryRequest {
 
   encode(writer) {
     writeQuery(this, writer);
-    this.#sent?.();
+    if (this.scope.pipeline.maxPipeline === Infinity) this.#sent?.();
   }
 
   message(pipeline, type, buf, start, end) {
     super.message(pipeline, type, buf, start, end);
-    if (type === CopyInResponse && this.#takesData) this.#begun(); // else it was given up, or all data was sent
+    if (type !== CopyInResponse || !this.#takesData) return; // it was given up, or all data was sent
+    this.#sent?.();
+    this.#begun();
   }
 
   data(data) {
