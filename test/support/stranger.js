@@ -13,10 +13,11 @@ const { PARTS, POSTGRES, attempt, told } = require('./application');
  * @param {string} [server.needs] a program that has to be installed, as `have` names it
  * @param {object} [server.options] what the config needs
  * @param {Object<string, RegExp>} [server.lacks] parts, with what their errors say
+ * @param {string[]} [server.breaks] of these parts, those after which it has to be started again
  * @param {string[]} [server.parts] those that are tried
  * @param {Object<string, function(Client, object): Promise>} [server.own] in place of those of the application
  */
-function stranger({ name, start, needs, options, lacks = {}, parts = Object.keys(PARTS), own = {}, ...server }) {
+function stranger({ name, start, needs, options, lacks = {}, parts = Object.keys(PARTS), own = {}, breaks = [], ...server }) {
   describe(`The application of ${parts.length} parts and ${name}`, function () {
     this.timeout(60000);
     let started;
@@ -35,7 +36,7 @@ function stranger({ name, start, needs, options, lacks = {}, parts = Object.keys
     for (const part of parts) {
       it(lacks[part] === undefined ? `works: ${part}` : `is refused, or fails as the guide says: ${part}`, async () => {
         const error = await attempt(part, { ...POSTGRES, ...server, config: { ...started.config, ...options } }, own[part]);
-        if (error?.message === 'no answer') await end().then(begin);
+        if (error !== undefined && breaks.includes(part)) await end().then(begin);
         if (lacks[part] === undefined && error !== undefined) throw error;
         if (lacks[part] !== undefined) assert.match(told(error ?? new Error('it works')), lacks[part]);
       });
