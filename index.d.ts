@@ -4,41 +4,63 @@ import { EventEmitter } from 'node:events';
 import { Duplex, Readable, Writable } from 'node:stream';
 import { ReadableStream, WritableStream } from 'node:stream/web';
 import { ConnectionOptions } from 'node:tls';
+import { Sql } from './lib/sql/index.js';
 
 /* Values and rows */
 
 /** Text (0) or binary (1) format of values. */
 export type Format = 0 | 1;
 
+/** A value that is neither a list nor an object. A Date is sent as a timestamptz in UTC; for a `date` column pass 'YYYY-MM-DD'. */
+type Plain = string | Uint8Array | number | bigint | boolean | Date | URL | null | undefined;
+
+/** JSON of objects and lists. */
+type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json | undefined };
+
+/** An object of an interface, which is JSON; without the members by which Map, Set, Promise, Error and functions are known. */
+type JsonObject = object & {
+  readonly [Symbol.iterator]?: never; readonly [Symbol.toStringTag]?: never; readonly [Symbol.match]?: never;
+  readonly then?: never; readonly apply?: never; readonly stack?: never
+};
+
+/** A list of values, or of such lists, which must all have one length: an array of at most six dimensions. */
+export interface ArrayValue extends ReadonlyArray<Value> {}
+
 /**
- * A parameter value. Bytes are sent in binary format, everything else as text. A Date is sent as a timestamptz in UTC; for a
- * `date` column pass 'YYYY-MM-DD'. null and undefined are NULL. For an array write `array(value)`, for json
- * `JSON.stringify(value)`.
+ * A parameter value. Bytes are sent in binary format, everything else as text: a list as a PostgreSQL array, a plain object and
+ * any other with `toJSON` as JSON, a URL as its href. null and undefined are NULL. For json that is a list, write
+ * `JSON.stringify(list)`.
  */
-export type Value = string | Uint8Array | number | bigint | boolean | Date | null | undefined;
-
-/** An array of values, or of such arrays, which must all have one length. */
-export type ArrayValue = ReadonlyArray<Value | ArrayValue>;
+export type Value = Plain | ArrayValue | { readonly [name: string]: Json | undefined } | { toJSON(): unknown } | JsonObject;
 
 /**
- * The literal of a PostgreSQL array, to be passed as a value: `query('… = ANY($1)', [array([1, 2])])`.
+ * The literal of a PostgreSQL array, as `query` makes it of a list.
  * @param values its elements; bytes become bytea
  * @returns the text
  * @throws {TypeError} for an unsupported element, naming its place
  */
 export function array(values: ArrayValue): string;
 
-/** No value has this type: the compiler's error about the missing property says what to write instead of an object or an array. */
-interface PassJsonStringifyOrArray { readonly 'write JSON.stringify(value) for json, array(value) for an array': never }
-
 /** Parameter values: an array, which is never changed, or a row of an earlier result. */
-export type Values = readonly Value[] | PassJsonStringifyOrArray[] | Row<any>;
+export type Values = readonly Value[] | Row<any>;
 
 /** A column without `decode`: a string, or a Buffer in binary format. */
 export type ColumnValue = string | Buffer | null;
 
 /** Columns by name, for rows without a type of their own. */
 export type AnyColumns = Record<string, any>;
+
+/** What a column can be: anything if it is decoded, else a string, in binary format a Buffer. */
+type Decoded<D, Raw = string | null> = D extends false ? Raw : any;
+
+/** A row of columns that can be a V. */
+type Columns<T, V> = object & { readonly [K in keyof T]: V };
+
+/** The compiler would try a signature with a literal in it before those for COPY. */
+type TextFormat = 0;
+
+/** Options of a query that decodes whatever its session does. */
+type WithDecode = { decode: true | Exclude<Decode, boolean>; stream?: undefined };
 
 /** A column of a result, as RowDescription describes it. */
 export interface Column {
@@ -291,8 +313,9 @@ export interface QueryOptions<S extends Receiver = Receiver> extends BatchOption
   buffer?: number | undefined;
 }
 
-/** One query of a batch: its text, or text, values and options. */
-export type BatchQuery = string | readonly [text: string, values?: Values, options?: BatchOptions];
+/** One query of a batch: its text, or text, values and options; or a piece of SQL, or that and options. */
+export type BatchQuery = string | Sql | readonly [text: string, values?: Values, options?: BatchOptions]
+  | readonly [piece: Sql, options?: BatchOptions];
 
 /** Options of `queryTo`. */
 export interface QueryToOptions extends StatementOptions, RequestOptions {
@@ -383,10 +406,22 @@ export interface CopyToOptions extends CopyStreamOptions {
   buffer?: number | undefined;
 }
 
+/**
+ * Settings by name, as for PostgreSQL's set_config(): `role`, `search_path`, `statement_timeout`, or names with a dot of your own,
+ * for example `app.tenant`. client_encoding is refused.
+ */
+export interface Settings {
+  /** A value, as set_config() takes it. */
+  readonly [name: string]: string | number | boolean;
+}
+
 /* Sessions */
 
-/** The base of Client, Pool and transactions: the type of a parameter that takes any of them. */
-export abstract class Session extends EventEmitter {
+/**
+ * The base of Client, Pool and transactions: the type of a parameter that takes any of them. D is whether it
+ * decodes: if not, columns are strings or Buffers, and a row's type T that says otherwise does not compile.
+ */
+export abstract class Session<D extends boolean = true> extends EventEmitter {
   protected constructor();
 
   /** How queries decode columns unless they say otherwise: the config's `decode`. */
@@ -395,6 +430,7 @@ export abstract class Session extends EventEmitter {
   /**
    * Sends a query at once, without waiting for earlier ones. Each query fails by itself. T is the type of a row.
    * @param text SQL, with parameters as $1, $2, …
+   * @param piece SQL with its values, of the tag `sql`, in place of text and values
    * @param values of the parameters, `[]` by default
    * @param format of the columns, `Client.STRING` by default; or `options`: all options by name
    * @param cache false for a text that is used once, which is then not prepared
@@ -403,15 +439,24 @@ export abstract class Session extends EventEmitter {
    *   Rejects with a PostgresError, ConnectionError, AbortError or TimeoutError; for bad input, before anything is sent, with a
    *   TypeError or RangeError
    */
+  query<S extends Receiver>(piece: Sql, options: QueryOptions<S> & { stream: S, retry?: false | undefined }): Promise<S>;
+  query<T extends object = AnyColumns>(piece: Sql, options: QueryOptions & WithDecode): Promise<RowReader<T>>;
+  query<T extends Columns<T, Decoded<D, ColumnValue>> = AnyColumns>(
+    piece: Sql, options?: QueryOptions & { stream?: undefined }): Promise<RowReader<T>>;
+  query(piece: Sql, options: QueryOptions): Promise<Receiver>;
   query(text: `${'COPY' | 'copy'} ${string}`, values?: Values, format?: Format, cache?: boolean): Promise<CopyReader>;
-  query<T extends object = AnyColumns>(
-    text: string, values?: Values, format?: Format, cache?: boolean): Promise<RowReader<T>>;
+  query<T extends Columns<T, Decoded<D>> = AnyColumns>(
+    text: string, values?: Values, format?: TextFormat, cache?: boolean): Promise<RowReader<T>>;
+  query<T extends Columns<T, Decoded<D, ColumnValue>> = AnyColumns>(
+    text: string, values: Values | undefined, format: Format | undefined, cache?: boolean): Promise<RowReader<T>>;
   query<S extends Receiver>(
     text: string, values: Values | undefined, format: Format | undefined, cache: boolean | undefined,
     stream: S): Promise<S>;
   query<S extends Receiver>(
     text: string, values: Values | undefined, options: QueryOptions<S> & { stream: S, retry?: false | undefined }): Promise<S>;
   query<T extends object = AnyColumns>(
+    text: string, values: Values | undefined, options: QueryOptions & WithDecode): Promise<RowReader<T>>;
+  query<T extends Columns<T, Decoded<D, ColumnValue>> = AnyColumns>(
     text: string, values: Values | undefined, options: QueryOptions & { stream?: undefined }): Promise<RowReader<T>>;
   query(text: string, values: Values | undefined, options: QueryOptions): Promise<Receiver>;
 
@@ -426,7 +471,7 @@ export abstract class Session extends EventEmitter {
   /**
    * Sends queries that share one Sync: they are one implicit transaction, and cost less than separate queries. R has the types
    * of their rows: `batch<[User, Count]>([…, …])`.
-   * @param queries texts, or `[text, values, options]`
+   * @param queries texts, `[text, values, options]`, pieces of SQL, or `[piece, options]`
    * @param options signal and statement_timeout for all of them
    * @returns the results; rejects with the first error, whose `index` is that of the query
    */
@@ -441,18 +486,34 @@ export abstract class Session extends EventEmitter {
    * @param options isolation, readOnly, deferrable, signal, statement_timeout
    * @returns what the function returned; rejects with what it threw, or with the error of COMMIT
    */
-  transaction<R>(work: (tx: Session) => R | Promise<R>, options?: TransactionOptions): Promise<R>;
+  transaction<R>(work: (tx: Transaction<D>) => R | Promise<R>, options?: TransactionOptions): Promise<R>;
+
+  /**
+   * Makes a session whose requests carry settings: the server sets them right before each request, in the same flight and
+   * transaction, with which they end. It is cheap enough to be made for each HTTP request. It has neither `simpleQuery` nor
+   * `listen`.
+   * @param settings by name; they are added to those that this session has
+   * @returns a session on the same client or pool. A request of it rejects with the server's error if a setting is invalid, and
+   *   with a UsageError if its text may end or outlive the settings (0A000), or if a query has begun a block (25001)
+   * @throws {TypeError} for wrong names and values
+   * @throws {UsageError} in a transaction (25001), in which settings would last to its end: write `set_config()` there
+   */
+  with(settings: Settings): Session<D>;
 
   /**
    * Fetches the rows of a query in batches. Outside a transaction the cursor owns its connection until it ends; inside one,
    * other cursors and queries may run beside it.
    * @param text SQL
    * @param values of the parameters
+   * @param piece SQL with its values, in place of text and values
    * @param options batchSize, format, cache, paramTypes, decode, signal
    * @returns an async iterable of rows; `break` closes the cursor
    * @throws {TypeError|RangeError} for bad input
    */
-  cursor<T extends object = AnyColumns>(text: string, values?: Values, options?: CursorOptions): Cursor<T>;
+  cursor<T extends object = AnyColumns>(piece: Sql, options: CursorOptions & WithDecode): Cursor<T>;
+  cursor<T extends Columns<T, Decoded<D, ColumnValue>> = AnyColumns>(piece: Sql, options?: CursorOptions): Cursor<T>;
+  cursor<T extends object = AnyColumns>(text: string, values: Values | undefined, options: CursorOptions & WithDecode): Cursor<T>;
+  cursor<T extends Columns<T, Decoded<D, ColumnValue>> = AnyColumns>(text: string, values?: Values, options?: CursorOptions): Cursor<T>;
 
   /**
    * Writes the result of a query to a target, without making rows. Nothing is written before the first rows or the end. If the
@@ -460,11 +521,13 @@ export abstract class Session extends EventEmitter {
    * @param target an HTTP response, a file, any Writable, or a WHATWG WritableStream
    * @param text SQL
    * @param values of the parameters
+   * @param piece SQL with its values, in place of text and values
    * @param options as, int8, numeric, bytea, separator, end, stall_timeout, buffer, and those of `query`
    * @returns resolves when the target has taken everything; rejects with the error of the query or the target, or with an
    *   AbortError if the target was closed. After the first byte, 'protocol' ends with an ErrorResponse; any other target is
    *   destroyed
    */
+  queryTo(target: Writable | WritableStream, piece: Sql, options?: QueryToOptions): Promise<StreamResult>;
   queryTo(target: Writable | WritableStream, text: string, values?: Values, options?: QueryToOptions):
     Promise<StreamResult>;
 
@@ -472,7 +535,7 @@ export abstract class Session extends EventEmitter {
    * Copies a table or the result of a query out of the database. Destroying the stream cancels the COPY.
    * @param text COPY … TO STDOUT
    * @param options signal, highWaterMark, stall_timeout, buffer, alone
-   * @returns a Readable of COPY's bytes, which emits the query's error
+   * @returns a Readable of COPY's bytes, which emits every error but that of wrong arguments
    * @throws {TypeError} for any other text
    */
   copyTo(text: string, options?: CopyToOptions): CopyTo;
@@ -482,20 +545,10 @@ export abstract class Session extends EventEmitter {
    * until it is over.
    * @param text COPY … FROM STDIN
    * @param options signal, highWaterMark
-   * @returns a Writable, which emits the server's error
+   * @returns a Writable, which emits every error but that of wrong arguments
    * @throws {TypeError} for any other text
    */
   copyFrom(text: string, options?: CopyStreamOptions): CopyFrom;
-
-  /**
-   * Listens on a channel until the loop over it ends. Notifications that arrive meanwhile are kept.
-   * @param channel its name
-   * @param options session, signal
-   * @returns an async iterable of notifications. Behind a pooler its `ready` and the loop reject with a ConnectionError (0A000),
-   *   unless `session` is true
-   * @throws {TypeError|RangeError|UsageError} for an invalid name; inside a transaction (25001)
-   */
-  listen(channel: string, options?: ListenOptions): Listener;
 
   /**
    * Closes a named statement or portal on the server.
@@ -505,6 +558,12 @@ export abstract class Session extends EventEmitter {
    */
   close(type: 'S' | 'P', name: string): Promise<void>;
 }
+
+/** Only the session of a transaction has it. */
+declare const block: unique symbol;
+
+/** What the function of `transaction` gets: the type of a parameter that takes no client and no pool. */
+export interface Transaction<D extends boolean = true> extends Session<D> { readonly [block]: true }
 
 /** The events of a client, with their arguments. */
 export interface ClientEvents {
@@ -522,15 +581,16 @@ export interface ClientEvents {
   end: [];
 }
 
-/** One connection to a PostgreSQL server. */
-export class Client extends Session {
+/** One connection to a PostgreSQL server. `Client<true>` is one whose config has `decode`. */
+export class Client<D extends boolean = false> extends Session<D> {
   /** Text format of results: columns are strings. */
   static readonly STRING: 0;
   /** Binary format of results: columns are Buffers. */
   static readonly BINARY: 1;
 
   /** @param config libpq's parameters as an object, a URL, or `key=value` pairs. An invalid one makes connect() reject */
-  constructor(config?: Config | string | URL);
+  constructor(config: URL);
+  constructor(config?: Config<D> | string);
 
   /**
    * Connects. Queries may be sent at once.
@@ -544,6 +604,16 @@ export class Client extends Session {
   connect(): Promise<void>;
   connect(port: number | string, host?: string, ssl?: ConnectionOptions | boolean): Promise<void>;
   connect(socketPath: string): Promise<void>;
+
+  /**
+   * Listens on a channel until the loop over it ends. Notifications that arrive meanwhile are kept.
+   * @param channel its name
+   * @param options session, signal
+   * @returns an async iterable of notifications. Behind a pooler its `ready` and the loop reject with a ConnectionError (0A000),
+   *   unless `session` is true
+   * @throws {TypeError|RangeError} for an invalid name
+   */
+  listen(channel: string, options?: ListenOptions): Listener;
 
   /**
    * Starts a query whose rows `getResults` fetches. It owns the connection until it is over.
@@ -562,7 +632,8 @@ export class Client extends Session {
    * @returns the result, whose `cmd` is SUSPENDED while there may be more rows; rejects with the error of the query or the
    *   connection, or with a UsageError (34000) if no query is open
    */
-  getResults<T extends object = AnyColumns>(maxCount?: number): Promise<RowReader<T>>;
+  getResults<T extends Columns<T, Decoded<D, ColumnValue>> = AnyColumns>(maxCount?: number):
+    Promise<RowReader<T>>;
   getResults<S extends Receiver>(maxCount: number | undefined, stream: S): Promise<S>;
 
   /** Whether a query of `startQuery` may have more rows. */
@@ -825,7 +896,7 @@ export type RuntimeParameter =
  * taken from the service file, then the environment (PGHOST, PGUSER, …), then the default.
  * https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-PARAMKEYWORDS
  */
-export interface Config extends Partial<Record<RuntimeParameter, Setting>> {
+export interface Config<D extends boolean = boolean> extends Partial<Record<RuntimeParameter, Setting>> {
   /** A `postgresql://` URL or a `key=value` string, beside options such as `decode`. Default: none. */
   connectionString?: string | URL | null | undefined;
   /** Name, address, or directory of a Unix socket; several with commas. Default: this machine's socket, or 'localhost'. */
@@ -918,8 +989,8 @@ export interface Config extends Partial<Record<RuntimeParameter, Setting>> {
   max_pipeline?: Choice<number | string>;
   /** The most bytes of a connection's results that may wait for slow targets. Default: 67108864. */
   max_buffer_bytes?: Choice<number | string>;
-  /** What rows are, unless a query says otherwise. Default: structs of strings and Buffers. */
-  decode?: Decode | null | undefined;
+  /** What rows are, unless a query says otherwise. Default: true in a Pool; else structs of strings and Buffers. */
+  decode?: D | Exclude<Decode, boolean> | null | undefined;
   /** Parameters of extensions, for example `'app.user'`. Default: the server's. */
   [parameter: `${string}.${string}`]: Setting;
 }
@@ -1016,6 +1087,8 @@ export class AbortError extends Error {
   code: 'ABORT_ERR';
   /** The signal's reason. */
   cause?: unknown;
+  /** Whether the request had been sent, so that the server may have executed it. */
+  sent?: boolean;
 }
 
 /**
@@ -1072,3 +1145,5 @@ export interface TracedQuery {
   /** The server process. */
   readonly processId: number | undefined;
 }
+
+export {};

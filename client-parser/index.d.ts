@@ -191,9 +191,9 @@ export interface RowsOptions {
 
 type Bytes = ArrayBufferLike | ArrayBufferView;
 
-/** A source of a result's bytes. */
+/** A source of a result's bytes; a string, URL or Request is fetched, and asks for protocol bytes. */
 export type Source =
-  Response | ReadableStream<Uint8Array> | Blob | Bytes | Iterable<Bytes> | AsyncIterable<Bytes>;
+  string | URL | Request | Response | ReadableStream<Uint8Array> | Blob | Bytes | Iterable<Bytes> | AsyncIterable<Bytes>;
 
 /** An async iterable of rows, with the result's state so far. */
 export interface Rows<R> {
@@ -227,7 +227,7 @@ export interface Rows<R> {
  * incomplete, a ResponseError, the signal's reason, or the source's error.
  *
  * T is the type of a row: `rows<{ id: number, name: string }>(response, { decode: true })`.
- * @param source of the bytes, or its promise
+ * @param source of the bytes, or its promise; a string is a URL
  * @param options decode, signal
  * @returns an async iterable of rows; `break` cancels the source
  */

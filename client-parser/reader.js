@@ -33,7 +33,7 @@ export class FrameReader {
       this.#join(5);
       const type = String.fromCharCode(chunks[0][this.#pos]);
       const length = int32(chunks[0], this.#pos + 1) + 1;
-      check(length > 4 && length < 2 ** 30 + 2 && TYPES.has(type), 'no PostgreSQL message');
+      check(length > 4 && length < 2 ** 30 + 2 && TYPES.has(type), 'malformed message');
       if (this.#unread < length) break;
       this.#join(length);
       this.#pos += length;
@@ -48,7 +48,7 @@ export class FrameReader {
    */
   end() {
     this.push(new Uint8Array(0));
-    check(!this.#unread && this.stream.complete, 'the stream ended before the result did', '08006');
+    check(!this.#unread && this.stream.complete, 'the result is incomplete', '08006');
   }
 
   /** Makes the first chunk contain the next `length` bytes, and copies them if they span chunks. */

@@ -19,7 +19,7 @@ export class RowReader {
     this.#plain = decode;
     const map = this.#decode = decode === true ? defaults.decoders : decode === false ? {} : decode;
     if (decode && !(typeof map === 'object' && [...map.keys?.() ?? Object.keys(map)].every(key => key > 0))) {
-      throw new TypeError('decode: true needs index.js, and a map needs type OIDs as keys');
+      throw new TypeError('decode needs OIDs, or index.js');
     }
     this.binary = binary ? 1 : 0;
     this.rows = [];
@@ -58,18 +58,18 @@ export class RowReader {
         this.complete = false;
         return this.#dataRow(bytes, start);
       case 'd': // CopyData
-        check(this.#type === null, 'CopyData without a CopyResponse');
-        return void this.structs.push(bytes.subarray(start + 5, end));
+        check(this.#type === null, 'unexpected message');
+        return this.structs.push(bytes.subarray(start + 5, end));
       case 'T': // RowDescription
         this.rowParser = RowParser.of(bytes, start);
         return this.#finish(this.cmd, false, this.rowParser.type(this.binary, this.#decode));
       case 'G': case 'H': case 'W': // CopyInResponse, CopyOutResponse, CopyBothResponse
         this.#finish(this.cmd, false, null);
-        return void Object.assign(this, decodeCopyResponse(bytes, start, end, platform));
+        return Object.assign(this, decodeCopyResponse(bytes, start, end, platform));
       case 'c': return this.#finish('COPY', false); // CopyDone
       case 'C': // CommandComplete
         this.#finish(undefined, true);
-        return void Object.assign(this, decodeCommandComplete(bytes, start, end, platform));
+        return Object.assign(this, decodeCommandComplete(bytes, start, end, platform));
       case 'I': return this.#finish('EMPTY', true); // EmptyQueryResponse
       case 's': return this.#finish('SUSPENDED', true, this.#type); // PortalSuspended: more rows may follow
       case 'E': // ErrorResponse
@@ -85,7 +85,7 @@ export class RowReader {
 
   #dataRow(bytes, start) {
     const type = this.#type;
-    check(type, 'DataRow without a RowDescription');
+    check(type, 'unexpected message');
     if (this.#chunk?.bytes !== bytes) this.#chunk = new Chunk(bytes, bytes.length, type);
     // rows() sets `plain` where it wants no structs: making objects at once costs less.
     if (!this.plain) checkRow(this.#chunk, start);

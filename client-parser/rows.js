@@ -6,7 +6,7 @@ import { isBytes, view } from './text.js';
 /** The response's status says that it has no rows. Its body has not been read. */
 export class ResponseError extends Error {
   constructor(response) {
-    super(`the response has status ${response.status} ${response.statusText}`.trim());
+    super(`status ${response.status}`);
     this.status = response.status;
     this.response = response;
   }
@@ -41,6 +41,11 @@ export function rows(source, { decode = false, signal } = {}) {
    */
   async function open() {
     source = await source;
+    if (/ (String|URL|Request)/.test({}.toString.call(source))) {
+      source = new Request(source, { signal });
+      source.headers.set('accept', 'application/x-postgresql');
+      source = await fetch(source);
+    }
     if (/ndjson/i.test(source?.headers?.get('content-type') ?? source?.type)) client = new LineReader();
     if (source?.ok === false) throw new ResponseError(source);
     if (source?.ok) source = source.body ?? [];

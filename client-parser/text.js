@@ -22,6 +22,6 @@ export const isBytes = data => data?.byteLength >= 0;
  * @throws {TypeError} for anything but an ArrayBuffer or a view
  */
 export function view(data) {
-  if (!isBytes(data)) throw new TypeError('expected an ArrayBuffer or a view');
+  if (!isBytes(data)) throw new TypeError('expected bytes');
   return new Uint8Array(data.buffer ?? data, data.byteOffset, data.byteLength);
 }

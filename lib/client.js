@@ -4,7 +4,7 @@ const { setMaxListeners } = require('node:events');
 const { late } = require('./late');
 const { ConnectionError, PostgresError, TimeoutError, UsageError, takeParameter } = require('./protocol');
 const { checkNoMore } = require('./options');
-const { Pipeline, Scope, unhindered } = require('./pipeline');
+const { Pipeline, cancelAny, unhindered } = require('./pipeline');
 const { checkDecode } = require('./rows');
 const { Steps } = require('./steps');
 
@@ -43,8 +43,6 @@ class Client extends Steps {
     this.onNotice = undefined;
     /** @type {(function(Buffer)|undefined)} called with each NotificationResponse */
     this.onNotification = undefined;
-    /** @private See connect() of lib/connection. */
-    this.silent = undefined;
     this.#reset();
   }
 
@@ -64,7 +62,7 @@ class Client extends Steps {
       drained: () => this.#emit('drain'),
       queued: () => { if (this.state === 'new') setImmediate(() => this.#expectConnect(pipeline)); }
     }, this.#config?.decode ?? undefined);
-    pipeline.statements.learned = this.#learned;
+    pipeline.share({ learned: this.#learned });
     this.beginSteps(pipeline.scopes.root);
     this.#channels = undefined;
     /** @type {Promise<Error|undefined>} resolves when the connection is over, with the error if there was one */
@@ -111,14 +109,12 @@ class Client extends Steps {
     try {
       const config = await this.#resolve(port, host, ssl); // requests of this tick share the outcome
       if (signal.aborted) throw signal.reason;
-      pipeline.statements.limit = config.statement_cache;
-      pipeline.maxBuffered = config.max_buffer_bytes;
-      pipeline.maxPipeline = config.max_pipeline || Infinity;
+      pipeline.configure(config);
       await later.connect(config, {
         earlyRequests: () => pipeline.earlyRequests(),
         ready: session => this.#open(session),
         notice: fields => this.#emit('notice', fields),
-        silent: this.silent
+        silent: pipeline.silent
       }, signal);
     } catch (error) {
       // An error made in a socket's event would not show the awaiting caller.
@@ -190,15 +186,13 @@ class Client extends Steps {
     if (this.state === 'closed') return;
     if (this.#ending === undefined) {
       const pipeline = this.#pipeline;
-      const { root } = pipeline.scopes;
       const refused = () => new ConnectionError('the client was ended: it takes no more requests',
         { code: '08003', sent: false });
-      pipeline.scopes.check(root);
+      pipeline.scopes.check(this.lease);
       this.#ending = 'asked';
       this.abandonSteps(refused);
       if (this.state === 'open') this.state = 'ending';
-      pipeline.enter(new Scope(pipeline, root, 'end()', { alone: true, entered: () => this.#terminate() }));
-      root.refused = refused;
+      pipeline.finish(refused, () => this.#terminate());
       // A silent connection does not answer requests that were given up.
       const sweep = setInterval(() => {
         const isSilent = performance.now() - (pipeline.askedAt || Infinity) > CLOSE_TIMEOUT;
@@ -232,13 +226,7 @@ class Client extends Steps {
    * Asks the server to cancel whatever it is running for this client. To cancel one query and no other, pass a `signal`.
    * @returns {Promise<void>} resolves when the server has taken the request
    */
-  cancel() {
-    const { cancelling } = this.#pipeline;
-    return new Promise((resolve, reject) => {
-      cancelling.add(resolve);
-      this.#pipeline.cancel().then(resolve, reject).finally(() => cancelling.delete(resolve));
-    });
-  }
+  cancel() { return cancelAny(this.#pipeline); }
 
   /** @type {string|undefined} 'I' idle, 'T' in a transaction block, 'E' in a failed one, as of the last answer */
   get transactionStatus() { return this.#session === null ? undefined : this.#pipeline.status; }

@@ -1,8 +1,8 @@
 'use strict';
 
 const { RowReader } = require('./rows');
-const { callerOf, showCaller, throwIfAborted } = require('./pipeline');
-const { NAMES, NO_OPTIONS, STALL_TIMEOUT, checkOptions, stalled } = require('./options');
+const { callerOf, showCaller, throwIfAborted, watchStall } = require('./pipeline');
+const { NAMES, NO_OPTIONS, STALL_TIMEOUT, checkOptions } = require('./options');
 
 /** The rows of a query in batches, as an async iterable. */
 class Cursor {
@@ -10,6 +10,7 @@ class Cursor {
   #caller = {}; // see callerOf
   #index = 0; // of the next row
   #generator;
+  #given = 0; // rows
   #portal; // set when the first row was asked for
   #rows = []; // of the last batch
 
@@ -32,12 +33,17 @@ class Cursor {
         ahead?.catch(() => {}); // it is awaited after these rows
         this.#rows = rows;
         this.#index = 0;
-        while (this.#index < this.#rows.length) yield this.#rows[this.#index++];
+        while (this.#index < this.#rows.length) yield this.#take();
       }
     } finally {
       this.#rows = [];
       await portal.leave();
     }
+  }
+
+  #take() {
+    this.#given++;
+    return this.#rows[this.#index++];
   }
 
   /** Its error shows the code that asked for rows, even through a Node stream. */
@@ -57,7 +63,7 @@ class Cursor {
    */
   next() {
     if (this.#asked === 0 && this.#index < this.#rows.length) {
-      return Promise.resolve({ done: false, value: this.#rows[this.#index++] });
+      return Promise.resolve({ done: false, value: this.#take() });
     }
     this.#asked++;
     callerOf(this.next, this.#caller);
@@ -78,19 +84,10 @@ class Cursor {
     const { highWaterMark = 16, signal, stall_timeout: timeout = STALL_TIMEOUT } = options;
     const rows = { next: () => this.next(), return: () => this.#abandon(), [Symbol.asyncIterator]: () => rows };
     const stream = require('node:stream').Readable.from(rows, { highWaterMark, signal });
-    if (timeout > 0) this.#watchStall(stream, timeout);
-    return stream;
-  }
-
-  /** Destroys a stream that is not read for too long, if there are rows. */
-  #watchStall(stream, timeout) {
-    let rows, index;
-    const timer = setInterval(() => {
-      if (this.#asked === 0 && rows === this.#rows && index === this.#index && index > 0) stream.destroy(stalled('reader', timeout));
-      rows = this.#rows;
-      index = this.#index;
-    }, timeout);
-    stream.once('close', () => clearInterval(timer));
+    if (timeout === 0) return stream;
+    const unread = () => this.#asked > 0 || this.#given === 0 ? NaN : -this.#given;
+    const unwatch = watchStall('reader', timeout, unread, error => stream.destroy(error));
+    return stream.once('close', unwatch);
   }
 
   /** The rows as a WHATWG stream; cancelling it is like destroying `readable()`. */

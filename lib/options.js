@@ -1,6 +1,6 @@
 'use strict';
 
-const { TimeoutError, checkText, checkValues, kindOf, snapshot } = require('./protocol');
+const { checkText, checkValues, kindOf, snapshot } = require('./protocol');
 const { checkDecode } = require('./rows');
 
 const NO_VALUES = Object.freeze([]);
@@ -120,7 +120,7 @@ function checkNumber(value, name, wanted, fits) {
 const checkCount = (count, name, least) =>
   checkNumber(count, name, `an integer from ${least}`, count => Number.isInteger(count) && count >= least);
 
-const stalled = (what, timeout, why = 'stall_timeout') =>
-  new TimeoutError(`the ${what} took nothing for ${timeout} ms (${why})`, { code: '57014', sent: true });
+/** @param {Array|object} values what follows a piece of SQL, which has values already: its options, or the default of values */
+const optionsOf = values => values === NO_VALUES ? NO_OPTIONS : values;
 
-module.exports = { keep, stalled, BUFFER, STALL_TIMEOUT, checkCount, checkNoMore, checkNumber, checkOptions, NAMES, NO_OPTIONS, NO_VALUES };
+module.exports = { keep, optionsOf, BUFFER, STALL_TIMEOUT, checkCount, checkNoMore, checkNumber, checkOptions, NAMES, NO_OPTIONS, NO_VALUES };

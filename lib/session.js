@@ -1,9 +1,9 @@
 'use strict';
 
 const { EventEmitter } = require('node:events');
-const { UsageError, checkText, checkValues, kindOf } = require('./protocol');
+const { UsageError, checkText, checkValues, isPiece, kindOf } = require('./protocol');
 const { CloseRequest, again, callerOf, copyDirection, promised, send, submit } = require('./pipeline');
-const { NAMES, NO_OPTIONS, NO_VALUES, checkOptions, keep } = require('./options');
+const { NAMES, NO_OPTIONS, NO_VALUES, checkOptions, keep, optionsOf } = require('./options');
 const requests = require('./requests');
 const { RowReader } = require('./rows');
 
@@ -17,6 +17,12 @@ const LOWER_CASE = 0x20;
 // What a plain query does not need is loaded late.
 let streams;
 const stream = () => (streams ??= require('./stream'));
+
+/** The options of kig/quickgres 0.4's form. */
+function byPosition(values, format, cache, stream) {
+  checkValues(values); // query(text, 1, 2) has no format
+  return { format, cache, stream };
+}
 
 /** Requests with streams are not repeated, since a stream would get rows twice. */
 const never = () => false;
@@ -52,51 +58,39 @@ class Session extends EventEmitter {
   get decode() { return this.#lease.decoding?.decode; }
 
   /**
-   * Sends one query in one write: Parse and Describe for a new text, then Bind, Execute and Sync.
+   * Sends one query in one write: Parse and Describe for a new text, then Bind, Execute and Sync. A piece of SQL may stand in
+   * the place of text and values, here and in other methods.
    * @param {RowReader|Writable|{write: function}} [target] takes the result
    * @returns {Promise<RowReader>} of the target
    */
   query(text, values = NO_VALUES, format = 0, cache = true, target) {
+    if (typeof text === 'object' && isPiece(text)) return this.query(...text, optionsOf(values));
     try {
       const { scope } = this.#lease;
-      let options;
-      if (typeof format === 'object' && format !== null) {
-        checkOptions(options = format, NAMES.query);
-        ({ format = 0, cache = true, stream: target } = options);
-      } else if (format !== 0 || cache !== true) {
-        checkValues(values); // query(text, 1, 2) has no format
-        checkOptions({ format, cache }, NAMES.query);
-      }
       const letter = typeof text === 'string' ? text.charCodeAt(0) | LOWER_CASE : D;
-      const isCopy = (letter < D || letter > Z) && copyDirection(text) === 'in';
-      if (target === undefined && !isCopy && scope !== null) {
-        if (options === undefined) return scope.pipeline.submit(new QueryRequest(text, values, format, cache), scope);
-        const reader = options.decode === undefined ? undefined : new RowReader(options);
-        return submit(new QueryRequest(text, values, format, cache, options.paramTypes, reader), scope, options);
-      }
-      return this.#query(text, values, options ?? NO_OPTIONS, { format, cache, target, isCopy });
+      const isPlain = format === 0 && cache === true && target === undefined && letter >= D && letter <= Z;
+      if (isPlain && scope !== null) return scope.pipeline.submit(new QueryRequest(text, values, 0, true), scope);
+      const options = typeof format === 'object' && format !== null ? format : byPosition(values, format, cache, target);
+      return this.#query(text, values, options);
     } catch (error) {
       return Promise.reject(error);
     }
   }
 
-  #query(text, values, options, { format, cache, target, isCopy }) {
-    const { paramTypes, decode, buffer } = options;
+  #query(text, values, options) {
+    checkOptions(options, NAMES.query);
+    const { format, cache, paramTypes, decode, stream: target, buffer } = options;
     const receiver = target === undefined ? undefined : stream().receiverFor(target, { buffer, text });
     const takes = () => receiver ?? (decode === undefined ? undefined : new RowReader(options));
-    if (isCopy) return this.copyIn(text, values, takes(), options);
+    if (typeof text === 'string' && copyDirection(text) === 'in') return this.copyIn(text, values, takes(), options);
     const lease = this.#lease;
     const checked = lease.check(text, values);
-    const make = () => new QueryRequest(text, checked, format, cache, paramTypes, takes());
-    if (target !== undefined) return this.#queryInto(receiver, make(), options);
-    return send(lease, options, make);
-  }
-
-  #queryInto(receiver, request, options) {
+    const make = () => new QueryRequest(text, checked, format ?? 0, cache ?? true, paramTypes, takes());
+    if (target === undefined) return send(lease, options, make, undefined, undefined, text);
     checkRepeated(options);
-    const alone = options.alone || this.#lease.longTexts.has(request.text);
-    const promise = send(this.#lease, { ...options, alone }, () => request, undefined, never);
-    return stream().untilTaken(receiver, promise, request);
+    const request = make();
+    const alone = options.alone || lease.knownTexts.isLong(text);
+    return stream().untilTaken(receiver, send(lease, { ...options, alone }, () => request, undefined, never, text), request);
   }
 
   /** @private Begins a COPY FROM STDIN, for which only a Client has steps. */
@@ -134,7 +128,8 @@ class Session extends EventEmitter {
       const { given, inputs } = request;
       const mayRepeat = (error, retry) => given.length === 0 && (retry || error.sent === false);
       const make = () => request.scope === null ? request : (request = new requests.BatchRequest(inputs, receiverFor, lease));
-      const promise = send(lease, options, make, undefined, mayRepeat);
+      const text = inputs.length > 0 ? `${inputs.length} ${inputs[0][0]}` : undefined;
+      const promise = send(lease, options, make, undefined, mayRepeat, text);
       return given.reduce((last, receiver) => stream().untilTaken(receiver, last), promise);
     });
   }
@@ -159,6 +154,14 @@ class Session extends EventEmitter {
     });
   }
 
+  /** @returns {Session} whose requests carry settings, which end with the request or transaction */
+  with(settings) {
+    if (this.#depth !== undefined) {
+      throw new UsageError("with() is the client's or pool's: in a transaction, settings would last to its end; write set_config() there", '25001');
+    }
+    return new Session(require('./settings').leaseWith(this, settings));
+  }
+
   /** @private Ends the open COPY streams of this transaction. */
   abandonStreams(refused) { for (const each of this.#streams) each.abandon(again(refused())); }
 
@@ -167,6 +170,7 @@ class Session extends EventEmitter {
    * beside it.
    */
   cursor(text, values = NO_VALUES, options = NO_OPTIONS) {
+    if (isPiece(text)) return this.cursor(...text, optionsOf(values));
     checkOptions(options, NAMES.cursor);
     const { batchSize = 1000, decode, signal } = options;
     const copied = requests.Portal.check(text, values);
@@ -198,6 +202,7 @@ class Session extends EventEmitter {
    * @returns {Promise<{cmd: string, rowCount: number, bytes: number}>} resolves when the target has taken everything
    */
   queryTo(target, text, values = NO_VALUES, options = NO_OPTIONS) {
+    if (isPiece(text)) return this.queryTo(target, ...text, optionsOf(values));
     return promised(() => {
       checkOptions(options, NAMES.queryTo);
       return stream().queryTo(this.#lease, target, text, values, options);
@@ -228,7 +233,9 @@ class Session extends EventEmitter {
   }
 
   /** @private The source of `listen`. */
-  get channels() { throw new UsageError("listen is the client's: in a transaction it would begin with the commit", '25001'); }
+  get channels() {
+    throw new UsageError("listen is the client's or pool's: in a transaction it would begin with the commit, and settings have no effect on it", '25001');
+  }
 
   #open(name, text, options, names) {
     checkOptions(options, names);

@@ -1,7 +1,7 @@
 'use strict';
 
 const { ConnectionError, UsageError } = require('./protocol');
-const { Scope, abortScope, outcome, promised, runInside, throwIfAborted, tooLong, watchLimits } = require('./pipeline');
+const { Scope, abortScope, expectAnswer, outcome, promised, runInside, throwIfAborted, tooLong, watchLimits } = require('./pipeline');
 const { NO_OPTIONS } = require('./options');
 const { BeginRequest, EndRequest } = require('./requests');
 
@@ -77,7 +77,7 @@ class Transaction {
   async run(work, options) {
     const scope = this.#scope;
     const { pipeline } = scope;
-    const unwatch = watchLimits(options, error => this.#giveUp(error), tooLong('transaction', () => this.#phase === Phase.COMMITTING));
+    const unwatch = watchLimits(options, error => this.#giveUp(error), tooLong('transaction'), () => this.#phase === Phase.COMMITTING);
     try {
       await this.#until(this.#entered);
       if (scope.ended) throw scope.refused();
@@ -96,7 +96,7 @@ class Transaction {
   }
 
   /** Refuses later requests, and ends what is open in the session. */
-  #refuse(error) { this.#session.abandonStreams(this.#scope.refused ??= () => error); }
+  #refuse(error) { this.#session.abandonStreams(this.#scope.refuse(() => error)); }
 
   async #control(text) { return this.#scope.pipeline.submit(new EndRequest(text), this.#scope); }
 
@@ -133,7 +133,7 @@ class Transaction {
       this.#refuse(error);
       abortScope(scope, error);
     }
-    if (pipeline.head !== null) pipeline.askedAt = pipeline.givenUpAt ||= performance.now();
+    expectAnswer(pipeline);
     this.#interrupt(error);
   }
 }

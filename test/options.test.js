@@ -68,22 +68,22 @@ describe('Options of a query', () => {
     process.on('unhandledRejection', count);
     const target = () => new PassThrough();
     const rejecting = {
-      query: [[5], ['SELECT 1', 5], ['SELECT $1', [{}]], ['SELECT 1', [], { format: 7 }], ['SELECT 1', [], 7], ['SELECT 1', [], null], ['SELECT 1', [], { signal: 1 }],
+      query: [[5], ['SELECT 1', 5], ['SELECT $1', [new Map()]], ['SELECT 1', [], { format: 7 }], ['SELECT 1', [], 7], ['SELECT 1', [], null], ['SELECT 1', [], { signal: 1 }],
         ['SELECT 1', [], { statement_timeout: -1 }], ['SELECT 1', [], 0, 'yes'], ['SELECT 1', [], 0, true, {}], ['SELECT 1', [], { stream: 5 }],
-        ['COPY users FROM STDIN', [{}]], ['COPY users FROM STDIN', [], { signal: 1 }]],
+        ['COPY users FROM STDIN', [new Map()]], ['COPY users FROM STDIN', [], { signal: 1 }]],
       batch: [[5], [[5]], [[['SELECT 1', 5]]], [[['SELECT 1', [], { cache: 1 }]]], [['SELECT 1'], 5], [['SELECT 1'], { signal: 1 }], [['COPY t FROM STDIN']], [new Array(3)]],
       simpleQuery: [[5], ['SELECT 1\0'], ['SELECT 1', 5], ['SELECT 1', { decode: 5 }], ['SELECT 1', { signal: 1 }]],
       transaction: [[5], [() => {}, 5], [() => {}, { isolation: 'x' }], [() => {}, { readOnly: 1 }], [() => {}, { deferrable: null }]],
       queryTo: [[5, 'SELECT 1'], [{}, 'SELECT 1'], [target(), 5], [target(), 'SELECT 1', 5], [target(), 'SELECT 1', [], { as: 'x' }],
-        [target(), 'SELECT 1', [], { signal: 1 }], [target(), 'SELECT 1', [], { separator: 1, as: 'values' }], [target(), 'SELECT $1', [{}]], [target(), 'COPY t FROM STDIN']],
+        [target(), 'SELECT 1', [], { signal: 1 }], [target(), 'SELECT 1', [], { separator: 1, as: 'values' }], [target(), 'SELECT $1', [new Map()]], [target(), 'COPY t FROM STDIN']],
       close: [['X', 'a'], ['S', 5], ['S', '\0']]
     };
     const throwing = {
-      cursor: [[5], ['SELECT 1', 5], ['SELECT 1', [{}]], ['SELECT 1', [], { batchSize: 0 }], ['SELECT 1', [], { format: 2 }], ['SELECT 1', [], 5], ['COPY t FROM STDIN']],
+      cursor: [[5], ['SELECT 1', 5], ['SELECT 1', [new Map()]], ['SELECT 1', [], { batchSize: 0 }], ['SELECT 1', [], { format: 2 }], ['SELECT 1', [], 5], ['COPY t FROM STDIN']],
       copyTo: [[5], ['SELECT 1'], ['COPY t FROM STDIN'], ['COPY t TO STDOUT', 5], ['COPY t TO STDOUT', { signal: 1 }], ['COPY t TO STDOUT', { highWaterMark: 'x' }]],
       copyFrom: [[5], ['SELECT 1'], ['COPY t TO STDOUT'], ['COPY t FROM STDIN', 5], ['COPY t FROM STDIN', { signal: 1 }], ['COPY t FROM STDIN', { highWaterMark: 'x' }]]
     };
-    const steps = [[5], ['SELECT 1', 5], ['SELECT 1', [{}]], ['SELECT 1', [], 2], ['SELECT 1', [], 0, 5], ['COPY t FROM STDIN']];
+    const steps = [[5], ['SELECT 1', 5], ['SELECT 1', [new Map()]], ['SELECT 1', [], 2], ['SELECT 1', [], 0, 5], ['COPY t FROM STDIN']];
     const outside = { ...throwing, startQuery: steps, listen: [[5], [''], ['a\0'], ['a', 5], ['a', { signal: 1 }]] };
     const tryAll = async (on, where, throws) => {
       for (const [method, lists] of Object.entries(rejecting)) {
@@ -134,7 +134,7 @@ describe('Options of a query', () => {
       [() => client.transaction({ isolation: 'serializable' }, callback), /^transaction takes a function, then options, not an object$/],
       [() => new Client('postgres://localhost/x', { decode: true }), /^argument 2 is an object, which would be ignored: write new Client\(\{ connectionString: url, decode: true \}\)$/],
       [() => new Client({}, undefined, 5), /^argument 3 is a number, which would be ignored: write new Client/],
-      [() => new Pool({}, {}, { size: 5 }), /^argument 3 is an object, .* write new Pool\(\{ connectionString: url, decode: true \}, \{ size: 10 \}\)$/],
+      [() => new Pool({}, {}, { size: 5 }), /^argument 3 is an object, .* write new Pool\(\{ connectionString: url \}, \{ size: 10 \}\)$/],
       [() => new Pool('postgres://localhost/x', { decode: true }), /^there is no option decode here: it belongs to the config, or to a query; there are size/],
       [() => new ResponseCache(client, {}, {}), /^argument 3 is an object, .* write new ResponseCache\(client, options\)$/],
       [() => new CopyWriter({}, ['id']), /^argument 2 is an array, .* write new CopyWriter\(\{ columns, format, types \}\)$/],

@@ -1,6 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { once } = require('node:events');
 const { PassThrough, Readable } = require('node:stream');
 const { text } = require('node:stream/consumers');
 const { pipeline } = require('node:stream/promises');
@@ -18,7 +19,7 @@ const target = () => new PassThrough();
  */
 const WRONG = [
   ['query', [42], TypeError], ['query', [null], TypeError], ['query', ['SELECT\0 1'], Error], ['query', ['SELECT 1', 'x'], TypeError],
-  ['query', ['SELECT 1', {}], TypeError], ['query', ['SELECT 1', [{}]], TypeError], ['query', ['SELECT 1', [Symbol('x')]], TypeError],
+  ['query', ['SELECT 1', {}], TypeError], ['query', ['SELECT 1', [new Map()]], TypeError], ['query', ['SELECT 1', [Symbol('x')]], TypeError],
   ['query', ['SELECT 1', [() => 1]], TypeError], ['query', ['SELECT $1', ['\0']], Error], ['query', ['SELECT 1', new Array(65536).fill(1)], RangeError],
   ['query', ['SELECT 1', [], 2], TypeError], ['query', ['SELECT 1', [], { signal: 'x' }], TypeError], ['query', ['SELECT 1', [], null], TypeError],
   ['query', ['SELECT 1', [], { statement_timeout: 0 }], TypeError], ['query', ['SELECT 1', [], { stream: {} }], TypeError],
@@ -26,11 +27,11 @@ const WRONG = [
   ['query', ['SELECT 1', [], { alone: 'x' }], /alone must be a boolean/], ['query', ['SELECT 1', [], { retry: true, stream: new RowReader() }], /leave out retry/],
   ['query', ['SELECT 1', [], { readOnly: true }], /for replicas, make a pool of their own/], ['query', ['SELECT 1', [], { decode: 5 }], TypeError],
   ['query', ['SELECT 1', [], { paramTypes: [-1] }], TypeError], ['query', ['SELECT 1', [], 0, 'x'], TypeError],
-  ['query', ['COPY t FROM STDIN', [{}]], TypeError], ['query', ['COPY t FROM STDIN', [], { signal: 1 }], TypeError],
+  ['query', ['COPY t FROM STDIN', [new Map()]], TypeError], ['query', ['COPY t FROM STDIN', [], { signal: 1 }], TypeError],
   ['simpleQuery', [42], TypeError], ['simpleQuery', ['SELECT\0 1'], Error], ['simpleQuery', ['SELECT 1', { signal: 1 }], TypeError],
   ['simpleQuery', ['SELECT 1', { alone: true }], /there is no option alone/],
-  ['batch', ['SELECT 1'], TypeError], ['batch', [[42]], TypeError], ['batch', [[['SELECT 1', [{}]]]], TypeError],
-  ['batch', [[['COPY t FROM STDIN']]], TypeError], ['batch', [['SELECT 1'], 5], TypeError], ['batch', [['SELECT 1', ['SELECT $1', [{}]]]], TypeError],
+  ['batch', ['SELECT 1'], TypeError], ['batch', [[42]], TypeError], ['batch', [[['SELECT 1', [new Map()]]]], TypeError],
+  ['batch', [[['COPY t FROM STDIN']]], TypeError], ['batch', [['SELECT 1'], 5], TypeError], ['batch', [['SELECT 1', ['SELECT $1', [new Map()]]]], TypeError],
   ['batch', [[['SELECT 1', [], { stream: new RowReader() }]], { retry: true }], /leave out retry/],
   ['transaction', ['BEGIN'], TypeError], ['transaction', [async () => {}, { isolation: 'none' }], TypeError],
   ['transaction', [() => {}, { isolatoin: 'none' }], /no option isolatoin/], ['transaction', [() => {}, { signal: 5 }], TypeError],
@@ -40,7 +41,7 @@ const WRONG = [
   ['close', ['X', 'a'], TypeError], ['close', ['S', 42], TypeError],
   ['queryTo', [null, 'SELECT 1'], /target must be a writable stream/], ['queryTo', [{}, 'SELECT 1'], TypeError],
   ['queryTo', [new Readable(), 'SELECT 1'], TypeError], ['queryTo', [target, 42], TypeError],
-  ['queryTo', [target, 'SELECT 1', [{}]], TypeError], ['queryTo', [target, 'SELECT 1', [], { as: 'rows' }], TypeError],
+  ['queryTo', [target, 'SELECT 1', [new Map()]], TypeError], ['queryTo', [target, 'SELECT 1', [], { as: 'rows' }], TypeError],
   ['queryTo', [target, 'SELECT 1', [], { separator: 1 }], TypeError], ['queryTo', [target, 'SELECT 1', [], { format: 3 }], TypeError],
   ['queryTo', [target, 'COPY t FROM STDIN'], TypeError], ['queryTo', [target, 'SELECT 1', [], { signal: {} }], TypeError],
   ['copyTo', ['SELECT 1'], TypeError], ['copyTo', ['COPY t FROM STDIN'], TypeError], ['copyTo', [42], TypeError],
@@ -55,7 +56,7 @@ const WRONG = [
 /** What each option cannot be. */
 const WRONG_VALUES = {
   alone: 'x', as: 'rows', batchSize: 0, buffer: -1, bytea: 'x', cache: 1, decode: 5, deferrable: 1, end: 'x', format: 2, highWaterMark: 'x',
-  int8: 'x', isolation: 'none', numeric: 'x', paramTypes: [-1], readOnly: 'x', retry: 1, separator: 1, signal: {}, stall_timeout: -1,
+  int8: 'x', isolation: 'none', numeric: 'x', paramTypes: [-1], readOnly: 'x', retry: 1, separator: 1, session: 'x', signal: {}, stall_timeout: -1,
   statement_timeout: 0, stream: {}
 };
 
@@ -184,10 +185,29 @@ describe('A session', () => {
       () => client.query('SELECT 1'), () => client.simpleQuery('SELECT 1'), () => client.batch([['SELECT 1']]),
       () => client.transaction(async () => {}), () => client.cursor('SELECT 1').next(), async () => client.startQuery('SELECT 1'),
       () => client.sync(), () => client.close('S', 'x'), async () => client.copyData('x'),
-      () => client.queryTo(target(), 'SELECT 1'), async () => client.copyTo('COPY t TO STDOUT'),
-      async () => client.copyFrom('COPY t FROM STDIN'), () => client.listen('a').ready
+      () => client.queryTo(target(), 'SELECT 1'), () => once(client.copyTo('COPY t TO STDOUT'), 'end'),
+      () => once(client.copyFrom('COPY t FROM STDIN'), 'finish'), () => client.listen('a').ready
     ]) await assert.rejects(async () => ask(), error => ['08003', '55000'].includes(error.code), String(ask));
     assert.equal(client.pending, 0);
+  });
+
+  it('reports all that happens at run time by the events of its COPY streams: they throw for wrong arguments alone', async () => {
+    const over = await connected();
+    let kept;
+    await over.transaction(tx => { kept = tx; });
+    await over.end();
+    const pool = await opened();
+    await pool.end();
+    for (const session of [over, kept, pool]) {
+      for (const open of [() => session.copyTo('COPY t TO STDOUT'), () => session.copyFrom('COPY t FROM STDIN')]) {
+        const stream = open();
+        const [error] = await once(stream.once('error', () => {}), 'error');
+        assert.ok(['08003', '25P01'].includes(error.code), String(error));
+        assert.ok(stream.destroyed);
+      }
+      assert.throws(() => session.copyTo('SELECT 1'), TypeError);
+      assert.throws(() => session.copyFrom('SELECT 1'), TypeError);
+    }
   });
 
   it('that was never connected rejects what it is asked, and is none the worse', async () => {

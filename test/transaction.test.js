@@ -311,6 +311,30 @@ describe('A transaction with a signal or a time limit', () => {
     }, { statement_timeout: 100 }), { code: '57014', sent: true });
     committing.client.destroy();
   });
+
+  it('says that it may be committed if it is aborted during COMMIT, and before that it is not', async () => {
+    const { client, wire } = await proxied();
+    const watcher = await connected();
+    await client.query('CREATE TABLE committed (i int)');
+    const run = async abortIn => {
+      const controller = new AbortController();
+      await assert.rejects(client.transaction(async tx => {
+        await tx.query('INSERT INTO committed VALUES (1)');
+        if (abortIn === 'function') controller.abort();
+        wire.stall('toClient');
+        setTimeout(() => controller.abort(), 50);
+      }, { signal: controller.signal }), { name: 'AbortError', sent: abortIn === 'COMMIT' });
+      wire.resume();
+      await client.sync();
+      return Number((await watcher.query('SELECT count(*) FROM committed')).rows[0][0]);
+    };
+    try {
+      assert.equal(await run('function'), 0);
+      assert.equal(await run('COMMIT'), 1);
+    } finally {
+      await watcher.query('DROP TABLE committed');
+    }
+  });
 });
 
 describe('A transaction in a transaction', () => {

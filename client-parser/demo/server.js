@@ -4,16 +4,19 @@
  *
  *   DATABASE_URL  a server to use; without it a PostgreSQL of its own is started, and removed at the end
  *   PORT          to listen on, 0 for any free port; by default 8080, or a free port if that is taken
+ *   TLS_CERT      with TLS_KEY, files of a certificate and its key: HTTP/2, so that more than six windows can be live
  */
 
 import { once } from 'node:events';
 import fs from 'node:fs/promises';
 import http from 'node:http';
+import http2 from 'node:http2';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
 import { Client } from '../../index.mjs';
 import { respond } from '../../lib/http/index.js';
+import { Live } from '../../lib/live/index.js';
 
 const SAMPLE = 100000;
 const STEP = 5000;
@@ -28,6 +31,8 @@ const ROWS = `
   FROM generate_series(0, ($1::int - 1) / ${SAMPLE}) AS copy, LATERAL (SELECT * FROM users OFFSET copy * 0) AS u
   LIMIT $1::int`;
 
+const VOTES = 'SELECT id, name, votes FROM votes ORDER BY votes DESC, id';
+
 /** How rows get to the page, by path: what to write them to the response with. */
 const WAYS = {
   '/rows': { kind: 'rows', send: respondAs('protocol', ROWS) },
@@ -40,6 +45,8 @@ const WAYS = {
 async function loadSample(client, progress) {
   await client.query(`CREATE TEMP TABLE users (id uuid, name text, email text, password text, balance numeric,
     active boolean, created timestamptz)`);
+  await client.query(`CREATE TEMP TABLE votes AS SELECT i::int AS id, name, 0 AS votes
+    FROM unnest(ARRAY['Ada', 'Edsger', 'Grace', 'Ken', 'Margaret', 'Niklaus']) WITH ORDINALITY AS given(name, i)`);
   for (let from = 0; from < SAMPLE; from += STEP) {
     await client.query(`INSERT INTO users SELECT md5(i::text)::uuid, 'User ' || i, 'user' || i || '@example.com',
         md5('password' || i), round((i * 7919 % 1000003) / 100.0, 2), i % 3 <> 0,
@@ -132,12 +139,34 @@ function connection(config) {
   }));
 }
 
+/** The votes stay up to date in all windows; a POST is a vote. */
+function voting(connect) {
+  const lives = new WeakMap(); // by client, which alone sees its temporary table
+  return async (request, response, id) => {
+    try {
+      const client = await connect();
+      if (!lives.has(client)) lives.set(client, new Live(client));
+      const live = lives.get(client);
+      if (request.method !== 'POST') return await live.respond(request, response, VOTES, [], { tags: ['votes'] });
+      await client.query('UPDATE votes SET votes = votes + 1 WHERE id = $1', [id]);
+      live.changed('votes');
+      return response.end();
+    } catch (error) {
+      console.error(`/votes: ${error.message}`);
+      return response.headersSent ? response.destroy() : answer(response, 503, 'the database did not answer');
+    }
+  };
+}
+
 /** @returns {function} a handler of requests */
 function handlerOf(connect) {
   const spent = {}; // milliseconds of CPU of the last request, by kind
+  const vote = voting(connect);
   return async (request, response) => {
     if (!URL.canParse(request.url, 'http://localhost')) return answer(response, 400, 'not a URL');
     const url = new URL(request.url, 'http://localhost');
+    const [, isVote, id] = /^\/(votes)(?:\/(\d{1,3}))?$/.exec(url.pathname) ?? [];
+    if (isVote) return vote(request, response, id ?? 0);
     if (request.method !== 'GET' && request.method !== 'HEAD') return answer(response, 405, 'only GET');
     if (url.pathname === '/spent.json') {
       response.setHeader('content-type', 'application/json');
@@ -176,7 +205,7 @@ async function listen(server, port) {
     console.log('port 8080 is taken: another one is used');
     return listen(server, '0');
   }
-  console.log(`listening on http://localhost:${server.address().port}/`);
+  console.log(`listening on ${process.env.TLS_CERT ? 'https' : 'http'}://localhost:${server.address().port}/`);
 }
 
 /** Starts a database, unless one is given. */
@@ -192,13 +221,15 @@ async function start() {
 async function main() {
   let started;
   const connect = connection(new Promise(resolve => { started = resolve; }));
-  const server = http.createServer(handlerOf(connect));
+  const { TLS_CERT: cert, TLS_KEY: key } = process.env;
+  const tls = cert && { cert: await fs.readFile(cert), key: await fs.readFile(key), allowHTTP1: true };
+  const server = tls ? http2.createSecureServer(tls, handlerOf(connect)) : http.createServer(handlerOf(connect));
   let database;
   let stopping = false;
   const stop = async status => {
     if (stopping) return;
     stopping = true;
-    server.closeAllConnections();
+    server.closeAllConnections?.();
     server.close();
     await database?.stop?.();
     process.exit(status);

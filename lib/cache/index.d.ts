@@ -4,9 +4,10 @@ import { EventEmitter } from 'node:events';
 import { Writable } from 'node:stream';
 import { WritableStream } from 'node:stream/web';
 import {
-  Abortable, AnyColumns, Client, Decode, QueryToOptions, RowReader, StatementOptions, StreamResult, Values
+  Abortable, AnyColumns, Client, Decode, QueryToOptions, RowReader, Settings, StatementOptions, StreamResult, Values
 } from '../../index.js';
 import { Pool } from '../pool/index.js';
+import { Sql } from '../sql/index.js';
 
 /** How an answer is kept. */
 export interface CacheOptions {
@@ -50,6 +51,52 @@ export interface ResponseCacheEvents {
   error: [error: Error, about?: { key: string; tags: string[] }];
 }
 
+/** What asks a cache: the cache itself, or, by `with`, for a session with settings. */
+export interface CacheSession {
+  /**
+   * Answers a query, from memory if possible.
+   * @param text SQL
+   * @param values of its parameters
+   * @param piece SQL with its values, in place of text and values
+   * @param options those of `Client.query` without `stream`, and tags, max_age, stale_while_revalidate
+   * @returns a reader that is not shared; rejects as `Client.query`
+   */
+  query<T extends object = AnyColumns>(piece: Sql, options?: CachedQueryOptions): Promise<RowReader<T>>;
+  query<T extends object = AnyColumns>(text: string, values?: Values, options?: CachedQueryOptions): Promise<RowReader<T>>;
+  /**
+   * Writes the result of a query to a target, from memory if possible.
+   * @param target as of `Client.queryTo`
+   * @param text SQL
+   * @param values of its parameters
+   * @param piece SQL with its values, in place of text and values
+   * @param options those of `Client.queryTo`, and tags, max_age, stale_while_revalidate
+   * @returns what was written; rejects as `Client.queryTo`
+   */
+  queryTo(target: Writable | WritableStream, piece: Sql, options?: CachedQueryToOptions): Promise<StreamResult>;
+  queryTo(target: Writable | WritableStream, text: string, values?: Values, options?: CachedQueryToOptions):
+    Promise<StreamResult>;
+  /**
+   * @param text SQL
+   * @param values of its parameters
+   * @param piece SQL with its values, in place of text and values
+   * @param options of the query
+   * @returns the key of the answer, for `invalidate`
+   * @throws {TypeError|RangeError} as the query would
+   */
+  keyOf(piece: Sql, options?: CachedQueryOptions | CachedQueryToOptions): string;
+  keyOf(text: string, values?: Values, options?: CachedQueryOptions | CachedQueryToOptions): string;
+  /**
+   * Asks with settings, as `Session.with` does. They are a part of each answer's key.
+   * @param settings by name; they are added to those that this has
+   * @returns what asks the same cache
+   * @throws {TypeError} for wrong names and values
+   */
+  with(settings: Settings): CacheSession;
+}
+
+/** Its methods that ask are those of CacheSession. */
+export interface ResponseCache extends CacheSession {}
+
 /** Answers queries from memory, and asks its own client or pool otherwise. */
 export class ResponseCache extends EventEmitter {
   /**
@@ -57,7 +104,7 @@ export class ResponseCache extends EventEmitter {
    * @param options max_bytes, max_answer_bytes, max_age, stale_while_revalidate, now
    * @throws {TypeError} for any other client, and for wrong options
    */
-  constructor(client: Client | Pool, options?: ResponseCacheOptions);
+  constructor(client: Client<any> | Pool<any>, options?: ResponseCacheOptions);
   /** The most memory for all answers, in bytes. */
   readonly max_bytes: number;
   /** Bytes above which an answer is not kept. */
@@ -78,32 +125,6 @@ export class ResponseCache extends EventEmitter {
   readonly bytes: number;
   /** Answers that are kept or asked for. */
   readonly size: number;
-  /**
-   * Answers a query, from memory if possible.
-   * @param text SQL
-   * @param values of its parameters
-   * @param options those of `Client.query` without `stream`, and tags, max_age, stale_while_revalidate
-   * @returns a reader that is not shared; rejects as `Client.query`
-   */
-  query<T extends object = AnyColumns>(text: string, values?: Values, options?: CachedQueryOptions): Promise<RowReader<T>>;
-  /**
-   * Writes the result of a query to a target, from memory if possible.
-   * @param target as of `Client.queryTo`
-   * @param text SQL
-   * @param values of its parameters
-   * @param options those of `Client.queryTo`, and tags, max_age, stale_while_revalidate
-   * @returns what was written; rejects as `Client.queryTo`
-   */
-  queryTo(target: Writable | WritableStream, text: string, values?: Values, options?: CachedQueryToOptions):
-    Promise<StreamResult>;
-  /**
-   * @param text SQL
-   * @param values of its parameters
-   * @param options of the query
-   * @returns the key of the answer, for `invalidate`
-   * @throws {TypeError|RangeError} as the query would
-   */
-  keyOf(text: string, values?: Values, options?: CachedQueryOptions | CachedQueryToOptions): string;
   /** Forgets one answer. @param key from `keyOf` */
   invalidate(key: string): void;
   /** Forgets all answers with a tag. @param tag one of the query's `tags` */

@@ -20,10 +20,19 @@ function limitOf(options) {
 /** Without a limit there is no promise to race: each one costs more than finding the answer. */
 const UNLIMITED = { isLimited: false, race: promise => promise, release() {} };
 
-/** Waits for an answer that is asked for. Its query is aborted when limits have ended all waits. */
+const isTimeout = error => error.name === 'TimeoutError' || error.cause?.name === 'TimeoutError';
+
+/**
+ * Waits for an answer that is asked for. Its query is aborted when limits have ended all waits. After a time limit has ended
+ * one, nothing more joins it: its connection may be silent.
+ */
 function join(asking, { isLimited, reached }) {
   asking.waits += isLimited ? 1 : Infinity;
-  if (isLimited) reached.catch(() => { if (--asking.waits === 0) asking.controller.abort(); });
+  if (!isLimited) return asking.promise;
+  reached.catch(error => {
+    asking.late ||= isTimeout(error);
+    if (--asking.waits === 0) asking.controller.abort();
+  });
   return asking.promise;
 }
 

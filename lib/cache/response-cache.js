@@ -1,9 +1,9 @@
 'use strict';
 
 const { EventEmitter } = require('node:events');
-const { checkText, checkValues, quoted, snapshot } = require('../protocol');
+const { checkText, checkValues, isPiece, quoted, snapshot } = require('../protocol');
 const { checkChannel } = require('../listen');
-const { checkNoMore, checkOptions } = require('../options');
+const { NO_OPTIONS, NO_VALUES, checkNoMore, checkOptions, optionsOf } = require('../options');
 const { RowReader } = require('../rows');
 const { Target } = require('../stream');
 const { Collector, isRead, read, write } = require('./answer');
@@ -29,6 +29,7 @@ class ResponseCache extends EventEmitter {
     if (typeof client?.queryTo !== 'function' || typeof client.on !== 'function') {
       throw new TypeError('a ResponseCache takes a Client or a Pool');
     }
+    if (client.lease?.settings !== undefined) throw new TypeError('a ResponseCache takes the client or pool itself: write cache.with(settings)');
     checkOptions(options, OF_CACHE);
     const { max_bytes = 1 << 26, max_answer_bytes = max_bytes / 8, now = () => performance.now() } = options;
     const { max_age = 60, stale_while_revalidate = 15 } = options;
@@ -58,25 +59,31 @@ class ResponseCache extends EventEmitter {
   get size() { return this.#entries.size; }
 
   /** Answers a query as `Client.query` does, from memory if possible. */
-  async query(text, values = [], options = {}) {
+  query(...query) { return this.#query(this.#client, ...query); }
+
+  async #query(session, text, values = NO_VALUES, options = NO_OPTIONS) {
+    if (isPiece(text)) return this.#query(session, ...text, optionsOf(values));
     checkOptions(options, OF_QUERY);
     const { tags, max_age, stale_while_revalidate, ...plain } = options;
     const { decode = this.#client.decode } = plain;
     const limit = plain.signal === undefined && plain.statement_timeout === undefined ? UNLIMITED : limitOf(plain);
     try {
-      const answer = await limit.race(this.#find(text, values, options, limit));
+      const answer = await limit.race(this.#find(session, text, values, options, limit));
       if (!answer.large) return read(answer, new RowReader({ decode }));
     } finally {
       limit.release();
     }
-    return this.#client.query(text, values, plain);
+    return session.query(text, values, plain);
   }
 
   /**
    * Writes the result of a query as `Client.queryTo` does, from memory if possible. If it rejects after the first byte from
    * memory, the target is destroyed.
    */
-  async queryTo(target, text, values = [], options = {}) {
+  queryTo(...query) { return this.#queryTo(this.#client, ...query); }
+
+  async #queryTo(session, target, text, values = NO_VALUES, options = NO_OPTIONS) {
+    if (isPiece(text)) return this.#queryTo(session, target, ...text, optionsOf(values));
     checkOptions(options, OF_QUERY_TO);
     const { tags, max_age, stale_while_revalidate, ...plain } = options;
     const limit = limitOf(plain);
@@ -86,7 +93,7 @@ class ResponseCache extends EventEmitter {
       own = target instanceof Target ? target : new Target(target, plain.stall_timeout);
       own.watch(limit.fail);
       await limit.race(own.turn());
-      const answer = await limit.race(this.#find(text, values, options, limit));
+      const answer = await limit.race(this.#find(session, text, values, options, limit));
       if (!answer.large) {
         const known = own.fromCache?.(answer, this.#now() - answer.time) === true;
         if (!known) bytes = answer.body.length;
@@ -101,11 +108,11 @@ class ResponseCache extends EventEmitter {
       limit.release();
       own?.release();
     }
-    return this.#client.queryTo(target, text, values, plain);
+    return session.queryTo(target, text, values, plain);
   }
 
   /** What the answer depends on, and how it is to be kept; throws what the query would. */
-  #request(text, values, options) {
+  #request(session, text, values, options) {
     const { as = 'protocol', decode, end, signal, statement_timeout, stall_timeout, buffer, alone, ...rest } = options;
     const { tags = [], max_age = this.max_age, stale_while_revalidate = this.stale_while_revalidate, ...form } = rest;
     if (!Array.isArray(tags) || !tags.every(tag => typeof tag === 'string')) {
@@ -115,18 +122,18 @@ class ResponseCache extends EventEmitter {
     const stale = 1000 * checkNumber(stale_while_revalidate, 'stale_while_revalidate');
     checkText(text, 'text');
     checkValues(values);
-    const key = JSON.stringify([text, snapshot(values), { as, ...form }, tags, maxAge, stale]);
+    const key = JSON.stringify([text, snapshot(values), { as, ...form }, tags, maxAge, stale, ...session.lease?.settings?.values ?? []]);
     return { key, tags: [...new Set(tags)], maxAge, stale, form: { as, ...form } };
   }
 
   /** @returns {object|Promise<object>} an answer from memory, or one that is asked for */
-  #find(text, values, options, limit) {
-    const { key, tags, ...request } = this.#request(text, values, options);
+  #find(session, text, values, options, limit) {
+    const { key, tags, ...request } = this.#request(session, text, values, options);
     const { maxAge, stale } = request;
     const prepared = this.#prepare();
     const entry = this.#entries.use(key, tags);
     const { answer, asking } = entry;
-    const ask = limits => this.#ask(entry, { tags, ...request, time: this.#now() }, prepared, text, values, limits);
+    const ask = limits => this.#ask(entry, { tags, ...request, session, time: this.#now() }, prepared, text, values, limits);
     const age = answer === undefined ? Infinity : this.#now() - answer.time;
     if (age < maxAge) {
       if (answer.large) this.misses++;
@@ -140,14 +147,14 @@ class ResponseCache extends EventEmitter {
       return answer;
     }
     this.misses++;
-    if (asking?.waits > 0 && this.#now() - asking.time < maxAge) return join(asking, limit);
+    if (asking?.waits > 0 && !asking.late && this.#now() - asking.time < maxAge) return join(asking, limit);
     return join(ask(limit.isLimited ? { controller: new AbortController() } : {}), limit);
   }
 
   /** Asks for an answer, which later requests for the same entry wait for, unless it has a limit and no wait is left. */
   #ask(entry, request, prepared, text, values, { controller, statement_timeout }) {
     const waits = controller === undefined && statement_timeout === undefined ? Infinity : 0;
-    const asking = entry.asking = { controller, time: request.time, promise: undefined, waits };
+    const asking = entry.asking = { controller, time: request.time, promise: undefined, waits, late: false };
     const limits = waits === 0 ? { signal: controller?.signal, statement_timeout } : undefined;
     asking.promise = this.#keep(entry, asking, this.#fetch(request, prepared, text, values, limits));
     asking.promise.catch(() => {}); // all waits may have ended
@@ -167,11 +174,11 @@ class ResponseCache extends EventEmitter {
     }
   }
 
-  async #fetch(request, prepared, text, values, limits) {
+  async #fetch({ session, ...request }, prepared, text, values, limits) {
     const collector = new Collector(Math.min(this.max_answer_bytes, this.max_bytes));
     const { tags, maxAge, stale, form, time } = request;
     try {
-      const asked = this.#client.queryTo(collector, text, values, { ...form, ...limits });
+      const asked = session.queryTo(collector, text, values, { ...form, ...limits });
       const { cmd, rowCount } = prepared === undefined ? await asked : (await Promise.all([asked, prepared]))[0];
       if (cmd !== 'SELECT' && cmd !== 'SHOW') this.#renew();
       return { tags, maxAge, stale, form, time, body: collector.take(), cmd, rowCount, large: false, kept: false };
@@ -214,7 +221,22 @@ class ResponseCache extends EventEmitter {
   }
 
   /** @returns {string} the key of the answer to a query */
-  keyOf(text, values = [], options = {}) { return this.#request(text, values, options).key; }
+  keyOf(...query) { return this.#keyOf(this.#client, ...query); }
+
+  #keyOf(session, text, values = NO_VALUES, options = NO_OPTIONS) {
+    return isPiece(text) ? this.#keyOf(session, ...text, optionsOf(values)) : this.#request(session, text, values, options).key;
+  }
+
+  /** @returns {object} answers queries of a session with settings, from the same memory: its keys contain the settings */
+  with(settings, outer = this.#client) {
+    const session = outer.with(settings);
+    return {
+      query: (...query) => this.#query(session, ...query),
+      queryTo: (...query) => this.#queryTo(session, ...query),
+      keyOf: (...query) => this.#keyOf(session, ...query),
+      with: more => this.with(more, session)
+    };
+  }
 
   /** Forgets one answer. An answer that is being fetched goes to the requests that wait for it, and is not kept. */
   invalidate(key) { this.#entries.forgetKey(key); }

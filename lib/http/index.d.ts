@@ -3,7 +3,8 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import { QueryToOptions, Session, StreamResult, Values } from '../../index.js';
-import { CacheOptions, ResponseCache } from '../cache/index.js';
+import { CacheOptions, CacheSession } from '../cache/index.js';
+import { Sql } from '../sql/index.js';
 
 /**
  * A form of a result: protocol messages, a JSON array of objects, an object a line, CSV with a header; or the columns' bytes,
@@ -15,7 +16,8 @@ export type Representation = 'protocol' | 'json' | 'ndjson' | 'csv' | 'values';
 export interface RespondOptions extends Omit<QueryToOptions, 'as' | 'end'> {
   /**
    * The representation, or a list for the request's Accept header to choose from, the preferred one first. Default:
-   * `['protocol', 'json', 'ndjson', 'csv']`; 'protocol' if the handler has set a content type, or with binary `format`.
+   * `['protocol', 'json', 'ndjson', 'csv']`, of which no wildcard means 'protocol'; 'json' if the handler has set a content type;
+   * 'protocol' with binary `format`.
    */
   as?: Representation | readonly Representation[] | undefined;
   /** Status of the response. Default: its `statusCode`. */
@@ -38,19 +40,26 @@ export interface CachedRespondOptions extends RespondOptions, CacheOptions {}
  * @param response of the same
  * @param text SQL
  * @param values of its parameters
+ * @param piece SQL with its values, in place of text and values
  * @param options those of `queryTo` without `end`, and as, status, emptyStatus, compress
  * @returns what was written, before compression; rejects as `queryTo`. If nothing was written, the handler can still respond
  */
 export function respond(session: Pick<Session, 'queryTo'>, request: IncomingMessage | Http2ServerRequest,
   response: ServerResponse | Http2ServerResponse, text: string, values?: Values, options?: RespondOptions): Promise<StreamResult>;
-export function respond(session: ResponseCache, request: IncomingMessage | Http2ServerRequest,
+export function respond(session: Pick<Session, 'queryTo'>, request: IncomingMessage | Http2ServerRequest,
+  response: ServerResponse | Http2ServerResponse, piece: Sql, options?: RespondOptions): Promise<StreamResult>;
+export function respond(session: CacheSession, request: IncomingMessage | Http2ServerRequest,
   response: ServerResponse | Http2ServerResponse, text: string, values?: Values, options?: CachedRespondOptions):
   Promise<StreamResult>;
+export function respond(session: CacheSession, request: IncomingMessage | Http2ServerRequest,
+  response: ServerResponse | Http2ServerResponse, piece: Sql, options?: CachedRespondOptions): Promise<StreamResult>;
 /**
  * The same for a WHATWG Request: in Workers, Bun, Deno, Hono, Next. The Request's signal cancels the query.
  * @returns the Response at its first byte; a later error of the query is one of its body. Rejects if the query fails before
  */
 export function respond(session: Pick<Session, 'queryTo'>, request: Request, text: string, values?: Values, options?: RespondOptions):
   Promise<Response>;
-export function respond(session: ResponseCache, request: Request, text: string, values?: Values,
+export function respond(session: Pick<Session, 'queryTo'>, request: Request, piece: Sql, options?: RespondOptions): Promise<Response>;
+export function respond(session: CacheSession, request: Request, piece: Sql, options?: CachedRespondOptions): Promise<Response>;
+export function respond(session: CacheSession, request: Request, text: string, values?: Values,
   options?: CachedRespondOptions): Promise<Response>;

@@ -24,6 +24,8 @@ const TYPES = {
   csv: 'text/csv; charset=utf-8',
   values: 'application/json; charset=utf-8'
 };
+// Only quickgres/live has this one.
+Object.defineProperty(TYPES, 'live', { value: 'application/x-postgresql-live' });
 
 /** Parsed headers, since most requests have one of a few. Long headers are not remembered. */
 const known = new Map();
@@ -75,14 +77,16 @@ function encodingFor(accepted) {
 /**
  * @param {string} [accepted] the Accept header; without one, or with an empty one, all are acceptable
  * @param {string[]} offered names of TYPES, the best first
+ * @param {string} [byName] one that a wildcard does not mean
  * @returns {string|undefined} one of them; undefined if none is acceptable
  * @see https://www.rfc-editor.org/rfc/rfc9110#name-accept
  */
-function representationFor(accepted, offered) {
+function representationFor(accepted, offered, byName) {
   const weights = weightsOf(accepted?.trim() || '*/*');
   return heaviest(offered, name => {
     const [type] = TYPES[name].split(';');
-    return weights.get(type) ?? weights.get(`${type.split('/')[0]}/*`) ?? weights.get('*/*');
+    if (weights.has(type) || name === byName) return weights.get(type);
+    return weights.get(`${type.split('/')[0]}/*`) ?? weights.get('*/*');
   });
 }
 

@@ -1,7 +1,8 @@
 'use strict';
 
 const { pipeline } = require('node:stream');
-const { NAMES, NO_OPTIONS, NO_VALUES, checkOptions, checkNumber } = require('../options');
+const { isPiece } = require('../protocol');
+const { NAMES, NO_OPTIONS, NO_VALUES, checkOptions, checkNumber, optionsOf } = require('../options');
 const { throwIfAborted, watchSignal } = require('../pipeline');
 const { Target } = require('../stream');
 const { Csv } = require('./csv');
@@ -9,7 +10,7 @@ const { COMPRESSORS, TYPES, encodingFor, representationFor } = require('./negoti
 const { validate } = require('./validators');
 const { WebResponse } = require('./web-response');
 
-/** What Accept chooses from, the best first. */
+/** What Accept chooses from, the best first. Protocol bytes also tell the OIDs of tables, so they are sent only if Accept names them. */
 const REPRESENTATIONS = ['protocol', 'json', 'ndjson', 'csv'];
 
 /** All options. A session without a cache rejects the last ones itself. */
@@ -131,15 +132,16 @@ function checkOffered(offered) {
 
 /** The part that both kinds of `respond` share; `response` is like those of Node's servers. */
 function answer(session, request, response, text, values = NO_VALUES, options = NO_OPTIONS) {
+  if (isPiece(text)) return answer(session, request, response, ...text, optionsOf(values));
   check(response, options);
   const typed = response.hasHeader('content-type');
-  const { as = typed || options.format === 1 ? 'protocol' : REPRESENTATIONS, compress = true } = options;
+  const { as = options.format === 1 ? 'protocol' : typed ? 'json' : REPRESENTATIONS, compress = true } = options;
   const { status = response.statusCode, emptyStatus = status } = options;
   const isChosen = typeof as === 'string';
   if (as !== REPRESENTATIONS && !(isChosen && Object.hasOwn(TYPES, as))) checkOffered([as].flat());
   const varying = VARYING[(isChosen ? 0 : 1) + (compress ? 2 : 0)];
   const { method, headers } = request;
-  const chosen = isChosen ? as : representationFor(headers.accept, as);
+  const chosen = isChosen ? as : representationFor(headers.accept, as, as === REPRESENTATIONS ? 'protocol' : '');
   const type = TYPES[chosen];
   if (chosen === undefined) {
     const list = as.map(name => `${TYPES[name]}\n`).join('');
@@ -175,7 +177,7 @@ async function respond(session, request, response, ...query) {
   if (typeof session?.queryTo !== 'function') {
     throw new TypeError('session must be a Client, a Pool, a transaction or a ResponseCache');
   }
-  if (typeof response === 'string') return answerWeb(session, request, response, ...query);
+  if (typeof response === 'string' || isPiece(response)) return answerWeb(session, request, response, ...query);
   if (response === undefined) return answerWeb(session, request, ...query);
   if (typeof response?.setHeader !== 'function') throw new TypeError('response must be one of node:http or node:http2');
   return answer(session, request, response, ...query);

@@ -43,8 +43,8 @@ class Pool extends EventEmitter {
     this.options = hide({ ...given, ...options }, { connectionString, password, ssl });
     this.ending = false;
     this.ended = false;
-    const pool = new Connections(libpqConfig(parameters), {
-      size: options.max, reserved: 0, patient: false, acquire_timeout: Number(given.connectionTimeoutMillis ?? 0),
+    const pool = new Connections({ ...libpqConfig(parameters), decode: false }, {
+      size: options.max, reserved: 0, patient: false, exit_on_idle: options.allowExitOnIdle, acquire_timeout: Number(given.connectionTimeoutMillis ?? 0),
       idle_timeout: options.idleTimeoutMillis, min: options.min, max_lifetime: options.maxLifetimeSeconds * 1000
     });
     const types = new TypeOverrides(given.types);
@@ -91,15 +91,13 @@ class Pool extends EventEmitter {
 
   async _use(connection, work) {
     const entry = this._state.entries.get(connection);
-    const { allowExitOnIdle } = this.options;
     entry.users++;
-    if (allowExitOnIdle) connection.ref();
     try {
       if (entry.ready !== null) await (entry.ready ??= this._prepare(entry));
       this.emit('acquire', entry.client);
       return await work(entry.client, entry);
     } finally {
-      if (--entry.users === 0 && allowExitOnIdle) connection.unref();
+      entry.users--;
     }
   }
 
@@ -167,7 +165,7 @@ class Pool extends EventEmitter {
     });
     try {
       const shared = { ...query, [SHARED]: { pool, texts } };
-      return await pool.lease.run('shared', { signal: query.signal }, (scope, connection) => ask(connection, shared));
+      return await pool.lease.run('shared', { signal: query.signal }, (scope, connection) => ask(connection, shared), undefined, query.text);
     } catch (error) {
       if (!needsOwn(error)) throw errorOf(error);
     }

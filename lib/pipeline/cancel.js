@@ -38,6 +38,20 @@ async function cancelHead(pipeline, pause = FIRST_PAUSE, request = pipeline.head
   else setTimeout(cancelHead, pause, pipeline, Math.min(2 * pause, LONGEST_PAUSE), request).unref?.();
 }
 
+/** Cancels what is running, whatever that is; resolves when the CancelRequest was taken, or when the server reports a cancelled query. */
+function cancelAny(pipeline) {
+  const { cancelWaits } = pipeline;
+  return new Promise((resolve, reject) => {
+    cancelWaits.add(resolve);
+    pipeline.cancel().then(resolve, reject).finally(() => cancelWaits.delete(resolve));
+  });
+}
+
+/** From now on, until something is read, a connection that owes an answer counts as silent. */
+function expectAnswer(pipeline) {
+  if (pipeline.head !== null) pipeline.askedAt = pipeline.givenUpAt ||= performance.now();
+}
+
 /** Gives up all requests of a scope and the scopes inside it, except those that begin and end blocks. The inner scopes are over. */
 function abortScope(scope, error) {
   const { pipeline, pipeline: { scopes } } = scope;
@@ -48,4 +62,4 @@ function abortScope(scope, error) {
   }
 }
 
-module.exports = { abort, abortScope, cancelHead };
+module.exports = { abort, abortScope, cancelAny, cancelHead, expectAnswer };

@@ -44,6 +44,8 @@ class RollbackRequest extends Request {
   }
 }
 
+RollbackRequest.prototype.internal = RollbackRequest.prototype.controlsBlock = true;
+
 /**
  * A server or pooler reports a block that no request has begun: Pgpool-II does so after a failed batch. Every later request
  * would be rejected, or be a part of it.
@@ -51,7 +53,6 @@ class RollbackRequest extends Request {
 function rollBack(pipeline) {
   const request = new RollbackRequest();
   request.open(pipeline.scopes.root).catch(error => pipeline.events.lost(error));
-  request.internal = request.controlsBlock = true;
   pipeline.send(request);
 }
 

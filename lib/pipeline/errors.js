@@ -74,12 +74,18 @@ const IS_LIST = 'a list is one parameter: write = ANY($1) in place of IN ($1)';
 const IS_NO_VALUE = 'a parameter is a value of a query: write sql.id(name) of quickgres/sql for a name, $1::interval for INTERVAL $1, set_config() for SET';
 const ONE_STATEMENT = 'query takes one statement: write simpleQuery(text), or batch(queries) for several with values';
 
+const IS_JSON = 'a list is sent as a PostgreSQL array: for json, write JSON.stringify(list), or sql.json(list) of quickgres/sql';
+
+/** The beginning of an array in the server's report on JSON: `{1`, `{"a",`. */
+const ARRAY_AS_JSON = /: \{(?:[-\d{]|NULL\b|true\b|false\b|"(?:[^"\\]|\\.)*"[,}])/;
+
 /** Adds what to write instead of SQL that PostgreSQL rejects without a hint of its own. */
 function addHint(error, text) {
   const { code, message, routine } = error;
   if (code === '42601' && routine === 'exec_parse_message') error.hint ??= ONE_STATEMENT;
   const [, number] = code === '42601' ? /[^\w\s]\$(\d+)[^\w\s]/.exec(message) ?? [] : [];
   if (number) error.hint ??= new RegExp(`\\bin\\s*\\$${number}\\b`, 'i').test(text) ? IS_LIST : IS_NO_VALUE;
+  if (code === '22P02' && routine?.startsWith('json_') && ARRAY_AS_JSON.test(error.where)) error.hint ??= IS_JSON;
   const isList = code === '22P02' && routine !== 'record_in' && message.includes('"{');
   if (isList && /\bin\s*\(\s*\$\d+\s*\)/i.test(text)) error.hint ??= IS_LIST;
 }
@@ -104,9 +110,9 @@ function mayRepeat(request, sending) {
   return true;
 }
 
-/** Whether another pending request was sent behind it. */
-function isFollowed({ next }) {
-  for (; next !== null; next = next.next) if (next.pending && !next.internal) return true;
+/** Whether another pending request was sent behind one. @param {Request|null} request */
+function isFollowed(request) {
+  for (let next = request?.next ?? null; next !== null; next = next.next) if (next.pending && !next.internal) return true;
   return false;
 }
 

@@ -7,7 +7,7 @@ const { again, callerOf, isFollowed, isStale, miscounted, promised, reasonOf, re
 const { Request, outcome } = require('./request');
 const { runInside, waitsForItself } = require('./inside');
 const { CloseRequest } = require('./close');
-const { LongTexts } = require('./long-texts');
+const { KnownTexts } = require('./known-texts');
 const { Scope } = require('./scope');
 const { copyDirection, firstWord } = require('./sql');
 const { channel, trace } = require('./tracing');
@@ -16,6 +16,6 @@ const cancel = require('./cancel');
 const limits = require('./limits');
 
 module.exports = {
-  Pipeline, Request, CloseRequest, LongTexts, Scope, again, callerOf, isFollowed, isStale, miscounted, outcome, promised, reasonOf,
+  Pipeline, Request, CloseRequest, KnownTexts, Scope, again, callerOf, isFollowed, isStale, miscounted, outcome, promised, reasonOf,
   rejectAgain, runInside, send, showCaller, unhindered, waitsForItself, copyDirection, firstWord, channel, trace, ...cancel, ...limits
 };

@@ -9,7 +9,10 @@ let storage; // made by the first transaction
 
 function runInside(scope, work) {
   storage ??= new (require('node:async_hooks').AsyncLocalStorage)();
-  return storage.run({ scope, outer: storage.getStore() }, work);
+  const context = { scope, outer: storage.getStore() };
+  // A job may begin its next run inside for ever.
+  for (let each = context; each !== undefined; each = each.outer) while (each.outer?.scope.ended) each.outer = each.outer.outer;
+  return storage.run(context, work);
 }
 
 /** @returns {boolean} whether the running code belongs to a transaction that a request in this scope would wait for */

@@ -8,10 +8,11 @@ const { submit } = require('./limits');
  * @param {function(): Request} make makes the request, again after a loss
  * @param {string} [need] see Scope.run
  * @param {function(Error, boolean): boolean} [mayRepeat] see Scope.run
+ * @param {string} [text] see PoolLease.run
  */
-function send(lease, options, make, need = options.alone ? 'alone' : 'shared', mayRepeat = undefined) {
+function send(lease, options, make, need = options.alone ? 'alone' : 'shared', mayRepeat = undefined, text = undefined) {
   if (lease.scope !== null) return submit(make(), lease.scope, options);
-  return lease.run(need, options, (scope, client, limits) => submit(make(), scope, limits), mayRepeat);
+  return lease.run(need, options, (scope, client, limits) => submit(make(), scope, limits), mayRepeat, text);
 }
 
 module.exports = { send };

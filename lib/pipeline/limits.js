@@ -29,27 +29,52 @@ function watchSignal(signal, callback) {
 
 const abortedBy = ({ reason }) => new AbortError('the query was aborted', reason);
 
-function throwIfAborted({ signal }) { if (signal?.aborted) throw abortedBy(signal); }
+/** @param {boolean} [sent] whether the request may have been sent */
+function throwIfAborted({ signal }, sent = false) { if (signal?.aborted) throw Object.assign(abortedBy(signal), { sent }); }
 
 /** @returns {function(number): TimeoutError} for a time limit in milliseconds */
-const tooLong = (what, isSent = () => undefined, reason = () => '') => time =>
-  new TimeoutError(`the ${what} took longer than its statement_timeout of ${time} ms${reason()}`, { code: '57014', sent: isSent() });
+const tooLong = (what, reason = () => '') => time =>
+  new TimeoutError(`the ${what} took longer than its statement_timeout of ${time} ms${reason()}`, { code: '57014' });
 
 /**
  * Calls back when a signal aborts or a time limit passes.
  * @param {function(number): Error} late makes the error of a time limit
+ * @param {function(): boolean} [isSent] whether the server may have executed the request
  */
-function watchLimits({ signal, statement_timeout: time = Infinity, waited = 0 }, callback, late) {
-  const unwatch = signal === undefined ? undefined : watchSignal(signal, callback);
-  const timer = time < Infinity && setTimeout(() => callback(late(time)), time - waited);
+function watchLimits({ signal, statement_timeout: time = Infinity, waited = 0 }, callback, late, isSent) {
+  const end = error => callback(isSent === undefined ? error : Object.assign(error, { sent: isSent() }));
+  const unwatch = signal === undefined ? undefined : watchSignal(signal, end);
+  const timer = time < Infinity && setTimeout(() => end(late(time)), time - waited);
   return () => {
     unwatch?.();
     clearTimeout(timer);
   };
 }
 
-/** Submits a request with a signal or a time limit. */
-function submit(request, scope, limits) {
+/**
+ * Calls back once, with an error, when a reader has taken nothing between two looks, one every `time` milliseconds.
+ * @param {function(): number} left what it has not taken; NaN while it need not take anything
+ * @param {string} [why] beside the time
+ * @returns {function} ends the watch
+ */
+function watchStall(what, time, left, stalled, why = 'stall_timeout') {
+  let before = left();
+  const timer = setInterval(() => {
+    const now = left();
+    if (!(now >= before)) return void (before = now);
+    clearInterval(timer);
+    stalled(new TimeoutError(`the ${what} took nothing for ${time} ms (${why})`, { code: '57014', sent: true }));
+  }, time);
+  return () => clearInterval(timer);
+}
+
+/**
+ * Submits a request with a signal or a time limit.
+ * @param {Scope|SettingsScope} given
+ */
+function submit(request, given, limits) {
+  const { scope } = given;
+  if (scope !== given) request.settings = given.settings;
   if (limits?.alone) request.barrier = true;
   if (limits === undefined || (limits.signal === undefined && limits.statement_timeout === undefined)) {
     return scope.pipeline.submit(request, scope);
@@ -60,8 +85,8 @@ function submit(request, scope, limits) {
   if (!request.pending) return promise;
   const isSent = () => request.state !== State.Waiting;
   const reason = () => isSent() ? '' : scopes.active !== scope ? `: it waited for ${scopes.active.name}` : pipeline.held ? IN_FRONT : '';
-  request.unwatch = watchLimits(limits, error => abort(request, error), tooLong('query', isSent, reason));
+  request.unwatch = watchLimits(limits, error => abort(request, error), tooLong('query', reason), isSent);
   return promise;
 }
 
-module.exports = { submit, throwIfAborted, tooLong, watchLimits, watchSignal };
+module.exports = { submit, throwIfAborted, tooLong, watchLimits, watchSignal, watchStall };

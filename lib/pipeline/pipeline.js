@@ -7,7 +7,7 @@ const {
 const { Memory } = require('../rows');
 const { cancelHead } = require('./cancel');
 const { abandon, again, mayRepeat } = require('./errors');
-const { LongTexts } = require('./long-texts');
+const { KnownTexts } = require('./known-texts');
 const { closeStatements, rollBack } = require('./close');
 const { Scope, Scopes } = require('./scope');
 const { Statements } = require('./statements');
@@ -24,6 +24,7 @@ const STATUS = Object.fromEntries(['I', 'T', 'E'].map(status => [status.charCode
 /** The requests of one connection: which were sent, which is answered next, which may be sent. */
 class Pipeline {
   #held = 0; // barriers: nothing is sent while there is one
+  #results; // see `results`
   #tail = null;
   #unanswered = 0;
 
@@ -40,8 +41,8 @@ class Pipeline {
     this.writer = new MessageWriter();
     this.statements = new Statements(256, `_${Math.random().toString(36).slice(2, 8)}`);
     this.scopes = new Scopes(this);
-    this.longTexts = new LongTexts(); // a pool's connections share one
-    this.backlog = undefined; // of results that go to targets, see lib/stream
+    this.knownTexts = new KnownTexts(); // a pool's connections share one
+    this.silent = undefined; // of a pool, see connect() of lib/connection
     this.maxBuffered = 1 << 26;
     /** The most requests that were sent and not answered; Infinity for no limit. */
     this.maxPipeline = Infinity;
@@ -57,10 +58,25 @@ class Pipeline {
     this.socket = null; // null without a connection
     this.reader = null;
     /** @type {Set<function>} called when the server reports a cancelled query */
-    this.cancelling = new Set();
+    this.cancelWaits = new Set();
     /** The times when a sent request was given up, and when the server was asked to cancel; 0 if something was read since. */
     this.givenUpAt = this.askedAt = 0;
     this.isCancelling = false;
+    /** How often something was read. */
+    this.reads = 0;
+  }
+
+  /** Takes the limits of a resolved config. */
+  configure({ statement_cache, max_buffer_bytes, max_pipeline }) {
+    this.statements.limit = statement_cache;
+    this.maxBuffered = max_buffer_bytes;
+    this.maxPipeline = max_pipeline || Infinity;
+  }
+
+  /** Takes what connections have in common, which replace each other or belong to one pool. */
+  share({ learned, ...shared }) {
+    this.statements.learned = learned;
+    Object.assign(this, shared);
   }
 
   /** Allows requests to be sent. */
@@ -74,6 +90,7 @@ class Pipeline {
   }
 
   chunk(buf, length) {
+    this.reads++;
     this.givenUpAt = this.askedAt = 0;
     const { memory } = this;
     memory.read = buf;
@@ -81,7 +98,7 @@ class Pipeline {
     memory.to = 0;
     try {
       this.reader.push(buf, length);
-      this.backlog?.flushLater();
+      this.#results?.flushLater();
     } catch (error) {
       // Any other error of the code is about bytes that no server sends.
       const isOurs = [ConnectionError, PostgresError, UsageError].some(each => error instanceof each);
@@ -90,6 +107,9 @@ class Pipeline {
   }
 
   closed(error) { this.events.lost(error); }
+
+  /** What the results that go to targets share, see Backlog of lib/stream. */
+  results(make) { return (this.#results ??= make()); }
 
   drained() { this.events.drained(); }
 
@@ -111,7 +131,8 @@ class Pipeline {
     const { scopes } = this;
     const promise = request.open(scope);
     if (scope === scopes.active && scope.first === null && scope.refused === null && this.#held === 0 &&
-        this.#unanswered < this.maxPipeline && this.socket !== null && scopes.waiting.length === 0) this.send(request);
+        this.#unanswered < this.maxPipeline && this.socket !== null && scopes.waiting.length === 0 &&
+        (request.settings === undefined || scopes.inBlock !== undefined)) this.send(request);
     else {
       scopes.check(scope, request);
       request.snapshot();
@@ -139,6 +160,16 @@ class Pipeline {
   enter(scope) {
     this.scopes.check(scope.parent);
     this.#queue(scope, scope.parent);
+  }
+
+  /**
+   * Calls back when everything sent is answered.
+   * @param {function(): Error} refused makes the errors of later requests
+   */
+  finish(refused, entered) {
+    const { root } = this.scopes;
+    this.enter(new Scope(this, root, 'end()', { alone: true, entered }));
+    root.refuse(refused);
   }
 
   /** Leaves a scope as soon as everything in it was sent. */
@@ -173,15 +204,21 @@ class Pipeline {
 
   send(request) {
     const { statements, writer } = this;
-    const first = request.scope.begin === undefined ? request : request.scope.chain(request);
+    const { scope, settings } = request;
+    const first = scope.begin === undefined && settings === undefined ? request : scope.chain(request);
     const mark = writer.length;
     const { disturbing, turning } = statements;
+    // A Parse under other settings may fail for their reasons.
+    if (statements.settings !== settings && !request.internal) {
+      statements.settings = settings;
+      statements.lastParsed = undefined;
+    }
     try {
       for (let each = first; each !== request; each = each.next) each.encode(writer, statements);
       request.encode(writer, statements);
     } catch (error) {
       writer.length = mark;
-      statements.forgetParsesOf(request);
+      for (let each = first; each !== null; each = each.next) statements.forgetParsesOf(each);
       Object.assign(statements, { disturbing, turning });
       // A stack has ten lines: without the library's own ones it reaches the caller.
       if (error instanceof TypeError || error instanceof RangeError) Error.captureStackTrace?.(error, this.send);
@@ -190,7 +227,7 @@ class Pipeline {
     if (request.statement !== statements.lastParsed && !request.internal) statements.lastParsed = undefined;
     for (let each = first; each !== request; each = each.next) {
       each.scope.begin = undefined;
-      this.#held++;
+      if (each.barrier) this.#held++;
       this.#unanswered++;
     }
     if (request.barrier) this.#held++;

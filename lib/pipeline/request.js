@@ -79,7 +79,7 @@ class Request {
   takeError(pipeline, buf, start, end, text = this.text) {
     const error = new PostgresError(decodeFields(buf, start, end));
     addHint(error, text);
-    if (error.code === '57014') for (const cancelled of pipeline.cancelling) cancelled();
+    if (error.code === '57014') for (const cancelled of pipeline.cancelWaits) cancelled();
     if (error.severity === 'FATAL' || error.severity === 'PANIC') return pipeline.events.lost(error);
     if (this.state === State.Failed) throw unexpected(this.state, ErrorResponse);
     this.fail(error, pipeline);
@@ -90,6 +90,12 @@ class Request {
     this.error ??= error;
     this.state = State.Failed;
   }
+
+  /** A request in front of it has failed, so the server has skipped it. */
+  skip(error, pipeline) { this.fail(error, pipeline); }
+
+  /** @throws {UsageError} if it would end or outlive the settings that it runs with */
+  guard(text) { if (!this.controlsBlock) (this.settings ?? this.scope?.settings)?.guard(text, this.scope.block); }
 
   /** Drops the input of a request that was given up. */
   discard() {}
@@ -126,6 +132,7 @@ Object.assign(Request.prototype, { // rare fields are not set in each request, o
   result: undefined,
   simple: false, // it is a Query message, which includes a Sync
   reads: false, // the first word of its text is that of a read
+  settings: undefined, // sent in front of it, see lib/settings.js
   stale: false, // it failed because of a stale statement
   traced: false,
   unwatch: undefined // ends the watch of its signal and time limit

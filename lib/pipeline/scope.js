@@ -4,6 +4,10 @@ const { UsageError } = require('../protocol');
 const { again } = require('./errors');
 const { waitsForItself } = require('./inside');
 
+const IN_BLOCK = 'the settings of a session made by with() would last to the end of the block that a query has begun: use transaction()';
+
+const nothing = () => {};
+
 /**
  * A queue of requests that wait in the client because something else owns the connection. An entered scope owns it: a
  * transaction, an open portal, a COPY FROM STDIN, end(). Scopes form a stack, and only the innermost one sends.
@@ -12,6 +16,7 @@ const { waitsForItself } = require('./inside');
  */
 class Scope {
   /**
+   * @param {Scope|SettingsScope|null} parent
    * @param {string} name of the owner, for errors
    * @param {boolean} [options.alone=false] it is entered only when everything sent has been answered
    * @param {boolean} [options.block=false] it is a transaction block: it is entered when no block is open, and only requests
@@ -20,11 +25,13 @@ class Scope {
    * @param {function()} [options.entered] called when the scope owns the connection
    * @param {function(function(): Error)} [options.lost] called with a maker of errors if the scope ends without being left
    */
-  constructor(pipeline, parent, name, { alone = false, block = false, begin, entered = () => {}, lost = () => {} } = {}) {
+  constructor(pipeline, parent, name, { alone = false, block = false, begin, entered = nothing, lost = nothing } = {}) {
     /** @type {Scope|null} of a lease: where a session may send at once; null if a connection has to be found first */
     this.scope = this;
     this.pipeline = pipeline;
-    this.parent = parent;
+    this.parent = parent === null ? null : parent.scope;
+    /** @type {Settings|undefined} that hold in it */
+    this.settings = parent?.settings;
     this.name = name;
     this.alone = alone;
     this.block = block;
@@ -47,7 +54,7 @@ class Scope {
   /** @type {{decode: *}|undefined} the default of readers */
   get decoding() { return this.pipeline.decoding; }
 
-  get longTexts() { return this.pipeline.longTexts; }
+  get knownTexts() { return this.pipeline.knownTexts; }
 
   /**
    * Checks a query that may have to wait for a connection; here it does not.
@@ -66,6 +73,9 @@ class Scope {
    */
   run(need, options, work) { return work(this, undefined, options); }
 
+  /** Rejects new requests; waiting ones continue. @param {function(): Error} refused makes the errors */
+  refuse(refused) { return (this.refused ??= refused); }
+
   push(entry) {
     if (this.last === null) this.first = entry;
     else this.last.next = entry;
@@ -80,11 +90,19 @@ class Scope {
     return entry;
   }
 
-  /** @returns {Request} the first unsent BEGIN of its block and the blocks around it, else the request */
+  /**
+   * Puts in front of a request the unsent BEGIN of its block and of the blocks around it, each with its settings, or the
+   * request's own settings.
+   * @returns {Request} the first
+   */
   chain(request) {
-    let first = request;
+    if (request.settings !== undefined && this.pipeline.scopes.inBlock) throw new UsageError(IN_BLOCK, '25001');
+    let first = request.settings?.inFront(request) ?? request;
     for (let each = this; each !== null; each = each.parent) {
-      if (each.begin !== undefined) [each.begin.next, first] = [first, each.begin];
+      if (each.begin === undefined) continue;
+      const isOutermost = each.parent.settings === undefined;
+      each.begin.next = isOutermost ? each.settings?.inFront(first) ?? first : first;
+      first = each.begin;
     }
     return first;
   }
@@ -110,7 +128,7 @@ class Scopes {
   }
 
   /** @returns {boolean|undefined} whether a request of the root would now be in a block; undefined if answers decide that */
-  get #inBlock() {
+  get inBlock() {
     const { statements: { turning }, status } = this.root.pipeline;
     return turning === undefined ? status !== 'I' : turning.controlsBlock ? false : undefined;
   }
@@ -125,19 +143,18 @@ class Scopes {
         this.leave(active);
         continue;
       }
-      if (active === root && waiting.length > 0 && this.#inBlock === false) entry = waiting.shift();
+      if (active === root && waiting.length > 0 && this.inBlock === false) entry = waiting.shift();
       else {
         entry = active.first;
         if (entry === null) return null;
-        if (entry instanceof Scope && !entry.ended) {
-          if (entry.alone && root.pipeline.head !== null) return null;
-          if (entry.block && active === root && this.#inBlock === undefined) return null;
-        }
+        if (entry instanceof Scope && !entry.ended && entry.alone && root.pipeline.head !== null) return null;
+        const isOutside = entry.block || entry.settings !== undefined;
+        if (isOutside && !entry.ended && active === root && this.inBlock === undefined) return null;
         active.shift();
       }
       if (!(entry instanceof Scope)) return entry;
       if (entry.ended) continue;
-      if (entry.block && active === root && this.#inBlock) waiting.push(entry);
+      if (entry.block && active === root && this.inBlock) waiting.push(entry);
       else return (this.active = entry);
     }
   }
@@ -164,7 +181,8 @@ class Scopes {
   /** Ends a scope, and rejects what waits in it. @param {function(): Error} next makes an error for each */
   #close(scope, next) {
     scope.ended = true;
-    scope.refused ??= next;
+    scope.entered = scope.lost = nothing; // code that was started inside a transaction keeps its scope, see inside.js
+    scope.refuse(next);
     this.empty(scope, next);
   }
 
@@ -178,8 +196,9 @@ class Scopes {
 
   /** Ends a scope from outside. */
   #lose(scope, next) {
+    const { lost } = scope;
     if (!scope.ended) this.#close(scope, next);
-    scope.lost(next);
+    lost(next);
   }
 
   /**

@@ -94,6 +94,8 @@ class Statements {
     this.turning = undefined;
     /** @type {Statement|undefined} the statement of the last Parse, while only uses of it were sent since */
     this.lastParsed = undefined;
+    /** @type {Settings|undefined} of the last sent request */
+    this.settings = undefined;
     /** Whether the server has lost a statement, so that none gets a name any more; a pool's connections share this. */
     this.learned = { isPooled: false };
   }
@@ -135,6 +137,25 @@ class Statements {
       if (oldest === undefined || statement.used < oldest.used) oldest = statement;
     }
     this.close(oldest);
+  }
+
+  /** The Parse of a statement was written. */
+  parsed(statement) {
+    statement.sent = true;
+    this.lastParsed = statement;
+  }
+
+  /** Writes a request after which the next one may still rely on the last Parse. */
+  aside(write) {
+    const { lastParsed } = this;
+    write();
+    this.lastParsed = lastParsed;
+  }
+
+  /** Notes that a request may drop statements, or may begin or end a block; see the fields. */
+  mark({ disturbs, begins }, request) {
+    if (disturbs) this.disturbing = request;
+    if (begins) this.turning = request;
   }
 
   /** Forgets a statement that the server does not have. @returns {boolean} whether it was known */

@@ -1,12 +1,20 @@
 'use strict';
 
 const { Client } = require('../..');
+const { Kind } = require('./waiting');
 
 /** The estimated service time of a request, in milliseconds. */
 const SERVICE = 0.1;
 
 /** Milliseconds that a request rather waits than that one keeps the other from being cancelled. */
 const MIXING = 100;
+
+/** Milliseconds after which an answer is late, beside two round trips. */
+const LATE = 10;
+
+/** What has been answered on a connection that is being opened, and on one on which no request has ended yet. */
+const NOTHING = -1;
+const OPENING = 0;
 
 /** The uses of a connection: it is being opened, shared by plain queries, taking no more of them since an owner waits, or owned. */
 const Use = Object.freeze({ OPENING: 'opening', SHARED: 'shared', DRAINING: 'draining', OWNED: 'owned' });
@@ -15,12 +23,17 @@ class Connection {
   state = Use.OPENING;
   /** Requests that use it; at first, its opening. */
   users = 1;
-  /** Those with a signal or a time limit. */
+  /** The oldest and the youngest use of a request, see PoolLease.run. */
+  first = null;
+  last = null;
+  /** How many of them have a signal or a time limit. */
   limited = 0;
   /** When its first current user began, or the last one ended. */
   since = performance.now();
-  /** Requests that ended while it was open. */
-  answered = -1;
+  /** The shortest time of an answer, at first of the opening, in milliseconds. */
+  roundTrip = Infinity;
+  /** How many requests have ended while it was open, or OPENING or NOTHING. */
+  answered = NOTHING;
   /** Whether its session is being reset; requests may be sent behind that. */
   resetting = false;
 
@@ -35,6 +48,23 @@ class Connection {
   get isOpen() { return this.client.state === 'open'; }
   get isOpening() { return this.state === Use.OPENING; }
   get isOwned() { return this.state === Use.OWNED; }
+  get hasOpened() { return this.answered !== NOTHING; }
+  get hasAnswered() { return this.answered > OPENING; }
+
+  /** Whether the answer of its first request is late. */
+  get isLate() { return this.first !== null && this.first.isLate; }
+
+  /** Whether no plain query may be sent on it. */
+  get isTaken() { return this.isOwned || this.isLate || this.isHeld; }
+
+  /** Whether a transaction or another owner has it, and not a query that is or may be slow. */
+  get hasOwner() { return this.isOwned && this.first?.kind !== Kind.UNPROVEN; }
+
+  /** Milliseconds after which its first request is late. */
+  get patience() { return LATE + 2 * this.roundTrip; }
+
+  /** When the answer of its first request will be late, Infinity if that does not matter. */
+  get lateAt() { return this.first?.text === undefined || this.first.isSuspected ? Infinity : this.since + this.patience; }
 
   /** Whether it has no request and no open cursor. */
   get isUnused() {
@@ -56,29 +86,41 @@ class Connection {
     return this.users === 0 && (this.isOwned || givenUpAt !== 0) ? Math.max(this.since, givenUpAt) : Infinity;
   }
 
+  /** Whether an answer is dropped, which may become silent. */
+  get isDropping() { return this.users === 0 && this.pipeline.head !== null; }
+
   /**
-   * Estimated wait: age of the oldest request + users × service time. Requests with and without a limit stay apart, since the
+   * Estimated wait: age of the oldest request + requests × service time. Requests with and without a limit stay apart, since the
    * one behind would keep the one before from being cancelled.
    * @param {boolean} mayFollow whether it may go behind a request with a limit
    * @returns {number} Infinity if it must not wait here, -1 if it need not wait
    */
   waitAt(now, isLimited, mayFollow) {
-    if (this.state !== Use.SHARED || !this.isOpen || this.isHeld || (this.limited > 0 && !mayFollow) ||
+    if (this.state !== Use.SHARED || !this.isOpen || this.isLate || this.isHeld || (this.limited > 0 && !mayFollow) ||
         this.users >= this.pipeline.maxPipeline) return Infinity;
     if (this.isUnused) return -1;
     return now - this.since + this.users * SERVICE + (isLimited && this.limited < this.users ? MIXING : 0);
   }
 
-  begin(isLimited) {
-    if (this.users++ === 0) this.since = performance.now();
-    if (isLimited) this.limited++;
+  begin(use, now) {
+    if (this.users++ === 0) {
+      this.since = now;
+      this.client.ref();
+    }
+    use.since = now;
+    this.last = this.first === null ? (this.first = use) : (this.last.next = use);
+    if (use.isLimited) this.limited++;
   }
 
-  end(isLimited) {
+  end(use, now) {
     this.users--;
-    if (isLimited) this.limited--;
+    use.isOver = true;
+    // A chain of old ones would keep all younger ones in memory.
+    for (let each; (each = this.first)?.isOver; each.next = null) this.first = each.next;
+    if (use.isLimited) this.limited--;
     if (this.isOpen) this.answered++;
-    this.since = performance.now();
+    this.roundTrip = Math.min(this.roundTrip, now - use.since);
+    this.since = now;
   }
 
   /**
@@ -96,7 +138,7 @@ class Connection {
       client.destroy();
     }
     // Under load the sweep may never see it free. A new connection serves a request first.
-    if (this.answered > 0 && performance.now() >= this.expires) return void client.end();
+    if (this.hasAnswered && performance.now() >= this.expires) return void client.end();
     if (!reset || client.state === 'closed') return;
     this.resetting = true;
     client.query('DISCARD ALL', [], { cache: false }).then(() => { this.resetting = false; }, () => client.destroy());

@@ -3,7 +3,9 @@
 const { tracingChannel } = require('node:diagnostics_channel');
 const { ConnectionError, PostgresError, TimeoutError } = require('../..');
 const { tooLong, waitsForItself, watchLimits } = require('../pipeline');
+const { Alarm } = require('./alarm');
 const { Connection, Use } = require('./connection');
+const { Kind, Waiting } = require('./waiting');
 
 const channel = tracingChannel?.('quickgres:pool');
 
@@ -17,12 +19,13 @@ const ATTEMPT = 10000;
 /** Milliseconds for which plain queries wait for a new connection rather than behind other requests. */
 const PATIENCE = 1000;
 
-const tooLate = tooLong('request', () => false, () => ': it waited for a connection');
+/** How many connections queries that are known to be quick share at a time. */
+const SHARING = 4;
 
-const firstOf = queue => queue.values().next().value?.since ?? Infinity;
+const tooLate = tooLong('request', () => ': it waited for a connection');
 
 /** Errors of connecting that another attempt would not change: the server refuses, or the config is invalid. */
-const isFinal = (error, { answered }) => answered < 0 && (/^(?:0A|22|28|3D|42)/.test(error.code) ||
+const isFinal = (error, { hasOpened }) => !hasOpened && (/^(?:0A|22|28|3D|42)/.test(error.code) ||
   ![ConnectionError, PostgresError, TimeoutError, AggregateError].some(each => error instanceof each));
 
 /**
@@ -39,12 +42,12 @@ class Connections {
   #isDestroyed = false;
   #options;
   #outage; // `{ failures, pause, error }`, from a failed attempt until the next connection has answered
-  #queues = { owned: new Set(), shared: new Set() }; // waiting requests
-  #sweeping;
+  #alarm = new Alarm(now => this.#look(now));
+  #waiting = new Waiting();
 
   /**
    * @param {object|string} config of the clients
-   * @param {object} options a Pool's, and `longTexts`, `silent`, `reached`
+   * @param {object} options a Pool's, and `knownTexts`, `silent`, `reached`
    * @param {function(string, Client|Error, Promise)} emit gets 'error', and 'connect' with each new client and the promise of
    *   its connect()
    */
@@ -62,11 +65,13 @@ class Connections {
     const count = is => this.#all.filter(is).length;
     return {
       size: this.#options.size,
-      connected: count(each => each.isOpen), idle: count(each => each.isIdle), owned: count(each => each.isOwned),
+      connected: count(each => each.isOpen), idle: count(each => each.isIdle), owned: count(each => each.hasOwner),
       pending: this.#all.reduce((sum, { client }) => sum + client.pending, 0),
-      waiting: this.#queues.owned.size + this.#queues.shared.size
+      waiting: this.#waiting.size, why: this.#waiting.why
     };
   }
+
+  get #connected() { return this.#all.reduce((count, each) => count + each.isOpen, 0); }
 
   /** Whether the running code is the function of a transaction on one of them. */
   get isInside() { return this.#all.some(({ pipeline }) => waitsForItself(pipeline.scopes.root)); }
@@ -78,53 +83,69 @@ class Connections {
   }
 
   /** Whether another connection will be open within PATIENCE. */
-  get #isGrowing() {
-    return this.#mayOpen || this.#all.some(each => each.isOpening && performance.now() - each.since < PATIENCE);
+  #isGrowing(now) { return this.#mayOpen || this.#all.some(each => each.isOpening && now - each.since < PATIENCE); }
+
+  /** The kind of a request that may share a connection. */
+  kindOf(text) { return text === undefined || this.#options.knownTexts.isQuick(text) ? Kind.QUICK : Kind.UNPROVEN; }
+
+  /** Whether a request may take one more connection: `reserved` ones are left to quick queries, but not for long by other queries. */
+  #mayOwn({ kind, since }, now) {
+    const { reserved, size } = this.#options;
+    const taken = this.#all.filter(each => each.isTaken).length;
+    const most = Math.max(1, size - reserved);
+    return taken < most || (now >= since + this.#patience &&
+      (kind === Kind.UNPROVEN || this.#all.filter(each => each.hasOwner || each.isHeld).length < most));
   }
 
+  /** Milliseconds for which an unproven query leaves the last connection to quick ones. */
+  get #patience() { return Math.min(...this.#all.map(each => each.patience)); }
+
   /**
-   * The connection with the shortest estimated wait, if any. Owners leave `reserved` connections to plain queries. One that is
-   * held up does not count, unless there is no other.
+   * The connection for a request, if any: an unused one, or for a quick query the one with the shortest estimated wait, if
+   * enough are in use. One that is held up does not count.
    */
-  #find(kind, isLimited) {
-    const { reserved, size } = this.#options;
-    const most = Math.max(1, size - reserved);
-    if (kind === 'owned' && this.#all.filter(each => each.isOwned || each.isHeld).length >= most) return undefined;
-    const now = performance.now();
-    let best, least = Infinity;
+  #find(use, now) {
+    const { isLimited, kind } = use;
+    const isQuick = kind === Kind.QUICK;
+    if (!isQuick && !this.#mayOwn(use, now)) return undefined;
+    let best, unused, least = Infinity, shared = 0;
     for (const each of this.#all) {
-      const wait = each.waitAt(now, isLimited, isLimited || size === 1);
-      if (wait < least) [best, least] = [each, wait];
+      const wait = each.waitAt(now, isLimited, isLimited || this.#options.size === 1);
+      if (wait < 0) unused ??= each;
+      else if (wait < Infinity) {
+        shared++;
+        if (wait < least) [best, least] = [each, wait];
+      }
     }
-    if (best === undefined || (!best.isUnused && this.#isGrowing)) return undefined;
-    if (kind === 'owned') best.state = best.isUnused ? Use.OWNED : Use.DRAINING;
+    const mayMix = isQuick && shared >= SHARING;
+    if (unused !== undefined && (!mayMix || isLimited)) best = unused;
+    else if (best === undefined || (!mayMix && this.#isGrowing(now))) return undefined;
+    if (!isQuick) best.state = best === unused ? Use.OWNED : Use.DRAINING;
     if (best.state === Use.DRAINING) return undefined;
-    best.begin(isLimited);
+    best.begin(use, now);
+    if (use.text !== undefined) this.#alarm.setTo(now + best.patience, now);
     return best;
   }
 
   /** @returns {Connection|undefined} like `wait`, if there is no wait */
-  take(kind, isLimited) { return this.#queues[kind].size === 0 ? this.#find(kind, isLimited) : undefined; }
+  take(use) {
+    const now = use.since = performance.now();
+    return this.#waiting.of(use.kind) === 0 ? this.#find(use, now) : undefined;
+  }
 
   /**
-   * @param {string} kind 'owned' by one request, or 'shared'
-   * @param {boolean} isLimited whether the request has a signal or a time limit
+   * @param {object} use see PoolLease.run
    * @param {object} limits of the request, which began at `since`
    * @returns {Promise<Connection>} to be released; rejects with an error of connecting, a TimeoutError or an AbortError
    */
-  async wait(kind, isLimited, { signal, statement_timeout: time = Infinity }, since) {
+  async wait(use, { signal, statement_timeout: time = Infinity }, since) {
     if (this.#isDestroyed) throw this.refused;
-    const queue = this.#queues[kind];
-    const entry = { since: performance.now(), isLimited };
-    const waiting = new Promise((resolve, reject) => Object.assign(entry, { resolve, reject }));
+    const { promise, reject } = this.#waiting.add(use);
     const left = time - (performance.now() - since);
-    const unwatch = watchLimits({ signal, statement_timeout: Math.min(this.#options.acquire_timeout, left) }, error => {
-      queue.delete(entry);
-      entry.reject(error);
-    }, limit => limit === left ? tooLate(time) : this.#late(limit));
-    queue.add(entry);
+    const unwatch = watchLimits({ signal, statement_timeout: Math.min(this.#options.acquire_timeout, left) }, reject,
+      limit => limit === left ? tooLate(time) : this.#late(limit), () => false);
     this.#serve();
-    return (channel?.tracePromise(() => waiting, { owner: kind === 'owned', waiting: queue.size }) ?? waiting).finally(unwatch);
+    return (channel?.tracePromise(() => promise, { why: use.kind, waiting: this.#waiting.size }) ?? promise).finally(unwatch);
   }
 
   #late(time) {
@@ -133,56 +154,54 @@ class Connections {
       new ConnectionError('the server has not answered the attempt to connect', { code: '08001' });
     const why = cause?.message ?? `of ${size}, ${connected} are open, ${owned} of them owned by transactions, cursors, COPY, ` +
       '{ alone: true } or connection(). A transaction inside another one is tx.transaction()';
-    return new TimeoutError(`no connection for ${time} ms (acquire_timeout): ${why}`, { code: cause ? '08001' : '53300', cause, sent: false });
+    return new TimeoutError(`no connection for ${time} ms (acquire_timeout): ${why}`, { code: cause ? '08001' : '53300', cause });
   }
 
-  /** Gives connections to waiting requests in their order, and opens more for the rest. */
-  #serve() {
-    const { owned, shared } = this.#queues;
+  /** Gives connections to waiting requests, and opens more for the rest. */
+  #serve(now = performance.now()) {
+    if (this.#waiting.size === 0) return;
     for (const each of this.#all) if (each.state === Use.DRAINING) each.state = Use.SHARED;
-    const kinds = firstOf(owned) < firstOf(shared) ? ['owned', 'shared'] : ['shared', 'owned'];
-    for (const kind of kinds) {
-      for (const entry of this.#queues[kind]) {
-        const connection = this.#find(kind, entry.isLimited);
-        if (connection === undefined) break;
-        this.#queues[kind].delete(entry);
-        entry.resolve(connection);
-      }
-    }
+    this.#waiting.serve(use => this.#find(use, now), text => this.kindOf(text));
     const opening = this.#all.filter(each => each.isOpening).length;
-    for (let wanted = owned.size + shared.size; wanted > opening && this.#mayOpen; wanted--) this.#open();
+    const shared = this.#all.filter(each => !each.isTaken).length - opening;
+    const { owner, unproven, quick } = this.#waiting.why;
+    const wanted = owner + unproven + Math.min(quick, Math.max(0, SHARING - shared));
+    for (let more = wanted - opening; more > 0 && this.#mayOpen; more--) this.#open();
+    const held = [Kind.OWNER, Kind.UNPROVEN].map(kind => this.#waiting.since(kind) + this.#patience);
+    this.#alarm.setTo(Math.min(...held.filter(until => until > now)), now);
   }
 
   /**
    * A request that was given up may be under way, and an owner may have left any state.
-   * @param {boolean} [isLimited] as it was taken
+   * @param {object} use as it was taken
    * @param {boolean} [reset] whether settings of the session may have changed
    */
-  async release(connection, isLimited, reset) {
+  async release(connection, use, reset) {
+    const now = performance.now();
     const wasAlone = connection.isOpening || connection.isOwned;
-    connection.end(isLimited);
+    connection.end(use, now);
     if (connection.isOpen && connection.answered === 1) this.#resume();
+    if (connection.users === 0) this.#watch(connection, now);
     if (wasAlone || (connection.users === 0 && !connection.isUnused)) await connection.restore(wasAlone, reset);
     if (wasAlone) connection.state = Use.SHARED;
-    if (this.#queues.owned.size > 0 || this.#queues.shared.size > 0) this.#serve();
+    if (connection.users === 0) this.#watch(connection, now);
+    if (connection.users === 0 && this.#options.exit_on_idle) connection.client.unref();
+    if (this.#waiting.size > 0) this.#serve();
   }
 
   #open() {
-    const { max_lifetime: most, idle_timeout: idle, silence_timeout: silence, longTexts, learned, silent } = this.#options;
+    const { max_lifetime: most, knownTexts, learned, silent } = this.#options;
     const connection = new Connection(this.#config, most);
     const { client } = connection;
-    connection.pipeline.longTexts = longTexts;
-    connection.pipeline.statements.learned = learned;
-    client.silent = silent;
+    connection.pipeline.share({ knownTexts, learned, silent, decoding: this.decoding });
     this.#all.push(connection);
     client.closed.then(error => this.#closed(connection, error));
     const opening = client.connect();
     opening.then(() => {
       this.reached = this.#options.patient;
-      this.release(connection);
+      this.release(connection, { since: connection.since, isLimited: false, isOver: false });
     }, () => {});
-    this.#sweeping ??= setInterval(() => this.#sweep(), Math.min(1000, most / 2, idle / 2, silence / 4));
-    this.#sweeping.unref?.();
+    this.#watch(connection, connection.since);
     this.#emit('connect', client, opening);
   }
 
@@ -191,10 +210,10 @@ class Connections {
     this.#all.splice(this.#all.indexOf(connection), 1);
     const isOver = error !== undefined && connection.isOpening && // after 57P03, the server is starting, a later attempt succeeds
       !this.#all.some(each => each.isOpen || (each.isOpening && !this.reached)) && (isFinal(error, connection) || !(this.reached || error.code === '57P03'));
-    if (connection.isOpening || (connection.answered < 1 && error !== undefined && !isRefusal(error))) this.#pause(error);
+    if (connection.isOpening || (!connection.hasAnswered && error !== undefined && !isRefusal(error))) this.#pause(error);
     if (isOver) {
       const NoConnection = error instanceof TimeoutError ? TimeoutError : ConnectionError;
-      this.#refuse(isFinal(error, connection) ? error : new NoConnection(`no connection: ${error.message}`, { code: error.code, cause: error, sent: false }));
+      this.#waiting.refuse(isFinal(error, connection) ? error : new NoConnection(`no connection: ${error.message}`, { code: error.code, cause: error, sent: false }));
       if (!this.reached) this.#resume();
     }
     this.#serve();
@@ -215,41 +234,65 @@ class Connections {
     this.#outage = undefined;
   }
 
-  #refuse(error) {
-    for (const queue of Object.values(this.#queues)) {
-      for (const entry of queue) entry.reject(error);
-      queue.clear();
+  /** Does what is due. */
+  #look(now) {
+    this.#sweep(now);
+    this.#serve(now);
+    for (const each of this.#all) this.#watch(each, now);
+  }
+
+  /** How long a connection may be silent, and when it has been for too long, is too old or unused for too long, and is late. */
+  #deadlinesOf(each) {
+    const { acquire_timeout, idle_timeout, min, silence_timeout } = this.#options;
+    const silence = each.isOpening ? Math.max(acquire_timeout, ATTEMPT) : silence_timeout;
+    const unused = each.isIdle && this.#connected > min ? each.since + idle_timeout : Infinity;
+    const old = each.isOpen && each.state === Use.SHARED ? Math.min(each.expires, unused) : Infinity;
+    return { silence, silent: each.silentSince + silence, old, late: each.lateAt };
+  }
+
+  #watch(each, now) {
+    const { silence, silent, old, late } = this.#deadlinesOf(each);
+    const again = each.isOpening ? each.since + PATIENCE : each.isDropping ? now + silence : 0;
+    this.#alarm.setTo(Math.min(silent, old, late, again > now ? again : Infinity), now);
+  }
+
+  #sweep(now) {
+    for (const each of [...this.#all]) {
+      const { silence, silent, old, late } = this.#deadlinesOf(each);
+      if (now >= silent) {
+        for (const { client } of this.#all.filter(other => other.isIdle)) client.destroy(); // the next request would find out
+        each.client.destroy(new ConnectionError(`the server was silent for ${silence} ms`));
+      } else if (now >= old) each.client.end();
+      else if (now >= late) this.#suspect(each);
     }
   }
 
-  /** Closes connections that are too old, unused for too long, or silent. */
-  #sweep() {
-    const now = performance.now();
-    const { acquire_timeout, idle_timeout, min, silence_timeout } = this.#options;
-    for (const each of [...this.#all]) {
-      const time = each.isOpening ? Math.max(acquire_timeout, ATTEMPT) : silence_timeout;
-      const isOld = now >= each.expires || (each.isIdle && now - each.since >= idle_timeout && this.stats.connected > min);
-      if (now - each.silentSince > time) {
-        for (const { client } of this.#all.filter(other => other.isIdle)) client.destroy(); // the next request would find out
-        each.client.destroy(new ConnectionError(`the server was silent for ${time} ms`));
-      }
-      else if (isOld && each.isOpen && each.state === Use.SHARED) each.client.end();
-    }
-    this.#serve();
+  /** An answer is late if it has not come although the event loop was not busy: it has read what there was. */
+  #suspect(connection) {
+    const { first, pipeline, pipeline: { reads } } = connection;
+    first.isSuspected = true;
+    setImmediate(() => {
+      first.isSuspected = first.isLate = pipeline.reads === reads && connection.first === first;
+      if (first.isLate) return this.#options.knownTexts.answered(first.text, true);
+      connection.since = performance.now();
+      return this.#watch(connection, connection.since);
+    });
   }
 
   /** Replaces each connection after its current requests. */
   renew() {
     for (const each of this.#all) each.expires = 0;
-    this.#sweep();
+    this.#sweep(performance.now());
+    this.#serve();
   }
 
   /** Closes all connections after their current requests, without waiting for those that are being opened. */
   async close() {
     for (const { client } of this.#all.filter(each => each.isOpening)) client.destroy();
+    for (const { client } of this.#all) client.ref();
     await Promise.all(this.#all.map(({ client }) => client.end()));
     clearTimeout(this.#outage?.pause);
-    clearInterval(this.#sweeping);
+    this.#alarm.stop();
   }
 
   /**
@@ -260,7 +303,7 @@ class Connections {
   destroy(error, refused) {
     this.refused ??= refused;
     this.#isDestroyed = true;
-    this.#refuse(this.refused);
+    this.#waiting.refuse(this.refused);
     for (const { client } of [...this.#all]) client.destroy(error);
     this.close();
   }

@@ -4,7 +4,7 @@ import { Client, Config, Listener, ListenOptions, Notification, Retry, Session }
 
 /** Options of a pool; times are in milliseconds. */
 export interface PoolOptions {
-  /** The most connections. Default: 4. */
+  /** The most connections. Default: 10. */
   size?: number | undefined;
   /** Connections that transactions, cursors and COPY leave to plain queries. Default: 1. */
   reserved?: number | undefined;
@@ -18,6 +18,8 @@ export interface PoolOptions {
   min?: number | undefined;
   /** Until a silent connection is replaced on which a request was cancelled; 0: never. Default: 2000. */
   silence_timeout?: number | undefined;
+  /** Whether the program may end while connections are unused. Default: true. */
+  exit_on_idle?: boolean | undefined;
   /** Whether requests wait during an outage; false: they reject with the error of connecting. Default: true. */
   patient?: boolean | undefined;
 }
@@ -38,18 +40,26 @@ export interface PoolStats {
   connected: number;
   /** Unused ones among them. */
   idle: number;
-  /** Those that a transaction, cursor, COPY or function owns. */
+  /** Those that a transaction, cursor, COPY, function or request with `alone` owns. */
   owned: number;
   /** Requests that were sent and are not over. */
   pending: number;
   /** Requests that wait for a connection. */
   waiting: number;
+  /** How many of them wait for which reason. */
+  why: Record<WaitReason, number>;
 }
+
+/**
+ * Why a request waits for a connection. owner: it owns one until it is over; unproven: its text is not known to be quick, so it
+ * needs one to itself; quick: it shares one, and all are taken.
+ */
+export type WaitReason = 'owner' | 'unproven' | 'quick';
 
 /** The events of a pool. None needs a listener. */
 export interface PoolEvents {
   /** Fires for each new connection, before any other query; queries sent in the listener run first. */
-  connect: [client: Client];
+  connect: [client: Client<any>];
   /** A connection was lost or could not be made, including that of `listen`. */
   error: [error: Error];
 }
@@ -69,8 +79,7 @@ export interface PoolListener extends Omit<Listener, 'next' | typeof Symbol.asyn
 
 /** The object that `tracingChannel('quickgres:pool')` of node:diagnostics_channel publishes for each wait. */
 export interface TracedWait {
-  /** Whether the request needs a connection of its own. */
-  readonly owner: boolean;
+  readonly why: WaitReason;
   /** How many requests wait, including this one. */
   readonly waiting: number;
 }
@@ -81,13 +90,14 @@ export interface TracedWait {
  * ConnectionError after `end()` (08003), and with a UsageError (0A000) for statements that change a session, such as BEGIN, SET
  * and LISTEN.
  */
-export class Pool extends Session {
+export class Pool<D extends boolean = true> extends Session<D> {
   /**
-   * @param config of the clients
+   * @param config of the clients, which decode unless it says `decode: false`
    * @param options of the pool
    * @throws {TypeError} for wrong options
    */
-  constructor(config?: Config | string | URL, options?: PoolOptions);
+  constructor(config: URL, options?: PoolOptions);
+  constructor(config?: Config<D> | string, options?: PoolOptions);
   /** The current counters. */
   readonly stats: PoolStats;
   /** Replaces each connection after its current requests, for example after a migration. */
@@ -101,7 +111,7 @@ export class Pool extends Session {
    * @returns what the function returned; rejects with what it threw, with an AbortError, a ConnectionError or TimeoutError if
    *   there is no connection, or a TypeError if `work` is not a function
    */
-  connection<R>(work: (client: Client) => R | Promise<R>, options?: ConnectionOptions): Promise<R>;
+  connection<R>(work: (client: Client<D>) => R | Promise<R>, options?: ConnectionOptions): Promise<R>;
   /**
    * Like `Client.listen`, on one more connection, which all loops share and which is replaced if it is lost.
    * @param channel its name

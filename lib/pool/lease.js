@@ -4,6 +4,7 @@ const { ConnectionError, UsageError } = require('../..');
 const { firstWord, rejectAgain, throwIfAborted } = require('../pipeline');
 const { keep } = require('../options');
 const { Connections } = require('./connections');
+const { Kind } = require('./waiting');
 
 /** How many connections one request may lose. */
 const ATTEMPTS = 5;
@@ -14,7 +15,10 @@ const COMMON = /^(?:select|insert|update|delete|with)\b/i;
 /** First words of statements that change a session, which in a pool would be that of any connection. */
 const OF_SESSIONS = /^(?:begin|start|set|reset|discard|listen|unlisten|prepare|deallocate|declare)$/;
 
-/** A pool's lease: the scope of one of its connections, which it has to find first. See Scope.run. */
+/**
+ * A pool's lease: it is the set of the pool's connections, and gives the scope of one of them, which it has to find first. See
+ * Scope.run.
+ */
 class PoolLease extends Connections {
   #ending = []; // the resolvers of end()
   #pending = 0;
@@ -22,8 +26,11 @@ class PoolLease extends Connections {
   constructor(config, options, emit) {
     super(config, options, emit);
     this.scope = null;
-    this.decoding = config?.decode ? { decode: config.decode } : undefined;
-    this.longTexts = options.longTexts;
+    this.learns = options.size > 1; // a request of a pool of one has no other connection
+    const decode = config?.decode ?? true;
+    /** @type {{decode: *}|undefined} the default of readers */
+    this.decoding = decode ? { decode } : undefined;
+    this.knownTexts = options.knownTexts;
   }
 
   check(text, values) {
@@ -38,23 +45,27 @@ class PoolLease extends Connections {
 
   /**
    * See Scope.run. Work also gets the connection's client.
+   * @param {string} [text] of a query that may share a connection: the pool learns whether its answer is late
    * @param {string} need also 'connection': like 'session', but a transaction block may be left open
    */
-  async run(need, options, work, mayRepeat = (error, retry) => retry || error.sent === false) {
+  async run(need, options, work, mayRepeat = (error, retry) => retry || error.sent === false, given = undefined) {
     const { signal, statement_timeout: time, retry = false } = options;
-    const kind = need === 'shared' ? 'shared' : 'owned';
+    const text = this.learns ? given : undefined;
     const isLimited = signal !== undefined || time !== undefined;
     const since = time === undefined ? 0 : performance.now();
     this.checkOpen();
     this.#pending++;
     try {
       for (let attempts = 1; ; attempts++) {
-        throwIfAborted(options);
-        const connection = this.take(kind, isLimited) ?? await this.wait(kind, isLimited, options, since).catch(rejectAgain);
+        throwIfAborted(options, attempts > 1);
+        const kind = need === 'shared' ? this.kindOf(text) : Kind.OWNER;
+        const use = { kind, text, isLimited, isLate: false, isOver: false, isSuspected: false, since: 0, next: null };
+        const connection = this.take(use) ?? await this.wait(use, options, since).catch(rejectAgain);
         const { client, pipeline } = connection;
         try {
           const waited = since > 0 ? performance.now() - since : 0;
           const result = await work(client.lease, client, waited > 1 ? { ...options, waited } : options);
+          if (text !== undefined && !use.isLate) this.knownTexts.answered(text, false);
           if (need !== 'session' || pipeline.status === 'I') return result;
           throw new UsageError('simpleQuery left a transaction block open, which is rolled back: use transaction()', '25001');
         } catch (error) {
@@ -62,7 +73,7 @@ class PoolLease extends Connections {
           // Others may have been lost with this one, which only the next turns of the loop tell.
           await new Promise(resolve => { setTimeout(resolve, 2 ** attempts); });
         } finally {
-          this.release(connection, isLimited, need === 'session' || need === 'connection');
+          this.release(connection, use, need === 'session' || need === 'connection');
         }
       }
     } finally {

@@ -1,21 +1,23 @@
 'use strict';
 
-const { LongTexts } = require('../pipeline');
+const { KnownTexts } = require('../pipeline');
 const { checkCount, checkOptions } = require('../options');
 
-const DEFAULTS = { size: 4, reserved: 1, acquire_timeout: 30000, idle_timeout: 30000, max_lifetime: 1800000, silence_timeout: 2000, min: 0 };
-const OPTIONS = new Set([...Object.keys(DEFAULTS), 'patient']);
+const DEFAULTS = { size: 10, reserved: 1, acquire_timeout: 30000, idle_timeout: 30000, max_lifetime: 1800000, silence_timeout: 2000, min: 0 };
+const FLAGS = ['patient', 'exit_on_idle'];
+const OPTIONS = new Set([...Object.keys(DEFAULTS), ...FLAGS]);
 
 /** The options of `connection`; `shared`: other requests may be sent before and behind. */
 const OF_CONNECTION = new Set(['reset', 'signal', 'retry', 'shared']);
 
 /**
- * @returns {object} the options with their defaults, a time of 0 as Infinity, and what the connections share: `longTexts`, `learned`
+ * @returns {object} the options with their defaults, a time of 0 as Infinity, and what the connections share: `knownTexts`, `learned`
  *   and `silent`
  */
 function optionsOf(options) {
   checkOptions(options, OPTIONS);
-  const all = { patient: options.patient ?? true, longTexts: new LongTexts(), learned: { isPooled: false }, silent: new Map() };
+  const all = { knownTexts: new KnownTexts(), learned: { isPooled: false }, silent: new Map() };
+  for (const name of FLAGS) all[name] = options[name] ?? true;
   for (const name of Object.keys(DEFAULTS)) {
     const what = name.includes('_') ? `${name}, in milliseconds,` : name;
     all[name] = checkCount(options[name] ?? DEFAULTS[name], what, name === 'size' ? 1 : 0);

@@ -19,7 +19,7 @@ class Pool extends Session {
 
   constructor(config = {}, options = NO_OPTIONS) {
     super();
-    checkNoMore(arguments, 2, 'new Pool({ connectionString: url, decode: true }, { size: 10 })');
+    checkNoMore(arguments, 2, 'new Pool({ connectionString: url }, { size: 10 })');
     this.#config = config;
     this.#options = optionsOf(options);
     this.lease = new PoolLease(config, this.#options, (...event) => this.#emit(...event));

@@ -24,11 +24,12 @@ const STATES = {
   BoundEarly: { ParameterDescription: 'DescribingBound' },
   DescribingBound: { RowDescription: 'Rows', NoData: 'Command' },
   Binding: { BindComplete: 'Rows' }, // or Command, depending on the description
-  // After the description, with columns and without. Only the Execute of a portal may have a row limit. COPY FROM STDIN is a
-  // simple Query.
+  // After the description, with columns and without. Only the Execute of a portal may have a row limit, and only
+  // a request that has data may begin a COPY FROM STDIN.
   Rows: { DataRow: 'Rows', CommandComplete: 'Done' },
   PortalRows: { DataRow: 'PortalRows', CommandComplete: 'Done', PortalSuspended: 'Suspended' },
   Command: { CommandComplete: 'Done', EmptyQueryResponse: 'Done', CopyOutResponse: 'CopyOut' },
+  CopyCommand: { CommandComplete: 'Done', EmptyQueryResponse: 'Done', CopyInResponse: 'CopyIn' },
   CopyOut: { CopyData: 'CopyOut', CopyDone: 'CopyDone' },
   CopyIn: { CommandComplete: 'Done' },
   CopyDone: { CommandComplete: 'Done' },

@@ -1,5 +1,7 @@
 'use strict';
 
+const { isPiece } = require('./piece');
+
 /** Describes a value for an error, which never shows the value itself. */
 function kindOf(value) {
   if (value === null) return 'null';
@@ -15,8 +17,8 @@ const invalid = (message, code) => Object.assign(new TypeError(message), { code 
 
 /** What to write if a query's text is not a string; '' if that cannot be guessed. */
 function textRemedy(text) {
-  if (Array.isArray(text?.raw)) return ': query is no template tag; write query(...sql`…`) with sql of quickgres/sql, or query(text, values)';
-  if (Array.isArray(text)) return ': spread what sql`…` gives, query(...sql`…`), or write query(text, values)';
+  if (Array.isArray(text?.raw)) return ': query is no template tag; write query(sql`…`) with sql of quickgres/sql, or query(text, values)';
+  if (Array.isArray(text)) return ': write query(text, values), or query(sql`…`) with sql of quickgres/sql';
   return typeof text?.text === 'string' ? ': write query(text, values) in place of query({ text, values }), or use quickgres/pg' : '';
 }
 
@@ -55,26 +57,57 @@ const isDate = value => Object.prototype.toString.call(value) === '[object Date]
 /** For PostgreSQL -0 is not 0, but `String(-0)` is '0'. */
 const numberText = value => Object.is(value, -0) ? '-0' : `${value}`;
 
-/** Remedies by the kind of an unsupported value. */
+/** What to write in place of a value that is not supported. */
 const REMEDIES = [
-  [Promise, 'await it'], [Function, 'call it, and pass what it returns'], [RegExp, 'write value.source'], [URL, 'write value.href'],
-  [ArrayBuffer, 'write Buffer.from(value)'], [Object.getPrototypeOf(Int8Array), 'write Buffer.from(value.buffer)'],
-  [Array, 'write array(value) for a PostgreSQL array, JSON.stringify(value) for json'],
-  [Map, 'write JSON.stringify(Object.fromEntries(map)) for json, array([...map.keys()]) for a PostgreSQL array'],
-  [Set, 'write array([...set]) for a PostgreSQL array, JSON.stringify([...set]) for json'],
-  [Object, 'write JSON.stringify(value) for json, String(value) for text']
+  [Promise, 'await it'], [Function, 'call it, and pass what it returns'],
+  [Map, 'pass Object.fromEntries(map) as JSON, or [...map.keys()] as an array'], [Set, 'pass [...set] as an array'],
+  [RegExp, 'pass value.source'], [ArrayBuffer, 'pass Buffer.from(value)'],
+  [Object.getPrototypeOf(Int8Array), 'pass [...value] as an array, or Buffer.from(value.buffer) as bytes'],
+  [Object, 'pass String(value) as text, or { ...value } as JSON']
 ];
 
+/** @throws {TypeError} with the value's kind, and what to write instead */
+function refuse(what, value, remedy = REMEDIES.find(([type]) => value instanceof type)?.[1] ?? 'pass String(value)') {
+  throw new TypeError(`${what} is ${isPiece(value) ? 'a piece of SQL' : kindOf(value)}: ${remedy}`);
+}
+
+/** Whether an object has no class, in any realm. */
+const isPlain = object => Object.getPrototypeOf(Object.getPrototypeOf(object) ?? Object.prototype) === null;
+
+/** @throws {TypeError} for a value without JSON */
+function jsonText(value, what) {
+  let text, cause;
+  try { text = JSON.stringify(value); } catch (error) { cause = error; }
+  return text ?? refuse(what, value, cause?.message ?? 'it has no JSON');
+}
+
 /**
- * The text of a value that is neither a string, nor bytes, nor null.
+ * The text of a value that is neither a string, nor bytes, nor null. A list is an array of PostgreSQL; a plain object and any
+ * other with `toJSON` are JSON.
  * @param {string} what its name in an error
  */
 function textOf(value, what) {
   if (typeof value === 'number') return numberText(value);
   if (typeof value === 'bigint' || typeof value === 'boolean') return String(value);
+  if (typeof value !== 'object') return refuse(what, value);
+  if (Array.isArray(value)) return literal(value, what, 1);
   if (isDate(value)) return dateText(value, what);
-  const remedy = REMEDIES.find(([type]) => value instanceof type)?.[1] ?? 'write String(value)';
-  throw new TypeError(`${what} is ${kindOf(value)}: ${remedy}`);
+  if (value instanceof URL) return value.href;
+  return typeof value.toJSON === 'function' || isPlain(value) ? jsonText(value, what) : refuse(what, value);
+}
+
+/**
+ * Puts texts in the place of lists, Dates and objects, before anything is written: toJSON is the caller's code, and may send a
+ * query of its own.
+ */
+function withTexts(values) {
+  try {
+    return Array.from(values, (value, index) =>
+      typeof value !== 'object' || value === null || value instanceof Uint8Array ? value : textOf(value, `values[${index}]`));
+  } catch (error) {
+    Error.captureStackTrace?.(error, withTexts); // a stack has ten lines: without these it reaches the caller
+    throw error;
+  }
 }
 
 /**
@@ -98,9 +131,9 @@ function snapshot(values, limit = Infinity) {
   return bytes > limit ? null : copies;
 }
 
-function element(value, what) {
+function element(value, what, depth) {
   if (value === null || value === undefined) return 'NULL';
-  if (Array.isArray(value)) return literal(value, what);
+  if (Array.isArray(value)) return literal(value, what, depth);
   if (typeof value !== 'string' && typeof value !== 'object') return textOf(value, what);
   if (value instanceof Uint8Array) return `"\\\\x${Buffer.from(value.buffer, value.byteOffset, value.length).toString('hex')}"`;
   const text = typeof value === 'string' ? value : textOf(value, what);
@@ -108,19 +141,21 @@ function element(value, what) {
   return `"${text.replace(/["\\]/g, '\\$&')}"`;
 }
 
-function literal(values, what) {
-  const elements = Array.from(values, (value, index) => element(value, `${what}[${index}]`));
+function literal(values, what, depth) {
+  if (isPiece(values)) refuse(what, values, 'put it into sql`…`, and that into query(sql`…`)');
+  if (depth > 6) throw new TypeError(`${what} is nested deeper than the 6 dimensions of a PostgreSQL array`);
+  const elements = Array.from(values, (value, index) => element(value, `${what}[${index}]`, depth + 1));
   // PostgreSQL has one empty array for all dimensions.
   return elements.every(each => each === '{}') ? '{}' : `{${elements.join()}}`;
 }
 
 /**
- * The literal of a PostgreSQL array, to be passed as a value: `query('… = ANY($1)', [array([1, 2])])`.
+ * The literal of a PostgreSQL array, as `query` makes it of a list.
  * @see https://www.postgresql.org/docs/current/arrays.html#ARRAYS-IO
  */
 function array(values) {
   if (!Array.isArray(values)) throw new TypeError(`array takes an array, not ${kindOf(values)}`);
-  return literal(values, 'values');
+  return literal(values, 'values', 1);
 }
 
-module.exports = { array, checkText, checkValues, isDate, kindOf, numberText, quoted, snapshot, textOf };
+module.exports = { array, checkText, checkValues, isDate, jsonText, kindOf, numberText, quoted, refuse, snapshot, textOf, withTexts };

@@ -89,7 +89,7 @@ export type Change<Row = Record<string, any>> =
 
 /** Options of `changes`. */
 export interface ChangesOptions {
-  /** Names of the publications whose tables are followed. */
+  /** Names of the publications whose tables are followed. No default. */
   publication: string | readonly string[];
   /**
    * A lasting slot, which is made if there is none. The loop gives each transaction at least once; a transaction is confirmed

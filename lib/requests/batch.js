@@ -1,6 +1,6 @@
 'use strict';
 
-const { State, backend, checkText, kindOf, nameOf, protocolError } = require('../protocol');
+const { State, backend, checkText, isPiece, kindOf, nameOf, protocolError } = require('../protocol');
 const { RowReader } = require('../rows');
 const { NAMES, NO_OPTIONS, NO_VALUES, checkOptions } = require('../options');
 const { QueryRequest } = require('./query');
@@ -20,11 +20,10 @@ function mapQueries(queries, work) {
   });
 }
 
-/** Whether a list of queries is one query: [text, values], which is frozen if sql`…` made it. */
+/** Whether a list of queries is one query, such as [text, values]. */
 function isQuery(list) {
   const [text, values] = list;
-  return list.length === 2 && typeof text === 'string' && Array.isArray(values) &&
-    (typeof values[0] !== 'string' || (Object.isFrozen(list) && text.includes(`$${values.length}`)));
+  return isPiece(list) || (list.length === 2 && typeof text === 'string' && Array.isArray(values) && typeof values[0] !== 'string');
 }
 
 /** Queries that share one Sync: one implicit transaction, of which the server ignores the rest after an error. */
@@ -44,7 +43,7 @@ class BatchRequest extends Request {
     this.queries = mapQueries(Array.from(queries), each => {
       if (typeof each === 'string') each = [each];
       else if (!Array.isArray(each)) throw new TypeError(`a query of a batch is a text or [text, values, options], not ${kindOf(each)}`);
-      const [text, values = NO_VALUES, options = NO_OPTIONS] = each;
+      const [text, values = NO_VALUES, options = NO_OPTIONS] = isPiece(each[0]) ? [...each[0], each[1]] : each;
       if (options !== NO_OPTIONS) checkOptions(options, NAMES.batched);
       const { format = 0, cache = true, stream, paramTypes, decode } = options;
       checkText(text, 'text');
@@ -98,6 +97,11 @@ class BatchRequest extends Request {
     this.error.index = query && index;
     // The server ignores the statements behind an error.
     pipeline.statements.forgetParsesOf(this);
+  }
+
+  skip(error, pipeline) {
+    this.index = this.queries.length; // no query of it has failed
+    super.skip(error, pipeline);
   }
 
   canRepeat() {

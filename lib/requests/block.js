@@ -6,23 +6,11 @@ const { channel, trace } = require('../pipeline');
 const { QueryRequest } = require('./query');
 const { SimpleQueryRequest } = require('./simple-query');
 
-/**
- * BEGIN or SAVEPOINT. It has no Sync, so that the first request of the block, right behind it, fails with it; other requests
- * wait for its answer. Flush makes the server answer although the request behind takes long.
- */
-class BeginRequest extends QueryRequest {
-  constructor(text) {
-    super(text, NO_VALUES, 0, false);
-    this.barrier = true;
-    this.controlsBlock = true;
-    this.internal = true;
-  }
-
+/** A request without a Sync in front of another: if it fails, the server skips that one, which fails with it. */
+class FrontRequest extends QueryRequest {
   encode(writer, statements) {
-    if (channel.hasSubscribers && !this.traced) trace(this, this.scope.pipeline, this.scope, () => this.open(this.scope));
     this.bind(writer, statements);
     writer.execute('', 0);
-    writer.flush();
   }
 
   message(pipeline, type, buf, start, end, count) {
@@ -34,26 +22,39 @@ class BeginRequest extends QueryRequest {
   fail(error, pipeline) {
     const { next } = this;
     super.fail(error, pipeline);
-    pipeline.holdBehind(next); // waiting requests would be sent outside the block
+    if (this.barrier) pipeline.holdBehind(next); // waiting requests would be sent outside the block
     pipeline.finishHead();
-    next.fail(error, pipeline);
+    next.skip(error, pipeline);
     if (!next.simple) return;
     pipeline.writer.sync();
     pipeline.flush();
   }
 }
 
-class EndRequest extends SimpleQueryRequest {
-  constructor(text) {
-    super(text);
-    this.controlsBlock = true;
-  }
+FrontRequest.prototype.internal = true;
+
+/**
+ * BEGIN or SAVEPOINT. Requests other than the first one of the block wait for its answer. Flush makes the server answer
+ * although the request behind takes long.
+ */
+class BeginRequest extends FrontRequest {
+  constructor(text) { super(text, NO_VALUES, 0, false); }
 
   encode(writer, statements) {
-    writer.query(this.text);
-    this.state = State.Simple;
-    if (this.scope.parent.parent === null) statements.turning = this;
+    if (channel.hasSubscribers && !this.traced) trace(this, this.scope.pipeline, this.scope, () => this.open(this.scope));
+    super.encode(writer, statements);
+    writer.flush();
   }
 }
 
-module.exports = { BeginRequest, EndRequest };
+class EndRequest extends SimpleQueryRequest {
+  encode(writer, statements) {
+    writer.query(this.text);
+    this.state = State.Simple;
+    statements.mark({ begins: this.scope.parent.parent === null }, this);
+  }
+}
+
+BeginRequest.prototype.barrier = BeginRequest.prototype.controlsBlock = EndRequest.prototype.controlsBlock = true;
+
+module.exports = { BeginRequest, EndRequest, FrontRequest };

@@ -10,8 +10,16 @@ const REASON = 500;
 /** The statement of a COPY, as QueryRequest needs it. */
 const COPY = Object.freeze({ name: '', key: '', disturbs: false, reads: false });
 
-/** Writes a COPY as a simple Query, as psql does: some poolers and servers know no other way. */
-function writeQuery(request, writer) {
+/**
+ * Writes a COPY as a simple Query, as psql does: some poolers and servers know no other way. Behind settings it is an extended
+ * query without a Sync, since a Query would not end their transaction.
+ */
+function writeCopy(request, writer, statements) {
+  request.simple = request.settings === undefined;
+  if (!request.simple) {
+    request.bind(writer, statements);
+    return writer.execute('', 0);
+  }
   writer.query(request.text);
   request.statement = COPY;
   request.state = State.Simple;
@@ -40,12 +48,19 @@ class CopyInRequest extends QueryRequest {
 
   /** Whether the server takes data. Data after an error is dropped. */
   get #takesData() {
-    return (this.state === State.CopyIn || this.state === State.Simple) && !this.#isEnded && this.error === undefined;
+    const isSent = this.state === State.Simple || (this.state > State.Waiting && this.state <= State.CopyIn);
+    return isSent && !this.#isEnded && this.error === undefined;
   }
 
-  encode(writer) {
-    writeQuery(this, writer);
+  encode(writer, statements) {
+    writeCopy(this, writer, statements);
+    this.owesSync = !this.simple;
     if (this.scope.pipeline.maxPipeline === Infinity) this.#sent?.();
+  }
+
+  start(pipeline) {
+    super.start(pipeline);
+    if (this.state === State.Command) this.state = State.CopyCommand;
   }
 
   message(pipeline, type, buf, start, end) {
@@ -93,6 +108,7 @@ class CopyInRequest extends QueryRequest {
     const { pipeline } = this.scope;
     if (reason === undefined) pipeline.writer.copyDone();
     else pipeline.writer.copyFail(reason.replace(/\0/g, '').slice(0, REASON));
+    this.sync(pipeline);
     pipeline.flush();
     return true;
   }
@@ -106,6 +122,4 @@ class CopyInRequest extends QueryRequest {
   canRepeat() { return false; }
 }
 
-CopyInRequest.prototype.simple = true;
-
-module.exports = { CopyInRequest, writeQuery };
+module.exports = { CopyInRequest, writeCopy };

@@ -14,7 +14,8 @@ module.exports = {
   get BeginRequest() { return require('./block').BeginRequest; },
   get CopyInRequest() { return require('./copy-in').CopyInRequest; },
   get EndRequest() { return require('./block').EndRequest; },
+  get FrontRequest() { return require('./block').FrontRequest; },
   get Portal() { return later.portal.Portal; },
   get SimpleQueryRequest() { return later.simpleQuery.SimpleQueryRequest; },
-  get writeQuery() { return require('./copy-in').writeQuery; }
+  get writeCopy() { return require('./copy-in').writeCopy; }
 };

@@ -23,6 +23,7 @@ class PortalStep extends QueryRequest {
     this.portal = portal;
     this.maxRows = maxRows;
     this.caller = caller;
+    if (portal.statement === undefined) this.settings = portal.settings; // they hold until the Sync behind the last step
   }
 
   snapshot() {} // the portal has done it
@@ -125,6 +126,8 @@ class Portal {
     this.statement = undefined;
     this.open = true;
     this.scope = scope;
+    /** @type {Settings|undefined} sent in front of its first step */
+    this.settings = this.inBlock ? undefined : scope.settings;
     if (this.inBlock) return void scope.pipeline.scopes.check(scope);
     const lost = () => {
       this.open = false;

@@ -1,7 +1,7 @@
 'use strict';
 
 const {
-  BARE, NEXT, State, backend, checkText, checkValues, nextState, protocolError, snapshot
+  BARE, NEXT, State, backend, checkText, checkValues, nextState, protocolError, snapshot, withTexts
 } = require('../protocol');
 const { Request, isStale, miscounted, reasonOf } = require('../pipeline');
 const { RowReader } = require('../rows');
@@ -26,8 +26,11 @@ class QueryRequest extends Request {
    */
   constructor(text, values, format, cache, paramTypes, receiver) {
     super();
+    // Written out, since every query goes through it.
+    let objects = Array.isArray(values) && values.length < 65536 ? values.length : 0;
+    while (objects > 0 && (typeof values[objects - 1] !== 'object' || values[objects - 1] === null)) objects--;
     this.text = text;
-    this.values = values;
+    this.values = objects > 0 ? withTexts(values) : values;
     this.format = format;
     this.cache = cache;
     this.paramTypes = paramTypes;
@@ -59,16 +62,15 @@ class QueryRequest extends Request {
     const parses = this.parses = !statement.sent;
     if (parses) {
       checkText(text, 'text');
+      carrier.guard(text);
       writer.parse(statement.name, text, statement.paramTypes);
       writer.describe('S', statement.name);
-      statement.sent = true;
-      statements.lastParsed = statement;
+      statements.parsed(statement);
     }
     const names = portal === '' ? statement.bindNames : Buffer.from(`${portal}\0${statement.name}\0`, 'latin1');
     const binary = writer.bind(names, values, this.format);
     this.state = parses ? State.Parsing : State.Binding;
-    if (statement.disturbs) statements.disturbing = carrier;
-    if (statement.begins) statements.turning = carrier;
+    if (statement.disturbs || statement.begins) statements.mark(statement, carrier);
     // A repetition needs the same values.
     if (statement.name === '' || !Array.isArray(values)) return;
     this.values = binary ? snapshot(values, KEPT_BYTES) : values.slice();
@@ -134,6 +136,13 @@ class QueryRequest extends Request {
     this.stale = !bound && isStale(error);
     this.receiver?.letGo?.(); // other requests must not wait for a slow reader
     super.fail(error);
+  }
+
+  /** The error of another request says nothing about the statement. */
+  skip(error, pipeline) {
+    pipeline.statements.forgetParsesOf(this);
+    this.statement = Object.create(this.statement);
+    super.skip(error, pipeline);
   }
 
   get begins() { return this.statement.begins; }

@@ -29,10 +29,10 @@ class SimpleQueryRequest extends Request {
   get begins() { return /\b(?:begin|start)\b/i.test(this.text); }
 
   encode(writer, statements) {
+    this.guard();
     writer.query(this.text);
     this.state = State.Simple;
-    statements.disturbing = this;
-    if (this.begins) statements.turning = this;
+    statements.mark({ disturbs: true, begins: this.begins }, this);
   }
 
   message(pipeline, type, buf, start, end, count) {

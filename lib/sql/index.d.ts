@@ -4,20 +4,14 @@ import { Value } from '../../index.js';
 
 declare const made: unique symbol;
 
-/** A piece of SQL with its values, which only `sql` makes. Spread it: ``query(...sql`…`)``; `batch` takes it as it is. */
+/**
+ * A piece of SQL with its values, which only `sql` makes, for ``query(sql`…`)``. Awaiting it does not send it, but rejects; an
+ * async function returns it as `{ piece }`.
+ */
 export type Sql = readonly [text: string & { readonly [made]: true }, values: Value[]];
 
-/** JSON of plain objects; for objects of other classes use `sql.json`. */
-export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json | undefined };
-
-/** A PostgreSQL array of at most six dimensions. */
-export type SqlList = ReadonlyArray<Value | URL | Json | SqlList>;
-
-/**
- * A placeholder's value: a piece is SQL, a list a PostgreSQL array, a plain object JSON, a URL its href; all others are
- * parameters.
- */
-export type SqlValue = Exclude<Value, undefined> | Sql | SqlList | { readonly [name: string]: Json | undefined } | URL;
+/** A placeholder's value: a piece is SQL, all others are parameters, as in `query`; undefined is refused. */
+export type SqlValue = Exclude<Value, undefined> | Sql;
 
 /** An object whose properties are all values. */
 export type SqlRow<T> = { readonly [K in keyof T]: SqlValue | undefined };

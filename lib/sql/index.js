@@ -1,40 +1,17 @@
 'use strict';
 
-const { array, checkText, isDate, kindOf, quoted } = require('../protocol');
+const { Piece, checkText, isDate, isPiece, jsonText, quoted, refuse, textOf } = require('../protocol');
 
 /** Larger pieces make their text when it is read, so that nesting stays linear. */
 const SMALL = 256;
 
-/** What to write instead of a value that is not supported. */
-const REMEDIES = [
-  [Function, 'call it, and pass what it returns'],
-  [Map, 'pass sql.json(Object.fromEntries(map)), or a list: [...map.keys()]'],
-  [Promise, 'await it'],
-  [Set, 'pass a list: [...set]'],
-  [undefined, 'pass null for NULL, or leave it out'],
-  [Object, 'pass String(value), or sql.json(value) for JSON']
-];
-
-/** A piece in a string would lose its values, or show them. */
-const NO_TEXT = { value() { refuse('what is put into a string', this, 'put it into sql`…`, and that into query(...sql`…`)'); } };
-
-/** Marks an array as a piece by a private field, which nothing else can have or copy. A WeakMap is slower. */
-class Mark extends function (object) { return object; } {
-  #node;
-
-  /** @param {object} node `{ strings, parts, parameters, size }`; parts are pieces and values */
-  constructor(array, node) { Object.defineProperty(super(array), 'toString', NO_TEXT).#node = node; }
-
-  /** @returns {object|undefined} the node of a piece */
-  static node(value) { return typeof value === 'object' && value !== null && #node in value ? value.#node : undefined; }
-}
-
-const isPiece = value => Mark.node(value) !== undefined;
-
-/** @throws {TypeError} with the value's kind, and what to write instead */
-function refuse(what, value, remedy = REMEDIES.find(([type]) => type === value || (type && value instanceof type))?.[1] ?? 'pass a string') {
-  throw new TypeError(`${what} is ${isPiece(value) ? 'a piece of SQL' : kindOf(value)}: ${remedy}`);
-}
+/** Pieces that were not sent: in a string, a piece would lose its values, or show them; `await` would ignore it. */
+const NOT_SENT = {
+  then: { value(resolve, reject) {
+    reject(new TypeError('a piece of SQL was awaited, which does not send it: write await client.query(sql`…`); an async function returns it as { piece }'));
+  } },
+  toString: { value() { refuse('what is put into a string', this, 'put it into sql`…`, and that into query(sql`…`)'); } }
+};
 
 /** @returns {[string, Array]} a node's text, with parameters numbered from $1, and its values */
 function render(root) {
@@ -54,7 +31,7 @@ function render(root) {
       const part = node.parts[at++];
       if (isPiece(part)) {
         outer.push([node, at]);
-        [node, at] = [Mark.node(part), 0];
+        [node, at] = [Piece.node(part), 0];
       } else {
         text += `$${values.push(part)}`;
         behindParameter = true;
@@ -71,45 +48,25 @@ function checkParameters(count) {
 function piece(strings, parts = []) {
   const node = { strings, parts, parameters: 0, size: strings.length };
   for (const part of parts) {
-    const nested = Mark.node(part);
+    const nested = Piece.node(part);
     node.parameters += nested?.parameters ?? 1;
     node.size += nested?.size ?? 0;
   }
   checkParameters(node.parameters);
-  if (node.size <= SMALL) return Object.freeze(new Mark(render(node), node));
+  if (node.size <= SMALL) return Object.freeze(new Piece(Object.defineProperties(render(node), NOT_SENT), node));
   let rendered;
   const element = index => ({ enumerable: true, get: () => (rendered ??= render(node))[index] });
-  return Object.freeze(new Mark(Object.defineProperties([], { 0: element(0), 1: element(1) }), node));
+  return Object.freeze(new Piece(Object.defineProperties([], { 0: element(0), 1: element(1), ...NOT_SENT }), node));
 }
-
-function jsonText(value, what) {
-  let text, cause;
-  try { text = value instanceof Map || value instanceof Set ? undefined : JSON.stringify(value); } catch (error) { cause = error; }
-  return text ?? refuse(what(), value, cause?.message);
-}
-
-/** Whether an object has no class, in any realm. */
-const isPlain = object => Object.getPrototypeOf(Object.getPrototypeOf(object) ?? Object.prototype) === null;
 
 /**
  * The part of a node for a value: the value as `query` takes it, or a piece.
  * @param {function(): string} what its name in an error
  */
 function partOf(value, what) {
-  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean') return value;
-  if (value === null || isPiece(value) || isDate(value) || value instanceof Uint8Array) return value;
-  if (Array.isArray(value)) return array(elements(value, what));
-  if (value instanceof URL) return value.href;
-  return typeof value === 'object' && isPlain(value) ? jsonText(value, what) : refuse(what(), value);
-}
-
-function elements(list, what, depth = 1) {
-  if (depth > 6) throw new TypeError(`${what()} is nested deeper than the 6 dimensions of a PostgreSQL array`);
-  return Array.from(list, (value, index) => {
-    const place = () => `${what()}[${index}]`;
-    if (isPiece(value)) refuse(place(), value, 'a list has values; make a list of pieces a piece by sql.join');
-    return Array.isArray(value) ? elements(value, place, depth + 1) : partOf(value ?? null, place);
-  });
+  if (value === undefined) return refuse(what(), value, 'pass null for NULL');
+  if (typeof value !== 'object') return typeof value === 'function' || typeof value === 'symbol' ? refuse(what(), value) : value;
+  return value === null || isPiece(value) || isDate(value) || value instanceof Uint8Array ? value : textOf(value, what());
 }
 
 /** @returns {Array} a copy of a list; throws a TypeError */
@@ -136,10 +93,14 @@ function columnsOf(object, what) {
   return Object.keys(object);
 }
 
-function cells(object, columns, what) {
+/** @param {string} remedy for a column that is missing, or undefined */
+function cells(object, columns, what, remedy) {
   columnsOf(object, what);
-  return columns.map(name => // inherited properties are no columns
-    partOf(Object.hasOwn(object, name) ? object[name] : undefined, () => `column ${JSON.stringify(name)} of ${what}`));
+  return columns.map(name => {
+    const place = () => `column ${JSON.stringify(name)} of ${what}`;
+    const value = Object.hasOwn(object, name) ? object[name] : undefined; // inherited properties are no columns
+    return value === undefined ? refuse(place(), value, remedy) : partOf(value, place);
+  });
 }
 
 /** Whether the strings around a value are those of `IN (${value})` or `IN ${value}`; a list there is one parameter, no list of SQL. */
@@ -171,7 +132,10 @@ function sql(strings, ...values) {
 
 sql.empty = piece(['']);
 sql.id = (...names) => piece([identifiers(listOf(names, 'sql.id', 1), 'sql.id').join('.')]);
-sql.json = value => piece(['', ''], [jsonText(value, () => 'the value of sql.json')]);
+sql.json = value => {
+  if (value instanceof Map || value instanceof Set) refuse('the value of sql.json', value); // JSON.stringify makes {} of it
+  return piece(['', ''], [jsonText(value, 'the value of sql.json')]);
+};
 sql.and = pieces => combine(pieces, 'sql.and', 'AND', 'TRUE');
 sql.or = pieces => combine(pieces, 'sql.or', 'OR', 'FALSE');
 
@@ -191,7 +155,7 @@ sql.values = (list, columns) => {
   checkParameters(rows.length * names.length);
   const parts = rows.flatMap((row, index) => {
     const other = columns === undefined && columnsOf(row, `rows[${index}]`).find(name => !Object.hasOwn(rows[0], name));
-    if (typeof other !== 'string') return cells(row, names, `rows[${index}]`);
+    if (typeof other !== 'string') return cells(row, names, `rows[${index}]`, 'pass null for NULL, or sql`DEFAULT` for the default of the column');
     throw new TypeError(`column ${JSON.stringify(other)} of rows[${index}] is not in rows[0]: name the columns`);
   });
   const strings = parts.map((part, index) => index % names.length === 0 ? '), (' : ', ');
@@ -201,7 +165,7 @@ sql.values = (list, columns) => {
 sql.set = (object, columns) => {
   const names = columns === undefined ? listOf(columnsOf(object, 'the object'), 'Object.keys(object)', 1) : listOf(columns, 'columns', 1);
   const strings = identifiers(names, 'columns').map((name, index) => `${index === 0 ? '' : ', '}${name} = `);
-  return piece([...strings, ''], cells(object, names, 'the object'));
+  return piece([...strings, ''], cells(object, names, 'the object', 'pass null for NULL, or leave the column out of the list'));
 };
 
 module.exports = { sql: Object.freeze(sql) };

@@ -1,7 +1,6 @@
 'use strict';
 
-const { isFollowed } = require('../pipeline');
-const { stalled } = require('../options');
+const { isFollowed, watchStall } = require('../pipeline');
 
 /** Milliseconds for which a target may take nothing while other requests wait for the connection. */
 const PATIENCE = 5000;
@@ -16,14 +15,13 @@ class Backlog {
   block = undefined;
   /** @type {StreamReceiver|undefined} has rows of the bytes that are being read */
   unflushed = undefined;
-  #paused = false;
+  #isPaused = false;
   #pipeline;
-  #targets = new Set();
-  #timer;
+  #targets = new Map(); // functions that end the watch of each
 
   constructor(pipeline) { this.#pipeline = pipeline; }
 
-  static of(pipeline) { return (pipeline.backlog ??= new Backlog(pipeline)); }
+  static of(pipeline) { return pipeline.results(() => new Backlog(pipeline)); }
 
   /** The bytes of a read were taken. */
   flushLater() {
@@ -33,42 +31,45 @@ class Backlog {
 
   add(target, length) {
     this.bytes += length;
-    this.#targets.add(target);
+    if (!this.#targets.has(target)) this.#targets.set(target, undefined);
     const { socket, maxBuffered } = this.#pipeline;
-    if (this.#paused || this.bytes <= maxBuffered || !socket) return;
-    this.#paused = true;
+    if (this.#isPaused || this.bytes <= maxBuffered || !socket) return;
+    this.#isPaused = true;
     socket.pause(this);
-    this.#watch();
+    for (const each of this.#targets.keys()) this.#targets.set(each, urge(each, () => this.#left(each)));
   }
 
   /** Subtracts bytes that were taken or never will be. @param {boolean} all whether the target has no others */
   remove(target, length, all) {
     this.bytes -= length;
-    if (all) this.#targets.delete(target);
-    if (this.#paused && this.bytes <= this.#pipeline.maxBuffered) this.#resume();
+    if (all) {
+      this.#targets.get(target)?.();
+      this.#targets.delete(target);
+    }
+    if (this.#isPaused && this.bytes <= this.#pipeline.maxBuffered) this.#resume();
   }
 
   #resume() {
-    this.#paused = false;
-    clearTimeout(this.#timer);
+    this.#isPaused = false;
+    for (const [target, unwatch] of this.#targets) {
+      unwatch?.();
+      this.#targets.set(target, undefined);
+    }
     this.#pipeline.socket?.resume(this);
   }
 
-  /** Looks twice in PATIENCE how much each target has left. */
-  #watch(before = new Map()) {
-    this.#timer = setTimeout(() => {
-      const { head, scopes: { root }, socket, waited } = this.#pipeline;
-      if (!socket) return this.#resume();
-      const untaken = new Map([...this.#targets].map(target => [target, target.untaken]));
-      const alone = waited && root.first === null && !isFollowed(head) ? head.receiver?.sink : undefined;
-      for (const [target, bytes] of untaken) {
-        if (waited && target !== alone && bytes >= before.get(target)) target.giveUp(Backlog.stalled());
-      }
-      if (this.#paused) this.#watch(untaken);
-    }, PATIENCE / 2);
+  /** What keeps other requests waiting: none if there is no other request. */
+  #left(target) {
+    const { head, scopes: { root }, socket, waited } = this.#pipeline;
+    if (!socket) this.#resume();
+    const isAlone = root.first === null && !isFollowed(head) && head?.receiver?.sink === target;
+    return waited && !isAlone ? target.untaken : NaN;
   }
-
-  static stalled() { return stalled('target', PATIENCE, 'other requests waited for it'); }
 }
 
-module.exports = { Backlog, PATIENCE };
+/** Cuts a target off that takes nothing for PATIENCE. @param {function(): number} left see watchStall */
+function urge(target, left) {
+  return watchStall('target', PATIENCE, left, error => target.giveUp(error), 'other requests waited for it');
+}
+
+module.exports = { Backlog, PATIENCE, urge };

@@ -2,7 +2,7 @@
 
 const { Writable, addAbortSignal } = require('node:stream');
 const { AbortError, UsageError, kindOf } = require('../protocol');
-const { CloseRequest, abort, callerOf, copyDirection, submit } = require('../pipeline');
+const { CloseRequest, abort, callerOf, copyDirection, promised, submit } = require('../pipeline');
 const { CopyInRequest } = require('../requests');
 
 /** Bytes that may wait in the stream. */
@@ -35,12 +35,14 @@ class CopyFrom extends Writable {
     // pipeline() leaves the error of a destroyed stream uncaught.
     if (signal?.aborted) return void process.nextTick(addAbortSignal, signal, this);
     if (signal !== undefined) addAbortSignal(signal, this);
-    this.#over = lease.run('alone', { signal }, scope => {
+    const run = scope => {
       if (this.destroyed) throw new AbortError('the stream was destroyed');
+      scope.pipeline.scopes.check(scope); // before the request has a promise, which destroy() would reject
       // Behind BEGIN in one flight, pgcat stores the rows of a block that is rolled back, and Pgpool-II answers no later query.
       if (scope.begin !== undefined) submit(new CloseRequest('P', []), scope).catch(() => {});
       return submit(this.#request, scope);
-    }, () => false).then(({ format, rowCount }) => {
+    };
+    this.#over = promised(() => lease.run('alone', { signal }, run, () => false)).then(({ format, rowCount }) => {
       if (format === undefined) throw new UsageError('copyFrom takes COPY … FROM STDIN', '42601'); // there was no CopyInResponse
       this.rowCount = rowCount;
     });

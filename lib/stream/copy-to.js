@@ -1,32 +1,18 @@
 'use strict';
 
 const { Readable, Writable } = require('node:stream');
-const { AbortError, backend: { CopyOutResponse }, decodeCopyResponse } = require('../protocol');
-const { writeQuery } = require('../requests');
-const { callerOf, copyDirection } = require('../pipeline');
+const { AbortError, backend: { CommandComplete, CopyOutResponse }, decodeCommandComplete, decodeCopyResponse } = require('../protocol');
+const { writeCopy } = require('../requests');
+const { callerOf, copyDirection, promised } = require('../pipeline');
 const { ResultRequest, runInto } = require('./query-to');
 const { Target } = require('./target');
 const { Values } = require('./values');
 
 class CopyOutRequest extends ResultRequest {
-  encode(writer) {
-    writeQuery(this, writer);
-    this.receiver.start(null, 0, this.scope.pipeline);
-  }
-}
-CopyOutRequest.prototype.simple = true;
-
-class ReadableTarget extends Target {
-  #readable;
-
-  constructor(readable, sink, stallTimeout) {
-    super(sink, stallTimeout);
-    this.#readable = readable;
-  }
-
-  end(piece, rowCount) {
-    this.#readable.rowCount = rowCount;
-    return super.end(piece, rowCount);
+  encode(writer, statements) {
+    writeCopy(this, writer, statements);
+    if (this.simple) this.receiver.start(null, 0, this.scope.pipeline);
+    else writer.sync();
   }
 }
 
@@ -55,15 +41,19 @@ class CopyTo extends Readable {
         callback();
       }
     });
-    const target = this.#target = new ReadableTarget(this, sink, stall_timeout);
+    const target = this.#target = new Target(sink, stall_timeout);
     const values = new Values();
     values.message = (out, buf, start, end) => {
       if (buf[start] === CopyOutResponse) Object.assign(this, decodeCopyResponse(buf, start, end));
+      if (buf[start] === CommandComplete) ({ rowCount: this.rowCount } = decodeCommandComplete(buf, start, end));
     };
     const caller = callerOf(CopyTo);
     const make = () => Object.assign(new CopyOutRequest(target, values, text, [], options), { caller });
-    if (lease.scope !== null) lease.pipeline.scopes.check(lease);
-    runInto(lease, target, make, { ...options, signal, as: 'values' }).catch(error => this.destroy(error));
+    const run = () => {
+      if (lease.scope !== null) lease.pipeline.scopes.check(lease);
+      return runInto(lease, target, make, { ...options, signal, as: 'values' });
+    };
+    promised(run).catch(error => this.destroy(error));
   }
 
   /** Ends the stream with its transaction, which cannot wait for the reader. */

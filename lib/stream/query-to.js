@@ -46,20 +46,20 @@ class ResultRequest extends QueryRequest {
   }
 }
 
-function waitFor(target, promise, signal) {
+function waitFor(target, promise, signal, sent) {
   if (promise === undefined || signal === undefined || signal.aborted) return promise;
-  return promise.finally(watchSignal(signal, error => target.leave(error)));
+  return promise.finally(watchSignal(signal, error => target.leave(Object.assign(error, { sent }))));
 }
 
 function turnOf(target, options) {
   throwIfAborted(options);
-  return waitFor(target, target.turn(), options.signal);
+  return waitFor(target, target.turn(), options.signal, false);
 }
 
 /** Writes the last bytes, and waits until the target has taken them. */
 function finish(target, { end = true, signal }, piece, rowCount) {
   if (!end && piece !== undefined) target.write(piece);
-  return waitFor(target, end ? target.end(piece, rowCount) : target.flushed(), signal);
+  return waitFor(target, end ? target.end(piece, rowCount) : target.flushed(), signal, true);
 }
 
 /** Reports a query's failure to the target's reader, if something was written; else the target stays untouched. */
@@ -125,13 +125,13 @@ async function runInto(lease, target, make, options) {
       request.snapshot();
       await turn;
     }
-    const alone = options.alone || lease.longTexts.has(request.text);
+    const alone = options.alone || lease.knownTexts.isLong(request.text);
     await send(lease, alone ? { ...options, alone } : options, () => {
       if (target.gone) throw target.error;
       if (request.scope !== null) ({ receiver } = request = make()); // it was lost before
       return request;
-    }, undefined, mayRepeat);
-    throwIfAborted(options);
+    }, undefined, mayRepeat, request.text);
+    throwIfAborted(options, true);
     const taken = finish(target, options, request.last, receiver.rowCount);
     if (taken !== undefined) await taken;
   } catch (error) {

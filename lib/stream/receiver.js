@@ -3,7 +3,7 @@
 const { backend: { CommandComplete, EmptyQueryResponse, PortalSuspended }, decodeCommandComplete } = require('../protocol');
 const { BUFFER } = require('../options');
 const { abort, isFollowed } = require('../pipeline');
-const { Backlog, PATIENCE } = require('./backlog');
+const { Backlog, urge } = require('./backlog');
 
 /** About the size of the pieces that a target gets. */
 const PIECE = 131072;
@@ -61,9 +61,9 @@ class StreamReceiver {
   #isFirst = true; // no chunk has come before
   #long = false;
   #stopped = false;
-  #patience;
   #pipeline = null;
   #text;
+  #unwatch; // ends the watch of a wait
   #waiting = false;
 
   /**
@@ -117,7 +117,7 @@ class StreamReceiver {
   }
 
   /** Forgets the text, if this result was not long. */
-  forget() { if (!this.#long) this.#pipeline.longTexts.delete(this.#text); }
+  forget() { if (!this.#long) this.#pipeline.knownTexts.setLong(this.#text, false); }
 
   stop() {
     if (this.#flushing !== undefined) clearImmediate(this.#flushing);
@@ -191,7 +191,7 @@ class StreamReceiver {
   #lengthen() {
     if (this.#long) return;
     this.#long = true;
-    this.#pipeline.longTexts.add(this.#text);
+    this.#pipeline.knownTexts.setLong(this.#text, true);
     this.#pipeline.holdBehind(this.#pipeline.head);
   }
 
@@ -200,20 +200,15 @@ class StreamReceiver {
     if (this.#waiting) return;
     this.#waiting = true;
     this.#pipeline.socket?.pause(this);
-    this.#patience = setTimeout(() => this.#urge(), PATIENCE);
+    // Requests that were sent behind a long result do not wait longer for a sink, however little it takes.
+    this.#unwatch = urge(this.sink, () => isFollowed(this.#pipeline.head) ? 0 : NaN);
     this.sink.wait(() => this.#resume());
-  }
-
-  /** Does not let requests behind a long result wait for a sink that takes nothing. */
-  #urge() {
-    const { head } = this.#pipeline;
-    if (head !== null && isFollowed(head)) this.sink.giveUp(Backlog.stalled());
   }
 
   #resume() {
     if (!this.#waiting) return;
     this.#waiting = false;
-    clearTimeout(this.#patience);
+    this.#unwatch();
     this.#pipeline.socket?.resume(this);
   }
 }

@@ -2,7 +2,8 @@
 
 const { Writable } = require('node:stream');
 const { kindOf } = require('../protocol');
-const { STALL_TIMEOUT, stalled } = require('../options');
+const { watchStall } = require('../pipeline');
+const { STALL_TIMEOUT } = require('../options');
 const { closedBefore, isServerResponse, nothing, unwatch, watch } = require('./watch');
 
 /** Whether middleware has replaced its `write`, and may hold bytes. */
@@ -43,8 +44,8 @@ class Target {
   #ongone = nothing;
   #onready = nothing; // ends the current wait for room
   #settle; // resolve and reject of the current wait
-  #stall;
   #stallTimeout;
+  #unwatchStall = nothing;
   #watcher = nothing;
   #writing = 0; // writes that were not taken
 
@@ -93,7 +94,7 @@ class Target {
     given.once('socket', begin);
     watch(socket, leave); // Node emits no 'close' for a waiting response
     return this.#until(() => socket.writableLength - socket.bytesWritten).finally(() => {
-      clearTimeout(this.#stall);
+      this.#unwatchStall();
       given.removeListener('socket', begin);
       unwatch(socket, leave);
     });
@@ -167,7 +168,7 @@ class Target {
   wait(callback) {
     const { stream } = this;
     const finish = () => {
-      clearTimeout(this.#stall);
+      this.#unwatchStall();
       this.#onready = nothing;
       unwatch(stream, finish);
       callback();
@@ -178,16 +179,10 @@ class Target {
     this.#watchStall();
   }
 
-  /** Gives the stream up if `count()` does not decrease for too long. */
-  #watchStall(count = () => this.untaken, before = Infinity) {
-    clearTimeout(this.#stall);
-    if (this.#stallTimeout === 0) return;
-    const now = count();
-    if (!(now >= before)) { // a stream of another kind may have no count
-      this.#stall = setTimeout(() => this.#watchStall(count, now), this.#stallTimeout);
-    } else {
-      this.giveUp(stalled('target', this.#stallTimeout));
-    }
+  /** Gives the stream up if it takes nothing for too long. */
+  #watchStall(left = () => this.untaken) {
+    this.#unwatchStall();
+    if (this.#stallTimeout > 0) this.#unwatchStall = watchStall('target', this.#stallTimeout, left, error => this.giveUp(error));
   }
 
   giveUp(error) { this.#fail(error); this.destroy(error); }
@@ -230,8 +225,8 @@ class Target {
 
   flushed() { return this.#writing === 0 || isWrapped(this.stream) ? undefined : this.#until(); }
 
-  #until(count) {
-    this.#watchStall(count);
+  #until(left) {
+    this.#watchStall(left);
     return this.#settled();
   }
 
@@ -243,7 +238,7 @@ class Target {
   }
 
   release() {
-    if (this.#stall !== undefined) clearTimeout(this.#stall);
+    this.#unwatchStall();
     if (this.#ondrain !== nothing) this.stream.removeListener('drain', this.#ondrain);
     unwatch(this.stream, this.#watcher);
     this.#ongone = nothing;
@@ -252,7 +247,12 @@ class Target {
   }
 
   /** Cuts the stream off, so that a part of a result cannot be taken for the whole. */
-  destroy(error) { this.stream.destroy(error); }
+  destroy(error) {
+    const { headersSent, chunkedEncoding, socket } = this.given;
+    // With HTTP/1.0 a body ends with its connection: behind a FIN it would count as whole. Only TCP has a reset.
+    if (headersSent && chunkedEncoding === false && socket?._handle?.reset) socket.resetAndDestroy();
+    this.stream.destroy(error);
+  }
 }
 
 module.exports = { Target };

@@ -2,8 +2,14 @@
 
 const assert = require('node:assert/strict');
 const { getEventListeners } = require('node:events');
-const { limitOf } = require('../../lib/cache/limit');
+const { setImmediate: turn, setTimeout: sleep } = require('node:timers/promises');
+const { startProxy } = require('pg-test-fixtures');
+const { ResponseCache } = require('../../lib/cache');
+const { join, limitOf } = require('../../lib/cache/limit');
+const { Pool } = require('../../lib/pool');
 const { AbortError, TimeoutError } = require('../..');
+const { sharedServer } = require('../support');
+const { afterTest, endAfterTest } = require('../support/hooks');
 
 const never = new Promise(() => {});
 
@@ -56,5 +62,40 @@ describe('limitOf', () => {
     limit.release();
     await new Promise(setImmediate);
     assert.equal(timers(), before);
+  });
+});
+
+describe('A key of a ResponseCache', () => {
+  it('is asked for again when a wait for it has timed out, so that a silent connection does not keep it', async () => {
+    const proxy = await startProxy({ target: await sharedServer() });
+    afterTest(() => proxy.stop());
+    const pool = endAfterTest(new Pool({ ...(await sharedServer()).config, host: proxy.host, port: proxy.port }, { silence_timeout: 200 }));
+    const cache = new ResponseCache(pool, { max_age: 3600 });
+    const ask = () => cache.query('SELECT 1 AS one', [], { statement_timeout: 100 }).then(({ rows }) => rows.length, error => error.name);
+    assert.equal(await ask(), 1);
+    cache.clear();
+    for (const each of proxy.open) each.stall();
+    const asked = [];
+    // They overlap: there is always one that waits.
+    for (let i = 0; i < 100; i++) {
+      const one = { outcome: undefined };
+      asked.push(one);
+      ask().then(outcome => { one.outcome = outcome; });
+      await sleep(30);
+      if (asked.some(({ outcome }) => outcome === 1)) break;
+    }
+    assert.ok(asked.some(({ outcome }) => outcome === 1), JSON.stringify(asked));
+  });
+
+  it('is not asked for again because a reader has left', async () => {
+    const asked = { promise: never, waits: 1, late: false, controller: new AbortController() };
+    const leaving = new AbortController();
+    join(asked, limitOf({ signal: leaving.signal }));
+    leaving.abort();
+    await turn();
+    assert.deepEqual([asked.waits, asked.late], [1, false]);
+    join(asked, limitOf({ signal: AbortSignal.timeout(1) }));
+    await sleep(20);
+    assert.deepEqual([asked.waits, asked.late], [1, true]);
   });
 });

@@ -97,7 +97,7 @@ describe('ResponseCache', () => {
     ]) await assert.rejects(cache.query('SELECT 1', [], options), { name: 'TypeError', message });
     await assert.rejects(cache.query(5), /text must be a string/);
     await assert.rejects(cache.query('a', 5), /values must be an array/);
-    await assert.rejects(cache.query('a', [{}]), /values\[0\] is an object/);
+    await assert.rejects(cache.query('a', [new Map()]), /values\[0\] is an object of class Map/);
     await assert.rejects(cache.queryTo({}, 'a'), /the target must be/);
     assert.equal(client.asked.length, 0);
   });

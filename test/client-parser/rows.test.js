@@ -1,6 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const http = require('node:http');
 const { message, rowDescription, dataRow, commandComplete } = require('./query');
 
 const RESULT = Buffer.concat([
@@ -235,12 +236,57 @@ describe('client-parser, rows()', () => {
     it('a ResponseError with the response for a status that is not ok', async () => {
       const response = new Response('limit must be a number', { status: 400, statusText: 'Bad Request' });
       await failing(response, error => error.name === 'ResponseError' && error.status === 400 &&
-        error.message === 'the response has status 400 Bad Request' && error.response === response, 0);
+        error.message === 'status 400' && error.response === response, 0);
       assert.equal(await response.text(), 'limit must be a number');
     });
 
     it('what the source throws', async () => {
       await failing(streamOf([HALF], { fail: new TypeError('network') }), { message: 'network' });
+    });
+  });
+
+  describe('of a string, a URL or a Request', () => {
+    let asked, server, url;
+    before(done => {
+      server = http.createServer((request, response) => {
+        asked.push([request.method, request.headers.accept, request.headers.authorization]);
+        if (request.url === '/wrong') response.writeHead(404).end();
+        else if (request.url === '/slow') response.writeHead(200).write(HALF);
+        else response.end(RESULT);
+      }).listen(0, '127.0.0.1', () => {
+        url = `http://127.0.0.1:${server.address().port}/`;
+        done();
+      });
+    });
+    after(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    beforeEach(() => { asked = []; });
+
+    it('fetches it, asks for protocol bytes, and keeps what else the Request says', async () => {
+      const request = new Request(url, { method: 'POST', body: 'a', headers: { authorization: 'b', accept: 'text/html' } });
+      const counts = [];
+      for (const source of [url, new URL(url), request, Promise.resolve(url)]) {
+        let count = 0;
+        for await (const row of rows(source, { decode: true })) count += Object.keys(row).length > 0;
+        counts.push(count);
+      }
+      const type = 'application/x-postgresql';
+      assert.deepEqual(asked, [['GET', type, undefined], ['GET', type, undefined], ['POST', type, 'b'], ['GET', type, undefined]]);
+      assert.deepEqual(counts, Array(4).fill(counts[0]));
+      assert.ok(counts[0] > 0);
+      assert.equal(request.headers.get('accept'), 'text/html', 'the caller\'s Request stays as it is');
+    });
+
+    it('throws a ResponseError, the error of fetch, and the reason of the signal, which ends the download', async () => {
+      await assert.rejects(rows(`${url}wrong`).next(), { name: 'ResponseError', status: 404 });
+      await assert.rejects(rows('http://127.0.0.1:1/').next(), TypeError);
+      const controller = new AbortController();
+      const result = rows(`${url}slow`, { signal: controller.signal });
+      const next = (async () => { for await (const row of result) assert.ok(row); })();
+      setTimeout(() => controller.abort(new Error('enough')), 20);
+      await assert.rejects(next, { message: 'enough' });
     });
   });
 

@@ -103,9 +103,14 @@ describe('respond', () => {
             assert.equal(headers.vary, 'Accept, Accept-Encoding');
           }
         }
-        for (const headers of [{}, { accept: '*/*' }, { accept: 'application/x-postgresql' }]) {
-          assert.deepEqual((await get(port, headers)).body, await direct(client, TEXT));
+        for (const accept of ['', '*/*', 'application/*', 'text/html, */*;q=0.1']) {
+          assert.equal(String((await get(port, { accept })).body), BODIES['application/json; charset=utf-8'], accept);
         }
+        for (const accept of ['application/x-postgresql', '*/*, application/x-postgresql', 'application/x-postgresql;q=0.5, application/json;q=0.4, */*;q=0.1']) {
+          const { headers, body } = await get(port, { accept });
+          assert.deepEqual([headers['content-type'], body], ['application/x-postgresql', await direct(client, TEXT)], accept);
+        }
+        assert.equal((await get(port, { accept: 'application/x-postgresql;q=0.1, */*' })).headers['content-type'], 'application/json; charset=utf-8');
       });
     });
 
@@ -150,7 +155,8 @@ describe('respond', () => {
       const client = await connected();
       for (const [set, options, type, body] of [
         [{}, { as: 'csv' }, 'text/csv; charset=utf-8', BODIES['text/csv; charset=utf-8']],
-        [{ 'content-type': 'a/b' }, {}, 'a/b', await direct(client, TEXT)],
+        [{ 'content-type': 'a/b' }, {}, 'a/b', BODIES['application/json; charset=utf-8']],
+        [{ 'content-type': 'a/b' }, { as: 'protocol' }, 'a/b', await direct(client, TEXT)],
         [{ 'content-type': 'a/b' }, { as: 'csv' }, 'a/b', BODIES['text/csv; charset=utf-8']],
         [{}, { format: Client.BINARY }, 'application/x-postgresql', undefined]
       ]) {
@@ -188,7 +194,7 @@ describe('respond', () => {
     const cases = [
       [{ 'cache-control': 'no-transform', vary: 'Origin' }, {}, { vary: 'Origin, Accept, Accept-Encoding' }],
       [{ 'content-encoding': 'identity', vary: '*' }, {}, { vary: '*', 'content-encoding': 'identity' }],
-      [{ 'content-type': 'text/plain' }, { compress: false }, { 'content-type': 'text/plain', vary: undefined }],
+      [{ 'content-type': 'text/plain' }, { as: 'protocol', compress: false }, { 'content-type': 'text/plain', vary: undefined }],
       [{ vary: ['Origin', 'accept'] }, { compress: false }, { vary: 'Origin, accept' }]
     ];
     for (const [set, options, get_] of cases) {
@@ -530,7 +536,7 @@ describe('respond', () => {
       }, async port => {
         const session = open(port);
         await Promise.all(Array.from({ length: 30 }, async (_, i) => {
-          const stream = session.request({ ':path': `/${i % 3}`, 'accept-encoding': i % 2 ? 'br' : 'identity' });
+          const stream = session.request({ ':path': `/${i % 3}`, accept: 'application/x-postgresql', 'accept-encoding': i % 2 ? 'br' : 'identity' });
           const [headers] = await once(stream, 'response');
           const chunks = await stream.toArray();
           const body = i % 2 ? zlib.brotliDecompressSync(Buffer.concat(chunks)) : Buffer.concat(chunks);

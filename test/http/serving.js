@@ -44,8 +44,9 @@ async function serving(handler, work, server = http.createServer()) {
   }
 }
 
-/** A request by HTTP/1.1; gives status, headers and body. */
-async function get(port, headers = {}, { method = 'GET', agent, url = '/' } = {}) {
+/** A request by HTTP/1.1 for protocol bytes, unless its headers say otherwise; gives status, headers and body. */
+async function get(port, given = {}, { method = 'GET', agent, url = '/' } = {}) {
+  const headers = 'accept' in given ? given : { accept: 'application/x-postgresql', ...given };
   const request = http.request({ port, host: '127.0.0.1', path: url, method, headers, agent });
   request.end();
   const [response] = await once(request, 'response');

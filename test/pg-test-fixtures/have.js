@@ -16,6 +16,7 @@ const PROGRAMS = {
     variable: 'PGBOUNCER_PATH', install: 'pgbouncer',
   },
   websockify: { names: ['websockify'], places: ['/usr/bin'], variable: 'WEBSOCKIFY_PATH', install: 'websockify' },
+  nginx: { names: ['nginx'], places: ['/usr/sbin'], variable: 'NGINX_PATH', install: 'nginx-light' },
   haproxy: { names: ['haproxy'], places: ['/usr/sbin'], variable: 'HAPROXY_PATH', install: 'haproxy' },
   pgpool: { names: ['pgpool'], places: ['/usr/sbin'], variable: 'PGPOOL_PATH', install: 'pgpool2' },
   psql: { names: ['psql'], places: [], variable: 'PSQL_PATH', install: 'postgresql-client' },
@@ -28,7 +29,7 @@ const PROGRAMS = {
 
 /**
  * Looks for a program.
- * @param {'pgbouncer' | 'websockify' | 'chromium' | 'psql' | 'haproxy' | 'pgpool'} what
+ * @param {'pgbouncer' | 'websockify' | 'chromium' | 'psql' | 'nginx' | 'haproxy' | 'pgpool'} what
  * @returns {string | undefined} its path, undefined when it isn't installed
  */
 function have(what) {
@@ -55,7 +56,7 @@ function missing(what) {
 
 /**
  * Path of a program that must be there.
- * @param {'pgbouncer' | 'websockify' | 'chromium' | 'psql' | 'haproxy' | 'pgpool'} what
+ * @param {'pgbouncer' | 'websockify' | 'chromium' | 'psql' | 'nginx' | 'haproxy' | 'pgpool'} what
  * @returns {string}
  * @throws {Error} which says how to get it
  */
@@ -69,7 +70,7 @@ function need(what) {
  * Skips a mocha test, or from a hook all its suite's tests, when the machine lacks something; the reason is
  * added to the title. In CI nothing may be lacking: there it fails.
  * @param {Mocha.Context} test the test's or the hook's `this`
- * @param {...('pgbouncer' | 'websockify' | 'chromium' | 'psql' | 'haproxy' | 'pgpool')} what
+ * @param {...('pgbouncer' | 'websockify' | 'chromium' | 'psql' | 'nginx' | 'haproxy' | 'pgpool')} what
  * @throws {Error} when something is missing and the environment variable CI is set
  */
 function skipUnless(test, ...what) {

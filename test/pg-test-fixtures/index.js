@@ -5,6 +5,7 @@ const { findBrowser, launchBrowser } = require('./browser.js');
 const { makeCertificates } = require('./certificates.js');
 const { have, skipUnless, skipBefore } = require('./have.js');
 const { startHole } = require('./hole.js');
+const { startNginx } = require('./nginx.js');
 const { startPgBouncer } = require('./pgbouncer.js');
 const { freePort } = require('./ports.js');
 const { startProxy } = require('./proxy.js');
@@ -14,7 +15,7 @@ const { startStandby } = require('./standby.js');
 const { startWebsockify } = require('./websockify.js');
 
 module.exports = {
-  startServer, startStandby, startProxy, startHole, startPgBouncer, startWebsockify,
+  startServer, startStandby, startProxy, startHole, startPgBouncer, startWebsockify, startNginx,
   makeCertificates, findBinaries, findBrowser, launchBrowser,
   have, skipUnless, skipBefore, SERVER_VERSION, freePort, SAMPLE_ID,
 };

@@ -3,13 +3,12 @@
 // A PgBouncer in front of a server.
 
 const fs = require('node:fs');
-const net = require('node:net');
 const path = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { writeServerFile } = require('./cluster.js');
 const { makeDirectory, run, spawnGuarded } = require('./guardian.js');
 const { need } = require('./have.js');
-const { freePort } = require('./ports.js');
+const { canConnect, freePort } = require('./ports.js');
 const { serverIds, serverUser } = require('./user.js');
 
 /** Milliseconds that starting and stopping may take. */
@@ -96,18 +95,6 @@ class PgBouncer {
     clearTimeout(timer);
     await fs.promises.rm(this.#directory, { recursive: true, force: true });
   }
-}
-
-/** Whether something listens on a port. */
-function canConnect(port) {
-  return new Promise(resolve => {
-    const socket = net.connect({ port, host: '127.0.0.1' });
-    socket.once('error', () => resolve(false));
-    socket.once('connect', () => {
-      socket.destroy();
-      resolve(true);
-    });
-  });
 }
 
 /**

@@ -32,4 +32,16 @@ async function freePort() {
   throw new Error('no free TCP port on 127.0.0.1');
 }
 
-module.exports = { freePort };
+/** Whether something listens on a port. */
+function canConnect(port) {
+  return new Promise(resolve => {
+    const socket = net.connect({ port, host: '127.0.0.1' });
+    socket.once('error', () => resolve(false));
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+  });
+}
+
+module.exports = { canConnect, freePort };

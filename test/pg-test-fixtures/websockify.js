@@ -4,12 +4,11 @@
 
 const { once } = require('node:events');
 const fs = require('node:fs');
-const net = require('node:net');
 const path = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { makeDirectory, spawnGuarded } = require('./guardian.js');
 const { need } = require('./have.js');
-const { freePort } = require('./ports.js');
+const { canConnect, freePort } = require('./ports.js');
 
 /** Milliseconds that starting may take. */
 const LIMIT = 20000;
@@ -66,18 +65,6 @@ async function startWebsockify({ target, tls }) {
     throw new Error(`websockify does not start:\n${proxy.log()}`);
   }
   return proxy;
-}
-
-/** Whether something listens on a port. */
-function canConnect(port) {
-  return new Promise(resolve => {
-    const socket = net.connect({ port, host: '127.0.0.1' });
-    socket.once('error', () => resolve(false));
-    socket.once('connect', () => {
-      socket.destroy();
-      resolve(true);
-    });
-  });
 }
 
 module.exports = { startWebsockify };

@@ -62,6 +62,7 @@ describe('reasonOf', () => {
 
 describe('addHint', () => {
   const NO_VALUE = /^a parameter is a value of a query: write sql\.id\(name\) of quickgres\/sql/;
+  const JSON_LIST = /^a list is sent as a PostgreSQL array: for json, write JSON\.stringify\(list\), or sql\.json\(list\)/;
   const LIST = /^a list is one parameter: write = ANY\(\$1\)/;
 
   it('says what to write where PostgreSQL takes no parameter, no list or no second statement', async () => {
@@ -71,6 +72,8 @@ describe('addHint', () => {
       ['SELECT * FROM $1', ['users'], '42601', NO_VALUE],
       ['SET search_path = $1', ['a'], '42601', NO_VALUE],
       ['SELECT id FROM users WHERE id IN $1', [array([1])], '42601', LIST],
+      ...[[1, 2], ['a', 'b'], ['a"b\\'], [{ a: 1 }], [[1]], [-1.5], [null], [true, false]].map(list => ['SELECT $1::json', [list], '22P02', JSON_LIST]),
+      ...['{bad', '{"a":1,}', '[1', '{"a" 1}', 'NULL'].map(text => ['SELECT $1::jsonb', [text], '22P02', undefined]),
       ['SELECT id FROM users WHERE id IN ($1)', [array([1])], '22P02', LIST],
       ['SELECT id FROM users WHERE id IN ($1, $2)', [array([1]), 2], '22P02', undefined],
       ['SELECT id FROM users WHERE id = $1', [array([1])], '22P02', undefined],

@@ -1,10 +1,14 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { once } = require('node:events');
 const { PassThrough } = require('node:stream');
 const { setImmediate: turn, setTimeout: sleep } = require('node:timers/promises');
 const { Client } = require('../..');
-const { connected } = require('../support');
+const { Pool } = require('../../lib/pool');
+const { connected, sharedServer } = require('../support');
+const { gc } = require('../support/gc');
+const { endAfterTest } = require('../support/hooks');
 
 /** What asks the outer client for something, by name. */
 const ASKS = {
@@ -97,7 +101,7 @@ describe('Inside the function of a transaction', () => {
       await tx.transaction(async nested => {
         await assert.rejects(tx.query('SELECT 1'), REFUSED);
         await assert.rejects(client.query('SELECT 1'), REFUSED);
-        assert.throws(() => tx.copyTo('COPY users TO STDOUT'), REFUSED);
+        await assert.rejects(once(tx.copyTo('COPY users TO STDOUT'), 'close'), REFUSED);
         assert.equal((await nested.query('SELECT 1 AS one')).rows[0].one, '1');
       });
       assert.equal((await tx.query('SELECT 2 AS two')).rows[0].two, '2');
@@ -143,6 +147,34 @@ describe('A program without a transaction', () => {
       assert.equal(require(file).waitsForItself({}), false);
     } finally {
       require.cache[file] = loaded;
+    }
+  });
+});
+
+describe('A transaction that is over', () => {
+  it('is not kept by code that it has started, though that starts the next one, and so on', async () => {
+    const client = await connected();
+    const pool = endAfterTest(new Pool((await sharedServer()).config));
+    for (const session of [client, pool]) {
+      const kept = [];
+      await new Promise((done, fail) => {
+        const run = left => {
+          const one = session.transaction(async tx => {
+            kept.push(new WeakRef(tx), new WeakRef(tx.lease));
+            if (left === 0) {
+              await sleep(10);
+              gc(); // here, since the running code alone keeps what is around it
+              return done();
+            }
+            (session === client ? one : Promise.resolve()).then(() => run(left - 1)); // in a pool, while this one is not over
+            await tx.query('SELECT 1');
+          });
+          one.catch(fail);
+        };
+        run(50);
+      });
+      const alive = kept.filter(each => each.deref() !== undefined).length;
+      assert.ok(alive < 20, `${alive} of ${kept.length} are kept`);
     }
   });
 });

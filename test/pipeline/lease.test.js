@@ -17,7 +17,7 @@ describe('A request on a lease', () => {
     await pool.query('SELECT 1');
     const asked = pool.simpleQuery('SELECT 2 AS two');
     assert.equal(pool.stats.pending, 1);
-    assert.equal((await asked)[0].rows[0].two, '2');
+    assert.equal((await asked)[0].rows[0].two, 2);
     await pool.end();
   });
 

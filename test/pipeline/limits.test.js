@@ -2,11 +2,14 @@
 
 const assert = require('node:assert/strict');
 const { once } = require('node:events');
+const { Writable } = require('node:stream');
 const { finished } = require('node:stream/promises');
 const { setImmediate: turn } = require('node:timers/promises');
 const { TimeoutError } = require('../..');
+const { Pool } = require('../../lib/pool');
 const { gc } = require('../support/gc');
-const { connected, held, proxied, message } = require('../support');
+const { connected, held, proxied, message, sharedServer } = require('../support');
+const { endAfterTest } = require('../support/hooks');
 
 describe('statement_timeout', () => {
   it('cancels a query that takes longer, and no other', async () => {
@@ -39,6 +42,41 @@ describe('statement_timeout', () => {
       await assert.rejects(client.query('SELECT 1', [], { statement_timeout }), TypeError);
     }
     assert.equal(client.pending, 0);
+  });
+});
+
+describe('An AbortError', () => {
+  it('says whether the request had been sent, as the error of a time limit does', async () => {
+    const client = await connected();
+    const abort = async ask => {
+      const controller = new AbortController();
+      const asked = ask(controller.signal);
+      await turn();
+      controller.abort();
+      return asked.then(() => assert.fail('it was not aborted'), ({ name, sent }) => ({ name, sent }));
+    };
+    const [long, sent, unsent] = ['SELECT pg_sleep(60)', { name: 'AbortError', sent: true }, { name: 'AbortError', sent: false }];
+    const target = new Writable({ write() {} });
+    for (const ask of [
+      signal => client.query(long, [], { signal }), signal => client.batch([long], { signal }), signal => client.simpleQuery(long, { signal }),
+      signal => client.cursor(long, [], { signal }).next(), signal => client.queryTo(target, long, [], { signal })
+    ]) {
+      assert.deepEqual(await abort(ask), sent, String(ask));
+      await client.sync();
+    }
+    const aborted = AbortSignal.abort();
+    await assert.rejects(client.query(long, [], { signal: aborted }), unsent);
+    await assert.rejects(client.transaction(() => {}, { signal: aborted }), unsent);
+    const pool = endAfterTest(new Pool((await sharedServer()).config, { size: 1 }));
+    for (const session of [client, pool]) {
+      let leave;
+      const held = session.transaction(() => new Promise(resolve => { leave = resolve; }));
+      while (leave === undefined) await turn();
+      assert.deepEqual(await abort(signal => session.query(long, [], { signal })), unsent);
+      assert.deepEqual(await abort(signal => session.transaction(() => {}, { signal })), unsent);
+      leave();
+      await held;
+    }
   });
 });
 

@@ -1,7 +1,8 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { Writable } = require('node:stream');
+const { PassThrough, Writable } = require('node:stream');
+const { text: textOf } = require('node:stream/consumers');
 const { pipeline } = require('node:stream/promises');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { startProxy, startServer } = require('pg-test-fixtures');
@@ -19,7 +20,43 @@ const USERS = 200;
 /** What takes longer hangs, in milliseconds. */
 const HANGS = 60000;
 
+/** There are three rows of each. */
+const TENANTS = 1000;
+const NOTES = 'SELECT tenant FROM notes';
+
 const WRITE = 'INSERT INTO ledger VALUES ($1)';
+
+/** Requests of a session with settings, each of which gives the three rows of its tenant; the policy shows no other. */
+const OF_TENANTS = {
+  async query(mine) { return (await mine.query(NOTES)).rows; },
+  async retried(mine) { return (await mine.query(NOTES, [], { retry: true })).rows; },
+  async batch(mine) { return (await mine.batch(['SELECT pg_sleep(0.001)', NOTES]))[1].rows; },
+  async transaction(mine) {
+    return mine.transaction(async tx => {
+      await tx.transaction(inner => inner.query('SELECT 1'));
+      return (await tx.query(NOTES)).rows;
+    }, { retry: true });
+  },
+  async cursor(mine) {
+    const rows = [];
+    for await (const row of mine.cursor(NOTES, [], { batchSize: 1 })) rows.push(row);
+    return rows;
+  },
+  async queryTo(mine) {
+    const target = new PassThrough();
+    const [json] = await Promise.all([textOf(target), mine.queryTo(target, NOTES, [], { as: 'json' })]);
+    return JSON.parse(json);
+  },
+  async copyTo(mine) {
+    const copied = await textOf(mine.copyTo(`COPY (${NOTES}) TO STDOUT`));
+    return copied.split('\n').slice(0, -1).map(tenant => ({ tenant }));
+  },
+  async aborted(mine) { return (await mine.query(`${NOTES} WHERE pg_sleep(0.01) IS NOT NULL`, [], { signal: AbortSignal.timeout(15) })).rows; },
+  async wrong(mine, tenant) {
+    await assert.rejects(mine.with({ work_mem: 'wrong' }).query(NOTES), error => isLoss(error) || error.code === '22023');
+    return [tenant, tenant, tenant].map(tenant => ({ tenant }));
+  }
+};
 
 /** What users do: each knows the answer that is its own; `write(id)` tells the ledger of what is written. */
 const KINDS = {
@@ -89,6 +126,17 @@ const KINDS = {
   }
 };
 
+for (const [name, ask] of Object.entries(OF_TENANTS)) {
+  KINDS[`${name} of a tenant`] = async ({ pool, id }) => {
+    const tenant = id % TENANTS;
+    const rows = await ask(pool.with({ role: 'web', 'app.tenant': tenant }), tenant).catch(error => {
+      if (error.name !== 'AbortError') throw error;
+      return Array(3).fill({ tenant });
+    });
+    assert.deepEqual(rows.map(row => Number(row.tenant)), [tenant, tenant, tenant]);
+  };
+}
+
 /** Whether an error is one that faults may cause. */
 const isLoss = error => error instanceof ConnectionError || error.code === '57P01' || error.cause instanceof ConnectionError;
 
@@ -147,8 +195,11 @@ describe('A Pool in chaos', () => {
     const server = await startServer({ external: false, auth: 'scram-sha-256', users: { me: { password: 'secret', attributes: 'SUPERUSER' } } });
     const proxy = await startProxy({ target: server });
     await server.sql('CREATE TABLE ledger (id int)');
+    await server.sql(`CREATE TABLE notes AS SELECT i % ${TENANTS} AS tenant FROM generate_series(1, ${3 * TENANTS}) i; CREATE ROLE web; GRANT SELECT ON notes TO web;
+      ALTER TABLE notes ENABLE ROW LEVEL SECURITY; CREATE POLICY own ON notes USING (tenant = current_setting('app.tenant')::int)`);
     const random = new Random(SEED);
     const pool = new Pool({
+      decode: false,
       ...server.config, host: proxy.host, port: proxy.port, user: 'me', password: 'secret',
       require_auth: 'scram-sha-256', application_name: 'chaos'
     }, { size: 10, max_lifetime: 3000, idle_timeout: 1000 });

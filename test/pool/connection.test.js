@@ -5,13 +5,16 @@ const { Connection } = require('../../lib/pool/connection');
 const { sharedServer } = require('../support');
 const { endAfterTest } = require('../support/hooks');
 
+/** A request's use of a connection. */
+const use = (isLimited = false, text = undefined) => ({ isLimited, isLate: false, isOver: false, isSuspected: false, next: null, since: 0, text });
+
 /** A connection that is open and shared. */
 async function connection() {
   const { config } = await sharedServer();
   const made = new Connection(config, Infinity);
   endAfterTest(made.client);
   await made.client.connect();
-  made.end(false);
+  made.end({ ...use(), since: made.since }, performance.now());
   made.state = 'shared';
   return made;
 }
@@ -34,16 +37,32 @@ describe('A connection of a pool', () => {
     const it = await connection();
     const after = (time, isLimited = false, mayFollow = true) => it.waitAt(it.since + time, isLimited, mayFollow);
     assert.equal(after(0), -1);
-    it.begin(false);
+    const uses = [use(), use()];
+    it.begin(uses[0], it.since);
     const one = after(100);
-    it.begin(false);
+    it.begin(uses[1], it.since);
     assert.ok(one >= 100 && after(100) > one && after(200) > after(100));
     assert.ok(after(100, true) > after(100), 'one with a limit rather goes where all have one');
-    it.end(false);
-    it.end(false);
-    it.begin(true);
+    for (const each of uses) it.end(each, it.since);
+    it.begin(use(true), it.since);
     assert.ok(after(100, true) < 200);
     assert.equal(after(100, false, false), Infinity);
+  });
+
+  it('knows when the answer of its oldest request is late: after 10 ms and two round trips', async () => {
+    const it = await connection();
+    assert.ok(it.roundTrip < 1000);
+    assert.equal(it.lateAt, Infinity);
+    const [first, middle, last] = ['a', 'b', 'c'].map(text => use(false, text));
+    for (const [i, each] of [first, middle, last].entries()) it.begin(each, 1000 + i);
+    it.roundTrip = 100;
+    assert.equal(it.lateAt, 1000 + 10 + 200);
+    first.isLate = first.isSuspected = true;
+    assert.deepEqual([it.waitAt(1000, false, true), it.lateAt, it.isTaken], [Infinity, Infinity, true]);
+    it.end(middle, 1040); // it was given up
+    assert.equal(it.first, first);
+    it.end(first, 1050);
+    assert.deepEqual([it.first, it.isLate, it.roundTrip, it.lateAt], [last, false, 39, 1050 + 10 + 78]);
   });
 
   it('gets nothing new on which a request was given up, until it says something', async () => {

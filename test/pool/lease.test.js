@@ -13,13 +13,13 @@ class Fake extends PoolLease {
 
   constructor() { super({}, {}); }
 
-  take(kind, isLimited) {
+  take({ kind, isLimited }) {
     this.told.push(`${kind}${isLimited ? ' limited' : ''}`);
     const pipeline = { status: this.status };
     return { client: { lease: { pipeline } }, pipeline };
   }
 
-  release(connection, isLimited, reset) { this.told.push(`released${reset ? ', reset' : ''}`); }
+  release(connection, use, reset) { this.told.push(`released${reset ? ', reset' : ''}`); }
 }
 
 const lease = () => new Fake();
@@ -31,8 +31,8 @@ describe('The lease of a pool', () => {
     for (const [need, options] of [['shared', {}], ['shared', { statement_timeout: 5 }], ['alone', {}], ['session', {}], ['connection', {}]]) {
       assert.equal(await it.run(need, options, async () => need), need);
     }
-    assert.deepEqual(it.told, ['shared', 'released', 'shared limited', 'released', 'owned', 'released',
-      'owned', 'released, reset', 'owned', 'released, reset']);
+    assert.deepEqual(it.told, ['quick', 'released', 'quick limited', 'released', 'owner', 'released',
+      'owner', 'released, reset', 'owner', 'released, reset']);
   });
 
   it('repeats what was lost and not sent, or may be repeated, five times at most', async () => {

@@ -12,7 +12,7 @@ describe('Options of a pool', () => {
     const message = (options, expected) =>
       assert.throws(() => new Pool('postgres://localhost/x', options), { name: 'TypeError', message: expected });
     message({ sise: 5 }, 'there is no option sise here; there are size, reserved, acquire_timeout, idle_timeout, max_lifetime, ' +
-      'silence_timeout, min, patient');
+      'silence_timeout, min, patient, exit_on_idle');
     message({ toString: 5 }, /^there is no option toString here/);
     message({ size: 0 }, 'size must be an integer from 1, not 0');
     for (const name of ['replicas', 'max_lag', 'readOnly']) message({ [name]: {} }, new RegExp(`^there is no option ${name} here: for replicas, make a pool of their own; there are size, reserved`));
@@ -38,7 +38,7 @@ describe('Options of a pool', () => {
       await assert.rejects(ask, { name: 'TypeError', message: `there is no option readonly here; there are ${list}` });
     }
     await assert.rejects(pool.transaction(() => {}, null), { name: 'TypeError', message: 'options must be an object, not null' });
-    assert.deepEqual(pool.stats, { size: 4, connected: 0, idle: 0, owned: 0, pending: 0, waiting: 0 });
+    assert.deepEqual(pool.stats, { size: 10, connected: 0, idle: 0, owned: 0, pending: 0, waiting: 0, why: { owner: 0, unproven: 0, quick: 0 } });
     await pool.end();
   });
 });

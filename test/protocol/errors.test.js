@@ -165,7 +165,7 @@ describe('An error of the server', () => {
     for (const ask of [
       () => pipeline(client.copyTo('COPY nothing TO STDOUT'), new PassThrough()),
       () => pipeline(['x\n'], client.copyFrom('COPY here FROM STDIN')),
-      () => client.batch([['SELECT 1'], ['SELECT $1', [{}]]]),
+      () => client.batch([['SELECT 1'], ['SELECT $1', [new Map()]]]),
       () => client.queryTo(new PassThrough(), 'SELECT $1', 'x')
     ]) {
       const error = await ask().catch(error => error);

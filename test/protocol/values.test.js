@@ -1,12 +1,17 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { PassThrough } = require('node:stream');
 const { runInNewContext } = require('node:vm');
 const { decoders, exact } = require('../..');
-const { array, checkText, checkValues, kindOf, snapshot, textOf } = require('../../lib/protocol');
+const { respond } = require('../../lib/http');
+const { Pool } = require('../../lib/pool');
+const { array, checkText, checkValues, kindOf, snapshot, textOf, withTexts } = require('../../lib/protocol');
 const { RowParser } = require('../../lib/rows');
+const { sql } = require('../../lib/sql');
+const { endAfterTest } = require('../support/hooks');
 const { Random } = require('../support/model');
-const { connected, rowDescription, dataRow } = require('../support');
+const { connected, rowDescription, dataRow, sharedServer } = require('../support');
 
 describe('kindOf', () => {
   it('says what a value is and shows nothing of it', () => {
@@ -62,13 +67,83 @@ describe('checkValues', () => {
 
 describe('A value of no kind that PostgreSQL has', () => {
   it('is told what to write in its place', () => {
-    for (const [value, remedy] of [[[1], 'write array(value) for'], [Promise.resolve(), 'await it'], [() => {}, 'call it, and pass what it returns'],
-      [/a/, 'write value.source'], [new URL('a:b'), 'write value.href'], [new ArrayBuffer(1), 'write Buffer.from(value)'],
-      [new Uint16Array(1), 'write Buffer.from(value.buffer)'], [new Map(), 'write JSON.stringify(Object.fromEntries(map))'],
-      [new Set(), 'write array([...set])'], [{}, 'write JSON.stringify(value) for json, String(value) for text'],
-      [Object.create(null), 'write String(value)'], [Symbol('a'), 'write String(value)']]) {
-      assert.throws(() => textOf(value, 'values[0]'), ({ name, message }) => name === 'TypeError' && message.includes(`: ${remedy}`), remedy);
+    for (const [value, remedy] of [[Promise.resolve(), 'await it'], [() => {}, 'call it, and pass what it returns'],
+      [/a/, 'pass value.source'], [new ArrayBuffer(1), 'pass Buffer.from(value)'],
+      [new Uint16Array(1), 'pass [...value] as an array, or Buffer.from(value.buffer) as bytes'],
+      [new Map(), 'pass Object.fromEntries(map) as JSON, or [...map.keys()] as an array'], [new Set(), 'pass [...set] as an array'],
+      [new (class Money {})(), 'pass String(value) as text, or { ...value } as JSON'], [Symbol('a'), 'pass String(value)'],
+      [{ a: 1n }, 'Do not know how to serialize a BigInt'], [{ toJSON() {} }, 'it has no JSON'],
+      [sql`a`, 'put it into sql`…`, and that into query(sql`…`)']]) {
+      for (const [each, place] of [[value, 'it'], [[[1], [value]], 'it[1][0]']]) {
+        assert.throws(() => textOf(each, 'it'), ({ name, message }) =>
+          name === 'TypeError' && message.startsWith(`${place} is `) && message.includes(`: ${remedy}`), remedy);
+      }
     }
+    assert.throws(() => textOf([[[[[[[1]]]]]]], 'it'), { name: 'TypeError', message: /^it(\[0\]){6} is nested deeper than the 6 dimensions/ });
+  });
+});
+
+describe('A value', () => {
+  const OBJECTS = [
+    [[1, null, undefined, 'a "b"', [2n]], '{1,NULL,NULL,"a \\"b\\"",{2}}'], [[], '{}'], [{ a: [1] }, '{"a":[1]}'],
+    [Object.create(null), '{}'], [runInNewContext('({ a: 1 })'), '{"a":1}'], [runInNewContext('[1]'), '{1}'],
+    [{ toJSON: () => ['x'] }, '["x"]'], [new (class { toJSON() { return { b: 1 }; } })(), '{"b":1}'],
+    [new URL('http://a/?b=c'), 'http://a/?b=c'], [[{ a: 'x' }, new URL('a:b')], '{"{\\"a\\":\\"x\\"}","a:b"}']
+  ];
+
+  it('is an array where it is a list, JSON where it is a plain object or has toJSON, and a URL its href', () => {
+    for (const [value, text] of OBJECTS) {
+      assert.equal(textOf(value, 'it'), text);
+      assert.deepEqual(withTexts([1, value, null]), [1, text, null]);
+      assert.deepEqual(snapshot([value]), [text]);
+    }
+  });
+
+  it('means the same in every method of a client, a transaction and a pool', async () => {
+    const client = await connected();
+    const pool = endAfterTest(new Pool((await sharedServer()).config));
+    const values = [[1, 2], { a: 'b' }, [{ c: 1 }], new Date(0), null];
+    const text = 'SELECT ($1::int[])[2] || \' \' || ($2::jsonb ->> \'a\') || ($3::jsonb[])[1] || extract(epoch FROM $4::timestamptz)::int AS a, $5::text AS b';
+    const collected = async run => {
+      const target = new PassThrough();
+      const [chunks] = await Promise.all([target.toArray(), run(target)]);
+      return JSON.parse(Buffer.concat(chunks).toString())[0].a;
+    };
+    const ways = {
+      query: async session => (await session.query(text, values)).rows[0].a,
+      batch: async session => (await session.batch([[text, values]]))[0].rows[0].a,
+      cursor: async session => (await session.cursor(text, values).next()).value.a,
+      queryTo: session => collected(target => session.queryTo(target, text, values, { as: 'json' }))
+    };
+    for (const session of [client, pool]) {
+      for (const [name, ask] of Object.entries(ways)) {
+        assert.equal(await ask(session), '2 b{"c": 1}0', name);
+        assert.equal(await session.transaction(ask), '2 b{"c": 1}0', `${name} in a transaction`);
+      }
+    }
+    const response = await respond(pool, new Request('http://a/'), text, values, { as: 'json' });
+    assert.equal((await response.json())[0].a, '2 b{"c": 1}0');
+  });
+
+  it('whose toJSON sends a query tears no message apart', async () => {
+    const client = await connected();
+    const inner = [];
+    const hostile = session => ['SELECT $1::json AS a', [{ toJSON() { inner.push(session.query('SELECT 1 AS a')); return 5; } }]];
+    const both = session => session.batch([hostile(session), hostile(session)]);
+    const results = [...await both(client), await client.query(...hostile(client)), ...await client.transaction(both), ...await Promise.all(inner)];
+    assert.deepEqual(results.map(({ rows }) => rows[0].a), ['5', '5', '5', '5', '5', '1', '1', '1', '1', '1']);
+  });
+
+  it('that may have been changed by its caller is repeated as it was', async () => {
+    const client = await connected();
+    const value = { a: 1 };
+    await client.query('CREATE TEMP TABLE changing (a json)');
+    await client.query('SELECT a, $1::json AS b FROM changing', [value]);
+    await client.query('INSERT INTO changing VALUES (NULL)');
+    await client.query('ALTER TABLE changing ALTER a TYPE text');
+    const repeated = client.query('SELECT a, $1::json AS b FROM changing', [value]);
+    value.a = 2;
+    assert.equal((await repeated).rows[0].b, '{"a":1}');
   });
 });
 
@@ -102,7 +177,7 @@ describe('snapshot', () => {
 
   it('refuses what Bind refuses', () => {
     assert.throws(() => snapshot([Promise.resolve()]), { message: 'values[0] is an object of class Promise: await it' });
-    assert.throws(() => snapshot(['a', {}]), { name: 'TypeError', message: /^values\[1\] is an object: / });
+    assert.throws(() => snapshot(['a', new Map()]), { name: 'TypeError', message: /^values\[1\] is an object of class Map: / });
     assert.throws(() => snapshot(['a\0']), { name: 'TypeError', message: /^values\[0\] has a null byte at 1/ });
     assert.throws(() => snapshot([new Date(NaN)]), { name: 'TypeError', message: 'values[0] is an invalid Date' });
   });
@@ -174,7 +249,7 @@ describe('array', () => {
 
   it('refuses elements of another kind, and names their place', () => {
     for (const [values, message] of [
-      [[1, {}], /^values\[1\] is an object: write JSON\.stringify/], [[[1], [Symbol('s')]], /^values\[1\]\[0\] is a symbol/],
+      [[1, new Map()], /^values\[1\] is an object of class Map: pass/], [[[1], [Symbol('s')]], /^values\[1\]\[0\] is a symbol/],
       [['a\0'], /^values\[0\] has a null byte at 1/], [[new Date(NaN)], /^values\[0\] is an invalid Date$/]
     ]) assert.throws(() => array(values), { name: 'TypeError', message });
     for (const values of [undefined, 'a', {}, new Set()]) {
@@ -242,14 +317,5 @@ describe('An error of a value', () => {
       assert.throws(() => array([value]), { name: 'TypeError', code });
     }
     await assert.rejects(client.query('SELECT \0'), { name: 'TypeError', code: '22021' });
-  });
-
-  it('says what to write in its place', async () => {
-    const client = await connected();
-    for (const [value, message] of [
-      [new Map(), /class Map: write JSON\.stringify\(Object\.fromEntries\(map\)\) for json, array\(\[\.\.\.map\.keys\(\)\]\)/],
-      [new Set(), /class Set: write array\(\[\.\.\.set\]\) for a PostgreSQL array, JSON\.stringify\(\[\.\.\.set\]\)/],
-      [{ a: 1 }, /an object: write JSON\.stringify\(value\) for json/], [[1], /an array: write array\(value\) for a PostgreSQL array, JSON\.stringify\(value\) for json/]
-    ]) await assert.rejects(client.query('SELECT $1', [value]), { name: 'TypeError', message });
   });
 });

@@ -2,12 +2,12 @@ import express from 'express'; // 5, which passes what a handler rejects with to
 import { respond } from 'quickgres/http';
 import { Pool } from 'quickgres/pool';
 
-const pool = new Pool({ connectionString: process.env.DATABASE_URL });
+const pool = new Pool(process.env.DATABASE_URL);
 const app = express();
 
-app.get('/users', (request, response) => respond(pool, request, response, 'SELECT id, name FROM users', [], { as: 'json' }));
+app.get('/users', (request, response) => respond(pool, request, response, 'SELECT id, name FROM users'));
 app.get('/users/:id', (request, response) => respond(pool, request, response,
-  'SELECT id, name FROM users WHERE id = $1', [request.params.id], { as: 'json', emptyStatus: 404 }));
+  'SELECT id, name FROM users WHERE id = $1', [request.params.id], { emptyStatus: 404 }));
 app.use((error, request, response, next) => { // four parameters make it the error handler
   if (!response.headersSent) response.status(500).json({ error: 'the database could not answer' });
 });

@@ -2,7 +2,7 @@ import fastify from 'fastify';
 import { respond } from 'quickgres/http';
 import { Pool } from 'quickgres/pool';
 
-const pool = new Pool({ connectionString: process.env.DATABASE_URL });
+const pool = new Pool(process.env.DATABASE_URL);
 const app = fastify();
 
 /** Answers through the onSend hooks of plugins, and with their headers. */
@@ -14,9 +14,9 @@ async function answer({ url, method, headers }, reply, ...query) {
   return reply.code(response.status).headers(Object.fromEntries(response.headers)).send(response.body ?? undefined);
 }
 
-app.get('/users', (request, reply) => answer(request, reply, 'SELECT id, name FROM users', [], { as: 'json' }));
+app.get('/users', (request, reply) => answer(request, reply, 'SELECT id, name FROM users'));
 app.get('/users/:id', (request, reply) => answer(request, reply,
-  'SELECT id, name FROM users WHERE id = $1', [request.params.id], { as: 'json', emptyStatus: 404 }));
+  'SELECT id, name FROM users WHERE id = $1', [request.params.id], { emptyStatus: 404 }));
 app.setErrorHandler((error, request, reply) => reply.code(500).send({ error: 'the database could not answer' }));
 app.addHook('onClose', () => pool.end());
 

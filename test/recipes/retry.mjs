@@ -1,7 +1,7 @@
 // A serializable transaction that loses against another one fails with 40001, or 40P01 in a deadlock: run it again.
 import { Pool } from 'quickgres/pool';
 
-const pool = new Pool({ connectionString: process.env.DATABASE_URL, decode: true });
+const pool = new Pool(process.env.DATABASE_URL);
 
 /** @param {(tx: import('quickgres').Session) => Promise<any>} work */
 async function serializable(work) {

@@ -189,7 +189,7 @@ describe('batch', () => {
     const { client, wire } = await proxied();
     const from = wire.recorded.toServer.length;
     for (const [bad, pattern] of [
-      [['SELECT 1', [{}]], /values\[0\] is an object/],
+      [['SELECT 1', [new Map()]], /values\[0\] is an object of class Map/],
       [[5], /text must be a string, not a number/],
       [['SELECT 1', 'x'], /values must be an array/],
       [['SELECT 1\0'], /null byte/],

@@ -49,9 +49,9 @@ describe('The round trips of a transaction', () => {
       tx => tx.query('SELECT 1', [], { cache: false }),
       tx => tx.queryTo(new PassThrough().resume(), 'SELECT 1')
     ]) assert.equal(await flights(wired, client => client.transaction(work)), 2, String(work));
-    await assert.rejects(wired.client.transaction(tx => tx.query('SELECT $1', [{}])), TypeError);
+    await assert.rejects(wired.client.transaction(tx => tx.query('SELECT $1', [new Map()])), TypeError);
     await wired.client.transaction(async tx => {
-      await assert.rejects(tx.query('SELECT $1', [{}]), TypeError);
+      await assert.rejects(tx.query('SELECT $1', [new Map()]), TypeError);
       await insert(tx, 1);
     });
     assert.deepEqual(await ints(wired.client), [1]);

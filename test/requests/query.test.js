@@ -21,7 +21,7 @@ function sent({ text = 'SELECT a', values = [], cache = true, statements = new S
   const writer = new MessageWriter();
   request.promise = request.open(null);
   request.encode(writer, statements);
-  const pipeline = { statements, cancelling: new Set(), reader: { owned: false }, status: 'I' };
+  const pipeline = { statements, cancelWaits: new Set(), reader: { owned: false }, status: 'I' };
   return {
     request,
     written: Buffer.from(writer.take()),
@@ -110,6 +110,13 @@ describe('QueryRequest', () => {
     }
   });
 
+  it('takes lists without objects as they are, and texts of objects when it is made', () => {
+    const made = values => new QueryRequest('SELECT a', values, 0, true).values;
+    for (const values of [[1, 'a', null, undefined, true, 2n], [], null, 5, new Array(1e9)]) assert.equal(made(values), values);
+    const list = [1];
+    assert.deepEqual(made([2, list, Buffer.from('a'), { list }, null]), [2, '{1}', Buffer.from('a'), '{"list":[1]}', null]);
+  });
+
   it('leaves nothing behind of values that cannot be sent', async () => {
     const { client, wire } = await proxied({ statement_cache: 1 });
     const sentBy = async (text, value) => {
@@ -136,7 +143,7 @@ describe('QueryRequest', () => {
     const statements = new Statements(10);
     const { request } = sent({ text: 'SET a = b', statements });
     assert.equal(statements.disturbing, request);
-    assert.throws(() => sent({ text: 'SET a = b', values: [{}], statements }), TypeError);
+    assert.throws(() => sent({ text: 'SET a = b', values: [Symbol('a')], statements }), TypeError);
     assert.equal(statements.disturbing, request);
   });
 

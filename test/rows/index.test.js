@@ -55,7 +55,7 @@ for (const [name, ask] of Object.entries(WAYS)) {
     beforeEach(async () => {
       const { config } = await sharedServer();
       const client = await connected({ decode: true });
-      const pool = endAfterTest(new Pool({ ...config, decode: true }));
+      const pool = endAfterTest(new Pool(config));
       rows = await ask({ client, pool, cache: new ResponseCache(client) });
       const { rows: [{ count }] } = await client.query('SELECT count(*)::int FROM users');
       expected = [1, 2, 3].map(a => expectedRow(a, count));

@@ -3,10 +3,15 @@
 const assert = require('node:assert/strict');
 const { execFileSync } = require('node:child_process');
 const path = require('node:path');
+const { PassThrough } = require('node:stream');
 const vm = require('node:vm');
 const { array } = require('../..');
+const { ResponseCache } = require('../../lib/cache');
+const { respond } = require('../../lib/http');
+const { Pool } = require('../../lib/pool');
 const { sql } = require('../../lib/sql');
-const { connected } = require('../support');
+const { endAfterTest } = require('../support/hooks');
+const { connected, sharedServer } = require('../support');
 
 /** What programs try to get into the text of a query. */
 const ATTACKS = [
@@ -82,15 +87,15 @@ describe('sql', () => {
       [undefined, /^placeholder 2 \(behind "AND b ="\) is undefined: pass null for NULL/],
       [() => 1, /^placeholder 2 .* is a function: call it/],
       [Symbol('a'), /^placeholder 2 .* is a symbol/],
-      [new Map(), /^placeholder 2 .* is an object of class Map: pass sql.json\(Object.fromEntries\(map\)\)/],
-      [new Set(), /^placeholder 2 .* is an object of class Set: pass a list: \[\.\.\.set\]/],
+      [new Map(), /^placeholder 2 .* is an object of class Map: pass Object\.fromEntries\(map\) as JSON, or/],
+      [new Set(), /^placeholder 2 .* is an object of class Set: pass \[\.\.\.set\] as an array/],
       [Promise.resolve(1), /^placeholder 2 .* is an object of class Promise: await it/],
-      [new (class Money {})(), /^placeholder 2 .* is an object of class Money: pass String\(value\), or sql.json/],
+      [new (class Money {})(), /^placeholder 2 .* is an object of class Money: pass String\(value\) as text, or \{ \.\.\.value \} as JSON/],
       [new Number(1), /class Number/], [/a/, /class RegExp/], [new Error('a'), /class Error/],
       [cyclic, /^placeholder 2 .* is an object: .*circular/i],
       [{ toJSON() {} }, /^placeholder 2 .* is an object/], [{ a: 1n }, /^placeholder 2 .*BigInt/],
       [list, /^placeholder 2 .*\[0\] is nested deeper than the 6 dimensions/],
-      [[1, sql`a`], /^placeholder 2 .*\[1\] is a piece of SQL: .*sql\.join/],
+      [[1, sql`a`], /^placeholder 2 .*\[1\] is a piece of SQL: put it into sql/],
       [[[new Map()]], /^placeholder 2 .*\[0\]\[0\] is an object of class Map/]
     ]) assert.throws(() => sql`a = ${1} AND b = ${value}`, { name: 'TypeError', message });
   });
@@ -108,7 +113,7 @@ describe('sql', () => {
   });
 
   it('gives pieces that refuse to become part of a string', () => {
-    const message = 'what is put into a string is a piece of SQL: put it into sql`…`, and that into query(...sql`…`)';
+    const message = 'what is put into a string is a piece of SQL: put it into sql`…`, and that into query(sql`…`)';
     for (const make of [() => `a ${sql`b`}`, () => 'a ' + sql`b ${1}`, () => String(sql.join(Array(300).fill(sql`c`)))]) {
       assert.throws(make, { name: 'TypeError', message });
     }
@@ -298,13 +303,58 @@ describe('sql', () => {
 
   it('is what an error leads to where query is used as a tag, or is given an object', async () => {
     const client = await connected();
-    const tag = { name: 'TypeError', message: /no template tag; write query\(\.\.\.sql`…`\) with sql of quickgres\/sql, or query\(text, values\)/ };
+    const tag = { name: 'TypeError', message: /no template tag; write query\(sql`…`\) with sql of quickgres\/sql, or query\(text, values\)/ };
     await assert.rejects(client.query`SELECT ${1}`, tag);
     await assert.rejects(client.simpleQuery`SELECT 1`, tag);
     await assert.rejects(client.transaction(tx => tx.query`SELECT 1`), tag);
     await assert.rejects(client.query({ text: 'SELECT 1', values: [] }), { name: 'TypeError', message: /write query\(text, values\)/ });
-    await assert.rejects(client.query(sql`SELECT 1`), { name: 'TypeError', message: /spread what sql`…` gives/ });
-    await client.query(...sql`SELECT 1`);
+    await assert.rejects(client.query(['SELECT 1', []]), { name: 'TypeError', message: /write query\(text, values\)/ });
+  });
+
+  it('stands where a text is: in query, cursor, queryTo, respond, batch and a cache, with options behind it', async () => {
+    const client = await connected();
+    const pool = endAfterTest(new Pool((await sharedServer()).config));
+    const cache = new ResponseCache(endAfterTest(new Pool((await sharedServer()).config)));
+    const large = sql.join(Array.from({ length: 300 }, (_, i) => sql`${i}::int`), sql` + `);
+    const collected = async run => {
+      const target = new PassThrough();
+      const [chunks] = await Promise.all([target.toArray(), run(target)]);
+      return Buffer.concat(chunks).toString();
+    };
+    for (const piece of [sql`SELECT ${44850}::int AS n`, sql`SELECT ${large} AS n`]) {
+      const objects = '[{"n":44850}]';
+      const inTransactions = [client, pool].map(session => work => session.transaction(work));
+      for (const run of [...[client, pool, cache].map(session => work => work(session)), ...inTransactions]) {
+        await run(async on => {
+          assert.deepEqual((await on.query(piece, { decode: true })).rows, [{ n: 44850 }]);
+          assert.equal(await collected(target => on.queryTo(target, piece, { as: 'json' })), objects);
+          assert.equal(await (await respond(on, new Request('http://a/'), piece, { as: 'json' })).text(), objects);
+          assert.equal(await (await respond(on, new Request('http://a/', { headers: { accept: 'application/json' } }), piece)).text(), objects);
+          if (on === cache) return assert.equal(on.keyOf(piece), on.keyOf(...piece));
+          assert.deepEqual((await on.query(...piece, { decode: true })).rows, [{ n: 44850 }]);
+          for await (const row of on.cursor(piece, { decode: true })) assert.deepEqual(row, { n: 44850 });
+          const results = await on.batch([piece, [piece, { decode: true }], 'SELECT 1 AS n', [...piece]]);
+          assert.deepEqual(results.map(({ rows: [{ n }] }) => Number(n)), [44850, 44850, 1, 44850]);
+        });
+      }
+    }
+    assert.equal((await client.query(sql`SELECT ${1}::int AS n`)).rows[0].n, '1');
+    const tooMany = { name: 'TypeError', message: /options must be an object, not an array/ };
+    await assert.rejects(client.query(sql`SELECT 1`, []), tooMany);
+    await assert.rejects(client.query(sql`SELECT 1`, { nonsense: 1 }), /there is no option nonsense/);
+    assert.throws(() => client.cursor(sql`SELECT 1`, [1]), tooMany);
+    await assert.rejects(client.batch(sql`SELECT 1`), /not one query: write batch\(\[query\]\)/);
+    await assert.rejects(client.query('SELECT $1', [sql`a`]), { name: 'TypeError', message: /^values\[0\] is a piece of SQL: put it into sql/ });
+  });
+
+  it('rejects where it is awaited or returned by an async function, and says how to send it', async () => {
+    const message = /^a piece of SQL was awaited, which does not send it: write await client\.query\(sql`…`\)/;
+    const large = () => sql.join(Array(300).fill(sql`c`));
+    for (const wait of [async () => await sql`DELETE FROM users`, async () => sql`SELECT 1`, () => Promise.resolve(large()), () => Promise.all([sql.empty])]) {
+      await assert.rejects(wait, { name: 'TypeError', message });
+    }
+    const { piece } = await (async () => ({ piece: sql`SELECT 1` }))();
+    assert.equal(piece[0], 'SELECT 1');
   });
 
   it('loads neither Client nor Pool', () => {

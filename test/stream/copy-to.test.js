@@ -145,8 +145,6 @@ describe('copyTo', () => {
       "COPY (SELECT ' to stdout') TO PROGRAM 'cat >/dev/null'"]) {
       assert.throws(() => client.copyTo(text), { name: 'TypeError', message: /^copyTo takes COPY … TO STDOUT/ });
     }
-    client.destroy();
-    assert.throws(() => client.copyTo('COPY users TO STDOUT'), ConnectionError);
   });
 
   it('works in a transaction, beside other queries', async () => {

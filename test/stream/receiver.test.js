@@ -6,7 +6,7 @@ const http = require('node:http');
 const { PassThrough, Writable } = require('node:stream');
 const { setImmediate: turn } = require('node:timers/promises');
 const { Client } = require('../..');
-const { LongTexts } = require('../../lib/pipeline');
+const { KnownTexts } = require('../../lib/pipeline');
 const { StreamReceiver, messages } = require('../../lib/stream/receiver');
 const { connected, proxied, faked, hex, dataRow, ANSWER } = require('../support');
 
@@ -299,7 +299,7 @@ describe('StreamReceiver', () => {
     const pieces = [];
     const sink = { queued: 0, write: piece => pieces.push(piece.length), wait() {} };
     const receiver = new StreamReceiver(sink, messages);
-    const pipeline = { longTexts: new LongTexts(), holdBehind() {} };
+    const pipeline = { knownTexts: new KnownTexts(), holdBehind() {}, results: make => make() };
     receiver.start(null, 0, pipeline);
     const chunk = Buffer.alloc(65536);
     for (let i = 0; i < 20; i++) { // as two reads of the socket at a time come
@@ -315,7 +315,7 @@ describe('StreamReceiver', () => {
     const told = [];
     const pipeline = {
       socket: { pause() { told.push('pause'); }, resume() { told.push('resume'); } },
-      longTexts: new LongTexts(), holdBehind() {}, head: null
+      knownTexts: new KnownTexts(), holdBehind() {}, results: make => make(), head: null
     };
     const receiver = new StreamReceiver({ queued: Infinity, write: () => false, wait() {} }, messages, { buffer: 0 });
     receiver.start(null, 0, pipeline);

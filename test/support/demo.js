@@ -20,7 +20,7 @@ async function run(env, lines = [], until = 'ready') {
   let url;
   for await (const line of createInterface(started.stdout)) {
     lines.push(line);
-    url = /^listening on (http:\S+)$/.exec(line)?.[1] ?? url;
+    url = /^listening on (https?:\S+)$/.exec(line)?.[1] ?? url;
     if (!line.startsWith(until)) continue;
     started.stdout.resume();
     return { process: started, url };
@@ -29,10 +29,10 @@ async function run(env, lines = [], until = 'ready') {
 }
 
 /** Starts a demo with a directory of its own for its files, which `end` removes. */
-async function begin(lines) {
+async function begin(lines, env) {
   const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'demo-'));
   fs.chmodSync(directory, 0o755);
-  return { directory, ...await run({ TMPDIR: directory }, lines) };
+  return { directory, ...await run({ TMPDIR: directory, ...env }, lines) };
 }
 
 async function end({ directory, process: server }) {

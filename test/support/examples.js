@@ -7,7 +7,7 @@ const root = path.join(__dirname, '../..');
 
 /** What users read: the README, and those of the folders. */
 const DOCUMENTS = ['README.md', 'client-parser/README.md', 'test/recipes/README.md', ...fs.readdirSync(path.join(root, 'lib'))
-  .map(name => `lib/${name}/README.md`)].filter(name => fs.existsSync(path.join(root, name)));
+  .flatMap(name => ['README', 'COPY', 'WITH'].map(page => `lib/${name}/${page}.md`))].filter(name => fs.existsSync(path.join(root, name)));
 
 /**
  * The examples of a document in a language, each with the line it begins at.

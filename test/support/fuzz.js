@@ -173,7 +173,8 @@ function answer(random, kind) {
   if (kind === 'error') return [ANSWER.error('22012', 'division by zero'), ANSWER.ready];
   if (kind === 'simpleQuery') return [rowDescription(...names), ...rows, commandComplete('SELECT 3'), commandComplete('INSERT 0 1'), ANSWER.ready];
   const middle = random.chance(0.3) ? [message('N', 'SNOTICE\0C00000\0Mhello\0\0'), message('A', 4711, 'channel\0payload\0'), message('S', 'TimeZone\0UTC\0')] : [];
-  return [ANSWER.described(...names), ...rows.slice(0, 3), ...middle, ...rows.slice(3), commandComplete(`SELECT ${rows.length}`), ANSWER.ready];
+  const settings = kind === 'settings' ? [ANSWER.described('set_config'), dataRow('x'), commandComplete('SELECT 1')] : [];
+  return [...settings, ANSWER.described(...names), ...rows.slice(0, 3), ...middle, ...rows.slice(3), commandComplete(`SELECT ${rows.length}`), ANSWER.ready];
 }
 
 /** Whole messages that are missing, doubled or in another place. */
@@ -191,7 +192,7 @@ function shuffle(random, stream) {
  * A client whose server answers with mutated bytes: every promise settles, and every value lies within its row.
  */
 async function client(random) {
-  const kinds = Array.from({ length: 1 + random.below(6) }, () => random.pick(['query', 'query', 'binary', 'batch', 'simpleQuery', 'error', 'cursor', 'copy']));
+  const kinds = Array.from({ length: 1 + random.below(6) }, () => random.pick(['query', 'query', 'binary', 'batch', 'simpleQuery', 'error', 'cursor', 'copy', 'settings', 'settings']));
   let answers = Buffer.concat(kinds.flatMap(kind => answer(random, kind)));
   if (random.chance(0.1)) answers = bytes(random, random.below(500));
   else answers = random.chance(0.4) ? shuffle(random, answers) : mutate(random, answers);
@@ -210,6 +211,7 @@ async function client(random) {
       case 'batch': return instance.batch([['SELECT 1']]);
       case 'simpleQuery': return instance.simpleQuery('SELECT 1; SELECT 2');
       case 'cursor': return instance.cursor('SELECT c', [], { batchSize: 2 }).next();
+      case 'settings': return instance.with({ 'app.tenant': random.below(2) }).query('SELECT s');
       case 'copy': return instance.query('COPY t FROM STDIN');
       default: return instance.query('SELECT q');
     }

@@ -6,6 +6,7 @@
 
 const assert = require('node:assert/strict');
 const { Writable } = require('node:stream');
+const { pipeline } = require('node:stream/promises');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { AbortError, ConnectionError, TimeoutError, RowReader } = require('../..');
 
@@ -51,6 +52,34 @@ const INSERT = 'INSERT INTO model VALUES ($1, $2)';
 
 /** A statement of one of many texts that gives back what it is given. */
 const echo = random => `SELECT $1::text AS a, ${random.below(60)} AS b`;
+
+const MINE = "current_setting('model.tenant', true) AS tenant";
+
+/** Requests of a session with settings: each gives the rows that it was asked for, and of its tenant. */
+const settled = {
+  query: async (mine, text, values) => (await mine.query(text, values)).rows,
+  limited: async (mine, text, values, random) => (await mine.query(text, values, { signal: AbortSignal.timeout(random.pick([1, 10, 100000])) })).rows,
+  batch: async (mine, text, values) => (await mine.batch([[text, values], echo(new Random(1)).replace('$1::text', '1'), [text, values]]))[2].rows,
+  async cursor(mine, text, values, random) {
+    const rows = [];
+    for await (const row of mine.cursor(text, values, { batchSize: 1 + random.below(40) })) rows.push(row);
+    return rows;
+  },
+  async queryTo(mine, text, values) {
+    const chunks = [];
+    await mine.queryTo(new Writable({ write(chunk, encoding, callback) { chunks.push(chunk); callback(); } }), text, values, { as: 'json' });
+    return JSON.parse(Buffer.concat(chunks));
+  },
+  async copyTo(mine, text, [count]) {
+    let copied = '';
+    for await (const chunk of mine.copyTo(`COPY (${text.replace('$1', count)}) TO STDOUT`)) copied += chunk;
+    return copied.split('\n').slice(0, -1).map(line => ({ tenant: line.split('\t')[0] }));
+  },
+  transaction: (mine, text, values) => mine.transaction(async tx => {
+    await tx.transaction(inner => inner.query('SELECT 1'));
+    return (await tx.query(text, values)).rows;
+  })
+};
 
 const operations = {
   async query(on, random) {
@@ -169,6 +198,11 @@ const operations = {
     }
   },
 
+  async 'no settings'(on) {
+    const { rows: [row] } = await on.query(`SELECT ${MINE}`);
+    assert.equal(row.tenant || '', '', 'settings of another request');
+  },
+
   async statement_timeout(on) {
     const error = await fails(on.query('SELECT pg_sleep(0.1)', [], { statement_timeout: 5 }), '57014');
     assert.ok(error instanceof TimeoutError);
@@ -259,6 +293,38 @@ const onConnection = {
     const selects = [1, 2, 3].map(() => on.query('SELECT * FROM changing'));
     await alter;
     for (const { rows: [row] } of await Promise.all(selects)) assert.equal(row.a, '1');
+  },
+
+  async settings(on, random) {
+    const tenant = String(random.below(1000));
+    const isWrong = random.chance(0.2);
+    const mine = on.with({ 'model.tenant': tenant, ...isWrong && { work_mem: 'wrong' } });
+    const count = random.pick([1, 5, 100]);
+    const text = `SELECT ${MINE}, ${random.below(20)} AS n FROM generate_series(1, $1::int)`;
+    try {
+      const rows = await settled[random.pick(Object.keys(settled))](mine, text, [count], random);
+      assert.ok(!isWrong, 'should fail');
+      assert.deepEqual(rows.map(row => row.tenant), Array.from({ length: count }, () => tenant));
+    } catch (error) {
+      // 25001: a query has begun a block.
+      if (!(isWrong && error.code === '22023') && error.code !== '25001' && !(error instanceof AbortError)) throw error;
+    }
+  },
+
+  async 'COPY FROM with settings'(on, random, model) {
+    const ids = Array.from({ length: 1 + random.below(50) }, () => model.id());
+    for (const id of ids) model.set(id, undefined);
+    const tenant = `tenant ${random.below(1000)}`;
+    const isWrong = random.chance(0.2);
+    const copy = on.with({ 'model.tenant': tenant, ...isWrong && { work_mem: 'wrong' } }).copyFrom('COPY model (id) FROM STDIN');
+    const copied = await pipeline([ids.map(id => `${id}\n`).join('')], copy).then(() => true, error => {
+      if (!(isWrong && error.code === '22023') && error.code !== '25001') throw error;
+      return false;
+    });
+    assert.ok(!(copied && isWrong), 'should fail');
+    const { rows } = await on.query('SELECT v FROM model WHERE id = ANY($1)', [`{${ids}}`]);
+    assert.deepEqual(rows.map(({ v }) => v), copied ? ids.map(() => tenant) : []);
+    for (const id of ids) model.set(id, copied);
   },
 
   async sync(on) { if (!on.inQuery) await on.sync(); },

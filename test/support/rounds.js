@@ -70,7 +70,7 @@ async function reconcile(server, model) {
 async function runRounds(seconds, first) {
   const server = await sharedServer();
   await server.sql('DROP TABLE IF EXISTS model, changing');
-  await server.sql('CREATE TABLE model (id int PRIMARY KEY, v text)');
+  await server.sql("CREATE TABLE model (id int PRIMARY KEY, v text DEFAULT current_setting('model.tenant', true))");
   await server.sql("INSERT INTO model VALUES (0, 'zero')");
   await server.sql('CREATE TABLE changing AS SELECT 1 AS a');
   const proxy = await startProxy({ target: server });

@@ -7,15 +7,17 @@ import { PassThrough } from 'node:stream';
 import { text as textOf } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { Client, Session, oid, type Config, type StreamResult } from 'quickgres';
-import { ResponseCache } from 'quickgres/cache';
+import { ResponseCache, type CacheSession } from 'quickgres/cache';
 import { CopyWriter } from 'quickgres/copy-writer';
 import { respond, type Representation } from 'quickgres/http';
+import { Live, type Followed, type LiveOptions } from 'quickgres/live';
 import pg, {
   DatabaseError, Query, type ClientBase, type ConnectionConfig, type Defaults, type PoolClient, type PoolOptions as PgPoolOptions, type QueryConfigValues,
   type QueryResult, type TransactionStatus
 } from 'quickgres/pg';
 import { Pool, type PoolOptions, type PoolStats } from 'quickgres/pool';
 import { PgOutput, changes, formatLsn, parseLsn, replicate, type Change } from 'quickgres/replication';
+import { live } from 'quickgres/client-parser/live';
 import { sql, type Sql, type SqlValue } from 'quickgres/sql';
 
 async function cached(config: Config): Promise<void> {
@@ -33,6 +35,12 @@ async function cached(config: Config): Promise<void> {
   if (key !== undefined) cache.invalidate(key);
   cache.invalidateTag('one');
   cache.clear();
+  const mine: CacheSession = cache.with({ 'app.tenant': 7 }).with({ role: 'pg_monitor' });
+  const who = "SELECT current_setting('app.tenant') AS tenant, current_user AS who";
+  const { rows: [ours] } = await mine.query<{ tenant: string; who: string }>(who);
+  assert.deepEqual([ours?.tenant, ours?.who], ['7', 'pg_monitor']);
+  assert.notEqual(mine.keyOf('SELECT 1'), cache.keyOf('SELECT 1'));
+  assert.equal(await (await respond(mine, new Request('http://localhost/'), who, [], { as: 'csv' })).text(), 'tenant,who\n7,pg_monitor\n');
 
   const server = createServer((request, response) => {
     respond(cache, request, response, 'SELECT 1', [], { tags: ['one'], as: 'values', emptyStatus: 404, compress: true })
@@ -101,19 +109,19 @@ async function pooled(config: Config): Promise<void> {
   const pool = new Pool(config, options);
   pool.on('error', (error: Error) => assert.fail(error));
   pool.once('connect', (client: Client) => assert.equal(client.state, 'connecting'));
-  const { rows } = await pool.query<{ n: string }>('SELECT 1 AS n', [], { retry: true, alone: true, statement_timeout: 5000 });
-  assert.equal(rows[0]?.n, '1');
+  const { rows } = await pool.query<{ n: number }>('SELECT 1 AS n', [], { retry: true, alone: true, statement_timeout: 5000 });
+  assert.equal(rows[0]?.n, 1);
   const stats: PoolStats = pool.stats;
   assert.equal(stats.connected, 1);
   const session: Session = pool;
   assert.ok(pool instanceof Session);
-  assert.equal(session.decode, undefined);
+  assert.equal(session.decode, true);
   const count: number = await pool.transaction(async tx => (await tx.query('SELECT 1')).rowCount, { readOnly: true, retry: true });
   assert.equal(count, 1);
   assert.equal(await pool.connection(async client => client.transactionStatus, { signal: new AbortController().signal }), 'I');
-  for await (const row of pool.cursor<{ n: string }>('SELECT 2 AS n')) assert.equal(row.n, '2');
-  const [result] = await pool.batch<[{ n: string }]>([['SELECT $1::int AS n', [3]]], { retry: true });
-  assert.equal(result.rows[0]?.n, '3');
+  for await (const row of pool.cursor<{ n: number }>('SELECT 2 AS n')) assert.equal(row.n, 2);
+  const [result] = await pool.batch<[{ n: number }]>([['SELECT $1::int AS n', [3]]], { retry: true });
+  assert.equal(result.rows[0]?.n, 3);
   assert.equal(await textOf(pool.copyTo('COPY (SELECT 4) TO STDOUT')), '4\n');
   const target = new PassThrough();
   const [written] = await Promise.all([pool.queryTo(target, 'SELECT 5', [], { as: 'values' }), textOf(target)]);
@@ -123,7 +131,7 @@ async function pooled(config: Config): Promise<void> {
   assert.deepEqual(await response.json(), [{ n: 6 }]);
   const owned = new Pool(config);
   const cache = new ResponseCache(owned);
-  assert.equal((await cache.query<{ n: string }>('SELECT 7 AS n')).rows[0]?.n, '7');
+  assert.equal((await cache.query<{ n: number }>('SELECT 7 AS n')).rows[0]?.n, 7);
   await owned.end();
   const news = pool.listen('news');
   await news.ready;
@@ -177,6 +185,30 @@ async function replication(config: Config): Promise<void> {
   await writer.end();
 }
 
+async function lives(config: Config): Promise<void> {
+  const pool = new Pool(config);
+  const options: LiveOptions = { interval: 50, concurrency: 2, keepalive: 1000, max_lifetime: 0, max_bytes: 1e6, max_rows: 100, max_results: 9, max_readers: 9 };
+  const results = new Live(pool, options).on('error', (error, about) => assert.fail(`${about?.text} ${error.message}`));
+  const followed: Promise<void> = results.follow(pool.listen('news'));
+  const given = results.follow((async function* (): AsyncGenerator<Followed> { yield 'users'; })());
+  const server = createServer((request, response) => {
+    results.respond(request, response, 'SELECT name FROM users LIMIT $1', [2], { tags: ['users'], compress: false }).catch(assert.fail);
+  }).listen(0);
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  for await (const rows of live<{ name: string }>(`http://localhost:${port}/`, { timeout: 1000, credentials: 'omit' })) {
+    assert.deepEqual([rows.length, typeof rows[0]?.name, rows.connected, rows.columns[0]?.name, results.size], [2, 'string', true, 'name', 1]);
+    results.changed('users');
+    break;
+  }
+  const plain: Response = await results.respond(new Request('http://localhost/', { headers: { accept: 'text/csv' } }), 'SELECT 1 AS one');
+  assert.equal(await plain.text(), 'one\n1\n');
+  await results.end();
+  await Promise.all([followed, given]);
+  server.close();
+  await pool.end();
+}
+
 interface Product { sku: string; amount: number; tags: string[]; data?: { note: string } | null; added: Date }
 
 async function pieces(config: Config): Promise<void> {
@@ -214,5 +246,5 @@ async function pieces(config: Config): Promise<void> {
 }
 
 export default async function use(config: Config & { host: string; port: number }): Promise<void> {
-  for (const part of [asPg, cached, copies, pieces, pooled, replication]) await part(config);
+  for (const part of [asPg, cached, copies, lives, pieces, pooled, replication]) await part(config);
 }

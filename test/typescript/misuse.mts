@@ -1,6 +1,6 @@
 // What must not compile: each line below a comment.
 
-import { Client, ConnectionError, RowReader, UsageError, array, oid } from 'quickgres';
+import { Client, ConnectionError, RowReader, Transaction, UsageError, array, oid } from 'quickgres';
 import { ResponseCache } from 'quickgres/cache';
 import { rows } from 'quickgres/client-parser';
 import { CopyWriter } from 'quickgres/copy-writer';
@@ -10,17 +10,14 @@ import { Pool } from 'quickgres/pool';
 import { sql } from 'quickgres/sql';
 declare const client: Client;
 declare const cache: ResponseCache;
+declare const pool: Pool;
+declare function inTransaction(tx: Transaction): Promise<void>;
+interface User { id: number; is_admin: boolean }
 
 // @ts-expect-error a text is a string
 client.query(Buffer.from('SELECT 1'));
 // @ts-expect-error values are a list
 client.query('SELECT $1', 'one');
-// @ts-expect-error objects have many forms in PostgreSQL
-client.query('SELECT $1', [{ a: 1 }]);
-// @ts-expect-error so have arrays
-client.query('SELECT $1', [[1, 2]]);
-// @ts-expect-error of values
-client.query('SELECT $1', [array([{ a: 1 }])]);
 // @ts-expect-error there are two formats
 client.query('SELECT 1', [], 2);
 // @ts-expect-error formats are numbers
@@ -35,8 +32,6 @@ client.query('SELECT 1', [], { signal: new AbortController() });
 client.query('SELECT 1', [], { stream: () => {} });
 // @ts-expect-error a decoder is a function or a pair
 client.query('SELECT 1', [], { decode: { 23: 'number' } });
-// @ts-expect-error a stream is no value
-client.query('SELECT $1', [{ stream: process.stdin, length: 1 }]);
 // @ts-expect-error a cache is asked itself
 client.query('SELECT 1', [], { response_cache: cache });
 // @ts-expect-error an HTTP response is not the session's business
@@ -131,8 +126,8 @@ new ResponseCache(client, { max_age: '60' });
 respond(client, new Request('http://localhost/'), 'SELECT 1', [], { readOnly: true });
 // @ts-expect-error a cache owns a client
 new ResponseCache({ max_age: 60 });
-// @ts-expect-error a string is no source of bytes
-rows('/rows');
+// @ts-expect-error a number is no source of bytes
+rows(5);
 // @ts-expect-error decoders by OID
 rows(new ArrayBuffer(0), { decode: [] as string[] });
 // @ts-expect-error a column that the row does not have
@@ -193,9 +188,51 @@ sql.set({ a: 1, b: () => 1 }, ['b']);
 sql.json(undefined);
 // @ts-expect-error text is a string
 sql.raw(1);
-// @ts-expect-error a piece is to be spread
-client.query(sql`SELECT 1`);
 // @ts-expect-error query is no tag
 client.query`SELECT 1`;
 // @ts-expect-error a piece cannot be changed
 sql`SELECT 1`[0] = 'SELECT 2';
+// @ts-expect-error columns are strings without decode
+client.query<User>('SELECT id, is_admin FROM users');
+// @ts-expect-error whatever else its options say
+client.query<User>('SELECT id, is_admin FROM users', [], { statement_timeout: 5 });
+// @ts-expect-error and with a piece of SQL
+client.query<User>(sql`SELECT id, is_admin FROM users`);
+// @ts-expect-error and in batches
+client.cursor<User>('SELECT id, is_admin FROM users');
+// @ts-expect-error and in steps
+client.getResults<User>();
+// @ts-expect-error and in a transaction
+client.transaction(tx => tx.query<User>('SELECT id, is_admin FROM users'));
+// @ts-expect-error and in a pool that does not decode
+new Pool({ decode: false }).query<User>('SELECT id, is_admin FROM users');
+// @ts-expect-error text columns are no Buffers
+client.query<{ id: Buffer }>('SELECT id FROM users');
+// @ts-expect-error a pool is no transaction
+inTransaction(pool);
+// @ts-expect-error nor is a client
+inTransaction(client);
+// @ts-expect-error a transaction does not listen
+pool.transaction(tx => tx.listen('news'));
+// @ts-expect-error nor does it have steps
+client.transaction(async tx => tx.startQuery('SELECT 1'));
+// @ts-expect-error a property of URL is no option
+new Pool({ hostname: 'localhost' });
+// @ts-expect-error of a client neither
+new Client({ hostname: 'localhost' });
+// @ts-expect-error a Map is a list or an object
+pool.query('SELECT $1', [new Map()]);
+// @ts-expect-error a Set is to be spread
+pool.query('SELECT $1', [new Set()]);
+// @ts-expect-error a function is to be called
+pool.query('SELECT $1', [() => 1]);
+// @ts-expect-error a symbol is no value
+pool.query('SELECT $1', [Symbol('a')]);
+// @ts-expect-error a promise is to be awaited
+pool.query('SELECT $1', [Promise.resolve(1)]);
+// @ts-expect-error an error is no JSON
+pool.query('SELECT $1', [new Error('a')]);
+// @ts-expect-error an element is a value
+array([new Map()]);
+// @ts-expect-error a list of text and values is no piece
+pool.query(['SELECT 1', []]);

@@ -28,7 +28,7 @@ async function all<T extends object>(client: Client, text: string): Promise<T[]>
   const { rows } = await client.query<T>(text, [], { decode: true });
   return rows.map(row => ({ ...row }));
 }
-async function pluck<T extends object, K extends keyof T>(client: Client, text: string, name: K): Promise<T[K][]> {
+async function pluck<T extends object, K extends keyof T>(client: Client<true>, text: string, name: K): Promise<T[K][]> {
   return (await client.query<T>(text)).structs.map(row => row.get(name));
 }
 

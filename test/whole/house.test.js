@@ -155,6 +155,13 @@ describe('A rule of the house', () => {
     }), ['lib/session.js reads _f', 'lib/session.js reads _h']);
   });
 
+  it('finds a field of a pipeline that another folder writes', () => {
+    assert.deepEqual(against('only lib/pipeline writes the fields of a pipeline', {
+      'lib/pipeline/pipeline.js': 'pipeline.a = 1;',
+      'lib/client.js': 'this.pipeline = pipeline; pipeline.a === 1; pipeline.statements.b = 1; x => this.#pipeline.c ??= x; scope.d++; root.e.f();'
+    }), ['lib/client.js writes pipeline.statements.b =', 'lib/client.js writes pipeline.c ??=', 'lib/client.js writes scope.d++']);
+  });
+
   it('finds a file of more than 350 lines, comments included', () => {
     assert.deepEqual(against('no file is longer than 350 lines', {
       'lib/client.js': '// line\n'.repeat(351), 'lib/session.js': '// line\n'.repeat(350),

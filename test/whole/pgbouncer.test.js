@@ -35,6 +35,17 @@ const PARTS = {
     await assert.rejects(client.batch([['INSERT INTO pooled VALUES (99)'], ['SELECT 1 / 0']]), { code: '22012', index: 1 });
     assert.equal((await client.query('SELECT count(*) AS n FROM pooled WHERE i = 99')).rows[0].n, '0');
   },
+  async 'settings of requests'(client) {
+    const text = "SELECT current_setting('app.tenant', true) AS tenant";
+    const tenants = Array.from({ length: 100 }, (_, i) => i % 2 ? `tenant ${i}` : '');
+    const results = await Promise.all(tenants.map(tenant => (tenant ? client.with({ 'app.tenant': tenant }) : client).query(text)));
+    assert.deepEqual(results.map(({ rows: [row] }) => row.tenant ?? ''), tenants);
+    const [, { rows: [row] }] = await client.with({ 'app.tenant': 'one' }).batch(['SELECT 1', text]);
+    assert.equal(row.tenant, 'one');
+    for await (const { tenant } of client.with({ 'app.tenant': 'two' }).cursor(`${text} FROM generate_series(1, 20)`, [], { batchSize: 7 })) {
+      assert.equal(tenant, 'two');
+    }
+  },
   async simpleQuery(client) {
     const [one, two] = await client.simpleQuery('SELECT 1 AS a; SELECT 2 AS a');
     assert.deepEqual([one.rows[0].a, two.rows[0].a], ['1', '2']);
@@ -96,6 +107,12 @@ const IN_TRANSACTIONS = {
     }), { message: 'thrown' });
     await Promise.all(['BEGIN', 'INSERT INTO pooled VALUES (4)', 'ROLLBACK'].map(text => client.query(text)));
     assert.deepEqual((await client.query('DELETE FROM pooled RETURNING i')).rows.map(row => row.i).sort(), ['1', '2']);
+  },
+  async 'settings of transactions'(client) {
+    const text = "SELECT current_setting('app.tenant', true) AS tenant";
+    const { rows: [row] } = await client.with({ 'app.tenant': 'three' }).transaction(async tx => (await tx.query('SELECT 1')) && tx.query(text));
+    assert.equal(row.tenant, 'three');
+    assert.equal((await client.query(text)).rows[0].tenant || '', '');
   },
   async 'cursors in a transaction'(client) {
     await client.transaction(async tx => {
@@ -232,7 +249,7 @@ describe('What a mode of PgBouncer cannot carry', () => {
     const texts = Array.from({ length: 12 }, (_, i) => i % 2 ? 'SELECT 1' : 'SELECT 1 / 0');
     const results = await Promise.allSettled(texts.map(text => pool.transaction(tx => tx.query(text))));
     for (const { reason } of results) assert.match(`${reason.code} ${reason.cause.message}`, /^08P01 transaction blocks not allowed/);
-    assert.equal((await pool.query('SELECT 1 AS one')).rows[0].one, '1');
+    assert.equal((await pool.query('SELECT 1 AS one')).rows[0].one, 1);
     await pool.end();
   });
 

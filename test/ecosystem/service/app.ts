@@ -57,7 +57,7 @@ export interface Options { slow?: number; onSlow?: (text: string, ms: number) =>
 
 export async function service(config: Config, { slow = 200, onSlow = console.warn, job = async () => {} }: Options = {}):
     Promise<{ app: FastifyInstance, pool: Pool }> {
-  const pool = new Pool({ decode: true, application_name: 'service', ...config }, { size: 4, acquire_timeout: 5000 });
+  const pool = new Pool({ application_name: 'service', ...config }, { size: 4, acquire_timeout: 5000 });
   pool.on('error', error => app.log.error(error));
   const app = fastify();
   await pool.simpleQuery(SCHEMA);

@@ -82,7 +82,7 @@ describe('HAProxy in front of a primary and a standby', () => {
     isOver = true;
     await Promise.all(works);
     assert.ok(back !== undefined, 'nothing was committed after the primary had gone');
-    const { rows } = await pool.query('SELECT n FROM ledger', [], { decode: true });
+    const { rows } = await pool.query('SELECT n FROM ledger');
     const there = new Set(rows.map(({ n }) => n));
     assert.deepEqual([...committed].filter(n => !there.has(n)), []);
     await pool.end();

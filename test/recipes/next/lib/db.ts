@@ -3,6 +3,6 @@ import { Pool } from 'quickgres/pool';
 // On globalThis, since Next loads modules anew in development.
 const shared = globalThis as { pool?: Pool };
 export const pool = shared.pool ??= new Pool(
-  { connectionString: process.env.DATABASE_URL, decode: true }, { size: 2, idle_timeout: 5000 });
+  process.env.DATABASE_URL, { size: 2, idle_timeout: 5000 });
 
 // Connections may die while a serverless process is frozen: set `{ retry: true }` for queries that only read.

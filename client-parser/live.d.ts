@@ -1,0 +1,35 @@
+import { Column, Decode, Row } from './index.js';
+
+/** Options of `live`. Others, such as `method`, `body` and `credentials`, go to `fetch`. */
+export interface LiveOptions extends Omit<RequestInit, 'signal' | 'headers'> {
+  /** What rows are: plain objects, decoded by `decoders` (true) or by a map; with false structs. Default: true. */
+  decode?: Decode | undefined;
+  /** Milliseconds of silence after which it connects again; more than the server's `keepalive`. Default: 60000. */
+  timeout?: number | undefined;
+  /** Ends the loop with its reason. Default: none. */
+  signal?: AbortSignal | undefined;
+  /** Headers of the request. Default: none. */
+  headers?: RequestInit['headers'];
+}
+
+/** The rows of a state. Rows that did not change are the same objects as in the state before. */
+export interface LiveRows<R> extends Array<R> {
+  /** Whether the page is connected. If not, these are the rows of the last state. */
+  readonly connected: boolean;
+  /** The columns. */
+  readonly columns: readonly Column[];
+}
+
+/**
+ * Reads a live result of `quickgres/live`. Each array is a whole state. The loop gets the newest one, and the last one again
+ * when the connection is lost. It connects again by itself, with growing pauses up to 30 seconds.
+ *
+ * The loop throws a ResponseError for a status from 400 to 499 other than 408, 425 and 429, a ProtocolError for a response
+ * that is no live result, the signal's reason, and what a decoder throws.
+ * @param url as of `fetch`
+ * @param options decode, timeout, signal, headers, and those of `fetch`
+ * @returns an async iterable; `break` ends the request
+ */
+export function live<T extends object = Record<string, any>>(url: string | URL, options: LiveOptions & { decode: false }):
+  AsyncIterableIterator<LiveRows<Row<T>>>;
+export function live<T extends object = Record<string, any>>(url: string | URL, options?: LiveOptions): AsyncIterableIterator<LiveRows<T>>;

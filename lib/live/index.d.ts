@@ -1,0 +1,102 @@
+/// <reference types="node" />
+
+import { EventEmitter } from 'node:events';
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
+import { Client, Notification, StreamResult, Values } from '../../index.js';
+import { RespondOptions } from '../http/index.js';
+import { Pool } from '../pool/index.js';
+import { Sql } from '../sql/index.js';
+import { Change } from '../replication/index.js';
+
+/** Options of a Live; times are in milliseconds. */
+export interface LiveOptions {
+  /** A result is asked for at most once in this time. Default: 100. */
+  interval?: number | undefined;
+  /** Results that are asked for at once. Default: 8. */
+  concurrency?: number | undefined;
+  /** Readers to which nothing was sent for this time get a message that keeps the connection alive. Default: 15000. */
+  keepalive?: number | undefined;
+  /** Until a reader is sent away, so that its next request is authorised again; 0: never. Default: 1800000. */
+  max_lifetime?: number | undefined;
+  /** The most bytes of a result. Default: 1048576. */
+  max_bytes?: number | undefined;
+  /** The most rows of a result. Default: 10000. */
+  max_rows?: number | undefined;
+  /** The most results that are kept. Default: 10000. */
+  max_results?: number | undefined;
+  /** The most readers. Default: 10000. */
+  max_readers?: number | undefined;
+}
+
+/** Options of `respond`. Readers of the live result share it if their text, values, settings, tags and other options are equal. */
+export interface LiveRespondOptions extends RespondOptions {
+  /** What the result depends on. Default: none, and every change counts. */
+  tags?: readonly string[] | undefined;
+  /** Settings of the query's transaction, as of `session.with`. Default: none. */
+  settings?: Readonly<Record<string, string | number | boolean>> | undefined;
+}
+
+/** What `follow` takes: notifications, whose payload is a tag; changes of tables, whose names are tags; and tags. */
+export type Followed = (Notification & { missed?: boolean }) | Change | string;
+
+/** The events of a Live. */
+export interface LiveEvents {
+  /**
+   * A result could not be asked for again. After an outage its readers keep their state, otherwise they are sent away. Without
+   * `about`, what is followed has failed. The event needs no listener.
+   */
+  error: [error: Error, about?: { text: string; tags: readonly string[] }];
+}
+
+/** Results that stay up to date in pages, which read them with `quickgres/client-parser/live`. */
+export class Live extends EventEmitter {
+  /**
+   * @param session a pool, or a client
+   * @param options interval, concurrency, keepalive, max_lifetime, max_bytes, max_rows, max_results, max_readers
+   * @throws {TypeError} for wrong arguments
+   */
+  constructor(session: Pool | Client, options?: LiveOptions);
+  /** Results that are kept: those with readers. */
+  readonly size: number;
+  /**
+   * Answers an HTTP request with a result that stays up to date. A request that does not accept that, as the page's part does, is
+   * answered once, as by `respond` of quickgres/http.
+   * @param request of HTTP/1.1 or HTTP/2
+   * @param response of the same
+   * @param text SQL of a SELECT
+   * @param values of its parameters
+   * @param piece SQL with its values, in place of text and values
+   * @param options those of `respond`, and tags, settings
+   * @returns resolves when the reader has left; rejects as `respond`, with a UsageError for a result that is too large (54000) or
+   *   not of a SELECT (0A000), and with a ConnectionError if there is no room (53300). Then the response is as it was
+   */
+  respond(request: IncomingMessage | Http2ServerRequest, response: ServerResponse | Http2ServerResponse, text: string, values?: Values,
+    options?: LiveRespondOptions): Promise<StreamResult>;
+  respond(request: IncomingMessage | Http2ServerRequest, response: ServerResponse | Http2ServerResponse, piece: Sql,
+    options?: LiveRespondOptions): Promise<StreamResult>;
+  /**
+   * The same for a WHATWG Request.
+   * @returns the Response, when the first state is there
+   */
+  respond(request: Request, text: string, values?: Values, options?: LiveRespondOptions): Promise<Response>;
+  respond(request: Request, piece: Sql, options?: LiveRespondOptions): Promise<Response>;
+  /**
+   * Says that something has changed.
+   * @param tag of the results that depend on it. Default: all results
+   * @throws {TypeError} if it is not a string
+   */
+  changed(tag?: string): void;
+  /**
+   * Takes changes from an iterable, such as `pool.listen(channel)` or `changes(config, { publication })`.
+   * @param iterable of notifications, changes or tags
+   * @returns resolves when the iterable has ended or failed, which emits `error`; rejects with a TypeError if it is none
+   */
+  follow(iterable: AsyncIterable<Followed>): Promise<void>;
+  /** Sends all readers away, and ends what is followed. @returns resolves when they have left; never rejects */
+  end(): Promise<void>;
+
+  on<E extends keyof LiveEvents>(event: E, listener: (...args: LiveEvents[E]) => void): this;
+  once<E extends keyof LiveEvents>(event: E, listener: (...args: LiveEvents[E]) => void): this;
+  off<E extends keyof LiveEvents>(event: E, listener: (...args: LiveEvents[E]) => void): this;
+}

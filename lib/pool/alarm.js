@@ -1,0 +1,36 @@
+'use strict';
+
+/** The longest delay of a timer, in milliseconds. */
+const LONGEST = 2 ** 31 - 1;
+
+/** One one-shot timer to the next deadline, which does not keep the program alive. */
+class Alarm {
+  #due = Infinity;
+  #ring;
+  #timer;
+
+  /** @param {function(number)} ring gets the time: the deadline if a mocked timer fires before the clock shows it */
+  constructor(ring) { this.#ring = ring; }
+
+  /** Sets the timer, unless it is set to an earlier deadline. */
+  setTo(due, now) {
+    if (due >= this.#due) return;
+    this.stop();
+    this.#due = Math.min(due, now + LONGEST);
+    this.#timer = setTimeout(() => this.#fire(), this.#due - now);
+    this.#timer.unref?.();
+  }
+
+  #fire() {
+    const due = this.#due;
+    this.#due = Infinity;
+    this.#ring(Math.max(due, performance.now()));
+  }
+
+  stop() {
+    clearTimeout(this.#timer);
+    this.#due = Infinity;
+  }
+}
+
+module.exports = { Alarm };

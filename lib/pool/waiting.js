@@ -1,0 +1,63 @@
+'use strict';
+
+/**
+ * Why a request needs a connection, or waits for one: it owns one until it is over; its text is not known to be quick, so it has
+ * one to itself; it is quick and shares one.
+ */
+const Kind = Object.freeze({ OWNER: 'owner', UNPROVEN: 'unproven', QUICK: 'quick' });
+
+/** The requests that wait for a connection, in a queue for each kind. */
+class Waiting {
+  #queues = { owner: new Set(), unproven: new Set(), quick: new Set() };
+
+  get size() { return this.of(Kind.OWNER) + this.of(Kind.UNPROVEN) + this.of(Kind.QUICK); }
+
+  /** How many wait, by kind. */
+  get why() { return { owner: this.of(Kind.OWNER), unproven: this.of(Kind.UNPROVEN), quick: this.of(Kind.QUICK) }; }
+
+  of(kind) { return this.#queues[kind].size; }
+
+  /** @returns {number} since when the first of a kind waits; Infinity if there is none */
+  since(kind) { return this.#queues[kind].values().next().value?.since ?? Infinity; }
+
+  /**
+   * @param {object} use see PoolLease.run
+   * @returns {{promise: Promise, reject: function(Error)}} the promise resolves to a connection
+   */
+  add(use) {
+    const entry = { use, since: use.since };
+    entry.promise = new Promise((resolve, reject) => {
+      entry.resolve = resolve;
+      entry.reject = error => {
+        this.#queues[use.kind].delete(entry);
+        reject(error);
+      };
+    });
+    this.#queues[use.kind].add(entry);
+    return entry;
+  }
+
+  /**
+   * Serves the queues, the one first whose head has waited longest.
+   * @param {function(object): object|undefined} find gives a use its connection, if there is one
+   * @param {function(string): string} kindOf a text: an answer may have shown that it is of another kind
+   */
+  serve(find, kindOf) {
+    for (const kind of Object.keys(this.#queues).sort((a, b) => this.since(a) - this.since(b))) {
+      const queue = this.#queues[kind];
+      for (const entry of queue) {
+        const { use } = entry;
+        if (kind !== Kind.OWNER) use.kind = kindOf(use.text);
+        const connection = find(use);
+        if (connection === undefined && use.kind === kind) break;
+        queue.delete(entry);
+        if (connection === undefined) this.#queues[use.kind].add(entry);
+        else entry.resolve(connection);
+      }
+    }
+  }
+
+  refuse(error) { for (const queue of Object.values(this.#queues)) for (const entry of queue) entry.reject(error); }
+}
+
+module.exports = { Kind, Waiting };

@@ -1,0 +1,119 @@
+'use strict';
+
+const { UsageError, checkText, kindOf } = require('./protocol');
+const { firstWord, promised } = require('./pipeline');
+const { FrontRequest } = require('./requests');
+
+/** Takes the values that set_config returns. */
+const NOWHERE = { start() {}, receiveData() {}, receive() {} };
+
+/** The texts that set so many settings, by their number. */
+const TEXTS = [];
+
+/** First words of statements that may end the transaction of the settings, or outlive it; and of those that end a block. */
+const ESCAPING = /^(?:abort|begin|call|commit|declare|discard|do|end|prepare|reset|rollback|set|start)$/;
+const ENDING = /^(?:abort|commit|end)$/;
+
+function escapes(text, inBlock) {
+  const word = firstWord(text);
+  if (!inBlock || ENDING.test(word)) return ESCAPING.test(word);
+  if (word === 'rollback') return !/\bto\b/i.test(text);
+  if (word === 'set') return !/\bset\s+(?:local|constraints|transaction)\b/i.test(text);
+  return word === 'prepare' && /\bprepare\s+transaction\b/i.test(text);
+}
+
+function valueOf(value, name) {
+  const isValue = typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value);
+  const kind = typeof value === 'number' ? value : kindOf(value);
+  if (!isValue) throw new TypeError(`settings['${name}'] must be a string, a number or a boolean, not ${kind}`);
+  if (typeof value === 'string') checkText(value, `settings['${name}']`);
+  return String(value);
+}
+
+/**
+ * The settings of a request, in front of it and without a Sync, so that both are one implicit transaction, with which the
+ * settings end. The server sends the answer together with that of the request.
+ */
+class SettingsRequest extends FrontRequest {
+  /** @param {Request} next the request; the settings have a prepared statement if that may be repeated when one is stale */
+  constructor(text, values, next) {
+    super(text, values, 0, next.cache === true, undefined, NOWHERE);
+    this.scope = next.scope;
+    this.next = next;
+  }
+
+  encode(writer, statements) {
+    statements.aside(() => super.encode(writer, statements));
+  }
+
+  /** While the server works on the request, this answer is still the next one. */
+  get givenUp() { return this.next.givenUp; }
+}
+
+/** Settings of the transaction of a request, by name. */
+class Settings {
+  /** @param {Settings} [outer] which these extend */
+  constructor(given, outer) {
+    if (given === null || typeof given !== 'object' || Array.isArray(given)) {
+      throw new TypeError(`with takes an object of settings, not ${kindOf(given)}`);
+    }
+    const all = new Map(outer?.all);
+    const names = Object.keys(given);
+    if (names.length === 0 || names.includes('')) throw new TypeError('with takes an object of at least one setting, by its name');
+    for (const name of names) {
+      checkText(name, 'the name of a setting');
+      if (/^client_encoding$/i.test(name)) throw new TypeError('client_encoding cannot be set: this library needs UTF8');
+      all.set(name, valueOf(given[name], name));
+    }
+    this.all = all;
+    /** Names and values, one after the other. */
+    this.values = [...all].flat();
+    this.text = TEXTS[all.size] ??= `SELECT ${Array.from(all, (_, i) => `set_config($${2 * i + 1}, $${2 * i + 2}, true)`).join(', ')}`;
+  }
+
+  /** @returns {Request} that is to be sent in front of another one */
+  inFront(request) { return new SettingsRequest(this.text, this.values, request); }
+
+  /**
+   * @param {string} [text] of a statement; without one, of several
+   * @throws {UsageError} if it would end or outlive the settings
+   */
+  guard(text, inBlock) {
+    if (text === undefined) throw new UsageError('a session made by with() has no simpleQuery, in which a COMMIT would end the settings: use batch()', '0A000');
+    if (escapes(text, inBlock)) throw new UsageError(`${firstWord(text).toUpperCase()} may end or outlive the settings of a session made by with(): use transaction(), or a session without settings`, '0A000');
+  }
+}
+
+/**
+ * The lease of a session with settings: that of another session. Its work gets, in place of a scope, the scope with the settings
+ * that each request is to carry: a SettingsScope. See Scope.run.
+ */
+class SettingsLease {
+  /** @param {Session} session a Client has another lease for each connection */
+  constructor(session, settings) {
+    this.session = session;
+    this.settings = settings;
+    this.scope = null;
+  }
+
+  get decoding() { return this.session.lease.decoding; }
+  get knownTexts() { return this.session.lease.knownTexts; }
+
+  check(text, values) { return this.session.lease.check(text, values); }
+
+  run(need, options, work, mayRepeat, text) {
+    const { settings } = this;
+    if (need === 'session') settings.guard();
+    const carrying = (scope, ...more) => work({ scope, settings, pipeline: scope.pipeline }, ...more);
+    return promised(() => this.session.lease.run(need, options, carrying, mayRepeat, text));
+  }
+}
+
+/** @returns {SettingsLease} of a session whose requests carry settings, beside those that the given session has */
+function leaseWith(session, given) {
+  const { lease } = session;
+  return lease instanceof SettingsLease ? new SettingsLease(lease.session, new Settings(given, lease.settings))
+    : new SettingsLease(session, new Settings(given));
+}
+
+module.exports = { Settings, leaseWith };

@@ -1,0 +1,353 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { once } = require('node:events');
+const http = require('node:http');
+const http2 = require('node:http2');
+const { setTimeout: sleep } = require('node:timers/promises');
+const { Live } = require('../../lib/live');
+const { Pool } = require('../../lib/pool');
+const { sql } = require('../../lib/sql');
+const { connected, sharedServer } = require('../support');
+const { afterTest } = require('../support/hooks');
+const { ALL, TYPE, messagesIn, reading, serving, until } = require('./serving');
+
+const WHOLE = ['T', 'D 1 a', 'D 2 b', 'D 3 c', 's'];
+
+describe('Live', () => {
+  it('gives a whole state, then what has changed of it', async () => {
+    const { port, change } = await serving();
+    const reader = await reading(port);
+    const { statusCode, headers } = reader.response;
+    assert.deepEqual([statusCode, headers['content-type'], headers['cache-control'], headers['x-accel-buffering'], headers['content-encoding'], headers.vary],
+      [200, TYPE, 'no-store, no-transform', 'no', undefined, 'Accept, Accept-Encoding']);
+    assert.deepEqual(await reader.next(), WHOLE);
+    await change("UPDATE todos SET name = 'new' WHERE id = 2");
+    assert.deepEqual(await reader.next(), ['A copy 0 1', 'D 2 new', 'A copy 2 1', 's']);
+    await change('DELETE FROM todos WHERE id = 1');
+    assert.deepEqual(await reader.next(), ['A copy 1 2', 's']);
+    await change("INSERT INTO todos VALUES (0, 'z')");
+    assert.deepEqual(await reader.next(), ['D 0 z', 'A copy 0 2', 's']);
+    await change('DELETE FROM todos');
+    assert.deepEqual(await reader.next(), ['s']);
+    await change("ALTER TABLE todos RENAME name TO title; INSERT INTO todos VALUES (9, 'i')", 'other');
+    await change("ALTER TABLE todos RENAME title TO name");
+    assert.deepEqual(await reader.next(), ['D 9 i', 's']);
+  });
+
+  it('begins anew with other columns', async () => {
+    const { port, change } = await serving({
+      handler: (request, response, live) => live.respond(request, response, 'TABLE todos', [], { cache: false })
+    });
+    const reader = await reading(port);
+    assert.deepEqual(await reader.next(), WHOLE);
+    await change('ALTER TABLE todos RENAME name TO title');
+    assert.deepEqual(await reader.next(), WHOLE);
+    await change('ALTER TABLE todos ADD more int');
+    assert.deepEqual((await reader.next())[0], 'T');
+  });
+
+  it('compresses each state once, in a body that ends as gzip does', async () => {
+    const { port, change, live } = await serving();
+    const readers = await Promise.all([1, 2, 3].map(() => reading(port, { 'accept-encoding': 'br, gzip' })));
+    for (const reader of readers) {
+      assert.equal(reader.response.headers['content-encoding'], 'gzip');
+      assert.deepEqual(await reader.next(), WHOLE);
+    }
+    await change("UPDATE todos SET name = repeat('x', 5000) WHERE id = 3");
+    for (const reader of readers) {
+      assert.equal((await reader.next()).length, 3);
+      assert.ok(reader.bytes < 500, `${reader.bytes}`);
+    }
+    await live.end();
+    for (const reader of readers) assert.equal(await reader.ended, 'end');
+    for (const refused of ['gzip;q=0', 'br', '']) {
+      const { port: other } = await serving();
+      assert.equal((await reading(other, { 'accept-encoding': refused })).response.headers['content-encoding'], undefined);
+    }
+  });
+
+  it('gives what respond gives, once, to a reader that does not ask for it', async () => {
+    const { url, live } = await serving({
+      handler: (request, response, live) => live.respond(request, response, ALL, [], { tags: ['todos'], as: ['json', 'csv'], emptyStatus: 404 })
+    });
+    const get = (accept, method) => fetch(url, { method, headers: { accept } });
+    assert.deepEqual(await (await get('application/json')).json(), [{ id: 1, name: 'a' }, { id: 2, name: 'b' }, { id: 3, name: 'c' }]);
+    assert.match(await (await get('text/csv')).text(), /^id,name\n1,a\n/);
+    assert.equal((await get('image/png')).status, 406);
+    const head = await get(TYPE, 'HEAD');
+    assert.deepEqual([head.status, head.headers.get('content-type'), live.size], [200, TYPE, 0]);
+  });
+
+  it('asks once for all readers of a text with its values and settings, and forgets it with the last one', async () => {
+    let asked = 0;
+    const { port, live, pool, change } = await serving({
+      handler: (request, response, live) => live.respond(request, response,
+        'SELECT count(*) + $1::int AS n FROM todos', [Number(request.url.slice(1))], { tags: ['todos'] })
+    });
+    const { queryTo } = pool;
+    pool.queryTo = (...query) => (asked++, queryTo.apply(pool, query));
+    const readers = [await reading(port, {}, '/1'), await reading(port, {}, '/1'), await reading(port, {}, '/2')];
+    for (const reader of readers) await reader.next();
+    assert.deepEqual([live.size, asked], [2, 2]);
+    await change('DELETE FROM todos');
+    assert.deepEqual(await readers[1].next(), ['D 1', 's']);
+    assert.deepEqual(await readers[2].next(), ['D 2', 's']);
+    assert.equal(asked, 4);
+    readers[0].leave();
+    readers[2].leave();
+    await until(() => live.size === 1);
+    readers[1].leave();
+    await until(() => live.size === 0);
+  });
+
+  it('asks with settings, and shares a result only among readers with the same ones', async () => {
+    const { port, live, change } = await serving({
+      handler: (request, response, live) => live.respond(request, response,
+        "SELECT count(*) || current_setting('app.tenant') AS n FROM todos", [], { settings: { 'app.tenant': request.url } })
+    });
+    const readers = [await reading(port, {}, '/a'), await reading(port, {}, '/b'), await reading(port, {}, '/b')];
+    for (const [i, name] of ['a', 'b', 'b'].entries()) assert.deepEqual(await readers[i].next(), ['T', `D 3/${name}`, 's']);
+    assert.equal(live.size, 2);
+    await change('DELETE FROM todos');
+    for (const [i, name] of ['a', 'b', 'b'].entries()) assert.deepEqual(await readers[i].next(), [`D 0/${name}`, 's']);
+  });
+
+  it('takes a piece of sql', async () => {
+    const { port, live } = await serving({
+      handler: (request, response, live) => live.respond(request, response, sql`SELECT ${2}::int AS n`, { tags: ['todos'] })
+    });
+    assert.deepEqual(await (await reading(port)).next(), ['T', 'D 2', 's']);
+    const request = accept => new Request('http://localhost/', { headers: { accept } });
+    const response = await live.respond(request(TYPE), sql`SELECT ${3}::int AS n`);
+    assert.deepEqual(messagesIn(Buffer.from((await response.body.getReader().read()).value)).list, ['T', 'D 3', 's']);
+    assert.deepEqual(await (await live.respond(request('application/json'), sql`SELECT ${4}::int AS n`)).json(), [{ n: 4 }]);
+  });
+
+  it('sends nothing if the rows are as before', async () => {
+    const { port, change } = await serving();
+    const reader = await reading(port);
+    await reader.next();
+    await change("UPDATE todos SET name = 'a' WHERE id = 1; UPDATE todos SET name = 'x' WHERE id = 0");
+    await change("UPDATE todos SET name = 'last' WHERE id = 3");
+    assert.deepEqual(await reader.next(), ['A copy 0 2', 'D 3 last', 's']);
+  });
+
+  it('hears of what has a tag of the result, and without tags of everything', async () => {
+    const { port, live, database } = await serving({
+      handler: (request, response, live) => live.respond(request, response, ALL, [], request.url === '/all' ? {} : { tags: ['todos', 'lists'] })
+    });
+    const [tagged, all] = [await reading(port), await reading(port, {}, '/all')];
+    await tagged.next();
+    await all.next();
+    await database.sql("UPDATE todos SET name = 'x' WHERE id = 3");
+    live.changed('others');
+    assert.deepEqual(await all.next(), ['A copy 0 2', 'D 3 x', 's']);
+    live.changed('lists');
+    assert.deepEqual(await tagged.next(), ['A copy 0 2', 'D 3 x', 's']);
+    await database.sql("UPDATE todos SET name = 'y' WHERE id = 3");
+    live.changed();
+    assert.deepEqual(await tagged.next(), ['A copy 0 2', 'D 3 y', 's']);
+    assert.throws(() => live.changed(1), TypeError);
+  });
+
+  it('keeps connections alive, and sends readers away after max_lifetime', async () => {
+    const { port, answers } = await serving({ keepalive: 20, max_lifetime: 200 });
+    const reader = await reading(port, { 'accept-encoding': 'gzip' });
+    assert.deepEqual(await reader.next('n'), [...WHOLE, 'n']);
+    assert.deepEqual(await reader.next('n'), ['n']);
+    assert.equal(await reader.ended, 'end');
+    const { cmd, rowCount, bytes } = await answers[0];
+    assert.deepEqual([cmd, rowCount, bytes > 100], ['SELECT', 3, true]);
+  });
+
+  it('rejects if the first query fails, and leaves the response to the handler', async () => {
+    for (const [text, code] of [['SELECT 1 / 0', '22012'], ['CREATE TEMP TABLE t ()', '0A000'],
+      ["SELECT repeat('x', 2000000)", '54000'], ['SELECT generate_series(1, 20000)', '54000']]) {
+      const { url, errors, live } = await serving({ handler: (request, response, live) => live.respond(request, response, text) });
+      const response = await fetch(url, { headers: { accept: TYPE } });
+      assert.equal(response.status, 500);
+      assert.equal(errors[0][0].code, code, text);
+      assert.equal(live.size, 0);
+    }
+  });
+
+  it('sends readers away if a later query fails for good, with an event', async () => {
+    const { port, errors, change, live } = await serving();
+    const reader = await reading(port);
+    await reader.next();
+    await change('DROP TABLE todos');
+    assert.equal(await reader.ended, 'end');
+    assert.deepEqual([errors[0][0].code, errors[0][1]], ['42P01', { text: ALL, tags: ['todos'] }]);
+    await until(() => live.size === 0);
+  });
+
+  it('keeps readers while the database is away, and gives the newest state afterwards', async () => {
+    const { port, live, pool, change } = await serving();
+    const reader = await reading(port);
+    await reader.next();
+    const { queryTo } = pool;
+    let failures = 0;
+    pool.queryTo = async () => {
+      failures++;
+      pool.queryTo = queryTo;
+      throw Object.assign(new Error('gone'), { name: 'ConnectionError', code: '08006' });
+    };
+    await change('DELETE FROM todos WHERE id < 3');
+    assert.deepEqual(await reader.next(), ['A copy 2 1', 's']);
+    assert.deepEqual([failures, live.size], [1, 1]);
+  });
+
+  it('gives a slow reader the newest state, and no more than one waits', async () => {
+    const { port, change, live } = await serving({
+      handler: (request, response, live) => live.respond(request, response,
+        "SELECT id, name || repeat('x', 500000) FROM todos WHERE id = 1", [], { tags: ['todos'] })
+    });
+    const slow = await reading(port);
+    const quick = await reading(port);
+    await slow.next();
+    await quick.next();
+    slow.response.pause();
+    for (let i = 1; i <= 30; i++) {
+      await change(`UPDATE todos SET name = '${i}.' WHERE id = 1`);
+      assert.match((await quick.next()).at(-2), new RegExp(`^D 1 ${i}\\.`));
+    }
+    slow.response.resume();
+    let states = 0;
+    for (let last = ''; !last.startsWith('D 1 30.'); states++) last = (await slow.next()).at(-2);
+    assert.ok(states < 30, `${states}`);
+    slow.response.pause();
+    await change("UPDATE todos SET name = 'a'");
+    slow.leave();
+    quick.leave();
+    await until(() => live.size === 0);
+  });
+
+  it('gives up a reader that takes nothing for stall_timeout', async () => {
+    const { port, change, answers } = await serving({
+      handler: (request, response, live) => live.respond(request, response,
+        "SELECT id, name || repeat('x', 900000) FROM todos WHERE id = 1", [], { tags: ['todos'], stall_timeout: 50 })
+    });
+    const reader = await reading(port);
+    await reader.next();
+    reader.response.pause();
+    let over = false;
+    answers[0].then(() => { over = true; });
+    for (let i = 0; !over; i++) {
+      await change(`UPDATE todos SET name = '${i}' WHERE id = 1`);
+      await sleep(20);
+    }
+  });
+
+  it('has room for max_readers and max_results', async () => {
+    const { url, port, errors } = await serving({
+      max_readers: 2, max_results: 1, handler: (request, response, live) => live.respond(request, response, 'SELECT $1', [request.url])
+    });
+    const status = async path => (await fetch(new URL(path, url), { headers: { accept: TYPE } })).status;
+    const reader = await reading(port, {}, '/a');
+    await reader.next();
+    assert.equal(await status('/b'), 500);
+    await (await reading(port, {}, '/a')).next();
+    assert.equal(await status('/a'), 500);
+    assert.deepEqual(errors.map(([{ code, message }]) => [code, message]),
+      [['53300', 'there are 1 results (max_results)'], ['53300', 'there are 2 readers (max_readers)']]);
+  });
+
+  it('answers a WHATWG Request, until its signal aborts or its body is cancelled', async () => {
+    const { live, change } = await serving();
+    const controller = new AbortController();
+    const request = () => new Request('http://localhost/', { headers: { accept: TYPE }, signal: controller.signal });
+    const first = await live.respond(request(), ALL, [], { tags: ['todos'] });
+    const second = await live.respond(request(), ALL);
+    assert.deepEqual([first.status, first.headers.get('content-type'), live.size], [200, TYPE, 2]);
+    const body = first.body.getReader();
+    assert.deepEqual(messagesIn(Buffer.from((await body.read()).value)).list, WHOLE);
+    await change('DELETE FROM todos WHERE id > 1');
+    assert.deepEqual(messagesIn(Buffer.from((await body.read()).value)).list, ['A copy 0 1', 's']);
+    await second.body.cancel();
+    await until(() => live.size === 1);
+    controller.abort();
+    await assert.rejects(body.read());
+    await until(() => live.size === 0);
+    const plain = await live.respond(new Request('http://localhost/', { headers: { accept: 'application/json' } }), ALL);
+    assert.deepEqual(await plain.json(), [{ id: 1, name: 'a' }]);
+  });
+
+  it('serves HTTP/2', async () => {
+    const { port, live, change } = await serving({ server: http2.createServer() });
+    const session = http2.connect(`http://127.0.0.1:${port}`);
+    afterTest(() => session.destroy());
+    const streams = Array.from({ length: 20 }, () => session.request({ ':path': '/', accept: TYPE }));
+    const next = async stream => messagesIn((await once(stream, 'data'))[0]).list;
+    for (const list of await Promise.all(streams.map(next))) assert.deepEqual(list, WHOLE);
+    const states = Promise.all(streams.map(next));
+    await change('DELETE FROM todos WHERE id = 2');
+    for (const list of await states) assert.deepEqual(list, ['A copy 0 1', 'A copy 2 1', 's']);
+    for (const stream of streams.slice(1)) stream.close();
+    const last = next(streams[0]);
+    await change('DELETE FROM todos');
+    assert.deepEqual(await last, ['s']);
+    session.close();
+    streams[0].close();
+    await until(() => live.size === 0);
+  });
+
+  it('sends readers away at its end, ends what it follows, and takes no more readers', async () => {
+    const { port, live, pool, url, errors } = await serving();
+    const followed = live.follow(pool.listen('changes'));
+    const reader = await reading(port);
+    await reader.next();
+    await live.end();
+    assert.equal(await reader.ended, 'end');
+    await followed;
+    assert.equal((await fetch(url, { headers: { accept: TYPE } })).status, 500);
+    assert.equal(errors[0][0].code, '08003');
+  });
+
+  it('leaves nothing behind when readers come and go', async () => {
+    const { port, live, server, answers, errors } = await serving();
+    for (let round = 0; round < 20; round++) {
+      const requests = Array.from({ length: 10 }, () => http.get({ port, host: '127.0.0.1', agent: false, headers: { accept: TYPE } }).on('error', () => {}));
+      await Promise.all(requests.map((request, i) => i % 2 ? once(request, 'response') : sleep(round % 3)));
+      for (const request of requests) request.destroy();
+    }
+    await until(() => live.size === 0);
+    await Promise.all(answers);
+    assert.deepEqual(errors, []);
+    await until(async () => await new Promise(resolve => { server.getConnections((error, count) => resolve(count)); }) === 0);
+  });
+
+  it('ends a reader by the signal of its request', async () => {
+    const controller = new AbortController();
+    const { port } = await serving({ handler: (request, response, live) => live.respond(request, response, ALL, [], { signal: controller.signal }) });
+    const reader = await reading(port);
+    await reader.next();
+    controller.abort();
+    assert.equal(await reader.ended, 'end');
+    const live = new Live(await connected());
+    const request = new Request('http://localhost/', { headers: { accept: TYPE } });
+    await assert.rejects(live.respond(request, ALL, [], { signal: AbortSignal.abort() }), { name: 'AbortError' });
+    assert.equal(live.size, 0);
+  });
+
+  it('works with a client, and refuses wrong sessions and options', async () => {
+    const client = await connected();
+    const live = new Live(client);
+    const response = await live.respond(new Request('http://localhost/', { headers: { accept: TYPE } }), 'SELECT 1 AS n');
+    assert.equal(messagesIn(Buffer.from((await response.body.getReader().read()).value)).list.join(), 'T,D 1,s');
+    await live.end();
+    const refuses = (make, message) => assert.throws(make, { name: 'TypeError', message });
+    refuses(() => new Live(), /a Live takes a Pool or a Client, not undefined/);
+    refuses(() => new Live(client, { interval: -1 }), /interval must be a number from 0, not -1/);
+    refuses(() => new Live(client, { keepalive: 0 }), /keepalive must be a number from 1, not 0/);
+    refuses(() => new Live(client, { timeout: 1 }), /there is no option timeout here/);
+    const request = new Request('http://localhost/', { headers: { accept: TYPE } });
+    await assert.rejects(new Live(client).respond(request, 'SELECT 1', [], { tags: 'todos' }), { message: 'tags must be an array of strings' });
+    await assert.rejects(new Live(client).respond(request, 'SELECT 1', [], { stream: 1 }), /there is no option stream here/);
+    await assert.rejects(new Live(client).respond(request, 'SELECT 1', 7), TypeError);
+    await assert.rejects(new Live(client).follow(7), { name: 'TypeError', message: /follow takes an async iterable/ });
+    const pool = new Pool((await sharedServer()).config);
+    await new Live(pool).end();
+    await pool.end();
+  });
+});

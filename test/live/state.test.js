@@ -1,0 +1,88 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const zlib = require('node:zlib');
+const { NO_DATA, State } = require('../../lib/live/state');
+const { commandComplete, dataRow, rowDescription } = require('../support');
+const { messagesIn } = require('./serving');
+
+const bodyOf = (rows, ...names) => Buffer.concat([
+  rowDescription(...names.length > 0 ? names : ['a']), ...rows.map(row => dataRow(...[row].flat())), commandComplete(`SELECT ${rows.length}`)
+]);
+const messages = piece => messagesIn(piece.bytes).list;
+
+/** What a reader makes of the messages, beside the rows that it has. */
+function applied(list, rows) {
+  const result = [];
+  for (const message of list) {
+    const [type, , position, count] = message.split(' ');
+    if (type === 'D') result.push(message.slice(2));
+    if (type === 'A') result.push(...rows.slice(+position, +position + +count));
+  }
+  return result;
+}
+
+describe('A state', () => {
+  it('is whole for a reader without one, and for one with other columns', () => {
+    const first = new State(bodyOf(['x', null, '']));
+    assert.deepEqual(messages(first.from()), ['T', 'D x', 'D ', 'D ', 's']);
+    const next = new State(bodyOf(['x'], 'b'), first);
+    assert.deepEqual(messages(next.from(first)), ['T', 'D x', 's']);
+  });
+
+  it('tells runs of rows by their positions in the state before', () => {
+    const rows = Array.from({ length: 1000 }, (_, i) => `the row ${i}`);
+    const first = new State(bodyOf(rows));
+    const second = new State(bodyOf(rows.map((row, i) => i === 500 ? 'new' : row)), first);
+    assert.deepEqual(messages(second.from(first)), ['A copy 0 500', 'D new', 'A copy 501 499', 's']);
+    assert.ok(second.from(first).bytes.length <= 150, `${second.from(first).bytes.length}`);
+    const third = new State(bodyOf([...rows.slice(900), ...rows.slice(0, 100)]), second);
+    assert.deepEqual(messages(third.from(second)), ['A copy 900 100', 'A copy 0 100', 's']);
+    assert.deepEqual(messages(third.from(first)), ['A copy 900 100', 'A copy 0 100', 's']);
+    const none = new State(bodyOf([]), third);
+    assert.deepEqual(messages(none.from(third)), ['s']);
+  });
+
+  it('is whole if the difference is longer', () => {
+    const rows = Array.from({ length: 50 }, (_, i) => `${i}`);
+    const first = new State(bodyOf(rows));
+    const second = new State(bodyOf(rows.toReversed?.() ?? [...rows].reverse()), first);
+    assert.equal(messages(second.from(first))[0], 'T');
+  });
+
+  it('is made of any earlier state, with equal rows, rows that went and came, and all orders', () => {
+    let seed = 7;
+    const random = most => (seed = (seed * 1103515245 + 12345) % 2 ** 31) % most;
+    const states = [];
+    for (let i = 0; i < 300; i++) {
+      const rows = Array.from({ length: random(30) }, () => `value ${random(20)}`.repeat(1 + random(9)));
+      const state = new State(bodyOf(rows), states.at(-1)?.state);
+      for (const before of states.slice(-20)) assert.deepEqual(applied(messages(state.from(before.state)), before.rows), rows);
+      assert.deepEqual(applied(messages(state.from()), []), rows);
+      states.push({ state, rows });
+    }
+  });
+
+  it('compresses pieces that can follow each other in any order, and each once', () => {
+    const first = new State(bodyOf(['x'.repeat(1000)]));
+    const second = new State(bodyOf(['x'.repeat(1000), 'y']), first);
+    const whole = second.from();
+    assert.equal(whole, second.from());
+    assert.equal(whole.compressed, whole.compressed);
+    const stream = Buffer.concat([whole, NO_DATA, whole].map(piece => piece.compressed));
+    const inflated = zlib.inflateRawSync(Buffer.concat([stream, Buffer.from([3, 0])]));
+    assert.deepEqual(messagesIn(inflated).list, ['T', `D ${'x'.repeat(1000)}`, 'D y', 's', 'n', 'T', `D ${'x'.repeat(1000)}`, 'D y', 's']);
+  });
+
+  it('keeps no row of a state that is no longer the newest', () => {
+    const first = new State(bodyOf(['x']));
+    assert.ok(first.body);
+    const second = new State(bodyOf(['y']), first);
+    assert.equal(first.body, undefined);
+    assert.ok(second.body);
+  });
+
+  it('is not made of a result without an end', () => {
+    assert.throws(() => new State(bodyOf(['x']).subarray(0, -14)), { code: '08P01' });
+  });
+});
