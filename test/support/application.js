@@ -86,7 +86,7 @@ const PARTS = {
         const own = 100 * p + i;
         await tx.query('INSERT INTO steps VALUES ($1)', [own], { cache: false });
         const { rows } = await tx.query('SELECT $1::int AS own', [own]);
-        assert.equal(rows[0].own, String(own));
+        assert.equal(Number(rows[0].own), own);
         if (i % 4 === 0) throw new Error('back');
       }).catch(error => assert.equal(error.message, 'back')))));
       assert.equal(await count(client, 'steps'), 30);
@@ -202,10 +202,10 @@ const PARTS = {
       await pool.connection(async own => {
         await own.transaction(async tx => {
           await tx.query("SELECT set_config('search_path', 'elsewhere', true)");
-          assert.equal((await tx.query('SHOW search_path')).rows[0][0], 'elsewhere');
+          assert.equal((await tx.query('SHOW search_path')).rows[0].search_path, 'elsewhere');
         });
       });
-      assert.notEqual((await pool.query('SHOW search_path')).rows[0][0], 'elsewhere');
+      assert.notEqual((await pool.query('SHOW search_path')).rows[0].search_path, 'elsewhere');
     } finally {
       pool.destroy();
     }
