@@ -193,6 +193,7 @@ class Client extends Steps {
       this.abandonSteps(refused);
       if (this.state === 'open') this.state = 'ending';
       pipeline.finish(refused, () => this.#terminate());
+      if (this.#ending === 'sent') return void await this.closed;
       // A silent connection does not answer requests that were given up.
       const sweep = setInterval(() => {
         const isSilent = performance.now() - (pipeline.askedAt || Infinity) > CLOSE_TIMEOUT;
@@ -213,6 +214,9 @@ class Client extends Steps {
     const timer = setTimeout(() => socket.destroy(), CLOSE_TIMEOUT);
     this.closed.then(() => clearTimeout(timer));
   }
+
+  /** For `await using`; not every engine has the symbol. */
+  [Symbol.asyncDispose ?? Symbol()]() { return this.end(); }
 
   /** Closes the connection now, and rejects all requests. @param {Error} [error] the cause */
   destroy(error) {
