@@ -42,7 +42,7 @@ class CopyFrom extends Writable {
     if (signal !== undefined) addAbortSignal(signal, this);
     const run = scope => {
       if (this.destroyed) throw new AbortError('the stream was destroyed');
-      scope.pipeline.scopes.check(scope); // before the request has a promise, which destroy() would reject
+      scope.pipeline.scopes.check(scope.scope); // before the request has a promise, which destroy() would reject
       return submit(this.#request, scope);
     };
     this.#over = promised(() => lease.run('alone', { signal }, run, () => false)).then(({ format, rowCount }) => {
