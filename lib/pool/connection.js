@@ -118,7 +118,7 @@ class Connection {
     for (let each; (each = this.first)?.isOver; each.next = null) this.first = each.next;
     if (use.isLimited) this.limited--;
     if (this.isOpen) this.answered++;
-    this.roundTrip = Math.min(this.roundTrip, now - use.since);
+    if (use.isAnswered) this.roundTrip = Math.min(this.roundTrip, now - use.since);
     this.since = now;
   }
 
