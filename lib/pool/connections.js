@@ -277,9 +277,9 @@ class Connections {
     first.isSuspected = true;
     setImmediate(() => {
       first.isSuspected = first.isLate = pipeline.reads === reads && connection.first === first;
-      if (first.isLate) return this.#options.knownTexts.answered(first.text, true);
+      if (first.isLate) return;
       connection.since = performance.now();
-      return this.#watch(connection, connection.since);
+      this.#watch(connection, connection.since);
     });
   }
 

@@ -66,7 +66,6 @@ class PoolLease extends Connections {
           const waited = since > 0 ? performance.now() - since : 0;
           const result = await work(client.lease, client, waited > 1 ? { ...options, waited } : options);
           use.isAnswered = text !== undefined;
-          if (use.isAnswered && !use.isLate) this.knownTexts.answered(text, false);
           if (need !== 'session' || pipeline.status === 'I') return result;
           throw new UsageError('simpleQuery left a transaction block open, which is rolled back: use transaction()', '25001');
         } catch (error) {
