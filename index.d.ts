@@ -611,6 +611,7 @@ declare const block: unique symbol;
 
 /** What the function of `transaction` gets: the type of a parameter that takes no client and no pool. */
 export interface Transaction<D extends boolean = true> extends Session<D> {
+  /** Marks the type alone; no object has it. */
   readonly [block]: true;
   /** Not in a transaction, in which settings would last to its end: write `set_config()` there. */
   readonly with: never;
