@@ -110,12 +110,14 @@ class Client extends Steps {
       const config = await this.#resolve(port, host, ssl); // requests of this tick share the outcome
       if (signal.aborted) throw signal.reason;
       pipeline.configure(config);
-      await later.connect(config, {
+      const connected = later.connect(config, {
         earlyRequests: () => pipeline.earlyRequests(),
         ready: session => this.#open(session),
         notice: fields => this.#emit('notice', fields),
         silent: pipeline.silent
       }, signal);
+      require('./transaction'); // meanwhile: later there may be no descriptor for its file
+      await connected;
     } catch (error) {
       // An error made in a socket's event would not show the awaiting caller.
       if ([ConnectionError, PostgresError, TimeoutError].some(each => error instanceof each)) Error.captureStackTrace?.(error);
