@@ -119,6 +119,7 @@ class Client extends Steps {
         notice: fields => this.#emit('notice', fields),
         silent: pipeline.silent
       }, signal);
+      connected.catch(() => {}); // the next line may throw
       require('./transaction'); // meanwhile: later there may be no descriptor for its file
       await connected;
     } catch (error) {
