@@ -193,15 +193,20 @@ class Client extends Steps {
       this.abandonSteps(refused);
       if (this.state === 'open') this.state = 'ending';
       pipeline.finish(refused, () => this.#terminate());
-      // A silent connection does not answer requests that were given up.
-      const sweep = setInterval(() => {
-        const isSilent = performance.now() - (pipeline.askedAt || Infinity) > CLOSE_TIMEOUT;
-        if (isSilent) this.destroy(new ConnectionError('the server was silent'));
-      }, 1000);
-      sweep.unref?.();
-      this.closed.then(() => clearInterval(sweep));
+      this.#expectAnswer(pipeline);
     }
     await this.closed;
+  }
+
+  /** A silent connection does not answer requests that were given up. No interval: a mocked clock would run it for days. */
+  #expectAnswer(pipeline) {
+    const timer = setTimeout(() => {
+      const isSilent = performance.now() - (pipeline.askedAt || Infinity) > CLOSE_TIMEOUT;
+      if (isSilent) this.destroy(new ConnectionError('the server was silent'));
+      else if (this.#ending === 'asked') this.#expectAnswer(pipeline);
+    }, CLOSE_TIMEOUT / 3);
+    timer.unref?.();
+    this.closed.then(() => clearTimeout(timer));
   }
 
   #terminate() {
