@@ -193,7 +193,7 @@ class Client extends Steps {
       this.abandonSteps(refused);
       if (this.state === 'open') this.state = 'ending';
       pipeline.finish(refused, () => this.#terminate());
-      this.#expectAnswer(pipeline);
+      if (this.#ending === 'asked') this.#expectAnswer(pipeline);
     }
     await this.closed;
   }
@@ -218,6 +218,9 @@ class Client extends Steps {
     const timer = setTimeout(() => socket.destroy(), CLOSE_TIMEOUT);
     this.closed.then(() => clearTimeout(timer));
   }
+
+  /** For `await using`; not every engine has the symbol. */
+  [Symbol.asyncDispose ?? Symbol()]() { return this.end(); }
 
   /** Closes the connection now, and rejects all requests. @param {Error} [error] the cause */
   destroy(error) {

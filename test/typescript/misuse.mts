@@ -3,7 +3,6 @@
 import { Client, ConnectionError, RowReader, Transaction, UsageError, array, oid } from 'quickgres';
 import { ResponseCache } from 'quickgres/cache';
 import { rows } from 'quickgres/client-parser';
-import { CopyWriter } from 'quickgres/copy-writer';
 import { respond } from 'quickgres/http';
 import { parseLsn } from 'quickgres/replication';
 import { Pool } from 'quickgres/pool';
@@ -14,6 +13,12 @@ declare const pool: Pool;
 declare function inTransaction(tx: Transaction): Promise<void>;
 interface User { id: number; is_admin: boolean }
 
+// @ts-expect-error a tenant that may be missing
+client.with({ 'app.tenant': undefined });
+// @ts-expect-error of values
+client.with({ 'app.tenant': [1] });
+// @ts-expect-error settings would last to the end of the transaction
+client.transaction(tx => tx.with({ 'app.tenant': 1 }));
 // @ts-expect-error a text is a string
 client.query(Buffer.from('SELECT 1'));
 // @ts-expect-error values are a list
@@ -110,8 +115,8 @@ new Client({ search_path: ['public'] });
 new Client('localhost', 5432);
 // @ts-expect-error a port comes first
 client.connect('localhost', 5432);
-// @ts-expect-error CSV is written by hand
-new CopyWriter({ format: 'csv' });
+// @ts-expect-error columns are names
+client.copyFrom('COPY users FROM STDIN', { columns: [1] });
 // @ts-expect-error a code is needed
 new UsageError('no');
 // @ts-expect-error a code is a string
