@@ -12,10 +12,7 @@ const { Steps } = require('./steps');
 /** Milliseconds in which end() expects the server to close the connection, or to answer a request that was given up. */
 const CLOSE_TIMEOUT = 3000;
 
-const later = late({
-  resolve: () => require('./config').resolve,
-  connect: () => require('./connection').connect
-});
+const later = late({ resolve: () => require('./config').resolve, connect: () => require('./connection').connect });
 
 /** One connection to a PostgreSQL server. Its events, of which none needs a listener, are ClientEvents in index.d.ts. */
 class Client extends Steps {
