@@ -12,7 +12,9 @@ const { Steps } = require('./steps');
 /** Milliseconds in which end() expects the server to close the connection, or to answer a request that was given up. */
 const CLOSE_TIMEOUT = 3000;
 
-const later = late({ resolve: () => require('./config').resolve, connect: () => require('./connection').connect });
+const later = late({
+  resolve: () => require('./config').resolve, connect: () => require('./connection').connect, transaction: () => require('./transaction')
+});
 
 /** One connection to a PostgreSQL server. Its events, of which none needs a listener, are ClientEvents in index.d.ts. */
 class Client extends Steps {
@@ -117,7 +119,7 @@ class Client extends Steps {
         silent: pipeline.silent
       }, signal);
       connected.catch(() => {}); // the next line may throw
-      require('./transaction'); // meanwhile: later there may be no descriptor for its file
+      void later.transaction; // meanwhile: later there may be no descriptor for its file
       await connected;
     } catch (error) {
       // An error made in a socket's event would not show the awaiting caller.
