@@ -154,7 +154,7 @@ describe('transaction', () => {
     await assert.rejects(kept.simpleQuery('SELECT 1'), over);
     await assert.rejects(kept.transaction(() => {}), over);
     await assert.rejects(kept.cursor('SELECT 1').next(), over);
-    assert.throws(() => kept.copyTo('COPY t TO STDOUT'), over);
+    await assert.rejects(once(kept.copyTo('COPY t TO STDOUT'), 'end'), over);
     await assert.rejects(client.transaction(async tx => {
       kept = tx;
       throw new Error('thrown');
@@ -179,7 +179,10 @@ describe('transaction', () => {
     });
     for (const leave of [
       tx => new Promise(resolve => { tx.copyFrom('COPY t FROM STDIN').on('error', () => {}).write('1\n', resolve); }),
-      async tx => { tx.copyFrom('COPY t FROM STDIN').on('error', () => {}); }
+      async tx => {
+        await tx.query('SELECT 1');
+        tx.copyFrom('COPY t FROM STDIN').on('error', () => {});
+      }
     ]) await assert.rejects(client.transaction(leave), { code: '25P02' });
     assert.deepEqual(await ints(client), []);
   });

@@ -2,7 +2,7 @@
 
 const { Writable, addAbortSignal } = require('node:stream');
 const { AbortError, UsageError, kindOf } = require('../protocol');
-const { abort, callerOf, copyDirection, promised, submit } = require('../pipeline');
+const { CloseRequest, abort, callerOf, copyDirection, promised, submit } = require('../pipeline');
 const { CopyInRequest } = require('../requests');
 const { RowEncoder } = require('./copy-rows');
 
@@ -42,7 +42,9 @@ class CopyFrom extends Writable {
     if (signal !== undefined) addAbortSignal(signal, this);
     const run = scope => {
       if (this.destroyed) throw new AbortError('the stream was destroyed');
-      scope.pipeline.scopes.check(scope); // before the request has a promise, which destroy() would reject
+      scope.pipeline.scopes.check(scope.scope); // before the request has a promise, which destroy() would reject
+      // Behind BEGIN in one flight, pgcat stores the rows of a block that is rolled back, and Pgpool-II answers no later query.
+      if (scope.begin !== undefined) submit(new CloseRequest('P', []), scope).catch(() => {});
       return submit(this.#request, scope);
     };
     this.#over = promised(() => lease.run('alone', { signal }, run, () => false)).then(({ format, rowCount }) => {

@@ -26,13 +26,13 @@ describe('Options of a pool', () => {
       [() => pool.query('SELECT 1', [], it), `${STATEMENT}, decode, stream, buffer, ${LIMITS}, alone, retry`],
       [() => pool.batch(['SELECT 1'], it), `${LIMITS}, alone, retry`],
       [() => pool.simpleQuery('SELECT 1', it), `decode, ${LIMITS}, retry`],
-      [() => pool.transaction(() => {}, it), 'isolation, readOnly, deferrable, signal, statement_timeout, retry'],
+      [() => pool.transaction(() => {}, it), 'isolation, readOnly, deferrable, signal, statement_timeout, retry, retries'],
       [() => pool.connection(() => {}, it), 'reset, signal, retry, shared'],
       [() => pool.queryTo(sink, 'SELECT 1', [], it),
         `as, int8, numeric, bytea, separator, end, stall_timeout, buffer, ${STATEMENT}, ${LIMITS}, alone, retry`],
       [async () => pool.cursor('SELECT 1', [], it), `${STATEMENT}, batchSize, decode, signal`],
       [async () => pool.copyTo('COPY t TO STDOUT', it), 'signal, highWaterMark, stall_timeout, buffer, alone'],
-      [async () => pool.copyFrom('COPY t FROM STDIN', it), 'signal, highWaterMark'],
+      [async () => pool.copyFrom('COPY t FROM STDIN', it), 'signal, highWaterMark, columns'],
       [async () => pool.listen('news', it), 'session, signal']
     ]) {
       await assert.rejects(ask, { name: 'TypeError', message: `there is no option readonly here; there are ${list}` });
