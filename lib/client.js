@@ -113,12 +113,15 @@ class Client extends Steps {
       pipeline.configure(config);
       // With a limit of unanswered requests, others would wait for the answer.
       if (pipeline.ownTypes?.isKnown === false && pipeline.maxPipeline === Infinity) pipeline.begin(new requests.OwnTypesRequest(pipeline.ownTypes));
-      await later.connect(config, {
+      const connected = later.connect(config, {
         earlyRequests: () => pipeline.earlyRequests(),
         ready: session => this.#open(session),
         notice: fields => this.#emit('notice', fields),
         silent: pipeline.silent
       }, signal);
+      connected.catch(() => {}); // the next line may throw
+      require('./transaction'); // meanwhile: later there may be no descriptor for its file
+      await connected;
     } catch (error) {
       // An error made in a socket's event would not show the awaiting caller.
       if ([ConnectionError, PostgresError, TimeoutError].some(each => error instanceof each)) Error.captureStackTrace?.(error);
