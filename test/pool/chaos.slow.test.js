@@ -180,6 +180,11 @@ const FAULTS = {
     for (const each of dead) each.stall();
     setTimeout(() => { for (const each of dead) each.reset(); }, 6000);
   },
+  async vanish({ proxy, random }) {
+    await proxy.vanish();
+    await sleep(random.below(1500));
+    await proxy.appear();
+  },
   async refuse({ proxy, random }) {
     proxy.refuse();
     proxy.reset();
