@@ -73,7 +73,7 @@ class Cursor {
   return(value) { return this.#generator.return(value); }
 
   /** Drops the rows that are being fetched for a stream that was destroyed. */
-  #abandon() {
+  #giveUp() {
     this.#portal?.cancel();
     return this.#generator.return();
   }
@@ -82,7 +82,7 @@ class Cursor {
   readable(options = NO_OPTIONS) {
     checkOptions(options, NAMES.readable);
     const { highWaterMark = 16, signal, stall_timeout: timeout = STALL_TIMEOUT } = options;
-    const rows = { next: () => this.next(), return: () => this.#abandon(), [Symbol.asyncIterator]: () => rows };
+    const rows = { next: () => this.next(), return: () => this.#giveUp(), [Symbol.asyncIterator]: () => rows };
     const stream = require('node:stream').Readable.from(rows, { highWaterMark, signal });
     if (timeout === 0) return stream;
     const unread = () => this.#asked > 0 || this.#given === 0 ? NaN : -this.#given;
@@ -98,7 +98,7 @@ class Cursor {
         if (done) controller.close();
         else controller.enqueue(value);
       },
-      cancel: () => this.#abandon()
+      cancel: () => this.#giveUp()
     }, { highWaterMark: 0 });
   }
 }

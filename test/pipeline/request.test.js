@@ -69,7 +69,7 @@ describe('Request', () => {
   it('has nothing to write, to keep or to repeat by itself', () => {
     const request = new Request();
     assert.equal(encoded(request), '');
-    assert.equal(request.canRepeat(), false);
+    assert.equal(request.canResend(), false);
     for (const method of ['snapshot', 'discard']) assert.equal(request[method](), undefined);
     assert.equal(request.result, undefined);
   });
