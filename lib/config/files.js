@@ -29,8 +29,10 @@ function homeFile(env, name, windowsName = name) {
  * @see https://www.postgresql.org/docs/current/libpq-pgpass.html
  */
 function lookupPassword(passfile, { hostaddr, host = hostaddr, port, database, user }) {
+  const text = readPassfile(passfile);
+  if (text === '') return undefined;
   const wanted = [host === defaultHost() ? 'localhost' : host, String(port), database, user];
-  for (const line of readPassfile(passfile).split(/\r?\n/)) {
+  for (const line of text.split(/\r?\n/)) {
     const fields = Array.from(`:${line}`.matchAll(/:((?:\\[^]|[^:])*)/g), match => match[1]);
     if (fields.length < 5) continue;
     if (wanted.every((value, i) => fields[i] === '*' || unescape(fields[i]) === value)) return unescape(fields[4]);

@@ -71,16 +71,16 @@ function silentLast(list, hosts, silent) {
   return list.toSorted((a, b) => isSilent(a) - isSilent(b));
 }
 
-/** @returns {Promise<string|undefined>} the password for a host */
+/** @returns {Promise<function(): (string|undefined)>} gives the password for a host; the password file is read only by the call */
 async function passwordFor({ user, database, password, passfile, require_auth: auth }, { host, hostaddr, port }) {
-  if (auth.single === 'none') return undefined;
+  if (auth.single === 'none') return () => undefined;
   const whom = { host: host ?? hostaddr, port, user, database };
-  if (typeof password !== 'function') return password ?? lookupPassword(passfile, whom);
+  if (typeof password !== 'function') return () => password ?? lookupPassword(passfile, whom);
   const refuse = (what, cause) => new ConnectionError(`the password function ${what}`, { code: '28000', cause });
   const given = await ask('password', password, whom)
     .catch(cause => { throw refuse(`failed: ${cause.message}`, cause); });
-  if (typeof given === 'string' && !given.includes('\0')) return given;
-  if (given === undefined || given === null) return undefined;
+  if (typeof given === 'string' && !given.includes('\0')) return () => given;
+  if (given === undefined || given === null) return () => undefined;
   throw refuse(`gave ${kindOf(given)}: return a string without NUL characters`);
 }
 
@@ -133,7 +133,7 @@ async function open(config, target, password, plan, attempt, hooks) {
   const byCaller = stream.encrypted === true; // the caller's own stream may be encrypted
   const login = {
     config,
-    password: given,
+    get password() { return given(); },
     encrypted: encrypted || byCaller,
     local: target.local || stream.local === true,
     binding: encrypted && config.channel_binding !== 'disable'

@@ -50,7 +50,7 @@ class Client extends EventEmitter {
     // `asked` and `answered` count requests; `last` is the promise of the last one, `owner` that of the Submittable.
     const _state = {
       client, settings: { ...parameters, types: new TypeOverrides(given.types), texts: new Map() },
-      asked: 0, answered: 0, last: undefined, owner: undefined, isPaused: false, open: () => opening ?? client.connect()
+      asked: 0, answered: 0, last: undefined, owner: undefined, isPaused: false, opening, open: () => opening ?? client.connect()
     };
     hide(this, { password, ssl, _Promise: given.Promise, _state });
     this.connection = new Connection(client);
@@ -78,13 +78,14 @@ class Client extends EventEmitter {
   connect(callback) { return settle(() => this._connect(), callback, null, this._Promise); }
 
   async _connect() {
-    const { client, open } = this._state;
+    const { client, open, opening } = this._state;
     if (open === undefined) throw new Error('Client has already been connected. You cannot reuse a client.');
     this._state.open = undefined;
     await open().catch(error => {
       this._over();
-      throw errorOf(error);
+      if (opening === undefined || error.code !== '08003') throw errorOf(error);
     });
+    if (client.state === 'closed') return this; // the end of its pool is no error
     for (const name of Object.keys(client.serverParameters)) client.emit('parameter', name, client.serverParameters[name]);
     this.emit('connect');
     return this;

@@ -15,6 +15,7 @@ const { pathToFileURL } = require('node:url');
 function fileFor(specifier, parent) {
   if (/^pg(?:\/lib(?:\/index(?:\.js)?)?)?$/.test(specifier)) return path.join(__dirname, 'index.js');
   if (specifier === 'pg-types') return path.join(__dirname, 'lib', 'types.js');
+  if (specifier === 'pg-pool') return path.join(__dirname, 'lib', 'pool.js');
   if (!specifier.startsWith('pg/lib')) return undefined;
   const [, name = 'types'] = /^pg\/lib\/([\w-]+?)(?:\.js)?$/.exec(specifier) ?? [];
   const file = path.join(__dirname, 'lib', `${name}.js`);
@@ -24,7 +25,7 @@ function fileFor(specifier, parent) {
 }
 
 /** Where node-postgres has its files. Tracers find them by these paths, so the paths stay and `load` replaces the contents. */
-const INSTALLED = /\/node_modules\/pg\/(?:lib|esm)\/(.+?)(?:\.m?js)?$/;
+const INSTALLED = /\/node_modules\/(?:pg\/(?:lib|esm)\/(.+?)|(pg-pool)\/(?:esm\/)?index)(?:\.m?js)?$/;
 
 /** The hook `resolve` of Node's module loader: https://nodejs.org/api/module.html#resolvespecifier-context-nextresolve */
 function resolve(specifier, context, nextResolve) {
@@ -40,11 +41,11 @@ function resolve(specifier, context, nextResolve) {
 
 /** The hook `load`, for what `resolve` has left where it was. */
 function load(url, context, nextLoad) {
-  const [, name] = INSTALLED.exec(url) ?? [];
-  if (name === undefined || url.endsWith('.mjs')) return nextLoad(url, context);
-  const file = JSON.stringify(fileFor(`pg/lib/${name}`));
+  const [, name, pool] = INSTALLED.exec(url) ?? [];
+  if ((name ?? pool) === undefined || url.endsWith('.mjs')) return nextLoad(url, context);
+  const file = JSON.stringify(fileFor(pool ?? `pg/lib/${name}`));
   // The `require` of such a source takes no ES modules before Node.js 24. Node finds the names for `import` by the last form.
-  const source = `${name === 'index' ? `${'require'}('./client');` : ''}
+  const source = `${name === 'index' ? ['./client', 'pg-pool'].map(each => `${'require'}('${each}');`).join(' ') : ''}
     module.exports = ${'require'}('node:module').createRequire(${file})(${file});
     0 && (module.exports = ${'require'}(${file}));`;
   return { format: 'commonjs', source, shortCircuit: true };

@@ -121,6 +121,19 @@ describe('Connecting', () => {
     }
   }
 
+  it('reads the password file only if the server asks for a password', async () => {
+    const passfile = path.join(directory, 'open.pgpass');
+    fs.writeFileSync(passfile, '*:*:*:*:secret', { mode: 0o644 });
+    const warnings = [];
+    const warn = ({ message }) => warnings.push(message);
+    process.on('warning', warn);
+    await (await open(base('trusted', { passfile }))).end();
+    await assert.rejects(open(base('scram', { passfile })), { code: '28000' });
+    await new Promise(setImmediate);
+    process.off('warning', warn);
+    assert.equal(warnings.length, process.platform === 'win32' ? 0 : 1);
+  });
+
   it('prepares passwords for SCRAM as the server has stored them', async () => {
     for (const password of [PASSWORD, 'S\u00fcper secret', 'Su\u0308per\u00a0secret']) {
       await (await open(base('scram', { password }))).end();

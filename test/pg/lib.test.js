@@ -5,7 +5,7 @@ const pg = require('../../lib/pg');
 
 describe('The files of pg/lib', () => {
   for (const [name, thing] of Object.entries({
-    client: pg.Client, connection: pg.Connection, defaults: pg.defaults, query: pg.Query, result: pg.Result,
+    client: pg.Client, connection: pg.Connection, defaults: pg.defaults, pool: pg.Pool, query: pg.Query, result: pg.Result,
     'type-overrides': pg.TypeOverrides, types: pg.types, utils: pg.utils
   })) it(`${name}.js is what quickgres/pg has`, () => assert.equal(require(`../../lib/pg/lib/${name}`), thing));
 

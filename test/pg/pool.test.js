@@ -5,7 +5,7 @@ const { execFile } = require('node:child_process');
 const { once } = require('node:events');
 const path = require('node:path');
 const { inspect, promisify } = require('node:util');
-const { startServer } = require('pg-test-fixtures');
+const { startProxy, startServer } = require('pg-test-fixtures');
 const { sharedServer } = require('../support');
 const pg = require('../../lib/pg');
 
@@ -496,6 +496,26 @@ describe('A pool of quickgres/pg', () => {
     await removed;
     await new Promise(setImmediate);
     assert.deepEqual(errors, []);
+  });
+
+  it('fails no client that it does not need any more: its tracer would tell of an error', async () => {
+    const outcomes = [];
+    class Traced extends pg.Client {
+      connect(callback) {
+        super.connect(error => {
+          outcomes.push(error);
+          callback(error);
+        });
+      }
+    }
+    let count = 0;
+    const proxy = await startProxy({ target: server, onConnection: wire => { if (count++ === 1) wire.stall('toServer'); } });
+    pool = new pg.Pool({ ...server.config, host: proxy.host, port: proxy.port, max: 2, Client: Traced });
+    await Promise.all([pool.query('SELECT pg_sleep(0.05)'), pool.query('SELECT 1')]); // the second takes the connection of the first
+    await pool.end();
+    assert.equal(count, 2);
+    assert.deepEqual(outcomes, [null, null]);
+    await proxy.stop();
   });
 
   it('ends when all has been released, and once', async () => {

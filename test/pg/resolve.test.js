@@ -10,10 +10,10 @@ const folder = path.join(__dirname, '..', '..', 'lib', 'pg');
 describe('The modules of node-postgres', () => {
   for (const [specifier, ...file] of [
     ['pg', 'index.js'], ['pg/lib', 'index.js'], ['pg/lib/index.js', 'index.js'], ['pg/lib/client', 'lib', 'client.js'],
-    ['pg/lib/utils.js', 'lib', 'utils.js'], ['pg-types', 'lib', 'types.js']
+    ['pg/lib/utils.js', 'lib', 'utils.js'], ['pg-types', 'lib', 'types.js'], ['pg-pool', 'lib', 'pool.js']
   ]) it(`${specifier} is ${file.join('/')}`, () => assert.equal(fileFor(specifier), path.join(folder, ...file)));
 
-  for (const specifier of ['pg-pool', 'pgx', 'pg/package.json', './pg', 'node:fs', '/pg/lib/client']) {
+  for (const specifier of ['pg-poolx', 'pgx', 'pg/package.json', './pg', 'node:fs', '/pg/lib/client']) {
     it(`${specifier} is not one of them`, () => assert.equal(fileFor(specifier), undefined));
   }
 

@@ -362,7 +362,7 @@ describe('The ecosystem', () => {
         require('../ecosystem/node_modules/@opentelemetry/sdk-trace-base');
       exporter = new InMemorySpanExporter();
       provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
-      stop = require('../ecosystem/opentelemetry')(provider.getTracer('test'));
+      stop = require('quickgres/recipes/opentelemetry.mjs').instrument(provider.getTracer('test'));
     });
     after(() => stop());
     beforeEach(() => exporter.reset());

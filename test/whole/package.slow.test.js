@@ -45,7 +45,7 @@ const REQUIRE = "import quickgres = require('quickgres'); import Client = quickg
 const TYPED = { 'types.mts': IMPORT + QUERIES + ROWS, 'import.cts': IMPORT + QUERIES, 'require.cts': REQUIRE + QUERIES };
 
 /** What documents link to and only the repository has: npm's site shows pictures from there. */
-const ELSEWHERE = ['bench/README.md', 'lib/README.md', 'test/ecosystem/kysely.js', 'test/ecosystem/opentelemetry.js'];
+const ELSEWHERE = ['bench/README.md', 'lib/README.md', 'test/ecosystem/kysely.js'];
 const PICTURE = /!\[[^\]]*\]\([^)]*\)/g;
 
 describe('The package', function () {

@@ -10,6 +10,6 @@ const tracerProvider = new BasicTracerProvider({ spanProcessors: [new SimpleSpan
 registerInstrumentations({ tracerProvider, instrumentations: [new PgInstrumentation()] });
 
 work(require('pg'), JSON.parse(process.argv[2])).then(() => {
-  const spans = exporter.getFinishedSpans().filter(({ name }) => /^pg\.(?:query|connect)/.test(name));
+  const spans = exporter.getFinishedSpans().filter(({ name }) => /^pg(?:-pool)?\.(?:query|connect)/.test(name));
   console.log(JSON.stringify(spans.map(({ name, status, attributes }) => [name, status.code, attributes['db.query.text'] ?? attributes['db.statement'], attributes['db.namespace'] ?? attributes['db.name']])));
 });
