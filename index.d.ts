@@ -396,6 +396,15 @@ export interface CopyStreamOptions {
   highWaterMark?: number | undefined;
 }
 
+/** Options of `copyFrom`. */
+export interface CopyFromOptions extends CopyStreamOptions {
+  /**
+   * Keys of objects, in the order of the COPY's columns: the stream takes objects, arrays and rows of a result, whose values are
+   * those of `query`, in COPY's text format; `highWaterMark` counts rows, by default 1024. Default: none, the stream takes bytes.
+   */
+  columns?: readonly string[] | undefined;
+}
+
 /** Options of `copyTo`. */
 export interface CopyToOptions extends CopyStreamOptions {
   /** Whether nothing is sent behind the COPY, so that it can always be cancelled. Default: false. */
@@ -541,14 +550,14 @@ export abstract class Session<D extends boolean = true> extends EventEmitter {
   copyTo(text: string, options?: CopyToOptions): CopyTo;
 
   /**
-   * Copies into a table: a stream that takes text, CSV or binary as COPY does, with rows split anywhere. It owns the connection
-   * until it is over.
+   * Copies into a table: a stream that takes text, CSV or binary as COPY does, with rows split anywhere; or, with `columns`,
+   * objects and arrays. It owns the connection until it is over.
    * @param text COPY … FROM STDIN
-   * @param options signal, highWaterMark
+   * @param options columns, signal, highWaterMark
    * @returns a Writable, which emits every error but that of wrong arguments
    * @throws {TypeError} for any other text
    */
-  copyFrom(text: string, options?: CopyStreamOptions): CopyFrom;
+  copyFrom(text: string, options?: CopyFromOptions): CopyFrom;
 
   /**
    * Closes a named statement or portal on the server.
@@ -767,7 +776,7 @@ export interface CopyTo extends Readable {
 }
 
 /**
- * Takes the bytes of a COPY … FROM STDIN as Buffers, Uint8Arrays or strings. It emits the error of the query or the connection.
+ * Takes the bytes of a COPY … FROM STDIN as Buffers, Uint8Arrays or strings, or rows. It emits the error of the query or the connection.
  * 'finish' says that the server has stored the rows, or will with the transaction. Destroying it earlier makes the COPY fail.
  */
 export interface CopyFrom extends Writable {

@@ -235,7 +235,7 @@ function table(found, show) {
   const names = [...found.keys()];
   const methods = [...found.get('client').keys()];
   const row = method => `| ${method} | ${names.map(name => show(found.get(name).get(method))).join(' | ')} |`;
-  const labels = names.map(name => ({ client: 'Client', pool: 'Pool of 4' })[name] ?? name);
+  const labels = names.map(name => ({ client: 'Client', pool: 'Pool' })[name] ?? name);
   return [`| | ${labels.join(' | ')} |`, `|---|${names.map(() => '---:|').join('')}`, ...methods.map(row)].join('\n');
 }
 

@@ -193,6 +193,7 @@ class Client extends Steps {
       this.endSteps(refused);
       if (this.state === 'open') this.state = 'ending';
       pipeline.finish(refused, () => this.#terminate());
+      if (this.#ending === 'sent') return void await this.closed;
       // A silent connection does not answer requests that were given up.
       const sweep = setInterval(() => {
         const isSilent = performance.now() - (pipeline.askedAt || Infinity) > CLOSE_TIMEOUT;

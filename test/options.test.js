@@ -4,7 +4,6 @@ const assert = require('node:assert/strict');
 const { PassThrough } = require('node:stream');
 const { Client, RowReader } = require('..');
 const { ResponseCache } = require('../lib/cache');
-const { CopyWriter } = require('../lib/copy-writer');
 const { Pool } = require('../lib/pool');
 const { checkOptions, NAMES, NO_OPTIONS, NO_VALUES } = require('../lib/options');
 const { connected } = require('./support');
@@ -137,9 +136,8 @@ describe('Options of a query', () => {
       [() => new Pool({}, {}, { size: 5 }), /^argument 3 is an object, .* write new Pool\(\{ connectionString: url \}, \{ size: 10 \}\)$/],
       [() => new Pool('postgres://localhost/x', { decode: true }), /^there is no option decode here: it belongs to the config, or to a query; there are size/],
       [() => new ResponseCache(client, {}, {}), /^argument 3 is an object, .* write new ResponseCache\(client, options\)$/],
-      [() => new CopyWriter({}, ['id']), /^argument 2 is an array, .* write new CopyWriter\(\{ columns, format, types \}\)$/],
       [() => new Client().connect({ host: 'localhost' }), /^connect takes \(port, host, ssl\) or \(socketPath\), not an object: the config goes to new Client/],
-      [() => client.copyFrom('COPY t FROM STDIN').on('error', callback).write({ id: 1 }), /^copyFrom takes text and Buffers, not an object: put a CopyWriter/]
+      [() => client.copyFrom('COPY t FROM STDIN').on('error', callback).write({ id: 1 }), /^copyFrom takes text and Buffers, not an object: for rows, set the option columns/]
     ]) await assert.rejects(async () => ask(), { name: 'TypeError', message }, String(ask));
   });
 

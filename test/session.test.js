@@ -55,7 +55,7 @@ const WRONG = [
 
 /** What each option cannot be. */
 const WRONG_VALUES = {
-  alone: 'x', as: 'rows', batchSize: 0, buffer: -1, bytea: 'x', cache: 1, decode: 5, deferrable: 1, end: 'x', format: 2, highWaterMark: 'x',
+  alone: 'x', as: 'rows', batchSize: 0, buffer: -1, bytea: 'x', cache: 1, columns: 'x', decode: 5, deferrable: 1, end: 'x', format: 2, highWaterMark: 'x',
   int8: 'x', isolation: 'none', numeric: 'x', paramTypes: [-1], readOnly: 'x', retry: 1, separator: 1, session: 'x', signal: {}, stall_timeout: -1,
   statement_timeout: 0, stream: {}
 };

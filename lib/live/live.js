@@ -174,7 +174,8 @@ class Live extends EventEmitter {
     this.#isOver = true;
     const readers = [...this.#readers];
     for (const reader of readers) reader.end();
-    await Promise.all([...readers.map(({ left }) => left), ...Array.from(this.#followed, each => each.return?.())]);
+    for (const each of this.#followed) Promise.resolve(each.return?.()).catch(() => {});
+    await Promise.all(readers.map(({ left }) => left));
   }
 
   #report(...error) { if (this.listenerCount('error') > 0) this.emit('error', ...error); }

@@ -8,9 +8,12 @@ const GZIP = { level: 3, finishFlush: zlib.constants.Z_SYNC_FLUSH };
 /** Messages for a reader. Each piece is compressed on its own and once: it refers to no other, so any reader can take it. */
 class Piece {
   #compressed;
+  #parts;
 
-  /** @param {Buffer} bytes whole messages */
-  constructor(bytes) { this.bytes = bytes; }
+  /** @param {...Buffer} parts whole messages; several are joined for each reader, so that a state is in memory once */
+  constructor(...parts) { this.#parts = parts; }
+
+  get bytes() { return this.#parts.length === 1 ? this.#parts[0] : Buffer.concat(this.#parts); }
 
   /** @returns {Buffer} blocks of deflate that are not the last ones */
   get compressed() { return (this.#compressed ??= zlib.deflateRawSync(this.bytes, GZIP)); }
@@ -76,17 +79,18 @@ class State {
 
   /** @returns {Piece} what makes this state of the one that a reader has */
   from(before) {
-    if (!this.#pieces.has(before)) this.#pieces.set(before, new Piece(this.#messages(before)));
+    if (!this.#pieces.has(before)) this.#pieces.set(before, this.#piece(before));
     return this.#pieces.get(before);
   }
 
   /** The whole state begins with a RowDescription. A difference that is longer is not worth it. */
-  #messages(before) {
-    const end = this.#offsets.at(-1);
-    const list = before?.description === this.description ? this.#difference(positionsIn(before.numbers, this.numbers)) : [];
-    const length = list.reduce((sum, each) => sum + each.length, 0);
-    const isShort = before?.description === this.description && length < end;
-    return Buffer.concat([...isShort ? list : [this.body.subarray(0, end)], SUSPENDED]);
+  #piece(before) {
+    const rows = this.body.subarray(0, this.#offsets.at(-1));
+    if (before?.description === this.description) {
+      const difference = Buffer.concat([...this.#difference(positionsIn(before.numbers, this.numbers)), SUSPENDED]);
+      if (difference.length < rows.length) return new Piece(difference);
+    }
+    return new Piece(rows, SUSPENDED);
   }
 
   #difference(positions) {

@@ -55,7 +55,7 @@ class Connection {
   get isLate() { return this.first !== null && this.first.isLate; }
 
   /** Whether no plain query may be sent on it. */
-  get isTaken() { return this.isOwned || this.isLate || this.isHeld; }
+  get isTaken() { return this.isOwned || this.isLate || this.isHeld || this.users >= this.pipeline.maxPipeline; }
 
   /** Whether a transaction or another owner has it, and not a query that is or may be slow. */
   get hasOwner() { return this.isOwned && this.first?.kind !== Kind.UNPROVEN; }
@@ -96,8 +96,7 @@ class Connection {
    * @returns {number} Infinity if it must not wait here, -1 if it need not wait
    */
   waitAt(now, isLimited, mayFollow) {
-    if (this.state !== Use.SHARED || !this.isOpen || this.isLate || this.isHeld || (this.limited > 0 && !mayFollow) ||
-        this.users >= this.pipeline.maxPipeline) return Infinity;
+    if (this.state !== Use.SHARED || !this.isOpen || this.isTaken || (this.limited > 0 && !mayFollow)) return Infinity;
     if (this.isUnused) return -1;
     return now - this.since + this.users * SERVICE + (isLimited && this.limited < this.users ? MIXING : 0);
   }

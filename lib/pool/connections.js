@@ -153,7 +153,8 @@ class Connections {
     const cause = connected > 0 ? undefined : this.#outage?.error ??
       new ConnectionError('the server has not answered the attempt to connect', { code: '08001' });
     const why = cause?.message ?? `of ${size}, ${connected} are open, ${owned} of them owned by transactions, cursors, COPY, ` +
-      '{ alone: true } or connection(). A transaction inside another one is tx.transaction()';
+      `{ alone: true } or connection(), and ${this.#all.filter(each => each.isTaken && !each.hasOwner).length} by queries that are slow or not known to be quick. ` +
+      'A transaction inside another one is tx.transaction()';
     return new TimeoutError(`no connection for ${time} ms (acquire_timeout): ${why}`, { code: cause ? '08001' : '53300', cause });
   }
 

@@ -4,9 +4,11 @@ const { Writable, addAbortSignal } = require('node:stream');
 const { AbortError, UsageError, kindOf } = require('../protocol');
 const { giveUp, callerOf, copyDirection, promised, submit } = require('../pipeline');
 const { CopyInRequest } = require('../requests');
+const { RowEncoder } = require('./copy-rows');
 
-/** Bytes that may wait in the stream. */
+/** Bytes, or rows, that may wait in the stream. */
 const WAITING = 262144;
+const WAITING_ROWS = 1024;
 
 /** Bytes that are sent before the server has agreed, so that a COPY of few rows is one round trip. */
 const EARLY = 65536;
@@ -15,16 +17,19 @@ const EARLY = 65536;
 const PIECE = 65536;
 const PIECES = 16;
 
-/** COPY … FROM STDIN as a stream that takes bytes, with rows split anywhere. */
+/** COPY … FROM STDIN as a stream that takes bytes, with rows split anywhere; or, with `columns`, objects and arrays. */
 class CopyFrom extends Writable {
   #begun; // the server takes data
+  #encoder; // of rows
   #over;
   #request;
   #sent;
 
-  constructor(lease, text, { signal, highWaterMark = WAITING }) {
+  constructor(lease, text, { signal, columns, highWaterMark = columns === undefined ? WAITING : WAITING_ROWS }) {
     if (typeof text !== 'string' || copyDirection(text) !== 'in') throw new TypeError('copyFrom takes COPY … FROM STDIN');
-    super({ highWaterMark });
+    const encoder = columns === undefined ? undefined : new RowEncoder(text, columns);
+    super({ highWaterMark, objectMode: encoder !== undefined });
+    this.#encoder = encoder;
     /** @type {number|undefined} rows copied, set before the event 'finish' */
     this.rowCount = undefined;
     this.bytes = 0;
@@ -51,14 +56,27 @@ class CopyFrom extends Writable {
   giveUp(error) { if (!this.writableEnded) this.destroy(error); }
 
   write(chunk, ...rest) {
-    if (typeof chunk !== 'object' || chunk === null || ArrayBuffer.isView(chunk)) return super.write(chunk, ...rest);
-    throw new TypeError(`copyFrom takes text and Buffers, not ${kindOf(chunk)}: put a CopyWriter of quickgres/copy-writer before it`);
+    if (this.#encoder !== undefined || typeof chunk !== 'object' || chunk === null || ArrayBuffer.isView(chunk)) return super.write(chunk, ...rest);
+    throw new TypeError(`copyFrom takes text and Buffers, not ${kindOf(chunk)}: for rows, set the option columns`);
   }
 
   _write(chunk, encoding, callback) { this._writev([{ chunk }], callback); }
 
   _writev(entries, callback) {
     let chunks = entries.map(({ chunk }) => chunk);
+    if (this.#encoder !== undefined) {
+      try {
+        for (const row of chunks) this.#encoder.add(row);
+      } catch (error) {
+        return callback(error);
+      }
+      if (this.#encoder.length < PIECE) return callback();
+      chunks = [this.#encoder.take()];
+    }
+    this.#pass(chunks, callback);
+  }
+
+  #pass(chunks, callback) {
     if (chunks.length > PIECES) chunks = [Buffer.concat(chunks)]; // copying small ones costs less than writing each
     const pieces = [];
     for (const chunk of chunks) {
@@ -76,10 +94,12 @@ class CopyFrom extends Writable {
   }
 
   _final(callback) {
-    this.#sent.then(() => {
+    const end = () => this.#sent.then(() => {
       this.#request.end();
       this.#over.then(callback, callback);
     });
+    if (this.#encoder === undefined) end();
+    else this.#pass([this.#encoder.take()], end);
   }
 
   _destroy(error, callback) {

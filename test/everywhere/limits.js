@@ -29,7 +29,6 @@ const LIMITS = {
         'stacks do not name the async functions that await']),
       ...['stream/', 'cursor', 'requests/', 'http/', 'whole/bounds.slow.test.js'].map(file => [file,
         /memory/, 'memory grows by more than the bounds, which are those of Node.js 20']),
-      ['copy-writer/', /refuses/, 'an error of a Transform in a pipeline is also thrown where nobody catches it'],
       ['whole/liar.test.js', /direct TLS for another protocol/, 'its TLS server hangs up where ALPN has no protocol in common'],
       ['connection/targets.test.js', /Workers/, 'navigator cannot be replaced for a test'],
       ['connection/tls.test.js', /a self-signed one/, 'a self-signed certificate is not accepted as its own root'],

@@ -2,25 +2,11 @@
 
 const assert = require('node:assert/strict');
 const { Alarm } = require('../../lib/pool/alarm');
-const { afterTest } = require('../support/hooks');
-
-/** Replaces setTimeout and clearTimeout. @returns {object[]} the timers that are set */
-function timers() {
-  const set = [];
-  const { clearTimeout: clear, setTimeout: make } = global;
-  global.setTimeout = (callback, delay) => {
-    const timer = { callback, delay, unref() { timer.isUnreferenced = true; } };
-    set.push(timer);
-    return timer;
-  };
-  global.clearTimeout = timer => { if (set.includes(timer)) set.splice(set.indexOf(timer), 1); };
-  afterTest(() => { Object.assign(global, { clearTimeout: clear, setTimeout: make }); });
-  return set;
-}
+const { heldTimers } = require('./pools');
 
 describe('The alarm of a pool', () => {
   it('is one timer to the earliest deadline, which does not keep the program alive', () => {
-    const set = timers();
+    const set = heldTimers();
     const alarm = new Alarm(() => {});
     alarm.setTo(Infinity, 0);
     assert.equal(set.length, 0);
@@ -31,7 +17,7 @@ describe('The alarm of a pool', () => {
   });
 
   it('tells of its deadline as the time if the clock does not show it, as with mocked timers', () => {
-    const set = timers();
+    const set = heldTimers();
     const rung = [];
     const alarm = new Alarm(now => rung.push(now));
     alarm.setTo(1e9, 1e9 - 5);
@@ -43,7 +29,7 @@ describe('The alarm of a pool', () => {
   });
 
   it('takes a deadline that is farther away than a timer can be set', () => {
-    const set = timers();
+    const set = heldTimers();
     new Alarm(() => {}).setTo(1e12, 0);
     assert.equal(set[0].delay, 2 ** 31 - 1);
   });

@@ -2,15 +2,17 @@
 
 const assert = require('node:assert/strict');
 const { tracingChannel } = require('node:diagnostics_channel');
+const { execFile } = require('node:child_process');
 const { once } = require('node:events');
 const { PassThrough } = require('node:stream');
 const { setTimeout: sleep } = require('node:timers/promises');
+const { promisify } = require('node:util');
 const { startProxy, startServer } = require('pg-test-fixtures');
 const { ConnectionError } = require('../..');
 const { Pool } = require('../../lib/pool');
 const { FakeServer } = require('../support/connecting');
 const { ANSWER, GREETING, commandComplete, held, message, sharedServer } = require('../support');
-const { opened, pass, until } = require('./pools');
+const { heldTimers, opened, pass, until } = require('./pools');
 
 const idOf = async asked => (await asked).rows[0].id;
 const ID = 'SELECT pg_backend_pid() AS id';
@@ -24,7 +26,103 @@ async function occupy(pool, count) {
   return () => Promise.all(releases.map(each => typeof each === 'function' ? each() : each));
 }
 
+/** Runs a program with a pool of the shared server. @returns {Promise<string>} what it prints until it ends by itself */
+async function run(code, options = {}) {
+  const pool = `new (require(${JSON.stringify(require.resolve('../../lib/pool'))}).Pool)(${JSON.stringify((await sharedServer()).config)}, ${JSON.stringify(options)})`;
+  return (await promisify(execFile)(process.execPath, ['-e', `const pool = ${pool}; ${code}`], { timeout: 20000 })).stdout;
+}
+
 describe('The connections of a pool', () => {
+  describe('for queries', () => {
+    /** On how many connections so many run at a time. */
+    const spread = async (pool, text, count) => new Set(await Promise.all(Array.from({ length: count }, () => idOf(pool.query(text))))).size;
+
+    it('that are known to be quick are four', async () => {
+      const pool = await opened();
+      await occupy(pool, 9).then(release => release());
+      await pool.query(ID);
+      assert.equal(pool.stats.connected, 9);
+      assert.equal(await spread(pool, ID, 50), 4);
+    });
+
+    it('with a new text are all: one each, and the others wait for what the first answers show', async () => {
+      const pool = await opened();
+      const { call, release } = await held();
+      const asked = Array.from({ length: 12 }, () => pool.query(`SELECT ${call}`));
+      await until(() => pool.stats.pending === 10);
+      assert.deepEqual([pool.stats.why, pool.stats.owned], [{ owner: 0, unproven: 2, quick: 0 }, 0]);
+      await release();
+      await Promise.all(asked);
+    });
+
+    it('that were late are not shared: quick ones are answered beside them', async () => {
+      const pool = await opened();
+      for (let i = 0; i < 5; i++) await pool.query('SELECT 1');
+      const { call, release } = await held();
+      const asked = Array.from({ length: 9 }, (_, i) => pool.query(`SELECT ${call}, ${i}`));
+      await until(() => pool.stats.pending === 9);
+      await Promise.all(Array.from({ length: 20 }, () => pool.query('SELECT 1')));
+      assert.equal(pool.stats.pending, 9);
+      await release();
+      await Promise.all(asked);
+    });
+
+    it('that wait for a lock keep no other from a connection that is left, nor a transaction', async () => {
+      const pool = await opened({ size: 2 });
+      const { call, release } = await held();
+      const locked = pool.query(`SELECT ${call}`);
+      for (let i = 0; i < 3; i++) await pool.query(`SELECT ${i}`);
+      assert.equal(await pool.transaction(async tx => (await tx.query("SELECT 'done' AS it")).rows[0].it), 'done');
+      await release();
+      await locked;
+    });
+
+    it('wait in the pool while all have late answers, and go where the first one comes', async () => {
+      const pool = await opened({ size: 2 });
+      for (let i = 0; i < 3; i++) await pool.query('SELECT 1');
+      const [first, second] = [await held(), await held()];
+      const locked = [first, second].map(({ call }) => pool.query(`SELECT ${call}`));
+      await until(() => pool.stats.pending === 2);
+      await sleep(200); // until both are late
+      const quick = pool.query('SELECT 1');
+      assert.deepEqual(pool.stats.why, { owner: 0, unproven: 0, quick: 1 });
+      await second.release();
+      await quick;
+      assert.equal(pool.stats.pending, 1);
+      await first.release();
+      await Promise.all(locked);
+    });
+  });
+
+  describe('that nobody uses', () => {
+    it('do not keep a program alive: it ends without end(), but not before what is pending', async () => {
+      assert.equal(await run("pool.query('SELECT pg_sleep(0.1)').then(() => console.log('answered'))"), 'answered\n');
+      assert.equal(await run("pool.query('SELECT 1').then(() => setTimeout(() => pool.query('SELECT 1').then(() => console.log('again')), 200))"), 'again\n');
+      assert.equal(await run("pool.query('SELECT 1').then(() => pool.end()).then(() => console.log('ended'))"), 'ended\n');
+    });
+
+    it('keep a program alive with exit_on_idle: false, until idle_timeout, and so does listen', async () => {
+      const after = "const start = performance.now(); process.on('exit', () => console.log(performance.now() - start > 400));";
+      assert.equal(await run(`${after} pool.query('SELECT 1')`, { exit_on_idle: false, idle_timeout: 500 }), 'true\n');
+      assert.equal(await run(`${after} const listener = pool.listen('news'); setTimeout(() => listener.return(), 500).unref()`), 'true\n');
+    });
+
+    it('are looked after by one timer, which has an end: mocked ones run until there is none', async () => {
+      for (const min of [0, 2]) {
+        const pool = await opened({ min });
+        const timers = heldTimers();
+        await Promise.all([1, 2, 3].map(i => pool.query(`SELECT ${i}`)));
+        while (pool.stats.idle < pool.stats.connected) await new Promise(setImmediate);
+        assert.ok(timers.length <= 1);
+        let count = 0;
+        for (; timers.length > 0 && count < 100; count++) timers.shift().callback();
+        assert.ok(count < 30, `${count}`);
+        timers.restore();
+        await until(() => pool.stats.connected === 0);
+      }
+    });
+  });
+
   describe('that somebody owns', () => {
     it('get no plain queries meanwhile, and one is left for these', async () => {
       const pool = await opened({ size: 3 });
@@ -113,7 +211,7 @@ describe('The connections of a pool', () => {
       await assert.rejects(pool.transaction(() => {}), {
         name: 'TimeoutError', code: '53300', sent: false,
         message: 'no connection for 500 ms (acquire_timeout): of 2, 2 are open, 1 of them owned by transactions, ' +
-          'cursors, COPY, { alone: true } or connection(). A transaction inside another one is tx.transaction()'
+          'cursors, COPY, { alone: true } or connection(), and 0 by queries that are slow or not known to be quick. A transaction inside another one is tx.transaction()'
       });
       const controller = new AbortController();
       const asked = pool.connection(() => {}, { signal: controller.signal });

@@ -28,4 +28,20 @@ async function until(condition) {
   while (!await condition()) await new Promise(resolve => setTimeout(resolve, 10));
 }
 
-module.exports = { opened, pass, until };
+/** Replaces setTimeout and clearTimeout. @returns {object[]} the timers that are set */
+function heldTimers() {
+  const set = [];
+  const { clearTimeout: clear, setInterval: repeat, setTimeout: make } = global;
+  global.setTimeout = (callback, delay, ...args) => {
+    const timer = { callback: () => callback(...args), delay, ref() {}, unref() { timer.isUnreferenced = true; } };
+    set.push(timer);
+    return timer;
+  };
+  global.setInterval = global.setTimeout;
+  global.clearTimeout = timer => { if (set.includes(timer)) set.splice(set.indexOf(timer), 1); else clear(timer); };
+  set.restore = () => Object.assign(global, { clearTimeout: clear, setInterval: repeat, setTimeout: make });
+  afterTest(set.restore);
+  return set;
+}
+
+module.exports = { heldTimers, opened, pass, until };

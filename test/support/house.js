@@ -21,7 +21,7 @@ const LAYERS = [
 
 /** Entry points of their own, on top of all layers: the core never imports them. */
 const CAPABILITIES = [
-  'lib/cache', 'lib/http', 'lib/live', 'lib/replication', 'lib/websocket', 'lib/copy-writer', 'lib/pool', 'lib/pg', 'lib/sql', 'lib/workers'
+  'lib/cache', 'lib/http', 'lib/live', 'lib/replication', 'lib/websocket', 'lib/pool', 'lib/pg', 'lib/sql', 'lib/workers'
 ];
 
 const MAX_LINES = 350;

@@ -3,7 +3,6 @@
 import { Client, ConnectionError, RowReader, Transaction, UsageError, array, oid } from 'quickgres';
 import { ResponseCache } from 'quickgres/cache';
 import { rows } from 'quickgres/client-parser';
-import { CopyWriter } from 'quickgres/copy-writer';
 import { respond } from 'quickgres/http';
 import { parseLsn } from 'quickgres/replication';
 import { Pool } from 'quickgres/pool';
@@ -110,8 +109,8 @@ new Client({ search_path: ['public'] });
 new Client('localhost', 5432);
 // @ts-expect-error a port comes first
 client.connect('localhost', 5432);
-// @ts-expect-error CSV is written by hand
-new CopyWriter({ format: 'csv' });
+// @ts-expect-error columns are names
+client.copyFrom('COPY users FROM STDIN', { columns: [1] });
 // @ts-expect-error a code is needed
 new UsageError('no');
 // @ts-expect-error a code is a string

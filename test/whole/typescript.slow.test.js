@@ -238,7 +238,7 @@ describe('TypeScript', () => {
         CursorOptions: options => client.cursor('SELECT 1', [], options),
         TransactionOptions: options => client.transaction(() => {}, options),
         CopyToOptions: options => client.copyTo('COPY (SELECT 1) TO STDOUT', options),
-        CopyStreamOptions: options => client.copyFrom('COPY t FROM STDIN', options)
+        CopyFromOptions: options => client.copyFrom('COPY t FROM STDIN', options)
       };
       for (const [name, call] of Object.entries(CALLS)) {
         const error = await (async () => call({ nonsense: 1 }))().catch(error => error);

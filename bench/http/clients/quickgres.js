@@ -3,7 +3,7 @@
 const { TEXTS } = require('../routes');
 
 module.exports = {
-  label: 'quickgres, Pool of 4',
+  label: 'quickgres, Pool',
   async open({ host, port, user, database }) {
     const { decoders } = require('../../..');
     const { respond } = require('../../../lib/http');

@@ -1,0 +1,83 @@
+'use strict';
+
+const { checkText, kindOf, textOf } = require('../protocol');
+
+/** Characters that the text format of COPY escapes. */
+const ESCAPES = { '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t' };
+
+/** Options of COPY that change the text format. */
+const OTHER_FORMAT = /\b(?:csv|binary|delimiters?|null|header|default|encoding)\b/i;
+
+function fieldOf(value) {
+  if (value === null || value === undefined) return '\\N';
+  if (value instanceof Uint8Array) return `\\\\x${Buffer.from(value.buffer, value.byteOffset, value.length).toString('hex')}`;
+  const text = typeof value === 'string' ? value : textOf(value, 'the value');
+  if (text.includes('\0')) checkText(text, 'the value');
+  return /[\\\n\r\t]/.test(text) ? text.replace(/[\\\n\r\t]/g, character => ESCAPES[character]) : text;
+}
+
+/**
+ * Encodes rows in the text format of COPY: objects, arrays of values, or rows of a result.
+ * https://www.postgresql.org/docs/current/sql-copy.html
+ */
+class RowEncoder {
+  #columns;
+  #rows = 0;
+  #text = '';
+
+  /**
+   * @param {string} text COPY … FROM STDIN
+   * @param {string[]} columns keys of the objects, in the order of the COPY
+   */
+  constructor(text, columns) {
+    if (!(Array.isArray(columns) && columns.length > 0 && columns.every(each => typeof each === 'string'))) {
+      throw new TypeError('columns must be a list of names');
+    }
+    const other = OTHER_FORMAT.exec(text.split(/\bstdin\b/i).at(-1).split(/\bwhere\b/i)[0]);
+    if (other !== null) throw new TypeError(`columns are sent in the text format of COPY: leave out ${other[0]}`);
+    this.#columns = columns.slice();
+  }
+
+  /** Characters that were not taken. */
+  get length() { return this.#text.length; }
+
+  /** @throws {TypeError|RangeError} naming row and column */
+  add(row) {
+    let place = '';
+    try {
+      const values = this.#valuesOf(row, name => { place = `, column ${name}`; });
+      if (values.length !== this.#columns.length) throw new RangeError(`${values.length} values for ${this.#columns.length} columns`);
+      let line = '';
+      for (let i = 0; i < values.length; i++) {
+        place = `, column ${this.#columns[i]}`;
+        line += i === 0 ? fieldOf(values[0]) : `\t${fieldOf(values[i])}`;
+      }
+      this.#text += `${line}\n`;
+    } catch (error) {
+      error.message = `row ${this.#rows}${place}: ${error.message}`;
+      throw error;
+    }
+    this.#rows++;
+  }
+
+  /** @param {function(string)} at called with a column that the error is about */
+  #valuesOf(row, at) {
+    if (Array.isArray(row)) return row;
+    if (typeof row !== 'object' || row === null || ArrayBuffer.isView(row)) throw new TypeError(`a row must be an object or an array, not ${kindOf(row)}`);
+    if (typeof row.toArray === 'function') return row.toArray();
+    return this.#columns.map(name => {
+      if (Object.hasOwn(row, name)) return row[name];
+      at(name);
+      throw new TypeError('the object does not have this key: write null for NULL');
+    });
+  }
+
+  /** @returns {Buffer} the rows since the last call */
+  take() {
+    const bytes = Buffer.from(this.#text);
+    this.#text = '';
+    return bytes;
+  }
+}
+
+module.exports = { RowEncoder };
