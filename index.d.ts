@@ -363,8 +363,38 @@ export interface CursorOptions extends StatementOptions {
   signal?: AbortSignal | undefined;
 }
 
+/** Options of `describe`. */
+export interface DescribeOptions extends Abortable, Retry {
+  /** Type OIDs of the parameters; 0 lets the server infer a type. Default: it infers all. */
+  paramTypes?: readonly number[] | undefined;
+}
+
+/** What the server knows of a statement that it has not run. */
+export interface Description {
+  /** The parameters $1, $2, …, each with the OID of its type. */
+  params: { oid: number }[];
+  /** The columns of the result; none for a command without rows. */
+  columns: {
+    /** The name, which other columns may share. */
+    name: string;
+    /** OID of its type, as in pg_type. */
+    oid: number;
+    /** The modifier of its type, as in pg_attribute.atttypmod; -1 if there is none. */
+    modifier: number;
+    /** OID of the table, or 0. */
+    tableOid: number;
+    /** Number of the column in its table, from 1, or 0. */
+    column: number;
+  }[];
+}
+
 /** Options of `transaction`. A savepoint has those of its transaction. */
 export interface TransactionOptions extends Retry {
+  /**
+   * How often the function is called again after a serialization failure (40001) or a deadlock (40P01), each time in a new
+   * transaction and after a longer pause. Limits are for all calls together. A savepoint has no retries. Default: 0.
+   */
+  retries?: number | undefined;
   /** Rejects at once with an AbortError and rolls back. Default: none. */
   signal?: AbortSignal | undefined;
   /** Milliseconds, above 0, until it rejects with a TimeoutError (57014) and rolls back. Default: none. */
@@ -492,7 +522,7 @@ export abstract class Session<D extends boolean = true> extends EventEmitter {
    * Runs a function in a transaction, or behind a savepoint if this is a transaction. Commits when the function returns, and
    * rolls back when it throws. The function must use `tx`, not the client.
    * @param work gets the session of the transaction, which ends with the function
-   * @param options isolation, readOnly, deferrable, signal, statement_timeout
+   * @param options isolation, readOnly, deferrable, retries, signal, statement_timeout
    * @returns what the function returned; rejects with what it threw, or with the error of COMMIT
    */
   transaction<R>(work: (tx: Transaction<D>) => R | Promise<R>, options?: TransactionOptions): Promise<R>;
@@ -560,6 +590,14 @@ export abstract class Session<D extends boolean = true> extends EventEmitter {
   copyFrom(text: string, options?: CopyFromOptions): CopyFrom;
 
   /**
+   * Asks the server about a statement, without running it: one round trip.
+   * @param text SQL, or a piece of it
+   * @param options paramTypes, signal, statement_timeout
+   * @returns its parameters and columns; rejects with the server's error, for example for a column that does not exist
+   */
+  describe(text: string | Sql, options?: DescribeOptions): Promise<Description>;
+
+  /**
    * Closes a named statement or portal on the server.
    * @param type 'S' for a statement, 'P' for a portal
    * @param name of the statement or portal
@@ -572,7 +610,11 @@ export abstract class Session<D extends boolean = true> extends EventEmitter {
 declare const block: unique symbol;
 
 /** What the function of `transaction` gets: the type of a parameter that takes no client and no pool. */
-export interface Transaction<D extends boolean = true> extends Session<D> { readonly [block]: true }
+export interface Transaction<D extends boolean = true> extends Session<D> {
+  readonly [block]: true;
+  /** Not in a transaction, in which settings would last to its end: write `set_config()` there. */
+  readonly with: never;
+}
 
 /** The events of a client, with their arguments. */
 export interface ClientEvents {
@@ -693,6 +735,8 @@ export class Client<D extends boolean = false> extends Session<D> {
    *   transaction
    */
   end(): Promise<void>;
+  /** Ends the client, for `await using`. @returns as `end` */
+  [Symbol.asyncDispose](): Promise<void>;
 
   /** Closes the connection now, and rejects all requests. @param error the cause */
   destroy(error?: Error): void;
@@ -747,6 +791,8 @@ export interface Cursor<T extends object = AnyColumns> {
    * @returns rejects with a ConnectionError if the connection is lost meanwhile
    */
   return(value?: any): Promise<IteratorReturnResult<any>>;
+  /** Closes the cursor, for `await using`. @returns as `return` */
+  [Symbol.asyncDispose](): Promise<void>;
   /**
    * The rows as a Node stream in object mode. Destroying it closes the cursor; outside a transaction, the fetch under way is
    * cancelled.
@@ -820,6 +866,8 @@ export interface Listener {
    * @returns resolves when the server has stopped notifying; never rejects
    */
   end(error?: unknown): Promise<void>;
+  /** Stops listening, for `await using`. @returns as `end` */
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
 /* Configuration */
@@ -1068,6 +1116,10 @@ export class PostgresError extends Error {
   line?: number;
   /** Routine in PostgreSQL's source. */
   routine?: string;
+  /** Where `position` is in the query text: line and column in characters, from 1. */
+  at?: { line: number; column: number };
+  /** The SQL of the request, without its values. It is not enumerable, so that no log prints it unasked. */
+  query?: string | undefined;
   /** The index of the query in a batch. */
   index?: number;
 }
@@ -1084,6 +1136,8 @@ export class ConnectionError extends Error {
   cause?: unknown;
   /** Whether a lost request had been sent, so that the server may have executed it. */
   sent?: boolean;
+  /** The SQL of the request, without its values. It is not enumerable, so that no log prints it unasked. */
+  query?: string | undefined;
 }
 
 /** A request was ended by its signal. */
@@ -1115,6 +1169,8 @@ export class TimeoutError extends Error {
   cause?: unknown;
   /** Whether the request had been sent, so that the server may have executed it. */
   sent?: boolean;
+  /** The SQL of the request, without its values. It is not enumerable, so that no log prints it unasked. */
+  query?: string | undefined;
 }
 
 /** The library was used incorrectly, for example `client.query` inside `client.transaction`. */

@@ -215,6 +215,9 @@ class Client extends Steps {
     this.closed.then(() => clearTimeout(timer));
   }
 
+  /** For `await using`; not every engine has the symbol. */
+  [Symbol.asyncDispose ?? Symbol()]() { return this.end(); }
+
   /** Closes the connection now, and rejects all requests. @param {Error} [error] the cause */
   destroy(error) {
     if (this.state === 'closed') return;

@@ -72,6 +72,9 @@ class Cursor {
 
   return(value) { return this.#generator.return(value); }
 
+  /** For `await using`; not every engine has the symbol. */
+  async [Symbol.asyncDispose ?? Symbol()]() { await this.return(); }
+
   /** Drops the rows that are being fetched for a stream that was destroyed. */
   #giveUp() {
     this.#portal?.cancel();

@@ -140,6 +140,9 @@ class Listener {
     return { value, done: true };
   }
 
+  /** For `await using`; not every engine has the symbol. */
+  [Symbol.asyncDispose ?? Symbol()]() { return this.end(); }
+
   /**
    * Stops listening.
    * @param {*} [error] for the loop to throw

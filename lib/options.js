@@ -24,12 +24,13 @@ const NAMES = {
   copyFrom: new Set(['signal', 'highWaterMark', 'columns']),
   copyTo: new Set(['signal', 'highWaterMark', 'stall_timeout', 'buffer', 'alone']),
   cursor: new Set([...STATEMENT, 'batchSize', 'decode', 'signal']),
+  describe: new Set(['paramTypes', ...LIMITS, 'retry']),
   listen: new Set(['session', 'signal']),
   query: new Set([...STATEMENT, 'decode', 'stream', 'buffer', ...LIMITS, ...PLACE]),
   queryTo: new Set(['as', 'int8', 'numeric', 'bytea', 'separator', 'end', 'stall_timeout', 'buffer', ...STATEMENT, ...LIMITS, ...PLACE]),
   readable: new Set(['highWaterMark', 'signal', 'stall_timeout']),
   simpleQuery: new Set(['decode', ...LIMITS, 'retry']),
-  transaction: new Set(['isolation', 'readOnly', 'deferrable', ...LIMITS, 'retry'])
+  transaction: new Set(['isolation', 'readOnly', 'deferrable', ...LIMITS, 'retry', 'retries'])
 };
 
 /** The remedy for options that a pool no longer has. */
@@ -53,6 +54,7 @@ const CHECKS = {
   alone: checkFlag, cache: checkFlag, deferrable: checkFlag, end: checkFlag, patient: checkFlag, readOnly: checkFlag,
   reset: checkFlag, retry: checkFlag, session: checkFlag, shared: checkFlag,
   batchSize: value => checkCount(value, 'batchSize', 1),
+  retries: value => checkCount(value, 'retries', 0),
   buffer: value => checkNumber(value, 'buffer', 'a number of bytes from 0', value => value >= 0),
   decode(decode, name, { stream }) {
     if (checkDecode(decode) && stream) throw new TypeError('decode has no effect on a stream of yours: write new RowReader({ decode })');

@@ -143,6 +143,7 @@ class Session extends EventEmitter {
       if (typeof work !== 'function') throw new TypeError(`transaction takes a function, then options, not ${kindOf(work)}`);
       checkOptions(options, NAMES.transaction);
       const depth = this.#depth === undefined ? 0 : this.#depth + 1;
+      if (depth > 0 && options.retries) throw new TypeError('retries is for the transaction: its savepoints fail with it');
       let called; // resolves when the called function is over
       const call = tx => (called = new Promise(resolve => { resolve(work(tx)); }));
       const mayRepeat = async (error, retry) => {
@@ -150,7 +151,11 @@ class Session extends EventEmitter {
         return called === undefined || retry;
       };
       const begin = (scope, client, limits) => require('./transaction').transaction(scope, depth, inner => new Session(inner, depth), call, limits);
-      return this.#lease.run('alone', options, begin, mayRepeat);
+      const once = limits => {
+        called = undefined;
+        return this.#lease.run('alone', limits, begin, mayRepeat);
+      };
+      return options.retries ? require('./transaction').repeat(once, options) : once(options);
     });
   }
 
@@ -186,6 +191,20 @@ class Session extends EventEmitter {
     });
     const decoding = decode === undefined ? lease.decoding : { decode };
     return new (require('./cursor').Cursor)(() => lease.scope === null ? hold() : openIn(lease.scope), { batchSize, decoding, signal });
+  }
+
+  /**
+   * Asks the server about a statement, without running it.
+   * @returns {Promise<{params: Array<{oid: number}>, columns: Array<object>}>}
+   */
+  describe(text, options = NO_OPTIONS) {
+    return promised(() => {
+      checkOptions(options, NAMES.describe);
+      if (isPiece(text)) [text] = text;
+      checkText(text, 'text');
+      this.#lease.check(text, NO_VALUES);
+      return send(this.#lease, options, () => new requests.DescribeRequest(text, options.paramTypes));
+    });
   }
 
   /** Closes a named statement ('S') or portal ('P') on the server; resolves even if the name does not exist. */

@@ -7,6 +7,10 @@ const { BeginRequest, EndRequest } = require('./requests');
 
 const Phase = Object.freeze({ WAITING: 'waiting', WORKING: 'working', COMMITTING: 'committing', UNDOING: 'undoing' });
 
+/** The first and the longest pause before a transaction is repeated, in milliseconds. */
+const FIRST_PAUSE = 10;
+const LONGEST_PAUSE = 1000;
+
 /** The error of requests after the function has returned. */
 const OVER = new UsageError('the transaction is over: await its queries inside its function', '25P01');
 
@@ -149,4 +153,27 @@ function transaction(parent, depth, make, work, options = NO_OPTIONS) {
   return new Transaction(parent, depth, make, options).run(work, options);
 }
 
-module.exports = { transaction };
+/** SQLSTATEs of transactions that others have made fail: serialization_failure, deadlock_detected. */
+const TRANSIENT = new Set(['40001', '40P01']);
+
+/**
+ * Repeats a transaction that others have made fail, after pauses that grow and differ.
+ * @param {function(object): Promise} once makes a transaction, within the limits that are left
+ */
+async function repeat(once, options) {
+  const since = performance.now();
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return await once({ ...options, waited: performance.now() - since });
+    } catch (error) {
+      if (attempt >= options.retries || !(TRANSIENT.has(error?.code) || TRANSIENT.has(error?.cause?.code))) throw error;
+    }
+    await new Promise((resolve, reject) => {
+      const unwatch = watchLimits({ ...options, waited: performance.now() - since }, reject, tooLong('transaction'));
+      const pause = Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** attempt) * (0.5 + Math.random() / 2);
+      setTimeout(() => resolve(unwatch()), pause);
+    });
+  }
+}
+
+module.exports = { repeat, transaction };

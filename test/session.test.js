@@ -8,6 +8,7 @@ const { pipeline } = require('node:stream/promises');
 const { inspect } = require('node:util');
 const { Client, RowReader, Session } = require('..');
 const { NAMES } = require('../lib/options');
+const { Pool } = require('../lib/pool');
 const { opened } = require('./pool/pools');
 const { connected, proxied, sharedServer } = require('./support');
 
@@ -57,7 +58,7 @@ const WRONG = [
 const WRONG_VALUES = {
   alone: 'x', as: 'rows', batchSize: 0, buffer: -1, bytea: 'x', cache: 1, columns: 'x', decode: 5, deferrable: 1, end: 'x', format: 2, highWaterMark: 'x',
   int8: 'x', isolation: 'none', numeric: 'x', paramTypes: [-1], readOnly: 'x', retry: 1, separator: 1, session: 'x', signal: {}, stall_timeout: -1,
-  statement_timeout: 0, stream: {}
+  retries: -1, statement_timeout: 0, stream: {}
 };
 
 /** The arguments of each method that takes options. */
@@ -65,7 +66,7 @@ const WITH_OPTIONS = {
   query: it => ['SELECT 1', [], it], simpleQuery: it => ['SELECT 1', it], batch: it => [['SELECT 1'], it],
   batched: it => [[['SELECT 1', [], it]]], transaction: it => [() => {}, it], cursor: it => ['SELECT 1', [], it],
   queryTo: it => [target, 'SELECT 1', [], it], copyTo: it => ['COPY t TO STDOUT', it], copyFrom: it => ['COPY t FROM STDIN', it],
-  listen: it => ['news', it]
+  listen: it => ['news', it], describe: it => ['SELECT 1', it]
 };
 for (const [name, args] of Object.entries(WITH_OPTIONS)) {
   const method = name === 'batched' ? 'batch' : name;
@@ -98,6 +99,7 @@ const RIGHT = [
     await pipeline(['1\n', '2\n'], copy);
     return copy.rowCount;
   }, 2],
+  ['describe', on => on.describe('SELECT $1::int AS n').then(({ params: [{ oid }], columns: [{ name }] }) => `${oid} ${name}`), '23 n'],
   ['close', on => on.close('S', 'none').then(() => 'closed'), 'closed'],
   ['decode', on => String(on.decode), 'undefined']
 ];
@@ -214,5 +216,34 @@ describe('A session', () => {
     const client = new Client({ host: 'localhost' });
     await assert.rejects(client.query('SELECT 1'), { code: '08003', message: /connect\(\) was not called/ });
     assert.equal(client.state, 'new');
+  });
+});
+
+describe('Symbol.asyncDispose', () => {
+  before(function () { if (Symbol.asyncDispose === undefined) this.skip(); });
+
+  it('ends a client and a pool, closes a cursor, and stops a loop over notifications', async () => {
+    const { config } = await sharedServer();
+    const client = new Client(config);
+    await client.connect();
+    const cursor = client.cursor('SELECT generate_series(1, 10000) AS i', [], { batchSize: 10 });
+    assert.equal((await cursor.next()).value.i, '1');
+    const behind = client.query('SELECT 1 AS one');
+    assert.equal(await cursor[Symbol.asyncDispose](), undefined);
+    assert.equal((await behind).rows[0].one, '1');
+    assert.equal((await cursor.next()).done, true);
+    const unread = client.cursor('SELECT 1');
+    await unread[Symbol.asyncDispose]();
+    const listener = client.listen('disposed');
+    await listener.ready;
+    await listener[Symbol.asyncDispose]();
+    assert.equal((await client.query('SELECT pg_listening_channels()')).rowCount, 0);
+    const last = client.query('SELECT 2 AS two');
+    await client[Symbol.asyncDispose]();
+    assert.deepEqual([client.state, (await last).rows[0].two], ['closed', '2']);
+    const pool = new Pool(config, { size: 1 });
+    const asked = pool.query('SELECT 3 AS three');
+    await pool[Symbol.asyncDispose]();
+    assert.deepEqual([pool.stats.connected, (await asked).rows[0].three], [0, 3]);
   });
 });

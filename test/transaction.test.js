@@ -6,7 +6,9 @@ const { once } = require('node:events');
 const { setImmediate: turn } = require('node:timers/promises');
 const { skipBefore } = require('pg-test-fixtures');
 const { UsageError, PostgresError } = require('..');
+const { Pool } = require('../lib/pool');
 const { sharedServer, connected, proxied } = require('./support');
+const { endAfterTest } = require('./support/hooks');
 
 /** A client with an empty table. */
 async function prepared(config) {
@@ -533,5 +535,79 @@ describe('A block that its function ends by hand', () => {
     await assert.rejects(whole, { code: '25P01' });
     assert.equal((await behind).rows[0].i, '3');
     assert.equal(client.pending, 0);
+  });
+});
+
+describe('The retries of a transaction', () => {
+  const pooled = async options => {
+    const pool = new Pool({ ...(await sharedServer()).config }, options);
+    endAfterTest(pool);
+    return pool;
+  };
+  const failing = (code, calls) => tx => {
+    calls.push(tx);
+    return tx.query(`DO $$ BEGIN RAISE SQLSTATE '${code}'; END $$`);
+  };
+
+  it('call the function again after a serialization failure and a deadlock, up to so many times, and reject with the last error', async () => {
+    const client = await connected();
+    for (const session of [client, await pooled({ size: 1 }), client.with({ 'a.b': 1 })]) {
+      for (const [code, retries, count] of [['40001', 2, 3], ['40P01', 1, 2], ['40001', 0, 1], ['40001', undefined, 1], ['22012', 3, 1]]) {
+        const calls = [];
+        await assert.rejects(session.transaction(failing(code, calls), { retries }), { name: 'PostgresError', code });
+        assert.equal(new Set(calls).size, count);
+      }
+    }
+    assert.equal(client.transactionStatus, 'I');
+  });
+
+  it('make transactions that count in one table count right, and each has the options', async () => {
+    const pool = await pooled({ size: 6 });
+    await pool.query('DROP TABLE IF EXISTS counters');
+    await pool.query('CREATE TABLE counters AS SELECT 0 AS n');
+    let calls = 0;
+    await Promise.all(Array.from({ length: 5 }, () => pool.transaction(async tx => {
+      calls++;
+      const { rows: [{ n, level }] } = await tx.query("SELECT n, current_setting('transaction_isolation') AS level FROM counters");
+      assert.equal(level, 'serializable');
+      await tx.query('UPDATE counters SET n = $1', [Number(n) + 1]);
+    }, { isolation: 'serializable', retries: 100 })));
+    assert.equal(Number((await pool.query('SELECT n FROM counters')).rows[0].n), 5);
+    assert.ok(calls >= 5);
+    await pool.query('DROP TABLE counters');
+  });
+
+  it('come also if the function keeps the error to itself or wraps it, and resolve to what the last call returns', async () => {
+    const client = await connected();
+    for (const keep of [() => {}, cause => { throw new Error('mine', { cause }); }]) {
+      let calls = 0;
+      const result = await client.transaction(async tx => {
+        if (++calls < 3) await tx.query("DO $$ BEGIN RAISE SQLSTATE '40001'; END $$").catch(keep);
+        return calls;
+      }, { retries: 5 });
+      assert.deepEqual([result, calls], [3, 3]);
+    }
+  });
+
+  it('have one time limit and one signal together, also in the pauses', async () => {
+    for (const session of [await connected(), await pooled({ size: 1 })]) {
+      const calls = [];
+      const late = await session.transaction(failing('40001', calls), { retries: 1000, statement_timeout: 200 }).catch(error => error);
+      assert.deepEqual([late.name, late.code], ['TimeoutError', '57014']);
+      assert.match(late.message, /statement_timeout of 200 ms/);
+      const abort = new AbortController();
+      const aborted = session.transaction(tx => {
+        setTimeout(() => abort.abort(), 30);
+        return failing('40001', calls)(tx);
+      }, { retries: 1000, signal: abort.signal });
+      await assert.rejects(aborted, { name: 'AbortError' });
+      assert.equal((await session.query('SELECT 1')).rowCount, 1);
+    }
+  });
+
+  it('are an integer from 0, and not for a savepoint', async () => {
+    const client = await connected();
+    for (const retries of [-1, 1.5, '1', NaN, null]) await assert.rejects(client.transaction(() => {}, { retries }), TypeError);
+    await client.transaction(async tx => { await assert.rejects(tx.transaction(() => {}, { retries: 1 }), TypeError); });
   });
 });

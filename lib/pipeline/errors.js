@@ -36,6 +36,26 @@ function again(error, hide = again) {
   return other;
 }
 
+/** @returns {{line: number, column: number}} of the character at a position, all counted from 1 */
+function placeOf(text, position) {
+  let end = 0; // in units of UTF-16
+  for (let left = position - 1; left > 0; left--) end += text.codePointAt(end) > 0xffff ? 2 : 1;
+  const lines = text.slice(0, end).split('\n');
+  return { line: lines.length, column: Array.from(lines.at(-1)).length + 1 };
+}
+
+/**
+ * Gives an error the SQL of its request, where no log prints it unasked, and the place of `position` in it.
+ * @returns {Error}
+ */
+function withQuery(error, text) {
+  if (typeof text !== 'string' || ![PostgresError, ConnectionError, TimeoutError].some(each => error instanceof each)) return error;
+  const value = !Object.hasOwn(error, 'query') || error.query === text ? text : undefined; // many lost requests share an error
+  Object.defineProperty(error, 'query', { value, configurable: true, writable: true });
+  if (error.position > 0) error.at ??= placeOf(text, error.position);
+  return error;
+}
+
 /** For a `.catch`: gives an error that a timer or a socket has made the stack of the awaiting function. */
 function rejectAgain(error) {
   if (error instanceof PostgresError || error instanceof TimeoutError) Error.captureStackTrace?.(error, rejectAgain);
@@ -169,4 +189,4 @@ function lose(pipeline, message, cause, code) {
   pipeline.scopes.lose(unsent);
 }
 
-module.exports = { lose, addHint, again, callerOf, isFollowed, isStale, lossErrors, mayResend, miscounted, promised, reasonOf, rejectAgain, showCaller, unhindered };
+module.exports = { lose, addHint, again, callerOf, isFollowed, isStale, lossErrors, mayResend, miscounted, promised, reasonOf, rejectAgain, showCaller, unhindered, withQuery };

@@ -3,7 +3,7 @@
 const {
   AbortError, ConnectionError, PostgresError, State, TimeoutError, UsageError, backend, decodeFields, nextState, unexpected
 } = require('../protocol');
-const { addHint, showCaller } = require('./errors');
+const { addHint, showCaller, withQuery } = require('./errors');
 
 const { ErrorResponse } = backend;
 
@@ -53,6 +53,7 @@ class Request {
     if (resolve === null) return;
     this.error = error;
     this.resolve = null;
+    if (error !== undefined) withQuery(error, this.queries?.[error.index]?.text ?? this.text);
     if (error === undefined && rejecting === 0) resolve(result);
     else {
       rejecting++;

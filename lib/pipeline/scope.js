@@ -1,7 +1,7 @@
 'use strict';
 
 const { UsageError } = require('../protocol');
-const { again } = require('./errors');
+const { again, withQuery } = require('./errors');
 const { waitsForItself } = require('./inside');
 
 const IN_BLOCK = 'the settings of a session made by with() would last to the end of the block that a query has begun: use transaction()';
@@ -120,8 +120,8 @@ class Scopes {
   }
 
   /** @param {Request} [request] one that ends the scope's block is accepted until the scope was left */
-  check(scope, request) {
-    if (scope.refused !== null && (scope.ended || !request?.controlsBlock)) throw again(scope.refused(), this.check);
+  check({ scope }, request) {
+    if (scope.refused !== null && (scope.ended || !request?.controlsBlock)) throw withQuery(again(scope.refused(), this.check), request?.text);
     if (scope === this.active || !waitsForItself(scope)) return;
     throw new UsageError('inside the function of transaction(), use its argument ("tx"): ' +
       'the client would wait for the transaction, and the transaction for the client', '25001');

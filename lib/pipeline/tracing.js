@@ -13,7 +13,7 @@ function endpointOf({ session = {} }) {
 }
 
 function resultOf({ receiver, result, queries }) {
-  const results = queries ? queries.map(query => query.receiver) : receiver ? [receiver] : result;
+  const results = queries ? queries.map(query => query.receiver) : receiver ? [receiver] : [result].flat();
   return {
     cmd: results.length === 1 ? results[0].cmd : undefined,
     rowCount: results.reduce((sum, { rowCount = 0 }) => sum + rowCount, 0)

@@ -125,6 +125,8 @@ export class Pool<D extends boolean = true> extends Session<D> {
    * @returns resolves when they are closed; rejects with a UsageError (25001) inside the function of transaction()
    */
   end(): Promise<void>;
+  /** Ends the pool, for `await using`. @returns as `end` */
+  [Symbol.asyncDispose](): Promise<void>;
   /** Closes the connections now, and rejects all requests. @param error the cause */
   destroy(error?: Error): void;
 

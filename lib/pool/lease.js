@@ -52,7 +52,7 @@ class PoolLease extends Connections {
     const { signal, statement_timeout: time, retry = false } = options;
     const text = this.learns ? given : undefined;
     const isLimited = signal !== undefined || time !== undefined;
-    const since = time === undefined ? 0 : performance.now();
+    const since = time === undefined ? 0 : performance.now() - (options.waited ?? 0);
     this.checkOpen();
     this.#pending++;
     try {

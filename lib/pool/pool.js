@@ -62,6 +62,9 @@ class Pool extends Session {
     await this.lease.end(refused('ended'));
   }
 
+  /** For `await using`; not every engine has the symbol. */
+  [Symbol.asyncDispose ?? Symbol()]() { return this.end(); }
+
   /** Closes the connections now, and rejects all requests. @param {Error} [error] the cause */
   destroy(error) {
     this.#listening?.close(error && new ConnectionError(`the connection was lost: ${error.message}`, { cause: error }));

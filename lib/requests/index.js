@@ -13,6 +13,7 @@ module.exports = {
   get BatchRequest() { return (batch ??= require('./batch')).BatchRequest; },
   get BeginRequest() { return require('./block').BeginRequest; },
   get CopyInRequest() { return require('./copy-in').CopyInRequest; },
+  get DescribeRequest() { return require('./describe').DescribeRequest; },
   get EndRequest() { return require('./block').EndRequest; },
   get FrontRequest() { return require('./block').FrontRequest; },
   get Portal() { return later.portal.Portal; },

@@ -1,6 +1,8 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { PassThrough } = require('node:stream');
+const { inspect } = require('node:util');
 const { Client, array } = require('../..');
 const { ConnectionError, PostgresError, UsageError } = require('../../lib/protocol');
 const { addHint, again, callerOf, isStale, lossErrors, mayResend, reasonOf, showCaller } = require('../../lib/pipeline/errors');
@@ -19,6 +21,55 @@ describe('showCaller', () => {
     const error = new Error('no');
     const { stack } = error;
     assert.equal(showCaller(error, undefined).stack, stack);
+  });
+});
+
+describe('The query of an error', () => {
+  const hidden = (error, text) => {
+    assert.equal(error.query, text);
+    assert.ok(!inspect(error).includes('query:') && !JSON.stringify(error).includes('"query"'), inspect(error));
+  };
+
+  it('is the text of its request, which no log prints unasked; of a batch, that of the query that has failed', async () => {
+    const client = await connected();
+    const wrong = 'SELECT\n  $1::int / 0';
+    const errors = await Promise.all([
+      client.query(wrong, [7]), client.batch(['SELECT 1', [wrong, [7]]]), client.simpleQuery('SELECT 1; SELECT 1 / 0'),
+      client.transaction(tx => tx.query(wrong, [7])), client.cursor(wrong, [7]).next(), client.queryTo(new PassThrough(), wrong, [7]),
+      client.with({ 'a.b': 1 }).query(wrong, [7])
+    ].map(each => each.then(() => assert.fail(), error => error)));
+    errors.forEach((error, i) => hidden(error, i === 2 ? 'SELECT 1; SELECT 1 / 0' : wrong));
+    hidden(await client.query('SELECT pg_sleep(10)', [], { statement_timeout: 5 }).catch(error => error), 'SELECT pg_sleep(10)');
+    hidden(await client.query('SELECT $1::int', []).catch(error => error), 'SELECT $1::int');
+    await client.query('BEGIN; '.slice(0, 5));
+    await client.query('SELECT 1 / 0').catch(() => {});
+    hidden(await client.query('SELECT 2').catch(error => error), 'SELECT 2');
+  });
+
+  it('is that of each request of a lost connection, also of those that come later, and undefined if the error is shared', async () => {
+    const client = await connected();
+    const lost = Array.from({ length: 3000 }, (_, i) => client.query(`SELECT pg_sleep(1), ${i}`, [], { cache: false }).catch(error => error));
+    const batch = client.batch(['SELECT 1', 'SELECT 2']).catch(error => error);
+    client.destroy();
+    const errors = await Promise.all(lost);
+    errors.slice(0, 500).forEach((error, i) => hidden(error, `SELECT pg_sleep(1), ${i}`));
+    hidden(errors[1500], undefined);
+    hidden(await batch, 'SELECT 1; SELECT 2');
+    hidden(await client.query('SELECT late').catch(error => error), 'SELECT late');
+  });
+
+  it('has the line and column of the position, in characters', async () => {
+    const client = await connected();
+    for (const [text, at] of [
+      ['SELEC', { line: 1, column: 1 }], ['SELECT 1,\n  missing', { line: 2, column: 3 }], ["SELECT '𝄞€'\r\n\n, '𝄞', missing", { line: 3, column: 8 }],
+      ['SELECT (', { line: 1, column: 9 }]
+    ]) {
+      const error = await client.query(text).catch(error => error);
+      assert.deepEqual(error.at, at, text);
+    }
+    const { at } = await client.batch(['SELECT 1', 'SELECT\nmissing']).catch(error => error);
+    assert.deepEqual(at, { line: 2, column: 1 });
+    assert.equal((await client.query('SELECT 1 / 0').catch(error => error)).at, undefined);
   });
 });
 

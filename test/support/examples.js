@@ -30,7 +30,6 @@ const RECIPES = {
   'migrate.mjs': '',
   'parser-files.mjs': '200 text/javascript',
   'reconnect.mjs': '',
-  'retry.mjs': "[ { n: 3 } ]",
   'rolled-back.mjs': '',
   'slow-queries.mjs': "slow SELECT pg_sleep(0.3) { cmd: 'SELECT', rowCount: 1 }",
   'stop.mjs': ''

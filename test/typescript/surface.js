@@ -34,8 +34,7 @@ function declared(file) {
     const members = new Map();
     for (const symbol of checker.getPropertiesOfType(type)) {
       if (!isOurs(symbol) || symbol.name === 'prototype') continue;
-      const name = symbol.name.startsWith('__@asyncIterator') ? 'asyncIterator' :
-        symbol.name.startsWith('__@iterator') ? 'iterator' : symbol.name;
+      const name = symbol.name.replace(/^__@(\w+)@.*/, '$1'); // of a symbol
       const isMethod = symbol.flags & ts.SymbolFlags.Method;
       members.set(name, isMethod ? arityOf(checker.getTypeOfSymbol(symbol)) : null);
     }
@@ -78,7 +77,7 @@ function isOptional(parameter) {
 
 /** The name of a member that everybody may use; undefined for others. */
 function publicName({ name }) {
-  if (ts.isComputedPropertyName(name)) return /^Symbol\.(\w+)$/.exec(name.expression.getText())?.[1];
+  if (ts.isComputedPropertyName(name)) return /^Symbol\.(\w+)(?: \?\? Symbol\(\))?$/.exec(name.expression.getText())?.[1];
   return ts.isPrivateIdentifier(name) || name.text.startsWith('_') ? undefined : name.text;
 }
 

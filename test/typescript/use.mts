@@ -11,9 +11,9 @@ import quickgres, {
 } from 'quickgres';
 import type {
   Abortable, AnyColumns, AnyRow, ArrayValue, BatchOptions, BatchQuery, ByteStream, ClientEvents, Column, ColumnValue, Config, CopyFrom,
-  CopyReader, CopyStreamOptions, CopyTo, Cursor, CursorOptions, Decode, Decoder, DecoderPair, Format, Listener,
+  CopyReader, CopyStreamOptions, CopyTo, Cursor, CursorOptions, Decode, Decoder, DecoderPair, DescribeOptions, Description, Format, Listener,
   ListenOptions, Notification, PacketReceiver, PasswordRequest, QueryOptions, QueryToOptions, Receiver, Row, RowMembers, ServerAddress,
-  ServerFields, Session, SimpleQueryOptions, StatementOptions, StreamResult, TracedQuery, TransactionOptions, Value, Values
+  ServerFields, Session, Settings, SimpleQueryOptions, StatementOptions, StreamResult, TracedQuery, TransactionOptions, Value, Values
 } from 'quickgres';
 
 type Same<A, B> = (<X>() => X extends A ? 1 : 2) extends (<X>() => X extends B ? 1 : 2) ? true : false;
@@ -128,13 +128,24 @@ async function queries(client: Client): Promise<void> {
 }
 
 async function blocks(client: Client): Promise<void> {
-  const options: TransactionOptions = { isolation: 'repeatable read', readOnly: true, deferrable: false };
+  const options: TransactionOptions = { isolation: 'repeatable read', readOnly: true, deferrable: false, retries: 2 };
   const work = async (tx: Session): Promise<number> => {
     tx.once('drain', () => {});
     return (await tx.query('SELECT 1')).rowCount;
   };
   const result = await client.transaction(tx => tx.transaction(work), options);
   same<typeof result, number>(true);
+
+  const limited: DescribeOptions = { statement_timeout: 10000 };
+  const { params, columns: [column] }: Description = await client.describe('SELECT $1::int AS n', limited);
+  assert.deepEqual([params[0]?.oid, column?.name, column?.oid, column?.tableOid, column?.column], [23, 'n', 23, 0, 0]);
+  const settings: Settings = { 'app.tenant': 7, 'app.flag': true };
+  const mine: Session = client.with(settings).with({ role: 'pg_monitor' });
+  assert.equal((await mine.query<{ tenant: string }>("SELECT current_setting('app.tenant') AS tenant")).rows[0]?.tenant, '7');
+  const error = await client.query('SELECT missing').catch((error: PostgresError) => error);
+  assert.ok(error instanceof PostgresError);
+  assert.deepEqual([error.query, error.at?.line, error.at?.column], ['SELECT missing', 1, 8]);
+  if (Symbol.asyncDispose !== undefined) await client.cursor('SELECT 1')[Symbol.asyncDispose]();
 
   const some: CursorOptions = { batchSize: 10, format: 0, decode: true };
   const cursor: Cursor<User> = client.cursor<User>('SELECT id, name FROM users', [], some);

@@ -34,8 +34,8 @@ const INTERNAL = {
 /** Made or set without a declaration that could be read: fields that the server sends, and what is set later. */
 const fields = [...new Set(Object.values(FIELDS))].filter(name => name !== 'message');
 const SET = {
-  PostgresError: [...fields, 'index', 'name'], ConnectionError: ['cause', 'code', 'name', 'sent'],
-  AbortError: ['cause', 'code', 'name'], TimeoutError: ['cause', 'code', 'name', 'sent'], UsageError: ['code', 'name'], ProtocolError: ['code', 'name'],
+  PostgresError: [...fields, 'at', 'index', 'name', 'query'], ConnectionError: ['cause', 'code', 'name', 'query', 'sent'],
+  AbortError: ['cause', 'code', 'name'], TimeoutError: ['cause', 'code', 'name', 'query', 'sent'], UsageError: ['code', 'name'], ProtocolError: ['code', 'name'],
   ResponseError: ['name', 'response', 'status'], CopyTo: ['columnCount', 'columnFormats'], Listener: ['channel'],
   ResponseCache: ['max_age', 'max_answer_bytes', 'max_bytes', 'stale_while_revalidate'],
   RowReader: ['arrays', 'binary', 'cmd', 'columnCount', 'columnFormats', 'format', 'objects', 'oid', 'rowParser'], RowParser: ['columnNames', 'columns']
@@ -190,11 +190,11 @@ describe('TypeScript', () => {
     it('the fields of errors', () => {
       const error = new quickgres.PostgresError(Object.fromEntries(fields.map(name => [name, '1'])));
       const declaredFields = [...types.exports.get('PostgresError').members.keys()];
-      assert.deepEqual(declaredFields.sort(), [...Object.keys(error), 'index', 'name'].sort());
+      assert.deepEqual(declaredFields.sort(), [...Object.keys(error), 'at', 'index', 'name', 'query'].sort());
       assert.deepEqual(types.propertiesOf('ServerFields').sort(), [...fields, 'message'].sort());
       for (const [name, ...args] of [['ConnectionError', 'm', { cause: 1, sent: true }], ['AbortError', 'm', 1], ['TimeoutError', 'm', { code: '1', cause: 1, sent: true }], ['UsageError', 'm', 'c']]) {
         const made = new quickgres[name](...args);
-        for (const field of SET[name]) assert.ok(field in made, `${name}.${field}`);
+        for (const field of SET[name]) assert.ok(field === 'query' || field in made, `${name}.${field}`);
       }
     });
 
