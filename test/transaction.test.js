@@ -154,7 +154,7 @@ describe('transaction', () => {
     await assert.rejects(kept.simpleQuery('SELECT 1'), over);
     await assert.rejects(kept.transaction(() => {}), over);
     await assert.rejects(kept.cursor('SELECT 1').next(), over);
-    assert.throws(() => kept.copyTo('COPY t TO STDOUT'), over);
+    await assert.rejects(once(kept.copyTo('COPY t TO STDOUT'), 'end'), over);
     await assert.rejects(client.transaction(async tx => {
       kept = tx;
       throw new Error('thrown');

@@ -55,15 +55,19 @@ function watchLimits({ signal, statement_timeout: time = Infinity, waited = 0 },
  * Calls back once, with an error, when a reader has taken nothing between two looks, one every `time` milliseconds.
  * @param {function(): number} left what it has not taken; NaN while it need not take anything
  * @param {string} [why] beside the time
+ * @param {function(): number} [patience] how many looks in a row may find nothing taken
  * @returns {function} ends the watch
  */
-function watchStall(what, time, left, stalled, why = 'stall_timeout') {
+function watchStall(what, time, left, stalled, why = 'stall_timeout', patience = () => 1) {
   let before = left();
+  let looks = 0;
   const timer = setInterval(() => {
     const now = left();
-    if (!(now >= before)) return void (before = now);
+    looks = now >= before ? looks + 1 : 0;
+    before = now;
+    if (looks === 0 || looks < patience()) return;
     clearInterval(timer);
-    stalled(new TimeoutError(`the ${what} took nothing for ${time} ms (${why})`, { code: '57014', sent: true }));
+    stalled(new TimeoutError(`the ${what} took nothing for ${looks * time} ms (${why})`, { code: '57014', sent: true }));
   }, time);
   return () => clearInterval(timer);
 }

@@ -6,6 +6,11 @@ const { watchStall } = require('../pipeline');
 const { STALL_TIMEOUT } = require('../options');
 const { closedBefore, isServerResponse, nothing, unwatch, watch } = require('./watch');
 
+const MEGABYTE = 1 << 20;
+
+/** The most megabytes that a system holds for a connection: Linux by default. */
+const MOST_HELD = 4;
+
 /** Whether middleware has replaced its `write`, and may hold bytes. */
 const isWrapped = stream => Object.hasOwn(stream, 'write');
 
@@ -37,6 +42,7 @@ const fromPlain = given => new Writable({
 
 /** A target of a result's bytes: any writable Node stream, or a WHATWG WritableStream. */
 class Target {
+  #before; // bytes on its socket when it began
   #ended = false;
   #counted = 0; // bytes that the stream has not taken
   #lost; // why the stream takes no more
@@ -68,6 +74,7 @@ class Target {
       // An Http2ServerResponse emits 'finish' even if it was cut off; the stream behind it does not.
       this.stream = given.stream;
     }
+    this.#before = this.#onSocket;
     watch(this.stream, nothing);
   }
 
@@ -179,10 +186,20 @@ class Target {
     this.#watchStall();
   }
 
+  /** Bytes on the target's socket, if it has one. */
+  get #onSocket() { return (this.given.socket ?? this.stream.session?.socket ?? this.stream).bytesWritten ?? 0; }
+
+  /**
+   * How many timeouts without progress a stream may have. Its socket shows progress only when a third of what the system holds
+   * has left, so a reader that is slow, but steady, needs more with each megabyte.
+   */
+  get #patience() { return 1 + Math.min(MOST_HELD, Math.floor((this.#onSocket - this.#before - this.untaken) / MEGABYTE)); }
+
   /** Gives the stream up if it takes nothing for too long. */
   #watchStall(left = () => this.untaken) {
     this.#unwatchStall();
-    if (this.#stallTimeout > 0) this.#unwatchStall = watchStall('target', this.#stallTimeout, left, error => this.giveUp(error));
+    const giveUp = error => this.giveUp(error);
+    if (this.#stallTimeout > 0) this.#unwatchStall = watchStall('target', this.#stallTimeout, left, giveUp, undefined, () => this.#patience);
   }
 
   giveUp(error) { this.#fail(error); this.destroy(error); }

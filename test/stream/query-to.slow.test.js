@@ -1,13 +1,42 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { spawn } = require('node:child_process');
 const { createHash } = require('node:crypto');
+const { once } = require('node:events');
+const net = require('node:net');
 const { Writable } = require('node:stream');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { ANSWER, commandComplete, connected, faked, hex, message } = require('../support');
 const { Collector, read } = require('./targets');
 
+/** Takes 6 MB at once, then so many bytes a second. */
+const READER = `const [port, rate] = process.argv.slice(1).map(Number);
+  const socket = require('node:net').connect(port, '127.0.0.1');
+  const begun = performance.now();
+  const budget = () => 6e6 + rate * (performance.now() - begun) / 1000;
+  let length = 0;
+  socket.on('data', ({ length: more }) => { if ((length += more) > budget()) socket.pause(); });
+  setInterval(() => { if (length < budget()) socket.resume(); }, 20);
+  socket.on('error', () => {}).on('close', () => process.exit());`;
+
 describe('queryTo', () => {
+  it('does not cut off a reader that is slow, but steady: a second stands for 60, and 1.2 MB/s for 20 kB/s', async () => {
+    const client = await connected();
+    const server = net.createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const reader = spawn(process.execPath, ['-e', READER, server.address().port, 1.2e6], { stdio: 'inherit' });
+    const [socket] = await once(server, 'connection');
+    try {
+      const { bytes } = await client.queryTo(socket, "SELECT repeat('x', 1000) FROM generate_series(1, 20000)", [], { stall_timeout: 1000 });
+      assert.ok(bytes > 20e6);
+    } finally {
+      reader.kill();
+      socket.destroy();
+      server.close();
+    }
+  });
+
   describe('with a row of 200 MB', () => {
     const SIZE = 200e6;
     const TEXT = `SELECT repeat('0123456789', ${SIZE / 10})`;

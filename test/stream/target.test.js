@@ -148,6 +148,20 @@ describe('A target', () => {
     }
   });
 
+  it('waits longer for a stream on a socket with megabytes in the buffer of the system, which show no progress', async () => {
+    for (const [megabytes, times] of [[0.9, 1], [1.5, 2], [3.1, 4], [100, 5]]) {
+      const socket = { bytesWritten: 5e6 };
+      const stream = Object.assign(new Slow(), { socket });
+      const target = new Target(stream, 20);
+      const lost = new Promise(resolve => target.watch(resolve));
+      target.write(Buffer.alloc(20000));
+      socket.bytesWritten += 20000 + megabytes * 2 ** 20;
+      target.wait(() => {});
+      assert.equal((await lost).message, `the target took nothing for ${20 * times} ms (stall_timeout)`);
+      target.release();
+    }
+  });
+
   it('waits for a stream that takes little at a time, and for any where the stall_timeout is 0', async () => {
     for (const [timeout, pause] of [[40, 15], [0, 60]]) {
       const stream = new Slow();
