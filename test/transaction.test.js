@@ -179,7 +179,10 @@ describe('transaction', () => {
     });
     for (const leave of [
       tx => new Promise(resolve => { tx.copyFrom('COPY t FROM STDIN').on('error', () => {}).write('1\n', resolve); }),
-      async tx => { tx.copyFrom('COPY t FROM STDIN').on('error', () => {}); }
+      async tx => {
+        await tx.query('SELECT 1');
+        tx.copyFrom('COPY t FROM STDIN').on('error', () => {});
+      }
     ]) await assert.rejects(client.transaction(leave), { code: '25P02' });
     assert.deepEqual(await ints(client), []);
   });

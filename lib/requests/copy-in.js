@@ -37,7 +37,7 @@ class CopyInRequest extends QueryRequest {
 
   /**
    * @param {function()} begun called when the server takes data
-   * @param {function()} [sent] called when it was sent
+   * @param {function()} [sent] called when data may be sent: at once, but with `max_pipeline` when the server takes it
    */
   constructor(text, begun, sent, receiver = new RowReader()) {
     super(text, [], 0, false, undefined, receiver);
@@ -55,7 +55,7 @@ class CopyInRequest extends QueryRequest {
   encode(writer, statements) {
     writeCopy(this, writer, statements);
     this.owesSync = !this.simple;
-    this.#sent?.();
+    if (this.scope.pipeline.maxPipeline === Infinity) this.#sent?.();
   }
 
   start(pipeline) {
@@ -65,7 +65,9 @@ class CopyInRequest extends QueryRequest {
 
   message(pipeline, type, buf, start, end) {
     super.message(pipeline, type, buf, start, end);
-    if (type === CopyInResponse && this.#takesData) this.#begun(); // else it was given up, or all data was sent
+    if (type !== CopyInResponse || !this.#takesData) return; // it was given up, or all data was sent
+    this.#sent?.();
+    this.#begun();
   }
 
   data(data) {

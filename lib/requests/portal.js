@@ -64,8 +64,8 @@ class PortalStep extends QueryRequest {
   }
 
   message(pipeline, type, buf, start, end, count) {
-    clearTimeout(this.#timer);
     super.message(pipeline, type, buf, start, end, count);
+    if (this.state > State.Binding) clearTimeout(this.#timer);
     if (this.state === State.Done) this.portal.open = false;
     else if (this.state === State.Suspended && this.owesSync) pipeline.finishHead(); // it has its rows
     else if (this.state === State.Suspended && !this.portal.inBlock && this.portal.open) {

@@ -2,7 +2,7 @@
 
 const { Writable, addAbortSignal } = require('node:stream');
 const { AbortError, UsageError, kindOf } = require('../protocol');
-const { giveUp, callerOf, copyDirection, promised, submit } = require('../pipeline');
+const { CloseRequest, callerOf, copyDirection, giveUp, promised, submit } = require('../pipeline');
 const { CopyInRequest } = require('../requests');
 const { RowEncoder } = require('./copy-rows');
 
@@ -43,6 +43,8 @@ class CopyFrom extends Writable {
     const run = scope => {
       if (this.destroyed) throw new AbortError('the stream was destroyed');
       scope.pipeline.scopes.check(scope); // before the request has a promise, which destroy() would reject
+      // Behind BEGIN in one flight, pgcat stores the rows of a block that is rolled back, and Pgpool-II answers no later query.
+      if (scope.begin !== undefined) submit(new CloseRequest('P', []), scope).catch(() => {});
       return submit(this.#request, scope);
     };
     this.#over = promised(() => lease.run('alone', { signal }, run, () => false)).then(({ format, rowCount }) => {

@@ -61,8 +61,8 @@ const CELLS = [
   own('workerd', 'pg18', ['all', 'ci'], 'workerd/workerd.test.js'),
   own('node24', 'pgbouncer', ['all'], 'strangers/pgbouncer.test.js'),
   own('node24', 'haproxy', ['all'], 'strangers/haproxy.test.js'),
-  own('node24', 'pgpool', ['all'], 'strangers/pgpool.test.js'),
-  own('node24', 'pglite', ['all'], 'strangers/pglite.test.js'),
+  own('node24', 'pgpool', ['all', 'ci'], 'strangers/pgpool.test.js'),
+  own('node24', 'pglite', ['all', 'ci'], 'strangers/pglite.test.js'),
   own('node24', 'questdb', ['all'], 'strangers/questdb.test.js')
 ];
 

@@ -43,6 +43,13 @@ describe('A state', () => {
     assert.deepEqual(messages(none.from(third)), ['s']);
   });
 
+  it('keeps runs of equal rows together', () => {
+    const row = 'x'.repeat(200);
+    const first = new State(bodyOf([row, row, row, 'y', row, row]));
+    const second = new State(bodyOf([row, row, row, 'z', row, row]), first);
+    assert.deepEqual(messages(second.from(first)), ['A copy 0 3', 'D z', 'A copy 4 2', 's']);
+  });
+
   it('is whole if the difference is longer', () => {
     const rows = Array.from({ length: 50 }, (_, i) => `${i}`);
     const first = new State(bodyOf(rows));

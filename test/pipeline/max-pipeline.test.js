@@ -67,6 +67,15 @@ describe('max_pipeline', () => {
     await behind;
   });
 
+  it('sends no data of a COPY before the server takes it', async () => {
+    const { client, wire } = await proxied({ max_pipeline: 1 });
+    await client.query('CREATE TEMP TABLE t (i int)');
+    assert.equal(await flightsOf(wire, () => pipeline(['1\n'], client.copyFrom('COPY t FROM STDIN'))), 2);
+    const sink = client.copyFrom('COPY there_is_none FROM STDIN');
+    await assert.rejects(pipeline(['1\n'], sink), { code: '42P01' });
+    assert.equal((await client.query('SELECT count(*) AS n FROM t')).rows[0].n, '1');
+  });
+
   it('sends nothing before the server has let the client in', async () => {
     const server = await sharedServer();
     const client = endAfterTest(new Client({ ...server.config, require_auth: 'none', max_pipeline: 1 }));

@@ -8,7 +8,7 @@ const { once } = require('node:events');
 const net = require('node:net');
 
 const SYNC = 0x53, QUERY = 0x51, TERMINATE = 0x58;
-const READY = 0x5A;
+const READY = 0x5A, COPY_IN = 0x47;
 const IDLE = 0x49;
 const SSL_REQUEST = 80877103, CANCEL_REQUEST = 80877102;
 
@@ -43,7 +43,7 @@ function onMessages(socket, each, startup = false) {
  * @param {object} options.target a server that trusts
  * @param {number} [options.size] connections to the server
  * @param {boolean} [options.drops] false: what was pipelined behind a Sync reaches the server, whose answer goes to the client that
- *   has the server then, or to none; true: it is dropped until the answer to the Sync has come
+ *   has the server then, or to none; true: it is dropped until the answer has come
  * @returns {Promise<{host: string, port: number, stop: function(): Promise}>}
  */
 async function startTransactionPooler({ target, size = 2, drops = false }) {
@@ -78,6 +78,7 @@ async function startTransactionPooler({ target, size = 2, drops = false }) {
         }
         const { client } = server; // whoever has the server gets what it says
         client?.write(bytes);
+        if (type === COPY_IN && client !== null) client.isSynced = false;
         if (type === READY && client !== null) {
           client.isSynced = false;
           if (bytes[5] === IDLE) checkIn(server);

@@ -11,7 +11,7 @@ const { makeDirectory } = require('../../pg-test-fixtures/guardian');
 const { serverIds } = require('../../pg-test-fixtures/user');
 const { Pool } = require('../../../lib/pool');
 const { startBetween } = require('./proxied');
-const { stranger } = require('./stranger');
+const { stranger } = require('../../support/stranger');
 
 /** Starts HAProxy, which sends connections to the first server that is there. */
 async function startHaproxy(servers) {
@@ -27,7 +27,8 @@ async function startHaproxy(servers) {
   return { port, end };
 }
 
-stranger('HAProxy', {
+stranger({
+  name: 'HAProxy',
   async start() {
     const target = await startServer({ external: false });
     const { port, end } = await startHaproxy([target]);
@@ -39,7 +40,7 @@ stranger('HAProxy', {
       }
     };
   },
-  needs: 'haproxy', lacks: {}, slow: 'SELECT pg_sleep(3)'
+  needs: 'haproxy'
 });
 
 describe('HAProxy in front of a primary and a standby', () => {

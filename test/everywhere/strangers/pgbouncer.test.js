@@ -6,6 +6,8 @@ const assert = require('node:assert/strict');
 const { execFileSync } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
+const { PGBOUNCER } = require('../../support/poolers');
+const { stranger } = require('../../support/stranger');
 
 const SOURCE = 'https://github.com/pgbouncer/pgbouncer.git';
 const TAG = 'pgbouncer_1_25_2';
@@ -43,3 +45,5 @@ before(function () {
 });
 
 require('../../whole/pgbouncer.test.js');
+
+for (const pooler of Object.values(PGBOUNCER)) stranger(pooler);

@@ -1,24 +1,31 @@
 'use strict';
 
-const { PGlite } = require('@electric-sql/pglite');
-const { PGLiteSocketServer } = require('@electric-sql/pglite-socket');
-const { stranger } = require('./stranger');
+const assert = require('node:assert/strict');
+const { spawnSync } = require('node:child_process');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { stranger } = require('../../support/stranger');
+const { PGLITE } = require('./pglite');
 
-stranger('PGlite', {
-  lacks: { 'COPY FROM': /unexpected/, cancelling: /the query ran to its end/ },
-  slow: 'SELECT count(*) FROM generate_series(1, 8000000)',
-  async start() {
-    const db = await PGlite.create();
-    const server = new PGLiteSocketServer({ db, port: 0, host: '127.0.0.1' });
-    const listening = new Promise(resolve => server.addEventListener('listening', ({ detail }) => resolve(detail)));
-    await server.start();
-    const { port } = await listening;
-    return {
-      config: { host: '127.0.0.1', port, user: 'postgres', database: 'postgres', sslmode: 'disable' },
-      async stop() {
-        await server.stop();
-        await db.close();
-      }
-    };
-  }
+const ROOT = path.join(__dirname, '../../..');
+
+stranger(PGLITE);
+
+describe('The recipe of tests on PGlite', () => {
+  it('passes as it is', () => {
+    const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'pglite-'));
+    try {
+      fs.mkdirSync(path.join(folder, 'node_modules'));
+      fs.symlinkSync(ROOT, path.join(folder, 'node_modules/quickgres'));
+      fs.symlinkSync(path.join(__dirname, '../node_modules/@electric-sql'), path.join(folder, 'node_modules/@electric-sql'));
+      fs.copyFileSync(path.join(ROOT, 'test/recipes/pglite.mjs'), path.join(folder, 'pglite.mjs'));
+      const { NODE_OPTIONS, NODE_TEST_CONTEXT, ...env } = process.env;
+      const { status, stdout } = spawnSync(process.execPath, ['--test', 'pglite.mjs'], { cwd: folder, encoding: 'utf8', env });
+      assert.equal(status, 0, stdout);
+      assert.match(stdout, /pass 2/);
+    } finally {
+      fs.rmSync(folder, { recursive: true });
+    }
+  });
 });

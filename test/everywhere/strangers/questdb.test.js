@@ -10,7 +10,7 @@ const os = require('node:os');
 const path = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { Client } = require('../../..');
-const { stranger } = require('./stranger');
+const { stranger } = require('../../support/stranger');
 
 const VERSION = '9.3.4';
 const JAR = path.join(__dirname, `../node_modules/questdb-${VERSION}.jar`);
@@ -57,13 +57,14 @@ before(async function () {
   await download();
 });
 
-stranger('QuestDB', {
+stranger({
+  name: `QuestDB ${VERSION}`,
   lacks: {
-    batch: /0 !== 1/, // it tells of the error before it answers what comes before it
+    'a failed batch': /0 !== 1/, // it tells of the error before it answers what comes before it
     cursor: /spurious execute message/,
     'COPY TO': /supported formats: 'parquet'/,
     'COPY FROM': /copyFrom takes COPY/,
-    LISTEN: /table does not exist \[table=LISTEN\]/
+    listen: /table does not exist \[table=LISTEN\]/
   },
   slow: 'SELECT count(*) FROM long_sequence(20000000000) WHERE x % 7 = 3',
   series: 'SELECT x FROM long_sequence(100)',
@@ -84,7 +85,13 @@ stranger('QuestDB', {
       }
     };
   },
+  parts: [
+    'simpleQuery', 'parameters', 'prepared statements', 'typed in one round trip', 'binary results', 'queries at once', 'errors', 'batch',
+    'a failed batch', 'transaction', 'savepoint', 'cursor', 'queryTo', 'COPY TO', 'COPY FROM', 'listen', 'cancelling'
+  ],
   own: {
+    listen: client => client.query('LISTEN news'),
+
     /** It has no sequences, but tells what runs. */
     async cancelling(client, { slow, config }) {
       const running = async other => {
