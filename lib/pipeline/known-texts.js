@@ -3,24 +3,24 @@
 /** The most texts that are remembered. */
 const MOST = 256;
 
-/** After a late answer, a text is quick again when so many in a row were in time. */
+/** After a slow answer, a text is quick again when so many in a row were. */
 const RELIABLE = 64;
 
-/**
- * After so many in a row, one late answer may be due to a busy server. After so many new texts in a row, those not seen yet
- * count as quick: their values are written into them.
- */
+/** After so many in a row, one slow answer may be due to a busy machine. */
+const FORGIVING = 128;
+
+/** After so many quick new texts in a row, those not seen yet count as quick: their values are written into them. */
 const MANY = 1000;
 
-/** What is known about the texts of queries: whether the last result was longer than its buffer, and whether answers are late. */
+/** What is known about the texts of queries: whether the last result was longer than its buffer, and whether they are quick. */
 class KnownTexts {
-  #texts = new Map(); // `{ isLong, inTime }`: how many answers in a row were, undefined if none has come
-  #newInTime = 0; // new texts in a row whose answer was in time
+  #texts = new Map(); // `{ isLong, quick, slowAt }`: how many answers in a row were quick, undefined if none has come
+  #quickNew = 0; // new texts in a row whose first answer was quick
 
   #of(text) {
     let known = this.#texts.get(text);
     if (known !== undefined) return known;
-    this.#texts.set(text, known = { isLong: false, inTime: undefined });
+    this.#texts.set(text, known = { isLong: false, quick: undefined, slowAt: -Infinity });
     if (this.#texts.size > MOST) this.#texts.delete(this.#texts.keys().next().value);
     return known;
   }
@@ -31,13 +31,15 @@ class KnownTexts {
   setLong(text, isLong) { if (text !== undefined && this.isLong(text) !== isLong) this.#of(text).isLong = isLong; }
 
   /** Whether other queries may be sent behind one with this text. */
-  isQuick(text) { return (this.#texts.get(text)?.inTime ?? (this.#newInTime >= MANY ? RELIABLE : 0)) >= RELIABLE; }
+  isQuick(text) { return (this.#texts.get(text)?.quick ?? (this.#quickNew >= MANY ? RELIABLE : 0)) >= RELIABLE; }
 
-  answered(text, isLate) {
+  /** A machine that is busy for a moment delays several answers: they count once. */
+  answered(text, isSlow, sentAt) {
     const known = this.#of(text);
-    if (known.inTime === undefined) this.#newInTime = isLate ? 0 : this.#newInTime + 1;
-    if (isLate) known.inTime = known.inTime >= MANY ? RELIABLE : 0;
-    else known.inTime = known.inTime === undefined ? RELIABLE : known.inTime + 1;
+    if (isSlow && sentAt < known.slowAt) return;
+    if (known.quick === undefined) this.#quickNew = isSlow ? 0 : this.#quickNew + 1;
+    if (isSlow) Object.assign(known, { quick: known.quick >= FORGIVING ? RELIABLE : 0, slowAt: performance.now() });
+    else known.quick = known.quick === undefined ? RELIABLE : known.quick + 1;
   }
 }
 

@@ -12,6 +12,9 @@ const MIXING = 100;
 /** Milliseconds after which an answer is late, beside two round trips. */
 const LATE = 10;
 
+/** Milliseconds after which a late answer shows a slow query rather than a busy machine, beside two round trips. */
+const SLOW = 40;
+
 /** What has been answered on a connection that is being opened, and on one on which no request has ended yet. */
 const NOTHING = -1;
 const OPENING = 0;
@@ -118,7 +121,9 @@ class Connection {
     for (let each; (each = this.first)?.isOver; each.next = null) this.first = each.next;
     if (use.isLimited) this.limited--;
     if (this.isOpen) this.answered++;
-    this.roundTrip = Math.min(this.roundTrip, now - use.since);
+    const isSlow = use.isLate && now > this.since + this.patience + SLOW - LATE;
+    if (use.text !== undefined && (use.isAnswered || isSlow)) this.pipeline.knownTexts.answered(use.text, isSlow, use.since);
+    if (use.isAnswered) this.roundTrip = Math.min(this.roundTrip, now - use.since);
     this.since = now;
   }
 

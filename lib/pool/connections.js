@@ -22,6 +22,9 @@ const PATIENCE = 1000;
 /** How many connections queries that are known to be quick share at a time. */
 const SHARING = 4;
 
+/** Milliseconds after a quick query in which a connection is left to the next one. */
+const RECENT = 100;
+
 const tooLate = tooLong('request', () => ': it waited for a connection');
 
 /** Errors of connecting that another attempt would not change: the server refuses, or the config is invalid. */
@@ -41,6 +44,7 @@ class Connections {
   #emit;
   #isDestroyed = false;
   #options;
+  #quickAt = -Infinity; // when the last quick query was sent
   #outage; // `{ failures, pause, error }`, from a failed attempt until the next connection has answered
   #alarm = new Alarm(now => this.#look(now));
   #waiting = new Waiting();
@@ -71,8 +75,6 @@ class Connections {
     };
   }
 
-  get #connected() { return this.#all.reduce((count, each) => count + each.isOpen, 0); }
-
   /** Whether the running code is the function of a transaction on one of them. */
   get isInside() { return this.#all.some(({ pipeline }) => waitsForItself(pipeline.scopes.root)); }
 
@@ -93,8 +95,8 @@ class Connections {
     const { reserved, size } = this.#options;
     const taken = this.#all.filter(each => each.isTaken).length;
     const most = Math.max(1, size - reserved);
-    return taken < most || (now >= since + this.#patience &&
-      (kind === Kind.UNPROVEN || this.#all.filter(each => each.hasOwner || each.isHeld).length < most));
+    if (taken < most || (kind === Kind.UNPROVEN && now >= this.#quickAt + RECENT)) return true;
+    return now >= since + this.#patience && (kind === Kind.UNPROVEN || this.#all.filter(each => each.hasOwner || each.isHeld).length < most);
   }
 
   /** Milliseconds for which an unproven query leaves the last connection to quick ones. */
@@ -122,6 +124,7 @@ class Connections {
     else if (best === undefined || (!mayMix && this.#isGrowing(now))) return undefined;
     if (!isQuick) best.state = best === unused ? Use.OWNED : Use.DRAINING;
     if (best.state === Use.DRAINING) return undefined;
+    if (isQuick) this.#quickAt = now;
     best.begin(use, now);
     if (use.text !== undefined) this.#alarm.setTo(now + best.patience, now);
     return best;
@@ -200,7 +203,7 @@ class Connections {
     const opening = client.connect();
     opening.then(() => {
       this.reached = this.#options.patient;
-      this.release(connection, { since: connection.since, isLimited: false, isOver: false });
+      this.release(connection, { since: connection.since, isAnswered: true, isLimited: false });
     }, () => {});
     this.#watch(connection, connection.since);
     this.#emit('connect', client, opening);
@@ -246,7 +249,7 @@ class Connections {
   #deadlinesOf(each) {
     const { acquire_timeout, idle_timeout, min, silence_timeout } = this.#options;
     const silence = each.isOpening ? Math.max(acquire_timeout, ATTEMPT) : silence_timeout;
-    const unused = each.isIdle && this.#connected > min ? each.since + idle_timeout : Infinity;
+    const unused = each.isIdle && this.#all.filter(other => other.isOpen).length > min ? each.since + idle_timeout : Infinity;
     const old = each.isOpen && each.state === Use.SHARED ? Math.min(each.expires, unused) : Infinity;
     return { silence, silent: each.silentSince + silence, old, late: each.lateAt };
   }
@@ -274,9 +277,9 @@ class Connections {
     first.isSuspected = true;
     setImmediate(() => {
       first.isSuspected = first.isLate = pipeline.reads === reads && connection.first === first;
-      if (first.isLate) return this.#options.knownTexts.answered(first.text, true);
+      if (first.isLate) return;
       connection.since = performance.now();
-      return this.#watch(connection, connection.since);
+      this.#watch(connection, connection.since);
     });
   }
 

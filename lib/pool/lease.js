@@ -59,13 +59,13 @@ class PoolLease extends Connections {
       for (let attempts = 1; ; attempts++) {
         throwIfAborted(options, attempts > 1);
         const kind = need === 'shared' ? this.kindOf(text) : Kind.OWNER;
-        const use = { kind, text, isLimited, isLate: false, isOver: false, isSuspected: false, since: 0, next: null };
+        const use = { kind, text, isLimited, isAnswered: false, isLate: false, isOver: false, isSuspected: false, since: 0, next: null };
         const connection = this.take(use) ?? await this.wait(use, options, since).catch(rejectAgain);
         const { client, pipeline } = connection;
         try {
           const waited = since > 0 ? performance.now() - since : 0;
           const result = await work(client.lease, client, waited > 1 ? { ...options, waited } : options);
-          if (text !== undefined && !use.isLate) this.knownTexts.answered(text, false);
+          use.isAnswered = text !== undefined;
           if (need !== 'session' || pipeline.status === 'I') return result;
           throw new UsageError('simpleQuery left a transaction block open, which is rolled back: use transaction()', '25001');
         } catch (error) {

@@ -28,10 +28,7 @@ class Waiting {
     const entry = { use, since: use.since };
     entry.promise = new Promise((resolve, reject) => {
       entry.resolve = resolve;
-      entry.reject = error => {
-        this.#queues[use.kind].delete(entry);
-        reject(error);
-      };
+      entry.reject = error => this.#queues[use.kind].delete(entry) && reject(error);
     });
     this.#queues[use.kind].add(entry);
     return entry;

@@ -24,34 +24,35 @@ describe('KnownTexts', () => {
     assert.deepEqual(['0', '1', '256'].map(text => texts.isLong(text)), [false, true, true]);
   });
 
-  it('takes a text as quick whose first answer was in time, and after a late one only when 64 in a row were', () => {
+  it('takes a text as quick whose first answer was, and after a slow one only when 64 in a row were', () => {
     const texts = new KnownTexts();
     assert.equal(texts.isQuick('a'), false);
-    texts.answered('a', false);
+    texts.answered('a', false, Infinity);
     assert.equal(texts.isQuick('a'), true);
-    texts.answered('a', true);
-    times(63, () => texts.answered('a', false));
+    texts.answered('a', true, Infinity);
+    times(63, () => texts.answered('a', false, Infinity));
     assert.equal(texts.isQuick('a'), false);
-    texts.answered('a', false);
+    texts.answered('a', false, Infinity);
     assert.equal(texts.isQuick('a'), true);
   });
 
-  it('forgives one late answer after a thousand in time, and no second one', () => {
+  it('forgives one slow answer after 128 quick ones, and no second one but of queries that had been sent before', () => {
     const texts = new KnownTexts();
-    times(1000, () => texts.answered('a', false));
-    texts.answered('a', true);
+    times(128, () => texts.answered('a', false, Infinity));
+    texts.answered('a', true, Infinity);
+    times(3, () => texts.answered('a', true, 0));
     assert.equal(texts.isQuick('a'), true);
-    texts.answered('a', true);
+    texts.answered('a', true, Infinity);
     assert.equal(texts.isQuick('a'), false);
   });
 
-  it('takes new texts as quick after a thousand of them, until one is late', () => {
+  it('takes new texts as quick after a thousand of them, until one is slow', () => {
     const texts = new KnownTexts();
-    times(999, i => texts.answered(`SELECT ${i}`, false));
+    times(999, i => texts.answered(`SELECT ${i}`, false, Infinity));
     assert.equal(texts.isQuick('SELECT -1'), false);
-    texts.answered('SELECT 999', false);
+    texts.answered('SELECT 999', false, Infinity);
     assert.equal(texts.isQuick('SELECT -1'), true);
-    texts.answered('SELECT -1', true);
+    texts.answered('SELECT -1', true, Infinity);
     assert.equal(texts.isQuick('SELECT -2'), false);
   });
 });

@@ -6,7 +6,7 @@ const { sharedServer } = require('../support');
 const { endAfterTest } = require('../support/hooks');
 
 /** A request's use of a connection. */
-const use = (isLimited = false, text = undefined) => ({ isLimited, isLate: false, isOver: false, isSuspected: false, next: null, since: 0, text });
+const use = (isLimited = false, text = undefined) => ({ isAnswered: true, isLimited, isLate: false, isOver: false, isSuspected: false, next: null, since: 0, text });
 
 /** A connection that is open and shared. */
 async function connection() {
@@ -59,10 +59,12 @@ describe('A connection of a pool', () => {
     assert.equal(it.lateAt, 1000 + 10 + 200);
     first.isLate = first.isSuspected = true;
     assert.deepEqual([it.waitAt(1000, false, true), it.lateAt, it.isTaken], [Infinity, Infinity, true]);
-    it.end(middle, 1040); // it was given up
+    it.end({ ...middle, isAnswered: false }, 1001); // it was given up
+    assert.equal(it.roundTrip, 100);
+    middle.isOver = true;
     assert.equal(it.first, first);
     it.end(first, 1050);
-    assert.deepEqual([it.first, it.isLate, it.roundTrip, it.lateAt], [last, false, 39, 1050 + 10 + 78]);
+    assert.deepEqual([it.first, it.isLate, it.roundTrip, it.lateAt], [last, false, 50, 1050 + 10 + 100]);
   });
 
   it('gets nothing new on which a request was given up, until it says something', async () => {

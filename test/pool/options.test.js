@@ -26,7 +26,7 @@ describe('Options of a pool', () => {
       [() => pool.query('SELECT 1', [], it), `${STATEMENT}, decode, stream, buffer, ${LIMITS}, alone, retry`],
       [() => pool.batch(['SELECT 1'], it), `${LIMITS}, alone, retry`],
       [() => pool.simpleQuery('SELECT 1', it), `decode, ${LIMITS}, retry`],
-      [() => pool.transaction(() => {}, it), 'isolation, readOnly, deferrable, signal, statement_timeout, retry'],
+      [() => pool.transaction(() => {}, it), 'isolation, readOnly, deferrable, signal, statement_timeout, retry, retries'],
       [() => pool.connection(() => {}, it), 'reset, signal, retry, shared'],
       [() => pool.queryTo(sink, 'SELECT 1', [], it),
         `as, int8, numeric, bytea, separator, end, stall_timeout, buffer, ${STATEMENT}, ${LIMITS}, alone, retry`],
