@@ -611,6 +611,7 @@ declare const block: unique symbol;
 
 /** What the function of `transaction` gets: the type of a parameter that takes no client and no pool. */
 export interface Transaction<D extends boolean = true> extends Session<D> {
+  /** Marks the type alone; no object has it. */
   readonly [block]: true;
   /** Not in a transaction, in which settings would last to its end: write `set_config()` there. */
   readonly with: never;
@@ -1046,6 +1047,11 @@ export interface Config<D extends boolean = boolean> extends Partial<Record<Runt
   max_pipeline?: Choice<number | string>;
   /** The most bytes of a connection's results that may wait for slow targets. Default: 67108864. */
   max_buffer_bytes?: Choice<number | string>;
+  /**
+   * Whether to ask the database for its own types in the first flight, so that `decode: true` and JSON make arrays of arrays of
+   * enums, domains and types of extensions. Default: true in a Pool that decodes, else false.
+   */
+  fetch_types?: boolean | null | undefined;
   /** What rows are, unless a query says otherwise. Default: true in a Pool; else structs of strings and Buffers. */
   decode?: D | Exclude<Decode, boolean> | null | undefined;
   /** Parameters of extensions, for example `'app.user'`. Default: the server's. */

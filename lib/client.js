@@ -6,6 +6,7 @@ const { ConnectionError, PostgresError, TimeoutError, UsageError, takeParameter 
 const { checkNoMore } = require('./options');
 const { Pipeline, cancelAny, unhindered } = require('./pipeline');
 const { checkDecode } = require('./rows');
+const requests = require('./requests');
 const { Steps } = require('./steps');
 
 /** Milliseconds in which end() expects the server to close the connection, or to answer a request that was given up. */
@@ -62,7 +63,7 @@ class Client extends Steps {
       drained: () => this.#emit('drain'),
       queued: () => { if (this.state === 'new') setImmediate(() => this.#expectConnect(pipeline)); }
     }, this.#config?.decode ?? undefined);
-    pipeline.share({ learned: this.#learned });
+    pipeline.share({ learned: this.#learned, ownTypes: this.#config?.fetch_types ? new requests.OwnTypes() : undefined });
     this.beginSteps(pipeline.scopes.root);
     this.#channels = undefined;
     /** @type {Promise<Error|undefined>} resolves when the connection is over, with the error if there was one */
@@ -110,6 +111,8 @@ class Client extends Steps {
       const config = await this.#resolve(port, host, ssl); // requests of this tick share the outcome
       if (signal.aborted) throw signal.reason;
       pipeline.configure(config);
+      // With a limit of unanswered requests, others would wait for the answer.
+      if (pipeline.ownTypes?.isKnown === false && pipeline.maxPipeline === Infinity) pipeline.begin(new requests.OwnTypesRequest(pipeline.ownTypes));
       await later.connect(config, {
         earlyRequests: () => pipeline.earlyRequests(),
         ready: session => this.#open(session),

@@ -97,6 +97,7 @@ class SettingsLease {
   }
 
   get decoding() { return this.session.lease.decoding; }
+  get ownTypes() { return this.session.lease.ownTypes; }
   get knownTexts() { return this.session.lease.knownTexts; }
 
   check(text, values) { return this.session.lease.check(text, values); }

@@ -243,7 +243,7 @@ describe('cursor', () => {
     assert.throws(() => client.cursor('SELECT 1', [], { batchSize: 0 }), TypeError);
     assert.throws(() => client.cursor('SELECT 1', [], { batchSize: 1.5 }), TypeError);
     assert.throws(() => client.cursor('SELECT 1', [], { format: 2 }), TypeError);
-    assert.throws(() => client.cursor('SELECT $1', [Symbol('x')]), TypeError);
+    assert.throws(() => client.cursor('SELECT $1', [new Map()]), TypeError);
     assert.throws(() => client.cursor('SELECT 1', [], { signal: {} }), TypeError);
     assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
     assert.equal(client.pending, 0);

@@ -120,7 +120,8 @@ const OBJECT_OPTIONS = {
   ssl: [value => ['object', 'boolean'].includes(typeof value), 'an object for tls.connect or a boolean'],
   socket: [value => typeof (value.write ?? value) === 'function', 'a Duplex stream or a function that gives one'],
   password: [value => typeof value === 'function', 'a string or a function'],
-  decode: [() => true]
+  decode: [() => true],
+  fetch_types: [value => typeof value === 'boolean', 'a boolean']
 };
 
 /** Sorts the keys of a config object into libpq's options, the client's own, and parameters for the server. */

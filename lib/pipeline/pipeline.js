@@ -62,6 +62,8 @@ class Pipeline {
     /** The times when a sent request was given up, and when the server was asked to cancel; 0 if something was read since. */
     this.givenUpAt = this.askedAt = 0;
     this.isCancelling = false;
+    /** @type {OwnTypes|undefined} see lib/requests */
+    this.ownTypes = undefined;
     /** How often something was read. */
     this.reads = 0;
   }
@@ -71,6 +73,13 @@ class Pipeline {
     this.statements.limit = statement_cache;
     this.maxBuffered = max_buffer_bytes;
     this.maxPipeline = max_pipeline || Infinity;
+  }
+
+  /** Puts a request of the library's own in front of those that wait for the connection. */
+  begin(request) {
+    const { root } = this.scopes;
+    request.open(root).catch(() => {});
+    root.unshift(request);
   }
 
   /** Takes what connections have in common, which replace each other or belong to one pool. */

@@ -54,6 +54,8 @@ class Scope {
   /** @type {{decode: *}|undefined} the default of readers */
   get decoding() { return this.pipeline.decoding; }
 
+  get ownTypes() { return this.pipeline.ownTypes; }
+
   get knownTexts() { return this.pipeline.knownTexts; }
 
   /**
@@ -80,6 +82,12 @@ class Scope {
     if (this.last === null) this.first = entry;
     else this.last.next = entry;
     this.last = entry;
+  }
+
+  unshift(entry) {
+    entry.next = this.first;
+    this.first = entry;
+    this.last ??= entry;
   }
 
   shift() {

@@ -197,7 +197,7 @@ class Connections {
     const { max_lifetime: most, knownTexts, learned, silent } = this.#options;
     const connection = new Connection(this.#config, most);
     const { client } = connection;
-    connection.pipeline.share({ knownTexts, learned, silent, decoding: this.decoding });
+    connection.pipeline.share({ knownTexts, learned, silent, decoding: this.decoding, ownTypes: this.ownTypes });
     this.#all.push(connection);
     client.closed.then(error => this.#closed(connection, error));
     const opening = client.connect();
@@ -286,6 +286,7 @@ class Connections {
   /** Replaces each connection after its current requests. */
   renew() {
     for (const each of this.#all) each.expires = 0;
+    if (this.ownTypes !== undefined) this.ownTypes.isKnown = false;
     this.#sweep(performance.now());
     this.#serve();
   }

@@ -79,6 +79,7 @@ export interface PoolListener extends Omit<Listener, 'next' | typeof Symbol.asyn
 
 /** The object that `tracingChannel('quickgres:pool')` of node:diagnostics_channel publishes for each wait. */
 export interface TracedWait {
+  /** Why it waits. */
   readonly why: WaitReason;
   /** How many requests wait, including this one. */
   readonly waiting: number;

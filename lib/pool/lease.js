@@ -3,6 +3,7 @@
 const { ConnectionError, UsageError } = require('../..');
 const { firstWord, rejectAgain, throwIfAborted } = require('../pipeline');
 const { keep } = require('../options');
+const { OwnTypes } = require('../requests');
 const { Connections } = require('./connections');
 const { Kind } = require('./waiting');
 
@@ -30,6 +31,8 @@ class PoolLease extends Connections {
     const decode = config?.decode ?? true;
     /** @type {{decode: *}|undefined} the default of readers */
     this.decoding = decode ? { decode } : undefined;
+    /** @type {OwnTypes|undefined} which all connections share */
+    this.ownTypes = config?.fetch_types ?? decode === true ? new OwnTypes() : undefined;
     this.knownTexts = options.knownTexts;
   }
 

@@ -14,5 +14,6 @@ module.exports = {
   RowReader, RowParser, Memory, checkDecode: decode.checkDecode, columnLength, int32: datarow.int32,
   get decoders() { return decode.decoders; },
   get exact() { return decode.exact; },
+  get arrayOf() { return require('../../client-parser/types.js').arrayOf; },
   get oid() { return require('./oid'); }
 };

@@ -34,8 +34,9 @@ function kindsOf({ int8, numeric, bytea }) {
 }
 
 class Columns {
-  constructor({ columns, columnNames }, options) {
+  constructor({ columns, columnNames }, options, elements) {
     const kinds = kindsOf(options);
+    for (const [array, element] of elements ?? []) kinds[array] = ARRAY + (kinds[element] < ARRAY ? kinds[element] : STRING);
     const names = [...new Set(columnNames)];
     this.count = columns.length;
     /**
@@ -64,7 +65,7 @@ class Columns {
 /** @type {{options: object, columns: WeakMap<RowParser, Columns>}[]} one for each combination of options, at most 48 */
 const forms = [];
 
-function formOf({ as, int8, numeric, bytea }) {
+function formOf({ as, int8, numeric, bytea }, forms) {
   const known = forms.find(({ options: o }) => o.as === as && o.int8 === int8 && o.numeric === numeric && o.bytea === bytea);
   if (known === undefined) forms.push({ options: { as, int8, numeric, bytea }, columns: new WeakMap() });
   return known ?? forms.at(-1);
@@ -75,14 +76,20 @@ class Json {
   #columns;
   #lead; // the character before the next row: [ or a comma, 0 for none
   #form;
+  #options;
+  #ownTypes;
 
-  constructor(options) { this.#form = formOf(options); }
+  /** @param {OwnTypes} [ownTypes] of the database */
+  constructor(options, ownTypes) {
+    this.#options = options;
+    this.#ownTypes = ownTypes;
+  }
 
   start(out, rowParser) {
-    const { options, columns } = this.#form;
+    const { options, columns } = formOf(this.#options, this.#ownTypes?.forms ?? forms);
     this.#lead = options.as === 'json' ? OPEN_BRACKET : 0;
     this.#columns = rowParser && columns.get(rowParser);
-    if (this.#columns === undefined) columns.set(rowParser, this.#columns = new Columns(rowParser, options));
+    if (this.#columns === undefined) columns.set(rowParser, this.#columns = new Columns(rowParser, options, this.#ownTypes?.elements));
   }
 
   message(out, buf, start) {

@@ -91,7 +91,7 @@ function chosenOf(options, name) {
   throw new TypeError(`${name} must be '${choices.join("' or '")}'`);
 }
 
-function encoderOf(options, text) {
+function encoderOf(options, text, ownTypes) {
   if (options === NO_OPTIONS) return messages;
   const chosen = {
     as: chosenOf(options, 'as'), int8: chosenOf(options, 'int8'), numeric: chosenOf(options, 'numeric'), bytea: chosenOf(options, 'bytea')
@@ -104,7 +104,7 @@ function encoderOf(options, text) {
   if (chosen.as === 'values') return new Values(Buffer.from(separator));
   if (format !== 0) throw new TypeError(`as: '${chosen.as}' is made of columns in text format: leave out format`);
   if (copyDirection(text) === 'out') throw new TypeError(`COPY has no columns to be written as '${chosen.as}'`);
-  return isEncoder(chosen.as) ? chosen.as : new Json(chosen);
+  return isEncoder(chosen.as) ? chosen.as : new Json(chosen, ownTypes);
 }
 
 /**
@@ -151,7 +151,7 @@ async function runInto(lease, target, make, options) {
 function queryTo(lease, given, text, parameters, options) {
   if (typeof given === 'string') throw new TypeError('queryTo takes (target, text, values, options), not a text first');
   checkText(text, 'text');
-  const encoder = encoderOf(options, text);
+  const encoder = encoderOf(options, text, lease.ownTypes);
   if (copyDirection(text) === 'in') throw new TypeError('COPY FROM STDIN has no result: use copyFrom');
   const target = given instanceof Target ? given : new Target(given, options.stall_timeout);
   const values = lease.check(text, parameters);

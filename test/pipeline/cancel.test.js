@@ -153,7 +153,7 @@ describe('A signal', () => {
     await client.query('CREATE TEMP TABLE t (i int)');
     await client.query('SELECT 1', [], { signal });
     await assert.rejects(client.query('SELEC', [], { signal }));
-    await assert.rejects(client.query('SELECT $1', [Symbol('x')], { signal }));
+    await assert.rejects(client.query('SELECT $1', [new Map()], { signal }));
     await client.batch([['SELECT 1']], { signal });
     for await (const row of client.cursor('SELECT generate_series(1, 10)', [], { batchSize: 2, signal })) assert.ok(row);
     await client.query('COPY t FROM STDIN', [], { signal });

@@ -110,12 +110,14 @@ describe('Inside the function of a transaction', () => {
 
   it('code may be started that outlives it, and asks the client when it is over', async () => {
     const client = await connected();
-    let later;
+    let later, begin;
+    const begun = new Promise(resolve => { begin = resolve; });
     await client.transaction(async tx => {
-      later = sleep(30).then(() => client.query('SELECT 3 AS three'));
+      later = begun.then(() => client.query('SELECT 3 AS three'));
       await tx.query('SELECT 1');
     });
-    const owner = client.transaction(() => sleep(60)); // what it asks then waits for somebody else, not for itself
+    const owner = client.transaction(() => sleep(30)); // what it asks then waits for this one, not for itself
+    begin();
     assert.equal((await later).rows[0].three, '3');
     await owner;
   });
@@ -154,7 +156,7 @@ describe('A program without a transaction', () => {
 describe('A transaction that is over', () => {
   it('is not kept by code that it has started, though that starts the next one, and so on', async () => {
     const client = await connected();
-    const pool = endAfterTest(new Pool((await sharedServer()).config));
+    const pool = endAfterTest(new Pool((await sharedServer()).config, { size: 4 }));
     for (const session of [client, pool]) {
       const kept = [];
       await new Promise((done, fail) => {

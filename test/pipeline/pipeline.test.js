@@ -84,7 +84,7 @@ describe('The connection', () => {
       client.batch([['SELECT 1']], { signal }),
       client.simpleQuery('SELECT 1', { signal })
     ];
-    const wrong = [client.query('COPY t FROM STDIN', [Symbol('x')]), client.query('SELECT $1', [Symbol('x')]), client.query('COPY t FROM STDIN', ['\0'])];
+    const wrong = [client.query('COPY t FROM STDIN', [new Map()]), client.query('SELECT $1', [Symbol('x')]), client.query('COPY t FROM STDIN', ['\0'])];
     const after = client.query('SELECT 2 AS two');
     abort.abort();
     for (const promise of given) await assert.rejects(promise, AbortError);
@@ -114,7 +114,7 @@ describe('The connection', () => {
   it('goes on when a COPY or a portal cannot be begun', async () => {
     const client = await connected();
     await assert.rejects(client.query('COPY missing FROM STDIN'), { code: '42P01' });
-    await assert.rejects(client.query('COPY missing FROM STDIN', [Symbol('x')]), TypeError);
+    await assert.rejects(client.query('COPY missing FROM STDIN', [new Map()]), TypeError);
     client.startQuery('SELEC');
     await assert.rejects(client.getResults(1), { code: '42601' });
     await assert.rejects(client.cursor('SELECT * FROM missing').next(), { code: '42P01' });

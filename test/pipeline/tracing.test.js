@@ -103,7 +103,7 @@ describe('diagnostics', () => {
 
   it('tells of one that cannot be sent, and of one that was asked before the connection was there', async () => {
     const client = await connected();
-    await assert.rejects(client.query('SELECT $1', [Symbol('x')]), TypeError);
+    await assert.rejects(client.query('SELECT $1', [Symbol('s')]), TypeError);
     assert.equal(told('SELECT $1').names, 'start end error asyncStart asyncEnd');
     const { host, port, config: { user, database } } = client.lease.pipeline.session;
     const early = new Client({ host, port, user, database });

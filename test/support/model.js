@@ -252,7 +252,7 @@ const onConnection = {
   },
 
   async wrong(on) {
-    await fails(on.query('SELECT $1', [Symbol('x')]), undefined);
+    await fails(on.query('SELECT $1', [new Map()]), undefined);
     await fails(on.query('SELECT $1', ['\0']), '22021');
   },
 

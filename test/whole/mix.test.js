@@ -31,7 +31,7 @@ const KINDS = [
     .then(({ rows }) => rows[0][0].length), i * 997],
   (client, i, random) => [code(client.query(`SELECT 1 / ($1::int - $1::int) + ${random(3)}`, [i])), '22012'],
   (client, i, random) => [code(client.query(`SELECT nothing${random(3)}`)), '42703'],
-  client => [code(client.query('SELECT $1::int', [Symbol('x')])), 'TypeError'],
+  client => [code(client.query('SELECT $1::int', [new Map()])), 'TypeError'],
   client => [code(client.query('SELECT $1::int', ['x'])), '22P02'],
   client => [code(client.query('SELECT $1::int', [])), '08P01'],
   (client, i) => [client.simpleQuery(`SELECT ${i}; SELECT ${i + 1}`)
@@ -42,7 +42,7 @@ const KINDS = [
     .then(results => results.map(values).join()), `${i},b`],
   (client, i, random) =>
     [code(client.batch([[`SELECT ${random(9)}`], ['SELECT 1/0'], [`SELECT ${random(9)}, 2`]])), '22012'],
-  client => [code(client.batch([['SELECT 1'], ['SELECT $1::int', [Symbol('x')]]])), 'TypeError'],
+  client => [code(client.batch([['SELECT 1'], ['SELECT $1::int', [new Map()]]])), 'TypeError'],
   client => [client.query('COPY (SELECT generate_series(1, 3)) TO STDOUT')
     .then(({ rows }) => Buffer.concat(rows).toString()), '1\n2\n3\n'],
   client => [client.sync('s'), 's'],

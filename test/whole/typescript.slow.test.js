@@ -223,7 +223,7 @@ describe('TypeScript', () => {
         name ?? rest.match(/\w+/g).map(each => prefix + each));
       const own = types.propertiesOf('Config').filter(name => !parameters.includes(name));
       assert.deepEqual(own.sort(),
-        [...new Set([...Object.keys(OPTIONS).filter(name => !silent.includes(name)), 'connectionString', 'database', 'decode', 'socket', 'ssl'])].sort());
+        [...new Set([...Object.keys(OPTIONS).filter(name => !silent.includes(name)), 'connectionString', 'database', 'decode', 'fetch_types', 'socket', 'ssl'])].sort());
     });
 
     it('the options of every method', async () => {
