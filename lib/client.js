@@ -13,8 +13,7 @@ const { Steps } = require('./steps');
 const CLOSE_TIMEOUT = 3000;
 
 const later = late({
-  resolve: () => require('./config').resolve,
-  connect: () => require('./connection').connect
+  resolve: () => require('./config').resolve, connect: () => require('./connection').connect, transaction: () => require('./transaction')
 });
 
 /** One connection to a PostgreSQL server. Its events, of which none needs a listener, are ClientEvents in index.d.ts. */
@@ -113,12 +112,15 @@ class Client extends Steps {
       pipeline.configure(config);
       // With a limit of unanswered requests, others would wait for the answer.
       if (pipeline.ownTypes?.isKnown === false && pipeline.maxPipeline === Infinity) pipeline.begin(new requests.OwnTypesRequest(pipeline.ownTypes));
-      await later.connect(config, {
+      const connected = later.connect(config, {
         earlyRequests: () => pipeline.earlyRequests(),
         ready: session => this.#open(session),
         notice: fields => this.#emit('notice', fields),
         silent: pipeline.silent
       }, signal);
+      connected.catch(() => {}); // the next line may throw
+      void later.transaction; // meanwhile: later there may be no descriptor for its file
+      await connected;
     } catch (error) {
       // An error made in a socket's event would not show the awaiting caller.
       if ([ConnectionError, PostgresError, TimeoutError].some(each => error instanceof each)) Error.captureStackTrace?.(error);
@@ -196,16 +198,20 @@ class Client extends Steps {
       this.endSteps(refused);
       if (this.state === 'open') this.state = 'ending';
       pipeline.finish(refused, () => this.#terminate());
-      if (this.#ending === 'sent') return void await this.closed;
-      // A silent connection does not answer requests that were given up.
-      const sweep = setInterval(() => {
-        const isSilent = performance.now() - (pipeline.askedAt || Infinity) > CLOSE_TIMEOUT;
-        if (isSilent) this.destroy(new ConnectionError('the server was silent'));
-      }, 1000);
-      sweep.unref?.();
-      this.closed.then(() => clearInterval(sweep));
+      if (this.#ending === 'asked') this.#expectAnswer(pipeline);
     }
     await this.closed;
+  }
+
+  /** A silent connection does not answer requests that were given up. No interval: a mocked clock would run it for days. */
+  #expectAnswer(pipeline) {
+    const timer = setTimeout(() => {
+      const isSilent = performance.now() - (pipeline.askedAt || Infinity) > CLOSE_TIMEOUT;
+      if (isSilent) this.destroy(new ConnectionError('the server was silent'));
+      else if (this.#ending === 'asked') this.#expectAnswer(pipeline);
+    }, CLOSE_TIMEOUT / 3);
+    timer.unref?.();
+    this.closed.then(() => clearTimeout(timer));
   }
 
   #terminate() {

@@ -29,13 +29,13 @@ const NOT_KEPT = 'a pooler gives each transaction any server, so notifications w
  */
 async function listenOn(client, names, { session = false, signal }) {
   if (!session && client.processId === undefined) await client.sync(); // it is being connected
-  const isChecked = !session && client.processId !== undefined;
-  const check = `SELECT 1 / (pg_backend_pid() = ${client.processId})::int`; // an error undoes LISTEN
-  const texts = [...isChecked ? [check] : [], ...names.map(name => `LISTEN ${quoted(name)}`)];
+  // An error undoes LISTEN.
+  const checks = session || client.processId === undefined ? [] : [`SELECT 1 / (pg_backend_pid() = ${client.processId})::int`];
+  const texts = [...checks, ...names.map(name => `LISTEN ${quoted(name)}`)];
   try {
     await client.batch(texts.map(text => [text, [], { cache: false }]), { signal });
   } catch (error) {
-    throw isChecked && error.index === 0 && error.code === '22012' ? new ConnectionError(NOT_KEPT, { code: '0A000', cause: error }) : error;
+    throw checks.length > 0 && error.index === 0 && error.code === '22012' ? new ConnectionError(NOT_KEPT, { code: '0A000', cause: error }) : error;
   }
 }
 

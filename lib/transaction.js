@@ -5,6 +5,9 @@ const { Scope, giveUpAll, expectAnswer, outcome, promised, runInside, throwIfAbo
 const { NO_OPTIONS } = require('./options');
 const { BeginRequest, EndRequest } = require('./requests');
 
+/** Milliseconds for which the error of the function waits for the answer to ROLLBACK. */
+const UNDO_TIMEOUT = 3000;
+
 const Phase = Object.freeze({ WAITING: 'waiting', WORKING: 'working', COMMITTING: 'committing', UNDOING: 'undoing' });
 
 /** The first and the longest pause before a transaction is repeated, in milliseconds. */
@@ -125,8 +128,12 @@ class Transaction {
     this.#phase = Phase.UNDOING;
     const undone = Promise.allSettled(this.#texts.undo.map(text => this.#control(text)));
     pipeline.end(this.#scope);
-    // A silent connection would not answer.
-    if (this.#interruption === undefined && pipeline.givenUpAt === 0) await this.#until(undone).catch(() => {});
+    // A silent connection does not answer.
+    if (this.#interruption !== undefined || pipeline.givenUpAt !== 0) return;
+    let timer;
+    const late = new Promise(resolve => { timer = setTimeout(resolve, UNDO_TIMEOUT); });
+    await this.#until(Promise.race([undone, late])).catch(() => {});
+    clearTimeout(timer);
   }
 
   #giveUp(error) {

@@ -9,6 +9,7 @@ const { inspect, promisify } = require('node:util');
 const quickgres = require('quickgres');
 const { Client, RowReader, RowParser, PostgresError, ConnectionError, AbortError, UsageError } = quickgres;
 const { sharedServer, connected, proxied, faked, message } = require('./support');
+const { endAfterTest } = require('./support/hooks');
 
 describe('The package', () => {
   it('gives the same by require, by import, and by its own name', async () => {
@@ -240,6 +241,15 @@ describe('Client', () => {
     assert.notEqual(client.serverParameters.application_name, 'first');
     assert.equal((await client.query('SELECT 1')).rows[0][0], '1');
     await client.end();
+  });
+
+  it('connects although the event loop is blocked for longer than connect_timeout', async () => {
+    const client = endAfterTest(new Client({ ...(await sharedServer()).config, connect_timeout: 0.5 }));
+    const connecting = client.connect();
+    await new Promise(setImmediate);
+    for (const until = performance.now() + 1500; performance.now() < until;);
+    await connecting;
+    assert.equal(client.state, 'open');
   });
 
   it('connects once at a time', async () => {

@@ -1,9 +1,11 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { AsyncResource } = require('node:async_hooks');
 const { PassThrough } = require('node:stream');
 const { finished, pipeline } = require('node:stream/promises');
 const { text } = require('node:stream/consumers');
+const { setTimeout: sleep } = require('node:timers/promises');
 const { AbortError, ConnectionError, UsageError } = require('..');
 const { Pool } = require('../lib/pool');
 const { connected, proxied, sharedServer } = require('./support');
@@ -12,6 +14,9 @@ const { endAfterTest } = require('./support/hooks');
 const TENANT = "SELECT current_setting('app.tenant', true) AS tenant";
 const tenantOf = async (session, ...options) => (await session.query(TENANT, [], ...options)).rows[0].tenant;
 const NOTES = 'SELECT tenant FROM notes ORDER BY id';
+
+/** Runs code that does not belong to the transaction in whose function it is called. */
+const exitTransaction = AsyncResource.bind(work => work());
 
 /** The tenants of rows. */
 const tenants = rows => [...new Set(rows.map(({ tenant }) => Number(tenant)))];
@@ -290,6 +295,7 @@ describe('A session with settings', () => {
     await assert.rejects(mine.cursor(NOTES).next(), refused);
     await assert.rejects(text(mine.copyTo(`COPY (${NOTES}) TO STDOUT`)), refused);
     await assert.rejects(finished(mine.copyFrom('COPY inbox (body) FROM STDIN').end('a\n')), refused);
+    await sleep(20); // no rejection is left, which would end the program
     const transaction = mine.transaction(tx => tx.query(NOTES)); // waits for the end of the block
     assert.equal(await tenantOf(client) ?? '', '');
     await client.query('COMMIT');
@@ -300,6 +306,17 @@ describe('A session with settings', () => {
     const [{ rows }, { value }] = await Promise.all([mine.query(NOTES), cursor]);
     assert.deepEqual([tenants(rows), tenants([value])], [[1], [1]]);
     assert.deepEqual(tenants((await mine.transaction(tx => tx.query(NOTES))).rows), [1]);
+  });
+
+  it('waits for a transaction of its client, as other requests do', async () => {
+    const client = await connected();
+    let waiting;
+    await client.transaction(async tx => {
+      await tx.query('SELECT 1');
+      waiting = exitTransaction(() => as(client, 1).query(NOTES));
+      await tx.query('SELECT 2');
+    });
+    assert.deepEqual(tenants((await waiting).rows), [1]);
   });
 
   it('checks names and values when it is made', async () => {

@@ -1,7 +1,10 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { execFile } = require('node:child_process');
+const path = require('node:path');
 const { finished } = require('node:stream/promises');
+const { promisify } = require('node:util');
 const { once } = require('node:events');
 const { setImmediate: turn } = require('node:timers/promises');
 const { skipBefore } = require('pg-test-fixtures');
@@ -336,6 +339,22 @@ describe('A transaction with a signal or a time limit', () => {
     } finally {
       await watcher.query('DROP TABLE committed');
     }
+  });
+});
+
+describe('The first transaction of a program', () => {
+  it('works without a descriptor for a file', async () => {
+    const program = `const { Client } = require('.');
+      const client = new Client(JSON.parse(process.argv[1]));
+      client.connect().then(async () => {
+        const fs = require('node:fs');
+        try { for (;;) fs.openSync('/dev/null'); } catch {}
+        console.log(await client.transaction(async tx => (await tx.query('SELECT 1 AS one')).rows[0].one));
+        process.exit();
+      });`;
+    const command = ['-c', 'ulimit -n 100; exec "$0" -e "$1" "$2"', process.execPath, program, JSON.stringify((await sharedServer()).config)];
+    const { stdout } = await promisify(execFile)('bash', command, { cwd: path.join(__dirname, '..') });
+    assert.equal(stdout, '1\n');
   });
 });
 

@@ -59,7 +59,7 @@ class ResponseCache extends EventEmitter {
   get size() { return this.#entries.size; }
 
   /** Answers a query as `Client.query` does, from memory if possible. */
-  query(...query) { return this.#query(this.#client, ...query); }
+  query(text, values = [], options = {}) { return this.#query(this.#client, text, values, options); }
 
   async #query(session, text, values = NO_VALUES, options = NO_OPTIONS) {
     if (isPiece(text)) return this.#query(session, ...text, optionsOf(values));
@@ -80,7 +80,7 @@ class ResponseCache extends EventEmitter {
    * Writes the result of a query as `Client.queryTo` does, from memory if possible. If it rejects after the first byte from
    * memory, the target is destroyed.
    */
-  queryTo(...query) { return this.#queryTo(this.#client, ...query); }
+  queryTo(target, text, values = [], options = {}) { return this.#queryTo(this.#client, target, text, values, options); }
 
   async #queryTo(session, target, text, values = NO_VALUES, options = NO_OPTIONS) {
     if (isPiece(text)) return this.#queryTo(session, target, ...text, optionsOf(values));
@@ -221,20 +221,21 @@ class ResponseCache extends EventEmitter {
   }
 
   /** @returns {string} the key of the answer to a query */
-  keyOf(...query) { return this.#keyOf(this.#client, ...query); }
+  keyOf(text, values = [], options = {}) { return this.#keyOf(this.#client, text, values, options); }
 
   #keyOf(session, text, values = NO_VALUES, options = NO_OPTIONS) {
     return isPiece(text) ? this.#keyOf(session, ...text, optionsOf(values)) : this.#request(session, text, values, options).key;
   }
 
   /** @returns {object} answers queries of a session with settings, from the same memory: its keys contain the settings */
-  with(settings, outer = this.#client) {
-    const session = outer.with(settings);
+  with(settings) { return this.#with(this.#client.with(settings)); }
+
+  #with(session) {
     return {
       query: (...query) => this.#query(session, ...query),
       queryTo: (...query) => this.#queryTo(session, ...query),
       keyOf: (...query) => this.#keyOf(session, ...query),
-      with: more => this.with(more, session)
+      with: more => this.#with(session.with(more))
     };
   }
 

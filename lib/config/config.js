@@ -2,7 +2,7 @@
 
 const path = require('node:path');
 const { homeFile, readService } = require('./files');
-const { hostList, isUnpipelined } = require('./hosts');
+const { hostList } = require('./hosts');
 const { late } = require('../late');
 const { OPTIONS, ENCRYPTED, MODES, VERIFIED, check, isOption } = require('./options');
 const { kindOf } = require('../protocol');
@@ -95,7 +95,8 @@ function resolve(config, overrides, env = process.env) {
   const portAlone = before?.given.has('port') && !before.given.has('host');
   result.hosts = hostList(values, result, portAlone || own.socket ? 'localhost' : undefined);
   result.parameters = startupParameters(values, parameters, env);
-  if (result.hosts.some(isUnpipelined)) {
+  // Supabase's pooler in transaction mode may give the answers of what was pipelined to another client.
+  if (result.hosts.some(({ host, port }) => port === 6543 && /\.pooler\.supabase\.com\.?$/i.test(host))) {
     if (!values.has('max_pipeline')) result.max_pipeline = 1;
     if (!values.has('statement_cache')) result.statement_cache = 0;
   }

@@ -74,10 +74,4 @@ function isLoopback(host) {
     (net.isIPv4(host) && host.startsWith('127.'));
 }
 
-/**
- * Whether a host is Supabase's pooler in transaction mode. It may take the server away at the first ReadyForQuery, and give
- * the answers of what was pipelined to another client.
- */
-const isUnpipelined = ({ host, port }) => port === 6543 && /\.pooler\.supabase\.com\.?$/i.test(host);
-
-module.exports = { hostList, isUnpipelined, isPort, defaultHost, socketPath, isLoopback };
+module.exports = { hostList, isPort, defaultHost, socketPath, isLoopback };

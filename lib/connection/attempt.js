@@ -11,6 +11,9 @@ const MAX_LENGTH = 65536;
 /** The most bytes that are held before they are read. */
 const MAX_UNREAD = 16 * MAX_LENGTH;
 
+/** Milliseconds by which a timer is late if the event loop was blocked. */
+const BLOCKED = 50;
+
 const NOTHING = Buffer.alloc(0);
 
 /* The steps of an attempt in their order, for messages and for the choice of the next attempt. */
@@ -90,7 +93,14 @@ class Attempt extends EventEmitter {
     this.#ended.catch(() => {});
     this.#signal = signal;
     const expire = () => this.#reject(new TimeoutError(`no success within ${seconds} s (connect_timeout)`, { code: '08001' }));
-    if (seconds > 0) this.#timer = setTimeout(expire, begun + seconds * 1000 - performance.now());
+    const due = begun + seconds * 1000;
+    const look = () => {
+      // If the event loop was blocked, the server's answers may not have been read.
+      const late = Math.min(performance.now() - due, seconds * 1000);
+      if (late > BLOCKED) this.#timer = setTimeout(expire, late);
+      else expire();
+    };
+    if (seconds > 0) this.#timer = setTimeout(look, due - performance.now());
     if (signal?.aborted) this.#abort();
     signal?.addEventListener('abort', this.#abort);
   }

@@ -126,8 +126,8 @@ class Pool extends EventEmitter {
           if (entry.release !== release) throw new Error('Release called on client which has already been released to the pool.');
           entry.release = undefined;
           this._released(entry, destroy);
-          if (connection.state !== 'closed') client.once('error', entry.fail);
-          else if (this._state.entries.delete(connection)) this.emit('remove', client);
+          if (!destroy) client.once('error', entry.fail); // a loss is told after the query, which may release at once
+          if (connection.state === 'closed' && this._state.entries.delete(connection)) this.emit('remove', client);
           if (destroy || (this.ending && client.submitted)) connection.destroy();
           giveBack(client.submitted); // which continues
           if (client.submitted) return;

@@ -6,6 +6,9 @@ const MOST = 256;
 /** After a slow answer, a text is quick again when so many in a row were. */
 const RELIABLE = 64;
 
+/** Slow answers within so many milliseconds count once: a machine that is busy for a moment delays several. */
+const MOMENT = 20;
+
 /** After so many in a row, one slow answer may be due to a busy machine. */
 const FORGIVING = 128;
 
@@ -33,12 +36,12 @@ class KnownTexts {
   /** Whether other queries may be sent behind one with this text. */
   isQuick(text) { return (this.#texts.get(text)?.quick ?? (this.#quickNew >= MANY ? RELIABLE : 0)) >= RELIABLE; }
 
-  /** A machine that is busy for a moment delays several answers: they count once. */
-  answered(text, isSlow, sentAt) {
+  /** @param {number} now when the answer came */
+  answered(text, isSlow, now) {
     const known = this.#of(text);
-    if (isSlow && sentAt < known.slowAt) return;
+    if (isSlow && now < known.slowAt + MOMENT) return;
     if (known.quick === undefined) this.#quickNew = isSlow ? 0 : this.#quickNew + 1;
-    if (isSlow) Object.assign(known, { quick: known.quick >= FORGIVING ? RELIABLE : 0, slowAt: performance.now() });
+    if (isSlow) Object.assign(known, { quick: known.quick >= FORGIVING ? RELIABLE : 0, slowAt: now });
     else known.quick = known.quick === undefined ? RELIABLE : known.quick + 1;
   }
 }

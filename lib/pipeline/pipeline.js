@@ -314,8 +314,8 @@ class Pipeline {
       request.ready();
     }
     if (this.head?.givenUp) cancelHead(this);
-    const isAlone = this.head === null && this.maxPipeline < Infinity; // `send` had no room behind it
-    if (isAlone && statements.closing.length > 0 && !request.owesSync && this.#maySend) closeStatements(this);
+    // With max_pipeline, `send` had no room behind the request.
+    if (this.head === null && this.maxPipeline < Infinity && statements.closing.length > 0 && !request.owesSync && this.#maySend) closeStatements(this);
     const { active, waiting } = this.scopes;
     if (active.first !== null || active.ending || waiting.length > 0) this.pump();
   }

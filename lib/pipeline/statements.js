@@ -189,8 +189,7 @@ class Statements {
     error.hint ??= LOST;
     if (this.learned.isPooled) return;
     this.learned.isPooled = true;
-    globalThis.process?.emitWarning?.(`the server has lost a prepared statement, so statements have no names from now on: ${LOST}`,
-      'QuickgresWarning');
+    globalThis.process?.emitWarning?.(`statements have no names from now on: ${LOST}`, 'QuickgresWarning');
   }
 
   /** Handles commands after which the server has no statements, or sends another encoding. */

@@ -12,11 +12,11 @@ function endpointOf({ session = {} }) {
   return { host, port, processId, database: config?.database, user: config?.user };
 }
 
-function resultOf({ receiver, result, queries }) {
+function resultOf({ receiver, result, queries, maxRows }) {
   const results = queries ? queries.map(query => query.receiver) : receiver ? [receiver] : [result].flat();
   return {
     cmd: results.length === 1 ? results[0].cmd : undefined,
-    rowCount: results.reduce((sum, { rowCount = 0 }) => sum + rowCount, 0)
+    rowCount: results.reduce((sum, { cmd, rowCount = 0 }) => sum + (cmd === 'SUSPENDED' ? maxRows : rowCount), 0)
   };
 }
 

@@ -136,13 +136,11 @@ class QueryRequest extends Request {
     const { statement, parses } = this;
     this.sync(pipeline);
     const bound = this.state > State.Binding;
+    if (error.code === '26000' && !bound) statements.missed(statement, error);
     if (parses && statement.rowParser === undefined) {
       statement.failure = error;
       statements.forget(statement);
-    } else if (!parses) {
-      if (error.code === '26000' && !bound) statements.missed(statement, error);
-      statements.doubt(statement, error.code, bound);
-    }
+    } else if (!parses) statements.doubt(statement, error.code, bound);
     if (error.code === '08P01' && !bound) error = miscounted(error, statement, this.values);
     if (error.code === '26000') error = reasonOf(error, statement.failure, status);
     this.stale = !bound && isStale(error);

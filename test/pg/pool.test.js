@@ -471,10 +471,11 @@ describe('A pool of quickgres/pg', () => {
     assert.equal(other.listenerCount('error'), 0); // TypeORM counts them
     const told = once(other, 'error').catch(error => [error]);
     const removals = [];
+    const over = new Promise(resolve => other.once('end', resolve));
     pool.once('remove', client => removals.push(client));
     await server.sql(`SELECT pg_terminate_backend(${other.processID})`);
     assert.equal((await told)[0].code, '57P01');
-    await new Promise(resolve => other.once('end', resolve));
+    await over;
     assert.deepEqual(removals, []); // before it is released
     other.release();
     assert.deepEqual(removals, [other]);
@@ -496,6 +497,21 @@ describe('A pool of quickgres/pg', () => {
     await removed;
     await new Promise(setImmediate);
     assert.deepEqual(errors, []);
+  });
+
+  it('emits an error for a session that is killed under a client which is released with its query', async () => {
+    const errors = [];
+    pool.on('error', error => errors.push(error.message));
+    const taken = await pool.connect();
+    const released = taken.query('SELECT pg_sleep(100)').catch(() => taken.release());
+    const over = new Promise(resolve => taken.once('end', resolve));
+    await server.sql(`SELECT pg_terminate_backend(${taken.processID})`);
+    await released;
+    await over;
+    assert.deepEqual(errors, ['Connection terminated unexpectedly']);
+    (await pool.connect()).release(true);
+    await new Promise(setImmediate);
+    assert.equal(errors.length, 1);
   });
 
   it('fails no client that it does not need any more: its tracer would tell of an error', async () => {

@@ -52,6 +52,13 @@ describe('diagnostics', () => {
     assert.equal(told('SELECT 1 / 0').operation.result, undefined);
   });
 
+  it('tells how many rows each batch of a cursor has', async () => {
+    const client = await connected();
+    for await (const row of client.cursor('SELECT generate_series(1, 7)', [], { batchSize: 3 })) row.get(0);
+    const batches = events.filter(([name]) => name === 'asyncEnd').map(([, { result }]) => result);
+    assert.deepEqual(batches, [{ cmd: 'SUSPENDED', rowCount: 3 }, { cmd: 'SUSPENDED', rowCount: 3 }, { cmd: 'SELECT', rowCount: 1 }]);
+  });
+
   it('tells of whatever has SQL, once', async () => {
     const client = await connected();
     await client.batch(['SELECT 1', ['SELECT generate_series(1, $1)', ['2']]]);
@@ -77,7 +84,7 @@ describe('diagnostics', () => {
       ['SELECT 6', undefined, ['SELECT', 1]],
       ['COMMIT', undefined, ['COMMIT', 0]],
       ['SELECT 7', undefined, ['SELECT', 1]],
-      ['SELECT generate_series(1, 5)', undefined, ['SUSPENDED', 0]],
+      ['SELECT generate_series(1, 5)', undefined, ['SUSPENDED', 3]],
       ['SELECT generate_series(1, 5)', undefined, ['SELECT', 2]],
       ['CREATE TEMP TABLE traced (n int)', undefined, ['CREATE TABLE', 0]],
       ['COPY traced FROM STDIN', undefined, ['COPY', 2]],

@@ -180,6 +180,11 @@ const FAULTS = {
     for (const each of dead) each.stall();
     setTimeout(() => { for (const each of dead) each.reset(); }, 6000);
   },
+  async vanish({ proxy, random }) {
+    await proxy.vanish();
+    await sleep(random.below(1500));
+    await proxy.appear();
+  },
   async refuse({ proxy, random }) {
     proxy.refuse();
     proxy.reset();
@@ -244,7 +249,7 @@ describe('A Pool in chaos', () => {
       await Promise.all([faults(), ...Array.from({ length: USERS }, user)]);
       assert.equal((await pool.query('SELECT 1 AS one', [], { retry: true })).rows[0].one, '1');
       await pool.end();
-      assert.deepEqual(pool.stats, { size: 10, connected: 0, idle: 0, owned: 0, pending: 0, waiting: 0 });
+      assert.deepEqual(pool.stats, { size: 10, connected: 0, idle: 0, owned: 0, pending: 0, waiting: 0, why: { owner: 0, unproven: 0, quick: 0 } });
       if (SECONDS > 60) console.log(JSON.stringify(counts));
 
       // A backend notices that its client is gone when it writes to it: what only sleeps is ended.

@@ -127,6 +127,16 @@ describe('Silent connections of a pool', () => {
     assert.equal(await id(), before);
   });
 
+  it('do not keep the error of a function that throws: it waits for ROLLBACK no longer than 3 s', async () => {
+    const { pool, silence } = await silenced();
+    const mine = new Error('mine');
+    await assert.rejects(pool.transaction(async tx => {
+      await tx.query('SELECT 1');
+      silence();
+      throw mine;
+    }), mine);
+  });
+
   it('let transactions, functions, cursors and batches with a limit settle, and end() end', async () => {
     const { pool, silence } = await silenced({ size: 5 });
     const signal = () => AbortSignal.timeout(100);

@@ -6,7 +6,7 @@ import { createServer } from 'node:http';
 import { PassThrough } from 'node:stream';
 import { text as textOf } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
-import { Client, Session, oid, type Config, type StreamResult } from 'quickgres';
+import { Client, Session, oid, type Config, type StreamResult, type Transaction } from 'quickgres';
 import { ResponseCache, type CacheSession } from 'quickgres/cache';
 import { respond, type Representation } from 'quickgres/http';
 import { Live, type Followed, type LiveOptions } from 'quickgres/live';
@@ -246,3 +246,18 @@ async function pieces(config: Config): Promise<void> {
 export default async function use(config: Config & { host: string; port: number }): Promise<void> {
   for (const part of [asPg, cached, copies, lives, pieces, pooled, replication]) await part(config);
 }
+
+/** Compiled, not run: what sessions and pieces take and give. */
+export async function compiled(pool: Pool, tx: Transaction, user: Shopper, some: Partial<Shopper>): Promise<void> {
+  const raw = new Client({ host: 'localhost' }), decoding = new Client({ decode: { [oid.numeric]: value => Number(value) } });
+  const piece = sql`SELECT ${user}, ${[user.tags]}, ${new URL('a:b')}`;
+  const admins: boolean[] = [pool, decoding, tx].map(() => true);
+  admins.push((await pool.query<Shopper>(piece)).rows[0]!.admin, (await decoding.query<Shopper>('a')).rows[0]!.admin);
+  admins.push((await tx.query<Shopper>('a', [user, [1, [2]], some])).rows[0]!.admin, (await raw.query<Shopper>('a', [], { decode: true })).rows[0]!.admin);
+  const name: string | null | undefined = (await raw.query<{ name: string | null }>(piece)).rows[0]?.name;
+  sql.set(some, ['name']);
+  sql.values([user, { ...user, name: null }]);
+  await pool.transaction(async inner => compiled(pool, inner, user, some));
+  await pipeline([user], pool.copyFrom(`COPY a FROM STDIN ${name}`, { columns: ['admin', 'name'] }));
+}
+interface Shopper { admin: boolean; name: string | null; tags: string[]; data?: { a: number } }

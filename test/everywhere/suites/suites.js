@@ -28,25 +28,12 @@ const SUITES = {
     test: 'node --experimental-vm-modules node_modules/.bin/jest --config $CONFIG --json --outputFile $RESULTS',
     env: { NO_LOG_SUCCESS: '1' }
   },
-  knex: {
-    repository: 'knex/knex', ref: '3.3.0', format: 'mocha',
-    install: 'npm install --ignore-scripts && npx tsc; true',
-    server: { user: 'testuser', password: 'knextest', database: 'knex_test', port: 25432 },
-    test: `npx mocha --exit -t 10000 --config test/mocha-integration-config-test.js ${MOCHA}`,
-    env: { DB: 'postgres' }
-  },
   kysely: {
     repository: 'kysely-org/kysely', ref: 'v0.29.5', format: 'mocha',
     install: `${PNPM} install --frozen-lockfile && npx tsc && npx tsc -p test/node`,
     server: { user: 'kysely', password: 'kysely', database: 'kysely_test', port: 5434 },
     test: `npx mocha --timeout 15000 "test/node/dist/**/*.test.js" ${MOCHA}`,
     env: { DIALECTS: 'postgres' }
-  },
-  'pg-boss': {
-    repository: 'timgit/pg-boss', ref: '12.27.0', format: 'jest',
-    install: 'npm install --ignore-scripts',
-    server: { database: 'pgboss' },
-    test: 'npx vitest run --reporter json --outputFile $RESULTS'
   },
   'pg-promise': {
     repository: 'vitaly-t/pg-promise', ref: '12.7.0', format: 'junit',
@@ -55,13 +42,6 @@ const SUITES = {
     prepare: 'node test/db/init.js',
     test: 'npx jasmine-node --captureExceptions --junitreport --output $RESULTS test',
     own: { 'Database Protocol must have all the root-level methods': "the name of the pool's class, BoundPool" }
-  },
-  sequelize: {
-    repository: 'sequelize/sequelize', ref: 'v6.37.8', format: 'mocha',
-    install: 'npm install --ignore-scripts && npm run build; true',
-    server: { user: 'sequelize_test', password: 'sequelize_test', database: 'sequelize_test', port: 5432 },
-    test: `npx mocha "test/integration/**/*.test.js" --exit ${MOCHA}`,
-    env: { DIALECT: 'postgres', SEQ_PG_USER: 'sequelize_test', SEQ_PG_PW: 'sequelize_test', SEQ_PG_DB: 'sequelize_test', SEQ_PG_HOST: '127.0.0.1', SEQ_PG_PORT: '5432' }
   },
   slonik: {
     repository: 'gajus/slonik', ref: 'slonik@49.10.6', format: 'tap',

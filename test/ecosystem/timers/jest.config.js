@@ -1,0 +1,16 @@
+'use strict';
+
+// What Jest cannot `require()` is transformed.
+
+const path = require('node:path');
+
+const root = path.join(__dirname, '../../..');
+
+module.exports = {
+  rootDir: root,
+  roots: [__dirname],
+  testMatch: ['**/*.jest.js'],
+  transform: {
+    '/client-parser/': [require.resolve('babel-jest'), { plugins: [require.resolve('@babel/plugin-transform-modules-commonjs')] }]
+  }
+};
