@@ -62,7 +62,7 @@ class Backlog {
   #left(target) {
     const { head, scopes: { root }, socket, waited } = this.#pipeline;
     if (!socket) this.#resume();
-    const isAlone = root.first === null && !isFollowed(head) && head?.receiver?.sink === target;
+    const isAlone = root.first === null && !isFollowed(head) && head?.receiver?.target === target;
     return waited && !isAlone ? target.untaken : NaN;
   }
 }

@@ -95,7 +95,7 @@ describe('The backlog of a connection', () => {
 
   it('does not give up the target of the only request', () => {
     const target = { untaken: 5, giveUp: () => assert.fail() };
-    const head = { next: null, receiver: { sink: target } };
+    const head = { next: null, receiver: { target } };
     const backlog = new Backlog({ maxBuffered: 1, head, scopes: { root: { first: null } }, socket: { pause() {} }, waited: true });
     mock.timers.enable({ apis: ['setInterval'] });
     try {
