@@ -112,8 +112,8 @@ describe('The connections of a pool', () => {
         const pool = await opened({ min });
         const timers = heldTimers();
         await Promise.all([1, 2, 3].map(i => pool.query(`SELECT ${i}`)));
-        while (pool.stats.idle < pool.stats.connected) await new Promise(setImmediate);
-        assert.ok(timers.length <= 1);
+        // A connection that is being opened has a timer of its own.
+        while (pool.stats.idle < pool.stats.connected || timers.length > 1) await new Promise(setImmediate);
         let count = 0;
         for (; timers.length > 0 && count < 100; count++) timers.shift().callback();
         assert.ok(count < 30, `${count}`);
