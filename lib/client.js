@@ -80,7 +80,7 @@ class Client extends Steps {
   /** A query before connect() waits for it, but not forever. */
   #expectConnect(pipeline) {
     if (this.state !== 'new' || this.#pipeline !== pipeline) return;
-    pipeline.abandon('not connected: connect() was not called', undefined, '08003');
+    pipeline.lose('not connected: connect() was not called', undefined, '08003');
     this.#reset();
   }
 
@@ -176,7 +176,7 @@ class Client extends Steps {
       session.reader.stop();
       session.socket.destroy();
     }
-    this.#pipeline.abandon(message, error, code);
+    this.#pipeline.lose(message, error, code);
     this.#resolveClosed(error);
     if (error !== undefined && session !== null && this.listenerCount('error') > 0) this.#emit('error', error);
     if (session !== null) this.#emit('end');
@@ -195,7 +195,7 @@ class Client extends Steps {
         { code: '08003', sent: false });
       pipeline.scopes.check(this.lease);
       this.#ending = 'asked';
-      this.abandonSteps(refused);
+      this.endSteps(refused);
       if (this.state === 'open') this.state = 'ending';
       pipeline.finish(refused, () => this.#terminate());
       if (this.#ending === 'asked') this.#expectAnswer(pipeline);

@@ -76,7 +76,7 @@ class Cursor {
   async [Symbol.asyncDispose ?? Symbol()]() { await this.return(); }
 
   /** Drops the rows that are being fetched for a stream that was destroyed. */
-  #abandon() {
+  #giveUp() {
     this.#portal?.cancel();
     return this.#generator.return();
   }
@@ -85,7 +85,7 @@ class Cursor {
   readable(options = NO_OPTIONS) {
     checkOptions(options, NAMES.readable);
     const { highWaterMark = 16, signal, stall_timeout: timeout = STALL_TIMEOUT } = options;
-    const rows = { next: () => this.next(), return: () => this.#abandon(), [Symbol.asyncIterator]: () => rows };
+    const rows = { next: () => this.next(), return: () => this.#giveUp(), [Symbol.asyncIterator]: () => rows };
     const stream = require('node:stream').Readable.from(rows, { highWaterMark, signal });
     if (timeout === 0) return stream;
     const unread = () => this.#asked > 0 || this.#given === 0 ? NaN : -this.#given;
@@ -101,7 +101,7 @@ class Cursor {
         if (done) controller.close();
         else controller.enqueue(value);
       },
-      cancel: () => this.#abandon()
+      cancel: () => this.#giveUp()
     }, { highWaterMark: 0 });
   }
 }

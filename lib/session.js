@@ -168,7 +168,7 @@ class Session extends EventEmitter {
   }
 
   /** @private Ends the open COPY streams of this transaction. */
-  abandonStreams(refused) { for (const each of this.#streams) each.abandon(again(refused())); }
+  giveUpStreams(refused) { for (const each of this.#streams) each.giveUp(again(refused())); }
 
   /**
    * Fetches the rows of a query in batches. Outside a transaction the cursor owns a connection; inside one, others may run

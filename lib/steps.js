@@ -81,7 +81,7 @@ class Steps extends Session {
     const begun = new Promise(settle => { resolve = settle; });
     const request = new requests.CopyInRequest(text, () => {
       this.#copy = { request, over };
-      if (scope.refused !== null) this.abandonSteps(scope.refused); // it could not be ended any more
+      if (scope.refused !== null) this.endSteps(scope.refused); // it could not be ended any more
       resolve(request.result);
     }, undefined, receiver);
     const over = submit(request, scope, options);
@@ -144,7 +144,7 @@ class Steps extends Session {
   }
 
   /** @private Ends open steps, since the client takes no more requests. */
-  abandonSteps(refused) {
+  endSteps(refused) {
     if (this.#copy !== null) this.copyFail(refused().message).catch(() => {});
     if (this.inQuery) this.#portal.close().catch(() => {});
   }

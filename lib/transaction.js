@@ -1,7 +1,7 @@
 'use strict';
 
 const { ConnectionError, UsageError } = require('./protocol');
-const { Scope, abortScope, expectAnswer, outcome, promised, runInside, throwIfAborted, tooLong, watchLimits } = require('./pipeline');
+const { Scope, giveUpAll, expectAnswer, outcome, promised, runInside, throwIfAborted, tooLong, watchLimits } = require('./pipeline');
 const { NO_OPTIONS } = require('./options');
 const { BeginRequest, EndRequest } = require('./requests');
 
@@ -103,7 +103,7 @@ class Transaction {
   }
 
   /** Refuses later requests, and ends what is open in the session. */
-  #refuse(error) { this.#session.abandonStreams(this.#scope.refuse(() => error)); }
+  #refuse(error) { this.#session.giveUpStreams(this.#scope.refuse(() => error)); }
 
   async #control(text) { return this.#scope.pipeline.submit(new EndRequest(text), this.#scope); }
 
@@ -142,7 +142,7 @@ class Transaction {
     if (this.#phase === Phase.WAITING) pipeline.leave(scope, error);
     else if (this.#phase === Phase.WORKING) {
       this.#refuse(error);
-      abortScope(scope, error);
+      giveUpAll(scope, error);
     }
     expectAnswer(pipeline);
     this.#interrupt(error);

@@ -10,9 +10,9 @@ const LONGEST_PAUSE = 1000;
  * Gives a request up: it rejects at once, and nothing more is sent until its answer has ended. The server is asked to cancel it
  * as soon as no live request was sent behind it; otherwise its answer is read and dropped.
  */
-function abort(request, error) {
+function giveUp(request, error) {
   const { pipeline } = request.scope;
-  if (!request.abort(error, pipeline) || pipeline.head === null) return; // null: the connection is lost
+  if (!request.giveUp(error, pipeline) || pipeline.head === null) return; // null: the connection is lost
   pipeline.givenUpAt ||= performance.now();
   // Requests with one limit are given up one by one. Requests that their callers make in between would live behind the others.
   pipeline.holdBehind(request);
@@ -53,13 +53,13 @@ function expectAnswer(pipeline) {
 }
 
 /** Gives up all requests of a scope and the scopes inside it, except those that begin and end blocks. The inner scopes are over. */
-function abortScope(scope, error) {
+function giveUpAll(scope, error) {
   const { pipeline, pipeline: { scopes } } = scope;
   while (scopes.active.isInside(scope)) scopes.leave(scopes.active, error);
   scopes.empty(scope, () => again(error));
   for (let each = pipeline.head; each !== null; each = each.next) {
-    if (!each.controlsBlock && (each.scope === scope || each.scope.isInside(scope))) abort(each, again(error));
+    if (!each.controlsBlock && (each.scope === scope || each.scope.isInside(scope))) giveUp(each, again(error));
   }
 }
 
-module.exports = { abort, abortScope, cancelAny, cancelHead, expectAnswer };
+module.exports = { giveUp, giveUpAll, cancelAny, cancelHead, expectAnswer };

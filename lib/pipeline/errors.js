@@ -121,8 +121,8 @@ function isStale(error) {
  * @param {Request} request whose answer is complete
  * @param {Scope} sending the sending scope
  */
-function mayRepeat(request, sending) {
-  if (!request.pending || request.scope !== sending || !request.canRepeat()) return false;
+function mayResend(request, sending) {
+  if (!request.pending || request.scope !== sending || !request.canResend()) return false;
   const mayMove = ({ barrier, reads }) => reads && !barrier;
   for (let { next } = request; next !== null; next = next.next) {
     if (!next.internal && !(mayMove(request) && mayMove(next))) return false;
@@ -169,7 +169,7 @@ function lossErrors(message, code, cause, sent, LossError = ConnectionError) {
  * Rejects all requests, now and later: the connection is lost or could not be made.
  * @param {Error} [cause] a TypeError of connect() is the error of the requests as well
  */
-function abandon(pipeline, message, cause, code) {
+function lose(pipeline, message, cause, code) {
   const failed = pipeline.session === undefined ? cause : undefined; // the error of connect()
   const LossError = failed instanceof TimeoutError ? TimeoutError : ConnectionError;
   const errors = sent => failed instanceof TypeError ? () => cause : lossErrors(message, code, cause, sent, LossError);
@@ -179,14 +179,14 @@ function abandon(pipeline, message, cause, code) {
   for (let request = pipeline.head; request !== null; request = request.next) {
     if (request === pipeline.unwritten && pipeline.writer.length > 0) lost = unsent;
     pipeline.reject(request, lost());
-    request.discard();
+    request.drop();
   }
   pipeline.head = null;
   const since = new Date();
   pipeline.scopes.root.refused = () => new ConnectionError(
     `not connected since ${since.toISOString()}: ${message}; connect() connects again`,
     { code: '08003', cause, sent: false });
-  pipeline.scopes.abandon(unsent);
+  pipeline.scopes.lose(unsent);
 }
 
-module.exports = { abandon, addHint, again, callerOf, isFollowed, isStale, lossErrors, mayRepeat, miscounted, promised, reasonOf, rejectAgain, showCaller, unhindered, withQuery };
+module.exports = { lose, addHint, again, callerOf, isFollowed, isStale, lossErrors, mayResend, miscounted, promised, reasonOf, rejectAgain, showCaller, unhindered, withQuery };

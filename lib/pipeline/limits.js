@@ -1,7 +1,7 @@
 'use strict';
 
 const { AbortError, State, TimeoutError } = require('../protocol');
-const { abort } = require('./cancel');
+const { giveUp } = require('./cancel');
 
 const IN_FRONT = ': it waited for a request that nothing may be sent behind: a COPY, one with `alone`, or one that was given up';
 
@@ -92,7 +92,7 @@ function submit(request, given, limits) {
   if (!request.pending) return promise;
   const isSent = () => request.state !== State.Waiting;
   const reason = () => isSent() ? '' : scopes.active !== scope ? `: it waited for ${scopes.active.name}` : pipeline.held ? IN_FRONT : '';
-  request.unwatch = watchLimits(limits, error => abort(request, error), tooLong('query', reason), isSent);
+  request.unwatch = watchLimits(limits, error => giveUp(request, error), tooLong('query', reason), isSent);
   return promise;
 }
 

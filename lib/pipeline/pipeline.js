@@ -6,7 +6,7 @@ const {
 } = require('../protocol');
 const { Memory } = require('../rows');
 const { cancelHead } = require('./cancel');
-const { abandon, again, mayRepeat } = require('./errors');
+const { lose, again, mayResend } = require('./errors');
 const { KnownTexts } = require('./known-texts');
 const { closeStatements, rollBack } = require('./close');
 const { Scope, Scopes } = require('./scope');
@@ -177,7 +177,7 @@ class Pipeline {
    */
   finish(refused, entered) {
     const { root } = this.scopes;
-    this.enter(new Scope(this, root, 'end()', { alone: true, entered }));
+    this.enter(new Scope(this, root, 'end()', { whenIdle: true, entered }));
     root.refuse(refused);
   }
 
@@ -293,7 +293,7 @@ class Pipeline {
         'to commit, throw to roll back', '25P01');
       this.scopes.leaveBlock(request.scope, request.error);
     }
-    this.finishHead(request.error !== undefined && status === 'I' && mayRepeat(request, this.scopes.active));
+    this.finishHead(request.error !== undefined && status === 'I' && mayResend(request, this.scopes.active));
   }
 
   /** The head's answer is complete: settles or repeats it, and continues. */
@@ -335,7 +335,7 @@ class Pipeline {
     this.pump();
   }
 
-  abandon(...why) { abandon(this, ...why); }
+  lose(...why) { lose(this, ...why); }
 }
 
 module.exports = { Pipeline };

@@ -99,21 +99,21 @@ class Request {
   guard(text) { if (!this.controlsBlock) (this.settings ?? this.scope?.settings)?.guard(text, this.scope.block); }
 
   /** Drops the input of a request that was given up. */
-  discard() {}
+  drop() {}
 
   /**
    * Gives the request up: its promise rejects.
    * @returns {boolean} whether the server is working on it, so that it can be cancelled
    */
-  abort(error, pipeline) {
+  giveUp(error, pipeline) {
     if (!this.pending) return false;
     this.settle(error);
-    this.discard();
+    this.drop();
     return this.state !== State.Waiting;
   }
 
   /** Whether it can be sent again: its statement was stale, and nothing was done. */
-  canRepeat() { return false; }
+  canResend() { return false; }
 
   reset() {
     this.state = State.Waiting;

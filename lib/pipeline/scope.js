@@ -18,14 +18,14 @@ class Scope {
   /**
    * @param {Scope|SettingsScope|null} parent
    * @param {string} name of the owner, for errors
-   * @param {boolean} [options.alone=false] it is entered only when everything sent has been answered
+   * @param {boolean} [options.whenIdle=false] it is entered only when everything sent has been answered
    * @param {boolean} [options.block=false] it is a transaction block: it is entered when no block is open, and only requests
    *   with `controlsBlock` may end it
    * @param {Request} [options.begin] begins the block, together with the first request
    * @param {function()} [options.entered] called when the scope owns the connection
    * @param {function(function(): Error)} [options.lost] called with a maker of errors if the scope ends without being left
    */
-  constructor(pipeline, parent, name, { alone = false, block = false, begin, entered = nothing, lost = nothing } = {}) {
+  constructor(pipeline, parent, name, { whenIdle = false, block = false, begin, entered = nothing, lost = nothing } = {}) {
     /** @type {Scope|null} of a lease: where a session may send at once; null if a connection has to be found first */
     this.scope = this;
     this.pipeline = pipeline;
@@ -33,7 +33,7 @@ class Scope {
     /** @type {Settings|undefined} that hold in it */
     this.settings = parent?.settings;
     this.name = name;
-    this.alone = alone;
+    this.whenIdle = whenIdle;
     this.block = block;
     this.begin = begin;
     this.entered = entered;
@@ -157,7 +157,7 @@ class Scopes {
       else {
         entry = active.first;
         if (entry === null) return null;
-        if (entry instanceof Scope && !entry.ended && entry.alone && root.pipeline.head !== null) return null;
+        if (entry instanceof Scope && !entry.ended && entry.whenIdle && root.pipeline.head !== null) return null;
         const isOutside = entry.block || entry.settings !== undefined;
         if (isOutside && !entry.ended && active === root && this.inBlock === undefined) return null;
         active.shift();
@@ -215,7 +215,7 @@ class Scopes {
    * The connection is lost.
    * @param {function(): Error} next makes an error for each request
    */
-  abandon(next) {
+  lose(next) {
     for (const scope of this.waiting.splice(0)) this.#lose(scope, next);
     for (let scope = this.active; scope !== null; scope = scope.parent) this.#lose(scope, next);
   }

@@ -2,7 +2,7 @@
 
 const { Duplex, addAbortSignal } = require('node:stream');
 const { AbortError, State, UsageError, backend, checkText, frontend, nameOf, protocolError } = require('../protocol');
-const { Request, Scope, abort } = require('../pipeline');
+const { Request, Scope, giveUp } = require('../pipeline');
 const { checkOptions } = require('../options');
 const { formatLsn, parseLsn, readTime, writeNow } = require('./wal');
 
@@ -77,14 +77,14 @@ class CopyBothRequest extends Request {
     pipeline.flush();
   }
 
-  abort(error, pipeline) {
+  giveUp(error, pipeline) {
     const { copying } = this;
-    if (!super.abort(error, pipeline)) return false;
+    if (!super.giveUp(error, pipeline)) return false;
     this.send();
     return !copying; // CopyDone ends it
   }
 
-  discard() { this.#listener = null; }
+  drop() { this.#listener = null; }
 
   ready() {
     super.ready();
@@ -212,7 +212,7 @@ class Replication extends Duplex {
   _destroy(error, callback) {
     if (this.#soon !== undefined) this.#status();
     this.#stop();
-    if (this.#request.scope !== null) abort(this.#request, error || new AbortError('the stream was destroyed'));
+    if (this.#request.scope !== null) giveUp(this.#request, error || new AbortError('the stream was destroyed'));
     this.#scope.pipeline.socket?.resume(this);
     callback(error);
   }

@@ -76,7 +76,7 @@ class BatchRequest extends Request {
 
   get reads() { return this.queries.every(query => query.reads); }
 
-  discard() { for (const query of this.queries) query.discard(); }
+  drop() { for (const query of this.queries) query.drop(); }
 
   message(pipeline, type, buf, start, end, count) {
     const query = this.queries[this.index];
@@ -104,9 +104,9 @@ class BatchRequest extends Request {
     super.skip(error, pipeline);
   }
 
-  canRepeat() {
+  canResend() {
     const { index, queries } = this;
-    return this.given.length === 0 && index < queries.length && queries[index].canRepeat() &&
+    return this.given.length === 0 && index < queries.length && queries[index].canResend() &&
       queries.every(({ values }) => values !== null) &&
       queries.slice(0, index).every(({ receiver: { cmd } }) => UNDONE.has(cmd));
   }

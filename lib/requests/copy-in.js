@@ -114,12 +114,12 @@ class CopyInRequest extends QueryRequest {
   }
 
   /** A CancelRequest does not stop a server that waits for data; if it does not wait, it ignores CopyFail. */
-  abort(error, pipeline) {
+  giveUp(error, pipeline) {
     this.end(String(error.message));
-    return super.abort(error, pipeline);
+    return super.giveUp(error, pipeline);
   }
 
-  canRepeat() { return false; }
+  canResend() { return false; }
 }
 
 module.exports = { CopyInRequest, writeCopy };

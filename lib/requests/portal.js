@@ -1,7 +1,7 @@
 'use strict';
 
 const { AbortError, ConnectionError, State, UsageError } = require('../protocol');
-const { CloseRequest, Scope, abort, again, callerOf, copyDirection, outcome, submit } = require('../pipeline');
+const { CloseRequest, Scope, giveUp, again, callerOf, copyDirection, outcome, submit } = require('../pipeline');
 const { keep } = require('../options');
 const { QueryRequest } = require('./query');
 
@@ -86,8 +86,8 @@ class PortalStep extends QueryRequest {
     this.portal.statement = undefined;
   }
 
-  discard() {
-    super.discard();
+  drop() {
+    super.drop();
     this.portal.query[1] = null;
   }
 
@@ -134,8 +134,8 @@ class Portal {
       this.#resolveEnded();
     };
     // PgBouncer 1.18 takes the server away at ReadyForQuery, even if messages without a Sync have followed.
-    const alone = scope.pipeline.statements.limit === 0;
-    this.scope = new Scope(scope.pipeline, scope, 'an open portal', { alone, lost });
+    const whenIdle = scope.pipeline.statements.limit === 0;
+    this.scope = new Scope(scope.pipeline, scope, 'an open portal', { whenIdle, lost });
     scope.pipeline.enter(this.scope);
     /** @type {Promise<void>} outside a block: resolves when the connection is free or lost */
     this.ended = new Promise(resolve => { this.#resolveEnded = resolve; });
@@ -191,7 +191,7 @@ class Portal {
 
   /** Gives the step under way up, unless that would fail a transaction block. */
   cancel() {
-    if (this.#last !== null && (!this.inBlock || this.#step.state === State.Waiting)) abort(this.#step, new AbortError('the cursor was closed'));
+    if (this.#last !== null && (!this.inBlock || this.#step.state === State.Waiting)) giveUp(this.#step, new AbortError('the cursor was closed'));
   }
 
   /**

@@ -11,6 +11,18 @@ const { BindComplete, CopyData, DataRow, ErrorResponse, NoData, ParameterDescrip
 /** A query with more bytes of Buffers among its values is not repeated, so these are not kept. */
 const KEPT_BYTES = 8192;
 
+/**
+ * @typedef {object} Receiver takes a result: a RowReader, a StreamReceiver, a PacketReceiver
+ * @property {function(RowParser|null, number, Pipeline): void} start the result begins: its columns, null without any, and format
+ * @property {function(Buffer, number, number, number, boolean): void} receiveData takes so many whole DataRow or CopyData messages in
+ *   buf[start … end), memory that the next read overwrites unless it is owned
+ * @property {function(number, Buffer, number, number): void} receive takes one message of any other type
+ * @property {function(): void} [release] the rest comes to an end: read on, however slow the target is
+ * @property {function(): void} [drop] the request was given up
+ * @property {*} [given] what the request resolves to, in place of the receiver
+ * @property {Error} [error] what it rejects with
+ */
+
 /** Reads the answer to a request that was given up. */
 const DROPPED = { start() {}, receiveData() {}, receive() {} };
 
@@ -40,7 +52,7 @@ class QueryRequest extends Request {
     this.parses = false;
   }
 
-  get result() { return this.receiver?.target ?? this.receiver; }
+  get result() { return this.receiver?.given ?? this.receiver; }
 
   snapshot() {
     checkText(this.text, 'text');
@@ -132,7 +144,7 @@ class QueryRequest extends Request {
     if (error.code === '08P01' && !bound) error = miscounted(error, statement, this.values);
     if (error.code === '26000') error = reasonOf(error, statement.failure, status);
     this.stale = !bound && isStale(error);
-    this.receiver?.letGo?.(); // other requests must not wait for a slow reader
+    this.receiver?.release?.(); // other requests must not wait for a slow reader
     super.fail(error);
   }
 
@@ -147,15 +159,15 @@ class QueryRequest extends Request {
 
   get reads() { return this.statement.reads; }
 
-  canRepeat() { return this.stale && this.cache && this.values !== null; }
+  canResend() { return this.stale && this.cache && this.values !== null; }
 
   reset() {
     super.reset();
     this.cache = false; // repeat it once, and without relying on a Parse that may fail
   }
 
-  discard() {
-    this.receiver?.stop?.();
+  drop() {
+    this.receiver?.drop?.();
     this.receiver = DROPPED;
     this.values = null;
   }
@@ -163,7 +175,7 @@ class QueryRequest extends Request {
   ready() {
     const { receiver } = this;
     this.error ??= receiver?.error;
-    this.settle(this.error, receiver?.target ?? receiver);
+    this.settle(this.error, receiver?.given ?? receiver);
   }
 }
 

@@ -6,8 +6,8 @@ const { isFollowed, watchStall } = require('../pipeline');
 const PATIENCE = 5000;
 
 /**
- * What the results of a connection that go to targets share. It counts the bytes that the targets have not taken. Above `max_buffer_bytes` the connection is not read; if other
- * requests wait, targets that take nothing for PATIENCE are cut off.
+ * What the results of a connection that go to targets share. It counts the bytes that the targets have not taken. Above
+ * `max_buffer_bytes` the connection is not read; if other requests wait, targets that take nothing for PATIENCE are cut off.
  */
 class Backlog {
   bytes = 0;
@@ -62,14 +62,15 @@ class Backlog {
   #left(target) {
     const { head, scopes: { root }, socket, waited } = this.#pipeline;
     if (!socket) this.#resume();
-    const isAlone = root.first === null && !isFollowed(head) && head?.receiver?.sink === target;
+    const isAlone = root.first === null && !isFollowed(head) && head?.receiver?.target === target;
     return waited && !isAlone ? target.untaken : NaN;
   }
 }
 
 /** Cuts a target off that takes nothing for PATIENCE. @param {function(): number} left see watchStall */
 function urge(target, left) {
-  return watchStall('target', PATIENCE, left, error => target.giveUp(error), 'other requests waited for it');
+  // Later, so that targets whose time ends together are cut off together: the first one ends the watch of the others.
+  return watchStall('target', PATIENCE, left, error => setImmediate(() => target.giveUp(error)), 'other requests waited for it');
 }
 
 module.exports = { Backlog, PATIENCE, urge };

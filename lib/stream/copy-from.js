@@ -2,7 +2,7 @@
 
 const { Writable, addAbortSignal } = require('node:stream');
 const { AbortError, UsageError, kindOf } = require('../protocol');
-const { CloseRequest, abort, callerOf, copyDirection, promised, submit } = require('../pipeline');
+const { CloseRequest, callerOf, copyDirection, giveUp, promised, submit } = require('../pipeline');
 const { CopyInRequest } = require('../requests');
 const { RowEncoder } = require('./copy-rows');
 
@@ -55,7 +55,7 @@ class CopyFrom extends Writable {
   }
 
   /** Ends the stream with its transaction, which cannot wait for the rest. */
-  abandon(error) { if (!this.writableEnded) this.destroy(error); }
+  giveUp(error) { if (!this.writableEnded) this.destroy(error); }
 
   write(chunk, ...rest) {
     if (this.#encoder !== undefined || typeof chunk !== 'object' || chunk === null || ArrayBuffer.isView(chunk)) return super.write(chunk, ...rest);
@@ -105,7 +105,7 @@ class CopyFrom extends Writable {
   }
 
   _destroy(error, callback) {
-    if (this.#request.scope !== null) abort(this.#request, error || new AbortError('the stream was destroyed'));
+    if (this.#request.scope !== null) giveUp(this.#request, error || new AbortError('the stream was destroyed'));
     callback(error);
   }
 }

@@ -57,7 +57,7 @@ class CopyTo extends Readable {
   }
 
   /** Ends the stream with its transaction, which cannot wait for the reader. */
-  abandon(error) { if (!this.#target.stream.writableEnded) this.destroy(error); }
+  giveUp(error) { if (!this.#target.stream.writableEnded) this.destroy(error); }
 
   _read() {
     const taken = this.#taken;

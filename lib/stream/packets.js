@@ -1,30 +1,30 @@
 'use strict';
 
 const { backend: { CommandComplete }, decodeCommandComplete, kindOf } = require('../protocol');
-const { abort } = require('../pipeline');
+const { giveUp } = require('../pipeline');
 const { RowReader, int32 } = require('../rows');
 const { StreamReceiver, messages } = require('./receiver');
 const { Target } = require('./target');
 
 /** Gives a target with nothing but `write` each message as a Buffer of its own. */
 class PacketReceiver {
-  constructor(target) {
-    this.target = target;
+  constructor(given) {
+    this.given = given;
     this.cmd = undefined;
     /** @type {Error|undefined} thrown by the target, after which nothing is written to it */
     this.error = undefined;
   }
 
   start(rowParser, format) {
-    this.target.rowParser = rowParser && rowParser.forFormat(format);
-    this.target.binary = format;
+    this.given.rowParser = rowParser && rowParser.forFormat(format);
+    this.given.binary = format;
     if (rowParser !== null) this.#write(rowParser.description(format));
   }
 
   #write(message) {
     if (this.error !== undefined) return;
     try {
-      this.target.write(Buffer.from(message));
+      this.given.write(Buffer.from(message));
     } catch (error) {
       this.error = error;
     }
@@ -62,17 +62,17 @@ function receiverFor(given, options) {
  * @returns {Promise} the same promise, but it rejects with the stream's error
  */
 function untilTaken(receiver, promise, request) {
-  const { sink } = receiver;
-  if (sink === undefined) return promise;
-  sink.watch(error => {
+  const { target } = receiver;
+  if (!(target instanceof Target)) return promise;
+  target.watch(error => {
     receiver.error = error;
-    if (request?.scope) abort(request, error); // it may still wait for a connection
+    if (request?.scope) giveUp(request, error); // it may still wait for a connection
   });
   return promise.then(async given => {
     await new Promise(process.nextTick); // a stream emits an error in the tick after the write
     if (receiver.error !== undefined) throw receiver.error;
     return given;
-  }).finally(() => sink.release());
+  }).finally(() => target.release());
 }
 
 module.exports = { PacketReceiver, receiverFor, untilTaken };

@@ -3,7 +3,7 @@
 const { PostgresError, UsageError, checkText } = require('../protocol');
 const { NO_OPTIONS } = require('../options');
 const { QueryRequest } = require('../requests');
-const { abort, copyDirection, send, throwIfAborted, watchSignal } = require('../pipeline');
+const { giveUp, copyDirection, send, throwIfAborted, watchSignal } = require('../pipeline');
 const { Json } = require('./json');
 const { StreamReceiver, messages } = require('./receiver');
 const { Target } = require('./target');
@@ -22,7 +22,7 @@ function errorResponse(error) {
 
 /** Holds the end of the result back until ReadyForQuery, since the commit may fail. */
 class ResultReceiver extends StreamReceiver {
-  complete() { this.stop(); }
+  complete() { this.drop(); }
 }
 
 class ResultRequest extends QueryRequest {
@@ -33,7 +33,7 @@ class ResultRequest extends QueryRequest {
   }
 
   fail(error, pipeline) {
-    if (this.pending) this.receiver.stop();
+    if (this.pending) this.receiver.drop();
     super.fail(error, pipeline);
   }
 
@@ -48,7 +48,7 @@ class ResultRequest extends QueryRequest {
 
 function waitFor(target, promise, signal, sent) {
   if (promise === undefined || signal === undefined || signal.aborted) return promise;
-  return promise.finally(watchSignal(signal, error => target.leave(Object.assign(error, { sent }))));
+  return promise.finally(watchSignal(signal, error => target.lose(Object.assign(error, { sent }))));
 }
 
 function turnOf(target, options) {
@@ -119,7 +119,7 @@ async function runInto(lease, target, make, options) {
     (options.retry && options.end !== false && target.stream.writableEnded === false && receiver.bytes === 0);
   try {
     if (target.gone) throw target.error;
-    target.watch(error => { if (request.scope !== null) abort(request, error); });
+    target.watch(error => { if (request.scope !== null) giveUp(request, error); });
     const turn = turnOf(target, options);
     if (turn !== undefined) {
       request.snapshot();
@@ -135,7 +135,7 @@ async function runInto(lease, target, make, options) {
     const taken = finish(target, options, request.last, receiver.rowCount);
     if (taken !== undefined) await taken;
   } catch (error) {
-    receiver.stop();
+    receiver.drop();
     await finishFailed(target, receiver, options, error).catch(() => {});
     throw error;
   } finally {

@@ -2,7 +2,7 @@
 
 const { backend: { CommandComplete, EmptyQueryResponse, PortalSuspended }, decodeCommandComplete } = require('../protocol');
 const { BUFFER } = require('../options');
-const { abort, isFollowed } = require('../pipeline');
+const { giveUp, isFollowed } = require('../pipeline');
 const { Backlog, urge } = require('./backlog');
 
 /** About the size of the pieces that a target gets. */
@@ -48,8 +48,16 @@ class Block {
 const NO_BLOCK = new Block(Buffer.alloc(0), 0, 0, false);
 
 /**
- * Writes a result to a sink in large pieces, which an encoder makes of the messages. A result of up to `buffer` bytes is read
- * however slow the sink is. A longer one pauses the socket while the sink asks to wait, and nothing more is sent behind its
+ * @typedef {object} Encoder writes a result in its form by the receiver's `append`, `reserve` and `adopt`
+ * @property {function(StreamReceiver, RowParser|null, number): void} start the result begins; an encoder serves one after another
+ * @property {function(StreamReceiver, Buffer, number, number, number, boolean): void} messages writes so many whole DataRow or CopyData
+ *   messages in buf[start … end); the last argument tells whether they are one message in memory of its own
+ * @property {function(StreamReceiver, Buffer, number, number): void} message writes one message of any other type
+ */
+
+/**
+ * Writes a result to a target in large pieces, which an encoder makes of the messages. A result of up to `buffer` bytes is read
+ * however slow the target is. A longer one pauses the socket while the target asks to wait, and nothing more is sent behind its
  * request.
  */
 class StreamReceiver {
@@ -67,29 +75,29 @@ class StreamReceiver {
   #waiting = false;
 
   /**
-   * @param {Target} sink
-   * @param {object} encoder writes to this receiver, see Messages
+   * @param {Target} target
+   * @param {Encoder} encoder
    * @param {object} [options] `buffer`: bytes above which a result is long, 1048576 by default; `text`: of a request with one
    *   result, remembered if that is long
    */
-  constructor(sink, encoder, { buffer = BUFFER, text } = {}) {
-    this.sink = sink;
+  constructor(target, encoder, { buffer = BUFFER, text } = {}) {
+    this.target = target;
     this.#encoder = encoder;
     this.#buffer = buffer;
     this.#text = text;
     this.cmd = undefined;
     this.rowCount = 0;
     this.bytes = 0;
-    /** @type {Error|undefined} of the sink, which gets nothing after it */
+    /** @type {Error|undefined} of the target, which gets nothing after it */
     this.error = undefined;
   }
 
   /** The value that the request resolves to, see QueryRequest. */
-  get target() { return this.sink.given; }
+  get given() { return this.target.given; }
 
   start(rowParser, format, pipeline) {
     this.#pipeline = pipeline;
-    this.sink.backlog = this.#backlog = Backlog.of(pipeline);
+    this.target.backlog = this.#backlog = Backlog.of(pipeline);
     this.#encoder.start(this, rowParser, format);
   }
 
@@ -113,19 +121,19 @@ class StreamReceiver {
   complete() {
     this.flush();
     this.forget();
-    this.letGo();
+    this.release();
   }
 
   /** Forgets the text, if this result was not long. */
   forget() { if (!this.#long) this.#pipeline.knownTexts.setLong(this.#text, false); }
 
-  stop() {
+  drop() {
     if (this.#flushing !== undefined) clearImmediate(this.#flushing);
-    this.letGo();
+    this.release();
   }
 
-  /** Reads the socket from now on, however slow the sink is. */
-  letGo() {
+  /** Reads the socket from now on, however slow the target is. */
+  release() {
     this.#stopped = true;
     this.#resume();
   }
@@ -161,7 +169,7 @@ class StreamReceiver {
     block.used += buf.copy(block.bytes, block.used, start, end);
   }
 
-  /** @returns {Buffer|undefined} bytes that were not written to the sink */
+  /** @returns {Buffer|undefined} bytes that were not written to the target */
   take() {
     if (this.#flushing !== undefined) clearImmediate(this.#flushing);
     this.#flushing = undefined;
@@ -177,13 +185,13 @@ class StreamReceiver {
     const piece = this.error === undefined ? this.take() : undefined;
     if (piece === undefined) return;
     try {
-      const isReady = this.sink.write(piece) !== false;
+      const isReady = this.target.write(piece) !== false;
       if (this.bytes <= this.#buffer || this.#stopped) return;
       this.#lengthen();
-      if (!isReady && !(this.sink.queued < AHEAD)) this.#pause();
+      if (!isReady && !(this.target.queued < AHEAD)) this.#pause();
     } catch (error) {
       this.error = error;
-      if (!this.#stopped && this.#text !== undefined) abort(this.#pipeline.head, error);
+      if (!this.#stopped && this.#text !== undefined) giveUp(this.#pipeline.head, error);
     }
   }
 
@@ -195,14 +203,14 @@ class StreamReceiver {
     this.#pipeline.holdBehind(this.#pipeline.head);
   }
 
-  /** Stops reading until the sink can take more or is gone. */
+  /** Stops reading until the target can take more or is gone. */
   #pause() {
     if (this.#waiting) return;
     this.#waiting = true;
     this.#pipeline.socket?.pause(this);
-    // Requests that were sent behind a long result do not wait longer for a sink, however little it takes.
-    this.#unwatch = urge(this.sink, () => isFollowed(this.#pipeline.head) ? 0 : NaN);
-    this.sink.wait(() => this.#resume());
+    // Requests that were sent behind a long result do not wait longer for a target, however little it takes.
+    this.#unwatch = urge(this.target, () => isFollowed(this.#pipeline.head) ? 0 : NaN);
+    this.target.wait(() => this.#resume());
   }
 
   #resume() {

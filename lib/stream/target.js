@@ -97,13 +97,13 @@ class Target {
     const socket = given.req?.socket;
     if (typeof given.assignSocket !== 'function' || given.socket !== null || !socket || this.gone) return undefined;
     const begin = () => this.#settle.resolve();
-    const leave = () => this.leave(closedBefore());
+    const lose = () => this.lose(closedBefore());
     given.once('socket', begin);
-    watch(socket, leave); // Node emits no 'close' for a waiting response
+    watch(socket, lose); // Node emits no 'close' for a waiting response
     return this.#until(() => socket.writableLength - socket.bytesWritten).finally(() => {
       this.#unwatchStall();
       given.removeListener('socket', begin);
-      unwatch(socket, leave);
+      unwatch(socket, lose);
     });
   }
 
@@ -218,7 +218,7 @@ class Target {
   #fail(error) {
     this.#take();
     if (this.#lost !== undefined) return;
-    this.leave(error?.message === undefined || error.code === 'ERR_STREAM_PREMATURE_CLOSE' ? this.error : error);
+    this.lose(error?.message === undefined || error.code === 'ERR_STREAM_PREMATURE_CLOSE' ? this.error : error);
     this.#ongone(this.#lost);
   }
 
@@ -249,7 +249,7 @@ class Target {
 
   #settled() { return new Promise((resolve, reject) => { this.#settle = { resolve, reject }; }); }
 
-  leave(error) {
+  lose(error) {
     this.#lost = error;
     this.#settle?.reject(error);
   }

@@ -5,7 +5,7 @@ const { PassThrough } = require('node:stream');
 const { inspect } = require('node:util');
 const { Client, array } = require('../..');
 const { ConnectionError, PostgresError, UsageError } = require('../../lib/protocol');
-const { addHint, again, callerOf, isStale, lossErrors, mayRepeat, reasonOf, showCaller } = require('../../lib/pipeline/errors');
+const { addHint, again, callerOf, isStale, lossErrors, mayResend, reasonOf, showCaller } = require('../../lib/pipeline/errors');
 const { FakeServer } = require('../support/connecting');
 const { connected } = require('../support');
 
@@ -159,18 +159,18 @@ describe('addHint', () => {
   });
 });
 
-describe('mayRepeat', () => {
+describe('mayResend', () => {
   it('lets nothing come later than what it could affect, or what could affect it', () => {
     const scope = {};
-    const sent = { pending: true, scope, reads: true, barrier: false, next: null, canRepeat: () => true };
+    const sent = { pending: true, scope, reads: true, barrier: false, next: null, canResend: () => true };
     const request = more => ({ ...sent, ...more });
     for (const [more, expected] of [
       [{}, true], [{ reads: false }, true], [{ next: request() }, true],
       [{ reads: false, next: request({ internal: true }) }, true],
-      [{ pending: false }, false], [{ scope: {} }, false], [{ canRepeat: () => false }, false],
+      [{ pending: false }, false], [{ scope: {} }, false], [{ canResend: () => false }, false],
       [{ reads: false, next: request() }, false], [{ next: request({ reads: false }) }, false],
       [{ next: request({ barrier: true }) }, false], [{ next: request({ next: request({ reads: false }) }) }, false]
-    ]) assert.equal(mayRepeat(request(more), scope), expected, JSON.stringify(more));
+    ]) assert.equal(mayResend(request(more), scope), expected, JSON.stringify(more));
   });
 });
 
@@ -186,7 +186,7 @@ describe('lossErrors', () => {
   });
 });
 
-describe('abandon', () => {
+describe('lose', () => {
   it('rejects what waits for connect() with a TimeoutError if connect_timeout has passed', async () => {
     const silent = await new FakeServer(async () => {}).listen();
     const client = new Client({ ...silent.config, connect_timeout: 0.05 });

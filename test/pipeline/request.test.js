@@ -54,23 +54,23 @@ describe('Request', () => {
     assert.throws(() => give(request, hex('ff 00000004')), { message: /unexpected a message of type 0xff/ });
   });
 
-  it('that is aborted rejects, and says whether the server is at work for it', async () => {
+  it('that is given up rejects, and says whether the server is at work for it', async () => {
     const error = new Error('aborted');
     const waiting = open(new Request());
-    assert.equal(waiting.abort(error), false);
+    assert.equal(waiting.giveUp(error), false);
     await assert.rejects(waiting.promise, error);
     const sent = open(new CloseRequest('P', []));
     encoded(sent);
-    assert.equal(sent.abort(error), true);
-    assert.equal(sent.abort(error), false, 'once');
+    assert.equal(sent.giveUp(error), true);
+    assert.equal(sent.giveUp(error), false, 'once');
     await assert.rejects(sent.promise, error);
   });
 
   it('has nothing to write, to keep or to repeat by itself', () => {
     const request = new Request();
     assert.equal(encoded(request), '');
-    assert.equal(request.canRepeat(), false);
-    for (const method of ['snapshot', 'discard']) assert.equal(request[method](), undefined);
+    assert.equal(request.canResend(), false);
+    for (const method of ['snapshot', 'drop']) assert.equal(request[method](), undefined);
     assert.equal(request.result, undefined);
   });
 

@@ -60,7 +60,7 @@ describe('The scopes of a connection', () => {
 
   it('let a scope that is to be alone wait until all has been answered', () => {
     const { scopes, next, root, scope } = make();
-    const alone = scope('alone', { alone: true });
+    const alone = scope('alone', { whenIdle: true });
     root.push(alone);
     root.push(entry('behind'));
     assert.deepEqual([next('I', { head: entry('sent') }), scopes.root.first !== null], [null, true]);
@@ -150,14 +150,14 @@ describe('The scopes of a connection', () => {
     const { scopes, next, root, scope, settled } = make();
     const lost = [];
     const entered = scope('entered', { lost: () => lost.push('entered') });
-    const block = scope('block', { alone: true, block: true, lost: () => lost.push('block') });
+    const block = scope('block', { whenIdle: true, block: true, lost: () => lost.push('block') });
     root.push(entered);
     next();
     entered.push(entry('inside'));
     root.push(block);
     root.push(entry('outside'));
     let count = 0;
-    scopes.abandon(() => new Error(`gone ${++count}`));
+    scopes.lose(() => new Error(`gone ${++count}`));
     assert.deepEqual(settled.map(([name]) => name), ['inside', 'outside']);
     assert.notEqual(settled[0][1], settled[1][1], 'each has an error of its own');
     assert.deepEqual(lost, ['entered', 'block']);

@@ -53,7 +53,7 @@ describe('QueryRequest', () => {
   it('lets the reader of its rows go when it fails: others wait for it no longer', () => {
     const { request, answer } = sent();
     let gone = 0;
-    request.receiver = { start() {}, receive() {}, letGo: () => { gone++; } };
+    request.receiver = { start() {}, receive() {}, release: () => { gone++; } };
     answer(PARSED, PARAMETERS, DESCRIBED, BOUND);
     assert.equal(gone, 0);
     answer(ANSWER.error('22012', 'division by zero'));
@@ -133,7 +133,7 @@ describe('QueryRequest', () => {
     const { request, answer, pipeline } = sent();
     const { receiver } = request;
     answer(PARSED, PARAMETERS, DESCRIBED, BOUND, ROW);
-    assert.equal(request.abort(new Error('given up'), pipeline), true);
+    assert.equal(request.giveUp(new Error('given up'), pipeline), true);
     answer(ROW, DONE);
     await assert.rejects(request.promise, /given up/);
     assert.deepEqual([receiver.rows.length, receiver.cmd], [1, undefined]);
@@ -167,7 +167,7 @@ describe('QueryRequest', () => {
       sent({ statements }).answer(PARSED, PARAMETERS, DESCRIBED, BOUND, DONE);
       const { request, answer } = sent({ statements });
       answer(...messages, ANSWER.error(code, 'no'));
-      assert.equal(request.canRepeat(), code === '26000' && messages.length === 0, code);
+      assert.equal(request.canResend(), code === '26000' && messages.length === 0, code);
       assert.equal(types(sent({ statements }).written), forgotten ? 'PDBES' : 'BES', code);
       assert.deepEqual(statements.closing, forgotten ? ['s1'] : [], code);
     }

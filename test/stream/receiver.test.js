@@ -322,12 +322,12 @@ describe('StreamReceiver', () => {
     const row = dataRow('a');
     receiver.receiveData(row, 0, row.length, 1, false);
     receiver.flush();
-    receiver.letGo();
+    receiver.release();
     assert.deepEqual(told, ['pause', 'resume']);
     receiver.receiveData(row, 0, row.length, 1, false);
     receiver.flush();
     assert.deepEqual(told, ['pause', 'resume']);
-    receiver.stop();
+    receiver.drop();
   });
 });
 

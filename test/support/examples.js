@@ -6,7 +6,7 @@ const path = require('node:path');
 const root = path.join(__dirname, '../..');
 
 /** What users read: the README, and those of the folders. */
-const DOCUMENTS = ['README.md', 'client-parser/README.md', 'test/recipes/README.md', ...fs.readdirSync(path.join(root, 'lib'))
+const DOCUMENTS = ['README.md', 'lib/DEPLOYING.md', 'client-parser/README.md', 'test/recipes/README.md', ...fs.readdirSync(path.join(root, 'lib'))
   .flatMap(name => ['README', 'COPY', 'WITH'].map(page => `lib/${name}/${page}.md`))].filter(name => fs.existsSync(path.join(root, name)));
 
 /**

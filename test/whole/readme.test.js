@@ -9,6 +9,7 @@ const path = require('node:path');
 const { promisify } = require('node:util');
 const { startServer } = require('pg-test-fixtures');
 const quickgres = require('../..');
+const { Pool } = require('../../lib/pool');
 const { DOCUMENTS, RECIPES, examples } = require('../support/examples');
 
 const AsyncFunction = Object.getPrototypeOf(async () => {}).constructor;
@@ -25,7 +26,7 @@ function withoutImports(code) {
 const GlobalRequest = globalThis.Request;
 
 describe('The documents', () => {
-  let server, port, client, web, folder;
+  let server, port, client, pool, web, folder;
   const home = process.cwd();
 
   before(async () => {
@@ -62,11 +63,13 @@ describe('The documents', () => {
     Object.assign(process.env, there);
     client = new quickgres.Client();
     await client.connect();
+    pool = new Pool();
   });
 
   afterEach(async () => {
     for (const name of ['PGPORT', 'PGHOST', 'PGUSER', 'PGPASSWORD', 'PGDATABASE']) delete process.env[name];
     client.destroy();
+    pool.destroy();
   });
 
   // Before the examples, which leave connections behind that may still be at work.
@@ -85,7 +88,7 @@ describe('The documents', () => {
       const arrayBuffer = await (await fetchHere('/rows', { headers: { accept: 'application/x-postgresql' } })).arrayBuffer();
       const names = {
         require, assert, fetch: fetchHere, arrayBuffer, config: {}, console: quiet,
-        ...(declares('Client') ? {} : { Client: quickgres.Client }), ...(declares('client') ? {} : { client })
+        ...(declares('Client') ? {} : { Client: quickgres.Client }), ...(declares('client') ? {} : { client }), ...(declares('pool') ? {} : { pool })
       };
       await new AsyncFunction(...Object.keys(names), withoutImports(code))(...Object.values(names));
     });

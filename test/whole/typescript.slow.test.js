@@ -24,11 +24,11 @@ const ENTRIES = Object.fromEntries(Object.entries(require('../../package.json').
   }));
 
 /** Public by their names, and still nobody's business but of the other folders. */
-const SESSION = ['abandonStreams', 'copyIn', 'lease'];
+const SESSION = ['giveUpStreams', 'copyIn', 'lease'];
 const INTERNAL = {
-  Client: ['push', 'receiver', ...SESSION, 'abandonSteps', 'beginSteps'], Pool: SESSION, Session: [...SESSION, 'listen'],
+  Client: ['push', 'receiver', ...SESSION, 'endSteps', 'beginSteps'], Pool: SESSION, Session: [...SESSION, 'listen'],
   RowParser: ['decoderOf', 'forFormat', 'known', 'of', 'platform', 'textType', 'type'], RowReader: ['made', 'message', 'receive', 'receiveData', 'start'],
-  CopyTo: ['abandon', 'pipe'], CopyFrom: ['abandon', 'write'], Listener: ['give'], PgOutput: ['relation']
+  CopyTo: ['giveUp', 'pipe'], CopyFrom: ['giveUp', 'write'], Listener: ['give'], PgOutput: ['relation']
 };
 
 /** Made or set without a declaration that could be read: fields that the server sends, and what is set later. */
