@@ -63,6 +63,7 @@ class Settings {
     for (const name of names) {
       checkText(name, 'the name of a setting');
       if (/^client_encoding$/i.test(name)) throw new TypeError('client_encoding cannot be set: this library needs UTF8');
+      all.delete(name); // the server may know it by another case, so the last one comes last
       all.set(name, valueOf(given[name], name));
     }
     this.all = all;
