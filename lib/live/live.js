@@ -69,7 +69,7 @@ class Live extends EventEmitter {
       checkText(sql, 'text');
       checkValues(parameters);
       const copied = snapshot(parameters);
-      const key = JSON.stringify([sql, copied, settings, how, tags]);
+      const key = JSON.stringify([sql, copied, Object.entries(settings ?? {}), how, tags]); // entries: settings may have a toJSON
       const ask = collector => session.queryTo(collector, sql, copied, { ...how, statement_timeout });
       return this.#attend(target, key, () => new Result(ask, { text: sql, tags }, this.#options), isZipped, signal);
     };
@@ -160,7 +160,8 @@ class Live extends EventEmitter {
     const follower = new Follower(this.#session, tag => this.changed(tag));
     this.#followed.add(iterator);
     try {
-      for await (const each of { [Symbol.asyncIterator]: () => iterator }) follower.take(each);
+      if (this.#isOver) await iterator.return?.();
+      else for await (const each of { [Symbol.asyncIterator]: () => iterator }) follower.take(each);
     } catch (error) {
       if (!this.#isOver) this.#report(error);
     } finally {
