@@ -70,7 +70,7 @@ class Live extends EventEmitter {
       checkText(asked, 'text');
       checkValues(given);
       const copied = snapshot(given);
-      const key = JSON.stringify([asked, copied, settings, format, tags]);
+      const key = JSON.stringify([asked, copied, Object.entries(settings ?? {}), format, tags]); // entries: settings may have a toJSON
       const ask = collector => session.queryTo(collector, asked, copied, { ...format, statement_timeout });
       return this.#attend(target, key, () => new Result(ask, { text: asked, tags }, this.#options), isZipped, signal);
     };
@@ -161,7 +161,8 @@ class Live extends EventEmitter {
     const follower = new Follower(this.#session, tag => this.changed(tag));
     this.#followed.add(iterator);
     try {
-      for await (const each of { [Symbol.asyncIterator]: () => iterator }) follower.take(each);
+      if (this.#isOver) await iterator.return?.();
+      else for await (const each of { [Symbol.asyncIterator]: () => iterator }) follower.take(each);
     } catch (error) {
       if (!this.#isOver) this.#report(error);
     } finally {
