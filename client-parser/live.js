@@ -87,7 +87,9 @@ export function live(url, { decode = true, timeout = 60000, signal, headers, ...
   let pause = FIRST;
   let running;
   let states;
-  let wake = () => {};
+  const waiting = []; // for something fresh
+
+  const wake = () => { for (const resolve of waiting.splice(0)) resolve(); };
 
   const tell = is => {
     fresh ||= is || connected;
@@ -151,10 +153,14 @@ export function live(url, { decode = true, timeout = 60000, signal, headers, ...
     while (!isOver) {
       if (!await read() && !isOver) tell(false);
       await new Promise(resolve => {
-        hurry = resolve;
-        if (isOver) return resolve();
-        setTimeout(resolve, pause * (0.5 + Math.random() / 2));
-        globalThis.addEventListener?.('online', resolve, { once: true });
+        const timer = setTimeout(() => hurry(), pause * (0.5 + Math.random() / 2));
+        hurry = () => {
+          clearTimeout(timer);
+          globalThis.removeEventListener?.('online', hurry);
+          resolve();
+        };
+        if (isOver) return hurry();
+        globalThis.addEventListener?.('online', hurry);
       });
       pause = Math.min(2 * pause, LONGEST);
     }
@@ -165,7 +171,7 @@ export function live(url, { decode = true, timeout = 60000, signal, headers, ...
 
     async next() {
       running ??= run().catch(error => { failure ??= { error }; }).finally(end);
-      while (!fresh && !isOver) await new Promise(resolve => { wake = resolve; });
+      while (!fresh && !isOver) await new Promise(resolve => { waiting.push(resolve); });
       if (fresh) {
         fresh = false;
         const value = Object.defineProperties([...states.rows], {

@@ -17,9 +17,9 @@ const ENDING = /^(?:abort|commit|end)$/;
 function escapes(text, inBlock) {
   const word = firstWord(text);
   if (!inBlock || ENDING.test(word)) return ESCAPING.test(word);
-  if (word === 'rollback') return !/\bto\b/i.test(text);
-  if (word === 'set') return !/\bset\s+(?:local|constraints|transaction)\b/i.test(text);
-  return word === 'prepare' && /\bprepare\s+transaction\b/i.test(text);
+  if (word === 'rollback') return !/^[\s;]*rollback\s+(?:(?:work|transaction)\s+)?to\b/i.test(text);
+  if (word === 'set') return !/^[\s;]*set\s+(?:local|constraints|transaction)\b/i.test(text);
+  return word === 'prepare' && !/^[\s;]*prepare\s+(?!transaction\b)\w/i.test(text);
 }
 
 function valueOf(value, name) {
@@ -63,6 +63,7 @@ class Settings {
     for (const name of names) {
       checkText(name, 'the name of a setting');
       if (/^client_encoding$/i.test(name)) throw new TypeError('client_encoding cannot be set: this library needs UTF8');
+      all.delete(name); // the server may know it by another case, so the last one comes last
       all.set(name, valueOf(given[name], name));
     }
     this.all = all;

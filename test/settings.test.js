@@ -6,7 +6,7 @@ const { PassThrough } = require('node:stream');
 const { finished, pipeline } = require('node:stream/promises');
 const { text } = require('node:stream/consumers');
 const { setTimeout: sleep } = require('node:timers/promises');
-const { AbortError, ConnectionError, UsageError } = require('..');
+const { AbortError, Client, ConnectionError, UsageError } = require('..');
 const { Pool } = require('../lib/pool');
 const { connected, proxied, sharedServer } = require('./support');
 const { endAfterTest } = require('./support/hooks');
@@ -270,7 +270,8 @@ describe('A session with settings', () => {
   it('refuses in a transaction what ends the block, what outlives it, simpleQuery, and settings of its own', async () => {
     const client = await connected();
     await as(client, 1).transaction(async tx => {
-      for (const each of ['COMMIT', 'ROLLBACK', 'ROLLBACK AND CHAIN', 'END', 'PREPARE TRANSACTION \'x\'', "SET app.tenant = '2'", 'SET SESSION ROLE postgres']) {
+      for (const each of ['COMMIT', 'ROLLBACK', 'ROLLBACK AND CHAIN', 'END', 'PREPARE TRANSACTION \'x\'', "SET app.tenant = '2'", 'SET SESSION ROLE postgres',
+        'ROLLBACK -- to the start', "PREPARE/**/TRANSACTION 'x'", "PREPARE  TRANSACTION 'x'", "SET app.tenant = 'set local'"]) {
         await assert.rejects(tx.query(each), { name: 'UsageError', code: '0A000' }, each);
         await assert.rejects(tx.transaction(inner => inner.query(each)), { name: 'UsageError', code: '0A000' }, each);
       }
@@ -337,6 +338,18 @@ describe('A session with settings', () => {
     assert.deepEqual(await ask(base.with({ 'app.tenant': 2 })), ['2', 'me']);
     assert.deepEqual(await ask(base.with({ 'app.user': 'you' })), ['1', 'you']);
     assert.deepEqual(await ask(base), ['1', 'me']);
+    assert.deepEqual(await ask(base.with({ 'APP.TENANT': 2 }).with({ 'app.tenant': 3 })), ['3', 'me']);
+  });
+
+  it('waits for the answer of a query that may begin a block before the client is connected as well', async () => {
+    const client = endAfterTest(new Client({ ...(await sharedServer()).config, require_auth: 'none' })); // so requests go with the startup message
+    const connecting = client.connect();
+    const begun = client.query('BEGIN');
+    const refused = assert.rejects(client.with({ 'app.tenant': 5 }).query('SELECT 1'), { name: 'UsageError', code: '25001' });
+    const tenant = tenantOf(client);
+    await Promise.all([connecting, begun, refused]);
+    assert.equal(await tenant ?? '', '');
+    await client.query('ROLLBACK');
   });
 
   it('may be made before the client connects, outlives a connection, and decodes as its client', async () => {

@@ -55,7 +55,8 @@ class Live extends EventEmitter {
   get size() { return this.#results.size; }
 
   /** Answers a request with a result that stays up to date, or once if it does not ask for that. */
-  async respond(request, ...query) {
+  async respond(request, response, sql, parameters, how) {
+    const query = [response, sql, parameters, how];
     const place = typeof query[0] === 'string' || isPiece(query[0]) ? [request] : [request, query.shift()];
     const [text, values = [], options = {}] = isPiece(query[0]) ? [...query[0], optionsOf(query[1])] : query;
     const { tags = [], settings, ...plain } = options;
@@ -64,14 +65,14 @@ class Live extends EventEmitter {
     if (!headerOf(request, 'accept').includes(TYPE)) return respond(session, ...place, text, values, plain);
     const isZipped = plain.compress !== false && acceptsGzip(headerOf(request, 'accept-encoding'));
     const { signal, stall_timeout, statement_timeout, emptyStatus, as, ...form } = plain;
-    const attend = (target, sql, parameters, { as: live, status, compress, stall_timeout: stall, ...how }) => {
+    const attend = (target, asked, given, { as: live, status, compress, stall_timeout: stall, ...format }) => {
       throwIfAborted({ signal });
-      checkText(sql, 'text');
-      checkValues(parameters);
-      const copied = snapshot(parameters);
-      const key = JSON.stringify([sql, copied, settings, how, tags]);
-      const ask = collector => session.queryTo(collector, sql, copied, { ...how, statement_timeout });
-      return this.#attend(target, key, () => new Result(ask, { text: sql, tags }, this.#options), isZipped, signal);
+      checkText(asked, 'text');
+      checkValues(given);
+      const copied = snapshot(given);
+      const key = JSON.stringify([asked, copied, Object.entries(settings ?? {}), format, tags]); // entries: settings may have a toJSON
+      const ask = collector => session.queryTo(collector, asked, copied, { ...format, statement_timeout });
+      return this.#attend(target, key, () => new Result(ask, { text: asked, tags }, this.#options), isZipped, signal);
     };
     return respond({ queryTo: attend }, ...place, text, values, { ...form, stall_timeout, as: ['live'] });
   }
@@ -160,7 +161,8 @@ class Live extends EventEmitter {
     const follower = new Follower(this.#session, tag => this.changed(tag));
     this.#followed.add(iterator);
     try {
-      for await (const each of { [Symbol.asyncIterator]: () => iterator }) follower.take(each);
+      if (this.#isOver) await iterator.return?.();
+      else for await (const each of { [Symbol.asyncIterator]: () => iterator }) follower.take(each);
     } catch (error) {
       if (!this.#isOver) this.#report(error);
     } finally {

@@ -39,7 +39,7 @@ function again(error, hide = again) {
 /** @returns {{line: number, column: number}} of the character at a position, all counted from 1 */
 function placeOf(text, position) {
   let end = 0; // in units of UTF-16
-  for (let left = position - 1; left > 0; left--) end += text.codePointAt(end) > 0xffff ? 2 : 1;
+  for (let left = position - 1; left > 0 && end < text.length; left--) end += text.codePointAt(end) > 0xffff ? 2 : 1;
   const lines = text.slice(0, end).split('\n');
   return { line: lines.length, column: Array.from(lines.at(-1)).length + 1 };
 }

@@ -126,7 +126,8 @@ class Pipeline {
   earlyRequests() {
     const { root } = this.scopes;
     if (this.maxPipeline < Infinity) return null; // a pooler that needs a limit may drop what comes before its ReadyForQuery
-    while (root.first !== null && !(root.first instanceof Scope) && this.#held === 0) this.#sendWaiting(root.shift());
+    const maySend = entry => entry !== null && !(entry instanceof Scope) && (entry.settings === undefined || this.scopes.inBlock !== undefined);
+    while (maySend(root.first) && this.#held === 0) this.#sendWaiting(root.shift());
     if (this.writer.length === 0) return null;
     const bytes = Buffer.from(this.writer.take());
     this.writer.reuse();

@@ -61,7 +61,7 @@ describe('limitOf', () => {
     assert.equal(await limit.race(new Promise(resolve => setTimeout(resolve, 10, 'in time'))), 'in time');
     limit.release();
     await new Promise(setImmediate);
-    assert.equal(timers(), before);
+    assert.ok(timers() <= before, 'one of another test may have ended meanwhile');
   });
 });
 

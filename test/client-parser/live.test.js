@@ -191,6 +191,38 @@ describe('live', () => {
     await assert.rejects(first, { name: 'RangeError', message: 'mine' });
   });
 
+  it('gives each call of next() a state of its own, and ends them all', async () => {
+    const { next, page, value } = await reading();
+    const values = [value(), value(), value()];
+    const { response } = await next(whole(['1', 'x']));
+    assert.deepEqual(rows(await values[0]), [['1', 'x']]);
+    response.write(Buffer.concat([dataRow('2', 'y'), END]));
+    assert.deepEqual(rows(await values[1]), [['2', 'y']]);
+    await page.return();
+    assert.equal(await values[2], undefined);
+  });
+
+  it('leaves no timer and no listener behind when it connects again', async () => {
+    const listeners = new Set();
+    globalThis.addEventListener = (type, listener) => listeners.add(listener);
+    globalThis.removeEventListener = (type, listener) => listeners.delete(listener);
+    afterTest(() => {
+      delete globalThis.addEventListener;
+      delete globalThis.removeEventListener;
+    });
+    const { next, page, value } = await reading();
+    for (let i = 0; i < 3; i++) {
+      const state = value();
+      const { response } = await next(whole([`${i}`, 'x']));
+      await state;
+      assert.equal(listeners.size, 0);
+      response.end();
+      while (listeners.size === 0) await sleep(1);
+    }
+    await page.return();
+    assert.equal(listeners.size, 0);
+  });
+
   it('ends by break, which ends the request', async () => {
     const { next, page } = await reading();
     const loop = (async () => { for await (const each of page) if (each.length > 0) break; })();

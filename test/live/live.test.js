@@ -113,6 +113,19 @@ describe('Live', () => {
     for (const [i, name] of ['a', 'b', 'b'].entries()) assert.deepEqual(await readers[i].next(), [`D 0/${name}`, 's']);
   });
 
+  it('shares no result among readers with other settings, whatever these say of their JSON', async () => {
+    class Tenant {
+      constructor(id) { this['app.tenant'] = id; }
+      toJSON() { return {}; }
+    }
+    const { port, live } = await serving({
+      handler: (request, response, live) => live.respond(request, response,
+        "SELECT current_setting('app.tenant') AS n", [], { settings: new Tenant(request.url) })
+    });
+    for (const id of ['/a', '/b']) assert.deepEqual(await (await reading(port, {}, id)).next(), ['T', `D ${id}`, 's']);
+    assert.equal(live.size, 2);
+  });
+
   it('takes a piece of sql', async () => {
     const { port, live } = await serving({
       handler: (request, response, live) => live.respond(request, response, sql`SELECT ${2}::int AS n`, { tags: ['todos'] })
@@ -307,6 +320,10 @@ describe('Live', () => {
     await followed;
     assert.equal((await fetch(url, { headers: { accept: TYPE } })).status, 500);
     assert.equal(errors[0][0].code, '08003');
+    const late = pool.listen('changes');
+    await live.follow(late);
+    assert.deepEqual(await late.next(), { done: true, value: undefined });
+    await live.end();
   });
 
   it('leaves nothing behind when readers come and go', async () => {

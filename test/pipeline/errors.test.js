@@ -5,7 +5,7 @@ const { PassThrough } = require('node:stream');
 const { inspect } = require('node:util');
 const { Client, array } = require('../..');
 const { ConnectionError, PostgresError, UsageError } = require('../../lib/protocol');
-const { addHint, again, callerOf, isStale, lossErrors, mayResend, reasonOf, showCaller } = require('../../lib/pipeline/errors');
+const { addHint, again, callerOf, isStale, lossErrors, mayResend, reasonOf, showCaller, withQuery } = require('../../lib/pipeline/errors');
 const { FakeServer } = require('../support/connecting');
 const { connected } = require('../support');
 
@@ -70,6 +70,7 @@ describe('The query of an error', () => {
     const { at } = await client.batch(['SELECT 1', 'SELECT\nmissing']).catch(error => error);
     assert.deepEqual(at, { line: 2, column: 1 });
     assert.equal((await client.query('SELECT 1 / 0').catch(error => error)).at, undefined);
+    assert.deepEqual(withQuery(new PostgresError({ position: Infinity }), 'SELECT').at, { line: 1, column: 7 }); // of a broken server
   });
 });
 

@@ -1,7 +1,8 @@
-// What the documents' examples use without saying where it comes from, as test/readme.test.js gives it to them.
+// What the documents' examples use without saying where it comes from, as test/whole/readme.test.js gives it to them.
 
 declare const assert: typeof import('node:assert/strict');
 declare const client: import('quickgres').Client;
+declare const pool: import('quickgres/pool').Pool;
 declare const Client: typeof import('quickgres').Client;
 declare const config: import('quickgres').Config;
 declare const arrayBuffer: ArrayBuffer;

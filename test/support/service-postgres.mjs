@@ -1,0 +1,29 @@
+import http from 'node:http';
+import postgres from 'postgres';
+
+export const sql = postgres(process.env.DATABASE_URL);
+
+export const find = async name => {
+  const [item] = await sql`SELECT id, price FROM items WHERE name = ${name}`;
+  return item;
+};
+
+export const add = items => sql`INSERT INTO items ${sql(items)}`;
+
+export const change = (id, changes) => sql`UPDATE items SET ${sql(changes)} WHERE id = ${id}`;
+
+export const buy = (id, buyer) => sql.begin(async sql => {
+  const [item] = await sql`UPDATE items SET stock = stock - 1 WHERE id = ${id} RETURNING stock`;
+  if (item.stock < 0) throw new Error('sold out');
+  await sql`INSERT INTO orders VALUES (${id}, ${buyer})`;
+});
+
+export const server = http.createServer(async (request, response) => {
+  try {
+    const items = await sql`SELECT id, name, price FROM items ORDER BY id LIMIT ${100}`;
+    response.setHeader('content-type', 'application/json; charset=utf-8');
+    response.end(JSON.stringify(items));
+  } catch {
+    response.writeHead(500).end();
+  }
+}).listen(process.env.PORT);
