@@ -1,12 +1,20 @@
 'use strict';
 
 const { protocolError } = require('../protocol');
-const { columnLength, int32 } = require('../rows');
+const { columnLength, int32, oid } = require('../rows');
 
-const [COMMA, QUOTE, NEWLINE, RETURN, BACKSLASH, DOT] = Buffer.from(',"\n\r\\.');
+const [COMMA, QUOTE, NEWLINE, RETURN, BACKSLASH, DOT, APOSTROPHE] = Buffer.from(',"\n\r\\.\'');
 
-function writeQuoted(out, off, bytes, start, end) {
+/** Bytes with which a cell begins that spreadsheets take for a formula. */
+const FORMULA = Buffer.from('=+-@\t\r');
+
+/** Types whose values may begin with a minus, and are never formulas. */
+const NUMBERS = new Set([oid.int2, oid.int4, oid.int8, oid.float4, oid.float8, oid.numeric]);
+
+/** @param {boolean} [isText] whether spreadsheets have to take it for text */
+function writeQuoted(out, off, bytes, start, end, isText = false) {
   out[off++] = QUOTE;
+  if (isText) out[off++] = APOSTROPHE;
   for (let i = start; i < end; i++) {
     if (bytes[i] === QUOTE) out[off++] = QUOTE;
     out[off++] = bytes[i];
@@ -18,8 +26,10 @@ function writeQuoted(out, off, bytes, start, end) {
 /**
  * Writes a value. It is quoted if it is empty, since an unquoted empty value is NULL, if CSV demands it, and if it is `\.`
  * alone on its line, which would end COPY's data.
+ * @param {boolean} escaped whether a formula is to be text
  */
-function writeValue(out, off, bytes, start, end, alone) {
+function writeValue(out, off, bytes, start, end, alone, escaped) {
+  if (escaped && start < end && FORMULA.includes(bytes[start])) return writeQuoted(out, off, bytes, start, end, true);
   const ends = alone && end - start === 2 && bytes[start] === BACKSLASH && bytes[start + 1] === DOT;
   if (start === end || ends) return writeQuoted(out, off, bytes, start, end);
   let at = off;
@@ -36,18 +46,24 @@ function writeValue(out, off, bytes, start, end, alone) {
 /** An encoder for queryTo: rows as COPY … TO STDOUT (FORMAT csv, HEADER) gives them, and as RFC 4180 describes. */
 class Csv {
   #columns = 0;
+  #escapes;
+  #escaped = []; // whether formulas in the column are escaped
+
+  /** @param {boolean} [escapes] whether cells that spreadsheets take for formulas become text */
+  constructor(escapes = false) { this.#escapes = escapes; }
 
   toString() { return 'csv'; }
-  toJSON() { return 'csv'; } // for the key of a ResponseCache
+  toJSON() { return this.#escapes ? 'csv, escaped' : 'csv'; } // for the key of a ResponseCache
 
   start(out, rowParser) {
     if (rowParser === null) return;
     this.#columns = rowParser.columns.length;
+    this.#escaped = rowParser.columns.map(({ typeOid }) => this.#escapes && !NUMBERS.has(typeOid));
     const names = rowParser.columns.map(({ name }) => Buffer.from(name));
-    const block = out.reserve(names.reduce((length, name) => length + 2 * name.length + 3, 1));
+    const block = out.reserve(names.reduce((length, name) => length + 2 * name.length + 4, 1));
     names.forEach((name, i) => {
       if (i > 0) block.bytes[block.used++] = COMMA;
-      block.used = writeValue(block.bytes, block.used, name, 0, name.length, names.length === 1);
+      block.used = writeValue(block.bytes, block.used, name, 0, name.length, names.length === 1, this.#escapes);
     });
     block.bytes[block.used++] = NEWLINE;
   }
@@ -79,7 +95,7 @@ class Csv {
       const length = columnLength(buf, pos, end);
       pos += 4;
       if (length < 0) continue;
-      off = writeValue(bytes, off, buf, pos, pos + length, count === 1);
+      off = writeValue(bytes, off, buf, pos, pos + length, count === 1, this.#escaped[i]);
       pos += length;
     }
     bytes[off++] = NEWLINE;

@@ -26,6 +26,11 @@ export interface RespondOptions extends Omit<QueryToOptions, 'as' | 'end'> {
   emptyStatus?: number | undefined;
   /** Whether to compress as the request allows. Default: true. */
   compress?: boolean | undefined;
+  /**
+   * With 'escape', CSV cells and names that spreadsheets take for formulas are quoted and begin with an apostrophe: those that
+   * begin with `=`, `+`, `-`, `@`, a tab or a carriage return. Columns of numeric types stay as they are. Default: 'keep'.
+   */
+  formulas?: 'keep' | 'escape' | undefined;
 }
 
 /** Options of `respond` with a ResponseCache. */
@@ -41,7 +46,7 @@ export interface CachedRespondOptions extends RespondOptions, CacheOptions {}
  * @param text SQL
  * @param values of its parameters
  * @param piece SQL with its values, in place of text and values
- * @param options those of `queryTo` without `end`, and as, status, emptyStatus, compress
+ * @param options those of `queryTo` without `end`, and as, status, emptyStatus, compress, formulas
  * @returns what was written, before compression; rejects as `queryTo`. If nothing was written, the handler can still respond
  */
 export function respond(session: Pick<Session, 'queryTo'>, request: IncomingMessage | Http2ServerRequest,

@@ -14,7 +14,7 @@ const { WebResponse } = require('./web-response');
 const REPRESENTATIONS = ['protocol', 'json', 'ndjson', 'csv'];
 
 /** All options. A session without a cache rejects the last ones itself. */
-const OPTIONS = new Set(['as', 'status', 'emptyStatus', 'compress', ...NAMES.queryTo,
+const OPTIONS = new Set(['as', 'status', 'emptyStatus', 'compress', 'formulas', ...NAMES.queryTo,
   'tags', 'max_age', 'stale_while_revalidate']);
 OPTIONS.delete('end');
 
@@ -103,6 +103,7 @@ function check(response, options) {
   checkOptions(options, OPTIONS);
   checkStatus(options, 'status');
   checkStatus(options, 'emptyStatus');
+  if (!['keep', 'escape'].includes(options.formulas ?? 'keep')) throw new TypeError("formulas must be 'keep' or 'escape'");
 }
 
 /** @returns {string} the Vary header with the fields added; '' if it has them already */
@@ -150,8 +151,8 @@ function answer(session, request, response, text, values = NO_VALUES, options = 
   if (method === 'HEAD') return answerAlone(response, varying, status, typed ? undefined : type);
   const encoding = compress ? encodingFor(headers['accept-encoding']) : undefined;
   const own = { type, status, emptyStatus, encoding, stallTimeout: options.stall_timeout, varying };
-  const { as: given, status: st, emptyStatus: es, compress: co, ...plain } = options;
-  plain.as = chosen === 'csv' ? new Csv() : chosen;
+  const { as: given, status: st, emptyStatus: es, compress: co, formulas, ...plain } = options;
+  plain.as = chosen === 'csv' ? new Csv(formulas === 'escape') : chosen;
   return session.queryTo(new ResponseTarget(request, response, own), text, values, plain);
 }
 

@@ -1,7 +1,7 @@
 'use strict';
 
 const { Writable, addAbortSignal } = require('node:stream');
-const { AbortError, UsageError, kindOf } = require('../protocol');
+const { AbortError, State, UsageError, kindOf } = require('../protocol');
 const { CloseRequest, callerOf, copyDirection, giveUp, promised, submit } = require('../pipeline');
 const { CopyInRequest } = require('../requests');
 const { RowEncoder } = require('./copy-rows');
@@ -105,6 +105,7 @@ class CopyFrom extends Writable {
   }
 
   _destroy(error, callback) {
+    if (error?.name === 'AbortError') error.sent ??= this.#request.state !== State.Waiting;
     if (this.#request.scope !== null) giveUp(this.#request, error || new AbortError('the stream was destroyed'));
     callback(error);
   }

@@ -24,9 +24,9 @@ function csvOf(names, ...rows) {
 }
 
 /** What queryTo writes. */
-async function written(client, text, values) {
+async function written(client, text, values, escapes) {
   const target = new PassThrough();
-  const [body, result] = await Promise.all([textOf(target), client.queryTo(target, text, values, { as: new Csv() })]);
+  const [body, result] = await Promise.all([textOf(target), client.queryTo(target, text, values, { as: new Csv(escapes) })]);
   assert.equal(result.bytes, Buffer.byteLength(body));
   return body;
 }
@@ -45,6 +45,18 @@ describe('CSV', () => {
     assert.equal(csvOf(['a'], dataRow('\\.'), dataRow(null), dataRow('\\.x'), dataRow('.\\'), dataRow('x.')), 'a\n"\\."\n\n\\.x\n.\\\nx.\n');
     assert.equal(csvOf(['a', 'b'], dataRow('\\.', null)), 'a,b\n\\.,\n');
     assert.equal(csvOf(['\\.']), '"\\."\n');
+  });
+
+  it('makes text of what spreadsheets take for formulas, but not of numbers, if asked to', async () => {
+    const client = await connected();
+    const text = `SELECT v AS "=a", -1 AS b, -1.5 AS c FROM unnest(ARRAY['=1+1', '+1', '-1', '@a', E'\\ta', E'\\ra', '=a","b', '', NULL, 'a=1', '''']) v`;
+    const rows = cells => ['', ...cells].join('\n');
+    assert.equal(await written(client, text, [], true), `"'=a",b,c${rows([`"'=1+1"`, `"'+1"`, `"'-1"`, `"'@a"`, `"'\ta"`, `"'\ra"`,
+      `"'=a"",""b"`, '""', '', 'a=1', "'"].map(cell => `${cell},-1,-1.5`))}\n`);
+    assert.match(await written(client, text), /^=a,b,c\n=1\+1,-1,-1\.5\n/);
+    assert.notEqual(JSON.stringify(new Csv(true)), JSON.stringify(new Csv()));
+    const names = Array(1000).fill('-1 AS "="');
+    assert.equal(await written(client, `SELECT ${names}`, [], true), `${Array(1000).fill(`"'="`)}\n${Array(1000).fill(-1)}\n`);
   });
 
   it('has room for what becomes twice as long, names, too', async () => {

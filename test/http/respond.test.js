@@ -225,6 +225,18 @@ describe('respond', () => {
     }
   });
 
+  it('escapes formulas of CSV if asked to', async () => {
+    const client = await connected();
+    const options = request => ({ as: 'csv', formulas: request.url.slice(1) || undefined });
+    await serving((request, response) => respond(client, request, response, "SELECT '=1' AS a", [], options(request)), async (port, errors) => {
+      for (const [url, body] of [['/escape', `a\n"'=1"\n`], ['/keep', 'a\n=1\n'], ['/', 'a\n=1\n']]) {
+        assert.equal(String((await get(port, {}, { url })).body), body);
+      }
+      await get(port, {}, { url: '/other' });
+      assert.deepEqual(errors.map(({ name, message }) => [name, message]), [['TypeError', "formulas must be 'keep' or 'escape'"]]);
+    });
+  });
+
   it('answers to HEAD without running the query', async () => {
     const client = await connected();
     await serving((request, response) => respond(client, request, response, 'no SQL'), async (port, errors) => {
@@ -329,7 +341,7 @@ describe('respond', () => {
   it('refuses a status that is none, options that there are not and a response that was sent, before anything is set', async () => {
     const client = await connected();
     const pool = new Pool((await sharedServer()).config);
-    const list = 'as, status, emptyStatus, compress, int8, numeric, bytea, separator, stall_timeout, buffer, format, cache, paramTypes, ' +
+    const list = 'as, status, emptyStatus, compress, formulas, int8, numeric, bytea, separator, stall_timeout, buffer, format, cache, paramTypes, ' +
       'signal, statement_timeout, alone, retry, tags, max_age, stale_while_revalidate';
     const status = name => `${name} must be an integer from 200 to 599, not `;
     const cases = [

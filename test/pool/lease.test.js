@@ -1,7 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { AbortError, ConnectionError } = require('../..');
+const { AbortError, ConnectionError, PostgresError } = require('../..');
 const { PoolLease } = require('../../lib/pool/lease');
 
 const LOST = { code: '08006', sent: true };
@@ -50,6 +50,10 @@ describe('The lease of a pool', () => {
     assert.equal(await attempts(new ConnectionError('lost', { sent: false }), {}), 5);
     assert.equal(await attempts(new ConnectionError('lost', { sent: false }), {}, () => false), 1);
     assert.equal(await attempts(new Error('other'), { retry: true }), 1);
+    const reported = code => new PostgresError({ severity: 'ERROR', code, message: 'lost' });
+    assert.equal(await attempts(reported('08006'), { retry: true }), 5);
+    assert.equal(await attempts(reported('08006'), {}), 1);
+    assert.equal(await attempts(reported('08P01'), { retry: true }), 1);
   });
 
   it('lets the connections that are lost together be known to be before it repeats', async () => {

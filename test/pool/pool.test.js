@@ -22,6 +22,20 @@ describe('A Pool', () => {
     assert.deepEqual(results.map(({ rows: [row] }) => row.i), Array.from({ length: 500 }, (_, i) => String(i)));
   });
 
+  it('repeats with retry what the server reports as 08006, which it has lost behind it', async () => {
+    const pool = await opened({ size: 1 });
+    await pool.query('CREATE SEQUENCE losses');
+    try {
+      const text = "DO $$ BEGIN IF nextval('losses') % 3 <> 0 THEN RAISE 'lost a worker' USING ERRCODE = '08006'; END IF; END $$";
+      await pool.query(text, [], { retry: true });
+      assert.equal((await pool.query('SELECT last_value AS n FROM losses')).rows[0].n, '3');
+      await assert.rejects(pool.query(text), { name: 'PostgresError', code: '08006' });
+      assert.equal((await pool.query('SELECT last_value AS n FROM losses')).rows[0].n, '4');
+    } finally {
+      await pool.query('DROP SEQUENCE losses');
+    }
+  });
+
   it('opens connections as they are needed, and no more than its size', async () => {
     const pool = await opened({ size: 3 });
     await pool.query('SELECT 1');

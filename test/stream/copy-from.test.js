@@ -217,6 +217,23 @@ describe('copyFrom', () => {
     assert.equal(await stored(), 0);
   });
 
+  it('tells with the error of its signal whether bytes have left', async () => {
+    for (const isSent of [true, false]) {
+      const controller = new AbortController();
+      const transaction = isSent ? undefined : client.transaction(tx => tx.query('SELECT pg_sleep(0.1)'));
+      const stream = client.copyFrom('COPY numbers FROM STDIN', { signal: controller.signal });
+      stream.write('1\n');
+      const failed = once(stream, 'error');
+      setImmediate(() => controller.abort());
+      const [{ name, sent }] = await failed;
+      assert.deepEqual([name, sent], ['AbortError', isSent]);
+      await transaction;
+    }
+    const stream = client.copyFrom('COPY numbers FROM STDIN', { signal: AbortSignal.abort() });
+    assert.equal((await once(stream, 'error'))[0].sent, false);
+    assert.equal(await stored(), 0);
+  });
+
   it('is cancelled while it waits for a lock', async () => {
     await locked(client, async stream => {
       stream.write('1\n');
