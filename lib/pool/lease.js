@@ -1,6 +1,6 @@
 'use strict';
 
-const { ConnectionError, PostgresError, UsageError } = require('../..');
+const { ConnectionError, UsageError } = require('../..');
 const { firstWord, rejectAgain, throwIfAborted } = require('../pipeline');
 const { keep } = require('../options');
 const { OwnTypes } = require('../requests');
@@ -15,9 +15,6 @@ const COMMON = /^(?:select|insert|update|delete|with)\b/i;
 
 /** First words of statements that change a session, which in a pool would be that of any connection. */
 const OF_SESSIONS = /^(?:begin|start|set|reset|discard|listen|unlisten|prepare|deallocate|declare)$/;
-
-/** Whether a connection was lost: that of the pool, or, with a server's own 08006, one behind it, as to a worker of Citus. */
-const isLoss = error => error instanceof ConnectionError || (error instanceof PostgresError && error.code === '08006');
 
 /**
  * A pool's lease: it is the set of the pool's connections, and gives the scope of one of them, which it has to find first. See
@@ -75,7 +72,8 @@ class PoolLease extends Connections {
           if (need !== 'session' || pipeline.status === 'I') return result;
           throw new UsageError('simpleQuery left a transaction block open, which is rolled back: use transaction()', '25001');
         } catch (error) {
-          if (!(isLoss(error) && attempts < ATTEMPTS && await mayRepeat(error, retry))) throw error;
+          // A server reports 08006 if it has lost a connection of its own, for example to a worker of Citus.
+          if (!((error instanceof ConnectionError || error?.code === '08006') && attempts < ATTEMPTS && await mayRepeat(error, retry))) throw error;
           // Others may have been lost with this one, which only the next turns of the loop tell.
           await new Promise(resolve => { setTimeout(resolve, 2 ** attempts); });
         } finally {
