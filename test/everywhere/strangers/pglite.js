@@ -15,7 +15,7 @@ const PGLITE = {
     'settings in the config': /public/
   },
   breaks: ['COPY FROM', 'COPY FROM in a transaction that is rolled back'],
-  slow: 'SELECT count(*) FROM generate_series(1, 300000)',
+  slow: 'SELECT count(*) FROM generate_series(1, 1500000)',
   async start() {
     const db = await PGlite.create();
     const server = new PGLiteSocketServer({ db, port: 0, host: '127.0.0.1', maxConnections: 10 });
