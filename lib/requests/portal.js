@@ -1,6 +1,6 @@
 'use strict';
 
-const { AbortError, ConnectionError, State, UsageError, backend: { CloseComplete, ErrorResponse }, unexpected } = require('../protocol');
+const { AbortError, ConnectionError, State, UsageError } = require('../protocol');
 const { CloseRequest, Scope, giveUp, again, callerOf, copyDirection, outcome, submit } = require('../pipeline');
 const { keep } = require('../options');
 const { QueryRequest } = require('./query');
@@ -12,7 +12,6 @@ const HELD_BACK = 'the pooler does not answer the message Flush, so there are no
  * in between. Outside one, a Sync would end the portal: the step ends with Flush, and Sync follows the last row or an error.
  */
 class PortalStep extends QueryRequest {
-  #isProbing = false; // CloseComplete comes first
   #timer;
 
   /**
@@ -33,9 +32,9 @@ class PortalStep extends QueryRequest {
     const { portal } = this;
     this.owesSync = !portal.inBlock && portal.open;
     if (portal.statement === undefined) {
-      if (this.owesSync) this.#probe(writer);
       this.bind(writer, statements, portal.name);
       portal.statement = this.statement;
+      if (this.owesSync) this.#expectAnswer(writer);
     } else {
       this.statement = portal.statement;
       this.start(this.scope.pipeline);
@@ -45,16 +44,12 @@ class PortalStep extends QueryRequest {
     else writer.sync();
   }
 
-  /** Asks for an answer that waits for no lock, unlike those to Parse and Bind: Close of a portal that does not exist. */
-  #probe(writer) {
-    writer.close('P', '');
-    writer.flush();
-    this.#isProbing = true;
-    this.#expectAnswer();
-  }
-
-  /** If the answer does not come, something holds Flush back: Sync lets the first rows pass, and ends the portal. */
-  #expectAnswer() {
+  /**
+   * Asks for the answer to Bind, which comes at once, however long Execute takes. If it does not come, something holds Flush back:
+   * Sync lets the first rows pass, and ends the portal.
+   */
+  #expectAnswer(writer) {
+    writer?.flush();
     const { pipeline } = this.scope;
     this.#timer = setTimeout(() => {
       if (pipeline.head === this) this.sync(pipeline);
@@ -69,13 +64,8 @@ class PortalStep extends QueryRequest {
   }
 
   message(pipeline, type, buf, start, end, count) {
-    if (this.#isProbing) {
-      this.#isProbing = false;
-      clearTimeout(this.#timer);
-      if (type === CloseComplete) return;
-      if (type !== ErrorResponse) throw unexpected(this.state, type);
-    }
     super.message(pipeline, type, buf, start, end, count);
+    if (this.state > State.Binding) clearTimeout(this.#timer);
     if (this.state === State.Done) this.portal.open = false;
     else if (this.state === State.Suspended && this.owesSync) pipeline.finishHead(); // it has its rows
     else if (this.state === State.Suspended && !this.portal.inBlock && this.portal.open) {
