@@ -5,7 +5,8 @@ const { CloseRequest, Scope, giveUp, again, callerOf, copyDirection, outcome, su
 const { keep } = require('../options');
 const { QueryRequest } = require('./query');
 
-const HELD_BACK = 'the pooler does not answer the message Flush, so there are no rows after the first ones: use the cursor in a transaction';
+const HELD_BACK = 'the message Flush was not answered in time, since a pooler holds it back or the table was locked, so there are no rows ' +
+  'after the first ones: use the cursor in a transaction';
 
 /**
  * One Execute of a portal, with Bind the first time. In a transaction block each step has a Sync, and other requests may come
