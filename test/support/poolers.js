@@ -9,7 +9,7 @@ const { startTransactionPooler } = require('./transaction-pooler');
 
 const NOT_KEPT = /listen on the direct URL/;
 const REFUSED = /unsupported startup parameter.*ALTER ROLE/;
-const NO_BLOCKS = /transaction blocks not allowed/;
+const NO_BLOCKS = /transaction blocks not allowed|EPIPE|ECONNRESET/; // PgBouncer closes the connection, which a write may meet first
 const startBouncer = mode => async () => startPgBouncer({ target: await sharedServer(), mode, poolSize: 10 });
 
 const PGBOUNCER = { session: {
