@@ -1,5 +1,6 @@
 'use strict';
 
+const { AsyncResource } = require('node:async_hooks');
 const { Writable } = require('node:stream');
 const { kindOf } = require('../protocol');
 const { watchStall } = require('../pipeline');
@@ -43,6 +44,7 @@ const fromPlain = given => new Writable({
 /** A target of a result's bytes: any writable Node stream, or a WHATWG WritableStream. */
 class Target {
   #before; // bytes on its socket when it began
+  #context = new AsyncResource('quickgres.Target'); // the request's, in which the stream's code runs
   #ended = false;
   #counted = 0; // bytes that the stream has not taken
   #lost; // why the stream takes no more
@@ -131,7 +133,9 @@ class Target {
   get #isResponse() { return isServerResponse(this.given) || this.isHttp2; }
 
   /** @returns {boolean} false if the stream asks to wait */
-  write(piece) {
+  write(piece) { return this.#context.runInAsyncScope(this.#write, this, piece); }
+
+  #write(piece) {
     if (this.gone) throw this.error;
     this.#begin();
     this.#writing++;
@@ -228,7 +232,9 @@ class Target {
    * @param {number} [rowCount] the command's
    * @returns {Promise|undefined} undefined if the stream has taken everything; rejects if it never will
    */
-  end(piece, rowCount) {
+  end(piece, rowCount) { return this.#context.runInAsyncScope(this.#end, this, piece, rowCount); }
+
+  #end(piece, rowCount) {
     if (this.gone) return Promise.reject(this.error);
     this.#begin(piece ?? null, rowCount);
     this.#ended = true;
@@ -268,7 +274,7 @@ class Target {
     const { headersSent, chunkedEncoding, socket } = this.given;
     // With HTTP/1.0 a body ends with its connection: behind a FIN it would count as whole. Only TCP has a reset.
     if (headersSent && chunkedEncoding === false && socket?._handle?.reset) socket.resetAndDestroy();
-    this.stream.destroy(error);
+    this.#context.runInAsyncScope(this.stream.destroy, this.stream, error);
   }
 }
 
