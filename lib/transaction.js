@@ -110,6 +110,7 @@ class Transaction {
   async #commit() {
     const { pipeline } = this.#scope;
     if (this.#interruption !== undefined) throw this.#interruption; // in the tick in which the function has returned
+    if (this.#isEmpty) return; // settings that fail would make the server skip COMMIT
     this.#phase = Phase.COMMITTING;
     const committed = this.#control(this.#texts.commit);
     if (this.#depth === 0) pipeline.end(this.#scope); // whatever COMMIT answers, the block is over
@@ -119,12 +120,17 @@ class Transaction {
       'the function given to transaction() did not throw', '25P02', this.#scope.failure);
   }
 
+  /** Whether not even BEGIN was sent. */
+  get #isEmpty() {
+    const { begin, first, pipeline } = this.#scope;
+    return begin !== undefined && first === null && pipeline.scopes.active === this.#scope;
+  }
+
   /** If this fails as well, the first error says more. */
   async #undo() {
-    const { begin, ended, first, pipeline } = this.#scope;
-    const isEmpty = begin !== undefined && first === null && pipeline.scopes.active === this.#scope;
+    const { ended, pipeline } = this.#scope;
     const isEnding = this.#phase === Phase.COMMITTING && (this.#depth === 0 || this.#interruption !== undefined);
-    if (ended || isEmpty || isEnding) return;
+    if (ended || this.#isEmpty || isEnding) return;
     this.#phase = Phase.UNDOING;
     const undone = Promise.allSettled(this.#texts.undo.map(text => this.#control(text)));
     pipeline.end(this.#scope);

@@ -179,6 +179,15 @@ describe('A session with settings', () => {
     assert.equal((await client.query('SELECT FROM notes')).rowCount, 30);
   });
 
+  it('whose settings fail leaves no block behind an empty transaction', async () => {
+    const client = await connected();
+    const wrong = client.with({ work_mem: 'wrong' });
+    await wrong.transaction(() => {});
+    await wrong.transaction(tx => tx.transaction(() => {}));
+    assert.equal(client.transactionStatus, 'I');
+    assert.equal(await tenantOf(as(client, 1)), '1');
+  });
+
   it('never gives another request the error of a Parse that was skipped behind its settings, or was made under others', async () => {
     const client = await connected();
     const wrong = client.with({ role: 'nobody at all' });
