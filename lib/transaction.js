@@ -181,10 +181,13 @@ async function repeat(once, options) {
     } catch (error) {
       if (attempt >= options.retries || !(TRANSIENT.has(error?.code) || TRANSIENT.has(error?.cause?.code))) throw error;
     }
+    let timer, unwatch;
     await new Promise((resolve, reject) => {
-      const unwatch = watchLimits({ ...options, waited: performance.now() - since }, reject, tooLong('transaction'));
-      const pause = Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** attempt) * (0.5 + Math.random() / 2);
-      setTimeout(() => resolve(unwatch()), pause);
+      unwatch = watchLimits({ ...options, waited: performance.now() - since }, reject, tooLong('transaction'));
+      timer = setTimeout(resolve, Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** attempt) * (0.5 + Math.random() / 2));
+    }).finally(() => {
+      unwatch();
+      clearTimeout(timer);
     });
   }
 }
