@@ -121,10 +121,7 @@ class Transaction {
   }
 
   /** Whether not even BEGIN was sent. */
-  get #isEmpty() {
-    const { begin, first, pipeline } = this.#scope;
-    return begin !== undefined && first === null && pipeline.scopes.active === this.#scope;
-  }
+  get #isEmpty() { return this.#scope.begin !== undefined && this.#scope.first === null && this.#scope.pipeline.scopes.active === this.#scope; }
 
   /** If this fails as well, the first error says more. */
   async #undo() {
@@ -181,13 +178,15 @@ async function repeat(once, options) {
     } catch (error) {
       if (attempt >= options.retries || !(TRANSIENT.has(error?.code) || TRANSIENT.has(error?.cause?.code))) throw error;
     }
-    let timer, unwatch;
     await new Promise((resolve, reject) => {
-      unwatch = watchLimits({ ...options, waited: performance.now() - since }, reject, tooLong('transaction'));
-      timer = setTimeout(resolve, Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** attempt) * (0.5 + Math.random() / 2));
-    }).finally(() => {
-      unwatch();
-      clearTimeout(timer);
+      const pause = Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** attempt) * (0.5 + Math.random() / 2);
+      const end = settle => error => {
+        unwatch();
+        clearTimeout(timer);
+        settle(error);
+      };
+      const unwatch = watchLimits({ ...options, waited: performance.now() - since }, end(reject), tooLong('transaction'));
+      const timer = setTimeout(end(resolve), pause);
     });
   }
 }

@@ -133,14 +133,12 @@ class Target {
   get #isResponse() { return isServerResponse(this.given) || this.isHttp2; }
 
   /** @returns {boolean} false if the stream asks to wait */
-  write(piece) { return this.#context.runInAsyncScope(this.#write, this, piece); }
-
-  #write(piece) {
+  write(piece) {
     if (this.gone) throw this.error;
     this.#begin();
     this.#writing++;
     let given = 0;
-    const isReady = this.stream.write(piece, error => this.#written(error, given));
+    const isReady = this.#context.runInAsyncScope(this.stream.write, this.stream, piece, error => this.#written(error, given));
     given = this.#give(piece);
     return isReady;
   }
@@ -172,7 +170,7 @@ class Target {
   #begin(whole, rowCount) {
     if (this.begun) return;
     this.begun = true;
-    this.begin(whole, rowCount);
+    this.#context.runInAsyncScope(this.begin, this, whole, rowCount);
   }
 
   /** Calls back once, when the stream can take more or is gone. One listener serves all waits: some middleware removes none. */
@@ -232,13 +230,11 @@ class Target {
    * @param {number} [rowCount] the command's
    * @returns {Promise|undefined} undefined if the stream has taken everything; rejects if it never will
    */
-  end(piece, rowCount) { return this.#context.runInAsyncScope(this.#end, this, piece, rowCount); }
-
-  #end(piece, rowCount) {
+  end(piece, rowCount) {
     if (this.gone) return Promise.reject(this.error);
     this.#begin(piece ?? null, rowCount);
     this.#ended = true;
-    this.stream.end(piece);
+    this.#context.runInAsyncScope(this.stream.end, this.stream, piece);
     if (this.stream.writableFinished === true) return undefined;
     if (piece !== undefined) this.#give(piece);
     // Most streams finish in this turn of the loop, and need no timer.
