@@ -266,7 +266,7 @@ describe('A session with settings', () => {
   it('refuses texts that may end or outlive its settings', async () => {
     const session = await connected();
     for (const mine of [as(session, 1), as(await pooled({}, { size: 1 }), 1)]) {
-      for (const each of ['COMMIT', 'rollback', 'END', 'abort', '/* */ ; commit', 'SET a.b = 1', 'set local a.b = 1', 'RESET ALL', 'DISCARD ALL', 'BEGIN',
+      for (const each of ['COMMIT', 'rollback', 'END', 'abort', '/* */ ; commit', '-- a\rCOMMIT', 'SET a.b = 1', 'set local a.b = 1', 'RESET ALL', 'DISCARD ALL', 'BEGIN',
         'START TRANSACTION', "DO 'BEGIN COMMIT; END'", 'CALL p()', 'PREPARE p AS SELECT 1', 'DECLARE c CURSOR WITH HOLD FOR SELECT 1']) {
         const refused = error => error instanceof UsageError && ['0A000'].includes(error.code);
         await assert.rejects(mine.query(each), refused, each);
@@ -284,7 +284,7 @@ describe('A session with settings', () => {
   it('refuses in a transaction what ends the block, what outlives it, simpleQuery, and settings of its own', async () => {
     const client = await connected();
     await as(client, 1).transaction(async tx => {
-      for (const each of ['COMMIT', 'ROLLBACK', 'ROLLBACK AND CHAIN', 'END', 'PREPARE TRANSACTION \'x\'', "SET app.tenant = '2'", 'SET SESSION ROLE postgres',
+      for (const each of ['COMMIT', 'ROLLBACK', 'ROLLBACK AND CHAIN', 'END', '-- a\rCOMMIT', 'PREPARE TRANSACTION \'x\'', "SET app.tenant = '2'", 'SET SESSION ROLE postgres',
         'ROLLBACK -- to the start', "PREPARE/**/TRANSACTION 'x'", "PREPARE  TRANSACTION 'x'", "SET app.tenant = 'set local'"]) {
         await assert.rejects(tx.query(each), { name: 'UsageError', code: '0A000' }, each);
         await assert.rejects(tx.transaction(inner => inner.query(each)), { name: 'UsageError', code: '0A000' }, each);

@@ -6,7 +6,7 @@
  */
 
 /* No group repeats in these expressions: each repetition takes stack, and a literal may have 30 million characters. */
-const TOKEN = /\s+|--[^\n]*|'[^']*'|"[^"]*"|[A-Za-z_][\w$]*|[^]/y; // a doubled quote: two adjacent literals
+const TOKEN = /\s+|--[^\n\r]*|'[^']*'|"[^"]*"|[A-Za-z_][\w$]*|[^]/y; // a doubled quote: two adjacent literals
 const ESCAPE_MARK = /['\\]/g;
 /** Most texts begin with a letter from d to z, so they are no COPY. */
 const [D, Z] = Buffer.from('dz');
