@@ -10,9 +10,9 @@ const NOWHERE = { start() {}, receiveData() {}, receive() {} };
 /** The texts that set so many settings, by their number. */
 const TEXTS = [];
 
-/** First words of statements that may end the transaction of the settings, or outlive it; and of those that end a block. */
+/** First words of statements that may end the transaction of the settings, or outlive it; and of those that end a block or its settings. */
 const ESCAPING = /^(?:abort|begin|call|commit|declare|discard|do|end|prepare|reset|rollback|set|start)$/;
-const ENDING = /^(?:abort|commit|end)$/;
+const ENDING = /^(?:abort|commit|end|reset)$/;
 
 function escapes(text, inBlock) {
   const word = firstWord(text);

@@ -284,7 +284,7 @@ describe('A session with settings', () => {
   it('refuses in a transaction what ends the block, what outlives it, simpleQuery, and settings of its own', async () => {
     const client = await connected();
     await as(client, 1).transaction(async tx => {
-      for (const each of ['COMMIT', 'ROLLBACK', 'ROLLBACK AND CHAIN', 'END', '-- a\rCOMMIT', 'PREPARE TRANSACTION \'x\'', "SET app.tenant = '2'", 'SET SESSION ROLE postgres',
+      for (const each of ['COMMIT', 'ROLLBACK', 'ROLLBACK AND CHAIN', 'END', 'RESET ROLE', '-- a\rCOMMIT', 'PREPARE TRANSACTION \'x\'', "SET app.tenant = '2'", 'SET SESSION ROLE postgres',
         'ROLLBACK -- to the start', "PREPARE/**/TRANSACTION 'x'", "PREPARE  TRANSACTION 'x'", "SET app.tenant = 'set local'"]) {
         await assert.rejects(tx.query(each), { name: 'UsageError', code: '0A000' }, each);
         await assert.rejects(tx.transaction(inner => inner.query(each)), { name: 'UsageError', code: '0A000' }, each);
