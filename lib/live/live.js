@@ -6,12 +6,9 @@ const { checkNumber, checkOptions, optionsOf } = require('../options');
 const { throwIfAborted, watchSignal } = require('../pipeline');
 const { respond } = require('../http');
 const { follower } = require('./follow');
-const { Reader } = require('./reader');
+const { Reader, TYPE } = require('./reader');
 const { Result } = require('./result');
 const { slots } = require('./slots');
-
-/** What the page's part accepts, by which it asks for a live result. */
-const TYPE = 'application/x-postgresql-live';
 
 const DEFAULTS = {
   interval: 100, keepalive: 15000, max_lifetime: 1800000, concurrency: 8,
@@ -68,8 +65,8 @@ class Live extends EventEmitter {
     const copied = snapshot(values);
     const key = JSON.stringify([text, copied, session.lease?.settings?.values, form, tags]);
     this.#admit(key);
-    const ask = answer => session.queryTo(answer, text, copied, { ...form, statement_timeout, as: answer });
-    const result = this.#results.get(key) ?? new Result(ask, { text, tags }, this.#options);
+    const query = { session, text, values: copied, options: { ...form, statement_timeout } };
+    const result = this.#results.get(key) ?? new Result(query, tags, this.#options);
     const reader = new Reader(target, isZipped, this.#options);
     const unwatch = signal && watchSignal(signal, () => reader.end());
     this.#results.set(key, result);

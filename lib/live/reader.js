@@ -3,6 +3,10 @@
 const zlib = require('node:zlib');
 const { NO_DATA } = require('./state');
 
+/** What the page's part accepts, by which it asks for a live result. */
+const TYPE = 'application/x-postgresql-live';
+
+/** Of gzip. */
 const HEADER = Buffer.from('1f8b0800000000000003', 'hex');
 
 /** An HTTP client that reads a live result. It gets the newest state when it has taken the last one. */
@@ -55,6 +59,7 @@ class Reader {
 
   #begin() {
     const { given } = this.#target;
+    given.setHeader('content-type', TYPE); // whatever the handler has set for others
     given.setHeader('cache-control', 'no-store, no-transform');
     given.setHeader('x-accel-buffering', 'no'); // of nginx
     if (!this.#isZipped) return;
@@ -100,4 +105,4 @@ class Reader {
   }
 }
 
-module.exports = { Reader };
+module.exports = { Reader, TYPE };

@@ -12,21 +12,21 @@ const isOutage = ({ name, code }) => /^(?:ConnectionError|TimeoutError)$/.test(n
 
 /** A result that readers share: that of a text, values, settings and options. */
 class Result {
-  #about;
-  #ask;
   #isRunning = false;
   #isStale = true; // something has changed since it was asked for
   #live;
+  #query;
+  #tags;
   #time = -Infinity; // when it was asked for
 
   /**
-   * @param {function(Answer): Promise<{cmd: string}>} ask
-   * @param {{text: string, tags: string[]}} about the tags of what it depends on; without tags, it depends on everything
+   * @param {{session: Session, text: string, values: Array, options: object}} query
+   * @param {string[]} tags of what it depends on; without tags, it depends on everything
    * @param {{interval: number, max_bytes: number, max_rows: number, run: function, report: function}} live what all results share
    */
-  constructor(ask, about, live) {
-    this.#ask = ask;
-    this.#about = about;
+  constructor(query, tags, live) {
+    this.#query = query;
+    this.#tags = tags;
     this.#live = live;
     this.readers = new Set();
     /** @type {State|undefined} the newest one */
@@ -41,8 +41,7 @@ class Result {
 
   /** @param {string} [tag] of what has changed */
   changed(tag) {
-    const { tags } = this.#about;
-    if (tag !== undefined && tags.length > 0 && !tags.includes(tag)) return;
+    if (tag !== undefined && this.#tags.length > 0 && !this.#tags.includes(tag)) return;
     this.#isStale = true;
     this.#run();
   }
@@ -62,11 +61,12 @@ class Result {
   /** Shows the next state to all readers, if it differs. @returns {Promise<number>} milliseconds until the next attempt, at least */
   async #next() {
     if (this.readers.size === 0) return 0;
+    const { session, text, values, options } = this.#query;
     this.#isStale = false;
     this.#time = performance.now();
     try {
       const answer = new Answer(this.#live, this.state?.bytes);
-      const { cmd } = await this.#ask(answer);
+      const { cmd } = await session.queryTo(answer, text, values, { ...options, as: answer });
       const { bytes } = answer;
       if (!/^(?:SELECT|SHOW)$/.test(cmd) || bytes[0] !== backend.RowDescription) {
         throw new UsageError(`a live result is that of a SELECT, not of ${cmd}`, '0A000');
@@ -84,7 +84,7 @@ class Result {
   #fail(error) {
     this.#isStale = true;
     if (this.state !== undefined) {
-      this.#live.report(error, this.#about);
+      this.#live.report(error, { text: this.#query.text, tags: this.#tags });
       if (isOutage(error)) return PAUSE;
     }
     for (const reader of this.readers) reader.end(error);

@@ -48,7 +48,7 @@ describe('A reader', () => {
     const [a, b] = [stateOf('a'), stateOf('b')];
     for (const each of [a, a, b, b]) reader.show(each);
     assert.equal(text(target), '>a a>b ');
-    assert.deepEqual(target.headers, { 'cache-control': 'no-store, no-transform', 'x-accel-buffering': 'no' });
+    assert.deepEqual(target.headers, { 'content-type': 'application/x-postgresql-live', 'cache-control': 'no-store, no-transform', 'x-accel-buffering': 'no' });
     assert.equal(reader.bytes, 7);
   });
 

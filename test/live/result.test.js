@@ -13,7 +13,7 @@ const outage = () => Object.assign(new Error('gone'), { name: 'ConnectionError' 
 /** A result whose answers are these rows, errors or command tags, one after the other, or promises of them; and what it reports. */
 function resultOf(...answers) {
   const made = { reported: [], times: [], interval: 0 };
-  made.result = new Result(async answer => {
+  const queryTo = async answer => {
     made.times.push(performance.now());
     const given = await answers.shift();
     if (given instanceof Error) throw given;
@@ -23,7 +23,8 @@ function resultOf(...answers) {
     answer.messages(undefined, rows, 0, rows.length, given.length);
     answer.message(undefined, commandComplete('SELECT 1'), 0);
     return { cmd: 'SELECT' };
-  }, ABOUT, { get interval() { return made.interval; }, max_bytes: 1e6, max_rows: 10, run: slots(1), report: (...error) => made.reported.push(error) });
+  };
+  made.result = new Result({ session: { queryTo }, text: ABOUT.text, values: [], options: {} }, ABOUT.tags, { get interval() { return made.interval; }, max_bytes: 1e6, max_rows: 10, run: slots(1), report: (...error) => made.reported.push(error) });
   return made;
 }
 
