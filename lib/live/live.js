@@ -17,7 +17,7 @@ const DEFAULTS = {
 const checkFrom = least => (value, name) => checkNumber(value, name, `a number from ${least}`, given => given >= least);
 const CHECKS = Object.fromEntries(Object.keys(DEFAULTS).map(name => [name, checkFrom(/^(?:interval|max_lifetime)$/.test(name) ? 0 : 1)]));
 
-const headerOf = ({ headers }, name) => (typeof headers?.get === 'function' ? headers.get(name) : headers?.[name]) ?? '';
+const headerOf = ({ headers } = {}, name) => (typeof headers?.get === 'function' ? headers.get(name) : headers?.[name]) ?? '';
 const acceptsGzip = header => header.toLowerCase().split(',').some(each => /^\s*(?:x-)?gzip\s*(?:;\s*q=(?!0(?:\.0*)?\s*$)|$)/.test(each));
 
 /** Results that stay up to date in pages: see index.d.ts. */

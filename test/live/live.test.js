@@ -422,6 +422,7 @@ describe('Live', () => {
     await assert.rejects(new Live(client).respond(request, 'SELECT 1', [], { tags: 'todos' }), { message: 'tags must be an array of strings' });
     await assert.rejects(new Live(client).respond(request, 'SELECT 1', [], { stream: 1 }), /there is no option stream here/);
     await assert.rejects(new Live(client).respond(request, 'SELECT 1', 7), TypeError);
+    await assert.rejects(new Live(client).respond(), { name: 'TypeError', message: /request must be a Request/ });
     await assert.rejects(new Live(client).follow(7), { name: 'TypeError', message: /follow takes an async iterable/ });
     const pool = new Pool((await sharedServer()).config);
     await new Live(pool).end();
