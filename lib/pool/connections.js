@@ -186,17 +186,13 @@ class Connections {
     connection.end(use, now);
     if (connection.isOpen && connection.answered === 1) this.#resume();
     if (connection.users === 0) this.#watch(connection, now);
-    if (!wasAlone && (connection.users > 0 || connection.isUnused)) return this.#released(connection, now);
+    if (connection.users === 0 && this.#options.exit_on_idle) connection.client.unref();
+    if (!wasAlone && (connection.users > 0 || connection.isUnused)) return this.#serve(now);
     return connection.restore(wasAlone, reset).then(() => {
       if (wasAlone) connection.state = Use.SHARED;
       if (connection.users === 0) this.#watch(connection, now);
-      this.#released(connection);
+      this.#serve();
     });
-  }
-
-  #released(connection, now) {
-    if (connection.users === 0 && this.#options.exit_on_idle) connection.client.unref();
-    if (this.#waiting.size > 0) this.#serve(now);
   }
 
   #open() {
