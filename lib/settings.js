@@ -62,7 +62,7 @@ class Settings {
     if (names.length === 0 || names.includes('')) throw new TypeError('with takes an object of at least one setting, by its name');
     for (const name of names) {
       checkText(name, 'the name of a setting');
-      if (/^client_encoding$/i.test(name)) throw new TypeError('client_encoding cannot be set: this library needs UTF8');
+      if (/^(?:client_encoding$|default_transaction_)/i.test(name)) throw new TypeError(`${name} cannot be set: ${/^c/i.test(name) ? 'this library needs UTF8' : 'the transaction has begun, so set transaction_read_only, or pass options to transaction()'}`);
       all.delete(name); // the server may know it by another case, so the last one comes last
       all.set(name, valueOf(given[name], name));
     }

@@ -263,6 +263,15 @@ describe('A session with settings', () => {
     assert.deepEqual([client.transactionStatus, await tenantOf(client)], ['I', '']);
   });
 
+  it('refuses defaults of transactions, which would have no effect on the one that has begun', async () => {
+    const client = await connected();
+    for (const name of ['default_transaction_read_only', 'Default_Transaction_Isolation']) {
+      assert.throws(() => client.with({ [name]: 'on' }), { name: 'TypeError', message: new RegExp(`^${name} .* transaction_read_only`) });
+    }
+    const reading = client.with({ transaction_read_only: true });
+    await assert.rejects(reading.query('CREATE TABLE never (a int)'), { code: '25006' });
+  });
+
   it('refuses texts that may end or outlive its settings', async () => {
     const session = await connected();
     for (const mine of [as(session, 1), as(await pooled({}, { size: 1 }), 1)]) {
