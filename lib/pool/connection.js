@@ -111,7 +111,7 @@ class Connection {
     }
     use.since = now;
     if (this.first === null) this.first = use;
-    else [use.previous, this.last.next] = [this.last, use];
+    else (use.previous = this.last).next = use;
     this.last = use;
     if (use.isLimited) this.limited++;
   }
