@@ -33,7 +33,7 @@ const NAMES = {
   transaction: new Set(['isolation', 'readOnly', 'deferrable', ...LIMITS, 'retry', 'retries'])
 };
 
-/** The remedy for options that a pool no longer has. */
+/** The hint for options that a pool no longer has. */
 const REPLICAS = 'for replicas, make a pool of their own';
 const HINTS = {
   connectionString: 'it belongs to the config', decode: 'it belongs to the config, or to a query',
