@@ -101,7 +101,7 @@ class SettingsLease {
   get ownTypes() { return this.session.lease.ownTypes; }
   get knownTexts() { return this.session.lease.knownTexts; }
 
-  check(text, values) { return this.session.lease.check(text, values); }
+  keep(text, values) { return this.session.lease.keep(text, values); }
 
   run(need, options, work, mayRepeat, text) {
     const { settings } = this;

@@ -154,8 +154,8 @@ class Pool extends EventEmitter {
     if (freed !== undefined) await freed;
     if (this.ending) throw new Error(ENDED);
     const { submit, callback, ...query } = configOf(config);
-    const isAlone = typeof config.submit === 'function' ? !(config instanceof Query) : this.connect !== Pool.prototype.connect;
-    if (isAlone) return this._hold(config, values);
+    const ownsOne = typeof config.submit === 'function' ? !(config instanceof Query) : this.connect !== Pool.prototype.connect;
+    if (ownsOne) return this._hold(config, values);
     const ask = (connection, given) => this._use(connection, async (client, entry) => {
       try {
         return await client.query(given, values);

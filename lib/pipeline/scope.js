@@ -59,19 +59,20 @@ class Scope {
   get knownTexts() { return this.pipeline.knownTexts; }
 
   /**
-   * Checks a query that may have to wait for a connection; here it does not.
-   * @returns {Array|Row} the values; a pool copies them
+   * Keeps a query that may have to wait for a connection; here it does not.
+   * @returns {Array|Row} the values; a pool checks and copies them
    * @throws {TypeError|RangeError|UsageError} in a pool
    */
-  check(text, values) { return values; }
+  keep(text, values) { return values; }
 
   /**
    * Does work in a scope, and takes the scope back when the work's promise settles.
-   * @param {string} need 'shared': other requests may be sent before and behind; 'alone': the work owns the connection;
+   * @param {string} need 'shared': other requests may be sent before and behind; 'owned': no other request is sent;
    *   'session': it may also change settings, which a pool resets
    * @param {object} options the caller's; a pool reads `signal`, `statement_timeout`, `retry`
    * @param {function(Scope, Client, object): Promise} work gets the options as well; a pool may call it again after a loss
-   * @param {function(Error, boolean): boolean|Promise<boolean>} [mayRepeat] whether a pool may, with `retry`
+   * @param {function(Error): boolean|Promise<boolean>} [mayRepeat] whether that is possible. A pool repeats what was not sent and,
+   *   with `retry`, what was
    */
   run(need, options, work) { return work(this, undefined, options); }
 

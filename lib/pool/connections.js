@@ -182,12 +182,12 @@ class Connections {
    */
   async release(connection, use, reset) {
     const now = performance.now();
-    const wasAlone = connection.isOpening || connection.isOwned;
+    const wasOwned = connection.isOpening || connection.isOwned;
     connection.end(use, now);
     if (connection.isOpen && connection.answered === 1) this.#resume();
     if (connection.users === 0) this.#watch(connection, now);
-    if (wasAlone || (connection.users === 0 && !connection.isUnused)) await connection.restore(wasAlone, reset);
-    if (wasAlone) connection.state = Use.SHARED;
+    if (wasOwned || (connection.users === 0 && !connection.isUnused)) await connection.restore(wasOwned, reset);
+    if (wasOwned) connection.state = Use.SHARED;
     if (connection.users === 0) this.#watch(connection, now);
     if (connection.users === 0 && this.#options.exit_on_idle) connection.client.unref();
     if (this.#waiting.size > 0) this.#serve();

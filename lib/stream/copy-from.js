@@ -47,7 +47,7 @@ class CopyFrom extends Writable {
       if (scope.begin !== undefined) submit(new CloseRequest('P', []), scope).catch(() => {});
       return submit(this.#request, scope);
     };
-    this.#over = promised(() => lease.run('alone', { signal }, run, () => false)).then(({ format, rowCount }) => {
+    this.#over = promised(() => lease.run('owned', { signal }, run, () => false)).then(({ format, rowCount }) => {
       if (format === undefined) throw new UsageError('copyFrom takes COPY … FROM STDIN', '42601'); // there was no CopyInResponse
       this.rowCount = rowCount;
     });

@@ -116,7 +116,7 @@ async function runInto(lease, target, make, options) {
   let { receiver } = request;
   // Retry only if not one byte was written.
   const mayRepeat = error => error.sent === false ||
-    (options.retry && options.end !== false && target.stream.writableEnded === false && receiver.bytes === 0);
+    (options.end !== false && target.stream.writableEnded === false && receiver.bytes === 0);
   try {
     if (target.gone) throw target.error;
     target.watch(error => { if (request.scope !== null) giveUp(request, error); });
@@ -154,7 +154,7 @@ function queryTo(lease, given, text, parameters, options) {
   const encoder = encoderOf(options, text, lease.ownTypes);
   if (copyDirection(text) === 'in') throw new TypeError('COPY FROM STDIN has no result: use copyFrom');
   const target = given instanceof Target ? given : new Target(given, options.stall_timeout);
-  const values = lease.check(text, parameters);
+  const values = lease.keep(text, parameters);
   return runInto(lease, target, () => new ResultRequest(target, encoder, text, values, options), options);
 }
 
