@@ -140,13 +140,18 @@ class Pipeline {
     if (channel.hasSubscribers && !request.traced && request.text !== undefined) return trace(request, this, scope);
     const { scopes } = this;
     const promise = request.open(scope);
-    if (scope === scopes.active && scope.first === null && scope.refused === null && this.#held === 0 &&
-        this.#unanswered < this.maxPipeline && this.socket !== null && scopes.waiting.length === 0 &&
-        (request.settings === undefined || scopes.inBlock !== undefined)) this.send(request);
-    else {
-      scopes.check(scope, request);
-      request.snapshot();
-      this.#queue(request, scope);
+    try {
+      if (scope === scopes.active && scope.first === null && scope.refused === null && this.#held === 0 &&
+          this.#unanswered < this.maxPipeline && this.socket !== null && scopes.waiting.length === 0 &&
+          (request.settings === undefined || scopes.inBlock !== undefined)) this.send(request);
+      else {
+        scopes.check(scope, request);
+        request.snapshot();
+        this.#queue(request, scope);
+      }
+    } catch (error) {
+      request.resolve = null; // giving it up later would reject a promise that no caller has
+      throw error;
     }
     this.pending++;
     return promise;

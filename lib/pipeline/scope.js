@@ -129,9 +129,7 @@ class Scopes {
   }
 
   /** @param {Request} [request] one that ends the scope's block is accepted until the scope was left */
-  check(given, request) {
-    const { scope } = given;
-    if (scope !== given && this.active === this.root && this.inBlock) throw new UsageError(IN_BLOCK, '25001');
+  check(scope, request) {
     if (scope.refused !== null && (scope.ended || !request?.controlsBlock)) throw withQuery(again(scope.refused(), this.check), request?.text);
     if (scope === this.active || !waitsForItself(scope)) return;
     throw new UsageError('inside the function of transaction(), use its argument ("tx"): ' +
