@@ -2,7 +2,7 @@
 
 const { setMaxListeners } = require('node:events');
 const { late } = require('./late');
-const { ConnectionError, PostgresError, TimeoutError, UsageError, takeParameter } = require('./protocol');
+const { ConnectionError, UsageError, isOurs, takeParameter } = require('./protocol');
 const { checkNoMore } = require('./options');
 const { Pipeline, cancelAny, unhindered } = require('./pipeline');
 const { checkDecode } = require('./rows');
@@ -123,7 +123,7 @@ class Client extends Steps {
       await connected;
     } catch (error) {
       // An error made in a socket's event would not show the awaiting caller.
-      if ([ConnectionError, PostgresError, TimeoutError].some(each => error instanceof each)) Error.captureStackTrace?.(error);
+      if (isOurs(error)) Error.captureStackTrace?.(error);
       if (!signal.aborted) this.#close(error, error.message, error.code);
       throw error;
     }

@@ -2,17 +2,12 @@
 
 const { EventEmitter } = require('node:events');
 const { UsageError, checkText, checkValues, isPiece, kindOf } = require('./protocol');
-const { CloseRequest, again, callerOf, copyDirection, promised, send, submit } = require('./pipeline');
+const { CloseRequest, D, LOWER_CASE, Z, again, callerOf, copyDirection, promised, send, submit } = require('./pipeline');
 const { NAMES, NO_OPTIONS, NO_VALUES, checkOptions, keep, optionsOf } = require('./options');
 const requests = require('./requests');
 const { RowReader } = require('./rows');
 
 const { QueryRequest } = requests;
-
-/** Most texts begin with a letter from d to z, so they are no COPY. */
-const [D, Z] = Buffer.from('dz');
-/** The bit that makes an ASCII letter small. */
-const LOWER_CASE = 0x20;
 
 // What a plain query does not need is loaded late.
 let streams;

@@ -1,7 +1,7 @@
 'use strict';
 
 const {
-  ConnectionError, MessageWriter, PostgresError, State, UsageError, backend, decodeFields, decodeNotification, nameOf,
+  ConnectionError, MessageWriter, PostgresError, State, UsageError, backend, decodeFields, decodeNotification, isOurs, nameOf,
   nextState, protocolError
 } = require('../protocol');
 const { Memory } = require('../rows');
@@ -110,8 +110,7 @@ class Pipeline {
       this.#results?.flushLater();
     } catch (error) {
       // Any other error of the code is about bytes that no server sends.
-      const isOurs = [ConnectionError, PostgresError, UsageError].some(each => error instanceof each);
-      this.events.lost(isOurs ? error : protocolError(`an answer that cannot be read (${error.message})`, error));
+      this.events.lost(isOurs(error) ? error : protocolError(`an answer that cannot be read (${error.message})`, error));
     }
   }
 
