@@ -50,7 +50,7 @@ class Session extends EventEmitter {
   set lease(lease) { this.#lease = lease; }
 
   /** How queries decode columns unless they say otherwise: the config's `decode`. */
-  get decode() { return this.#lease.decoding?.decode; }
+  get decode() { return this.#lease.common.decoding?.decode; }
 
   /**
    * Sends one query in one write: Parse and Describe for a new text, then Bind, Execute and Sync. A piece of SQL may stand in
@@ -84,7 +84,7 @@ class Session extends EventEmitter {
     if (target === undefined) return send(lease, options, make, undefined, undefined, text);
     checkRepeated(options);
     const request = make();
-    const alone = options.alone || lease.knownTexts.isLong(text);
+    const alone = options.alone || lease.common.knownTexts.isLong(text);
     return stream().untilTaken(receiver, send(lease, { ...options, alone }, () => request, undefined, never, text), request);
   }
 
@@ -101,7 +101,7 @@ class Session extends EventEmitter {
   simpleQuery(text, options = NO_OPTIONS) {
     return promised(() => {
       checkOptions(options, NAMES.simpleQuery);
-      const how = options.decode === undefined ? this.#lease.decoding : options;
+      const how = options.decode === undefined ? this.#lease.common.decoding : options;
       checkText(text, 'text');
       return send(this.#lease, options, () => new requests.SimpleQueryRequest(text, how), 'session');
     });
@@ -183,7 +183,7 @@ class Session extends EventEmitter {
         return portal.ended;
       }).catch(reject);
     });
-    const decoding = decode === undefined ? lease.decoding : { decode };
+    const decoding = decode === undefined ? lease.common.decoding : { decode };
     return new (require('./cursor').Cursor)(() => lease.scope === null ? hold() : openIn(lease.scope), { batchSize, decoding, signal });
   }
 

@@ -97,9 +97,7 @@ class SettingsLease {
     this.scope = null;
   }
 
-  get decoding() { return this.session.lease.decoding; }
-  get ownTypes() { return this.session.lease.ownTypes; }
-  get knownTexts() { return this.session.lease.knownTexts; }
+  get common() { return this.session.lease.common; }
 
   keep(text, values) { return this.session.lease.keep(text, values); }
 

@@ -51,12 +51,8 @@ class Scope {
     this.next = null;
   }
 
-  /** @type {{decode: *}|undefined} the default of readers */
-  get decoding() { return this.pipeline.decoding; }
-
-  get ownTypes() { return this.pipeline.ownTypes; }
-
-  get knownTexts() { return this.pipeline.knownTexts; }
+  /** See Pipeline. */
+  get common() { return this.pipeline.common; }
 
   /**
    * Keeps a query that may have to wait for a connection; here it does not.

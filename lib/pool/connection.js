@@ -122,7 +122,7 @@ class Connection {
     if (use.isLimited) this.limited--;
     if (this.isOpen) this.answered++;
     const isSlow = use.isLate && now > this.since + this.patience + SLOW - LATE;
-    if (use.text !== undefined && (use.isAnswered || isSlow)) this.pipeline.knownTexts.answered(use.text, isSlow, now);
+    if (use.text !== undefined && (use.isAnswered || isSlow)) this.pipeline.common.knownTexts.answered(use.text, isSlow, now);
     if (use.isAnswered) this.roundTrip = Math.min(this.roundTrip, now - use.since);
     this.since = now;
   }

@@ -29,11 +29,9 @@ class PoolLease extends Connections {
     this.scope = null;
     this.learns = options.size > 1; // a request of a pool of one has no other connection
     const decode = config?.decode ?? true;
-    /** @type {{decode: *}|undefined} the default of readers */
-    this.decoding = decode ? { decode } : undefined;
-    /** @type {OwnTypes|undefined} which all connections share */
-    this.ownTypes = config?.fetch_types ?? decode === true ? new OwnTypes() : undefined;
-    this.knownTexts = options.knownTexts;
+    const ownTypes = config?.fetch_types ?? decode === true ? new OwnTypes() : undefined;
+    /** See Pipeline. */
+    this.common = { ...options.common, decoding: decode ? { decode } : undefined, ownTypes };
   }
 
   keep(text, values) {

@@ -125,7 +125,7 @@ async function runInto(lease, target, make, options) {
       request.snapshot();
       await turn;
     }
-    const alone = options.alone || lease.knownTexts.isLong(request.text);
+    const alone = options.alone || lease.common.knownTexts.isLong(request.text);
     await send(lease, alone ? { ...options, alone } : options, () => {
       if (target.gone) throw target.error;
       if (request.scope !== null) ({ receiver } = request = make()); // it was lost before
@@ -151,7 +151,7 @@ async function runInto(lease, target, make, options) {
 function queryTo(lease, given, text, parameters, options) {
   if (typeof given === 'string') throw new TypeError('queryTo takes (target, text, values, options), not a text first');
   checkText(text, 'text');
-  const encoder = encoderOf(options, text, lease.ownTypes);
+  const encoder = encoderOf(options, text, lease.common.ownTypes);
   if (copyDirection(text) === 'in') throw new TypeError('COPY FROM STDIN has no result: use copyFrom');
   const target = given instanceof Target ? given : new Target(given, options.stall_timeout);
   const values = lease.keep(text, parameters);

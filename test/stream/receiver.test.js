@@ -292,7 +292,7 @@ describe('StreamReceiver', () => {
     const pieces = [];
     const sink = { queued: 0, write: piece => pieces.push(piece.length), wait() {} };
     const receiver = new StreamReceiver(sink, messages);
-    const pipeline = { knownTexts: new KnownTexts(), holdBehind() {}, results: make => make() };
+    const pipeline = { common: { knownTexts: new KnownTexts() }, holdBehind() {}, results: make => make() };
     receiver.start(null, 0, pipeline);
     const chunk = Buffer.alloc(65536);
     for (let i = 0; i < 20; i++) { // as two reads of the socket at a time come
@@ -308,7 +308,7 @@ describe('StreamReceiver', () => {
     const told = [];
     const pipeline = {
       socket: { pause() { told.push('pause'); }, resume() { told.push('resume'); } },
-      knownTexts: new KnownTexts(), holdBehind() {}, results: make => make(), head: null
+      common: { knownTexts: new KnownTexts() }, holdBehind() {}, results: make => make(), head: null
     };
     const receiver = new StreamReceiver({ queued: Infinity, write: () => false, wait() {} }, messages, { buffer: 0 });
     receiver.start(null, 0, pipeline);
