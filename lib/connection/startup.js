@@ -67,7 +67,7 @@ async function start(config, plan, attempt, login, hooks) {
 }
 
 function checkVersion(message, { max_protocol_version: asked, min_protocol_version: oldest }) {
-  const { version } = decodeNegotiateProtocolVersion(message, 0, message.length);
+  const version = decodeNegotiateProtocolVersion(message, 0, message.length);
   if (version !== VERSION_3_0 && version !== asked) { // there are no others
     throw protocolError(`NegotiateProtocolVersion names version 0x${version.toString(16)}`);
   }

@@ -37,7 +37,6 @@ class OwnTypesRequest extends QueryRequest {
   constructor(types) {
     super(TEXT, [], 0, false, undefined, new RowReader());
     this.types = types;
-    this.internal = this.traced = true;
   }
 
   ready() {
@@ -46,5 +45,7 @@ class OwnTypesRequest extends QueryRequest {
     this.settle(undefined);
   }
 }
+
+OwnTypesRequest.prototype.internal = OwnTypesRequest.prototype.traced = true;
 
 module.exports = { OwnTypes, OwnTypesRequest };
