@@ -109,7 +109,9 @@ class Client extends Steps {
     const pipeline = this.#pipeline;
     const { signal } = this.#aborting = new AbortController();
     try {
-      const config = await this.#resolve(port, host, ssl); // requests of this tick share the outcome
+      await undefined; // requests of this tick share the outcome
+      checkDecode(this.#common.decoding?.decode);
+      const config = later.resolve(this.#config, port === undefined ? undefined : { port, host, ssl });
       if (signal.aborted) throw signal.reason;
       pipeline.configure(config);
       // With a limit of unanswered requests, others would wait for the answer.
@@ -130,11 +132,6 @@ class Client extends Steps {
       if (!signal.aborted) this.#close(error, error.message, error.code);
       throw error;
     }
-  }
-
-  async #resolve(port, host, ssl) {
-    checkDecode(this.#common.decoding?.decode);
-    return later.resolve(this.#config, port === undefined ? undefined : { port, host, ssl });
   }
 
   #open(session) {

@@ -27,7 +27,7 @@ class OwnTypes {
     this.isKnown = true;
     this.elements = new Map(rows.map(([typeOid, array]) => [Number(array), elementOf(typeOid)]));
     this.decoders = rows.length === 0 ? undefined : { ...decoders };
-    this.forms = rows.length === 0 ? undefined : [];
+    this.forms = rows.length === 0 ? undefined : {};
     for (const [array, element] of this.elements) this.decoders[array] = arrayOf(decoders[element]);
   }
 }

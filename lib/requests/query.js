@@ -23,7 +23,7 @@ const KEPT_BYTES = 8192;
  * @property {Error} [error] what it rejects with
  */
 
-/** Reads the answer to a request that was given up. */
+/** Takes a result that nothing wants. */
 const DROPPED = { start() {}, receiveData() {}, receive() {} };
 
 /**
@@ -179,4 +179,4 @@ class QueryRequest extends Request {
   }
 }
 
-module.exports = { QueryRequest };
+module.exports = { DROPPED, QueryRequest };

@@ -51,11 +51,6 @@ function waitFor(target, promise, signal, sent) {
   return promise.finally(watchSignal(signal, error => target.lose(Object.assign(error, { sent }))));
 }
 
-function turnOf(target, options) {
-  throwIfAborted(options);
-  return waitFor(target, target.turn(), options.signal, false);
-}
-
 /** Writes the last bytes, and waits until the target has taken them. */
 function finish(target, { end = true, signal }, piece, rowCount) {
   if (!end && piece !== undefined) target.write(piece);
@@ -120,7 +115,8 @@ async function runInto(lease, target, make, options) {
   try {
     if (target.gone) throw target.error;
     target.watch(error => { if (request.scope !== null) giveUp(request, error); });
-    const turn = turnOf(target, options);
+    throwIfAborted(options);
+    const turn = waitFor(target, target.turn(), options.signal, false);
     if (turn !== undefined) {
       request.snapshot();
       await turn;
@@ -158,4 +154,4 @@ function queryTo(lease, given, text, parameters, options) {
   return runInto(lease, target, () => new ResultRequest(target, encoder, text, values, options), options);
 }
 
-module.exports = { ResultRequest, queryTo, runInto, turnOf };
+module.exports = { ResultRequest, queryTo, runInto };
