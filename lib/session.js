@@ -65,7 +65,7 @@ class Session extends EventEmitter {
       const letter = typeof text === 'string' ? text.charCodeAt(0) | LOWER_CASE : D;
       const isPlain = format === 0 && cache === true && target === undefined && letter >= D && letter <= Z;
       if (isPlain && scope !== null) return scope.pipeline.submit(new QueryRequest(text, values, 0, true), scope);
-      const options = typeof format === 'object' && format !== null ? format : byPosition(values, format, cache, target);
+      const options = isPlain ? NO_OPTIONS : typeof format === 'object' && format !== null ? format : byPosition(values, format, cache, target);
       return this.#query(text, values, options);
     } catch (error) {
       return Promise.reject(error);

@@ -103,7 +103,7 @@ function check(response, options) {
   checkOptions(options, OPTIONS);
   checkStatus(options, 'status');
   checkStatus(options, 'emptyStatus');
-  if (!['keep', 'escape'].includes(options.formulas ?? 'keep')) throw new TypeError("formulas must be 'keep' or 'escape'");
+  if (![undefined, 'keep', 'escape'].includes(options.formulas)) throw new TypeError("formulas must be 'keep' or 'escape'");
 }
 
 /** @returns {string} the Vary header with the fields added; '' if it has them already */

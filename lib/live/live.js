@@ -176,7 +176,7 @@ class Live extends EventEmitter {
     this.#isOver = true;
     const readers = [...this.#readers];
     for (const reader of readers) reader.end();
-    for (const each of this.#followed) Promise.resolve(each.return?.()).catch(() => {});
+    for (const each of this.#followed) new Promise(resolve => { resolve(each.return?.()); }).catch(() => {});
     await Promise.all(readers.map(({ left }) => left));
   }
 

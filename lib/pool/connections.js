@@ -115,8 +115,8 @@ class Connections {
       const wait = each.waitAt(now, isLimited, isLimited || this.#options.size === 1);
       if (wait < 0) unused ??= each;
       else if (wait < Infinity) {
-        shared++;
         if (wait < least) [best, least] = [each, wait];
+        if (++shared === SHARING && isQuick && !isLimited) break;
       }
     }
     const mayMix = isQuick && shared >= SHARING;
@@ -180,17 +180,19 @@ class Connections {
    * @param {object} use as it was taken
    * @param {boolean} [reset] whether settings of the session may have changed
    */
-  async release(connection, use, reset) {
+  release(connection, use, reset) {
     const now = performance.now();
     const wasOwned = connection.isOpening || connection.isOwned;
     connection.end(use, now);
     if (connection.isOpen && connection.answered === 1) this.#resume();
     if (connection.users === 0) this.#watch(connection, now);
-    if (wasOwned || (connection.users === 0 && !connection.isUnused)) await connection.restore(wasOwned, reset);
-    if (wasOwned) connection.state = Use.SHARED;
-    if (connection.users === 0) this.#watch(connection, now);
     if (connection.users === 0 && this.#options.exit_on_idle) connection.client.unref();
-    if (this.#waiting.size > 0) this.#serve();
+    if (!wasOwned && (connection.users > 0 || connection.isUnused)) return this.#serve(now);
+    return connection.restore(wasOwned, reset).then(() => {
+      if (wasOwned) connection.state = Use.SHARED;
+      if (connection.users === 0) this.#watch(connection, now);
+      this.#serve();
+    });
   }
 
   #open() {

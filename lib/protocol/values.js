@@ -5,7 +5,7 @@ const { isPiece } = require('./piece');
 /** Describes a value for an error, which never shows the value itself. */
 function kindOf(value) {
   if (value === null) return 'null';
-  if (Array.isArray(value)) return 'an array';
+  if (Array.isArray(value)) return isPiece(value) ? 'a piece of SQL' : 'an array';
   if (typeof value !== 'object') return typeof value === 'undefined' ? 'undefined' : `a ${typeof value}`;
   // A column, which is a getter, can have the name `constructor`.
   const name = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(value) ?? {}, 'constructor')?.value?.name;
@@ -18,6 +18,7 @@ const invalid = (message, code) => Object.assign(new TypeError(message), { code 
 /** What to write if a query's text is not a string; '' if that cannot be guessed. */
 function textHint(text) {
   if (Array.isArray(text?.raw)) return ': query is no template tag; write query(sql`…`) with sql of quickgres/sql, or query(text, values)';
+  if (isPiece(text)) return ': pass its text, piece[0], and its values, piece[1], if the method takes any';
   if (Array.isArray(text)) return ': write query(text, values), or query(sql`…`) with sql of quickgres/sql';
   return typeof text?.text === 'string' ? ': write query(text, values) in place of query({ text, values }), or use quickgres/pg' : '';
 }
@@ -68,7 +69,7 @@ const HINTS = [
 
 /** @throws {TypeError} with the value's kind, and what to write instead */
 function refuse(what, value, hint = HINTS.find(([type]) => value instanceof type)?.[1] ?? 'pass String(value)') {
-  throw new TypeError(`${what} is ${isPiece(value) ? 'a piece of SQL' : kindOf(value)}: ${hint}`);
+  throw new TypeError(`${what} is ${kindOf(value)}: ${hint}`);
 }
 
 /** Whether an object has no class, in any realm. */

@@ -3,8 +3,11 @@
 const { RowReader, arrayOf, decoders, oid } = require('../rows');
 const { QueryRequest } = require('./query');
 
-/** Types with an array that are the database's own; an array of rows of a table is no use without their columns. */
-const TEXT = `SELECT oid, typarray, typtype, typbasetype FROM pg_catalog.pg_type
+/**
+ * Types with an array that are the database's own; an array of rows of a table is no use without their columns. Elements that are
+ * lists themselves, of a domain, are text, as those of an enum.
+ */
+const TEXT = `SELECT oid, typarray, CASE typcategory WHEN 'A' THEN 'e' ELSE typtype END, typbasetype FROM pg_catalog.pg_type
   WHERE typarray >= 16384 AND typtype <> 'c' AND typdelim = ','`;
 
 /** Arrays of a database's own types (enums, domains, types of extensions), which connections ask for until one has an answer. */

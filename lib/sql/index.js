@@ -5,11 +5,12 @@ const { Piece, checkText, isDate, isPiece, jsonText, quoted, refuse, textOf } = 
 /** Larger pieces make their text when it is read, so that nesting stays linear. */
 const SMALL = 256;
 
-/** Pieces that were not sent: in a string, a piece would lose its values, or show them; `await` would ignore it. */
+/** Pieces that were not sent: in a string or JSON, a piece would lose its values, or show them; `await` would ignore it. */
 const NOT_SENT = {
   then: { value(resolve, reject) {
     reject(new TypeError('a piece of SQL was awaited, which does not send it: write await client.query(sql`…`); an async function returns it as { piece }'));
   } },
+  toJSON: { value() { refuse('what is made JSON', this, 'put it into sql`…`, and that into query(sql`…`)'); } },
   toString: { value() { refuse('what is put into a string', this, 'put it into sql`…`, and that into query(sql`…`)'); } }
 };
 

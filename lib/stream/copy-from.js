@@ -1,7 +1,7 @@
 'use strict';
 
 const { Writable, addAbortSignal } = require('node:stream');
-const { AbortError, State, UsageError, kindOf } = require('../protocol');
+const { AbortError, State, UsageError, checkText, kindOf } = require('../protocol');
 const { CloseRequest, callerOf, copyDirection, giveUp, promised, submit } = require('../pipeline');
 const { CopyInRequest } = require('../requests');
 const { RowEncoder } = require('./copy-rows');
@@ -26,7 +26,8 @@ class CopyFrom extends Writable {
   #sent;
 
   constructor(lease, text, { signal, columns, highWaterMark = columns === undefined ? WAITING : WAITING_ROWS }) {
-    if (typeof text !== 'string' || copyDirection(text) !== 'in') throw new TypeError('copyFrom takes COPY … FROM STDIN');
+    checkText(text, 'text');
+    if (copyDirection(text) !== 'in') throw new TypeError('copyFrom takes COPY … FROM STDIN');
     const encoder = columns === undefined ? undefined : new RowEncoder(text, columns);
     super({ highWaterMark, objectMode: encoder !== undefined });
     this.#encoder = encoder;

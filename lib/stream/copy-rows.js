@@ -8,6 +8,9 @@ const ESCAPES = { '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 /** Options of COPY that change the text format. */
 const OTHER_FORMAT = /\b(?:csv|binary|delimiters?|null|header|default|encoding)\b/i;
 
+/** What the options of COPY follow. With a comment between the words, they follow the first STDIN. */
+const FROM_STDIN = /\bfrom\s+stdin\b/i;
+
 function fieldOf(value) {
   if (value === null || value === undefined) return '\\N';
   if (value instanceof Uint8Array) return `\\\\x${Buffer.from(value.buffer, value.byteOffset, value.length).toString('hex')}`;
@@ -33,7 +36,8 @@ class RowEncoder {
     if (!(Array.isArray(columns) && columns.length > 0 && columns.every(each => typeof each === 'string'))) {
       throw new TypeError('columns must be a list of names');
     }
-    const other = OTHER_FORMAT.exec(text.split(/\bstdin\b/i).at(-1).split(/\bwhere\b/i)[0]);
+    const [, ...behind] = text.split(FROM_STDIN.test(text) ? FROM_STDIN : /\bstdin\b/i);
+    const other = OTHER_FORMAT.exec(behind.join(' ').split(/\bwhere\b/i)[0]);
     if (other !== null) throw new TypeError(`columns are sent in the text format of COPY: leave out ${other[0]}`);
     this.#columns = columns.slice();
   }

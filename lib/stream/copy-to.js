@@ -1,7 +1,7 @@
 'use strict';
 
 const { Readable, Writable } = require('node:stream');
-const { AbortError, backend: { CommandComplete, CopyOutResponse }, decodeCommandComplete, decodeCopyResponse } = require('../protocol');
+const { AbortError, backend: { CommandComplete, CopyOutResponse }, checkText, decodeCommandComplete, decodeCopyResponse } = require('../protocol');
 const { writeCopy } = require('../requests');
 const { callerOf, copyDirection, promised } = require('../pipeline');
 const { ResultRequest, runInto } = require('./query-to');
@@ -22,7 +22,8 @@ class CopyTo extends Readable {
   #target;
 
   constructor(lease, text, { signal, highWaterMark = 65536, stall_timeout, ...options }) {
-    if (typeof text !== 'string' || copyDirection(text) !== 'out') throw new TypeError('copyTo takes COPY … TO STDOUT');
+    checkText(text, 'text');
+    if (copyDirection(text) !== 'out') throw new TypeError('copyTo takes COPY … TO STDOUT');
     super({ highWaterMark });
     /** @type {number|undefined} rows copied, set before the event 'end' */
     this.rowCount = undefined;

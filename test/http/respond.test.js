@@ -227,13 +227,13 @@ describe('respond', () => {
 
   it('escapes formulas of CSV if asked to', async () => {
     const client = await connected();
-    const options = request => ({ as: 'csv', formulas: request.url.slice(1) || undefined });
+    const options = ({ url }) => ({ as: 'csv', formulas: url === '/null' ? null : url.slice(1) || undefined });
     await serving((request, response) => respond(client, request, response, "SELECT '=1' AS a", [], options(request)), async (port, errors) => {
       for (const [url, body] of [['/escape', `a\n"'=1"\n`], ['/keep', 'a\n=1\n'], ['/', 'a\n=1\n']]) {
         assert.equal(String((await get(port, {}, { url })).body), body);
       }
-      await get(port, {}, { url: '/other' });
-      assert.deepEqual(errors.map(({ name, message }) => [name, message]), [['TypeError', "formulas must be 'keep' or 'escape'"]]);
+      for (const url of ['/other', '/null']) await get(port, {}, { url });
+      assert.deepEqual(errors.map(({ name, message }) => [name, message]), Array(2).fill(['TypeError', "formulas must be 'keep' or 'escape'"]));
     });
   });
 

@@ -326,6 +326,17 @@ describe('Live', () => {
     await live.end();
   });
 
+  it('ends all that it follows although one iterator throws then', async () => {
+    const live = new Live(new Pool());
+    const ended = [];
+    for (const error of [new Error('no'), undefined]) {
+      const iterator = { [Symbol.asyncIterator]: () => iterator, next: () => new Promise(() => {}), return() { ended.push(error); if (error) throw error; } };
+      live.follow(iterator);
+    }
+    await live.end();
+    assert.equal(ended.length, 2);
+  });
+
   it('leaves nothing behind when readers come and go', async () => {
     const { port, live, server, answers, errors } = await serving();
     for (let round = 0; round < 20; round++) {

@@ -26,7 +26,7 @@ describe('Arrays of the types of a database', () => {
     const own = new Client(config);
     await own.connect();
     await own.simpleQuery(`CREATE TYPE mood AS ENUM ('sad', 'ok', 'so, so'); CREATE DOMAIN age AS int; CREATE DOMAIN older AS age;
-      CREATE TYPE pair AS (a int, b int)`);
+      CREATE TYPE pair AS (a int, b int); CREATE DOMAIN list AS int[]; CREATE DOMAIN lists AS list; CREATE DOMAIN moods AS mood[]`);
     await own.end();
   });
 
@@ -61,6 +61,16 @@ describe('Arrays of the types of a database', () => {
     assert.deepEqual(await json(pool), ROW);
     assert.deepEqual(await json(pool.with({ 'app.a': '1' })), ROW);
     assert.deepEqual(await pool.transaction(json), ROW);
+  });
+
+  it('have the same elements in JSON as decoded: those of a domain over a list are text', async () => {
+    const text = String.raw`SELECT '{"{1,2}",NULL}'::list[] AS a, '{"{3}"}'::lists[] AS b, '{"{sad,ok}"}'::moods[] AS c, '{4}'::list AS d, '{sad}'::moods AS e`;
+    const row = { a: ['{1,2}', null], b: ['{3}'], c: ['{sad,ok}'], d: [4], e: ['sad'] };
+    const pool = pooled();
+    assert.deepEqual(await rowOf(pool.query(text)), row);
+    const target = new PassThrough();
+    const [chunks] = await Promise.all([target.toArray(), pool.queryTo(target, text, [], { as: 'json' })]);
+    assert.deepEqual(JSON.parse(Buffer.concat(chunks).toString()), [row]);
   });
 
   it('are asked for once, in front of all other queries, by the first connection', async () => {

@@ -131,7 +131,7 @@ describe('sql', () => {
 
   it('takes for text only what it has made', () => {
     const copied = [...sql`DROP TABLE x`];
-    for (const forged of ['DROP TABLE x', copied, Object.freeze(copied), { 0: 'a', 1: [], length: 2 }, { ...sql`a` }, JSON.parse(JSON.stringify(sql`a`)),
+    for (const forged of ['DROP TABLE x', copied, Object.freeze(copied), { 0: 'a', 1: [], length: 2 }, { ...sql`a` }, JSON.parse(JSON.stringify([...sql`a`])),
       Object.create(sql`a`), new Proxy(sql`a`, {}), null, undefined, 1, ['a', 'b']]) {
       for (const call of [() => sql.join([forged]), () => sql.join([], forged === undefined ? null : forged), () => sql.and([sql`a`, forged]), () => sql.or([forged])]) {
         assert.throws(call, { name: 'TypeError', message: /it must be a piece/ });
@@ -355,6 +355,27 @@ describe('sql', () => {
     }
     const { piece } = await (async () => ({ piece: sql`SELECT 1` }))();
     assert.equal(piece[0], 'SELECT 1');
+  });
+
+  it('is refused by JSON.stringify, so no piece gets into a JSON parameter or an HTTP answer', async () => {
+    const client = await connected();
+    const message = /what is made JSON is a piece of SQL: put it into sql`…`, and that into query\(sql`…`\)$/;
+    const large = sql.join(Array(300).fill(sql`c`));
+    for (const piece of [sql`SELECT ${1}`, large, sql.empty]) {
+      assert.throws(() => JSON.stringify({ list: [piece] }), { name: 'TypeError', message });
+      assert.throws(() => sql`SELECT ${{ piece }}`, { name: 'TypeError', message });
+      assert.throws(() => sql.json([piece]), { name: 'TypeError', message });
+      await assert.rejects(client.query('SELECT $1::json', [{ piece }]), { name: 'TypeError', message });
+    }
+  });
+
+  it('is refused by methods that take a text alone, with what to write', async () => {
+    const client = await connected();
+    const piece = sql`COPY users TO STDOUT`;
+    const refused = { name: 'TypeError', message: 'text must be a string, not a piece of SQL: pass its text, piece[0], and its values, piece[1], if the method takes any' };
+    await assert.rejects(client.simpleQuery(piece), refused);
+    for (const method of ['copyTo', 'copyFrom']) assert.throws(() => client[method](piece), refused);
+    assert.equal((await client.simpleQuery(sql`SELECT 1 AS n`[0]))[0].rows[0].n, '1');
   });
 
   it('loads neither Client nor Pool', () => {

@@ -55,6 +55,9 @@ describe('Rows of copyFrom', () => {
     for (const options of ['(FORMAT csv)', 'WITH CSV', '(FORMAT BINARY)', "(DELIMITER ',')", "(NULL 'x')", '(HEADER true)']) {
       assert.throws(() => client.copyFrom(`${COPY} ${options}`, { columns: ['a'] }), { name: 'TypeError', message: /in the text format of COPY: leave out/ });
     }
+    for (const text of ["COPY t FROM STDIN (FORMAT csv) WHERE a <> 'stdin'", 'COPY "stdin" FROM STDIN CSV', 'COPY t FROM /* */ STDIN CSV -- stdin']) {
+      assert.throws(() => client.copyFrom(text, { columns: ['a'] }), { name: 'TypeError', message: /leave out csv$/i });
+    }
     assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, '1');
   });
 

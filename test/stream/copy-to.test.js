@@ -141,10 +141,11 @@ describe('copyTo', () => {
 
   it('takes nothing but COPY TO STDOUT', async () => {
     const client = await connected();
-    for (const text of ['SELECT 1', 'COPY users FROM STDIN', "COPY users TO '/tmp/stdout_'", undefined,
+    for (const text of ['SELECT 1', 'COPY users FROM STDIN', "COPY users TO '/tmp/stdout_'",
       "COPY (SELECT ' to stdout') TO PROGRAM 'cat >/dev/null'"]) {
       assert.throws(() => client.copyTo(text), { name: 'TypeError', message: /^copyTo takes COPY … TO STDOUT/ });
     }
+    assert.throws(() => client.copyTo(undefined), { name: 'TypeError', message: 'text must be a string, not undefined' });
   });
 
   it('works in a transaction, beside other queries', async () => {

@@ -1,4 +1,5 @@
 import http from 'node:http';
+import { gzipSync } from 'node:zlib';
 import postgres from 'postgres';
 
 export const sql = postgres(process.env.DATABASE_URL);
@@ -20,9 +21,11 @@ export const buy = (id, buyer) => sql.begin(async sql => {
 
 export const server = http.createServer(async (request, response) => {
   try {
-    const items = await sql`SELECT id, name, price FROM items ORDER BY id LIMIT ${100}`;
-    response.setHeader('content-type', 'application/json; charset=utf-8');
-    response.end(JSON.stringify(items));
+    const json = JSON.stringify(await sql`SELECT id, name, price FROM items ORDER BY id LIMIT ${100}`);
+    const gzip = /\bgzip\b/.test(request.headers['accept-encoding']);
+    response.setHeader('content-type', 'application/json; charset=utf-8').setHeader('vary', 'accept-encoding');
+    if (gzip) response.setHeader('content-encoding', 'gzip');
+    response.end(gzip ? gzipSync(json) : json);
   } catch {
     response.writeHead(500).end();
   }

@@ -6,7 +6,7 @@ import { sql } from 'quickgres/sql';
 export const pool = new Pool(process.env.DATABASE_URL);
 
 export const find = async name => {
-  const { rows: [item] } = await pool.query(sql`SELECT id, price FROM items WHERE name = ${name}`);
+  const [item] = await pool.query(sql`SELECT id, price FROM items WHERE name = ${name}`);
   return item;
 };
 
@@ -15,7 +15,7 @@ export const add = items => pool.query(sql`INSERT INTO items ${sql.values(items)
 export const change = (id, changes) => pool.query(sql`UPDATE items SET ${sql.set(changes)} WHERE id = ${id}`);
 
 export const buy = (id, buyer) => pool.transaction(async tx => {
-  const { rows: [item] } = await tx.query(sql`UPDATE items SET stock = stock - 1 WHERE id = ${id} RETURNING stock`);
+  const [item] = await tx.query(sql`UPDATE items SET stock = stock - 1 WHERE id = ${id} RETURNING stock`);
   if (item.stock < 0) throw new Error('sold out');
   await tx.query(sql`INSERT INTO orders VALUES (${id}, ${buyer})`);
 });

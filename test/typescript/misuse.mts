@@ -169,6 +169,10 @@ sql`SELECT ${new Error('a')}`;
 sql`SELECT ${Symbol('a')}`;
 // @ts-expect-error a promise is to be awaited
 sql`SELECT ${Promise.resolve(1)}`;
+// @ts-expect-error an awaited piece is no result: it rejects
+(await sql`SELECT 1`).rows;
+// @ts-expect-error nor is it a list of rows
+for (const row of await sql`SELECT id FROM users`) row.id;
 // @ts-expect-error sql is a tag
 sql('SELECT 1');
 // @ts-expect-error a string is no piece

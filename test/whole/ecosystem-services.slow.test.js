@@ -8,6 +8,7 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const { promisify } = require('node:util');
+const { examples } = require('../support/examples');
 const { installed } = require('../support/folder');
 const { afterTest } = require('../support/hooks');
 const { sharedServer } = require('../support');
@@ -25,22 +26,29 @@ await add([{ id: 1, name: 'pen', price: 2, stock: 1 }, { id: 2, name: 'ink', pri
 await change(2, { price: 6 });
 await buy(1, 'Ann');
 const refused = await buy(1, 'Bob').catch(error => error.message);
-const get = async () => {
-  const response = await fetch(\`http://localhost:\${server.address().port}/\`);
-  return [response.status, response.headers.get('content-type'), await response.text()];
+const get = async accepted => {
+  const response = await fetch(\`http://localhost:\${server.address().port}/\`, { headers: { 'accept-encoding': accepted } });
+  const { headers } = response;
+  return [response.status, headers.get('content-type'), headers.get('content-encoding'), /accept-encoding/i.test(headers.get('vary')), await response.text()];
 };
-const seen = [await find('ink'), (await find('none')) ?? null, refused, await get()];
+const seen = [await find('ink'), (await find('none')) ?? null, refused, await get('identity')];
+await add(Array.from({ length: 98 }, (_, n) => ({ id: 3 + n, name: 'another thing', price: n, stock: 0 })));
+seen.push(await get('gzip'));
 await (service.sql ? service.sql\`DROP TABLE items\` : service.pool.query('DROP TABLE items'));
-seen.push(await get());
+seen.push(await get('gzip'));
 console.log(JSON.stringify(seen));
 server.close();
 await (service.pool ?? service.sql).end();
 `;
 
+const JSON_TYPE = 'application/json; charset=utf-8';
+const TWO = [{ id: 1, name: 'pen', price: 2 }, { id: 2, name: 'ink', price: 6 }];
+const HUNDRED = [...TWO, ...Array.from({ length: 98 }, (_, n) => ({ id: 3 + n, name: 'another thing', price: n }))];
 const SEEN = [
   { id: 2, price: 6 }, null, 'sold out',
-  [200, 'application/json; charset=utf-8', '[{"id":1,"name":"pen","price":2},{"id":2,"name":"ink","price":6}]'],
-  [500, null, '']
+  [200, JSON_TYPE, null, true, JSON.stringify(TWO)],
+  [200, JSON_TYPE, 'gzip', true, JSON.stringify(HUNDRED)],
+  [500, null, null, false, '']
 ];
 
 describe('A service of one pool, four kinds of queries and a JSON route', () => {
@@ -68,9 +76,15 @@ describe('A service of one pool, four kinds of queries and a JSON route', () => 
     });
   }
 
-  // The route of ours also negotiates and compresses.
-  it('is at most an eighth longer than with postgres', () => {
-    const [ours, theirs] = ['quickgres', 'postgres'].map(name => fs.readFileSync(path.join(SUPPORT, `service-${name}.mjs`), 'utf8').length);
-    assert.ok(ours <= 1.125 * theirs, `${ours} characters, ${theirs} with postgres`);
+  const written = name => fs.readFileSync(path.join(SUPPORT, `service-${name}.mjs`), 'utf8');
+
+  it('needs no more characters than with postgres', () => {
+    const [ours, theirs] = ['quickgres', 'postgres'].map(name => written(name).length);
+    assert.ok(ours <= theirs, `${ours} characters, ${theirs} with postgres`);
+    const [{ line }] = examples('README.md', 'mjs');
+    const said = /has (\d+) % more characters/.exec(fs.readFileSync(path.join(SUPPORT, '../../README.md'), 'utf8').split('\n')[line - 3]);
+    assert.equal(Number(said[1]), Math.floor((theirs / ours - 1) * 100));
   });
+
+  it('is the one of the README', () => assert.equal(examples('README.md', 'mjs')[0].code, written('quickgres')));
 });
