@@ -110,6 +110,7 @@ class Transaction {
   async #commit() {
     const { pipeline } = this.#scope;
     if (this.#interruption !== undefined) throw this.#interruption; // in the tick in which the function has returned
+    if (this.#isEmpty) return; // settings that fail would make the server skip COMMIT
     this.#phase = Phase.COMMITTING;
     const committed = this.#control(this.#texts.commit);
     if (this.#depth === 0) pipeline.end(this.#scope); // whatever COMMIT answers, the block is over
@@ -119,12 +120,14 @@ class Transaction {
       'the function given to transaction() did not throw', '25P02', this.#scope.failure);
   }
 
+  /** Whether not even BEGIN was sent. */
+  get #isEmpty() { return this.#scope.begin !== undefined && this.#scope.first === null && this.#scope.pipeline.scopes.active === this.#scope; }
+
   /** If this fails as well, the first error says more. */
   async #undo() {
-    const { begin, ended, first, pipeline } = this.#scope;
-    const isEmpty = begin !== undefined && first === null && pipeline.scopes.active === this.#scope;
+    const { ended, pipeline } = this.#scope;
     const isEnding = this.#phase === Phase.COMMITTING && (this.#depth === 0 || this.#interruption !== undefined);
-    if (ended || isEmpty || isEnding) return;
+    if (ended || this.#isEmpty || isEnding) return;
     this.#phase = Phase.UNDOING;
     const undone = Promise.allSettled(this.#texts.undo.map(text => this.#control(text)));
     pipeline.end(this.#scope);
@@ -176,9 +179,14 @@ async function repeat(once, options) {
       if (attempt >= options.retries || !(TRANSIENT.has(error?.code) || TRANSIENT.has(error?.cause?.code))) throw error;
     }
     await new Promise((resolve, reject) => {
-      const unwatch = watchLimits({ ...options, waited: performance.now() - since }, reject, tooLong('transaction'));
       const pause = Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** attempt) * (0.5 + Math.random() / 2);
-      setTimeout(() => resolve(unwatch()), pause);
+      const end = settle => error => {
+        unwatch();
+        clearTimeout(timer);
+        settle(error);
+      };
+      const unwatch = watchLimits({ ...options, waited: performance.now() - since }, end(reject), tooLong('transaction'));
+      const timer = setTimeout(end(resolve), pause);
     });
   }
 }

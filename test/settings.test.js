@@ -179,6 +179,20 @@ describe('A session with settings', () => {
     assert.equal((await client.query('SELECT FROM notes')).rowCount, 30);
   });
 
+  it('leaves no block open when its settings are wrong and a transaction is empty', async () => {
+    for (const client of [await connected(), await connected({ max_pipeline: 1 })]) {
+      const wrong = client.with({ work_mem: 'wrong' });
+      for (const work of [() => {}, tx => tx.transaction(() => {})]) {
+        const empty = wrong.transaction(work);
+        const behind = client.transaction(tx => tenantOf(tx));
+        await empty;
+        assert.equal(await tenantOf(as(client, 1)), '1');
+        assert.ok(['', null].includes(await behind));
+        assert.equal(client.transactionStatus, 'I');
+      }
+    }
+  });
+
   it('never gives another request the error of a Parse that was skipped behind its settings, or was made under others', async () => {
     const client = await connected();
     const wrong = client.with({ role: 'nobody at all' });

@@ -627,6 +627,25 @@ describe('The retries of a transaction', () => {
     }
   });
 
+  it('leave no timer when the signal ends a pause', async () => {
+    const client = await connected();
+    const abort = new AbortController();
+    const timers = () => process.getActiveResourcesInfo().filter(each => each === 'Timeout').length;
+    let calls = 0;
+    let during;
+    const end = () => {
+      during = timers();
+      abort.abort();
+    };
+    const again = client.transaction(tx => {
+      if (++calls === 6) setTimeout(setImmediate, 80, end); // the pause is longer than 160 ms
+      return failing('40001', [])(tx);
+    }, { retries: 1000, signal: abort.signal });
+    await assert.rejects(again, { name: 'AbortError' });
+    assert.equal(calls, 6);
+    assert.ok(timers() < during);
+  });
+
   it('are an integer from 0, and not for a savepoint', async () => {
     const client = await connected();
     for (const retries of [-1, 1.5, '1', NaN, null]) await assert.rejects(client.transaction(() => {}, { retries }), TypeError);

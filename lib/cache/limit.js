@@ -24,7 +24,7 @@ const isTimeout = error => error.name === 'TimeoutError' || error.cause?.name ==
 
 /**
  * Waits for an answer that is asked for. Its query is aborted when limits have ended all waits. After a time limit has ended
- * one, nothing more joins it: its connection may be silent.
+ * one, it is late: its connection may be silent.
  */
 function join(asking, { isLimited, reached }) {
   asking.waits += isLimited ? 1 : Infinity;

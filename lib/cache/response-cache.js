@@ -11,6 +11,9 @@ const { Entries } = require('./entries');
 const { UNLIMITED, join, limitOf } = require('./limit');
 const { OF_CACHE, OF_QUERY, OF_QUERY_TO, checkNumber } = require('./options');
 
+/** Milliseconds for which the second query for an answer, if it is late too, has no successor. The next ones have twice the time. */
+const PATIENCE = 1000;
+
 /**
  * Answers queries from memory. It owns its client and makes the session read-only, so that the server's word alone decides what
  * may be kept.
@@ -147,14 +150,17 @@ class ResponseCache extends EventEmitter {
       return answer;
     }
     this.misses++;
-    if (asking?.waits > 0 && !asking.late && this.#now() - asking.time < maxAge) return join(asking, limit);
+    const asked = asking === undefined ? 0 : this.#now() - asking.time;
+    if (asking?.waits > 0 && asked < (asking.late ? Math.min(asking.patience, maxAge) : maxAge)) return join(asking, limit);
     return join(ask(limit.isLimited ? { controller: new AbortController() } : {}), limit);
   }
 
   /** Asks for an answer, which later requests for the same entry wait for, unless it has a limit and no wait is left. */
   #ask(entry, request, prepared, text, values, { controller, statement_timeout }) {
     const waits = controller === undefined && statement_timeout === undefined ? Infinity : 0;
-    const asking = entry.asking = { controller, time: request.time, promise: undefined, waits, late: false };
+    // A late query is followed by another one, but a slow database must not get one for each wait.
+    const patience = entry.asking === undefined ? 0 : Math.max(PATIENCE, 2 * (request.time - entry.asking.time));
+    const asking = entry.asking = { controller, time: request.time, promise: undefined, waits, late: false, patience };
     const limits = waits === 0 ? { signal: controller?.signal, statement_timeout } : undefined;
     asking.promise = this.#keep(entry, asking, this.#fetch(request, prepared, text, values, limits));
     asking.promise.catch(() => {}); // all waits may have ended

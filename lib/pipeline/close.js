@@ -39,11 +39,12 @@ function closeStatements(pipeline) {
   pipeline.send(request);
 }
 
-/** Ends a transaction block that no request has begun. */
+/** Ends a transaction block that should not be there. */
 class RollbackRequest extends Request {
-  encode(writer) {
+  encode(writer, statements) {
     writer.query('ROLLBACK');
     this.state = State.Simple;
+    statements.mark({ begins: true }, this);
   }
 }
 
@@ -51,8 +52,8 @@ CloseRequest.prototype.reads = CloseStatements.prototype.internal = true;
 RollbackRequest.prototype.internal = RollbackRequest.prototype.controlsBlock = true;
 
 /**
- * A server or pooler reports a block that no request has begun: Pgpool-II does so after a failed batch. Every later request
- * would be rejected, or be a part of it.
+ * A server or pooler reports a block that no request has begun, as Pgpool-II does after a failed batch, or that COMMIT has not
+ * ended, since it was cancelled or skipped behind an error. Every later request would be rejected, or be a part of it.
  */
 function rollBack(pipeline) {
   const request = new RollbackRequest();

@@ -283,7 +283,7 @@ class Pipeline {
     if (status === undefined || end - start !== 6) throw protocolError('ReadyForQuery of a wrong kind');
     request.state = request.state === State.Done ? State.Over : nextState(request.state, ReadyForQuery, start, end);
     if (status === 'E' && this.status !== 'E') request.scope.failure = request.error;
-    if (status !== 'I' && this.status === 'I' && !request.scope.block && !request.begins) rollBack(this);
+    if (status !== 'I' && (request.endsBlock || (this.status === 'I' && !request.scope.block && !request.begins))) rollBack(this);
     this.status = status;
     if (request.scope.block && status === 'I' && !request.controlsBlock) {
       request.error ??= new UsageError('this ended the transaction block: in transaction(), return from the function ' +

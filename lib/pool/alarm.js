@@ -17,7 +17,7 @@ class Alarm {
     if (due >= this.#due) return;
     this.stop();
     this.#due = Math.min(due, now + LONGEST);
-    this.#timer = setTimeout(() => this.#fire(), this.#due - now);
+    this.#timer = setTimeout(() => this.#fire(), Math.max(0, this.#due - now)); // Node warns of negative ones
     this.#timer.unref?.();
   }
 

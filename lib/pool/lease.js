@@ -1,6 +1,6 @@
 'use strict';
 
-const { ConnectionError, UsageError } = require('../..');
+const { ConnectionError, PostgresError, UsageError } = require('../..');
 const { firstWord, rejectAgain, throwIfAborted } = require('../pipeline');
 const { keep } = require('../options');
 const { OwnTypes } = require('../requests');
@@ -71,8 +71,8 @@ class PoolLease extends Connections {
           throw new UsageError('simpleQuery left a transaction block open, which is rolled back: use transaction()', '25001');
         } catch (error) {
           // A server reports 08006 if it has lost a connection of its own, for example to a worker of Citus.
-          const isLost = (error instanceof ConnectionError || error?.code === '08006') && attempts < ATTEMPTS;
-          if (!isLost || !(retry || error.sent === false) || !await mayRepeat(error)) throw error;
+          const isLost = error instanceof ConnectionError || (error instanceof PostgresError && error.code === '08006');
+          if (!isLost || !(retry || error.sent === false) || attempts === ATTEMPTS || !await mayRepeat(error)) throw error;
           // Others may have been lost with this one, which only the next turns of the loop tell.
           await new Promise(resolve => { setTimeout(resolve, 2 ** attempts); });
         } finally {

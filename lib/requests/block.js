@@ -48,10 +48,12 @@ class BeginRequest extends FrontRequest {
 }
 
 class EndRequest extends SimpleQueryRequest {
+  get endsBlock() { return this.scope.parent.parent === null; }
+
   encode(writer, statements) {
     writer.query(this.text);
     this.state = State.Simple;
-    statements.mark({ begins: this.scope.parent.parent === null }, this);
+    statements.mark({ begins: this.endsBlock }, this);
   }
 }
 

@@ -1,5 +1,6 @@
 'use strict';
 
+const { AsyncResource } = require('node:async_hooks');
 const { Writable } = require('node:stream');
 const { kindOf } = require('../protocol');
 const { watchStall } = require('../pipeline');
@@ -35,6 +36,7 @@ function fromWeb(stream) {
 /** A target of a result's bytes: any writable Node stream, or a WHATWG WritableStream. */
 class Target {
   #before; // bytes on its socket when it began
+  #context = new AsyncResource('quickgres.Target'); // the request's, in which the stream's code runs
   #ended = false;
   #counted = 0; // bytes that the stream has not taken
   #lost; // why the stream takes no more
@@ -126,7 +128,7 @@ class Target {
     this.#begin();
     this.#writing++;
     let given = 0;
-    const isReady = this.stream.write(piece, error => this.#written(error, given));
+    const isReady = this.#context.runInAsyncScope(this.stream.write, this.stream, piece, error => this.#written(error, given));
     given = this.#give(piece);
     return isReady;
   }
@@ -158,7 +160,7 @@ class Target {
   #begin(whole, rowCount) {
     if (this.begun) return;
     this.begun = true;
-    this.begin(whole, rowCount);
+    this.#context.runInAsyncScope(this.begin, this, whole, rowCount);
   }
 
   /** Calls back once, when the stream can take more or is gone. One listener serves all waits: some middleware removes none. */
@@ -222,7 +224,7 @@ class Target {
     if (this.gone) return Promise.reject(this.error);
     this.#begin(piece ?? null, rowCount);
     this.#ended = true;
-    this.stream.end(piece);
+    this.#context.runInAsyncScope(this.stream.end, this.stream, piece);
     if (this.stream.writableFinished === true) return undefined;
     if (piece !== undefined) this.#give(piece);
     // Most streams finish in this turn of the loop, and need no timer.
@@ -258,7 +260,7 @@ class Target {
     const { headersSent, chunkedEncoding, socket } = this.given;
     // With HTTP/1.0 a body ends with its connection: behind a FIN it would count as whole. Only TCP has a reset.
     if (headersSent && chunkedEncoding === false && socket?._handle?.reset) socket.resetAndDestroy();
-    this.stream.destroy(error);
+    this.#context.runInAsyncScope(this.stream.destroy, this.stream, error);
   }
 }
 

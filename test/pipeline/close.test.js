@@ -38,7 +38,7 @@ describe('CloseRequest', () => {
 });
 
 
-describe('A transaction block that no request has begun', () => {
+describe('A transaction block that should not be there', () => {
   const inBlock = status => message('Z', status);
 
   for (const [status, name] of [['E', 'failed'], ['T', 'open']]) {
@@ -57,6 +57,25 @@ describe('A transaction block that no request has begun', () => {
       assert.equal(client.pending, 0);
     });
   }
+
+  it('is also one that COMMIT has left open, since it was cancelled before it began', async () => {
+    const requests = [];
+    const client = await faked(async conversation => {
+      const begun = [ANSWER.parseComplete, ANSWER.noParameters, ANSWER.noData, ANSWER.bindComplete, commandComplete('BEGIN')];
+      const selected = [ANSWER.described(), commandComplete('SELECT 0')];
+      requests.push(await conversation.request()); // up to the Flush behind BEGIN
+      conversation.say(...begun);
+      for (const answer of [[...selected, inBlock('T')], [ANSWER.error('57014', 'cancelled'), inBlock('E')],
+        [commandComplete('ROLLBACK'), ANSWER.ready], [...selected, ANSWER.ready]]) {
+        requests.push(await conversation.request());
+        conversation.say(...answer);
+      }
+    });
+    await assert.rejects(client.transaction(tx => tx.query('SELECT 1')), { code: '57014' });
+    await client.query('SELECT 2');
+    assert.equal(client.transactionStatus, 'I');
+    assert.deepEqual(requests, ['PDBEH', 'PDBES', 'Q', 'Q', 'PDBES']);
+  });
 
   it('ends the connection if it cannot be rolled back', async () => {
     const client = await faked(async conversation => {

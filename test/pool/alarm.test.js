@@ -28,6 +28,12 @@ describe('The alarm of a pool', () => {
     assert.ok(rung[1] > 0);
   });
 
+  it('is set to 0 ms for a deadline in the past, since Node warns of a negative time', () => {
+    const set = heldTimers();
+    new Alarm(() => {}).setTo(1, 2);
+    assert.equal(set[0].delay, 0);
+  });
+
   it('takes a deadline that is farther away than a timer can be set', () => {
     const set = heldTimers();
     new Alarm(() => {}).setTo(1e12, 0);

@@ -1,12 +1,15 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const http = require('node:http');
 const { PassThrough, Writable } = require('node:stream');
 const { text: textOf } = require('node:stream/consumers');
 const { pipeline } = require('node:stream/promises');
 const { setTimeout: sleep } = require('node:timers/promises');
-const { startProxy, startServer } = require('pg-test-fixtures');
+const { have, startNginx, startProxy, startServer } = require('pg-test-fixtures');
 const { ConnectionError } = require('../..');
+const { ResponseCache } = require('../../lib/cache');
+const { respond } = require('../../lib/http');
 const { Pool } = require('../../lib/pool');
 const { Random } = require('../support/model');
 
@@ -19,6 +22,9 @@ const USERS = 200;
 
 /** What takes longer hangs, in milliseconds. */
 const HANGS = 60000;
+
+/** A key of the cache that is not answered for so many milliseconds is dead: connections are silent for 6000. */
+const DEAD = 20000;
 
 /** There are three rows of each. */
 const TENANTS = 1000;
@@ -117,6 +123,22 @@ const KINDS = {
     for await (const chunk of copied) text += chunk;
     assert.equal(text, `${id}\n`);
   },
+  async 'by HTTP'({ web, id, random }) {
+    const leaving = random.chance(0.1) ? AbortSignal.timeout(random.below(30)) : undefined;
+    const { status, text } = await web.get(id, leaving).catch(cause => { throw new ConnectionError('no whole answer', { cause }); });
+    if ([500, 502, 504].includes(status)) throw new ConnectionError(`status ${status}`);
+    assert.deepEqual([status, text], [200, web.expected(id)]);
+  },
+  async cached({ cache, id, random, answered }) {
+    const key = id % 4;
+    const options = random.chance(0.8) ? { statement_timeout: 500 } : {};
+    const { rows: [row] } = await cache.query('SELECT $1::int AS key, pg_sleep(0.005)', [key], options).catch(error => {
+      assert.ok(performance.now() < (answered[key] ??= performance.now()) + DEAD, `the key ${key} is dead`);
+      throw error.code === '57014' ? new ConnectionError('late', { cause: error }) : error;
+    });
+    answered[key] = performance.now();
+    assert.equal(row.key, String(key));
+  },
   async timeout({ pool }) {
     await assert.rejects(pool.query('SELECT pg_sleep(20)', [], { statement_timeout: 20 }), error => isLoss(error) || error.code === '57014');
   },
@@ -156,8 +178,50 @@ class Ledger {
   }
 }
 
+/** An HTTP server that sends results of the pool, behind nginx, which speaks HTTP/1.0 with it. */
+class Web {
+  /** What went wrong and no fault explains. */
+  broken = [];
+  #nginx;
+  #port;
+
+  async start(pool) {
+    this.server = http.createServer(async (request, response) => {
+      try {
+        const text = "SELECT $1::int AS id, repeat('x', 100) AS filler FROM generate_series(1, 3000)";
+        await respond(pool, request, response, text, [request.url.slice(1)], { as: 'ndjson' });
+      } catch (error) {
+        if (!isLoss(error) && error.name !== 'AbortError') this.broken.push(error);
+        if (!response.headersSent) response.writeHead(500).end();
+      }
+    });
+    await new Promise(resolve => { this.server.listen(0, '127.0.0.1', resolve); });
+    if (have('nginx')) await this.restart();
+    else console.log('      nginx is not installed: HTTP without it');
+  }
+
+  async restart() {
+    await this.#nginx?.stop();
+    this.#nginx = await startNginx({ target: `http://127.0.0.1:${this.server.address().port}` });
+    this.#port = this.#nginx.port;
+  }
+
+  async get(id, signal) {
+    const response = await fetch(`http://127.0.0.1:${this.#port ?? this.server.address().port}/${id}`, { signal });
+    return { status: response.status, text: await response.text() };
+  }
+
+  expected(id) { return `{"id":${id},"filler":"${'x'.repeat(100)}"}\n`.repeat(3000); }
+
+  async stop() {
+    await this.#nginx?.stop();
+    this.server.close().closeAllConnections();
+  }
+}
+
 /** What goes wrong. */
 const FAULTS = {
+  async nginx({ web }) { if (have('nginx')) await web.restart(); },
   async restart({ server }) { await server.restart(); },
   async kill({ server }) {
     await server.sql("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()");
@@ -208,6 +272,11 @@ describe('A Pool in chaos', () => {
       ...server.config, host: proxy.host, port: proxy.port, user: 'me', password: 'secret',
       require_auth: 'scram-sha-256', application_name: 'chaos'
     }, { size: 10, max_lifetime: 3000, idle_timeout: 1000 });
+    const ofCache = new Pool({ ...server.config, host: proxy.host, port: proxy.port, user: 'me', password: 'secret', decode: false }, { size: 3 });
+    const cache = new ResponseCache(ofCache, { max_age: 0.1, stale_while_revalidate: 0 });
+    const web = new Web();
+    await web.start(pool);
+    const answered = {}; // when each key of the cache was
     const ledger = new Ledger();
     const counts = {};
     const until = performance.now() + SECONDS * 1000;
@@ -221,7 +290,7 @@ describe('A Pool in chaos', () => {
         const over = new AbortController();
         try {
           await Promise.race([
-            KINDS[kind]({ pool, id, ledger, random: own }),
+            KINDS[kind]({ pool, cache, web, id, ledger, answered, random: own }),
             sleep(HANGS, undefined, { signal: over.signal, ref: false }).then(() => assert.fail(`${kind} hangs: ${JSON.stringify(pool.stats)}`))
           ]);
           count.done++;
@@ -242,13 +311,15 @@ describe('A Pool in chaos', () => {
         await sleep(200 + random.below(1500));
         const name = random.pick(Object.keys(FAULTS));
         counts[name] = (counts[name] ?? 0) + 1;
-        await FAULTS[name]({ server, proxy, random });
+        await FAULTS[name]({ server, proxy, web, random });
       }
     };
     try {
       await Promise.all([faults(), ...Array.from({ length: USERS }, user)]);
       assert.equal((await pool.query('SELECT 1 AS one', [], { retry: true })).rows[0].one, '1');
-      await pool.end();
+      assert.deepEqual(web.broken, []);
+      await web.stop();
+      await Promise.all([pool, ofCache].map(each => each.end()));
       assert.deepEqual(pool.stats, { size: 10, connected: 0, idle: 0, owned: 0, pending: 0, waiting: 0, why: { owner: 0, unproven: 0, quick: 0 } });
       if (SECONDS > 60) console.log(JSON.stringify(counts));
 
@@ -268,6 +339,8 @@ describe('A Pool in chaos', () => {
       assert.ok(ledger.certain.size > 100);
     } finally {
       pool.destroy();
+      ofCache.destroy();
+      await web.stop();
       await proxy.stop();
       await server.stop();
     }

@@ -49,7 +49,7 @@ describe('The lease of a pool', () => {
     assert.equal(await attempts(new ConnectionError('lost', LOST), { retry: true }), 5);
     assert.equal(await attempts(new ConnectionError('lost', { sent: false }), {}), 5);
     assert.equal(await attempts(new ConnectionError('lost', { sent: false }), {}, () => false), 1);
-    assert.equal(await attempts(new Error('other'), { retry: true }), 1);
+    assert.equal(await attempts(Object.assign(new Error('of the function'), { code: '08006' }), { retry: true }), 1);
     const reported = code => new PostgresError({ severity: 'ERROR', code, message: 'lost' });
     assert.equal(await attempts(reported('08006'), { retry: true }), 5);
     assert.equal(await attempts(reported('08006'), {}), 1);

@@ -1,6 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { AsyncLocalStorage } = require('node:async_hooks');
 const { once } = require('node:events');
 const http = require('node:http');
 const net = require('node:net');
@@ -8,6 +9,7 @@ const { PassThrough, Writable } = require('node:stream');
 const { setImmediate: turn } = require('node:timers/promises');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { Target } = require('../../lib/stream');
+const { connected } = require('../support');
 
 /** A Writable that takes what it is given when `go` is called. */
 class Slow extends Writable {
@@ -226,5 +228,40 @@ describe('A target', () => {
       assert.ok(connection.listenerCount('close') < listeners);
       stop();
     });
+  });
+
+  it('runs the code of a stream in the AsyncLocalStorage context of its request', async () => {
+    const storage = new AsyncLocalStorage();
+    const client = await storage.run('connecting', () => connected());
+    const text = "SELECT repeat('x', 1000) FROM generate_series(1, 1500)";
+    const seen = new Set();
+    const tell = (name, event) => seen.add(`${name} ${event} in ${storage.getStore()}`);
+    const events = (stream, name, ...names) => names.reduce((last, event) => last.on(event, () => tell(name, event)), stream);
+    const targetOf = (name, take) => events(new Writable({
+      write(chunk, encoding, callback) {
+        tell(name, 'write');
+        take(callback);
+      },
+      final(callback) {
+        tell(name, 'final');
+        callback();
+      },
+      destroy(error, callback) {
+        tell(name, 'destroy');
+        callback(error);
+      }
+    }), name, 'drain', 'error', 'finish', 'close');
+    const ask = user => storage.run(user, () => Promise.all([
+      client.queryTo(targetOf('slow', setImmediate), text),
+      assert.rejects(client.queryTo(targetOf('stalled', () => {}), text, [], { stall_timeout: 5 }), { name: 'TimeoutError' }),
+      client.query(text, [], { stream: targetOf('query', setImmediate) }),
+      once(events(client.copyTo(`COPY (${text}) TO STDOUT`), 'copyTo', 'data', 'end', 'close'), 'close')
+    ]));
+    const expected = user => Object.entries({
+      copyTo: ['close', 'data', 'end'], query: ['drain', 'write'],
+      slow: ['close', 'destroy', 'drain', 'final', 'finish', 'write'], stalled: ['close', 'destroy', 'error', 'write']
+    }).flatMap(([name, events]) => events.map(event => `${name} ${event} in ${user}`));
+    await Promise.all(['a', 'b'].map(ask));
+    assert.deepEqual([...seen].sort(), ['a', 'b'].flatMap(expected).sort());
   });
 });
