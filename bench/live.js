@@ -16,6 +16,7 @@ const { setTimeout: sleep } = require('node:timers/promises');
 const { Client } = require('..');
 const { respond } = require('../lib/http');
 const { Live } = require('../lib/live');
+const { Answer } = require('../lib/live/answer');
 const { State } = require('../lib/live/state');
 const { Pool } = require('../lib/pool');
 
@@ -190,10 +191,7 @@ async function unchanged(config) {
   await body.read();
   const { queryTo } = client;
   const rounds = { plain: [], rows: [], again: [] };
-  const collect = async () => {
-    const chunks = [];
-    await client.queryTo(new Writable({ write(chunk, encoding, callback) { chunks.push(chunk); callback(); } }), text);
-  };
+  const collect = () => client.queryTo(new Writable({ write(chunk, encoding, callback) { callback(); } }), text);
   const again = () => new Promise(resolve => {
     client.queryTo = (...query) => queryTo.apply(client, query).finally(() => setImmediate(resolve));
     live.changed();
@@ -219,9 +217,9 @@ async function states(config) {
   const client = new Client(config);
   await client.connect();
   const bodyOf = async (text, values) => {
-    const chunks = [];
-    await client.queryTo(new Writable({ write(chunk, encoding, callback) { chunks.push(Buffer.from(chunk)); callback(); } }), text, values);
-    return Buffer.concat(chunks);
+    const answer = new Answer({ max_bytes: Infinity, max_rows: Infinity });
+    await client.queryTo(answer, text, values, { as: answer });
+    return answer.bytes;
   };
   const text = 'SELECT id, name, note, CASE WHEN list * 100 + id = $1 THEN 1 ELSE version END FROM items WHERE list < 10 ORDER BY list, id';
   const before = new State(await bodyOf(text, [-1]));

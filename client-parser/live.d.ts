@@ -25,10 +25,11 @@ export interface LiveRows<R> extends Array<R> {
  * when the connection is lost. It connects again by itself, with growing pauses up to 30 seconds.
  *
  * The loop throws a ResponseError for a status from 400 to 499 other than 408, 425 and 429, a ProtocolError for a response
- * that is no live result, the signal's reason, and what a decoder throws.
+ * that is no live result or has more than 1,000,000 rows, the signal's reason, and what a decoder throws.
  * @param url as of `fetch`
  * @param options decode, timeout, signal, headers, and those of `fetch`
  * @returns an async iterable; `break` ends the request
+ * @throws {TypeError} if timeout is not above 0
  */
 export function live<T extends object = Record<string, any>>(url: string | URL, options: LiveOptions & { decode: false }):
   AsyncIterableIterator<LiveRows<Row<T>>>;

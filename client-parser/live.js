@@ -13,6 +13,9 @@ const TYPE = 'application/x-postgresql-live';
 const FIRST = 200;
 const LONGEST = 30000;
 
+/** The most rows of a state: a copy takes few bytes, and copies of copies would grow without bound. */
+const MOST = 1e6;
+
 const latin1 = new TextDecoder('latin1'); // a character for each byte
 
 /** Takes the messages of states. Rows with the same bytes are the same objects. */
@@ -36,7 +39,7 @@ class StateReader {
   begin() { this.#next = undefined; }
 
   #add(row, key) {
-    this.#next[0].push(row);
+    check(this.#next[0].push(row) <= MOST, `a live result of more than ${MOST} rows`);
     this.#next[1].push(key);
   }
 
@@ -78,6 +81,7 @@ class StateReader {
  * @returns {AsyncIterator<Array>} of arrays of rows, each a whole state; only the newest state waits
  */
 export function live(url, { decode = true, timeout = 60000, signal, headers, ...init } = {}) {
+  if (!(timeout > 0)) throw new TypeError('timeout must be a number of milliseconds above 0');
   let connected = false;
   let controller; // of the current request
   let failure; // `{ error }`, for the loop
@@ -118,7 +122,7 @@ export function live(url, { decode = true, timeout = 60000, signal, headers, ...
     let timer;
     const lives = () => {
       clearTimeout(timer);
-      timer = setTimeout(() => current.abort(), timeout);
+      timer = setTimeout(() => current.abort(), Math.min(timeout, 0x7fffffff));
     };
     try {
       lives();
@@ -126,7 +130,7 @@ export function live(url, { decode = true, timeout = 60000, signal, headers, ...
       const { status = 0 } = response ?? {};
       if (status > 399 && status < 500 && ![408, 425, 429].includes(status)) throw new ResponseError(response);
       if (!response?.ok) return false;
-      check(response.headers.get('content-type') === TYPE, 'the response is no live result');
+      check(response.headers.get('content-type') === TYPE && response.body, 'the response is no live result');
       const frames = new FrameReader(states);
       const body = response.body.getReader();
       states.begin();

@@ -110,7 +110,7 @@ class Transaction {
   async #commit() {
     const { pipeline } = this.#scope;
     if (this.#interruption !== undefined) throw this.#interruption; // in the tick in which the function has returned
-    if (this.#isEmpty) return; // settings that fail would make the server skip COMMIT
+    if (this.#isEmpty && this.#scope.settings !== undefined) return; // wrong settings would make the server skip COMMIT
     this.#phase = Phase.COMMITTING;
     const committed = this.#control(this.#texts.commit);
     if (this.#depth === 0) pipeline.end(this.#scope); // whatever COMMIT answers, the block is over

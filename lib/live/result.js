@@ -1,108 +1,96 @@
 'use strict';
 
-const { Writable } = require('node:stream');
-const { UsageError } = require('../protocol');
+const { setTimeout: sleep } = require('node:timers/promises');
+const { UsageError, backend } = require('../protocol');
+const { Answer } = require('./answer');
 const { State } = require('./state');
 
-const NOTHING = Buffer.alloc(0);
+/** Milliseconds until a result is asked for again after an outage. */
+const PAUSE = 1000;
 
-/** Takes an answer up to a limit, and keeps nothing as long as it is as before. */
-class Collector extends Writable {
-  #before;
-  #chunks = [];
-  #isSame = true;
-  #limit;
-  length = 0;
-
-  constructor(limit, before = NOTHING) {
-    super();
-    this.#before = before;
-    this.#limit = limit;
-  }
-
-  get isTooLarge() { return this.length > this.#limit; }
-
-  _write(chunk, encoding, callback) {
-    const start = this.length;
-    this.length += chunk.length;
-    if (this.isTooLarge) return void this.destroy();
-    if (this.#isSame && !(this.#isSame = chunk.equals(this.#before.subarray(start, this.length)))) this.#chunks.push(this.#before.subarray(0, start));
-    if (!this.#isSame) this.#chunks.push(chunk);
-    callback();
-  }
-
-  /** @returns {Buffer} the answer: that from before, if it is the same */
-  take() {
-    if (!this.#isSame) return Buffer.concat(this.#chunks, this.length);
-    return this.length === this.#before.length ? this.#before : Buffer.from(this.#before.subarray(0, this.length));
-  }
-}
+const isOutage = ({ name, code }) => /^(?:ConnectionError|TimeoutError)$/.test(name) || /^(?:08|53|57P)/.test(code);
 
 /** A result that readers share: that of a text, values, settings and options. */
 class Result {
-  #ask;
-  #begin; // resolve and reject of `begun`
-  #limits;
-  readers = new Set();
-  /** @type {State|undefined} the newest one */
-  state = undefined;
-  /** When it was asked for, in milliseconds of performance.now(). */
-  asked = -Infinity;
-  /** Whether the answer is under way. */
-  isAsked = false;
-  /** Whether something has changed since it was asked for. */
-  isStale = false;
+  #isRunning = false;
+  #isStale = true; // something has changed since it was asked for
+  #live;
+  #query;
+  #tags;
+  #time = -Infinity; // when it was asked for
 
   /**
-   * @param {function(Writable): Promise<{cmd: string}>} ask writes the answer
-   * @param {{text: string, tags: string[]}} about the tags of what it depends on; without tags, it depends on everything
-   * @param {{max_bytes: number, max_rows: number}} limits
+   * @param {{session: Session, text: string, values: Array, options: object}} query
+   * @param {string[]} tags of what it depends on; without tags, it depends on everything
+   * @param {{interval: number, max_bytes: number, max_rows: number, run: function, report: function}} live what all results share
    */
-  constructor(ask, about, limits) {
-    this.#ask = ask;
-    this.about = about;
-    this.#limits = limits;
-    /** @type {Promise<void>} resolves with the first state */
-    this.begun = new Promise((resolve, reject) => { this.#begin = { resolve, reject }; });
-    this.begun.catch(() => {});
+  constructor(query, tags, live) {
+    this.#query = query;
+    this.#tags = tags;
+    this.#live = live;
+    this.readers = new Set();
+    /** @type {State|undefined} the newest one */
+    this.state = undefined;
   }
 
-  dependsOn(tag) {
-    const { tags } = this.about;
-    return tag === undefined || tags.length === 0 || tags.includes(tag);
+  add(reader) {
+    this.readers.add(reader);
+    if (this.state === undefined) this.#run();
+    else reader.show(this.state);
   }
 
-  /** Asks for the next state, and shows it to all readers if it differs. Rejects as the query. */
-  async ask() {
-    this.asked = performance.now();
-    this.isAsked = true;
-    this.isStale = false;
-    try {
-      const body = await this.#fetch();
-      if (this.state?.body === body) return;
-      this.state = new State(body, this.state);
-    } finally {
-      this.isAsked = false;
+  /** @param {string} [tag] of what has changed */
+  changed(tag) {
+    if (tag !== undefined && this.#tags.length > 0 && !this.#tags.includes(tag)) return;
+    this.#isStale = true;
+    this.#run();
+  }
+
+  /** Asks for states until the last one is the newest, at most once in each interval. */
+  async #run() {
+    if (this.#isRunning) return;
+    this.#isRunning = true;
+    for (let pause = 0; this.#isStale && this.readers.size > 0;) {
+      const wait = Math.max(pause, this.#time + this.#live.interval - performance.now());
+      if (wait > 0) await sleep(wait, undefined, { ref: false });
+      pause = await this.#live.run(() => this.#next());
     }
-    this.#begin.resolve();
-    for (const reader of this.readers) reader.show(this.state);
+    this.#isRunning = false;
   }
 
-  async #fetch() {
-    const { max_bytes: bytes, max_rows: rows } = this.#limits;
-    const collector = new Collector(bytes, this.state?.body);
-    const { cmd, rowCount } = await this.#ask(collector).catch(error => {
-      throw collector.isTooLarge ? new UsageError(`the result has more than ${bytes} bytes (max_bytes)`, '54000') : error;
-    });
-    if (cmd !== 'SELECT' && cmd !== 'SHOW') throw new UsageError(`a live result is that of a SELECT, not of ${cmd}`, '0A000');
-    if (rowCount > rows) throw new UsageError(`the result has ${rowCount} rows, more than ${rows} (max_rows)`, '54000');
-    return collector.take();
+  /** Shows the next state to all readers, if it differs. @returns {Promise<number>} milliseconds until the next attempt, at least */
+  async #next() {
+    if (this.readers.size === 0) return 0;
+    const { session, text, values, options } = this.#query;
+    this.#isStale = false;
+    this.#time = performance.now();
+    try {
+      const answer = new Answer(this.#live, this.state?.bytes);
+      const { cmd } = await session.queryTo(answer, text, values, { ...options, as: answer });
+      const { bytes } = answer;
+      if (!/^(?:SELECT|SHOW)$/.test(cmd) || bytes[0] !== backend.RowDescription) {
+        throw new UsageError(`a live result is that of a SELECT, not of ${cmd}`, '0A000');
+      }
+      if (bytes === this.state?.bytes) return 0;
+      this.state = new State(bytes, this.state);
+      for (const reader of this.readers) reader.show(this.state);
+      return 0;
+    } catch (error) {
+      return this.#fail(error);
+    }
   }
 
-  /** Rejects the requests that wait for the first state, and sends readers away. */
-  fail(error) {
-    this.#begin.reject(error);
-    if (this.state !== undefined) for (const reader of this.readers) reader.end();
+  /** Readers keep their state if another attempt may bring the next one. Otherwise they are sent away, and the next reader begins anew. */
+  #fail(error) {
+    this.#isStale = true;
+    if (this.state !== undefined) {
+      this.#live.report(error, { text: this.#query.text, tags: this.#tags });
+      if (isOutage(error)) return PAUSE;
+    }
+    for (const reader of this.readers) reader.end(error);
+    this.readers.clear();
+    this.state = undefined;
+    return 0;
   }
 }
 

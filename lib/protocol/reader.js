@@ -1,7 +1,9 @@
 'use strict';
 
-const { backend: { CopyData, DataRow } } = require('./codes');
+const { backend, backend: { CopyData, DataRow } } = require('./codes');
 const { protocolError } = require('./errors');
+
+const TYPES = new Set(Object.values(backend));
 
 /** PostgreSQL's own limit for the length word. */
 const MAX_LENGTH = 0x40000000;
@@ -87,6 +89,8 @@ class FrameReader {
       this.handler.message(type, chunk, start, end, count);
     }
     if (pos >= length || this.stopped) return;
+    // Bytes that are no message may announce up to a gigabyte, which never comes.
+    if (!TYPES.has(chunk[pos])) throw protocolError(`a message of the unknown type 0x${chunk[pos].toString(16).padStart(2, '0')}`);
     this.#held = length - pos > SCRATCH ? Buffer.allocUnsafeSlow(length - pos) : (this.#scratch ??= Buffer.allocUnsafeSlow(SCRATCH));
     this.#heldLength = chunk.copy(this.#held, 0, pos, length);
   }

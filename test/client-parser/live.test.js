@@ -184,6 +184,28 @@ describe('live', () => {
     await assert.rejects((await reading({ headers: { 'bad header': 'x' } })).page.next(), TypeError);
   });
 
+  it('refuses a response without a body, copies of copies without bound, and wrong options', async () => {
+    const { next, page } = await reading();
+    const failed = assert.rejects(page.next(), { name: 'ProtocolError', message: 'the response is no live result' });
+    (await next('', { 'content-type': TYPE }, 204)).response.end();
+    await failed;
+    const bomb = await reading();
+    const all = (async () => { for await (const each of bomb.page) assert.ok(each.length <= 1e6); })();
+    const doubled = Array.from({ length: 25 }, (_, i) => Buffer.concat([copy(0, 2 ** i), copy(0, 2 ** i), END]));
+    await bomb.next(Buffer.concat([whole(['1', 'x']), ...doubled]));
+    await assert.rejects(all, { name: 'ProtocolError', message: 'a live result of more than 1000000 rows' });
+    for (const timeout of [0, -1, NaN, '']) assert.throws(() => live('/', { timeout }), { name: 'TypeError', message: /timeout must be/ });
+  });
+
+  it('takes any timeout, such as Infinity', async () => {
+    const { next, value, waiting } = await reading({ timeout: Infinity });
+    const first = value();
+    await next(whole(['1', 'x']));
+    assert.equal((await first).connected, true);
+    await sleep(50);
+    assert.equal(waiting.length, 0);
+  });
+
   it('throws what a decoder throws', async () => {
     const { next, page } = await reading({ decode: { 25() { throw new RangeError('mine'); } } });
     const first = page.next();

@@ -1,7 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { Follower } = require('../../lib/live/follow');
+const { follower } = require('../../lib/live/follow');
 const { until } = require('./serving');
 
 const begin = xid => ({ type: 'begin', xid });
@@ -20,38 +20,38 @@ function following(...snapshots) {
       return { rows: [{ seen }] };
     }
   };
-  return { tags, session, follower: new Follower(session, tag => tags.push(tag)) };
+  return { tags, session, take: follower(session, tag => tags.push(tag)) };
 }
 
 describe('A follower', () => {
   it('takes payloads of notifications, strings, and what was missed', () => {
-    const { tags, follower } = following();
-    for (const each of ['a', { channel: 'c', payload: 'b' }, { channel: 'c', payload: '' }, { payload: 'x', missed: true }, { type: 'missed' }]) follower.take(each);
+    const { tags, take } = following();
+    for (const each of ['a', { channel: 'c', payload: 'b' }, { channel: 'c', payload: '' }, { payload: 'x', missed: true }, { type: 'missed' }]) take(each);
     assert.deepEqual(tags, ['a', 'b', undefined, undefined, undefined]);
   });
 
   it('tells names of tables when their transaction is visible, once each', async () => {
-    const { tags, session, follower } = following('90:100:95', '90:101:95,100', '90:102:95', '101:102:');
-    for (const each of [begin(100), insert('todos'), insert('todos'), { type: 'truncate', relations: [{ name: 'lists' }, { name: 'users' }] }, commit]) follower.take(each);
-    for (const each of [begin(95), insert('late'), commit]) follower.take(each);
+    const { tags, session, take } = following('90:100:95', '90:101:95,100', '90:102:95', '101:102:');
+    for (const each of [begin(100), insert('todos'), insert('todos'), { type: 'truncate', relations: [{ name: 'lists' }, { name: 'users' }] }, commit]) take(each);
+    for (const each of [begin(95), insert('late'), commit]) take(each);
     assert.deepEqual(tags, []);
     await until(() => tags.length === 4);
     assert.deepEqual(tags, ['todos', 'lists', 'users', 'late']);
     assert.equal(session.asked, 4);
-    for (const each of [begin(101), insert('next'), commit]) follower.take(each);
+    for (const each of [begin(101), insert('next'), commit]) take(each);
     await until(() => tags.length === 5);
   });
 
   it('compares transaction ids beyond their wraparound', async () => {
-    const { tags, follower } = following(`8589934590:${2n ** 33n + 5n}:${2n ** 33n + 1n}`, `8589934590:${2n ** 33n + 5n}:`);
-    for (const xid of [4294967295, 0, 1, 4]) for (const each of [begin(xid), insert(`${xid}`), commit]) follower.take(each);
+    const { tags, take } = following(`8589934590:${2n ** 33n + 5n}:${2n ** 33n + 1n}`, `8589934590:${2n ** 33n + 5n}:`);
+    for (const xid of [4294967295, 0, 1, 4]) for (const each of [begin(xid), insert(`${xid}`), commit]) take(each);
     await until(() => tags.length === 4);
     assert.deepEqual(tags, ['4294967295', '0', '4', '1']);
   });
 
   it('tells that anything may have changed if it cannot ask', async () => {
-    const { tags, follower } = following(undefined);
-    for (const each of [begin(1), insert('a'), commit]) follower.take(each);
+    const { tags, take } = following(undefined);
+    for (const each of [begin(1), insert('a'), commit]) take(each);
     await until(() => tags.length > 0);
     assert.deepEqual(tags, [undefined]);
   });

@@ -4,6 +4,7 @@ const assert = require('node:assert/strict');
 const { once } = require('node:events');
 const http = require('node:http');
 const http2 = require('node:http2');
+const net = require('node:net');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { Live } = require('../../lib/live');
 const { Pool } = require('../../lib/pool');
@@ -350,6 +351,60 @@ describe('Live', () => {
     await until(async () => await new Promise(resolve => { server.getConnections((error, count) => resolve(count)); }) === 0);
   });
 
+  it('leaves nothing behind when HTTP clients have left before, and whatever ends their connections', async () => {
+    const handler = async (request, response, live) => {
+      if (request.url === '/late') await once(request.stream ?? request, 'close');
+      return live.respond(request, response, ALL, [], { tags: ['todos'] });
+    };
+    const [one, two] = [await serving({ handler }), await serving({ handler, server: http2.createServer() })];
+    const late = http.get({ port: one.port, host: '127.0.0.1', path: '/late', agent: false }).on('error', () => {});
+    await once(one.server, 'request');
+    late.destroy();
+    const socket = net.connect(one.port, '127.0.0.1');
+    socket.write(`GET / HTTP/1.1\r\nHost: a\r\nAccept: ${TYPE}\r\n\r\n`.repeat(3)); // the others wait for their turn
+    await until(() => one.answers.length === 4);
+    assert.equal(one.live.size, 1);
+    socket.resetAndDestroy();
+    const sessions = ['destroy', 'close', 'goaway'].map(how => ({ how, session: http2.connect(`http://127.0.0.1:${two.port}`).on('error', () => {}) }));
+    for (const { how, session } of sessions) {
+      for (const path of ['/late', '/', '/']) {
+        const stream = session.request({ ':path': path, accept: TYPE }).on('error', () => {});
+        if (path === '/') await once(stream, 'data');
+        else setTimeout(() => stream.close(http2.constants.NGHTTP2_CANCEL), 5);
+      }
+      session[how]();
+      setTimeout(() => session.destroy(), 5);
+    }
+    await until(() => one.live.size === 0 && two.live.size === 0 && two.answers.length >= 9);
+    await Promise.allSettled([...one.answers, ...two.answers]);
+  });
+
+  it('says what it is, whatever type the handler has set before', async () => {
+    const { port } = await serving({
+      handler: (request, response, live) => {
+        response.setHeader('content-type', 'text/html');
+        return live.respond(request, response, ALL);
+      }
+    });
+    const reader = await reading(port);
+    assert.equal(reader.response.headers['content-type'], TYPE);
+    assert.deepEqual(await reader.next(), WHOLE);
+  });
+
+  it('fails for one reader alone if other code has sent its headers', async () => {
+    const { url, errors, port, change } = await serving({
+      handler: (request, response, live) => {
+        const answer = live.respond(request, response, 'SELECT name, pg_sleep(0.02) FROM todos', [], { tags: ['todos'] });
+        if (request.url === '/late') response.writeHead(504).flushHeaders();
+        return answer.finally(() => { if (request.url === '/late') response.end(); });
+      }
+    });
+    const [{ status }, reader] = await Promise.all([fetch(new URL('/late', url), { headers: { accept: TYPE } }), reading(port)]);
+    await reader.next();
+    await change('DELETE FROM todos');
+    assert.deepEqual([status, await reader.next(), errors.map(([{ code }]) => code)], [504, ['s'], ['ERR_HTTP_HEADERS_SENT']]);
+  });
+
   it('ends a reader by the signal of its request', async () => {
     const controller = new AbortController();
     const { port } = await serving({ handler: (request, response, live) => live.respond(request, response, ALL, [], { signal: controller.signal }) });
@@ -378,6 +433,7 @@ describe('Live', () => {
     await assert.rejects(new Live(client).respond(request, 'SELECT 1', [], { tags: 'todos' }), { message: 'tags must be an array of strings' });
     await assert.rejects(new Live(client).respond(request, 'SELECT 1', [], { stream: 1 }), /there is no option stream here/);
     await assert.rejects(new Live(client).respond(request, 'SELECT 1', 7), TypeError);
+    await assert.rejects(new Live(client).respond(), { name: 'TypeError', message: /request must be a Request/ });
     await assert.rejects(new Live(client).follow(7), { name: 'TypeError', message: /follow takes an async iterable/ });
     const pool = new Pool((await sharedServer()).config);
     await new Live(pool).end();

@@ -1,9 +1,11 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { setTimeout: sleep } = require('node:timers/promises');
 const zlib = require('node:zlib');
 const { Reader } = require('../../lib/live/reader');
 const { NO_DATA } = require('../../lib/live/state');
+const { afterTest } = require('../support/hooks');
 
 /** As much of a Target as a reader uses; it takes a piece when `take()` is called, unless it is quick. */
 function targetOf({ quick = true } = {}) {
@@ -11,12 +13,16 @@ function targetOf({ quick = true } = {}) {
     headers: {}, written: [], gone: false, quick, waits: [],
     given: { setHeader(name, value) { target.headers[name] = value; } },
     watch(callback) { target.close = callback; },
+    turn() {},
     write(bytes) {
       target.written.push(bytes);
       return target.quick;
     },
     wait(callback) { target.waits.push(callback); },
-    async end(bytes) { if (bytes) target.written.push(bytes); },
+    async end(bytes) {
+      target.ended = true;
+      if (bytes) target.written.push(bytes);
+    },
     take: () => target.waits.shift()()
   };
   return target;
@@ -25,25 +31,32 @@ function targetOf({ quick = true } = {}) {
 /** A state that says what it was made of. */
 const stateOf = name => ({ name, from: before => ({ bytes: Buffer.from(`${before?.name ?? ''}>${name} `) }) });
 const text = target => Buffer.concat(target.written).toString();
+const OPTIONS = { keepalive: 1000, max_lifetime: 0 };
+
+/** A reader whose turn has come; it leaves after the test. */
+async function readerOf(target, isZipped = false, options = OPTIONS) {
+  const reader = new Reader(target, isZipped, options);
+  afterTest(() => target.close());
+  await undefined;
+  return reader;
+}
 
 describe('A reader', () => {
-  it('gets each state once, made of the one that it has, while it takes everything', () => {
+  it('gets each state once, made of the one that it has, while it takes everything', async () => {
     const target = targetOf();
-    const reader = new Reader(target, false, 0);
+    const reader = await readerOf(target);
     const [a, b] = [stateOf('a'), stateOf('b')];
     for (const each of [a, a, b, b]) reader.show(each);
     assert.equal(text(target), '>a a>b ');
-    assert.deepEqual(target.headers, { 'cache-control': 'no-store, no-transform', 'x-accel-buffering': 'no' });
+    assert.deepEqual(target.headers, { 'content-type': 'application/x-postgresql-live', 'cache-control': 'no-store, no-transform', 'x-accel-buffering': 'no' });
     assert.equal(reader.bytes, 7);
   });
 
-  it('skips states while it is slow', () => {
+  it('skips states while it is slow', async () => {
     const target = targetOf({ quick: false });
-    const reader = new Reader(target, false, 0);
+    const reader = await readerOf(target);
     for (const name of ['a', 'b', 'c', 'd']) reader.show(stateOf(name));
     assert.equal(text(target), '>a ');
-    reader.keepAlive();
-    reader.keepAlive();
     target.take();
     assert.equal(text(target), '>a a>d ');
     target.take();
@@ -51,22 +64,64 @@ describe('A reader', () => {
     assert.equal(target.waits.length, 0);
   });
 
-  it('is kept alive if nothing was written since the last time', () => {
+  it('is kept alive after a silence, unless it has got nothing or has not taken everything', async () => {
     const target = targetOf();
-    const reader = new Reader(target, false, 0);
-    reader.keepAlive();
-    reader.keepAlive();
+    const reader = await readerOf(target, false, { keepalive: 20, max_lifetime: 0 });
+    await sleep(50);
     assert.equal(target.written.length, 0);
     reader.show(stateOf('a'));
-    reader.keepAlive();
-    assert.equal(target.written.length, 1);
-    reader.keepAlive();
-    assert.equal(target.written[1], NO_DATA.bytes);
+    target.quick = false;
+    while (target.written.length < 2) await sleep(1);
+    assert.deepEqual(target.written[1], NO_DATA.bytes);
+    await sleep(50);
+    assert.equal(target.written.length, 2);
+  });
+
+  it('is sent away at the end of its lifetime', async () => {
+    const target = targetOf();
+    const reader = await readerOf(target, true, { keepalive: 1000, max_lifetime: 20 });
+    reader.show({ from: () => ({ bytes: Buffer.from('x'), compressed: zlib.deflateRawSync('x', { finishFlush: zlib.constants.Z_SYNC_FLUSH }) }) });
+    await reader.left;
+    assert.equal(zlib.gunzipSync(Buffer.concat(target.written)).toString(), 'x');
+  });
+
+  it('gets the newest state when its turn comes', async () => {
+    let begin;
+    const target = Object.assign(targetOf(), { turn: () => new Promise(resolve => { begin = resolve; }) });
+    const reader = await readerOf(target);
+    for (const name of ['a', 'b']) reader.show(stateOf(name));
+    assert.equal(text(target), '');
+    begin();
+    await sleep(0);
+    assert.equal(text(target), '>b ');
+  });
+
+  it('has left if its turn never comes', async () => {
+    const target = Object.assign(targetOf(), { turn: () => Promise.reject(new Error('closed')) });
+    await (await readerOf(target)).left;
+  });
+
+  it('leaves with the error of its result if nothing was written, and without one later', async () => {
+    const [first, second] = [targetOf(), targetOf()];
+    const [none, some] = [await readerOf(first), await readerOf(second)];
+    some.show(stateOf('a'));
+    for (const reader of [none, some]) reader.end(new Error('no'));
+    await assert.rejects(none.left, { message: 'no' });
+    await some.left;
+    assert.deepEqual([first.ended, second.ended], [undefined, true]);
+  });
+
+  it('leaves with an error if other code has sent the headers', async () => {
+    const target = targetOf();
+    target.given.setHeader = () => { throw new Error('sent'); };
+    const reader = await readerOf(target);
+    reader.show(stateOf('a'));
+    await assert.rejects(reader.left, { message: 'sent' });
   });
 
   it('gets gzip with its trailer at the end', async () => {
     const target = targetOf();
-    const reader = new Reader(target, true, 0);
+    const reader = await readerOf(target, true);
     const piece = bytes => ({ from: () => ({ bytes, compressed: zlib.deflateRawSync(bytes, { finishFlush: zlib.constants.Z_SYNC_FLUSH }) }) });
     reader.show(piece(Buffer.from('first ')));
     reader.show(piece(Buffer.from('second')));
@@ -76,13 +131,12 @@ describe('A reader', () => {
     assert.equal(zlib.gunzipSync(Buffer.concat(target.written)).toString(), 'first second');
     assert.equal(target.headers['content-encoding'], 'gzip');
     reader.show(stateOf('late'));
-    reader.keepAlive();
     assert.equal(zlib.gunzipSync(Buffer.concat(target.written)).toString(), 'first second');
   });
 
   it('has left when its connection is closed', async () => {
     const target = targetOf();
-    const reader = new Reader(target, true, 0);
+    const reader = await readerOf(target, true);
     target.close();
     await reader.left;
     reader.show(stateOf('a'));

@@ -1,75 +1,142 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { setTimeout: sleep } = require('node:timers/promises');
 const { Result } = require('../../lib/live/result');
+const { slots } = require('../../lib/live/slots');
 const { commandComplete, dataRow, rowDescription } = require('../support');
+const { messagesIn, until } = require('./serving');
 
-const about = { text: 'SELECT', tags: ['a'] };
-const limits = { max_bytes: 1000, max_rows: 3 };
+const ABOUT = { text: 'SELECT', tags: ['a'] };
+const outage = () => Object.assign(new Error('gone'), { name: 'ConnectionError' });
 
-/** A result whose answers are these rows, errors or command tags, one after the other. */
+/** A result whose answers are these rows, errors or command tags, one after the other, or promises of them; and what it reports. */
 function resultOf(...answers) {
-  return new Result(async target => {
-    const answer = answers.shift();
-    if (answer instanceof Error) throw answer;
-    if (typeof answer === 'string') return { cmd: answer, rowCount: 0 };
-    const bytes = Buffer.concat([rowDescription('a'), ...answer.map(value => dataRow(value)), commandComplete(`SELECT ${answer.length}`)]);
-    await new Promise((resolve, reject) => {
-      target.once('close', () => reject(new Error('closed')));
-      target.write(bytes, resolve);
-    });
-    return { cmd: 'SELECT', rowCount: answer.length };
-  }, about, limits);
+  const made = { reported: [], times: [], interval: 0 };
+  const queryTo = async answer => {
+    made.times.push(performance.now());
+    const given = await answers.shift();
+    if (given instanceof Error) throw given;
+    if (typeof given === 'string') return { cmd: given };
+    answer.start(undefined, { description: () => rowDescription('a') }, 0);
+    const rows = Buffer.concat(given.map(value => dataRow(value)));
+    answer.messages(undefined, rows, 0, rows.length, given.length);
+    answer.message(undefined, commandComplete('SELECT 1'), 0);
+    return { cmd: 'SELECT' };
+  };
+  made.result = new Result({ session: { queryTo }, text: ABOUT.text, values: [], options: {} }, ABOUT.tags, { get interval() { return made.interval; }, max_bytes: 1e6, max_rows: 10, run: slots(1), report: (...error) => made.reported.push(error) });
+  return made;
 }
 
-const rejection = promise => promise.then(() => undefined, error => [error.code, error.message]);
+/** A reader that remembers what it was shown, as texts, and how it was ended. */
+function readerOf() {
+  const reader = {
+    shown: [], ended: [], state: undefined,
+    show(state) {
+      if (state !== reader.state) reader.shown.push(messagesIn(state.from().bytes).list.slice(1, -1).join());
+      reader.state = state;
+    },
+    end: error => reader.ended.push(error)
+  };
+  return reader;
+}
 
 describe('A result', () => {
-  it('shows a state that differs to its readers', async () => {
-    const result = resultOf(['x'], ['x'], ['y']);
-    const shown = [];
-    result.readers.add({ show: state => shown.push(state) });
-    await result.ask();
-    await result.begun;
-    const first = result.state;
-    await result.ask();
-    assert.equal(result.state, first);
-    await result.ask();
-    assert.deepEqual(shown, [first, result.state]);
-    assert.notEqual(first, result.state);
+  it('shows its state to each reader, and the next one if it differs', async () => {
+    const { result, times } = resultOf(['x'], ['x'], ['y']);
+    const [first, second, late] = [readerOf(), readerOf(), readerOf()];
+    result.add(first);
+    result.add(second);
+    await until(() => second.shown.length === 1);
+    const { state } = result;
+    result.changed('a');
+    await until(() => times.length === 2);
+    await sleep(5);
+    assert.equal(result.state, state);
+    result.add(late);
+    result.changed();
+    await until(() => late.shown.length === 2);
+    assert.deepEqual([first, second, late].map(({ shown }) => shown.join()), ['D x,D y', 'D x,D y', 'D x,D y']);
+    assert.equal(times.length, 3);
   });
 
-  it('knows whether it is asked for, and since when', async () => {
-    const result = resultOf(['x'], new Error('no'));
-    result.isStale = true;
-    const asking = result.ask();
-    assert.deepEqual([result.isAsked, result.isStale, performance.now() - result.asked < 1000], [true, false, true]);
-    await asking;
-    assert.equal(result.isAsked, false);
-    await assert.rejects(result.ask(), { message: 'no' });
-    assert.equal(result.isAsked, false);
+  it('asks again if something has changed while it was asked for, once, and not before the interval', async () => {
+    let answer;
+    const made = resultOf(new Promise(resolve => { answer = resolve; }), ['y']);
+    const reader = readerOf();
+    made.interval = 40;
+    made.result.add(reader);
+    for (let i = 0; i < 9; i++) made.result.changed('a');
+    made.result.changed('b');
+    await sleep(5);
+    assert.equal(made.times.length, 1);
+    answer(['x']);
+    await until(() => reader.shown.length === 2);
+    assert.ok(made.times[1] - made.times[0] > 39);
+    await sleep(60);
+    assert.equal(made.times.length, 2);
   });
 
-  it('has limits, and is that of a SELECT', async () => {
-    assert.deepEqual(await rejection(resultOf(['x'.repeat(1000)]).ask()), ['54000', 'the result has more than 1000 bytes (max_bytes)']);
-    assert.deepEqual(await rejection(resultOf(['1', '2', '3', '4']).ask()), ['54000', 'the result has 4 rows, more than 3 (max_rows)']);
-    assert.deepEqual(await rejection(resultOf('INSERT').ask()), ['0A000', 'a live result is that of a SELECT, not of INSERT']);
+  it('is not asked for without readers, after the interval and at its turn', async () => {
+    const made = resultOf(['x'], ['y'], ['z']);
+    const reader = readerOf();
+    made.interval = 30;
+    made.result.add(reader);
+    await until(() => reader.shown.length === 1);
+    made.result.changed();
+    made.result.readers.delete(reader);
+    await sleep(50);
+    assert.equal(made.times.length, 1);
   });
 
-  it('rejects requests for the first state when it fails, and ends readers later', async () => {
-    const result = resultOf(['x']);
-    let ended = 0;
-    result.readers.add({ show() {}, end() { ended++; } });
-    result.fail(new Error('no'));
-    await assert.rejects(result.begun, { message: 'no' });
-    assert.equal(ended, 0);
-    await result.ask();
-    result.fail(new Error('no'));
-    assert.equal(ended, 1);
+  it('hears of its tags alone', async () => {
+    const { result, times } = resultOf(['x'], ['x'], ['x']);
+    result.add(readerOf());
+    await until(() => result.state);
+    result.changed('b');
+    await sleep(5);
+    assert.equal(times.length, 1);
+    result.changed();
+    await until(() => times.length === 2);
   });
 
-  it('depends on its tags, or on everything', () => {
-    const all = new Result(undefined, { text: '', tags: [] }, limits);
-    assert.deepEqual([undefined, 'a', 'b'].map(tag => [resultOf().dependsOn(tag), all.dependsOn(tag)]), [[true, true], [true, true], [false, true]]);
+  it('gives its first error to its readers, and begins anew for the next one', async () => {
+    const { result, reported } = resultOf(outage(), 'INSERT', ['x']);
+    for (const message of ['gone', 'a live result is that of a SELECT, not of INSERT']) {
+      const reader = readerOf();
+      result.add(reader);
+      await until(() => reader.ended.length === 1);
+      assert.equal(reader.ended[0].message, message);
+      assert.equal(result.readers.size, 0);
+    }
+    const reader = readerOf();
+    result.add(reader);
+    await until(() => reader.shown.length === 1);
+    assert.deepEqual(reported, []);
+  });
+
+  it('keeps readers and their state in an outage, and sends them away after another error', async () => {
+    const { result, reported, times } = resultOf(['x'], outage(), ['y'], new Error('no'), ['z']);
+    const reader = readerOf();
+    result.add(reader);
+    await until(() => reader.shown.length === 1);
+    result.changed();
+    await until(() => reader.shown.length === 2);
+    assert.ok(times[2] - times[1] > 999);
+    assert.deepEqual([reported.map(([{ message }, about]) => [message, about]), reader.ended], [[['gone', ABOUT]], []]);
+    result.changed();
+    await until(() => reader.ended.length === 1);
+    const next = readerOf();
+    result.add(next);
+    await until(() => next.shown.length === 1);
+    assert.deepEqual([reader.shown.join(), next.shown.join(), reported.length], ['D x,D y', 'D z', 2]);
+  });
+
+  it('is none of a command that gives no rows, though it is called SELECT', async () => {
+    const { result } = resultOf('SELECT');
+    const reader = readerOf();
+    result.add(reader);
+    await until(() => reader.ended.length === 1);
+    assert.equal(reader.ended[0].code, '0A000');
   });
 });

@@ -38,6 +38,13 @@ describe('FrameReader', () => {
     assert.deepEqual(messages, MESSAGES);
   });
 
+  it('refuses bytes that are no message at once, whatever length they announce', () => {
+    for (const garbage of ['03', '03 04', '03 04050607 08090a']) {
+      const { reader } = collect();
+      assert.throws(() => reader.push(Buffer.concat([STREAM, hex(garbage)])), { code: '08P01', message: /unknown type 0x03/ });
+    }
+  });
+
   it('puts messages together wherever the stream is cut in two or in three', () => {
     for (let i = 0; i <= STREAM.length; i++) {
       for (let j = i; j <= STREAM.length; j++) {
@@ -122,7 +129,7 @@ describe('FrameReader', () => {
     for (const [bytes, pattern] of [
       ['44 00000001', /message of type 0x44 announces 1 bytes/],
       ['44 00000003', /announces 3 bytes/],
-      ['00 00000000', /message of type 0x00 announces 0 bytes/]
+      ['5a 00000000', /message of type 0x5a announces 0 bytes/]
     ]) {
       const error = { name: 'ConnectionError', code: '08P01', message: pattern };
       assert.throws(() => collect().reader.push(hex(bytes)), error);
