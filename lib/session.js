@@ -197,7 +197,7 @@ class Session extends EventEmitter {
       if (isPiece(text)) [text] = text;
       checkText(text, 'text');
       this.#lease.keep(text, NO_VALUES);
-      return send(this.#lease, options, () => new requests.DescribeRequest(text, options.paramTypes));
+      return send(this.#lease, options, () => new requests.DescribeRequest(text, options.paramTypes), undefined, undefined, `describe ${text}`);
     });
   }
 

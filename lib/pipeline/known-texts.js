@@ -3,6 +3,9 @@
 /** The most texts that are remembered. */
 const MOST = 256;
 
+/** The most characters of a text that is remembered. */
+const LONGEST = 1 << 16;
+
 /** After a slow answer, a text is quick again when so many in a row were. */
 const RELIABLE = 64;
 
@@ -23,7 +26,8 @@ class KnownTexts {
   #of(text) {
     let known = this.#texts.get(text);
     if (known !== undefined) return known;
-    this.#texts.set(text, known = { isLong: false, quick: undefined, slowAt: -Infinity });
+    known = { isLong: false, quick: undefined, slowAt: -Infinity };
+    if (text.length <= LONGEST) this.#texts.set(text, known);
     if (this.#texts.size > MOST) this.#texts.delete(this.#texts.keys().next().value);
     return known;
   }

@@ -33,4 +33,4 @@ class Alarm {
   }
 }
 
-module.exports = { Alarm };
+module.exports = { Alarm, LONGEST };

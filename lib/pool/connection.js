@@ -110,15 +110,20 @@ class Connection {
       this.client.ref();
     }
     use.since = now;
-    this.last = this.first === null ? (this.first = use) : (this.last.next = use);
+    if (this.first === null) this.first = use;
+    else (use.previous = this.last).next = use;
+    this.last = use;
     if (use.isLimited) this.limited++;
   }
 
   end(use, now) {
-    this.users--;
-    use.isOver = true;
-    // A chain of old ones would keep all younger ones in memory.
-    for (let each; (each = this.first)?.isOver; each.next = null) this.first = each.next;
+    if (--this.users === 0 && this.state === Use.DRAINING) this.state = Use.SHARED; // the owner may have given up waiting
+    const { next, previous } = use;
+    if (this.first === use) this.first = next;
+    if (this.last === use) this.last = previous;
+    if (previous) previous.next = next;
+    if (next) next.previous = previous;
+    use.next = use.previous = null; // a chain of old ones would keep all younger ones in memory
     if (use.isLimited) this.limited--;
     if (this.isOpen) this.answered++;
     const isSlow = use.isLate && now > this.since + this.patience + SLOW - LATE;

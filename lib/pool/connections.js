@@ -3,7 +3,7 @@
 const { tracingChannel } = require('node:diagnostics_channel');
 const { ConnectionError, PostgresError, TimeoutError } = require('../..');
 const { tooLong, waitsForItself, watchLimits } = require('../pipeline');
-const { Alarm } = require('./alarm');
+const { Alarm, LONGEST } = require('./alarm');
 const { Connection, Use } = require('./connection');
 const { Kind, Waiting } = require('./waiting');
 
@@ -145,7 +145,8 @@ class Connections {
     if (this.#isDestroyed) throw this.refused;
     const { promise, reject } = this.#waiting.add(use);
     const left = time - (performance.now() - since);
-    const unwatch = watchLimits({ signal, statement_timeout: Math.min(this.#options.acquire_timeout, left) }, reject,
+    // Without a limit as well, a timer keeps the program alive.
+    const unwatch = watchLimits({ signal, statement_timeout: Math.min(this.#options.acquire_timeout, left, LONGEST) }, reject,
       limit => limit === left ? tooLate(time) : this.#late(limit), () => false);
     this.#serve();
     return (channel?.tracePromise(() => promise, { why: use.kind, waiting: this.#waiting.size }) ?? promise).finally(unwatch);

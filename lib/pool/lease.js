@@ -60,7 +60,7 @@ class PoolLease extends Connections {
       for (let attempts = 1; ; attempts++) {
         throwIfAborted(options, attempts > 1);
         const kind = need === 'shared' ? this.kindOf(text) : Kind.OWNER;
-        const use = { kind, text, isLimited, isAnswered: false, isLate: false, isOver: false, isSuspected: false, since: 0, next: null };
+        const use = { kind, text, isLimited, isAnswered: false, isLate: false, isSuspected: false, since: 0, next: null, previous: null };
         const connection = this.take(use) ?? await this.wait(use, options, since).catch(rejectAgain);
         const { client, pipeline } = connection;
         try {

@@ -8,37 +8,48 @@ const { startServer } = require('pg-test-fixtures');
 
 const ROOT = path.join(__dirname, '../..');
 
-/** Runs a program in a process of its own, and gives the files of config and connection that it has loaded. */
+/** Most files that a process loads for its first row. A change that loads fewer lowers it. */
+const MOST = 53;
+
+/** Runs a program in a process of its own, and gives the files and Node.js modules that it has loaded. */
 async function loaded(program) {
   const { stdout } = await promisify(execFile)(process.execPath, ['-e', `(async () => {
     ${program}
-    const files = Object.keys(require.cache).map(file => require('node:path').relative(process.cwd(), file));
-    console.log(files.filter(file => /^lib.(config|connection)/.test(file)).sort().join());
+    const files = Object.keys(require.cache).map(file => require('node:path').relative(process.cwd(), file).replaceAll('\\\\', '/'));
+    console.log(JSON.stringify({ files: files.sort(), modules: process.moduleLoadList }));
   })();`], { cwd: ROOT });
-  return stdout.trim().split(path.sep).join('/');
+  return JSON.parse(stdout);
 }
 
-describe('config and connection', () => {
-  it('are not loaded before connect()', async () => {
-    assert.equal(await loaded("new (require('.').Client)({ host: 'localhost' })"), '');
+describe('A process', () => {
+  let server;
+  before(async () => { server = await startServer(); });
+  after(() => server.stop());
+
+  const connect = options => `
+    const client = new (require('.').Client)(${JSON.stringify({ ...server.config, password: 'x', sslmode: 'disable', ...options })});
+    await client.connect();`;
+  const ofConnecting = ({ files }) => files.filter(file => /^lib.(config|connection)/.test(file)).join();
+
+  it('loads config and connection not before connect()', async () => {
+    assert.equal(ofConnecting(await loaded("new (require('.').Client)({ host: 'localhost' })")), '');
   });
 
-  it('load for a plain connection what that needs, and no TLS or SCRAM', async () => {
-    const server = await startServer();
-    try {
-      const config = JSON.stringify({ ...server.config, password: 'x', sslmode: 'disable' });
-      assert.equal(
-        await loaded(`
-          const client = new (require('.').Client)(${config});
-          await client.connect();
-          await client.end();`),
-        'lib/config/config.js,lib/config/files.js,lib/config/hosts.js,lib/config/index.js,lib/config/options.js,' +
-        'lib/connection/attempt.js,lib/connection/auth.js,lib/connection/connect.js,lib/connection/dial.js,' +
-        'lib/connection/index.js,lib/connection/socket.js,lib/connection/startup.js,' +
-        'lib/connection/targets.js'
-      );
-    } finally {
-      await server.stop();
-    }
+  it('loads for a plain connection what that needs, and no TLS or SCRAM', async () => {
+    const found = await loaded(`${connect()}
+      await client.end();`);
+    assert.equal(ofConnecting(found),
+      'lib/config/config.js,lib/config/files.js,lib/config/hosts.js,lib/config/index.js,lib/config/options.js,' +
+      'lib/connection/attempt.js,lib/connection/auth.js,lib/connection/connect.js,lib/connection/dial.js,' +
+      'lib/connection/index.js,lib/connection/socket.js,lib/connection/startup.js,lib/connection/targets.js');
+    for (const name of ['tls', 'crypto', 'dns']) assert.ok(!found.modules.includes(`NativeModule ${name}`), name);
+  });
+
+  it(`loads at most ${MOST} files for its first row`, async () => {
+    const { files } = await loaded(`${connect()}
+      const { rows: [row] } = await client.query('SELECT 1 AS one');
+      if (row.one !== '1') throw new Error('no row');
+      await client.end();`);
+    assert.ok(files.length > 20 && files.length <= MOST, `${files.length}: ${files.join(' ')}`);
   });
 });

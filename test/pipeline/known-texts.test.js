@@ -24,6 +24,16 @@ describe('KnownTexts', () => {
     assert.deepEqual(['0', '1', '256'].map(text => texts.isLong(text)), [false, true, true]);
   });
 
+  it('remembers no text of more than 65,536 characters, which may be data', () => {
+    const texts = new KnownTexts();
+    for (const length of [65536, 65537]) {
+      const text = 'x'.repeat(length);
+      texts.setLong(text, true);
+      texts.answered(text, false, Infinity);
+      assert.deepEqual([texts.isLong(text), texts.isQuick(text)], Array(2).fill(length === 65536));
+    }
+  });
+
   it('takes a text as quick whose first answer was, and after a slow one only when 64 in a row were', () => {
     const texts = new KnownTexts();
     assert.equal(texts.isQuick('a'), false);

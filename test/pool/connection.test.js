@@ -6,7 +6,7 @@ const { sharedServer } = require('../support');
 const { endAfterTest } = require('../support/hooks');
 
 /** A request's use of a connection. */
-const use = (isLimited = false, text = undefined) => ({ isAnswered: true, isLimited, isLate: false, isOver: false, isSuspected: false, next: null, since: 0, text });
+const use = (isLimited = false, text = undefined) => ({ isAnswered: true, isLimited, isLate: false, isSuspected: false, next: null, previous: null, since: 0, text });
 
 /** A connection that is open and shared. */
 async function connection() {
@@ -61,10 +61,21 @@ describe('A connection of a pool', () => {
     assert.deepEqual([it.waitAt(1000, false, true), it.lateAt, it.isTaken], [Infinity, Infinity, true]);
     it.end({ ...middle, isAnswered: false }, 1001); // it was given up
     assert.equal(it.roundTrip, 100);
-    middle.isOver = true;
     assert.equal(it.first, first);
     it.end(first, 1050);
     assert.deepEqual([it.first, it.isLate, it.roundTrip, it.lateAt], [last, false, 50, 1050 + 10 + 100]);
+  });
+
+  it('forgets what is over, also behind a request that lasts', async () => {
+    const it = await connection();
+    const [lasting, behind, another] = [use(), use(), use()];
+    for (const each of [lasting, behind, another]) it.begin(each, it.since);
+    it.end(behind, it.since);
+    assert.deepEqual([lasting.next === another, another.previous === lasting, behind.next], [true, true, null]);
+    it.end(another, it.since);
+    assert.deepEqual([it.first === lasting, it.last === lasting, lasting.next], [true, true, null]);
+    it.end(lasting, it.since);
+    assert.deepEqual([it.first, it.last], [null, null]);
   });
 
   it('gets nothing new on which a request was given up, until it says something', async () => {

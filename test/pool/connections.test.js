@@ -101,6 +101,11 @@ describe('The connections of a pool', () => {
       assert.equal(await run("pool.query('SELECT 1').then(() => pool.end()).then(() => console.log('ended'))"), 'ended\n');
     });
 
+    it('do not end a program in which a request waits without a limit while its connection is restored', async () => {
+      const work = "pool.connection(client => client.query('BEGIN')); pool.transaction(tx => tx.query('SELECT 1')).then(() => console.log('answered'))";
+      assert.equal(await run(work, { size: 1, acquire_timeout: 0 }), 'answered\n');
+    });
+
     it('keep a program alive with exit_on_idle: false, until idle_timeout, and so does listen', async () => {
       const after = "const start = performance.now(); process.on('exit', () => console.log(performance.now() - start > 400));";
       assert.equal(await run(`${after} pool.query('SELECT 1')`, { exit_on_idle: false, idle_timeout: 500 }), 'true\n');
@@ -385,6 +390,20 @@ describe('The connections of a pool', () => {
       await Promise.all([1, 2, 3].map(() => pool.query('SELECT 1')));
       await until(() => pool.stats.connected === 0);
       assert.equal((await pool.query('SELECT 1 AS n')).rows[0].n, '1');
+    });
+
+    it('when they have not been used for idle_timeout since a transaction that waited for them was aborted', async () => {
+      const pool = await opened({ size: 1, idle_timeout: 30 });
+      const { call, release } = await held();
+      const asked = pool.query(`SELECT ${call}`);
+      await until(() => pool.stats.pending === 1);
+      const controller = new AbortController();
+      const aborted = assert.rejects(pool.transaction(() => {}, { signal: controller.signal }), { name: 'AbortError' });
+      controller.abort();
+      await aborted;
+      await release();
+      await asked;
+      await until(() => pool.stats.connected === 0);
     });
 
     it('by renew(), when what they were asked is over: prepared statements take the types of a migration', async () => {

@@ -12,7 +12,7 @@ const { ConnectionError, RowReader } = require('../..');
 const { ResponseCache } = require('../../lib/cache');
 const { respond } = require('../../lib/http');
 const { Pool } = require('../../lib/pool');
-const { held, sharedServer } = require('../support');
+const { connected, held, sharedServer } = require('../support');
 const { opened, pass, until } = require('./pools');
 
 describe('A Pool', () => {
@@ -53,6 +53,23 @@ describe('A Pool', () => {
     for (let i = 0; i < 20; i++) others.push(...await ids());
     await release();
     assert.equal(others.includes((await slow).rows[0].id), false);
+  });
+
+  it('sends no query behind describe, which waits for locks, until it is known to be quick', async () => {
+    const server = await sharedServer();
+    const pool = await opened({ size: 4 });
+    await pool.query('CREATE TABLE described ()');
+    const burst = () => Promise.all(Array.from({ length: 100 }, () => pool.query('SELECT 1')));
+    await pool.query('SELECT 1');
+    await burst();
+    const locker = await connected();
+    await locker.simpleQuery('BEGIN; LOCK described');
+    const described = pool.describe('TABLE described');
+    await burst();
+    assert.equal(pool.stats.pending, 1);
+    await locker.simpleQuery('COMMIT');
+    assert.deepEqual(await described, { params: [], columns: [] });
+    await server.sql('DROP TABLE described');
   });
 
   it('sends nothing behind a query that has been running for long, where others answer', async () => {
