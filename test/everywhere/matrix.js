@@ -59,6 +59,7 @@ const CELLS = [
   onOther('bun', path.join(MODULES, '.bin/bun'), []),
   onOther('deno', path.join(MODULES, '.bin/deno'), ['run', '-A']),
   own('workerd', 'pg18', ['all', 'ci'], 'workerd/workerd.test.js'),
+  own('runners', 'pg18', ['all'], 'runners/runners.test.js'),
   own('node24', 'pgbouncer', ['all'], 'strangers/pgbouncer.test.js'),
   own('node24', 'haproxy', ['all'], 'strangers/haproxy.test.js'),
   own('node24', 'pgpool', ['all', 'ci'], 'strangers/pgpool.test.js'),

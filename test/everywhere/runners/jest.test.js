@@ -1,0 +1,8 @@
+'use strict';
+
+const { pg, work } = require('./work');
+
+test('pg is quickgres/pg', async () => {
+  expect(require('pg')).toBe(pg);
+  await work();
+});
