@@ -1158,6 +1158,8 @@ export class AbortError extends Error {
   cause?: unknown;
   /** Whether the request had been sent, so that the server may have executed it. */
   sent?: boolean;
+  /** The SQL of the request, without its values. It is not enumerable, so that no log prints it unasked. */
+  query?: string | undefined;
 }
 
 /**
@@ -1187,6 +1189,8 @@ export class UsageError extends Error {
   readonly name: 'UsageError';
   /** The SQLSTATE that fits. */
   code: string;
+  /** The SQL of the request, without its values. It is not enumerable, so that no log prints it unasked. */
+  query?: string | undefined;
 }
 
 /* Tracing */

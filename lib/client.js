@@ -2,9 +2,9 @@
 
 const { setMaxListeners } = require('node:events');
 const { late } = require('./late');
-const { ConnectionError, PostgresError, TimeoutError, UsageError, takeParameter } = require('./protocol');
+const { ConnectionError, UsageError, isOurs, takeParameter } = require('./protocol');
 const { checkNoMore } = require('./options');
-const { Pipeline, cancelAny, unhindered } = require('./pipeline');
+const { KnownTexts, Pipeline, cancelAny, unhindered } = require('./pipeline');
 const { checkDecode } = require('./rows');
 const requests = require('./requests');
 const { Steps } = require('./steps');
@@ -20,9 +20,9 @@ const later = late({
 class Client extends Steps {
   #channels; // of this connection
   #aborting; // AbortController of connect(), later of CancelRequests
+  #common; // see Pipeline
   #config;
   #connecting; // the promise of connect()
-  #learned = { isPooled: false };
   #ending; // undefined, then 'asked', 'sent'
   #pipeline;
   #referenced = true;
@@ -33,6 +33,8 @@ class Client extends Steps {
     super();
     checkNoMore(arguments, 1, 'new Client({ connectionString: url, decode: true })');
     this.#config = config;
+    const decode = config?.decode ?? undefined;
+    this.#common = { isPooled: false, knownTexts: new KnownTexts(), decoding: decode === undefined ? undefined : { decode } };
     /** @type {Object<string, string>} settings that the server reports */
     this.serverParameters = Object.create(null);
     /** @type {Buffer|null} process id and secret, of which a CancelRequest is made */
@@ -50,6 +52,7 @@ class Client extends Steps {
     /** 'new', 'connecting', 'open', 'ending' or 'closed' */
     this.state = 'new';
     this.#ending = this.#connecting = undefined;
+    this.#common.ownTypes = this.#config?.fetch_types ? new requests.OwnTypes() : undefined;
     const pipeline = this.#pipeline = new Pipeline({
       notice: (...message) => this.#message('notice', 'onNotice', ...message),
       notification: (...message) => {
@@ -61,8 +64,7 @@ class Client extends Steps {
       lost: error => { if (this.#pipeline === pipeline && this.state !== 'closed') this.#lose(error); },
       drained: () => this.#emit('drain'),
       queued: () => { if (this.state === 'new') setImmediate(() => this.#expectConnect(pipeline)); }
-    }, this.#config?.decode ?? undefined);
-    pipeline.share({ learned: this.#learned, ownTypes: this.#config?.fetch_types ? new requests.OwnTypes() : undefined });
+    }, this.#common);
     this.beginSteps(pipeline.scopes.root);
     this.#channels = undefined;
     /** @type {Promise<Error|undefined>} resolves when the connection is over, with the error if there was one */
@@ -107,31 +109,29 @@ class Client extends Steps {
     const pipeline = this.#pipeline;
     const { signal } = this.#aborting = new AbortController();
     try {
-      const config = await this.#resolve(port, host, ssl); // requests of this tick share the outcome
+      await undefined; // requests of this tick share the outcome
+      checkDecode(this.#common.decoding?.decode);
+      const config = later.resolve(this.#config, port === undefined ? undefined : { port, host, ssl });
       if (signal.aborted) throw signal.reason;
       pipeline.configure(config);
       // With a limit of unanswered requests, others would wait for the answer.
-      if (pipeline.ownTypes?.isKnown === false && pipeline.maxPipeline === Infinity) pipeline.begin(new requests.OwnTypesRequest(pipeline.ownTypes));
+      const { ownTypes, silent } = pipeline.common;
+      if (ownTypes?.isKnown === false && pipeline.maxPipeline === Infinity) pipeline.begin(new requests.OwnTypesRequest(ownTypes));
       const connected = later.connect(config, {
         earlyRequests: () => pipeline.earlyRequests(),
         ready: session => this.#open(session),
         notice: fields => this.#emit('notice', fields),
-        silent: pipeline.silent
+        silent
       }, signal);
       connected.catch(() => {}); // the next line may throw
       void later.transaction; // meanwhile: later there may be no descriptor for its file
       await connected;
     } catch (error) {
       // An error made in a socket's event would not show the awaiting caller.
-      if ([ConnectionError, PostgresError, TimeoutError].some(each => error instanceof each)) Error.captureStackTrace?.(error);
+      if (isOurs(error)) Error.captureStackTrace?.(error);
       if (!signal.aborted) this.#close(error, error.message, error.code);
       throw error;
     }
-  }
-
-  async #resolve(port, host, ssl) {
-    checkDecode(this.#config?.decode ?? undefined);
-    return later.resolve(this.#config, port === undefined ? undefined : { port, host, ssl });
   }
 
   #open(session) {

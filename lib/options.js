@@ -33,11 +33,8 @@ const NAMES = {
   transaction: new Set(['isolation', 'readOnly', 'deferrable', ...LIMITS, 'retry', 'retries'])
 };
 
-/** The remedy for options that a pool no longer has. */
-const REPLICAS = 'for replicas, make a pool of their own';
 const HINTS = {
   connectionString: 'it belongs to the config', decode: 'it belongs to the config, or to a query',
-  max_lag: REPLICAS, readOnly: REPLICAS, replicas: REPLICAS,
   idleTimeoutMillis: 'write idle_timeout', max: 'write size', maxLifetimeSeconds: 'write max_lifetime, in milliseconds', timeout: 'write statement_timeout', values: 'they are the second argument'
 };
 

@@ -2,17 +2,12 @@
 
 const { EventEmitter } = require('node:events');
 const { UsageError, checkText, checkValues, isPiece, kindOf } = require('./protocol');
-const { CloseRequest, again, callerOf, copyDirection, promised, send, submit } = require('./pipeline');
+const { CloseRequest, D, LOWER_CASE, Z, again, callerOf, copyDirection, promised, send, submit } = require('./pipeline');
 const { NAMES, NO_OPTIONS, NO_VALUES, checkOptions, keep, optionsOf } = require('./options');
 const requests = require('./requests');
 const { RowReader } = require('./rows');
 
 const { QueryRequest } = requests;
-
-/** Most texts begin with a letter from d to z, so they are no COPY. */
-const [D, Z] = Buffer.from('dz');
-/** The bit that makes an ASCII letter small. */
-const LOWER_CASE = 0x20;
 
 // What a plain query does not need is loaded late.
 let streams;
@@ -55,7 +50,7 @@ class Session extends EventEmitter {
   set lease(lease) { this.#lease = lease; }
 
   /** How queries decode columns unless they say otherwise: the config's `decode`. */
-  get decode() { return this.#lease.decoding?.decode; }
+  get decode() { return this.#lease.common.decoding?.decode; }
 
   /**
    * Sends one query in one write: Parse and Describe for a new text, then Bind, Execute and Sync. A piece of SQL may stand in
@@ -84,12 +79,12 @@ class Session extends EventEmitter {
     const takes = () => receiver ?? (decode === undefined ? undefined : new RowReader(options));
     if (typeof text === 'string' && copyDirection(text) === 'in') return this.copyIn(text, values, takes(), options);
     const lease = this.#lease;
-    const checked = lease.check(text, values);
+    const checked = lease.keep(text, values);
     const make = () => new QueryRequest(text, checked, format ?? 0, cache ?? true, paramTypes, takes());
     if (target === undefined) return send(lease, options, make, undefined, undefined, text);
     checkRepeated(options);
     const request = make();
-    const alone = options.alone || lease.knownTexts.isLong(text);
+    const alone = options.alone || lease.common.knownTexts.isLong(text);
     return stream().untilTaken(receiver, send(lease, { ...options, alone }, () => request, undefined, never, text), request);
   }
 
@@ -106,7 +101,7 @@ class Session extends EventEmitter {
   simpleQuery(text, options = NO_OPTIONS) {
     return promised(() => {
       checkOptions(options, NAMES.simpleQuery);
-      const how = options.decode === undefined ? this.#lease.decoding : options;
+      const how = options.decode === undefined ? this.#lease.common.decoding : options;
       checkText(text, 'text');
       return send(this.#lease, options, () => new requests.SimpleQueryRequest(text, how), 'session');
     });
@@ -126,10 +121,9 @@ class Session extends EventEmitter {
       const lease = this.#lease;
       let request = new requests.BatchRequest(queries, receiverFor, lease);
       const { given, inputs } = request;
-      const mayRepeat = (error, retry) => given.length === 0 && (retry || error.sent === false);
       const make = () => request.scope === null ? request : (request = new requests.BatchRequest(inputs, receiverFor, lease));
       const text = inputs.length > 0 ? `${inputs.length} ${inputs[0][0]}` : undefined;
-      const promise = send(lease, options, make, undefined, mayRepeat, text);
+      const promise = send(lease, options, make, undefined, () => given.length === 0, text);
       return given.reduce((last, receiver) => stream().untilTaken(receiver, last), promise);
     });
   }
@@ -146,14 +140,14 @@ class Session extends EventEmitter {
       if (depth > 0 && options.retries) throw new TypeError('retries is for the transaction: its savepoints fail with it');
       let called; // resolves when the called function is over
       const call = tx => (called = new Promise(resolve => { resolve(work(tx)); }));
-      const mayRepeat = async (error, retry) => {
-        if (called !== undefined && retry) await called.catch(() => {});
-        return called === undefined || retry;
+      const mayRepeat = async () => {
+        if (called !== undefined && options.retry) await called.catch(() => {});
+        return called === undefined || options.retry;
       };
       const begin = (scope, client, limits) => require('./transaction').transaction(scope, depth, inner => new Session(inner, depth), call, limits);
       const once = limits => {
         called = undefined;
-        return this.#lease.run('alone', limits, begin, mayRepeat);
+        return this.#lease.run('owned', limits, begin, mayRepeat);
       };
       return options.retries ? require('./transaction').repeat(once, options) : once(options);
     });
@@ -178,18 +172,18 @@ class Session extends EventEmitter {
     if (isPiece(text)) return this.cursor(...text, optionsOf(values));
     checkOptions(options, NAMES.cursor);
     const { batchSize = 1000, decode, signal } = options;
-    const copied = requests.Portal.check(text, values);
+    const copied = requests.Portal.keep(text, values);
     const name = this.#depth === undefined ? '' : `c${this.#depth}_${++this.#portals}`;
     const lease = this.#lease;
     const openIn = scope => new requests.Portal(scope, text, copied, options, name);
     const hold = () => new Promise((resolve, reject) => {
-      lease.run('alone', options, scope => {
+      lease.run('owned', options, scope => {
         const portal = openIn(scope);
         resolve(portal);
         return portal.ended;
       }).catch(reject);
     });
-    const decoding = decode === undefined ? lease.decoding : { decode };
+    const decoding = decode === undefined ? lease.common.decoding : { decode };
     return new (require('./cursor').Cursor)(() => lease.scope === null ? hold() : openIn(lease.scope), { batchSize, decoding, signal });
   }
 
@@ -202,7 +196,7 @@ class Session extends EventEmitter {
       checkOptions(options, NAMES.describe);
       if (isPiece(text)) [text] = text;
       checkText(text, 'text');
-      this.#lease.check(text, NO_VALUES);
+      this.#lease.keep(text, NO_VALUES);
       return send(this.#lease, options, () => new requests.DescribeRequest(text, options.paramTypes), undefined, undefined, `describe ${text}`);
     });
   }

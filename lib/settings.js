@@ -2,10 +2,7 @@
 
 const { UsageError, checkText, kindOf } = require('./protocol');
 const { firstWord, promised } = require('./pipeline');
-const { FrontRequest } = require('./requests');
-
-/** Takes the values that set_config returns. */
-const NOWHERE = { start() {}, receiveData() {}, receive() {} };
+const { DROPPED, FrontRequest } = require('./requests');
 
 /** The texts that set so many settings, by their number. */
 const TEXTS = [];
@@ -37,7 +34,7 @@ function valueOf(value, name) {
 class SettingsRequest extends FrontRequest {
   /** @param {Request} next the request; the settings have a prepared statement if that may be repeated when one is stale */
   constructor(text, values, next) {
-    super(text, values, 0, next.cache === true, undefined, NOWHERE);
+    super(text, values, 0, next.cache === true, undefined, DROPPED);
     this.scope = next.scope;
     this.next = next;
   }
@@ -97,11 +94,9 @@ class SettingsLease {
     this.scope = null;
   }
 
-  get decoding() { return this.session.lease.decoding; }
-  get ownTypes() { return this.session.lease.ownTypes; }
-  get knownTexts() { return this.session.lease.knownTexts; }
+  get common() { return this.session.lease.common; }
 
-  check(text, values) { return this.session.lease.check(text, values); }
+  keep(text, values) { return this.session.lease.keep(text, values); }
 
   run(need, options, work, mayRepeat, text) {
     const { settings } = this;

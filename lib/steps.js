@@ -29,7 +29,7 @@ class Steps extends Session {
   /** Starts a query whose rows `getResults` fetches. It owns the connection until it is over. */
   startQuery(text, values = NO_VALUES, format = 0, cache = true) {
     checkOptions({ format, cache }, NAMES.query);
-    const copied = requests.Portal.check(text, values);
+    const copied = requests.Portal.keep(text, values);
     if (this.inQuery) throw new UsageError('a query is open already: sync() before the next startQuery', '34000');
     this.#portal = new requests.Portal(this.lease, text, copied, { format, cache });
   }

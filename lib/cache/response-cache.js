@@ -72,7 +72,7 @@ class ResponseCache extends EventEmitter {
     const limit = plain.signal === undefined && plain.statement_timeout === undefined ? UNLIMITED : limitOf(plain);
     try {
       const answer = await limit.race(this.#find(session, text, values, options, limit));
-      if (!answer.large) return read(answer, new RowReader({ decode: decode === true ? session.lease.ownTypes?.decoders ?? true : decode }));
+      if (!answer.large) return read(answer, new RowReader({ decode: decode === true ? session.lease.common.ownTypes?.decoders ?? true : decode }));
     } finally {
       limit.release();
     }

@@ -13,7 +13,7 @@ const { isOption } = require('./options');
 const URL_PARTS = /^(?:([^@/:]*)(?::([^@/]*))?@)?((?:\[[^\]]*\]?|[^/?[])*)(?:\/([^?]*))?(?:\?([^]*))?$/;
 
 /** Parameters in providers' URLs that are for other clients, and their equivalents. */
-const FOREIGN = {
+const HINTS = {
   connection_limit: ', and write new Pool(config, { size })', pgbouncer: ', and set statement_cache to 0',
   pool_timeout: ', and write new Pool(config, { acquire_timeout })', schema: ", and set search_path in the config's object",
   ssl: ', and set sslmode', sslaccept: ', and set sslmode', statement_cache_size: ', and set statement_cache',
@@ -79,8 +79,8 @@ function parseUrl(rest) {
     // JDBC's spelling, the only foreign name that libpq accepts.
     if (name === 'ssl' && value === 'true') options.set('sslmode', 'require');
     else if (!store(options, name, value)) {
-      const remedy = Object.hasOwn(FOREIGN, name) ? `: remove it${FOREIGN[name]}` : "; a server setting belongs in the config's object";
-      throw badUrl(`an unknown query parameter${shown}${shown && remedy}`);
+      const hint = Object.hasOwn(HINTS, name) ? `: remove it${HINTS[name]}` : "; a server setting belongs in the config's object";
+      throw badUrl(`an unknown query parameter${shown}${shown && hint}`);
     }
   }
   return options;

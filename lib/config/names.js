@@ -16,11 +16,11 @@ const CAPITALS = ['datestyle', 'intervalstyle', 'timezone'];
 
 const STRING = 'use connectionString';
 
-/** The remedy for an option of a pool. */
+/** The hint for an option of a pool. */
 const ofPool = name => `write it behind the config, new Pool(config, { ${name} }) of quickgres/pool`;
 
 /** Other clients' options in lower case, and their equivalents. */
-const ELSEWHERE = {
+const HINTS = {
   connectionstring: STRING, uri: STRING, url: STRING,
   idletimeoutmillis: ofPool('idle_timeout'), max: ofPool('size'), maxlifetimeseconds: ofPool('max_lifetime'), min: 'a pool opens connections when it needs them',
   ...Object.fromEntries(['acquire_timeout', 'idle_timeout', 'max_lifetime', 'reserved', 'silence_timeout', 'size'].map(name => [name, ofPool(name)])),
@@ -37,7 +37,7 @@ const ELSEWHERE = {
 /** @throws {TypeError} for a key that cannot be a parameter, naming the nearest option */
 function checkParameterName(name) {
   const lower = name.toLowerCase();
-  check(!Object.hasOwn(ELSEWHERE, lower), `${name} is not an option: ${ELSEWHERE[lower]}`);
+  check(!Object.hasOwn(HINTS, lower), `${name} is not an option: ${HINTS[lower]}`);
   check(!name.startsWith('_pq_.') && /^[a-z_][\w$.]*$/i.test(name),
     `${JSON.stringify(name)} cannot be the name of a parameter for the server`);
   if (name.includes('.') || CAPITALS.includes(lower)) return;

@@ -14,13 +14,13 @@ const SASL = 10;
 const SASL_CONTINUE = 11;
 const SASL_FINAL = 12;
 
-/** Their methods in `require_auth`, and methods that are not supported. */
+/** Their methods in `require_auth`, and the methods that are not supported. */
 const SCRAM = 'scram-sha-256';
 const PLUS = 'SCRAM-SHA-256-PLUS';
 const METHODS = {
   [OK]: 'none', [CLEARTEXT]: 'password', [MD5]: 'md5', [SASL]: SCRAM, [SASL_CONTINUE]: SCRAM, [SASL_FINAL]: SCRAM
 };
-const FOREIGN = { 2: 'Kerberos V5', 6: 'SCM credentials', 7: 'GSSAPI', 8: 'GSSAPI', 9: 'SSPI' };
+const UNSUPPORTED = { 2: 'Kerberos V5', 6: 'SCM credentials', 7: 'GSSAPI', 8: 'GSSAPI', 9: 'SSPI' };
 
 const refuse = what => new ConnectionError(what, { code: '28000' });
 
@@ -78,7 +78,7 @@ async function authenticate(login, { attempt, startupMessage, early, send, reque
 function methodOf(code) {
   const method = METHODS[code];
   if (method !== undefined) return method;
-  throw refuse(`the server asks for ${FOREIGN[code] ?? `method ${code}`}, which is not supported`);
+  throw refuse(`the server asks for ${UNSUPPORTED[code] ?? `method ${code}`}, which is not supported`);
 }
 
 /** Throws unless `require_auth` allows the method and it gives the `channel_binding` required. */

@@ -32,6 +32,7 @@ function fits(wanted, { in_hot_standby: standby, default_transaction_read_only: 
  */
 async function start(config, plan, attempt, login, hooks) {
   const session = { parameters: Object.create(null), backendKey: null };
+  const { max_protocol_version: asked, min_protocol_version: oldest } = config;
 
   /** Sends bytes. Waiting requests go with the last message that authentication needs. */
   const send = (last, ...parts) => {
@@ -47,7 +48,10 @@ async function start(config, plan, attempt, login, hooks) {
   const request = async () => {
     let message = await attempt.next();
     while (attempt.doing === STEP.START && message[0] === backend.NegotiateProtocolVersion) {
-      checkVersion(message, config);
+      const version = decodeNegotiateProtocolVersion(message, 0, message.length);
+      // There are no others.
+      if (version !== VERSION_3_0 && version !== asked) throw protocolError(`NegotiateProtocolVersion names version 0x${version.toString(16)}`);
+      if (version < oldest) throw failed('the server does not support min_protocol_version');
       message = await attempt.next();
     }
     if (message[0] !== backend.AuthenticationRequest) throw unexpected(message);
@@ -58,20 +62,12 @@ async function start(config, plan, attempt, login, hooks) {
   attempt.doing = STEP.START;
   let text = `user\0${config.user}\0database\0${config.database}\0`;
   for (const name in config.parameters) text += `${name}\0${config.parameters[name]}\0`;
-  const startupMessage = frame(null, config.max_protocol_version, `${text}\0`);
+  const startupMessage = frame(null, asked, `${text}\0`);
   await authenticate(login, { attempt, startupMessage, early: plan.early, send, request });
   attempt.doing = STEP.WAIT;
   await untilReady(attempt, session, hooks);
   if (plan.wanted !== 'any') await checkKind(plan.wanted, attempt, session, hooks);
   return session;
-}
-
-function checkVersion(message, { max_protocol_version: asked, min_protocol_version: oldest }) {
-  const { version } = decodeNegotiateProtocolVersion(message, 0, message.length);
-  if (version !== VERSION_3_0 && version !== asked) { // there are no others
-    throw protocolError(`NegotiateProtocolVersion names version 0x${version.toString(16)}`);
-  }
-  if (version < oldest) throw failed('the server does not support min_protocol_version');
 }
 
 /**

@@ -1,7 +1,7 @@
 'use strict';
 
 const { EventEmitter, once } = require('node:events');
-const { Client: Session, ConnectionError } = require('../..');
+const quickgres = require('../..');
 const { ConnectionParameters, hide, libpqConfig } = require('./config');
 const { DatabaseError, Query, Submission, ask, configOf, errorOf, unhindered } = require('./query');
 const { TypeOverrides, adoptTypes } = require('./types');
@@ -23,9 +23,9 @@ function settle(work, callback, none, Own) {
 class Connection extends EventEmitter {
   constructor(client) {
     super();
-    if (!(client instanceof Session)) throw new TypeError('quickgres/pg has no Connection to be made: use Client');
+    if (!(client instanceof quickgres.Client)) throw new TypeError('quickgres/pg has no Connection to be made: use Client');
     this.on('error', error => client.destroy(error));
-    this.stream = Object.assign(new EventEmitter(), { destroy: (error = new ConnectionError('destroyed')) => client.destroy(error) });
+    this.stream = Object.assign(new EventEmitter(), { destroy: (error = new quickgres.ConnectionError('destroyed')) => client.destroy(error) });
     client.on('end', () => this.stream.emit('end'));
   }
 
@@ -44,7 +44,7 @@ class Client extends EventEmitter {
     adoptTypes();
     const parameters = this.connectionParameters = new ConnectionParameters(config);
     const { host, port, user, database, binary, password, ssl, given } = parameters;
-    const { client = new Session(libpqConfig(parameters)), opening } = given[POOLED] ?? {};
+    const { client = new quickgres.Client(libpqConfig(parameters)), opening } = given[POOLED] ?? {};
     Object.assign(this, { host, port, user, database, binary, pipeline: Boolean(given.pipeline), _ending: false });
     // All changing state is in one object, since programs wrap clients in a Proxy and inherit from them by Object.create.
     // `asked` and `answered` count requests; `last` is the promise of the last one, `owner` that of the Submittable.

@@ -2,7 +2,7 @@
 
 const { EventEmitter } = require('node:events');
 const { UsageError } = require('../..');
-const { Pool: Connections } = require('../pool');
+const pools = require('../pool');
 const { rejectAgain } = require('../pipeline');
 const { Client, POOLED, settle } = require('./client');
 const { ConnectionParameters, hide, libpqConfig } = require('./config');
@@ -43,7 +43,7 @@ class Pool extends EventEmitter {
     this.options = hide({ ...given, ...options }, { connectionString, password, ssl });
     this.ending = false;
     this.ended = false;
-    const pool = new Connections({ ...libpqConfig(parameters), decode: false }, {
+    const pool = new pools.Pool({ ...libpqConfig(parameters), decode: false }, {
       size: options.max, reserved: 0, patient: false, exit_on_idle: options.allowExitOnIdle, acquire_timeout: Number(given.connectionTimeoutMillis ?? 0),
       idle_timeout: options.idleTimeoutMillis, min: options.min, max_lifetime: options.maxLifetimeSeconds * 1000
     });
@@ -154,8 +154,8 @@ class Pool extends EventEmitter {
     if (freed !== undefined) await freed;
     if (this.ending) throw new Error(ENDED);
     const { submit, callback, ...query } = configOf(config);
-    const isAlone = typeof config.submit === 'function' ? !(config instanceof Query) : this.connect !== Pool.prototype.connect;
-    if (isAlone) return this._hold(config, values);
+    const ownsOne = typeof config.submit === 'function' ? !(config instanceof Query) : this.connect !== Pool.prototype.connect;
+    if (ownsOne) return this._hold(config, values);
     const ask = (connection, given) => this._use(connection, async (client, entry) => {
       try {
         return await client.query(given, values);

@@ -89,7 +89,7 @@ async function ask(session, config, values, { binary, query_timeout, statement_c
   const { decode } = types instanceof TypeOverrides ? types : types ? new TypeOverrides(types) : usual;
   const statement_timeout = query.query_timeout || query_timeout || undefined;
   try {
-    shared?.pool.lease.check(text, []);
+    shared?.pool.lease.keep(text, []);
     if (shared && copyDirection(text) === 'in') throw new UsageError('COPY FROM STDIN owns its connection', '0A000');
     if (isSimple && shared === undefined) {
       const results = await session.simpleQuery(text, { decode, signal: query.signal, statement_timeout });

@@ -11,7 +11,6 @@ class CloseRequest extends Request {
     this.target = target;
     this.names = names;
     this.unanswered = names.length;
-    this.reads = true;
   }
 
   encode(writer) {
@@ -26,13 +25,17 @@ class CloseRequest extends Request {
   }
 }
 
+/** Closes statements that the cache has dropped. */
+class CloseStatements extends CloseRequest {
+  constructor(names) { super('S', names); }
+}
+
 function closeStatements(pipeline) {
   const { scopes, statements } = pipeline;
   const names = statements.closing;
-  const request = new CloseRequest('S', names);
+  const request = new CloseStatements(names);
   statements.closing = [];
   request.open(scopes.root).catch(() => statements.closing.push(...names)); // a CancelRequest may hit it
-  request.internal = true;
   pipeline.send(request);
 }
 
@@ -45,6 +48,7 @@ class RollbackRequest extends Request {
   }
 }
 
+CloseRequest.prototype.reads = CloseStatements.prototype.internal = true;
 RollbackRequest.prototype.internal = RollbackRequest.prototype.controlsBlock = true;
 
 /**

@@ -2,7 +2,7 @@
 
 // The errors of requests, and the stacks that they show.
 
-const { ConnectionError, PostgresError, TimeoutError, UsageError } = require('../protocol');
+const { ConnectionError, PostgresError, TimeoutError, UsageError, isOurs } = require('../protocol');
 
 /** When the connection is lost, so many requests have errors of their own, which show their callers; the others share one. */
 const OWN_ERRORS = 1000;
@@ -49,7 +49,7 @@ function placeOf(text, position) {
  * @returns {Error}
  */
 function withQuery(error, text) {
-  if (typeof text !== 'string' || ![PostgresError, ConnectionError, TimeoutError].some(each => error instanceof each)) return error;
+  if (typeof text !== 'string' || !isOurs(error)) return error;
   const value = !Object.hasOwn(error, 'query') || error.query === text ? text : undefined; // many lost requests share an error
   Object.defineProperty(error, 'query', { value, configurable: true, writable: true });
   if (error.position > 0) error.at ??= placeOf(text, error.position);

@@ -9,13 +9,13 @@ const { runInside, waitsForItself } = require('./inside');
 const { CloseRequest } = require('./close');
 const { KnownTexts } = require('./known-texts');
 const { Scope } = require('./scope');
-const { copyDirection, firstWord } = require('./sql');
 const { channel, trace } = require('./tracing');
 const { send } = require('./lease');
 const cancel = require('./cancel');
 const limits = require('./limits');
+const sql = require('./sql');
 
 module.exports = {
   Pipeline, Request, CloseRequest, KnownTexts, Scope, again, callerOf, isFollowed, isStale, miscounted, outcome, promised, reasonOf,
-  rejectAgain, runInside, send, showCaller, unhindered, waitsForItself, copyDirection, firstWord, channel, trace, ...cancel, ...limits
+  rejectAgain, runInside, send, showCaller, unhindered, waitsForItself, channel, trace, ...sql, ...cancel, ...limits
 };

@@ -78,10 +78,7 @@ function watchStall(what, time, left, stalled, why = 'stall_timeout', patience =
  */
 function submit(request, given, limits) {
   const { scope } = given;
-  if (scope !== given) {
-    scope.pipeline.scopes.check(given); // before the request has a promise, which a destroyed stream would reject
-    request.settings = given.settings;
-  }
+  if (scope !== given) request.settings = given.settings;
   if (limits?.alone) request.barrier = true;
   if (limits === undefined || (limits.signal === undefined && limits.statement_timeout === undefined)) {
     return scope.pipeline.submit(request, scope);

@@ -1,13 +1,12 @@
 'use strict';
 
 const {
-  ConnectionError, MessageWriter, PostgresError, State, UsageError, backend, decodeFields, decodeNotification, nameOf,
+  ConnectionError, MessageWriter, PostgresError, State, UsageError, backend, decodeFields, decodeNotification, isOurs, nameOf,
   nextState, protocolError
 } = require('../protocol');
 const { Memory } = require('../rows');
 const { cancelHead } = require('./cancel');
 const { lose, again, mayResend } = require('./errors');
-const { KnownTexts } = require('./known-texts');
 const { closeStatements, rollBack } = require('./close');
 const { Scope, Scopes } = require('./scope');
 const { Statements } = require('./statements');
@@ -31,18 +30,16 @@ class Pipeline {
   /**
    * @param {object} events `notice(fields, buf, start, end)`, `notification(…)`, `parameter(buf, start, end)`; `lost(error)`:
    *   the connection is unusable, or closed by the server if there is no error; `queued()`: a request waits; `drained()`
-   * @param {boolean|object} [decode] the default of queries
+   * @param {object} common what connections have in common that replace each other or belong to one pool: `decoding`, the default
+   *   of readers; `knownTexts`; `ownTypes`, see lib/requests; `silent`, see connect() of lib/connection; `isPooled`: the server has lost
+   *   a statement, so that none gets a name any more
    */
-  constructor(events, decode) {
+  constructor(events, common) {
     this.events = events;
-    /** @type {{decode: *}|undefined} the default of readers */
-    this.decoding = decode === undefined ? undefined : { decode };
     this.memory = new Memory();
     this.writer = new MessageWriter();
     this.statements = new Statements(256, `_${Math.random().toString(36).slice(2, 8)}`);
     this.scopes = new Scopes(this);
-    this.knownTexts = new KnownTexts(); // a pool's connections share one
-    this.silent = undefined; // of a pool, see connect() of lib/connection
     this.maxBuffered = 1 << 26;
     /** The most requests that were sent and not answered; Infinity for no limit. */
     this.maxPipeline = Infinity;
@@ -62,10 +59,9 @@ class Pipeline {
     /** The times when a sent request was given up, and when the server was asked to cancel; 0 if something was read since. */
     this.givenUpAt = this.askedAt = 0;
     this.isCancelling = false;
-    /** @type {OwnTypes|undefined} see lib/requests */
-    this.ownTypes = undefined;
     /** How often something was read. */
     this.reads = 0;
+    this.share(common);
   }
 
   /** Takes the limits of a resolved config. */
@@ -82,11 +78,7 @@ class Pipeline {
     root.unshift(request);
   }
 
-  /** Takes what connections have in common, which replace each other or belong to one pool. */
-  share({ learned, ...shared }) {
-    this.statements.learned = learned;
-    Object.assign(this, shared);
-  }
+  share(common) { this.common = this.statements.common = common; }
 
   /** Allows requests to be sent. */
   open(session) {
@@ -110,8 +102,7 @@ class Pipeline {
       this.#results?.flushLater();
     } catch (error) {
       // Any other error of the code is about bytes that no server sends.
-      const isOurs = [ConnectionError, PostgresError, UsageError].some(each => error instanceof each);
-      this.events.lost(isOurs ? error : protocolError(`an answer that cannot be read (${error.message})`, error));
+      this.events.lost(isOurs(error) ? error : protocolError(`an answer that cannot be read (${error.message})`, error));
     }
   }
 
@@ -140,13 +131,18 @@ class Pipeline {
     if (channel.hasSubscribers && !request.traced && request.text !== undefined) return trace(request, this, scope);
     const { scopes } = this;
     const promise = request.open(scope);
-    if (scope === scopes.active && scope.first === null && scope.refused === null && this.#held === 0 &&
-        this.#unanswered < this.maxPipeline && this.socket !== null && scopes.waiting.length === 0 &&
-        (request.settings === undefined || scopes.inBlock !== undefined)) this.send(request);
-    else {
-      scopes.check(scope, request);
-      request.snapshot();
-      this.#queue(request, scope);
+    try {
+      if (scope === scopes.active && scope.first === null && scope.refused === null && this.#held === 0 &&
+          this.#unanswered < this.maxPipeline && this.socket !== null && scopes.waiting.length === 0 &&
+          (request.settings === undefined || scopes.inBlock !== undefined)) this.send(request);
+      else {
+        scopes.check(scope, request);
+        request.snapshot();
+        this.#queue(request, scope);
+      }
+    } catch (error) {
+      request.resolve = null; // giving it up later would reject a promise that no caller has
+      throw error;
     }
     this.pending++;
     return promise;

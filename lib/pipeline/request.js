@@ -1,20 +1,15 @@
 'use strict';
 
-const {
-  AbortError, ConnectionError, PostgresError, State, TimeoutError, UsageError, backend, decodeFields, nextState, unexpected
-} = require('../protocol');
+const { PostgresError, State, backend, decodeFields, isOurs, nextState, unexpected } = require('../protocol');
 const { addHint, showCaller, withQuery } = require('./errors');
 
 const { ErrorResponse } = backend;
 
-/** Errors made while an answer is read, whose stacks do not show the caller. */
-const OF_ANSWERS = [PostgresError, ConnectionError, UsageError, AbortError, TimeoutError];
-
-/** Runs in a `.then`, where V8 can still add the awaiting caller to the stack. */
+/** Runs in a `.then`, where V8 can still add the awaiting caller to the stack, which was not there while the answer was read. */
 function outcome({ error, caller, result }) {
   if (error === undefined) return result;
   if (caller !== undefined) throw showCaller(error, caller);
-  if (OF_ANSWERS.some(each => error instanceof each)) {
+  if (isOurs(error)) {
     const { stack } = error;
     Error.captureStackTrace?.(error, outcome); // not every engine has it
     if (!error.stack.includes('\n')) error.stack = stack; // no caller awaits it

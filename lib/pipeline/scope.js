@@ -51,27 +51,24 @@ class Scope {
     this.next = null;
   }
 
-  /** @type {{decode: *}|undefined} the default of readers */
-  get decoding() { return this.pipeline.decoding; }
-
-  get ownTypes() { return this.pipeline.ownTypes; }
-
-  get knownTexts() { return this.pipeline.knownTexts; }
+  /** See Pipeline. */
+  get common() { return this.pipeline.common; }
 
   /**
-   * Checks a query that may have to wait for a connection; here it does not.
-   * @returns {Array|Row} the values; a pool copies them
+   * Keeps a query that may have to wait for a connection; here it does not.
+   * @returns {Array|Row} the values; a pool checks and copies them
    * @throws {TypeError|RangeError|UsageError} in a pool
    */
-  check(text, values) { return values; }
+  keep(text, values) { return values; }
 
   /**
    * Does work in a scope, and takes the scope back when the work's promise settles.
-   * @param {string} need 'shared': other requests may be sent before and behind; 'alone': the work owns the connection;
+   * @param {string} need 'shared': other requests may be sent before and behind; 'owned': no other request is sent;
    *   'session': it may also change settings, which a pool resets
    * @param {object} options the caller's; a pool reads `signal`, `statement_timeout`, `retry`
    * @param {function(Scope, Client, object): Promise} work gets the options as well; a pool may call it again after a loss
-   * @param {function(Error, boolean): boolean|Promise<boolean>} [mayRepeat] whether a pool may, with `retry`
+   * @param {function(Error): boolean|Promise<boolean>} [mayRepeat] whether that is possible. A pool repeats what was not sent and,
+   *   with `retry`, what was
    */
   run(need, options, work) { return work(this, undefined, options); }
 
@@ -128,9 +125,7 @@ class Scopes {
   }
 
   /** @param {Request} [request] one that ends the scope's block is accepted until the scope was left */
-  check(given, request) {
-    const { scope } = given;
-    if (scope !== given && this.active === this.root && this.inBlock) throw new UsageError(IN_BLOCK, '25001');
+  check(scope, request) {
     if (scope.refused !== null && (scope.ended || !request?.controlsBlock)) throw withQuery(again(scope.refused(), this.check), request?.text);
     if (scope === this.active || !waitsForItself(scope)) return;
     throw new UsageError('inside the function of transaction(), use its argument ("tx"): ' +

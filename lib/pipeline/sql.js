@@ -90,4 +90,4 @@ function copyDirection(text) {
   return direction;
 }
 
-module.exports = { copyDirection, firstWord };
+module.exports = { D, LOWER_CASE, Z, copyDirection, firstWord };

@@ -96,8 +96,8 @@ class Statements {
     this.lastParsed = undefined;
     /** @type {Settings|undefined} of the last sent request */
     this.settings = undefined;
-    /** Whether the server has lost a statement, so that none gets a name any more; a pool's connections share this. */
-    this.learned = { isPooled: false };
+    /** See Pipeline. */
+    this.common = { isPooled: false };
   }
 
   /**
@@ -108,7 +108,7 @@ class Statements {
    * @returns {Statement} to be parsed unless it is `sent`
    */
   get(text, paramTypes = NO_TYPES, cache = true, carrier = null) {
-    if (!cache || this.limit === 0 || this.learned.isPooled || this.disturbing !== undefined) return this.#unnamed(text, paramTypes);
+    if (!cache || this.limit === 0 || this.common.isPooled || this.disturbing !== undefined) return this.#unnamed(text, paramTypes);
     const key = paramTypes.length === 0 ? text : `${paramTypes.join()}\0${text}`;
     if (key.length > LONGEST) return this.#unnamed(text, paramTypes);
     const statement = this.#byKey.get(key) ?? this.#add(text, paramTypes, key, carrier);
@@ -187,8 +187,8 @@ class Statements {
   missed(statement, error) {
     if (statement.rowParser === undefined || this.#byKey.get(statement.key) !== statement) return;
     error.hint ??= LOST;
-    if (this.learned.isPooled) return;
-    this.learned.isPooled = true;
+    if (this.common.isPooled) return;
+    this.common.isPooled = true;
     globalThis.process?.emitWarning?.(`statements have no names from now on: ${LOST}`, 'QuickgresWarning');
   }
 

@@ -127,22 +127,22 @@ class Connection {
     if (use.isLimited) this.limited--;
     if (this.isOpen) this.answered++;
     const isSlow = use.isLate && now > this.since + this.patience + SLOW - LATE;
-    if (use.text !== undefined && (use.isAnswered || isSlow)) this.pipeline.knownTexts.answered(use.text, isSlow, now);
+    if (use.text !== undefined && (use.isAnswered || isSlow)) this.pipeline.common.knownTexts.answered(use.text, isSlow, now);
     if (use.isAnswered) this.roundTrip = Math.min(this.roundTrip, now - use.since);
     this.since = now;
   }
 
   /**
    * Waits until nothing is under way. After an owner, rolls back an open transaction block and resets settings.
-   * @param {boolean} wasAlone whether one request owned it
+   * @param {boolean} wasOwned whether one request owned it
    * @param {boolean} [reset] whether settings of the session may have changed
    * @returns {Promise<void>} resolves when the connection can be used or is closed
    */
-  async restore(wasAlone, reset) {
+  async restore(wasOwned, reset) {
     const { client } = this;
     try {
       if (!this.isUnused) await client.sync();
-      if (wasAlone && client.transactionStatus !== 'I') await client.query('ROLLBACK');
+      if (wasOwned && client.transactionStatus !== 'I') await client.query('ROLLBACK');
     } catch {
       client.destroy();
     }

@@ -51,7 +51,7 @@ class Connections {
 
   /**
    * @param {object|string} config of the clients
-   * @param {object} options a Pool's, and `knownTexts`, `silent`, `reached`
+   * @param {object} options a Pool's, and `common`, `reached`
    * @param {function(string, Client|Error, Promise)} emit gets 'error', and 'connect' with each new client and the promise of
    *   its connect()
    */
@@ -88,7 +88,7 @@ class Connections {
   #isGrowing(now) { return this.#mayOpen || this.#all.some(each => each.isOpening && now - each.since < PATIENCE); }
 
   /** The kind of a request that may share a connection. */
-  kindOf(text) { return text === undefined || this.#options.knownTexts.isQuick(text) ? Kind.QUICK : Kind.UNPROVEN; }
+  kindOf(text) { return text === undefined || this.common.knownTexts.isQuick(text) ? Kind.QUICK : Kind.UNPROVEN; }
 
   /** Whether a request may take one more connection: `reserved` ones are left to quick queries, but not for long by other queries. */
   #mayOwn({ kind, since }, now) {
@@ -183,24 +183,23 @@ class Connections {
    */
   release(connection, use, reset) {
     const now = performance.now();
-    const wasAlone = connection.isOpening || connection.isOwned;
+    const wasOwned = connection.isOpening || connection.isOwned;
     connection.end(use, now);
     if (connection.isOpen && connection.answered === 1) this.#resume();
     if (connection.users === 0) this.#watch(connection, now);
     if (connection.users === 0 && this.#options.exit_on_idle) connection.client.unref();
-    if (!wasAlone && (connection.users > 0 || connection.isUnused)) return this.#serve(now);
-    return connection.restore(wasAlone, reset).then(() => {
-      if (wasAlone) connection.state = Use.SHARED;
+    if (!wasOwned && (connection.users > 0 || connection.isUnused)) return this.#serve(now);
+    return connection.restore(wasOwned, reset).then(() => {
+      if (wasOwned) connection.state = Use.SHARED;
       if (connection.users === 0) this.#watch(connection, now);
       this.#serve();
     });
   }
 
   #open() {
-    const { max_lifetime: most, knownTexts, learned, silent } = this.#options;
-    const connection = new Connection(this.#config, most);
+    const connection = new Connection(this.#config, this.#options.max_lifetime);
     const { client } = connection;
-    connection.pipeline.share({ knownTexts, learned, silent, decoding: this.decoding, ownTypes: this.ownTypes });
+    connection.pipeline.share(this.common);
     this.#all.push(connection);
     client.closed.then(error => this.#closed(connection, error));
     const opening = client.connect();
@@ -289,7 +288,7 @@ class Connections {
   /** Replaces each connection after its current requests. */
   renew() {
     for (const each of this.#all) each.expires = 0;
-    if (this.ownTypes !== undefined) this.ownTypes.isKnown = false;
+    if (this.common.ownTypes !== undefined) this.common.ownTypes.isKnown = false;
     this.#sweep(performance.now());
     this.#serve();
   }

@@ -29,14 +29,12 @@ class PoolLease extends Connections {
     this.scope = null;
     this.learns = options.size > 1; // a request of a pool of one has no other connection
     const decode = config?.decode ?? true;
-    /** @type {{decode: *}|undefined} the default of readers */
-    this.decoding = decode ? { decode } : undefined;
-    /** @type {OwnTypes|undefined} which all connections share */
-    this.ownTypes = config?.fetch_types ?? decode === true ? new OwnTypes() : undefined;
-    this.knownTexts = options.knownTexts;
+    const ownTypes = config?.fetch_types ?? decode === true ? new OwnTypes() : undefined;
+    /** See Pipeline. */
+    this.common = { ...options.common, decoding: decode ? { decode } : undefined, ownTypes };
   }
 
-  check(text, values) {
+  keep(text, values) {
     const copied = keep(text, values);
     const word = COMMON.test(text) ? '' : firstWord(text);
     if (OF_SESSIONS.test(word)) {
@@ -51,7 +49,7 @@ class PoolLease extends Connections {
    * @param {string} [text] of a query that may share a connection: the pool learns whether its answer is late
    * @param {string} need also 'connection': like 'session', but a transaction block may be left open
    */
-  async run(need, options, work, mayRepeat = (error, retry) => retry || error.sent === false, given = undefined) {
+  async run(need, options, work, mayRepeat = () => true, given = undefined) {
     const { signal, statement_timeout: time, retry = false } = options;
     const text = this.learns ? given : undefined;
     const isLimited = signal !== undefined || time !== undefined;
@@ -73,8 +71,8 @@ class PoolLease extends Connections {
           throw new UsageError('simpleQuery left a transaction block open, which is rolled back: use transaction()', '25001');
         } catch (error) {
           // A server reports 08006 if it has lost a connection of its own, for example to a worker of Citus.
-          if (!(error instanceof ConnectionError || (error instanceof PostgresError && error.code === '08006')) ||
-            attempts === ATTEMPTS || !await mayRepeat(error, retry)) throw error;
+          const isLost = error instanceof ConnectionError || (error instanceof PostgresError && error.code === '08006');
+          if (!isLost || !(retry || error.sent === false) || attempts === ATTEMPTS || !await mayRepeat(error)) throw error;
           // Others may have been lost with this one, which only the next turns of the loop tell.
           await new Promise(resolve => { setTimeout(resolve, 2 ** attempts); });
         } finally {

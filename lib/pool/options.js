@@ -11,12 +11,11 @@ const OPTIONS = new Set([...Object.keys(DEFAULTS), ...FLAGS]);
 const OF_CONNECTION = new Set(['reset', 'signal', 'retry', 'shared']);
 
 /**
- * @returns {object} the options with their defaults, a time of 0 as Infinity, and what the connections share: `knownTexts`, `learned`
- *   and `silent`
+ * @returns {object} the options with their defaults, a time of 0 as Infinity, and what the connections have in common, see Pipeline
  */
 function optionsOf(options) {
   checkOptions(options, OPTIONS);
-  const all = { knownTexts: new KnownTexts(), learned: { isPooled: false }, silent: new Map() };
+  const all = { common: { isPooled: false, knownTexts: new KnownTexts(), silent: new Map() } };
   for (const name of FLAGS) all[name] = options[name] ?? true;
   for (const name of Object.keys(DEFAULTS)) {
     const what = name.includes('_') ? `${name}, in milliseconds,` : name;

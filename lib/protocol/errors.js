@@ -41,6 +41,9 @@ class UsageError extends OwnError {
   constructor(message, code, cause) { super(message, { code, cause }); }
 }
 
+/** Whether an error is of a class of this library, rather than of user code or of the system. */
+const isOurs = error => error instanceof OwnError || error instanceof PostgresError;
+
 /** @returns {ConnectionError} for a server that broke the protocol, which ends the connection */
 function protocolError(message, cause) {
   return new ConnectionError(`protocol violation: ${message}`, { code: '08P01', cause });
@@ -51,4 +54,4 @@ for (const [name, each] of Object.entries({ AbortError, ConnectionError, Timeout
   Object.defineProperty(each.prototype, 'name', { value: name, writable: true, configurable: true });
 }
 
-module.exports = { PostgresError, ConnectionError, AbortError, TimeoutError, UsageError, protocolError };
+module.exports = { PostgresError, ConnectionError, AbortError, TimeoutError, UsageError, isOurs, protocolError };

@@ -73,13 +73,13 @@ function decodeBackendKeyData(buf, start, end) {
   return Buffer.from(buf.subarray(start + 5, end));
 }
 
-/** @returns {{version: number, options: string[]}} the server's newest version, and the options that it does not know */
+/** @returns {number} the server's newest version; it also names options that it does not know, of which this client has none */
 function decodeNegotiateProtocolVersion(buf, start, end) {
   if (end - start < 13) throw wrongLength('NegotiateProtocolVersion');
   const newest = buf.readUInt32BE(start + 5);
-  const options = stringsOf(buf, start + 13, end, 'NegotiateProtocolVersion', buf.readUInt32BE(start + 9));
+  stringsOf(buf, start + 13, end, 'NegotiateProtocolVersion', buf.readUInt32BE(start + 9));
   // The documentation says "minor version", but PostgreSQL sends both numbers.
-  return { version: newest < 0x10000 ? VERSION_3_0 + newest : newest, options };
+  return newest < 0x10000 ? VERSION_3_0 + newest : newest;
 }
 
 module.exports = {

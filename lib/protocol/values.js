@@ -16,7 +16,7 @@ function kindOf(value) {
 const invalid = (message, code) => Object.assign(new TypeError(message), { code });
 
 /** What to write if a query's text is not a string; '' if that cannot be guessed. */
-function textRemedy(text) {
+function textHint(text) {
   if (Array.isArray(text?.raw)) return ': query is no template tag; write query(sql`…`) with sql of quickgres/sql, or query(text, values)';
   if (isPiece(text)) return ': pass its text, piece[0], and its values, piece[1], if the method takes any';
   if (Array.isArray(text)) return ': write query(text, values), or query(sql`…`) with sql of quickgres/sql';
@@ -25,7 +25,7 @@ function textRemedy(text) {
 
 /** @throws {TypeError} naming `what` if the text is not a string or contains a null byte */
 function checkText(text, what) {
-  if (typeof text !== 'string') throw new TypeError(`${what} must be a string, not ${kindOf(text)}${what === 'text' ? textRemedy(text) : ''}`);
+  if (typeof text !== 'string') throw new TypeError(`${what} must be a string, not ${kindOf(text)}${what === 'text' ? textHint(text) : ''}`);
   if (text.includes('\0')) throw invalid(`${what} has a null byte at ${text.indexOf('\0')}, which PostgreSQL cannot take`, '22021');
 }
 
@@ -59,7 +59,7 @@ const isDate = value => Object.prototype.toString.call(value) === '[object Date]
 const numberText = value => Object.is(value, -0) ? '-0' : `${value}`;
 
 /** What to write in place of a value that is not supported. */
-const REMEDIES = [
+const HINTS = [
   [Promise, 'await it'], [Function, 'call it, and pass what it returns'],
   [Map, 'pass Object.fromEntries(map) as JSON, or [...map.keys()] as an array'], [Set, 'pass [...set] as an array'],
   [RegExp, 'pass value.source'], [ArrayBuffer, 'pass Buffer.from(value)'],
@@ -68,8 +68,8 @@ const REMEDIES = [
 ];
 
 /** @throws {TypeError} with the value's kind, and what to write instead */
-function refuse(what, value, remedy = REMEDIES.find(([type]) => value instanceof type)?.[1] ?? 'pass String(value)') {
-  throw new TypeError(`${what} is ${kindOf(value)}: ${remedy}`);
+function refuse(what, value, hint = HINTS.find(([type]) => value instanceof type)?.[1] ?? 'pass String(value)') {
+  throw new TypeError(`${what} is ${kindOf(value)}: ${hint}`);
 }
 
 /** Whether an object has no class, in any realm. */

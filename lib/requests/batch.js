@@ -50,7 +50,7 @@ class BatchRequest extends Request {
       if (copyDirection(text) === 'in') throw new TypeError('COPY FROM STDIN cannot be part of a batch: use copyFrom');
       let receiver = decode === undefined ? undefined : new RowReader(options);
       if (stream !== undefined) this.given.push(receiver = receiverFor(stream));
-      const checked = lease.check(text, values);
+      const checked = lease.keep(text, values);
       if (lease.scope === null) this.inputs.push([text, checked, options]);
       return new QueryRequest(text, checked, format, cache, paramTypes, receiver);
     });

@@ -3,13 +3,13 @@
 // What is sent: a class for each kind of request. What a plain query does not need is loaded late.
 
 const { late } = require('../late');
-const { QueryRequest } = require('./query');
+const { DROPPED, QueryRequest } = require('./query');
 
 const later = late({ ownTypes: () => require('./own-types'), portal: () => require('./portal'), simpleQuery: () => require('./simple-query') });
 let batch; // a repeated require costs a microsecond, as much as a query of a batch
 
 module.exports = {
-  QueryRequest,
+  DROPPED, QueryRequest,
   get BatchRequest() { return (batch ??= require('./batch')).BatchRequest; },
   get BeginRequest() { return require('./block').BeginRequest; },
   get CopyInRequest() { return require('./copy-in').CopyInRequest; },

@@ -30,7 +30,7 @@ class OwnTypes {
     this.isKnown = true;
     this.elements = new Map(rows.map(([typeOid, array]) => [Number(array), elementOf(typeOid)]));
     this.decoders = rows.length === 0 ? undefined : { ...decoders };
-    this.forms = rows.length === 0 ? undefined : [];
+    this.forms = rows.length === 0 ? undefined : {};
     for (const [array, element] of this.elements) this.decoders[array] = arrayOf(decoders[element]);
   }
 }
@@ -40,7 +40,6 @@ class OwnTypesRequest extends QueryRequest {
   constructor(types) {
     super(TEXT, [], 0, false, undefined, new RowReader());
     this.types = types;
-    this.internal = this.traced = true;
   }
 
   ready() {
@@ -49,5 +48,7 @@ class OwnTypesRequest extends QueryRequest {
     this.settle(undefined);
   }
 }
+
+OwnTypesRequest.prototype.internal = OwnTypesRequest.prototype.traced = true;
 
 module.exports = { OwnTypes, OwnTypesRequest };

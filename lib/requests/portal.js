@@ -112,7 +112,7 @@ class Portal {
   #step; // the last one
 
   /** @returns {Array|object} a copy of the values */
-  static check(text, values) {
+  static keep(text, values) {
     const copied = keep(text, values);
     if (copyDirection(text) === 'in') throw new TypeError('COPY FROM STDIN has no rows to fetch: use query, or copyFrom');
     return copied;

@@ -23,7 +23,7 @@ const KEPT_BYTES = 8192;
  * @property {Error} [error] what it rejects with
  */
 
-/** Reads the answer to a request that was given up. */
+/** Takes a result that nothing wants. */
 const DROPPED = { start() {}, receiveData() {}, receive() {} };
 
 /**
@@ -127,7 +127,7 @@ class QueryRequest extends Request {
     const { rowParser } = this.statement;
     if (rowParser === undefined) throw protocolError('the result of a statement that was not described');
     this.state = rowParser === null ? State.Command : State.Rows;
-    this.receiver ??= new RowReader(pipeline.decoding);
+    this.receiver ??= new RowReader(pipeline.common.decoding);
     this.receiver.start(rowParser, this.format, pipeline);
   }
 
@@ -179,4 +179,4 @@ class QueryRequest extends Request {
   }
 }
 
-module.exports = { QueryRequest };
+module.exports = { DROPPED, QueryRequest };

@@ -154,7 +154,7 @@ class RowReader {
     this.rowParser = format === 0 || rowParser === null ? rowParser ?? undefined : rowParser.forFormat(format);
     if (rowParser === null) this._type = null;
     else if (format === 0 && this._decode === undefined) this._type = rowParser.textType ??= rowParser.type(0);
-    else this._type = this.rowParser.type(format, this._decode === true ? connection?.ownTypes?.decoders ?? decoding.decoders : this._decode);
+    else this._type = this.rowParser.type(format, this._decode === true ? connection?.common.ownTypes?.decoders ?? decoding.decoders : this._decode);
   }
 
   /** Takes `count` whole DataRow or CopyData messages in buf[start … end). They are copied unless `owned` is true. */

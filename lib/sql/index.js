@@ -94,13 +94,13 @@ function columnsOf(object, what) {
   return Object.keys(object);
 }
 
-/** @param {string} remedy for a column that is missing, or undefined */
-function cells(object, columns, what, remedy) {
+/** @param {string} hint for a column that is missing, or undefined */
+function cells(object, columns, what, hint) {
   columnsOf(object, what);
   return columns.map(name => {
     const place = () => `column ${JSON.stringify(name)} of ${what}`;
     const value = Object.hasOwn(object, name) ? object[name] : undefined; // inherited properties are no columns
-    return value === undefined ? refuse(place(), value, remedy) : partOf(value, place);
+    return value === undefined ? refuse(place(), value, hint) : partOf(value, place);
   });
 }
 

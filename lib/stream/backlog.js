@@ -62,8 +62,8 @@ class Backlog {
   #left(target) {
     const { head, scopes: { root }, socket, waited } = this.#pipeline;
     if (!socket) this.#resume();
-    const isAlone = root.first === null && !isFollowed(head) && head?.receiver?.target === target;
-    return waited && !isAlone ? target.untaken : NaN;
+    const isOnly = root.first === null && !isFollowed(head) && head?.receiver?.target === target;
+    return waited && !isOnly ? target.untaken : NaN;
   }
 }
 

@@ -43,12 +43,11 @@ class CopyFrom extends Writable {
     if (signal !== undefined) addAbortSignal(signal, this);
     const run = scope => {
       if (this.destroyed) throw new AbortError('the stream was destroyed');
-      scope.pipeline.scopes.check(scope.scope); // before the request has a promise, which destroy() would reject
       // Behind BEGIN in one flight, pgcat stores the rows of a block that is rolled back, and Pgpool-II answers no later query.
       if (scope.begin !== undefined) submit(new CloseRequest('P', []), scope).catch(() => {});
       return submit(this.#request, scope);
     };
-    this.#over = promised(() => lease.run('alone', { signal }, run, () => false)).then(({ format, rowCount }) => {
+    this.#over = promised(() => lease.run('owned', { signal }, run, () => false)).then(({ format, rowCount }) => {
       if (format === undefined) throw new UsageError('copyFrom takes COPY … FROM STDIN', '42601'); // there was no CopyInResponse
       this.rowCount = rowCount;
     });

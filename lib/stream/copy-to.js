@@ -50,11 +50,7 @@ class CopyTo extends Readable {
     };
     const caller = callerOf(CopyTo);
     const make = () => Object.assign(new CopyOutRequest(target, values, text, [], options), { caller });
-    const run = () => {
-      if (lease.scope !== null) lease.pipeline.scopes.check(lease);
-      return runInto(lease, target, make, { ...options, signal, as: 'values' });
-    };
-    promised(run).catch(error => this.destroy(error));
+    promised(() => runInto(lease, target, make, { ...options, signal, as: 'values' })).catch(error => this.destroy(error));
   }
 
   /** Ends the stream with its transaction, which cannot wait for the reader. */

@@ -62,14 +62,8 @@ class Columns {
   }
 }
 
-/** @type {{options: object, columns: WeakMap<RowParser, Columns>}[]} one for each combination of options, at most 48 */
-const forms = [];
-
-function formOf({ as, int8, numeric, bytea }, forms) {
-  const known = forms.find(({ options: o }) => o.as === as && o.int8 === int8 && o.numeric === numeric && o.bytea === bytea);
-  if (known === undefined) forms.push({ options: { as, int8, numeric, bytea }, columns: new WeakMap() });
-  return known ?? forms.at(-1);
-}
+/** @type {Object<string, WeakMap<RowParser, Columns>>} by the options, of which there are 48 combinations */
+const forms = {};
 
 /** Makes JSON of rows from their bytes, without JavaScript values: an array of objects, or an object a line. */
 class Json {
@@ -86,10 +80,11 @@ class Json {
   }
 
   start(out, rowParser) {
-    const { options, columns } = formOf(this.#options, this.#ownTypes?.forms ?? forms);
-    this.#lead = options.as === 'json' ? OPEN_BRACKET : 0;
+    const { as, int8, numeric, bytea } = this.#options;
+    const columns = ((this.#ownTypes?.forms ?? forms)[`${as} ${int8} ${numeric} ${bytea}`] ??= new WeakMap());
+    this.#lead = as === 'json' ? OPEN_BRACKET : 0;
     this.#columns = rowParser && columns.get(rowParser);
-    if (this.#columns === undefined) columns.set(rowParser, this.#columns = new Columns(rowParser, options, this.#ownTypes?.elements));
+    if (this.#columns === undefined) columns.set(rowParser, this.#columns = new Columns(rowParser, this.#options, this.#ownTypes?.elements));
   }
 
   message(out, buf, start) {

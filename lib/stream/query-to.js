@@ -51,11 +51,6 @@ function waitFor(target, promise, signal, sent) {
   return promise.finally(watchSignal(signal, error => target.lose(Object.assign(error, { sent }))));
 }
 
-function turnOf(target, options) {
-  throwIfAborted(options);
-  return waitFor(target, target.turn(), options.signal, false);
-}
-
 /** Writes the last bytes, and waits until the target has taken them. */
 function finish(target, { end = true, signal }, piece, rowCount) {
   if (!end && piece !== undefined) target.write(piece);
@@ -116,16 +111,17 @@ async function runInto(lease, target, make, options) {
   let { receiver } = request;
   // Retry only if not one byte was written.
   const mayRepeat = error => error.sent === false ||
-    (options.retry && options.end !== false && target.stream.writableEnded === false && receiver.bytes === 0);
+    (options.end !== false && target.stream.writableEnded === false && receiver.bytes === 0);
   try {
     if (target.gone) throw target.error;
     target.watch(error => { if (request.scope !== null) giveUp(request, error); });
-    const turn = turnOf(target, options);
+    throwIfAborted(options);
+    const turn = waitFor(target, target.turn(), options.signal, false);
     if (turn !== undefined) {
       request.snapshot();
       await turn;
     }
-    const alone = options.alone || lease.knownTexts.isLong(request.text);
+    const alone = options.alone || lease.common.knownTexts.isLong(request.text);
     await send(lease, alone ? { ...options, alone } : options, () => {
       if (target.gone) throw target.error;
       if (request.scope !== null) ({ receiver } = request = make()); // it was lost before
@@ -151,11 +147,11 @@ async function runInto(lease, target, make, options) {
 function queryTo(lease, given, text, parameters, options) {
   if (typeof given === 'string') throw new TypeError('queryTo takes (target, text, values, options), not a text first');
   checkText(text, 'text');
-  const encoder = encoderOf(options, text, lease.ownTypes);
+  const encoder = encoderOf(options, text, lease.common.ownTypes);
   if (copyDirection(text) === 'in') throw new TypeError('COPY FROM STDIN has no result: use copyFrom');
   const target = given instanceof Target ? given : new Target(given, options.stall_timeout);
-  const values = lease.check(text, parameters);
+  const values = lease.keep(text, parameters);
   return runInto(lease, target, () => new ResultRequest(target, encoder, text, values, options), options);
 }
 
-module.exports = { ResultRequest, queryTo, runInto, turnOf };
+module.exports = { ResultRequest, queryTo, runInto };

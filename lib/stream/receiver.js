@@ -125,7 +125,7 @@ class StreamReceiver {
   }
 
   /** Forgets the text, if this result was not long. */
-  forget() { if (!this.#long) this.#pipeline.knownTexts.setLong(this.#text, false); }
+  forget() { if (!this.#long) this.#pipeline.common.knownTexts.setLong(this.#text, false); }
 
   drop() {
     if (this.#flushing !== undefined) clearImmediate(this.#flushing);
@@ -199,7 +199,7 @@ class StreamReceiver {
   #lengthen() {
     if (this.#long) return;
     this.#long = true;
-    this.#pipeline.knownTexts.setLong(this.#text, true);
+    this.#pipeline.common.knownTexts.setLong(this.#text, true);
     this.#pipeline.holdBehind(this.#pipeline.head);
   }
 

@@ -33,14 +33,6 @@ function fromWeb(stream) {
   return writable;
 }
 
-/** An object that is not a Node stream, but has a `pipe`, gets bytes as a stream does. */
-const fromPlain = given => new Writable({
-  write(chunk, encoding, callback) {
-    given.write(chunk);
-    callback();
-  }
-});
-
 /** A target of a result's bytes: any writable Node stream, or a WHATWG WritableStream. */
 class Target {
   #before; // bytes on its socket when it began
@@ -68,8 +60,6 @@ class Target {
     this.backlog = undefined;
     if (given !== null && typeof given === 'object' && typeof given.getWriter === 'function') {
       this.stream = fromWeb(given);
-    } else if (given && typeof given.write === 'function' && given.pipe && typeof given.on !== 'function') {
-      this.stream = fromPlain(given);
     } else if (!given || typeof given.write !== 'function' || typeof given.on !== 'function') {
       throw new TypeError(`the target must be a writable stream, not ${kindOf(given)}`);
     } else if (this.isHttp2) {

@@ -101,12 +101,12 @@ describe('a connection URL', () => {
   });
 
   it('says what to write in place of a parameter that providers add for other clients', () => {
-    for (const [parameter, remedy] of [
+    for (const [parameter, hint] of [
       ['supa=base-pooler.x', ''], ['workaround=supabase-pooler.vercel', ''], ['uselibpqcompat=true', ''],
       ['pgbouncer=true', ', and set statement_cache to 0'], ['schema=shop', ", and set search_path in the config's object"],
       ['connection_limit=5', ', and write new Pool(config, { size })'], ['pool_timeout=10', ', and write new Pool(config, { acquire_timeout })'],
       ['sslaccept=strict', ', and set sslmode'], ['ssl=no-verify', ', and set sslmode'], ['ssl=false', ', and set sslmode'], ['statement_cache_size=0', ', and set statement_cache']
-    ]) refuses(`postgresql://u:p@host/db?sslmode=require&${parameter}`, new RegExp(`unknown query parameter "${parameter.split('=')[0]}": remove it${remedy.replace(/[(){}]/g, '\\$&')}$`));
+    ]) refuses(`postgresql://u:p@host/db?sslmode=require&${parameter}`, new RegExp(`unknown query parameter "${parameter.split('=')[0]}": remove it${hint.replace(/[(){}]/g, '\\$&')}$`));
     refuses('postgresql://host/db?password=a&supa=b', /unknown query parameter$/);
   });
 

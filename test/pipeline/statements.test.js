@@ -174,7 +174,7 @@ describe('Statement', () => {
     process.on('warning', listen);
     try {
       const [one, other] = [new Statements(10), new Statements(10)]; // of one pool
-      other.learned = one.learned;
+      other.common = one.common;
       const unknown = { code: '26000' };
       const sent = one.get('SELECT 1');
       sent.sent = true;

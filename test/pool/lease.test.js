@@ -28,7 +28,7 @@ describe('The lease of a pool', () => {
   it('takes a connection, alone where that is needed, and gives it back', async () => {
     const it = lease();
     assert.equal(it.scope, null);
-    for (const [need, options] of [['shared', {}], ['shared', { statement_timeout: 5 }], ['alone', {}], ['session', {}], ['connection', {}]]) {
+    for (const [need, options] of [['shared', {}], ['shared', { statement_timeout: 5 }], ['owned', {}], ['session', {}], ['connection', {}]]) {
       assert.equal(await it.run(need, options, async () => need), need);
     }
     assert.deepEqual(it.told, ['quick', 'released', 'quick limited', 'released', 'owner', 'released',
@@ -80,11 +80,11 @@ describe('The lease of a pool', () => {
 
   it('keeps values, and refuses what concerns the session of a connection', () => {
     const values = [new Date(0), 'x'];
-    const kept = lease().check('SELECT $1, $2', values);
+    const kept = lease().keep('SELECT $1, $2', values);
     values[0].setTime(1);
     assert.deepEqual(kept, ['1970-01-01T00:00:00.000Z', 'x']);
-    for (const text of ['BEGIN', 'set a = 1', '-- x\nLISTEN y']) assert.throws(() => lease().check(text, []), { code: '0A000' });
-    assert.throws(() => lease().check(5, []), TypeError);
+    for (const text of ['BEGIN', 'set a = 1', '-- x\nLISTEN y']) assert.throws(() => lease().keep(text, []), { code: '0A000' });
+    assert.throws(() => lease().keep(5, []), TypeError);
   });
 
   it('takes nothing more when it was ended, and tells when all is over', async () => {

@@ -202,11 +202,11 @@ describe('decodeBackendKeyData', () => {
 });
 
 describe('decodeNegotiateProtocolVersion', () => {
-  it('gives the version, with or without its major number, and the options', () => {
+  it('gives the version, with or without its major number', () => {
     assert.deepEqual(decode(decodeNegotiateProtocolVersion, hex('76 0000000c 00030000 00000000')),
-      { version: 0x30000, options: [] });
+      0x30000);
     assert.deepEqual(decode(decodeNegotiateProtocolVersion, hex("76 00000014 00000002 00000002 '_pq_.a' 00 'b' 00")),
-      { version: 0x30002, options: ['_pq_.a', 'b'] });
+      0x30002);
     refusesEveryBeginning(decodeNegotiateProtocolVersion, "76 00000014 00000002 00000002 '_pq_.a' 00 'b' 00",
       /NegotiateProtocolVersion/);
   });

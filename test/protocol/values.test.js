@@ -67,7 +67,7 @@ describe('checkValues', () => {
 
 describe('A value of no kind that PostgreSQL has', () => {
   it('is told what to write in its place', () => {
-    for (const [value, remedy] of [[Promise.resolve(), 'await it'], [() => {}, 'call it, and pass what it returns'],
+    for (const [value, hint] of [[Promise.resolve(), 'await it'], [() => {}, 'call it, and pass what it returns'],
       [/a/, 'pass value.source'], [new ArrayBuffer(1), 'pass Buffer.from(value)'],
       [new Uint16Array(1), 'pass [...value] as an array, or Buffer.from(value.buffer) as bytes'],
       [new Map(), 'pass Object.fromEntries(map) as JSON, or [...map.keys()] as an array'], [new Set(), 'pass [...set] as an array'],
@@ -76,7 +76,7 @@ describe('A value of no kind that PostgreSQL has', () => {
       [sql`a`, 'put it into sql`…`, and that into query(sql`…`)']]) {
       for (const [each, place] of [[value, 'it'], [[[1], [value]], 'it[1][0]']]) {
         assert.throws(() => textOf(each, 'it'), ({ name, message }) =>
-          name === 'TypeError' && message.startsWith(`${place} is `) && message.includes(`: ${remedy}`), remedy);
+          name === 'TypeError' && message.startsWith(`${place} is `) && message.includes(`: ${hint}`), hint);
       }
     }
     assert.throws(() => textOf([[[[[[[1]]]]]]], 'it'), { name: 'TypeError', message: /^it(\[0\]){6} is nested deeper than the 6 dimensions/ });

@@ -142,7 +142,7 @@ describe('MessageWriter', () => {
   describe('refuses', () => {
     const bind = values => () => new MessageWriter().bind(NAMES, values, 0);
 
-    it('values of a kind that has no text, and names place, kind and remedy', () => {
+    it('values of a kind that has no text, and names place, kind and hint', () => {
       for (const [value, kind] of [
         [Symbol('s'), 'a symbol: pass String(value)'],
         [() => {}, 'a function'], [class A {}, 'a function'], [new Map(), 'an object of class Map'],

@@ -6,6 +6,7 @@ const assert = require('node:assert/strict');
 const { Duplex, PassThrough } = require('node:stream');
 const { startProxy } = require('pg-test-fixtures');
 const { Client } = require('../..');
+const { KnownTexts } = require('../../lib/pipeline/known-texts');
 const { Pipeline } = require('../../lib/pipeline/pipeline');
 const { decodeParameterStatus } = require('../../lib/protocol');
 const { FrameReader } = require('../../lib/protocol/reader');
@@ -121,7 +122,7 @@ async function replay(asking, { bytes, greeting, results, events }, cuts) {
     notification: notification => seen.push(notification),
     parameter: (...message) => seen.push(decodeParameterStatus(...message)),
     lost: error => { throw error; }
-  });
+  }, { isPooled: false, knownTexts: new KnownTexts() });
   pipeline.statements.limit = 256;
   pipeline.statements.tag = '';
   const memory = Buffer.alloc(65536);
