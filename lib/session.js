@@ -2,7 +2,7 @@
 
 const { EventEmitter } = require('node:events');
 const { UsageError, checkText, checkValues, isPiece, kindOf } = require('./protocol');
-const { CloseRequest, D, LOWER_CASE, Z, again, callerOf, copyDirection, promised, send, submit } = require('./pipeline');
+const { CloseRequest, D, LOWER_CASE, Z, again, callerOf, copyDirection, promised, send, submit, tooLong, watchLimits } = require('./pipeline');
 const { NAMES, NO_OPTIONS, NO_VALUES, checkOptions, keep, optionsOf } = require('./options');
 const requests = require('./requests');
 const { RowReader } = require('./rows');
@@ -27,6 +27,12 @@ function checkRepeated({ retry }) {
   if (!retry) return;
   throw new TypeError('the stream of a query that is repeated may get rows twice: leave out retry');
 }
+
+/** Waits for the end of a transaction's function, at most for the limits of the transaction. */
+const ended = (called, limits) => new Promise((resolve, reject) => {
+  const unwatch = watchLimits(limits, reject, tooLong('transaction'));
+  called.then(resolve, resolve).finally(unwatch);
+});
 
 /**
  * The base of Client, Pool and transactions; index.d.ts documents its methods. A session works on a lease: it asks for a scope
@@ -138,10 +144,11 @@ class Session extends EventEmitter {
       checkOptions(options, NAMES.transaction);
       const depth = this.#depth === undefined ? 0 : this.#depth + 1;
       if (depth > 0 && options.retries) throw new TypeError('retries is for the transaction: its savepoints fail with it');
+      const since = performance.now();
       let called; // resolves when the called function is over
       const call = tx => (called = new Promise(resolve => { resolve(work(tx)); }));
       const mayRepeat = async () => {
-        if (called !== undefined && options.retry) await called.catch(() => {});
+        if (called !== undefined && options.retry) await ended(called, { ...options, waited: performance.now() - since });
         return called === undefined || options.retry;
       };
       const begin = (scope, client, limits) => require('./transaction').transaction(scope, depth, inner => new Session(inner, depth), call, limits);

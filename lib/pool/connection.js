@@ -147,7 +147,7 @@ class Connection {
       client.destroy();
     }
     // Under load the sweep may never see it free. A new connection serves a request first.
-    if (this.hasAnswered && performance.now() >= this.expires) return void client.end();
+    if ((wasOwned || this.users === 0) && this.hasAnswered && performance.now() >= this.expires) return void client.end();
     if (!reset || client.state === 'closed') return;
     this.resetting = true;
     client.query('DISCARD ALL', [], { cache: false }).then(() => { this.resetting = false; }, () => client.destroy());

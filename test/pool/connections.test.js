@@ -523,6 +523,17 @@ describe('The connections of a pool', () => {
     });
   });
 
+  it('that are lost wait for the end of the function of a transaction no longer than its limits', async () => {
+    const server = await sharedServer();
+    const pool = await opened({ size: 2 });
+    const lasting = async tx => {
+      await server.sql(`SELECT pg_terminate_backend(${await idOf(tx.query(ID))})`);
+      await new Promise(() => {});
+    };
+    await assert.rejects(pool.transaction(lasting, { retry: true, statement_timeout: 200 }), { name: 'TimeoutError', code: '57014' });
+    await assert.rejects(pool.transaction(lasting, { retry: true, signal: AbortSignal.timeout(200) }), { name: 'AbortError' });
+  });
+
   it('that are lost call the function of a transaction again only when the first call is over', async () => {
     const server = await sharedServer();
     const pool = await opened({ size: 2 });
