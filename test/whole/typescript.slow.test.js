@@ -35,7 +35,7 @@ const INTERNAL = {
 const fields = [...new Set(Object.values(FIELDS))].filter(name => name !== 'message');
 const SET = {
   PostgresError: [...fields, 'at', 'index', 'name', 'query'], ConnectionError: ['cause', 'code', 'name', 'query', 'sent'],
-  AbortError: ['cause', 'code', 'name'], TimeoutError: ['cause', 'code', 'name', 'query', 'sent'], UsageError: ['code', 'name'], ProtocolError: ['code', 'name'],
+  AbortError: ['cause', 'code', 'name', 'query'], TimeoutError: ['cause', 'code', 'name', 'query', 'sent'], UsageError: ['code', 'name', 'query'], ProtocolError: ['code', 'name'],
   ResponseError: ['name', 'response', 'status'], CopyTo: ['columnCount', 'columnFormats'], Listener: ['channel'],
   ResponseCache: ['max_age', 'max_answer_bytes', 'max_bytes', 'stale_while_revalidate'],
   RowReader: ['arrays', 'binary', 'cmd', 'columnCount', 'columnFormats', 'format', 'objects', 'oid', 'rowParser'], RowParser: ['columnNames', 'columns']
