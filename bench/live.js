@@ -18,7 +18,9 @@ const { respond } = require('../lib/http');
 const { Live } = require('../lib/live');
 const { Answer } = require('../lib/live/answer');
 const { State } = require('../lib/live/state');
+const { send } = require('../lib/pipeline');
 const { Pool } = require('../lib/pool');
+const { QueryRequest } = require('../lib/requests');
 
 const WRITES = 10; // a second
 const ROWS = 100;
@@ -182,34 +184,34 @@ async function measure(name, config, seconds, count, lists) {
 
 /** The cost of asking again for 1,000 rows that are as before, beside a plain query: CPU, medians of alternating rounds. */
 async function unchanged(config) {
-  const client = new Client(config);
-  await client.connect();
+  const pool = new Pool(config, { size: 1 });
   const text = 'SELECT id, name, note, version FROM items WHERE list < 10 ORDER BY list, id';
-  const live = new Live(client, { interval: 0 });
+  const live = new Live(pool, { interval: 0 });
   const request = new Request('http://localhost/', { headers: { accept: TYPE } });
   const body = (await live.respond(request, text)).body.getReader();
   await body.read();
-  const { queryTo } = client;
+  const { lease, lease: { run } } = pool;
   const rounds = { plain: [], rows: [], again: [] };
-  const collect = () => client.queryTo(new Writable({ write(chunk, encoding, callback) { callback(); } }), text);
+  const collect = () => pool.queryTo(new Writable({ write(chunk, encoding, callback) { callback(); } }), text);
   const again = () => new Promise(resolve => {
-    client.queryTo = (...query) => queryTo.apply(client, query).finally(() => setImmediate(resolve));
+    lease.run = (...work) => run.apply(lease, work).finally(() => setImmediate(resolve));
     live.changed();
   });
-  const ways = { plain: collect, rows: async () => (await client.query(text)).rows.length, again };
+  const ways = { plain: collect, rows: async () => (await pool.query(text, [], { decode: false })).rows.length, again };
   for (let round = 0; round < 30; round++) {
     for (const name in ways) {
+      lease.run = run;
       const before = process.cpuUsage();
       for (let i = 0; i < 50; i++) await ways[name]();
       const { user, system } = process.cpuUsage(before);
       rounds[name].push((user + system) / 50);
     }
   }
+  lease.run = run;
   await live.end();
-  client.queryTo = queryTo;
-  const { rows: values } = await client.query("SELECT string_agg(id::text, ',') AS ids FROM items WHERE list < 10");
-  client.destroy();
-  return Object.fromEntries(Object.entries(rounds).map(([name, list]) => [name, at(list, 0.5)]).concat([['rowCount', values[0].ids.split(',').length]]));
+  const { rows: { length: rowCount } } = await pool.query(text);
+  await pool.end();
+  return { rowCount, ...Object.fromEntries(Object.entries(rounds).map(([name, list]) => [name, at(list, 0.5)])) };
 }
 
 /** Bytes of a state in which one of 1,000 rows is new, and milliseconds that a state of so many new rows takes. */
@@ -218,7 +220,7 @@ async function states(config) {
   await client.connect();
   const bodyOf = async (text, values) => {
     const answer = new Answer({ max_bytes: Infinity, max_rows: Infinity });
-    await client.queryTo(answer, text, values, { as: answer });
+    await send(client.lease, {}, () => new QueryRequest(text, values, 0, true, undefined, answer));
     return answer.bytes;
   };
   const text = 'SELECT id, name, note, CASE WHEN list * 100 + id = $1 THEN 1 ELSE version END FROM items WHERE list < 10 ORDER BY list, id';

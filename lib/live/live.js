@@ -1,17 +1,19 @@
 'use strict';
 
 const { EventEmitter } = require('node:events');
-const { ConnectionError, checkText, checkValues, isPiece, kindOf, snapshot } = require('../protocol');
-const { checkNumber, checkOptions, optionsOf } = require('../options');
-const { throwIfAborted, watchSignal } = require('../pipeline');
+const { ConnectionError, Session, UsageError } = require('../..');
+const { checkText, isPiece, kindOf } = require('../protocol');
+const { NAMES, checkNumber, checkOptions, keep } = require('../options');
+const { copyDirection, send, throwIfAborted, watchSignal } = require('../pipeline');
+const { QueryRequest } = require('../requests');
 const { respond } = require('../http');
 const { follower } = require('./follow');
 const { Reader, TYPE } = require('./reader');
 const { Result } = require('./result');
-const { slots } = require('./slots');
+const { Turns } = require('./turns');
 
 const DEFAULTS = {
-  interval: 100, keepalive: 15000, max_lifetime: 1800000, concurrency: 8,
+  interval: 100, keepalive: 15000, max_lifetime: 1800000, concurrency: 16,
   max_bytes: 1 << 20, max_rows: 10000, max_results: 10000, max_readers: 10000
 };
 const checkFrom = least => (value, name) => checkNumber(value, name, `a number from ${least}`, given => given >= least);
@@ -31,13 +33,11 @@ class Live extends EventEmitter {
 
   constructor(session, options = {}) {
     super();
-    if (typeof session?.queryTo !== 'function' || typeof session.query !== 'function') {
-      throw new TypeError(`a Live takes a Pool or a Client, not ${kindOf(session)}`);
-    }
+    if (!(session instanceof Session)) throw new TypeError(`a Live takes a Pool or a Client, not ${kindOf(session)}`);
     checkOptions(options, new Set(Object.keys(DEFAULTS)), CHECKS);
     this.#session = session;
     for (const name in DEFAULTS) this.#options[name] = options[name] ?? DEFAULTS[name];
-    this.#options.run = slots(this.#options.concurrency);
+    this.#options.turns = new Turns(this.#options.concurrency);
   }
 
   /** Results that are kept. */
@@ -47,7 +47,7 @@ class Live extends EventEmitter {
   async respond(request, response, sql, parameters, how) {
     const query = [response, sql, parameters, how];
     const place = typeof query[0] === 'string' || isPiece(query[0]) ? [request] : [request, query.shift()];
-    const [text, values = [], options = {}] = isPiece(query[0]) ? [...query[0], optionsOf(query[1])] : query;
+    const [text, values = [], options = {}] = isPiece(query[0]) ? [...query[0], query[1]] : query;
     const { tags = [], settings, ...plain } = options;
     if (!Array.isArray(tags) || !tags.every(tag => typeof tag === 'string')) throw new TypeError('tags must be an array of strings');
     const session = settings === undefined ? this.#session : this.#session.with(settings);
@@ -58,15 +58,19 @@ class Live extends EventEmitter {
   }
 
   /** Shows the states of a result until the reader leaves. */
-  async #attend(target, isZipped, session, tags, text, values, { as, signal, stall_timeout, statement_timeout, ...form }) {
+  async #attend(target, isZipped, session, tags, text, values, given) {
+    const { as, signal, stall_timeout, statement_timeout, ...form } = given;
     throwIfAborted({ signal });
-    checkText(text, 'text');
-    checkValues(values);
-    const copied = snapshot(values);
-    const key = JSON.stringify([text, copied, session.lease?.settings?.values, form, tags]);
+    checkOptions(given, NAMES.queryTo);
+    if (form.format === 1) throw new TypeError('a live result has columns in text format: leave out format');
+    if (copyDirection(text) !== undefined) throw new UsageError('a live result is that of a SELECT, not of COPY', '0A000');
+    const copied = keep(text, session.lease.keep(text, values));
+    const key = JSON.stringify([text, copied, session.lease.settings?.values, form, tags]);
     this.#admit(key);
-    const query = { session, text, values: copied, options: { ...form, statement_timeout } };
-    const result = this.#results.get(key) ?? new Result(query, tags, this.#options);
+    const request = answer => new QueryRequest(text, copied, 0, form.cache ?? true, form.paramTypes, answer);
+    const how = { statement_timeout, alone: form.alone, retry: true };
+    const ask = answer => send(session.lease, how, () => request(answer), undefined, undefined, text);
+    const result = this.#results.get(key) ?? new Result(ask, { text, tags }, this.#options);
     const reader = new Reader(target, isZipped, this.#options);
     const unwatch = signal && watchSignal(signal, () => reader.end());
     this.#results.set(key, result);
@@ -79,7 +83,7 @@ class Live extends EventEmitter {
       unwatch?.();
       target.release();
       this.#readers.delete(reader);
-      result.readers.delete(reader);
+      result.remove(reader);
       if (result.readers.size === 0 && this.#results.get(key) === result) this.#results.delete(key);
     }
   }

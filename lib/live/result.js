@@ -1,6 +1,5 @@
 'use strict';
 
-const { setTimeout: sleep } = require('node:timers/promises');
 const { UsageError, backend } = require('../protocol');
 const { Answer } = require('./answer');
 const { State } = require('./state');
@@ -12,21 +11,21 @@ const isOutage = ({ name, code }) => /^(?:ConnectionError|TimeoutError)$/.test(n
 
 /** A result that readers share: that of a text, values, settings and options. */
 class Result {
-  #isRunning = false;
-  #isStale = true; // something has changed since it was asked for
+  #about;
+  #ask;
+  #isBusy = false; // it is asked for, or rests
+  #isStale = false; // something has changed since it was asked for
   #live;
-  #query;
-  #tags;
-  #time = -Infinity; // when it was asked for
+  #rest; // timer of its end
 
   /**
-   * @param {{session: Session, text: string, values: Array, options: object}} query
-   * @param {string[]} tags of what it depends on; without tags, it depends on everything
+   * @param {function(Answer): Promise} ask runs its query
+   * @param {{text: string, tags: string[]}} about what it is, for errors, and what it depends on: without tags, on everything
    * @param {{interval: number, max_bytes: number, max_rows: number, run: function, report: function}} live what all results share
    */
-  constructor(query, tags, live) {
-    this.#query = query;
-    this.#tags = tags;
+  constructor(ask, about, live) {
+    this.#ask = ask;
+    this.#about = about;
     this.#live = live;
     this.readers = new Set();
     /** @type {State|undefined} the newest one */
@@ -35,43 +34,52 @@ class Result {
 
   add(reader) {
     this.readers.add(reader);
-    if (this.state === undefined) this.#run();
-    else reader.show(this.state);
+    if (this.state !== undefined) reader.show(this.state);
+    else if (this.readers.size === 1) this.changed();
+  }
+
+  remove(reader) {
+    this.readers.delete(reader);
+    if (this.readers.size === 0) clearTimeout(this.#rest);
   }
 
   /** @param {string} [tag] of what has changed */
   changed(tag) {
-    if (tag !== undefined && this.#tags.length > 0 && !this.#tags.includes(tag)) return;
+    const { tags } = this.#about;
+    if (tag !== undefined && tags.length > 0 && !tags.includes(tag)) return;
     this.#isStale = true;
-    this.#run();
+    this.#wake();
   }
 
-  /** Asks for states until the last one is the newest, at most once in each interval. */
-  async #run() {
-    if (this.#isRunning) return;
-    this.#isRunning = true;
-    for (let pause = 0; this.#isStale && this.readers.size > 0;) {
-      const wait = Math.max(pause, this.#time + this.#live.interval - performance.now());
-      if (wait > 0) await sleep(wait, undefined, { ref: false });
-      pause = await this.#live.run(() => this.#next());
-    }
-    this.#isRunning = false;
+  #wake() {
+    if (this.#isBusy || !this.#isStale) return;
+    this.#isBusy = true;
+    this.#live.turns.add(this);
+  }
+
+  /** Asks for the newest state at its turn, then rests: a first change is seen at once, others not before the end of the interval. */
+  async ask() {
+    const pause = this.readers.size > 0 ? await this.#next() : 0;
+    this.#isBusy = this.readers.size > 0;
+    if (!this.#isBusy) return;
+    this.#rest = setTimeout(() => {
+      this.#isBusy = false;
+      this.#wake();
+    }, Math.max(pause, this.#live.interval)).unref();
   }
 
   /** Shows the next state to all readers, if it differs. @returns {Promise<number>} milliseconds until the next attempt, at least */
   async #next() {
-    if (this.readers.size === 0) return 0;
-    const { session, text, values, options } = this.#query;
     this.#isStale = false;
-    this.#time = performance.now();
     try {
-      const answer = new Answer(this.#live, this.state?.bytes);
-      const { cmd } = await session.queryTo(answer, text, values, { ...options, as: answer });
-      const { bytes } = answer;
+      const before = this.state?.bytes;
+      const answer = new Answer(this.#live, before);
+      await this.#ask(answer);
+      const { bytes, cmd } = answer;
+      if (bytes === before) return 0;
       if (!/^(?:SELECT|SHOW)$/.test(cmd) || bytes[0] !== backend.RowDescription) {
         throw new UsageError(`a live result is that of a SELECT, not of ${cmd}`, '0A000');
       }
-      if (bytes === this.state?.bytes) return 0;
       this.state = new State(bytes, this.state);
       for (const reader of this.readers) reader.show(this.state);
       return 0;
@@ -82,10 +90,10 @@ class Result {
 
   /** Readers keep their state if another attempt may bring the next one. Otherwise they are sent away, and the next reader begins anew. */
   #fail(error) {
-    this.#isStale = true;
     if (this.state !== undefined) {
-      this.#live.report(error, { text: this.#query.text, tags: this.#tags });
-      if (isOutage(error)) return PAUSE;
+      this.#live.report(error, this.#about);
+      this.#isStale = isOutage(error);
+      if (this.#isStale) return PAUSE;
     }
     for (const reader of this.readers) reader.end(error);
     this.readers.clear();

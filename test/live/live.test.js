@@ -86,8 +86,9 @@ describe('Live', () => {
       handler: (request, response, live) => live.respond(request, response,
         'SELECT count(*) + $1::int AS n FROM todos', [Number(request.url.slice(1))], { tags: ['todos'] })
     });
-    const { queryTo } = pool;
-    pool.queryTo = (...query) => (asked++, queryTo.apply(pool, query));
+    const { lease } = pool;
+    const { run } = lease;
+    lease.run = (...work) => (asked++, run.apply(lease, work));
     const readers = [await reading(port, {}, '/1'), await reading(port, {}, '/1'), await reading(port, {}, '/2')];
     for (const reader of readers) await reader.next();
     assert.deepEqual([live.size, asked], [2, 2]);
@@ -205,11 +206,12 @@ describe('Live', () => {
     const { port, live, pool, change } = await serving();
     const reader = await reading(port);
     await reader.next();
-    const { queryTo } = pool;
+    const { lease } = pool;
+    const { run } = lease;
     let failures = 0;
-    pool.queryTo = async () => {
+    lease.run = async () => {
       failures++;
-      pool.queryTo = queryTo;
+      lease.run = run;
       throw Object.assign(new Error('gone'), { name: 'ConnectionError', code: '08006' });
     };
     await change('DELETE FROM todos WHERE id < 3');

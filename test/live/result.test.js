@@ -3,7 +3,8 @@
 const assert = require('node:assert/strict');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { Result } = require('../../lib/live/result');
-const { slots } = require('../../lib/live/slots');
+const { Turns } = require('../../lib/live/turns');
+const { backend } = require('../../lib/protocol');
 const { commandComplete, dataRow, rowDescription } = require('../support');
 const { messagesIn, until } = require('./serving');
 
@@ -13,18 +14,19 @@ const outage = () => Object.assign(new Error('gone'), { name: 'ConnectionError' 
 /** A result whose answers are these rows, errors or command tags, one after the other, or promises of them; and what it reports. */
 function resultOf(...answers) {
   const made = { reported: [], times: [], interval: 0 };
-  const queryTo = async answer => {
+  const ask = async answer => {
     made.times.push(performance.now());
     const given = await answers.shift();
     if (given instanceof Error) throw given;
-    if (typeof given === 'string') return { cmd: given };
-    answer.start(undefined, { description: () => rowDescription('a') }, 0);
-    const rows = Buffer.concat(given.map(value => dataRow(value)));
-    answer.messages(undefined, rows, 0, rows.length, given.length);
-    answer.message(undefined, commandComplete('SELECT 1'), 0);
-    return { cmd: 'SELECT' };
+    const rows = typeof given === 'string' ? [] : given;
+    const tag = commandComplete(typeof given === 'string' ? given : 'SELECT 1');
+    answer.start(typeof given === 'string' ? null : { description: () => rowDescription('a') }, 0);
+    const bytes = Buffer.concat(rows.map(value => dataRow(value)));
+    answer.receiveData(bytes, 0, bytes.length, rows.length);
+    answer.receive(backend.CommandComplete, tag, 0, tag.length);
   };
-  made.result = new Result({ session: { queryTo }, text: ABOUT.text, values: [], options: {} }, ABOUT.tags, { get interval() { return made.interval; }, max_bytes: 1e6, max_rows: 10, run: slots(1), report: (...error) => made.reported.push(error) });
+  const live = { get interval() { return made.interval; }, max_bytes: 1e6, max_rows: 10, turns: new Turns(1), report: (...error) => made.reported.push(error) };
+  made.result = new Result(ask, ABOUT, live);
   return made;
 }
 
@@ -84,7 +86,7 @@ describe('A result', () => {
     made.result.add(reader);
     await until(() => reader.shown.length === 1);
     made.result.changed();
-    made.result.readers.delete(reader);
+    made.result.remove(reader);
     await sleep(50);
     assert.equal(made.times.length, 1);
   });
