@@ -20,7 +20,6 @@ const { Answer } = require('../lib/live/answer');
 const { State } = require('../lib/live/state');
 const { send } = require('../lib/pipeline');
 const { Pool } = require('../lib/pool');
-const { QueryRequest } = require('../lib/requests');
 
 const WRITES = 10; // a second
 const ROWS = 100;
@@ -220,7 +219,7 @@ async function states(config) {
   await client.connect();
   const bodyOf = async (text, values) => {
     const answer = new Answer({ max_bytes: Infinity, max_rows: Infinity });
-    await send(client.lease, {}, () => new QueryRequest(text, values, 0, true, undefined, answer));
+    await send(client.lease, {}, () => answer.request({ text, values }));
     return answer.bytes;
   };
   const text = 'SELECT id, name, note, CASE WHEN list * 100 + id = $1 THEN 1 ELSE version END FROM items WHERE list < 10 ORDER BY list, id';

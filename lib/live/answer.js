@@ -2,19 +2,20 @@
 
 const { UsageError, backend, decodeCommandComplete } = require('../protocol');
 const { giveUp } = require('../pipeline');
+const { QueryRequest } = require('../requests');
 
 const NOTHING = Buffer.alloc(0);
 const SUSPENDED = Buffer.from([backend.PortalSuspended, 0, 0, 0, 4]);
 
-/** The Receiver of a result, see QueryRequest. It copies nothing as long as the messages are those of the answer before. */
+/** What a query answers, see Receiver. It copies nothing as long as the messages are those of the answer before. */
 class Answer {
   #before;
-  #chunks; // the messages from the first one that differs
+  #chunks; // none as long as everything is as before
+  #error; // why it was given up
   #length;
   #limits;
-  #pipeline;
+  #request;
   #rows;
-  #same; // bytes that are as before
 
   /**
    * @param {{max_bytes: number, max_rows: number}} limits above them, the request is given up
@@ -26,10 +27,20 @@ class Answer {
     this.cmd = undefined;
   }
 
-  start(rowParser, format, pipeline) {
-    this.#pipeline = pipeline;
+  /** @returns {QueryRequest} whose result this is; another one after a loss */
+  request({ text, values, cache = true, paramTypes }) {
+    if (this.#error !== undefined) throw this.#error;
+    return (this.#request = new QueryRequest(text, values, 0, cache, paramTypes, this));
+  }
+
+  giveUp(error) {
+    this.#error = error;
+    if (this.#request !== undefined) giveUp(this.#request, error);
+  }
+
+  start(rowParser, format) {
     this.#chunks = [];
-    this.#length = this.#rows = this.#same = 0;
+    this.#length = this.#rows = 0;
     const description = rowParser?.description(format) ?? NOTHING;
     this.#take(description, 0, description.length);
   }
@@ -39,7 +50,7 @@ class Answer {
     this.#take(buf, start, end);
     const { max_bytes: bytes, max_rows: rows } = this.#limits;
     const limit = this.#length > bytes ? `${bytes} bytes (max_bytes)` : this.#rows > rows ? `${rows} rows (max_rows)` : undefined;
-    if (limit !== undefined) giveUp(this.#pipeline.head, new UsageError(`the result has more than ${limit}`, '54000'));
+    if (limit !== undefined) this.giveUp(new UsageError(`the result has more than ${limit}`, '54000'));
   }
 
   receive(type, buf, start, end) {
@@ -51,13 +62,16 @@ class Answer {
   #take(buf, start, end) {
     const from = this.#length;
     const to = this.#length += end - start;
-    const isSame = this.#same === from && to <= this.#before.length && buf.compare(this.#before, from, to, start, end) === 0;
-    if (isSame) this.#same = to;
-    else this.#chunks.push(Buffer.from(buf.subarray(start, end)));
+    const before = this.#before;
+    if (this.#chunks.length === 0) {
+      if (to <= before.length && buf.compare(before, from, to, start, end) === 0) return;
+      this.#chunks.push(before.subarray(0, from));
+    }
+    this.#chunks.push(Buffer.from(buf.subarray(start, end)));
   }
 
   /** @returns {Buffer} RowDescription, DataRow messages, PortalSuspended: the answer before, if it is the same */
-  get bytes() { return this.#chunks.length === 0 ? this.#before : Buffer.concat([this.#before.subarray(0, this.#same), ...this.#chunks]); }
+  get bytes() { return this.#chunks.length === 0 ? this.#before : Buffer.concat(this.#chunks); }
 }
 
 module.exports = { Answer };

@@ -1,35 +1,37 @@
 'use strict';
 
-const { UsageError, backend } = require('../protocol');
+const { AbortError, UsageError, backend } = require('../protocol');
+const { send } = require('../pipeline');
 const { Answer } = require('./answer');
 const { State } = require('./state');
 
-/** Milliseconds until a result is asked for again after an outage. */
+/** Milliseconds until a result is asked for again after a failure that does not last. */
 const PAUSE = 1000;
 
-const isOutage = ({ name, code }) => /^(?:ConnectionError|TimeoutError)$/.test(name) || /^(?:08|53|57P)/.test(code);
+/** Whether the connection was lost, or a conflict, a limit or an administrator has stopped the query. */
+const mayPass = ({ name, code }) => /^(?:ConnectionError|TimeoutError)$/.test(name) || /^(?:08|40|53|55|57)/.test(code);
 
 /** A result that readers share: that of a text, values, settings and options. */
 class Result {
-  #about;
-  #ask;
-  #isBusy = false; // it is asked for, or rests
+  #answer; // while it is asked for
+  #isBusy = false; // it waits for its turn, is asked for, or rests
   #isStale = false; // something has changed since it was asked for
   #live;
+  #query;
   #rest; // timer of its end
 
   /**
-   * @param {function(Answer): Promise} ask runs its query
-   * @param {{text: string, tags: string[]}} about what it is, for errors, and what it depends on: without tags, on everything
-   * @param {{interval: number, max_bytes: number, max_rows: number, run: function, report: function}} live what all results share
+   * @param {{session: Session, text: string, values: Array, cache: boolean, paramTypes: number[], limits: object}} query
+   * @param {string[]} tags of what it depends on; without tags, it depends on everything
+   * @param {{interval: number, max_bytes: number, max_rows: number, turn: function, report: function}} live what all results share
    */
-  constructor(ask, about, live) {
-    this.#ask = ask;
-    this.#about = about;
+  constructor(query, tags, live) {
+    this.#query = query;
     this.#live = live;
     this.readers = new Set();
     /** @type {State|undefined} the newest one */
     this.state = undefined;
+    this.tags = tags;
   }
 
   add(reader) {
@@ -40,41 +42,38 @@ class Result {
 
   remove(reader) {
     this.readers.delete(reader);
-    if (this.readers.size === 0) clearTimeout(this.#rest);
+    if (this.readers.size > 0) return;
+    clearTimeout(this.#rest);
+    this.#answer?.giveUp(new AbortError('the readers of the live result have left'));
   }
 
-  /** @param {string} [tag] of what has changed */
-  changed(tag) {
-    const { tags } = this.#about;
-    if (tag !== undefined && tags.length > 0 && !tags.includes(tag)) return;
+  changed() {
     this.#isStale = true;
-    this.#wake();
-  }
-
-  #wake() {
-    if (this.#isBusy || !this.#isStale) return;
+    if (this.#isBusy) return;
     this.#isBusy = true;
-    this.#live.turns.add(this);
+    this.#live.turn(this);
   }
 
-  /** Asks for the newest state at its turn, then rests: a first change is seen at once, others not before the end of the interval. */
+  /** Asks for the newest state, then rests: a first change is seen at once, others not before the end of the interval. */
   async ask() {
     const pause = this.readers.size > 0 ? await this.#next() : 0;
+    this.#answer = undefined;
     this.#isBusy = this.readers.size > 0;
     if (!this.#isBusy) return;
     this.#rest = setTimeout(() => {
       this.#isBusy = false;
-      this.#wake();
+      if (this.#isStale) this.changed();
     }, Math.max(pause, this.#live.interval)).unref();
   }
 
   /** Shows the next state to all readers, if it differs. @returns {Promise<number>} milliseconds until the next attempt, at least */
   async #next() {
+    const { session, text, limits } = this.#query;
+    const before = this.state?.bytes;
+    const answer = this.#answer = new Answer(this.#live, before);
     this.#isStale = false;
     try {
-      const before = this.state?.bytes;
-      const answer = new Answer(this.#live, before);
-      await this.#ask(answer);
+      await send(session.lease, limits, () => answer.request(this.#query), undefined, undefined, text);
       const { bytes, cmd } = answer;
       if (bytes === before) return 0;
       if (!/^(?:SELECT|SHOW)$/.test(cmd) || bytes[0] !== backend.RowDescription) {
@@ -90,9 +89,9 @@ class Result {
 
   /** Readers keep their state if another attempt may bring the next one. Otherwise they are sent away, and the next reader begins anew. */
   #fail(error) {
-    if (this.state !== undefined) {
-      this.#live.report(error, this.#about);
-      this.#isStale = isOutage(error);
+    if (this.state !== undefined && this.readers.size > 0) {
+      this.#live.report(error, { text: this.#query.text, tags: this.tags });
+      this.#isStale = mayPass(error);
       if (this.#isStale) return PAUSE;
     }
     for (const reader of this.readers) reader.end(error);

@@ -1,29 +1,29 @@
 'use strict';
 
-/** Lets results be asked for, so many at once, in the order of their adding. */
-class Turns {
-  #free;
-  #waiting = new Set();
+const { AsyncResource } = require('node:async_hooks');
 
-  constructor(most) { this.#free = most; }
-
-  /** @param {{ask: function(): Promise}} result whose promise does not reject */
-  add(result) {
-    this.#waiting.add(result);
-    this.#next();
-  }
-
-  #next() {
-    for (const result of this.#waiting) {
-      if (this.#free === 0) return;
-      this.#free--;
-      this.#waiting.delete(result);
+/**
+ * @param {number} free how many may be asked for at once
+ * @returns {function({ask: function(): Promise})} lets a result be asked for at its turn; its promise does not reject
+ */
+function turns(free) {
+  const waiting = new Set();
+  const next = () => {
+    for (const result of waiting) {
+      if (free === 0) return;
+      free--;
+      waiting.delete(result);
       result.ask().then(() => {
-        this.#free++;
-        this.#next();
+        free++;
+        next();
       });
     }
-  }
+  };
+  // A query waits for no transaction in whose function something was said to have changed.
+  return AsyncResource.bind(result => {
+    waiting.add(result);
+    next();
+  });
 }
 
-module.exports = { Turns };
+module.exports = { turns };

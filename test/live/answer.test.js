@@ -4,7 +4,6 @@ const assert = require('node:assert/strict');
 const { Answer } = require('../../lib/live/answer');
 const { send } = require('../../lib/pipeline');
 const { backend } = require('../../lib/protocol');
-const { QueryRequest } = require('../../lib/requests');
 const { connected, commandComplete, dataRow, rowDescription } = require('../support');
 const { messagesIn } = require('./serving');
 
@@ -52,7 +51,7 @@ describe('An answer', () => {
     const client = await connected();
     const ask = async (text, before, limits = LIMITS) => {
       const answer = new Answer(limits, before);
-      await send(client.lease, {}, () => new QueryRequest(text, [], 0, true, undefined, answer));
+      await send(client.lease, {}, () => answer.request({ text, values: [] }));
       return answer;
     };
     const many = "SELECT i AS a, repeat('x', 300) FROM generate_series(1, 1000) i";
@@ -63,5 +62,12 @@ describe('An answer', () => {
     await refuses(ask(many, bytes, { max_bytes: 1e6, max_rows: 999 }), 'the result has more than 999 rows (max_rows)');
     await refuses(ask("SELECT repeat('x', 300000) FROM generate_series(1, 1000000)"), 'the result has more than 1000000 bytes (max_bytes)');
     assert.equal((await client.query('SELECT 1 AS n')).rows[0].n, '1');
+  });
+
+  it('makes no request when it was given up while that waited for a connection', () => {
+    const answer = new Answer(LIMITS);
+    const error = new Error('no');
+    answer.giveUp(error);
+    assert.throws(() => answer.request({ text: 'SELECT 1', values: [] }), error);
   });
 });

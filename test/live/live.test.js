@@ -6,6 +6,7 @@ const http = require('node:http');
 const http2 = require('node:http2');
 const net = require('node:net');
 const { setTimeout: sleep } = require('node:timers/promises');
+const { ResponseCache } = require('../../lib/cache');
 const { Live } = require('../../lib/live');
 const { Pool } = require('../../lib/pool');
 const { sql } = require('../../lib/sql');
@@ -219,6 +220,53 @@ describe('Live', () => {
     assert.deepEqual([failures, live.size], [1, 1]);
   });
 
+  it('keeps readers if a later query fails for a reason that may pass', async () => {
+    const { port, pool, live, errors } = await serving();
+    const reader = await reading(port);
+    await reader.next();
+    const holder = await connected();
+    await holder.simpleQuery('BEGIN; LOCK todos; DELETE FROM todos WHERE id < 3');
+    live.changed();
+    await until(async () => (await pool.query("SELECT count(pg_cancel_backend(pid))::int AS n FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query = $1", [ALL])).rows[0].n === 1);
+    await until(() => errors.length === 1);
+    await holder.simpleQuery('COMMIT');
+    assert.deepEqual(await reader.next(), ['A copy 2 1', 's']);
+    assert.deepEqual([errors[0][0].code, live.size], ['57014', 1]);
+  });
+
+  it('gives up the query of a result whose readers have left, so that it takes no turn from others', async () => {
+    const { port, live, pool, errors, answers } = await serving({
+      concurrency: 1, handler: (request, response, live) => live.respond(request, response, request.url === '/' ? ALL : 'SELECT pg_sleep(600)')
+    });
+    const running = async () => (await pool.query("SELECT count(*)::int AS n FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%' AND state = 'active'")).rows[0].n;
+    const leaving = ['/slow', '/slow'].map(path => http.get({ port, host: '127.0.0.1', path, agent: false, headers: { accept: TYPE } }).on('error', () => {}));
+    await until(async () => answers.length === 2 && await running() === 1);
+    const reader = reading(port);
+    for (const request of leaving) request.destroy();
+    assert.deepEqual(await (await reader).next(), WHOLE);
+    await until(async () => await running() === 0);
+    await Promise.all(answers.slice(0, 2));
+    assert.deepEqual([live.size, errors], [1, []]);
+  });
+
+  it('may be told of a change in the function of a transaction, for which its query then waits', async () => {
+    const client = await connected();
+    const live = new Live(client, { interval: 0 });
+    await client.query('DROP TABLE IF EXISTS told');
+    await client.query('CREATE TABLE told AS SELECT 1 AS n');
+    const response = await live.respond(new Request('http://localhost/', { headers: { accept: TYPE } }), 'TABLE told');
+    const body = response.body.getReader();
+    const next = async () => messagesIn(Buffer.from((await body.read()).value)).list;
+    assert.deepEqual(await next(), ['T', 'D 1', 's']);
+    await client.transaction(async tx => {
+      await tx.query('UPDATE told SET n = 2');
+      live.changed();
+      await sleep(5);
+    });
+    assert.deepEqual(await next(), ['D 2', 's']);
+    await live.end();
+  });
+
   it('gives a slow reader the newest state, and no more than one waits', async () => {
     const { port, change, live } = await serving({
       handler: (request, response, live) => live.respond(request, response,
@@ -417,7 +465,12 @@ describe('Live', () => {
     const live = new Live(await connected());
     const request = new Request('http://localhost/', { headers: { accept: TYPE } });
     await assert.rejects(live.respond(request, ALL, [], { signal: AbortSignal.abort() }), { name: 'AbortError' });
-    assert.equal(live.size, 0);
+    const early = new AbortController();
+    const asked = live.respond(request, 'SELECT pg_sleep(600)', [], { signal: early.signal });
+    await until(() => live.size === 1);
+    early.abort();
+    await assert.rejects(asked, { name: 'AbortError' });
+    await until(() => live.size === 0);
   });
 
   it('works with a client, and refuses wrong sessions and options', async () => {
@@ -428,6 +481,7 @@ describe('Live', () => {
     await live.end();
     const refuses = (make, message) => assert.throws(make, { name: 'TypeError', message });
     refuses(() => new Live(), /a Live takes a Pool or a Client, not undefined/);
+    refuses(() => new Live(new ResponseCache(client)), /a Live takes a Pool or a Client, not an object of class ResponseCache/);
     refuses(() => new Live(client, { interval: -1 }), /interval must be a number from 0, not -1/);
     refuses(() => new Live(client, { keepalive: 0 }), /keepalive must be a number from 1, not 0/);
     refuses(() => new Live(client, { timeout: 1 }), /there is no option timeout here/);
@@ -435,6 +489,9 @@ describe('Live', () => {
     await assert.rejects(new Live(client).respond(request, 'SELECT 1', [], { tags: 'todos' }), { message: 'tags must be an array of strings' });
     await assert.rejects(new Live(client).respond(request, 'SELECT 1', [], { stream: 1 }), /there is no option stream here/);
     await assert.rejects(new Live(client).respond(request, 'SELECT 1', 7), TypeError);
+    await assert.rejects(new Live(client).respond(request, 'SELECT 1', [], { max_age: 1 }), /there is no option max_age here/);
+    await assert.rejects(new Live(client).respond(request, 'SELECT 1', [], { format: 1 }), { name: 'TypeError', message: /text format: leave out format/ });
+    await assert.rejects(new Live(client).respond(request, 'COPY users FROM STDIN'), { name: 'UsageError', code: '0A000' });
     await assert.rejects(new Live(client).respond(), { name: 'TypeError', message: /request must be a Request/ });
     await assert.rejects(new Live(client).follow(7), { name: 'TypeError', message: /follow takes an async iterable/ });
     const pool = new Pool((await sharedServer()).config);

@@ -3,7 +3,7 @@
 const assert = require('node:assert/strict');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { Result } = require('../../lib/live/result');
-const { Turns } = require('../../lib/live/turns');
+const { turns } = require('../../lib/live/turns');
 const { backend } = require('../../lib/protocol');
 const { commandComplete, dataRow, rowDescription } = require('../support');
 const { messagesIn, until } = require('./serving');
@@ -14,19 +14,21 @@ const outage = () => Object.assign(new Error('gone'), { name: 'ConnectionError' 
 /** A result whose answers are these rows, errors or command tags, one after the other, or promises of them; and what it reports. */
 function resultOf(...answers) {
   const made = { reported: [], times: [], interval: 0 };
-  const ask = async answer => {
+  const submit = async ({ receiver: answer, text }) => {
+    assert.equal(text, ABOUT.text);
     made.times.push(performance.now());
     const given = await answers.shift();
     if (given instanceof Error) throw given;
-    const rows = typeof given === 'string' ? [] : given;
-    const tag = commandComplete(typeof given === 'string' ? given : 'SELECT 1');
-    answer.start(typeof given === 'string' ? null : { description: () => rowDescription('a') }, 0);
+    const [description, rows, tag] = typeof given === 'string' ? [null, [], given] : [{ description: () => rowDescription('a') }, given, 'SELECT 1'];
+    answer.start(description, 0);
     const bytes = Buffer.concat(rows.map(value => dataRow(value)));
     answer.receiveData(bytes, 0, bytes.length, rows.length);
-    answer.receive(backend.CommandComplete, tag, 0, tag.length);
+    const end = commandComplete(tag);
+    answer.receive(backend.CommandComplete, end, 0, end.length);
   };
-  const live = { get interval() { return made.interval; }, max_bytes: 1e6, max_rows: 10, turns: new Turns(1), report: (...error) => made.reported.push(error) };
-  made.result = new Result(ask, ABOUT, live);
+  const scope = { pipeline: { submit }, get scope() { return scope; } };
+  const live = { get interval() { return made.interval; }, max_bytes: 1e6, max_rows: 10, turn: turns(1), report: (...error) => made.reported.push(error) };
+  made.result = new Result({ session: { lease: scope }, text: ABOUT.text, values: [], limits: {} }, ABOUT.tags, live);
   return made;
 }
 
@@ -51,7 +53,7 @@ describe('A result', () => {
     result.add(second);
     await until(() => second.shown.length === 1);
     const { state } = result;
-    result.changed('a');
+    result.changed();
     await until(() => times.length === 2);
     await sleep(5);
     assert.equal(result.state, state);
@@ -68,8 +70,7 @@ describe('A result', () => {
     const reader = readerOf();
     made.interval = 40;
     made.result.add(reader);
-    for (let i = 0; i < 9; i++) made.result.changed('a');
-    made.result.changed('b');
+    for (let i = 0; i < 9; i++) made.result.changed();
     await sleep(5);
     assert.equal(made.times.length, 1);
     answer(['x']);
@@ -89,17 +90,6 @@ describe('A result', () => {
     made.result.remove(reader);
     await sleep(50);
     assert.equal(made.times.length, 1);
-  });
-
-  it('hears of its tags alone', async () => {
-    const { result, times } = resultOf(['x'], ['x'], ['x']);
-    result.add(readerOf());
-    await until(() => result.state);
-    result.changed('b');
-    await sleep(5);
-    assert.equal(times.length, 1);
-    result.changed();
-    await until(() => times.length === 2);
   });
 
   it('gives its first error to its readers, and begins anew for the next one', async () => {
