@@ -2,7 +2,7 @@
 
 const { EventEmitter } = require('node:events');
 const { UsageError, checkText, checkValues, isPiece, kindOf } = require('./protocol');
-const { CloseRequest, D, LOWER_CASE, Z, again, callerOf, copyDirection, promised, send, submit, tooLong, watchLimits } = require('./pipeline');
+const { CloseRequest, D, LOWER_CASE, Z, again, callerOf, copyDirection, promised, send, submit, throwIfAborted, tooLong, watchLimits } = require('./pipeline');
 const { NAMES, NO_OPTIONS, NO_VALUES, checkOptions, keep, optionsOf } = require('./options');
 const requests = require('./requests');
 const { RowReader } = require('./rows');
@@ -30,7 +30,8 @@ function checkRepeated({ retry }) {
 
 /** Waits for the end of a transaction's function, at most for the limits of the transaction. */
 const ended = (called, limits) => new Promise((resolve, reject) => {
-  const unwatch = watchLimits(limits, reject, tooLong('transaction'));
+  throwIfAborted(limits, true);
+  const unwatch = watchLimits(limits, reject, tooLong('transaction'), () => true);
   called.then(resolve, resolve).finally(unwatch);
 });
 
