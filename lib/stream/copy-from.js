@@ -1,7 +1,7 @@
 'use strict';
 
 const { Writable, addAbortSignal } = require('node:stream');
-const { AbortError, State, UsageError, checkText, kindOf } = require('../protocol');
+const { AbortError, PostgresError, State, UsageError, checkText, kindOf } = require('../protocol');
 const { CloseRequest, callerOf, copyDirection, giveUp, promised, submit } = require('../pipeline');
 const { CopyInRequest } = require('../requests');
 const { RowEncoder } = require('./copy-rows');
@@ -43,8 +43,9 @@ class CopyFrom extends Writable {
     if (signal !== undefined) addAbortSignal(signal, this);
     const run = scope => {
       if (this.destroyed) throw new AbortError('the stream was destroyed');
+      // If the settings are refused, the COPY would only say that the block has failed.
       // Behind BEGIN in one flight, pgcat stores the rows of a block that is rolled back, and Pgpool-II answers no later query.
-      if (scope.begin !== undefined) submit(new CloseRequest('P', []), scope).catch(() => {});
+      if (scope.begin !== undefined) submit(new CloseRequest('P', []), scope).catch(error => error instanceof PostgresError && this.destroy(error));
       return submit(this.#request, scope);
     };
     this.#over = promised(() => lease.run('owned', { signal }, run, () => false)).then(({ format, rowCount }) => {
