@@ -21,6 +21,7 @@ const PIECES = 16;
 class CopyFrom extends Writable {
   #begun; // the server takes data
   #encoder; // of rows
+  #leave; // ends the wait for a connection
   #over;
   #request;
   #sent;
@@ -48,7 +49,7 @@ class CopyFrom extends Writable {
       if (scope.begin !== undefined) submit(new CloseRequest('P', []), scope).catch(error => error instanceof PostgresError && this.destroy(error));
       return submit(this.#request, scope);
     };
-    this.#over = promised(() => lease.run('owned', { signal }, run, () => false)).then(({ format, rowCount }) => {
+    this.#over = promised(() => lease.run('owned', { signal, onwait: leave => { this.#leave = leave; } }, run, () => false)).then(({ format, rowCount }) => {
       if (format === undefined) throw new UsageError('copyFrom takes COPY … FROM STDIN', '42601'); // there was no CopyInResponse
       this.rowCount = rowCount;
     });
@@ -107,7 +108,9 @@ class CopyFrom extends Writable {
 
   _destroy(error, callback) {
     if (error?.name === 'AbortError') error.sent ??= this.#request.state !== State.Waiting;
-    if (this.#request.scope !== null) giveUp(this.#request, error || new AbortError('the stream was destroyed'));
+    const why = error || new AbortError('the stream was destroyed');
+    if (this.#request.scope !== null) giveUp(this.#request, why);
+    this.#leave?.(why);
     callback(error);
   }
 }
