@@ -7,13 +7,16 @@ const MOST = 256;
 const LONGEST = 1 << 16;
 
 /** After a slow answer, a text is quick again when so many in a row were. */
-const RELIABLE = 64;
+const RELIABLE = 128;
 
 /** Slow answers within so many milliseconds count once: a machine that is busy for a moment delays several. */
 const MOMENT = 20;
 
 /** After so many in a row, one slow answer may be due to a busy machine. */
-const FORGIVING = 128;
+const FORGIVING = 256;
+
+/** After so many, it counts as never slow. */
+const STEADY = 1024;
 
 /** After so many quick new texts in a row, those not seen yet count as quick: their values are written into them. */
 const MANY = 1000;
@@ -39,6 +42,12 @@ class KnownTexts {
 
   /** Whether other queries may be sent behind one with this text. */
   isQuick(text) { return (this.#texts.get(text)?.quick ?? (this.#quickNew >= MANY ? RELIABLE : 0)) >= RELIABLE; }
+
+  /** Whether no recent answer was slow. @param {string|undefined} text */
+  isSteady(text) {
+    const known = this.#texts.get(text);
+    return known === undefined || known.slowAt === -Infinity || known.quick >= STEADY;
+  }
 
   /** @param {number} now when the answer came */
   answered(text, isSlow, now) {

@@ -109,6 +109,7 @@ class Connections {
   #find(use, now) {
     const { isLimited, kind } = use;
     const isQuick = kind === Kind.QUICK;
+    const mayMix = isQuick && !isLimited && this.common.knownTexts.isSteady(use.text);
     if (!isQuick && !this.#mayOwn(use, now)) return undefined;
     let best, unused, least = Infinity, shared = 0;
     for (const each of this.#all) {
@@ -116,12 +117,12 @@ class Connections {
       if (wait < 0) unused ??= each;
       else if (wait < Infinity) {
         if (wait < least) [best, least] = [each, wait];
-        if (++shared === SHARING && isQuick && !isLimited) break;
+        if (++shared === SHARING && mayMix) break;
       }
     }
-    const mayMix = isQuick && shared >= SHARING;
-    if (unused !== undefined && (!mayMix || isLimited)) best = unused;
-    else if (best === undefined || (!mayMix && this.#isGrowing(now))) return undefined;
+    const isEnough = isQuick && shared >= SHARING;
+    if (unused !== undefined && !(mayMix && isEnough)) best = unused;
+    else if (best === undefined || (!isEnough && this.#isGrowing(now))) return undefined;
     if (!isQuick) best.state = best === unused ? Use.OWNED : Use.DRAINING;
     if (best.state === Use.DRAINING) return undefined;
     if (isQuick) this.#quickAt = now;

@@ -34,21 +34,21 @@ describe('KnownTexts', () => {
     }
   });
 
-  it('takes a text as quick whose first answer was, and after a slow one only when 64 in a row were', () => {
+  it('takes a text as quick whose first answer was, and after a slow one only when 128 in a row were', () => {
     const texts = new KnownTexts();
     assert.equal(texts.isQuick('a'), false);
     texts.answered('a', false, Infinity);
     assert.equal(texts.isQuick('a'), true);
     texts.answered('a', true, Infinity);
-    times(63, () => texts.answered('a', false, Infinity));
+    times(127, () => texts.answered('a', false, Infinity));
     assert.equal(texts.isQuick('a'), false);
     texts.answered('a', false, Infinity);
     assert.equal(texts.isQuick('a'), true);
   });
 
-  it('forgives one slow answer after 128 quick ones, and no second one but at the same moment', () => {
+  it('forgives one slow answer after 256 quick ones, and no second one but at the same moment', () => {
     const texts = new KnownTexts();
-    times(128, () => texts.answered('a', false, Infinity));
+    times(256, () => texts.answered('a', false, Infinity));
     texts.answered('a', true, 1000);
     times(3, i => texts.answered('a', true, 1001 + i));
     assert.equal(texts.isQuick('a'), true);
