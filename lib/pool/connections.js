@@ -88,7 +88,7 @@ class Connections {
   #isGrowing(now) { return this.#mayOpen || this.#all.some(each => each.isOpening && now - each.since < PATIENCE); }
 
   /** The kind of a request that may share a connection. */
-  kindOf(text) { return text === undefined || this.common.knownTexts.isQuick(text) ? Kind.QUICK : Kind.UNPROVEN; }
+  kindOf(known) { return known === undefined || known.isQuick ? Kind.QUICK : Kind.UNPROVEN; }
 
   /** Whether a request may take one more connection: `reserved` ones are left to quick queries, but not for long by other queries. */
   #mayOwn({ kind, since }, now) {
@@ -107,9 +107,9 @@ class Connections {
    * enough are in use. One that is held up does not count.
    */
   #find(use, now) {
-    const { isLimited, kind } = use;
+    const { isLimited, kind, known } = use;
     const isQuick = kind === Kind.QUICK;
-    const mayMix = isQuick && !isLimited && this.common.knownTexts.isSteady(use.text);
+    const mayMix = isQuick && !isLimited && known?.isSteady !== false;
     if (!isQuick && !this.#mayOwn(use, now)) return undefined;
     let best, unused, least = Infinity, shared = 0;
     for (const each of this.#all) {
@@ -127,7 +127,7 @@ class Connections {
     if (best.state === Use.DRAINING) return undefined;
     if (isQuick) this.#quickAt = now;
     best.begin(use, now);
-    if (use.text !== undefined) this.#alarm.setTo(now + best.patience, now);
+    if (known !== undefined) this.#alarm.setTo(now + best.patience, now);
     return best;
   }
 
@@ -167,7 +167,7 @@ class Connections {
   #serve(now = performance.now()) {
     if (this.#waiting.size === 0) return;
     for (const each of this.#all) if (each.state === Use.DRAINING) each.state = Use.SHARED;
-    this.#waiting.serve(use => this.#find(use, now), text => this.kindOf(text));
+    this.#waiting.serve(use => this.#find(use, now), known => this.kindOf(known));
     const opening = this.#all.filter(each => each.isOpening).length;
     const shared = this.#all.filter(each => !each.isTaken).length - opening;
     const { owner, unproven, quick } = this.#waiting.why;
