@@ -70,12 +70,18 @@ class Session extends EventEmitter {
       const { scope } = this.#lease;
       const letter = typeof text === 'string' ? text.charCodeAt(0) | LOWER_CASE : D;
       const isPlain = format === 0 && cache === true && target === undefined && letter >= D && letter <= Z;
-      if (isPlain && scope !== null) return scope.pipeline.submit(new QueryRequest(text, values, 0, true), scope);
-      const options = isPlain ? NO_OPTIONS : typeof format === 'object' && format !== null ? format : byPosition(values, format, cache, target);
-      return this.#query(text, values, options);
+      if (isPlain) return scope === null ? this.#plain(text, values) : scope.pipeline.submit(new QueryRequest(text, values, 0, true), scope);
+      return this.#query(text, values, typeof format === 'object' && format !== null ? format : byPosition(values, format, cache, target));
     } catch (error) {
       return Promise.reject(error);
     }
+  }
+
+  /** A query without options, which a connection has to be found for. */
+  #plain(text, values) {
+    const lease = this.#lease;
+    const checked = lease.keep(text, values);
+    return lease.run('shared', NO_OPTIONS, scope => submit(new QueryRequest(text, checked, 0, true), scope), undefined, text);
   }
 
   #query(text, values, options) {
