@@ -6,6 +6,8 @@ const http = require('node:http');
 const http2 = require('node:http2');
 const net = require('node:net');
 const { setTimeout: sleep } = require('node:timers/promises');
+const v8 = require('node:v8');
+const vm = require('node:vm');
 const { ResponseCache } = require('../../lib/cache');
 const { Live } = require('../../lib/live');
 const { Pool } = require('../../lib/pool');
@@ -340,6 +342,23 @@ describe('Live', () => {
     await until(() => live.size === 0);
     const plain = await live.respond(new Request('http://localhost/', { headers: { accept: 'application/json' } }), ALL);
     assert.deepEqual(await plain.json(), [{ id: 1, name: 'a' }]);
+  });
+
+  it('keeps a WHATWG Request until the reader leaves, since its signal would not abort otherwise', async () => {
+    const { live } = await serving();
+    v8.setFlagsFromString('--expose-gc');
+    const collect = vm.runInNewContext('gc');
+    const controller = new AbortController();
+    const response = await live.respond(new Request('http://localhost/', { headers: { accept: TYPE }, signal: controller.signal }), ALL);
+    const body = response.body.getReader();
+    await body.read();
+    for (let i = 0; i < 3; i++) {
+      await sleep(5);
+      collect();
+    }
+    controller.abort();
+    await assert.rejects(body.read());
+    await until(() => live.size === 0);
   });
 
   it('serves HTTP/2', async () => {
