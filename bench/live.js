@@ -93,7 +93,7 @@ async function serve(name, config) {
 }
 
 /** The process of the readers: each on the list of its number, or all on the first one. */
-async function read(name, port, count, lists, config) {
+async function read(name, port, count, lists, writes, config) {
   const { live } = await import('../client-parser/live.js');
   const committed = new Map(); // when, by version
   const times = [];
@@ -142,7 +142,7 @@ async function read(name, port, count, lists, config) {
       times.length = bytes = 0;
       const write = async () => {
         const mine = ++version;
-        writing = setTimeout(write, Math.random() * 2000 / WRITES);
+        writing = setTimeout(write, Math.random() * 2000 / writes);
         await writer.query('UPDATE items SET version = $1 WHERE list = $2 AND id = $3', [mine, mine % Math.min(lists, PARSING), mine % ROWS]);
         committed.set(mine, performance.now());
       };
@@ -156,13 +156,13 @@ async function read(name, port, count, lists, config) {
   process.send({ ready: true });
 }
 
-async function measure(name, config, seconds, count, lists) {
+async function measure(name, config, seconds, count, lists, writes) {
   const start = (...args) => fork(__filename, ['child', ...args.map(each => JSON.stringify(each))], { execArgv: ['--expose-gc'] });
   const server = start('serve', name, config);
   const [{ port }] = await once(server, 'message');
   const ask = async (child, what) => (child.send(what), (await once(child, 'message'))[0]);
   const idle = await ask(server, 'memory');
-  const readers = start('read', name, port, count, lists, config);
+  const readers = start('read', name, port, count, lists, writes, config);
   await once(readers, 'message');
   await sleep(3000);
   const full = await ask(server, 'memory');
@@ -251,13 +251,13 @@ async function main() {
   const config = { host: database.host, port: database.port, user: database.user, password: database.password, database: database.database };
   const lines = [
     [`one result, ${count} readers`, 'live', count, 1], [`${count} results with tags of their own`, 'live', count, count],
-    [`${count} results, all with the tag of the table`, 'table', count, count], ['one reader', 'live', 1, 1],
+    [`${count} results, all with the tag of the table`, 'table', count, count], ['one reader', 'live', 1, 1], ['one reader, 2 writes a second', 'live', 1, 1, 2],
     [`one result, ${count} readers: polling each second`, 'polling', count, 1],
     [`one result, ${count} readers: subscribe of postgres, JSON, server-sent events`, 'events', count, 1]
   ];
   console.log(`${WRITES} writes a second, ${ROWS} rows a result\n\n| | cores of the server | commit to page: p50 ms | p99 ms | bytes/s a reader | memory a reader |\n|---|--:|--:|--:|--:|--:|`);
-  for (const [title, name, readers, lists] of lines) {
-    const { cores, p50, p99, bytes, memory } = await measure(name, config, seconds, readers, lists);
+  for (const [title, name, readers, lists, writes = WRITES] of lines) {
+    const { cores, p50, p99, bytes, memory } = await measure(name, config, seconds, readers, lists, writes);
     const cells = [cores.toFixed(2), p50?.toFixed(1), p99?.toFixed(1), bytes.toFixed(0), readers > 1 ? `${(memory / 1000).toFixed(1)} kB` : ''];
     console.log(`| ${title} | ${cells.join(' | ')} |`);
   }
