@@ -1,6 +1,6 @@
 'use strict';
 
-const { protocolError } = require('../protocol');
+const { kindOf, protocolError } = require('../protocol');
 
 /** Hexadecimal bytea is read in parts of so many digits, since V8 has no strings of more than 512 MB. */
 const PART = 65536;
@@ -20,7 +20,7 @@ function checkKey(key, isMap) {
 function checkDecode(decode) {
   if (decode === undefined || typeof decode === 'boolean') return decode;
   if (typeof decode !== 'object' || decode === null) {
-    throw new TypeError('decode must be a boolean or an object of decoders by type OID');
+    throw new TypeError(`decode must be a boolean or an object of decoders by type OID, not ${kindOf(decode)}`);
   }
   if (checked.has(decode)) return decode;
   const isMap = decode instanceof Map;
