@@ -9,11 +9,12 @@ const { execFileSync } = require('node:child_process');
 const nodeModule = require('node:module');
 const path = require('node:path');
 const { startServer } = require('pg-test-fixtures');
+const { packInto } = require('../.ci/pack');
 
-const QUICKGRES = JSON.stringify(path.join(__dirname, '..'));
 /** Here the programs find the libraries. */
 const FOLDER = path.join(__dirname, 'node_modules', '.cold');
 const BIN = path.join(__dirname, 'node_modules', '.bin');
+const QUICKGRES = JSON.stringify(path.join(FOLDER, 'package')); // as it is published
 
 const quickgres = options => `const { Client } = require(${QUICKGRES});
   const client = new Client({ connectionString: url, ...${options} });
@@ -46,7 +47,7 @@ const median = list => list.sort((a, b) => a - b)[list.length >> 1];
 /** @returns {Array<{name: string, runtime: string, file: string, tls: string, env: object}>} the programs, written and bundled */
 function prepare() {
   fs.rmSync(FOLDER, { recursive: true, force: true });
-  fs.mkdirSync(FOLDER, { recursive: true });
+  packInto(JSON.parse(QUICKGRES));
   const starts = [];
   for (const [name, [work, tls]] of Object.entries(PROGRAMS)) {
     const file = path.join(FOLDER, `${name.replace(/\W+/g, '-')}.js`);

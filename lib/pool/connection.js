@@ -15,10 +15,6 @@ const LATE = 10;
 /** Milliseconds after which a late answer shows a slow query rather than a busy machine, beside two round trips. */
 const SLOW = 40;
 
-/** What has been answered on a connection that is being opened, and on one on which no request has ended yet. */
-const NOTHING = -1;
-const OPENING = 0;
-
 /** The uses of a connection: it is being opened, shared by plain queries, taking no more of them since an owner waits, or owned. */
 const Use = Object.freeze({ OPENING: 'opening', SHARED: 'shared', DRAINING: 'draining', OWNED: 'owned' });
 
@@ -35,8 +31,8 @@ class Connection {
   since = performance.now();
   /** The shortest time of an answer, at first of the opening, in milliseconds. */
   roundTrip = Infinity;
-  /** How many requests have ended while it was open, or OPENING or NOTHING. */
-  answered = NOTHING;
+  /** How many requests have ended while it was open; -1 while it is being opened. */
+  answered = -1;
   /** Whether its session is being reset; requests may be sent behind that. */
   resetting = false;
 
@@ -51,8 +47,8 @@ class Connection {
   get isOpen() { return this.client.state === 'open'; }
   get isOpening() { return this.state === Use.OPENING; }
   get isOwned() { return this.state === Use.OWNED; }
-  get hasOpened() { return this.answered !== NOTHING; }
-  get hasAnswered() { return this.answered > OPENING; }
+  get hasOpened() { return this.answered >= 0; }
+  get hasAnswered() { return this.answered > 0; }
 
   /** Whether the answer of its first request is late. */
   get isLate() { return this.first !== null && this.first.isLate; }
@@ -67,7 +63,7 @@ class Connection {
   get patience() { return LATE + 2 * this.roundTrip; }
 
   /** When the answer of its first request will be late, Infinity if that does not matter. */
-  get lateAt() { return this.first?.text === undefined || this.first.isSuspected ? Infinity : this.since + this.patience; }
+  get lateAt() { return this.first?.known === undefined || this.first.isSuspected ? Infinity : this.since + this.patience; }
 
   /** Whether it has no request and no open cursor. */
   get isUnused() {
@@ -127,7 +123,7 @@ class Connection {
     if (use.isLimited) this.limited--;
     if (this.isOpen) this.answered++;
     const isSlow = use.isLate && now > this.since + this.patience + SLOW - LATE;
-    if (use.text !== undefined && (use.isAnswered || isSlow)) this.pipeline.common.knownTexts.answered(use.text, isSlow, now);
+    if (use.isAnswered || isSlow) use.known?.answered(isSlow, now);
     if (use.isAnswered) this.roundTrip = Math.min(this.roundTrip, now - use.since);
     this.since = now;
   }

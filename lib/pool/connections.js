@@ -88,7 +88,7 @@ class Connections {
   #isGrowing(now) { return this.#mayOpen || this.#all.some(each => each.isOpening && now - each.since < PATIENCE); }
 
   /** The kind of a request that may share a connection. */
-  kindOf(text) { return text === undefined || this.common.knownTexts.isQuick(text) ? Kind.QUICK : Kind.UNPROVEN; }
+  kindOf(known) { return known === undefined || known.isQuick ? Kind.QUICK : Kind.UNPROVEN; }
 
   /** Whether a request may take one more connection: `reserved` ones are left to quick queries, but not for long by other queries. */
   #mayOwn({ kind, since }, now) {
@@ -107,8 +107,9 @@ class Connections {
    * enough are in use. One that is held up does not count.
    */
   #find(use, now) {
-    const { isLimited, kind } = use;
+    const { isLimited, kind, known } = use;
     const isQuick = kind === Kind.QUICK;
+    const mayMix = isQuick && !isLimited && known?.isSteady !== false;
     if (!isQuick && !this.#mayOwn(use, now)) return undefined;
     let best, unused, least = Infinity, shared = 0;
     for (const each of this.#all) {
@@ -116,17 +117,17 @@ class Connections {
       if (wait < 0) unused ??= each;
       else if (wait < Infinity) {
         if (wait < least) [best, least] = [each, wait];
-        if (++shared === SHARING && isQuick && !isLimited) break;
+        if (++shared === SHARING && mayMix) break;
       }
     }
-    const mayMix = isQuick && shared >= SHARING;
-    if (unused !== undefined && (!mayMix || isLimited)) best = unused;
-    else if (best === undefined || (!mayMix && this.#isGrowing(now))) return undefined;
+    const isEnough = isQuick && shared >= SHARING;
+    if (unused !== undefined && !(mayMix && isEnough)) best = unused;
+    else if (best === undefined || (!isEnough && this.#isGrowing(now))) return undefined;
     if (!isQuick) best.state = best === unused ? Use.OWNED : Use.DRAINING;
     if (best.state === Use.DRAINING) return undefined;
     if (isQuick) this.#quickAt = now;
     best.begin(use, now);
-    if (use.text !== undefined) this.#alarm.setTo(now + best.patience, now);
+    if (known !== undefined) this.#alarm.setTo(now + best.patience, now);
     return best;
   }
 
@@ -141,9 +142,10 @@ class Connections {
    * @param {object} limits of the request, which began at `since`
    * @returns {Promise<Connection>} to be released; rejects with an error of connecting, a TimeoutError or an AbortError
    */
-  async wait(use, { signal, statement_timeout: time = Infinity }, since) {
+  async wait(use, { signal, onwait, statement_timeout: time = Infinity }, since) {
     if (this.#isDestroyed) throw this.refused;
     const { promise, reject } = this.#waiting.add(use);
+    onwait?.(reject);
     const left = time - (performance.now() - since);
     // Without a limit as well, a timer keeps the program alive.
     const unwatch = watchLimits({ signal, statement_timeout: Math.min(this.#options.acquire_timeout, left, LONGEST) }, reject,
@@ -166,7 +168,7 @@ class Connections {
   #serve(now = performance.now()) {
     if (this.#waiting.size === 0) return;
     for (const each of this.#all) if (each.state === Use.DRAINING) each.state = Use.SHARED;
-    this.#waiting.serve(use => this.#find(use, now), text => this.kindOf(text));
+    this.#waiting.serve(use => this.#find(use, now), known => this.kindOf(known));
     const opening = this.#all.filter(each => each.isOpening).length;
     const shared = this.#all.filter(each => !each.isTaken).length - opening;
     const { owner, unproven, quick } = this.#waiting.why;

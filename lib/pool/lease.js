@@ -49,9 +49,9 @@ class PoolLease extends Connections {
    * @param {string} [text] of a query that may share a connection: the pool learns whether its answer is late
    * @param {string} need also 'connection': like 'session', but a transaction block may be left open
    */
-  async run(need, options, work, mayRepeat = () => true, given = undefined) {
+  async run(need, options, work, mayRepeat = () => true, text = undefined) {
     const { signal, statement_timeout: time, retry = false } = options;
-    const text = this.learns ? given : undefined;
+    const known = text !== undefined && this.learns ? this.common.knownTexts.of(text) : undefined;
     const isLimited = signal !== undefined || time !== undefined;
     const since = time === undefined ? 0 : performance.now() - (options.waited ?? 0);
     this.checkOpen();
@@ -59,14 +59,14 @@ class PoolLease extends Connections {
     try {
       for (let attempts = 1; ; attempts++) {
         throwIfAborted(options, attempts > 1);
-        const kind = need === 'shared' ? this.kindOf(text) : Kind.OWNER;
-        const use = { kind, text, isLimited, isAnswered: false, isLate: false, isSuspected: false, since: 0, next: null, previous: null };
+        const kind = need === 'shared' ? this.kindOf(known) : Kind.OWNER;
+        const use = { kind, known, isLimited, isAnswered: false, isLate: false, isSuspected: false, since: 0, next: null, previous: null };
         const connection = this.take(use) ?? await this.wait(use, options, since).catch(rejectAgain);
         const { client, pipeline } = connection;
         try {
           const waited = since > 0 ? performance.now() - since : 0;
           const result = await work(client.lease, client, waited > 1 ? { ...options, waited } : options);
-          use.isAnswered = text !== undefined;
+          use.isAnswered = known !== undefined;
           if (need !== 'session' || pipeline.status === 'I') return result;
           throw new UsageError('simpleQuery left a transaction block open, which is rolled back: use transaction()', '25001');
         } catch (error) {

@@ -37,14 +37,14 @@ class Waiting {
   /**
    * Serves the queues, the one first whose head has waited longest.
    * @param {function(object): object|undefined} find gives a use its connection, if there is one
-   * @param {function(string): string} kindOf a text: an answer may have shown that it is of another kind
+   * @param {function(string): string} kindOf a known text: an answer may have shown that it is of another kind
    */
   serve(find, kindOf) {
     for (const kind of Object.keys(this.#queues).sort((a, b) => this.since(a) - this.since(b))) {
       const queue = this.#queues[kind];
       for (const entry of queue) {
         const { use } = entry;
-        if (kind !== Kind.OWNER) use.kind = kindOf(use.text);
+        if (kind !== Kind.OWNER) use.kind = kindOf(use.known);
         const connection = find(use);
         if (connection === undefined && use.kind === kind) break;
         queue.delete(entry);

@@ -29,40 +29,40 @@ describe('KnownTexts', () => {
     for (const length of [65536, 65537]) {
       const text = 'x'.repeat(length);
       texts.setLong(text, true);
-      texts.answered(text, false, Infinity);
-      assert.deepEqual([texts.isLong(text), texts.isQuick(text)], Array(2).fill(length === 65536));
+      texts.of(text).answered(false, Infinity);
+      assert.deepEqual([texts.isLong(text), texts.of(text).isQuick], Array(2).fill(length === 65536));
     }
   });
 
-  it('takes a text as quick whose first answer was, and after a slow one only when 64 in a row were', () => {
+  it('takes a text as quick whose first answer was, and after a slow one only when 128 in a row were', () => {
     const texts = new KnownTexts();
-    assert.equal(texts.isQuick('a'), false);
-    texts.answered('a', false, Infinity);
-    assert.equal(texts.isQuick('a'), true);
-    texts.answered('a', true, Infinity);
-    times(63, () => texts.answered('a', false, Infinity));
-    assert.equal(texts.isQuick('a'), false);
-    texts.answered('a', false, Infinity);
-    assert.equal(texts.isQuick('a'), true);
+    assert.equal(texts.of('a').isQuick, false);
+    texts.of('a').answered(false, Infinity);
+    assert.equal(texts.of('a').isQuick, true);
+    texts.of('a').answered(true, Infinity);
+    times(127, () => texts.of('a').answered(false, Infinity));
+    assert.equal(texts.of('a').isQuick, false);
+    texts.of('a').answered(false, Infinity);
+    assert.equal(texts.of('a').isQuick, true);
   });
 
-  it('forgives one slow answer after 128 quick ones, and no second one but at the same moment', () => {
+  it('forgives one slow answer after 256 quick ones, and no second one but at the same moment', () => {
     const texts = new KnownTexts();
-    times(128, () => texts.answered('a', false, Infinity));
-    texts.answered('a', true, 1000);
-    times(3, i => texts.answered('a', true, 1001 + i));
-    assert.equal(texts.isQuick('a'), true);
-    texts.answered('a', true, 1030);
-    assert.equal(texts.isQuick('a'), false);
+    times(256, () => texts.of('a').answered(false, Infinity));
+    texts.of('a').answered(true, 1000);
+    times(3, i => texts.of('a').answered(true, 1001 + i));
+    assert.equal(texts.of('a').isQuick, true);
+    texts.of('a').answered(true, 1030);
+    assert.equal(texts.of('a').isQuick, false);
   });
 
   it('takes new texts as quick after a thousand of them, until one is slow', () => {
     const texts = new KnownTexts();
-    times(999, i => texts.answered(`SELECT ${i}`, false, Infinity));
-    assert.equal(texts.isQuick('SELECT -1'), false);
-    texts.answered('SELECT 999', false, Infinity);
-    assert.equal(texts.isQuick('SELECT -1'), true);
-    texts.answered('SELECT -1', true, Infinity);
-    assert.equal(texts.isQuick('SELECT -2'), false);
+    times(999, i => texts.of(`SELECT ${i}`).answered(false, Infinity));
+    assert.equal(texts.of('SELECT -1').isQuick, false);
+    texts.of('SELECT 999').answered(false, Infinity);
+    assert.equal(texts.of('SELECT -1').isQuick, true);
+    texts.of('SELECT -1').answered(true, Infinity);
+    assert.equal(texts.of('SELECT -2').isQuick, false);
   });
 });

@@ -6,7 +6,7 @@ const { sharedServer } = require('../support');
 const { endAfterTest } = require('../support/hooks');
 
 /** A request's use of a connection. */
-const use = (isLimited = false, text = undefined) => ({ isAnswered: true, isLimited, isLate: false, isSuspected: false, next: null, previous: null, since: 0, text });
+const use = (isLimited = false, known = undefined) => ({ isAnswered: true, isLimited, isLate: false, isSuspected: false, next: null, previous: null, since: 0, known });
 
 /** A connection that is open and shared. */
 async function connection() {
@@ -53,7 +53,7 @@ describe('A connection of a pool', () => {
     const it = await connection();
     assert.ok(it.roundTrip < 1000);
     assert.equal(it.lateAt, Infinity);
-    const [first, middle, last] = ['a', 'b', 'c'].map(text => use(false, text));
+    const [first, middle, last] = ['a', 'b', 'c'].map(text => use(false, it.pipeline.common.knownTexts.of(text)));
     for (const [i, each] of [first, middle, last].entries()) it.begin(each, 1000 + i);
     it.roundTrip = 100;
     assert.equal(it.lateAt, 1000 + 10 + 200);

@@ -45,6 +45,19 @@ describe('The connections of a pool', () => {
       assert.equal(await spread(pool, ID, 50), 4);
     });
 
+    it('whose text has been slow lately are all that are open', async () => {
+      const pool = await opened();
+      await occupy(pool, 9).then(release => release());
+      const { call, release } = await held();
+      const text = `${ID}, ${call}`;
+      const slow = pool.query(text);
+      await sleep(200);
+      await release();
+      await slow;
+      for (let i = 0; i < 128; i++) await pool.query(text);
+      assert.equal(await spread(pool, text, 50), 9);
+    });
+
     it('with a new text are all: one each, and the others wait for what the first answers show', async () => {
       const pool = await opened();
       const { call, release } = await held();

@@ -3,7 +3,7 @@
 const assert = require('node:assert/strict');
 const { Waiting } = require('../../lib/pool/waiting');
 
-const use = (kind, since, text) => ({ kind, since, text });
+const use = (kind, since, known) => ({ kind, since, known });
 
 describe('The requests that wait for a connection of a pool', () => {
   it('are counted by kind, and leave when they are rejected', async () => {
@@ -24,7 +24,7 @@ describe('The requests that wait for a connection of a pool', () => {
     waiting.serve(each => {
       asked.push(each.since);
       return each.since < 4 ? { of: each } : undefined;
-    }, text => text ?? 'unproven');
+    }, known => known ?? 'unproven');
     assert.deepEqual(asked, [1, 4, 2, 5, 3]);
     assert.deepEqual(await Promise.all([0, 1, 3].map(i => promises[i])), [0, 1, 3].map(i => ({ of: all[i] })));
   });
@@ -36,7 +36,7 @@ describe('The requests that wait for a connection of a pool', () => {
     waiting.add(second);
     waiting.serve(() => undefined, () => 'quick');
     assert.deepEqual(waiting.why, { owner: 0, unproven: 0, quick: 2 });
-    waiting.serve(each => ({ of: each.text }), () => 'quick');
+    waiting.serve(each => ({ of: each.known }), () => 'quick');
     assert.deepEqual([await promise, waiting.size], [{ of: 'a' }, 0]);
   });
 });

@@ -196,4 +196,4 @@ const RULES = {
   })
 };
 
-module.exports = { CAPABILITIES, LAYERS, RULES, codeLines, importsOf, reachable, readHouse, unitOf };
+module.exports = { CAPABILITIES, LAYERS, RULES, codeLines, importsIn, importsOf, reachable, readHouse, resolve, unitOf };

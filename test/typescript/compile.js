@@ -2,10 +2,11 @@
 
 // Compiles against the package as npm would publish it.
 
-const { execFileSync, execFile } = require('node:child_process');
+const { execFile } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
 const { promisify } = require('node:util');
+const { packInto } = require('../../.ci/pack');
 const { DOCUMENTS, RECIPES, examples } = require('../support/examples');
 
 const root = path.join(__dirname, '..', '..');
@@ -44,11 +45,8 @@ const PROJECTS = {
  * @param {string} folder empty
  */
 function layOut(folder) {
-  const [{ filename }] = JSON.parse(execFileSync('npm', ['pack', '--json', '--silent', '--ignore-scripts', '--pack-destination', folder],
-    { cwd: root, env, encoding: 'utf8', shell: process.platform === 'win32' }));
   const modules = path.join(folder, 'node_modules');
-  fs.mkdirSync(path.join(modules, 'quickgres'), { recursive: true });
-  execFileSync('tar', ['-xzf', filename, '-C', 'node_modules/quickgres', '--strip-components=1'], { cwd: folder });
+  packInto(path.join(modules, 'quickgres'));
   for (const name of ['@types', ...OF_PG]) fs.symlinkSync(path.join(__dirname, 'node_modules', name), path.join(modules, name), 'junction');
   for (const name of [...USE, 'use.cts', 'pg.mts', 'browser.mts', 'globals.d.ts']) fs.copyFileSync(path.join(__dirname, name), path.join(folder, name));
   const names = Object.keys(require('../../package.json').exports).filter(name => !name.includes('*'));

@@ -6,12 +6,12 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const { promisify } = require('node:util');
+const { packInto } = require('../../.ci/pack');
 const { installed } = require('../support/folder');
 const { sharedServer } = require('../support');
 
 const run = promisify(execFile);
 const root = path.join(__dirname, '../..');
-const manifest = require('../../package.json');
 
 const QUERY = `
 const client = new Client(JSON.parse(process.env.SERVER));
@@ -50,12 +50,15 @@ const PICTURE = /!\[[^\]]*\]\([^)]*\)/g;
 
 describe('The package', function () {
   this.timeout(120_000);
-  let config, folder, archive, names, size;
+  let config, folder, archive, manifest, names, size;
 
   before(async () => {
     ({ config } = await sharedServer());
     folder = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'package-')));
-    const { stdout } = await run('npm', ['pack', '--json', '--offline', '--pack-destination', folder], { cwd: root });
+    const source = path.join(folder, 'source');
+    packInto(source);
+    manifest = JSON.parse(fs.readFileSync(path.join(source, 'package.json'), 'utf8'));
+    const { stdout } = await run('npm', ['pack', '--json', '--offline', '--pack-destination', folder], { cwd: source });
     const [packed] = JSON.parse(stdout);
     archive = path.join(folder, packed.filename);
     names = packed.files.map(file => file.path);
@@ -72,9 +75,12 @@ describe('The package', function () {
       .map(name => path.posix.join(folder, name)).filter(name => !isElsewhere(name));
     const recipes = fs.readdirSync(path.join(root, 'test/recipes'), { recursive: true }).map(name => path.posix.join('test/recipes', name))
       .filter(name => fs.statSync(path.join(root, name)).isFile());
-    const EXPECTED = [...NEEDED, ...recipes, ...['lib', 'client-parser'].flatMap(sources)];
+    const CORE = 'lib/core.js';
+    const parts = fs.readFileSync(path.join(folder, 'source', CORE), 'utf8').match(/(?<=^\/\/ )lib\/.*\.js$/gm);
+    assert.ok(parts.length > 40);
+    const EXPECTED = [...NEEDED, CORE, ...recipes, ...['lib', 'client-parser'].flatMap(sources)].filter(name => !parts.includes(name));
     assert.deepEqual(names.filter(name => !EXPECTED.includes(name)), []);
-    for (const name of EXPECTED) assert.ok(names.includes(name) || !fs.existsSync(path.join(root, name)), `${name} is missing`);
+    for (const name of EXPECTED) assert.ok(name === CORE ||names.includes(name) || !fs.existsSync(path.join(root, name)), `${name} is missing`);
   });
 
   it('does not grow', () => {
@@ -115,7 +121,7 @@ describe('The package', function () {
       assert.equal(manifest[kind], undefined, kind);
     }
     const ON_INSTALL = ['preinstall', 'install', 'postinstall', 'prepare', 'prepublish', 'preprepare', 'postprepare'];
-    assert.deepEqual(Object.keys(manifest.scripts).filter(name => ON_INSTALL.includes(name)), []);
+    assert.deepEqual(Object.keys({ ...require('../../package.json').scripts, ...manifest.scripts }).filter(name => ON_INSTALL.includes(name)), []);
     assert.ok(!names.includes('binding.gyp'), 'npm would build it');
     assert.deepEqual(manifest.publishConfig, { access: 'public', provenance: true });
     assert.equal(manifest.private, undefined);

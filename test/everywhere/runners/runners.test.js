@@ -4,14 +4,14 @@
 // Node.js: with quickgres/pg in its place, from a package as npm would publish it.
 
 const assert = require('node:assert/strict');
-const { execFile, execFileSync } = require('node:child_process');
+const { execFile } = require('node:child_process');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const { promisify } = require('node:util');
 const { startServer } = require('pg-test-fixtures');
+const { packInto } = require('../../../.ci/pack');
 
-const ROOT = path.join(__dirname, '../../..');
 const MODULES = path.join(__dirname, '../node_modules');
 const PROGRAMS = ['jest.test.js', 'node.test.mjs', 'program.ts', 'vitest.test.mjs', 'work.js'];
 const REGISTER = ['--import', 'quickgres/pg/register'];
@@ -54,10 +54,7 @@ describe('quickgres/pg in the place of pg', function () {
   before(async () => {
     server = await startServer({ external: false, auth: 'scram-sha-256' });
     folder = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'runners-')));
-    const [{ filename }] = JSON.parse(execFileSync('npm', ['pack', '--json', '--silent', '--ignore-scripts', '--pack-destination', folder],
-      { cwd: ROOT, encoding: 'utf8' }));
-    fs.mkdirSync(path.join(folder, 'node_modules/quickgres'), { recursive: true });
-    execFileSync('tar', ['-xzf', filename, '-C', 'node_modules/quickgres', '--strip-components=1'], { cwd: folder });
+    packInto(path.join(folder, 'node_modules/quickgres'));
     for (const name of ['pg', 'typescript', 'vitest']) fs.symlinkSync(path.join(MODULES, name), path.join(folder, 'node_modules', name), 'junction');
     for (const name of PROGRAMS) fs.copyFileSync(path.join(__dirname, name), path.join(folder, name));
     fs.writeFileSync(path.join(folder, 'package.json'), '{ "type": "commonjs" }');

@@ -8,10 +8,9 @@ const os = require('node:os');
 const path = require('node:path');
 const { parseArgs } = require('node:util');
 const { startServer } = require('pg-test-fixtures');
+const { packInto } = require('../../../.ci/pack');
 const { differences, readResults } = require('./results');
 const { SUITES } = require('./suites');
-
-const ROOT = path.join(__dirname, '../../..');
 
 /** A suite that hangs is ended after so many milliseconds. */
 const LIMIT = 20 * 60000;
@@ -40,12 +39,9 @@ async function shell(command, { cwd, env, log }) {
 
 /** Puts the package where npm would: transforms of test tools leave `node_modules` alone. @returns {string} its folder */
 function pack(folder) {
-  const { stdout, status } = spawnSync('npm', ['pack', '--silent', '--offline', '--pack-destination', folder], { cwd: ROOT, encoding: 'utf8' });
-  if (status !== 0) throw new Error('npm pack failed');
   const target = path.join(folder, 'node_modules', 'quickgres');
   fs.rmSync(target, { recursive: true, force: true });
-  fs.mkdirSync(target, { recursive: true });
-  spawnSync('tar', ['xzf', path.join(folder, stdout.trim()), '--strip-components', '1', '-C', target]);
+  packInto(target);
   return target;
 }
 
