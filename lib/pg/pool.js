@@ -170,12 +170,11 @@ class Pool extends EventEmitter {
     } catch (error) {
       if (!needsOwn(error)) throw errorOf(error);
     }
-    const work = async connection => {
+    return pool.connection(async connection => {
       const result = await ask(connection, { ...query, [SHARED]: undefined });
       if (connection.transactionStatus !== 'T') return result;
       throw new UsageError('the text left a transaction block open, which is rolled back: use pool.connect()', '25001');
-    };
-    return pool.connection(work, { reset: false }).catch(error => { throw errorOf(error); });
+    }, { reset: false }).catch(error => { throw errorOf(error); });
   }
 
   /** Gives a Submittable a client of its own until it is over, and a query the client of a subclass's `connect`. */
