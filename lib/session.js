@@ -1,8 +1,8 @@
 'use strict';
 
 const { EventEmitter } = require('node:events');
-const { UsageError, checkText, checkValues, isPiece, kindOf } = require('./protocol');
-const { CloseRequest, D, LOWER_CASE, Z, again, callerOf, copyDirection, promised, send, submit, tooLong, watchLimits } = require('./pipeline');
+const { AbortError, UsageError, checkText, checkValues, isPiece, kindOf } = require('./protocol');
+const { CloseRequest, D, LOWER_CASE, Z, again, callerOf, copyDirection, promised, send, submit, throwIfAborted, tooLong, watchLimits } = require('./pipeline');
 const { NAMES, NO_OPTIONS, NO_VALUES, checkOptions, keep, optionsOf } = require('./options');
 const requests = require('./requests');
 const { RowReader } = require('./rows');
@@ -30,7 +30,8 @@ function checkRepeated({ retry }) {
 
 /** Waits for the end of a transaction's function, at most for the limits of the transaction. */
 const ended = (called, limits) => new Promise((resolve, reject) => {
-  const unwatch = watchLimits(limits, reject, tooLong('transaction'));
+  throwIfAborted(limits, true);
+  const unwatch = watchLimits(limits, reject, tooLong('transaction'), () => true);
   called.then(resolve, resolve).finally(unwatch);
 });
 
@@ -189,15 +190,15 @@ class Session extends EventEmitter {
     const name = this.#depth === undefined ? '' : `c${this.#depth}_${++this.#portals}`;
     const lease = this.#lease;
     const openIn = scope => new requests.Portal(scope, text, copied, options, name);
-    const hold = () => new Promise((resolve, reject) => {
-      lease.run('owned', options, scope => {
+    const hold = onwait => new Promise((resolve, reject) => {
+      lease.run('owned', { signal, onwait: end => onwait(() => end(new AbortError('the cursor was closed'))) }, scope => {
         const portal = openIn(scope);
         resolve(portal);
         return portal.ended;
       }).catch(reject);
     });
     const decoding = decode === undefined ? lease.common.decoding : { decode };
-    return new (require('./cursor').Cursor)(() => lease.scope === null ? hold() : openIn(lease.scope), { batchSize, decoding, signal });
+    return new (require('./cursor').Cursor)(onwait => lease.scope === null ? hold(onwait) : openIn(lease.scope), { batchSize, decoding, signal });
   }
 
   /**

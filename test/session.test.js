@@ -212,6 +212,28 @@ describe('A session', () => {
     }
   });
 
+  it('repeats no transaction whose signal aborts when its connection is lost, and does not wait for its function', async () => {
+    const server = await sharedServer();
+    const pool = await opened({ size: 2 });
+    const controller = new AbortController();
+    const { signal } = controller;
+    // Between the transaction's watch of the signal and the wait for its function.
+    const abortUnwatched = () => {
+      const { removeEventListener } = signal;
+      signal.removeEventListener = (...listener) => {
+        removeEventListener.apply(signal, listener);
+        controller.abort();
+      };
+    };
+    const result = pool.transaction(async tx => {
+      const { rows: [{ id }] } = await tx.query('SELECT pg_backend_pid() AS id');
+      abortUnwatched();
+      await server.sql(`SELECT pg_terminate_backend(${id})`);
+      await new Promise(() => {});
+    }, { retry: true, signal });
+    await assert.rejects(result, { name: 'AbortError', sent: true });
+  });
+
   it('that was never connected rejects what it is asked, and is none the worse', async () => {
     const client = new Client({ host: 'localhost' });
     await assert.rejects(client.query('SELECT 1'), { code: '08003', message: /connect\(\) was not called/ });

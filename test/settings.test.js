@@ -179,6 +179,14 @@ describe('A session with settings', () => {
     assert.equal((await client.query('SELECT FROM notes')).rowCount, 30);
   });
 
+  it('that fail in a transaction are what a copyFrom rejects with as well', async () => {
+    for (const session of [await connected(), await pooled()]) {
+      const wrong = session.with({ work_mem: 'wrong' });
+      await assert.rejects(wrong.transaction(tx => pipeline(['a\n'], tx.copyFrom('COPY inbox (body) FROM STDIN'))), { code: '22023' });
+      assert.equal((await session.query('SELECT 7 AS n')).rowCount, 1);
+    }
+  });
+
   it('leaves no block open when its settings are wrong and a transaction is empty', async () => {
     for (const client of [await connected(), await connected({ max_pipeline: 1 })]) {
       const wrong = client.with({ work_mem: 'wrong' });

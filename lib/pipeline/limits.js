@@ -51,10 +51,13 @@ function watchLimits({ signal, statement_timeout: time = Infinity, waited = 0 },
   };
 }
 
+/** @param {string} why beside the time */
+const tookNothing = (what, time, why) => new TimeoutError(`the ${what} took nothing for ${time} ms (${why})`, { code: '57014', sent: true });
+
 /**
  * Calls back once, with an error, when a reader has taken nothing between two looks, one every `time` milliseconds.
  * @param {function(): number} left what it has not taken; NaN while it need not take anything
- * @param {string} [why] beside the time
+ * @param {string} [why] see tookNothing
  * @param {function(): number} [patience] how many looks in a row may find nothing taken
  * @returns {function} ends the watch
  */
@@ -67,7 +70,7 @@ function watchStall(what, time, left, stalled, why = 'stall_timeout', patience =
     before = now;
     if (looks === 0 || looks < patience()) return;
     clearInterval(timer);
-    stalled(new TimeoutError(`the ${what} took nothing for ${looks * time} ms (${why})`, { code: '57014', sent: true }));
+    stalled(tookNothing(what, looks * time, why));
   }, time);
   return () => clearInterval(timer);
 }
@@ -93,4 +96,4 @@ function submit(request, given, limits) {
   return promise;
 }
 
-module.exports = { submit, throwIfAborted, tooLong, watchLimits, watchSignal, watchStall };
+module.exports = { submit, throwIfAborted, tookNothing, tooLong, watchLimits, watchSignal, watchStall };

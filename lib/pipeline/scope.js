@@ -65,7 +65,8 @@ class Scope {
    * Does work in a scope, and takes the scope back when the work's promise settles.
    * @param {string} need 'shared': other requests may be sent before and behind; 'owned': no other request is sent;
    *   'session': it may also change settings, which a pool resets
-   * @param {object} options the caller's; a pool reads `signal`, `statement_timeout`, `retry`
+   * @param {object} options the caller's; a pool reads `signal`, `statement_timeout`, `retry`, and calls `onwait` with a function
+   *   that ends the wait for a connection with an error
    * @param {function(Scope, Client, object): Promise} work gets the options as well; a pool may call it again after a loss
    * @param {function(Error): boolean|Promise<boolean>} [mayRepeat] whether that is possible. A pool repeats what was not sent and,
    *   with `retry`, what was

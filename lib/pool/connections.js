@@ -142,9 +142,10 @@ class Connections {
    * @param {object} limits of the request, which began at `since`
    * @returns {Promise<Connection>} to be released; rejects with an error of connecting, a TimeoutError or an AbortError
    */
-  async wait(use, { signal, statement_timeout: time = Infinity }, since) {
+  async wait(use, { signal, onwait, statement_timeout: time = Infinity }, since) {
     if (this.#isDestroyed) throw this.refused;
     const { promise, reject } = this.#waiting.add(use);
+    onwait?.(reject);
     const left = time - (performance.now() - since);
     // Without a limit as well, a timer keeps the program alive.
     const unwatch = watchLimits({ signal, statement_timeout: Math.min(this.#options.acquire_timeout, left, LONGEST) }, reject,

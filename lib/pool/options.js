@@ -7,8 +7,7 @@ const DEFAULTS = { size: 10, reserved: 1, acquire_timeout: 30000, idle_timeout: 
 const FLAGS = ['patient', 'exit_on_idle'];
 const OPTIONS = new Set([...Object.keys(DEFAULTS), ...FLAGS]);
 
-/** The options of `connection`; `shared`: other requests may be sent before and behind. */
-const OF_CONNECTION = new Set(['reset', 'signal', 'retry', 'shared']);
+const OF_CONNECTION = new Set(['reset', 'signal', 'retry']);
 
 /**
  * @returns {object} the options with their defaults, a time of 0 as Infinity, and what the connections have in common, see Pipeline

@@ -1,6 +1,7 @@
 'use strict';
 
 const { PostgresError } = require('../../client-parser/messages.js');
+const { kindOf } = require('./values');
 
 /** An error of this library. */
 class OwnError extends Error {
@@ -44,6 +45,17 @@ class UsageError extends OwnError {
 /** Whether an error is of a class of this library, rather than of user code or of the system. */
 const isOurs = error => error instanceof OwnError || error instanceof PostgresError;
 
+/**
+ * Says where user code has thrown, which may throw any value. A stream takes null for success.
+ * @param {object} [more] fields of the error
+ * @returns {Error} what was thrown, if it is an error
+ */
+function placed(thrown, place, more) {
+  const error = typeof thrown?.message === 'string' ? thrown : new Error(`${kindOf(thrown)} was thrown`, { cause: thrown });
+  for (const [name, value] of Object.entries({ ...more, message: `${place}: ${error.message}` })) Reflect.set(error, name, value);
+  return error;
+}
+
 /** @returns {ConnectionError} for a server that broke the protocol, which ends the connection */
 function protocolError(message, cause) {
   return new ConnectionError(`protocol violation: ${message}`, { code: '08P01', cause });
@@ -54,4 +66,4 @@ for (const [name, each] of Object.entries({ AbortError, ConnectionError, Timeout
   Object.defineProperty(each.prototype, 'name', { value: name, writable: true, configurable: true });
 }
 
-module.exports = { PostgresError, ConnectionError, AbortError, TimeoutError, UsageError, isOurs, protocolError };
+module.exports = { PostgresError, ConnectionError, AbortError, TimeoutError, UsageError, isOurs, placed, protocolError };

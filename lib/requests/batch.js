@@ -1,6 +1,6 @@
 'use strict';
 
-const { State, backend, checkText, isPiece, kindOf, nameOf, protocolError } = require('../protocol');
+const { State, backend, checkText, isPiece, kindOf, nameOf, placed, protocolError } = require('../protocol');
 const { RowReader } = require('../rows');
 const { NAMES, NO_OPTIONS, NO_VALUES, checkOptions } = require('../options');
 const { QueryRequest } = require('./query');
@@ -15,7 +15,7 @@ function mapQueries(queries, work) {
     try {
       return work(query);
     } catch (error) {
-      throw Object.assign(error, { index, message: `queries[${index}]: ${error.message}` });
+      throw placed(error, `queries[${index}]`, { index });
     }
   });
 }

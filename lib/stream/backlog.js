@@ -1,9 +1,11 @@
 'use strict';
 
-const { isFollowed, watchStall } = require('../pipeline');
+const { isFollowed, tookNothing, watchStall } = require('../pipeline');
 
 /** Milliseconds for which a target may take nothing while other requests wait for the connection. */
 const PATIENCE = 5000;
+
+const WHY = 'other requests waited for it';
 
 /**
  * What the results of a connection that go to targets share. It counts the bytes that the targets have not taken. Above
@@ -15,9 +17,9 @@ class Backlog {
   block = undefined;
   /** @type {StreamReceiver|undefined} has rows of the bytes that are being read */
   unflushed = undefined;
-  #isPaused = false;
   #pipeline;
-  #targets = new Map(); // functions that end the watch of each
+  #targets = new Set();
+  #timer; // while the connection is not read
 
   constructor(pipeline) { this.#pipeline = pipeline; }
 
@@ -31,46 +33,46 @@ class Backlog {
 
   add(target, length) {
     this.bytes += length;
-    if (!this.#targets.has(target)) this.#targets.set(target, undefined);
+    this.#targets.add(target);
     const { socket, maxBuffered } = this.#pipeline;
-    if (this.#isPaused || this.bytes <= maxBuffered || !socket) return;
-    this.#isPaused = true;
+    if (this.#timer !== undefined || this.bytes <= maxBuffered || !socket) return;
     socket.pause(this);
-    for (const each of this.#targets.keys()) this.#targets.set(each, urge(each, () => this.#left(each)));
+    this.#look();
   }
 
   /** Subtracts bytes that were taken or never will be. @param {boolean} all whether the target has no others */
   remove(target, length, all) {
     this.bytes -= length;
-    if (all) {
-      this.#targets.get(target)?.();
-      this.#targets.delete(target);
-    }
-    if (this.#isPaused && this.bytes <= this.#pipeline.maxBuffered) this.#resume();
+    if (all) this.#targets.delete(target);
+    if (this.#timer !== undefined && this.bytes <= this.#pipeline.maxBuffered) this.#resume();
   }
 
   #resume() {
-    this.#isPaused = false;
-    for (const [target, unwatch] of this.#targets) {
-      unwatch?.();
-      this.#targets.set(target, undefined);
-    }
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
     this.#pipeline.socket?.resume(this);
+  }
+
+  /**
+   * Cuts the targets off that have taken nothing since the last look. The first one may end the pause, but one timer for each would
+   * then leave some of the others.
+   */
+  #look(before = new Map()) {
+    if (!this.#pipeline.socket) return this.#resume();
+    const now = new Map(Array.from(this.#targets, each => [each, this.#left(each)]));
+    this.#timer = setTimeout(() => this.#look(now), PATIENCE);
+    for (const [target, left] of now) if (left >= before.get(target)) target.giveUp(tookNothing('target', PATIENCE, WHY));
   }
 
   /** What keeps other requests waiting: none if there is no other request. */
   #left(target) {
-    const { head, scopes: { root }, socket, waited } = this.#pipeline;
-    if (!socket) this.#resume();
+    const { head, scopes: { root }, waited } = this.#pipeline;
     const isOnly = root.first === null && !isFollowed(head) && head?.receiver?.target === target;
     return waited && !isOnly ? target.untaken : NaN;
   }
 }
 
 /** Cuts a target off that takes nothing for PATIENCE. @param {function(): number} left see watchStall */
-function urge(target, left) {
-  // Later, so that targets whose time ends together are cut off together: the first one ends the watch of the others.
-  return watchStall('target', PATIENCE, left, error => setImmediate(() => target.giveUp(error)), 'other requests waited for it');
-}
+const urge = (target, left) => watchStall('target', PATIENCE, left, error => target.giveUp(error), WHY);
 
 module.exports = { Backlog, PATIENCE, urge };

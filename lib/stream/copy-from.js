@@ -1,7 +1,7 @@
 'use strict';
 
 const { Writable, addAbortSignal } = require('node:stream');
-const { AbortError, State, UsageError, checkText, kindOf } = require('../protocol');
+const { AbortError, PostgresError, State, UsageError, checkText, kindOf } = require('../protocol');
 const { CloseRequest, callerOf, copyDirection, giveUp, promised, submit } = require('../pipeline');
 const { CopyInRequest } = require('../requests');
 const { RowEncoder } = require('./copy-rows');
@@ -21,6 +21,7 @@ const PIECES = 16;
 class CopyFrom extends Writable {
   #begun; // the server takes data
   #encoder; // of rows
+  #leave; // ends the wait for a connection
   #over;
   #request;
   #sent;
@@ -43,11 +44,12 @@ class CopyFrom extends Writable {
     if (signal !== undefined) addAbortSignal(signal, this);
     const run = scope => {
       if (this.destroyed) throw new AbortError('the stream was destroyed');
+      // If the settings are refused, the COPY would only say that the block has failed.
       // Behind BEGIN in one flight, pgcat stores the rows of a block that is rolled back, and Pgpool-II answers no later query.
-      if (scope.begin !== undefined) submit(new CloseRequest('P', []), scope).catch(() => {});
+      if (scope.begin !== undefined) submit(new CloseRequest('P', []), scope).catch(error => error instanceof PostgresError && this.destroy(error));
       return submit(this.#request, scope);
     };
-    this.#over = promised(() => lease.run('owned', { signal }, run, () => false)).then(({ format, rowCount }) => {
+    this.#over = promised(() => lease.run('owned', { signal, onwait: leave => { this.#leave = leave; } }, run, () => false)).then(({ format, rowCount }) => {
       if (format === undefined) throw new UsageError('copyFrom takes COPY … FROM STDIN', '42601'); // there was no CopyInResponse
       this.rowCount = rowCount;
     });
@@ -106,7 +108,9 @@ class CopyFrom extends Writable {
 
   _destroy(error, callback) {
     if (error?.name === 'AbortError') error.sent ??= this.#request.state !== State.Waiting;
-    if (this.#request.scope !== null) giveUp(this.#request, error || new AbortError('the stream was destroyed'));
+    const why = error || new AbortError('the stream was destroyed');
+    if (this.#request.scope !== null) giveUp(this.#request, why);
+    this.#leave?.(why);
     callback(error);
   }
 }

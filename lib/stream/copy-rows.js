@@ -1,6 +1,6 @@
 'use strict';
 
-const { checkText, kindOf, textOf } = require('../protocol');
+const { checkText, kindOf, placed, textOf } = require('../protocol');
 
 /** Characters that the text format of COPY escapes. */
 const ESCAPES = { '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t' };
@@ -47,33 +47,23 @@ class RowEncoder {
 
   /** @throws {TypeError|RangeError} naming row and column */
   add(row) {
-    let place = '';
+    const columns = this.#columns;
+    let i = -1; // of the column
     try {
-      const values = this.#valuesOf(row, name => { place = `, column ${name}`; });
-      if (values.length !== this.#columns.length) throw new RangeError(`${values.length} values for ${this.#columns.length} columns`);
+      const list = Array.isArray(row) ? row : typeof row?.toArray === 'function' ? row.toArray() : undefined;
+      if (list !== undefined && list.length !== columns.length) throw new RangeError(`${list.length} values for ${columns.length} columns`);
+      if (typeof row !== 'object' || row === null || ArrayBuffer.isView(row)) throw new TypeError(`a row must be an object or an array, not ${kindOf(row)}`);
       let line = '';
-      for (let i = 0; i < values.length; i++) {
-        place = `, column ${this.#columns[i]}`;
-        line += i === 0 ? fieldOf(values[0]) : `\t${fieldOf(values[i])}`;
+      for (i = 0; i < columns.length; i++) {
+        if (list === undefined && !Object.hasOwn(row, columns[i])) throw new TypeError('the object does not have this key: write null for NULL');
+        const field = fieldOf(list === undefined ? row[columns[i]] : list[i]);
+        line += i === 0 ? field : `\t${field}`;
       }
       this.#text += `${line}\n`;
     } catch (error) {
-      error.message = `row ${this.#rows}${place}: ${error.message}`;
-      throw error;
+      throw placed(error, columns[i] === undefined ? `row ${this.#rows}` : `row ${this.#rows}, column ${columns[i]}`);
     }
     this.#rows++;
-  }
-
-  /** @param {function(string)} at called with a column that the error is about */
-  #valuesOf(row, at) {
-    if (Array.isArray(row)) return row;
-    if (typeof row !== 'object' || row === null || ArrayBuffer.isView(row)) throw new TypeError(`a row must be an object or an array, not ${kindOf(row)}`);
-    if (typeof row.toArray === 'function') return row.toArray();
-    return this.#columns.map(name => {
-      if (Object.hasOwn(row, name)) return row[name];
-      at(name);
-      throw new TypeError('the object does not have this key: write null for NULL');
-    });
   }
 
   /** @returns {Buffer} the rows since the last call */

@@ -109,12 +109,13 @@ function encoderOf(options, text, ownTypes) {
 async function runInto(lease, target, make, options) {
   let request = make();
   let { receiver } = request;
+  let leave; // ends the wait for a connection, then the request
   // Retry only if not one byte was written.
   const mayRepeat = error => error.sent === false ||
     (options.end !== false && target.stream.writableEnded === false && receiver.bytes === 0);
   try {
     if (target.gone) throw target.error;
-    target.watch(error => { if (request.scope !== null) giveUp(request, error); });
+    target.watch(error => leave?.(error));
     throwIfAborted(options);
     const turn = waitFor(target, target.turn(), options.signal, false);
     if (turn !== undefined) {
@@ -122,9 +123,11 @@ async function runInto(lease, target, make, options) {
       await turn;
     }
     const alone = options.alone || lease.common.knownTexts.isLong(request.text);
-    await send(lease, alone ? { ...options, alone } : options, () => {
+    const { signal, statement_timeout, retry } = options; // a spread takes microseconds
+    await send(lease, { signal, statement_timeout, retry, alone, onwait: end => { leave = end; } }, () => {
       if (target.gone) throw target.error;
       if (request.scope !== null) ({ receiver } = request = make()); // it was lost before
+      leave = error => giveUp(request, error);
       return request;
     }, undefined, mayRepeat, request.text);
     throwIfAborted(options, true);

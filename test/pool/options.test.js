@@ -27,7 +27,7 @@ describe('Options of a pool', () => {
       [() => pool.batch(['SELECT 1'], it), `${LIMITS}, alone, retry`],
       [() => pool.simpleQuery('SELECT 1', it), `decode, ${LIMITS}, retry`],
       [() => pool.transaction(() => {}, it), 'isolation, readOnly, deferrable, signal, statement_timeout, retry, retries'],
-      [() => pool.connection(() => {}, it), 'reset, signal, retry, shared'],
+      [() => pool.connection(() => {}, it), 'reset, signal, retry'],
       [() => pool.queryTo(sink, 'SELECT 1', [], it),
         `as, int8, numeric, bytea, separator, end, stall_timeout, buffer, ${STATEMENT}, ${LIMITS}, alone, retry`],
       [async () => pool.cursor('SELECT 1', [], it), `${STATEMENT}, batchSize, decode, signal`],

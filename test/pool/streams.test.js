@@ -200,6 +200,31 @@ describe('COPY of a pool', () => {
   });
 });
 
+describe('A stream of a pool', () => {
+  it('leaves its place in the queue, and is not asked, when it is destroyed while it waits for a connection', async () => {
+    const pool = await opened({ size: 1 });
+    const lost = new Error('disk full');
+    await pool.connection(async client => {
+      const target = new PassThrough();
+      const written = pool.queryTo(target, 'SELECT 1');
+      const copies = [pool.copyTo('COPY users TO STDOUT'), pool.copyFrom('COPY users FROM STDIN')];
+      const mine = pool.with({ work_mem: '1MB' }).copyFrom('COPY users FROM STDIN');
+      const rows = pool.cursor(NUMBERS).readable().resume();
+      const reader = pool.cursor(NUMBERS).readableStream().getReader();
+      const read = reader.read();
+      await until(() => pool.stats.waiting === 6);
+      target.destroy(lost);
+      await assert.rejects(written, error => error === lost);
+      for (const stream of [...copies, mine, rows]) await once(stream.destroy(), 'close');
+      await reader.cancel();
+      assert.equal((await read).done, true);
+      await until(() => pool.stats.waiting === 0);
+      assert.equal(client.pending, 0);
+    });
+    await pool.query('SELECT 1');
+  });
+});
+
 describe('queryTo of a pool', () => {
   it('holds up no other request while the reader is slow, though it has no connection to itself', async () => {
     const pool = await opened({ size: 2 });

@@ -92,6 +92,15 @@ describe('batch', () => {
     assert.equal((await client.query('SELECT count(*) FROM t')).rows[0][0], '0');
   });
 
+  it('says which query has thrown in code of its own, whatever that was', async () => {
+    const client = await connected();
+    const frozen = Object.freeze(new Error('frozen'));
+    const failing = thrown => client.batch(['SELECT 1', ['SELECT 2', [], { get cache() { throw thrown; } }]]);
+    await assert.rejects(failing(frozen), it => it === frozen);
+    await assert.rejects(failing(null), { message: 'queries[1]: null was thrown', cause: null, index: 1 });
+    await assert.rejects(failing(new RangeError('mine')), { name: 'RangeError', message: 'queries[1]: mine', index: 1 });
+  });
+
   it('of no queries gives no results', async () => {
     const client = await connected();
     assert.deepEqual(await client.batch([]), []);

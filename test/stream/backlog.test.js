@@ -78,7 +78,7 @@ describe('The backlog of a connection', () => {
     const [stuck, part, done] = ['stuck', 'part', 'done'].map(target);
     const socket = { pause() {}, resume() {} };
     const backlog = new Backlog({ maxBuffered: 10, head: null, scopes: { root: { first: {} } }, socket, waited: true });
-    mock.timers.enable({ apis: ['setInterval'] });
+    mock.timers.enable({ apis: ['setInterval', 'setTimeout'] });
     try {
       for (const each of [stuck, part, done]) backlog.add(each, 10);
       backlog.remove(part, 5, false);
@@ -94,11 +94,39 @@ describe('The backlog of a connection', () => {
     }
   });
 
+  it('gives up all of them together, although the first one ends the pause and the clock goes on between two', async () => {
+    const given_up = [];
+    const socket = { pause() {}, resume() {} };
+    const backlog = new Backlog({ maxBuffered: 15, head: null, scopes: { root: { first: {} } }, socket, waited: true });
+    const target = name => ({
+      get untaken() {
+        if (!this.isKnown) mock.timers.tick(1);
+        this.isKnown = true;
+        return 10;
+      },
+      giveUp() {
+        given_up.push(name);
+        backlog.remove(this, 10, true);
+      }
+    });
+    mock.timers.enable({ apis: ['setInterval', 'setTimeout'] });
+    try {
+      for (const name of ['first', 'second']) backlog.add(target(name), 10);
+      for (const time of [PATIENCE - 1, 1, PATIENCE]) {
+        mock.timers.tick(time);
+        await turn();
+      }
+      assert.deepEqual([given_up, backlog.bytes], [['first', 'second'], 0]);
+    } finally {
+      mock.timers.reset();
+    }
+  });
+
   it('does not give up the target of the only request', () => {
     const target = { untaken: 5, giveUp: () => assert.fail() };
     const head = { next: null, receiver: { target } };
     const backlog = new Backlog({ maxBuffered: 1, head, scopes: { root: { first: null } }, socket: { pause() {} }, waited: true });
-    mock.timers.enable({ apis: ['setInterval'] });
+    mock.timers.enable({ apis: ['setInterval', 'setTimeout'] });
     try {
       backlog.add(target, 10);
       for (let i = 0; i < 4; i++) mock.timers.tick(PATIENCE / 2);

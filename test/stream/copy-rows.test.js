@@ -47,6 +47,21 @@ describe('Rows of copyFrom', () => {
     ]) assert.throws(() => encoded(rows, columns), ({ name, message: said }) => ['TypeError', 'RangeError'].includes(name) && message.test(said), String(message));
   });
 
+  it('say where their own code has thrown, whatever that was', () => {
+    const frozen = Object.freeze(new Error('frozen'));
+    const reason = AbortSignal.abort().reason; // its message is read-only
+    const error = new Error('mine');
+    for (const thrown of [frozen, reason]) assert.throws(() => encoded([{ get a() { throw thrown; } }], ['a']), it => it === thrown);
+    assert.throws(() => encoded([[1, 2], { a: 1, get b() { throw error; } }], ['a', 'b']), it => it === error);
+    assert.equal(error.message, 'row 1, column b: mine');
+    for (const [thrown, kind] of [[null, 'null'], [undefined, 'undefined'], ['', 'a string'], [0, 'a number'], [{}, 'an object']]) {
+      assert.throws(() => encoded([{ get a() { throw thrown; } }], ['a']), it => {
+        assert.equal(it.message, `row 0, column a: ${kind} was thrown`);
+        return Object.is(it.cause, thrown);
+      });
+    }
+  });
+
   it('are refused by copyFrom for wrong columns, and for another format than text', async () => {
     const client = await connected();
     for (const columns of [null, 'a', [], [1], {}]) {
