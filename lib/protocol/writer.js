@@ -22,21 +22,9 @@ function checkLength(length) {
  * @param {...(string|Buffer|number)} parts of the body; a number takes four bytes
  */
 function frame(type, ...parts) {
-  const start = type === null ? 0 : 1;
-  let end = start + 4;
-  for (const part of parts) end += typeof part === 'number' ? 4 : Buffer.byteLength(part);
-  const buffer = Buffer.allocUnsafe(end);
-  if (type !== null) buffer[0] = type;
-  let off = put(buffer, end - start, start);
-  for (const part of parts) {
-    if (typeof part === 'number') off = put(buffer, part, off);
-    else if (typeof part === 'string') off += buffer.write(part, off);
-    else {
-      buffer.set(part, off);
-      off += part.length;
-    }
-  }
-  return buffer;
+  const body = parts.map(part => typeof part === 'number' ? int32(part) : Buffer.from(part));
+  const length = body.reduce((sum, part) => sum + part.length, 4);
+  return Buffer.concat([Buffer.from(type === null ? [] : [type]), int32(length), ...body]);
 }
 
 const int32 = value => Buffer.from([value >>> 24, value >>> 16, value >>> 8, value]);
