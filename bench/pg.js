@@ -1,7 +1,7 @@
 'use strict';
 
 // CPU of a query through pools of node-postgres and of quickgres/pg, the same program with both, alternating; the
-// lower quartiles, since what else the machine does only adds, and their ratio, of which the limit is 0.6:
+// lower quartiles, since what else the machine does only adds, and their ratio, of which the limit is 0.7:
 // `node pg.js [seconds for each]`.
 
 const pg = require('pg');

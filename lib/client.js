@@ -82,7 +82,7 @@ class Client extends Steps {
   /** A query before connect() waits for it, but not forever. */
   #expectConnect(pipeline) {
     if (this.state !== 'new' || this.#pipeline !== pipeline) return;
-    pipeline.lose('not connected: connect() was not called', undefined, '08003');
+    pipeline.lose('not connected: call connect() first', undefined, '08003');
     this.#reset();
   }
 

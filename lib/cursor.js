@@ -9,6 +9,7 @@ class Cursor {
   #asked = 0; // rows that the generator has to give
   #caller = {}; // see callerOf
   #index = 0; // of the next row
+  #leave; // ends the wait for a connection
   #generator;
   #given = 0; // rows
   #portal; // set when the first row was asked for
@@ -49,7 +50,7 @@ class Cursor {
   /** Its error shows the code that asked for rows, even through a Node stream. */
   #opened(open) {
     try {
-      return open();
+      return open(leave => { this.#leave = leave; });
     } catch (error) {
       throw showCaller(error, callerOf(this.next));
     }
@@ -77,6 +78,7 @@ class Cursor {
 
   /** Drops the rows that are being fetched for a stream that was destroyed. */
   #giveUp() {
+    this.#leave?.();
     this.#portal?.cancel();
     return this.#generator.return();
   }

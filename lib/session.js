@@ -1,7 +1,7 @@
 'use strict';
 
 const { EventEmitter } = require('node:events');
-const { UsageError, checkText, checkValues, isPiece, kindOf } = require('./protocol');
+const { AbortError, UsageError, checkText, checkValues, isPiece, kindOf } = require('./protocol');
 const { CloseRequest, D, LOWER_CASE, Z, again, callerOf, copyDirection, promised, send, submit, throwIfAborted, tooLong, watchLimits } = require('./pipeline');
 const { NAMES, NO_OPTIONS, NO_VALUES, checkOptions, keep, optionsOf } = require('./options');
 const requests = require('./requests');
@@ -190,15 +190,15 @@ class Session extends EventEmitter {
     const name = this.#depth === undefined ? '' : `c${this.#depth}_${++this.#portals}`;
     const lease = this.#lease;
     const openIn = scope => new requests.Portal(scope, text, copied, options, name);
-    const hold = () => new Promise((resolve, reject) => {
-      lease.run('owned', options, scope => {
+    const hold = onwait => new Promise((resolve, reject) => {
+      lease.run('owned', { signal, onwait: end => onwait(() => end(new AbortError('the cursor was closed'))) }, scope => {
         const portal = openIn(scope);
         resolve(portal);
         return portal.ended;
       }).catch(reject);
     });
     const decoding = decode === undefined ? lease.common.decoding : { decode };
-    return new (require('./cursor').Cursor)(() => lease.scope === null ? hold() : openIn(lease.scope), { batchSize, decoding, signal });
+    return new (require('./cursor').Cursor)(onwait => lease.scope === null ? hold(onwait) : openIn(lease.scope), { batchSize, decoding, signal });
   }
 
   /**
@@ -261,7 +261,7 @@ class Session extends EventEmitter {
 
   /** @private The source of `listen`. */
   get channels() {
-    throw new UsageError("listen is the client's or pool's: in a transaction it would begin with the commit, and settings have no effect on it", '25001');
+    throw new UsageError("listen is a method of a client or a pool: in a transaction it would begin only with the commit, and settings have no effect on it", '25001');
   }
 
   #open(name, text, options, names) {

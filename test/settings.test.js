@@ -180,11 +180,13 @@ describe('A session with settings', () => {
   });
 
   it('that fail in a transaction are what a copyFrom rejects with as well', async () => {
-    for (const session of [await connected(), await pooled()]) {
+    const { client, proxy } = await proxied();
+    for (const session of [client, await pooled()]) {
       const wrong = session.with({ work_mem: 'wrong' });
       await assert.rejects(wrong.transaction(tx => pipeline(['a\n'], tx.copyFrom('COPY inbox (body) FROM STDIN'))), { code: '22023' });
       assert.equal((await session.query('SELECT 7 AS n')).rowCount, 1);
     }
+    assert.equal(proxy.connections.length, 1, 'nothing was cancelled');
   });
 
   it('leaves no block open when its settings are wrong and a transaction is empty', async () => {

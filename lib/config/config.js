@@ -153,7 +153,7 @@ function fromObject(config) {
       throw new TypeError(`${key} must be ${what}a string, a number or a boolean, not ${kindOf(value)}`);
     }
     const text = String(option && typeof value === 'boolean' ? +value : value);
-    if ((given.get(name) ?? text) !== text) throw new TypeError(`${key} is given twice, with different values`);
+    if ((given.get(name) ?? text) !== text) throw new TypeError(`${key} is given twice, with different values: remove one${config.connectionString ? ', here or in connectionString' : ''}`);
     if (option) given.set(name, text);
     else parameters[name] = text;
   }

@@ -2,6 +2,8 @@
 
 const { ConnectionError } = require('../protocol');
 
+const { nextTick } = process; // fake timers replace it later
+
 /** In Cloudflare's Workers `onread` reads once and takes its memory away. */
 const isWorkerd = globalThis.navigator?.userAgent === 'Cloudflare-Workers';
 
@@ -88,7 +90,7 @@ class Socket {
   flushSoon(writer) {
     if (this.#scheduled) return;
     this.#scheduled = true;
-    process.nextTick(this.flush, writer);
+    nextTick(this.flush, writer);
   }
 
   flush = writer => {

@@ -7,6 +7,8 @@ const { DatabaseError, Query, Submission, ask, configOf, errorOf, unhindered } =
 const { TypeOverrides, adoptTypes } = require('./types');
 const { escapeIdentifier, escapeLiteral } = require('./values');
 
+const { nextTick } = process; // fake timers replace it later
+
 /**
  * Returns the promise of `work()`, or calls back with its outcome, before later promises settle. An error that the callback
  * throws is an uncaught exception.
@@ -120,7 +122,7 @@ class Client extends EventEmitter {
     } finally {
       const count = ++this._state.answered;
       // The callback may ask more, and so may a tick that it begins. setImmediate would cost 2 µs.
-      if (count === this._state.asked) process.nextTick(process.nextTick, () => this._drain(count));
+      if (count === this._state.asked) nextTick(nextTick, () => this._drain(count));
     }
   }
 

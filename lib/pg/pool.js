@@ -49,9 +49,10 @@ class Pool extends EventEmitter {
     });
     const types = new TypeOverrides(given.types);
     pool.on('connect', (client, opening) => this._add(client, new this.Client({ ...given, types, [POOLED]: { client, opening } })));
-    // `entries` by connections that are not closed; `freeing`: how many are being released; `freed`: resolves when they are
-    // free.
-    hide(this, { log, Promise: Own, _state: { pool, texts: new Map(), entries: new Map(), freeing: 0, freed: undefined } });
+    // `shared` is what the config of a query on a shared connection gets; `entries` by connections that are not closed;
+    // `freeing`: how many are being released; `freed`: resolves when they are free.
+    const shared = { pool, texts: new Map() };
+    hide(this, { log, Promise: Own, _state: { pool, shared, entries: new Map(), freeing: 0, freed: undefined } });
   }
 
   _add(connection, client) {
@@ -150,10 +151,11 @@ class Pool extends EventEmitter {
   }
 
   async _ask(config, values) {
-    const { freed, pool, texts } = this._state;
+    const { freed, pool, shared } = this._state;
     if (freed !== undefined) await freed;
     if (this.ending) throw new Error(ENDED);
-    const { submit, callback, ...query } = configOf(config);
+    // The symbol is first, since behind a spread it costs 3 µs with Node.js 20.
+    const query = { [SHARED]: shared, ...configOf(config), submit: undefined, callback: undefined };
     const ownsOne = typeof config.submit === 'function' ? !(config instanceof Query) : this.connect !== Pool.prototype.connect;
     if (ownsOne) return this._hold(config, values);
     const ask = (connection, given) => this._use(connection, async (client, entry) => {
@@ -164,17 +166,15 @@ class Pool extends EventEmitter {
       }
     });
     try {
-      const shared = { ...query, [SHARED]: { pool, texts } };
-      return await pool.lease.run('shared', { signal: query.signal }, (scope, connection) => ask(connection, shared), undefined, query.text);
+      return await pool.lease.run('shared', { signal: query.signal }, (scope, connection) => ask(connection, query), undefined, query.text);
     } catch (error) {
       if (!needsOwn(error)) throw errorOf(error);
     }
-    const work = async connection => {
-      const result = await ask(connection, query);
+    return pool.connection(async connection => {
+      const result = await ask(connection, { ...query, [SHARED]: undefined });
       if (connection.transactionStatus !== 'T') return result;
       throw new UsageError('the text left a transaction block open, which is rolled back: use pool.connect()', '25001');
-    };
-    return pool.connection(work, { reset: false }).catch(error => { throw errorOf(error); });
+    }, { reset: false }).catch(error => { throw errorOf(error); });
   }
 
   /** Gives a Submittable a client of its own until it is over, and a query the client of a subclass's `connect`. */

@@ -1,7 +1,7 @@
 'use strict';
 
 const { Writable, addAbortSignal } = require('node:stream');
-const { AbortError, PostgresError, State, UsageError, checkText, kindOf } = require('../protocol');
+const { AbortError, State, UsageError, checkText, kindOf } = require('../protocol');
 const { CloseRequest, callerOf, copyDirection, giveUp, promised, submit } = require('../pipeline');
 const { CopyInRequest } = require('../requests');
 const { RowEncoder } = require('./copy-rows');
@@ -44,10 +44,10 @@ class CopyFrom extends Writable {
     if (signal !== undefined) addAbortSignal(signal, this);
     const run = scope => {
       if (this.destroyed) throw new AbortError('the stream was destroyed');
-      // If the settings are refused, the COPY would only say that the block has failed.
       // Behind BEGIN in one flight, pgcat stores the rows of a block that is rolled back, and Pgpool-II answers no later query.
-      if (scope.begin !== undefined) submit(new CloseRequest('P', []), scope).catch(error => error instanceof PostgresError && this.destroy(error));
-      return submit(this.#request, scope);
+      const begun = scope.begin && submit(Object.assign(new CloseRequest('P', []), { caller: this.#request.caller }), scope).catch(error => error);
+      // If the block has failed in front of it, for example by its settings, the error says why.
+      return submit(this.#request, scope).catch(async error => { throw (error.code === '25P02' && await begun) || error; });
     };
     this.#over = promised(() => lease.run('owned', { signal, onwait: leave => { this.#leave = leave; } }, run, () => false)).then(({ format, rowCount }) => {
       if (format === undefined) throw new UsageError('copyFrom takes COPY … FROM STDIN', '42601'); // there was no CopyInResponse

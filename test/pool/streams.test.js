@@ -193,7 +193,7 @@ describe('COPY of a pool', () => {
       }
       await until(() => pool.stats.waiting === 0);
     });
-    assert.throws(() => pool.copyTo('SELECT 1'), { name: 'TypeError', message: 'copyTo takes COPY … TO STDOUT' });
+    assert.throws(() => pool.copyTo('SELECT 1'), { name: 'TypeError', message: 'copyTo takes COPY … TO STDOUT: write COPY (SELECT …) TO STDOUT for a query, or use queryTo' });
     assert.throws(() => pool.copyFrom('COPY users TO STDOUT'), { name: 'TypeError', message: 'copyFrom takes COPY … FROM STDIN' });
     assert.throws(() => pool.copyTo('COPY users TO STDOUT', { sginal: 1 }), /there is no option sginal/);
     assert.throws(() => pool.copyTo('COPY users TO STDOUT', { signal: 1 }), TypeError);
@@ -209,10 +209,15 @@ describe('A stream of a pool', () => {
       const written = pool.queryTo(target, 'SELECT 1');
       const copies = [pool.copyTo('COPY users TO STDOUT'), pool.copyFrom('COPY users FROM STDIN')];
       const mine = pool.with({ work_mem: '1MB' }).copyFrom('COPY users FROM STDIN');
-      await until(() => pool.stats.waiting === 4);
+      const rows = pool.cursor(NUMBERS).readable().resume();
+      const reader = pool.cursor(NUMBERS).readableStream().getReader();
+      const read = reader.read();
+      await until(() => pool.stats.waiting === 6);
       target.destroy(lost);
       await assert.rejects(written, error => error === lost);
-      for (const copy of [...copies, mine]) await once(copy.destroy(), 'close');
+      for (const stream of [...copies, mine, rows]) await once(stream.destroy(), 'close');
+      await reader.cancel();
+      assert.equal((await read).done, true);
       await until(() => pool.stats.waiting === 0);
       assert.equal(client.pending, 0);
     });

@@ -8,7 +8,7 @@ afterEach(() => jest.useRealTimers());
 
 for (const name of Object.keys(POOLS)) {
   test(name, async () => {
-    jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate', 'clearImmediate'] });
+    jest.useFakeTimers();
     const [open, , end] = await work(name, JSON.parse(process.env.SERVER), clock);
     expect(open).toBeLessThanOrEqual(1);
     expect(end).toBe(0);

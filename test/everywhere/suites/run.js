@@ -49,7 +49,7 @@ function pack(folder) {
 async function checkout({ repository, ref, install }, cwd, log) {
   if (fs.existsSync(`${cwd}.installed`)) return;
   if (!fs.existsSync(cwd)) {
-    const clone = ['clone', '--quiet', '--depth', '1', '--branch', ref, `https://github.com/${repository}.git`, cwd];
+    const clone = ['-c', 'advice.detachedHead=false', 'clone', '--quiet', '--depth', '1', '--branch', ref, `https://github.com/${repository}.git`, cwd];
     if (spawnSync('git', clone, { stdio: 'inherit' }).status !== 0) throw new Error(`${repository} could not be cloned`);
   }
   const code = await shell(install, { cwd, log, env: process.env });
@@ -59,9 +59,14 @@ async function checkout({ repository, ref, install }, cwd, log) {
 
 /** Jest has its own `require`, so its configuration maps the modules. */
 function jestConfig(file, quickgres, at) {
-  const mapped = quickgres && { '^pg$': `${quickgres}/lib/pg/index.js`, '^pg/lib/(.*)$': `${quickgres}/lib/pg/lib/$1` };
-  fs.writeFileSync(at, `const { moduleNameMapper, ...config } = require(${JSON.stringify(file)});
-    module.exports = { ...config, rootDir: ${JSON.stringify(path.dirname(file))}, moduleNameMapper: { ...${JSON.stringify(mapped ?? {})}, ...moduleNameMapper } };`);
+  const ours = quickgres && {
+    moduleNameMapper: { '^pg$': `${quickgres}/lib/pg/index.js`, '^pg/lib/(.*)$': `${quickgres}/lib/pg/lib/$1` },
+    transform: { [`^${quickgres}/`]: require.resolve('./transformer') }, transformIgnorePatterns: ['/node_modules/(?!quickgres/)']
+  };
+  fs.writeFileSync(at, `const theirs = require(${JSON.stringify(file)});
+    const ours = ${JSON.stringify(ours ?? {})};
+    const merged = name => ({ ...ours[name], ...theirs[name] });
+    module.exports = { ...theirs, ...ours, rootDir: ${JSON.stringify(path.dirname(file))}, moduleNameMapper: merged('moduleNameMapper'), transform: merged('transform') };`);
 }
 
 /** @returns {Promise<Map<string, string|undefined>>} the results of a suite with pg, or with `quickgres` */

@@ -23,6 +23,13 @@ const DRIZZLE = {
   }
 };
 
+/** The tests of Prisma's adapter need its packages. Those of its client need the schema engine, a program outside of npm. */
+const PRISMA = {
+  name: '@prisma/adapter-pg', version: '7.9.1', dependencies: {
+    '@prisma/debug': '7.9.1', '@prisma/driver-adapter-utils': '7.9.1', pg: '8', 'postgres-array': '3.0.4', vitest: '4'
+  }
+};
+
 /** What TypeORM's tests connect to. */
 const TYPEORM = [{ type: 'postgres', host: 'localhost', port: 5432, username: 'typeorm', password: 'typeorm', database: 'typeorm' }];
 
@@ -44,8 +51,12 @@ const SUITES = {
     env: { PG_CONNECTION_STRING: 'postgres://postgres:postgres@localhost:5432/drizzle' }
   },
   'graphile-worker': {
-    repository: 'graphile/worker', ref: 'v0.17.3', format: 'jest', jest: 'jest.config.cjs',
-    install: 'node .yarn/releases/yarn-*.cjs install && node .yarn/releases/yarn-*.cjs prepack',
+    repository: 'graphile/worker', ref: 'v0.17.3', format: 'jest', jest: 'jest.config.js',
+    install: `${without('docusaurus', 'fortawesome', 'mdx', 'eslint', 'react', 'svgo', 'juice', 'depcheck')} package.json && ` +
+      'npm install --ignore-scripts --legacy-peer-deps && npm run prepack && ' +
+      // Node.js 14 has fewer globals.
+      "sed -i 's/this.global.AbortController = .*/Object.assign(this.global, { AbortController, AbortSignal, performance });/' __tests__/nodeEnvironment.js",
+    server: { port: 5433 },
     prepare: './scripts/setup_template_db.sh',
     test: 'node --experimental-vm-modules node_modules/.bin/jest --config $CONFIG --json --outputFile $RESULTS',
     env: { NO_LOG_SUCCESS: '1' }
@@ -82,7 +93,7 @@ const SUITES = {
     repository: 'timgit/pg-boss', ref: '12.27.0', format: 'jest',
     install: 'npm install --ignore-scripts',
     server: { database: 'pgboss' },
-    test: `npx vitest run --typecheck.enabled=false ${VITEST}`
+    test: `npx vitest run --typecheck.enabled=false --maxWorkers=6 --testTimeout=60000 --hookTimeout=60000 ${VITEST}`
   },
   'pg-promise': {
     repository: 'vitaly-t/pg-promise', ref: '12.7.0', format: 'junit',
@@ -91,6 +102,11 @@ const SUITES = {
     prepare: 'node test/db/init.js',
     test: 'npx jasmine-node --captureExceptions --junitreport --output $RESULTS test',
     own: { 'Database Protocol must have all the root-level methods': "the name of the pool's class, BoundPool" }
+  },
+  prisma: {
+    repository: 'prisma/prisma', ref: '7.9.1', format: 'jest',
+    install: `rm vitest.config.ts && cd packages/adapter-pg && echo '${JSON.stringify(PRISMA)}' > package.json && npm install`,
+    test: `cd packages/adapter-pg && npx vitest run ${VITEST}`
   },
   sequelize: {
     repository: 'sequelize/sequelize', ref: 'v6.37.8', format: 'junit',
