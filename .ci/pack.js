@@ -14,8 +14,8 @@ const CORE = 'lib/core.js';
 /** The entry, and what a first query loads though its imports are late. */
 const FIRST = ['index.js', 'lib/config/index.js', 'lib/config/conninfo.js', 'lib/connection/index.js'];
 
-/** What the first use makes: BEGIN and its end, and decoded columns. */
-const LATER = ['lib/requests/block.js', 'lib/requests/simple-query.js', 'lib/transaction.js', 'client-parser/types.js'];
+/** What the first use makes: authentication, BEGIN and its end, and decoded columns. */
+const LATER = ['lib/connection/scram.js', 'lib/requests/block.js', 'lib/requests/simple-query.js', 'lib/transaction.js', 'client-parser/types.js'];
 
 /** @returns {string} the variable of a module */
 const variable = file => `$${file.replace(/^lib\//, '').replace(/(?:\/index)?\.js$/, '').replace(/\W/g, '_')}`;

@@ -1,6 +1,5 @@
 'use strict';
 
-const { setMaxListeners } = require('node:events');
 const { late } = require('./late');
 const { ConnectionError, UsageError, isOurs, takeParameter } = require('./protocol');
 const { checkNoMore } = require('./options');
@@ -16,10 +15,27 @@ const later = late({
   resolve: () => require('./config').resolve, connect: () => require('./connection').connect, transaction: () => require('./transaction')
 });
 
+/** What connecting needs of an AbortController and its signal, which cost as much as reading the config. */
+class Abort {
+  #listeners = new Set();
+  aborted = false;
+  reason = undefined;
+
+  addEventListener(event, listener) { this.#listeners.add(listener); }
+  removeEventListener(event, listener) { this.#listeners.delete(listener); }
+
+  abort(reason) {
+    if (this.aborted) return;
+    this.aborted = true;
+    this.reason = reason;
+    for (const listener of this.#listeners) listener();
+  }
+}
+
 /** One connection to a PostgreSQL server. Its events, of which none needs a listener, are ClientEvents in index.d.ts. */
 class Client extends Steps {
   #channels; // of this connection
-  #aborting; // AbortController of connect(), later of CancelRequests
+  #aborting; // of connect(), later of CancelRequests
   #common; // see Pipeline
   #config;
   #connecting; // the promise of connect()
@@ -82,7 +98,7 @@ class Client extends Steps {
   /** A query before connect() waits for it, but not forever. */
   #expectConnect(pipeline) {
     if (this.state !== 'new' || this.#pipeline !== pipeline) return;
-    pipeline.lose('not connected: connect() was not called', undefined, '08003');
+    pipeline.lose('not connected: call connect() first', undefined, '08003');
     this.#reset();
   }
 
@@ -107,7 +123,7 @@ class Client extends Steps {
     }
     this.state = 'connecting';
     const pipeline = this.#pipeline;
-    const { signal } = this.#aborting = new AbortController();
+    const signal = this.#aborting = new Abort();
     try {
       await undefined; // requests of this tick share the outcome
       checkDecode(this.#common.decoding?.decode);
@@ -143,14 +159,8 @@ class Client extends Steps {
     this.processId = session.processId;
     if (!this.#referenced) session.socket.unref();
     const { cancel } = session;
-    this.#pipeline.open(Object.assign(session, { cancel: () => cancel(this.#signal) }));
-  }
-
-  /** Aborts all CancelRequests. */
-  get #signal() {
-    this.#aborting ??= new AbortController();
-    setMaxListeners(0, this.#aborting.signal);
-    return this.#aborting.signal;
+    session.cancel = () => cancel(this.#aborting ??= new Abort());
+    this.#pipeline.open(session);
   }
 
   /** The connection is over, unexpectedly unless Terminate was sent. */

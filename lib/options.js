@@ -85,7 +85,7 @@ function checkOptions(options, names, checks = CHECKS) {
   for (const name of Object.keys(options)) {
     if (!names.has(name)) {
       const hint = Object.hasOwn(HINTS, name) ? `: ${HINTS[name]}` : '';
-      throw new TypeError(`there is no option ${name} here${hint}; there are ${[...names].join(', ')}`);
+      throw new TypeError(`there is no option ${name} here${hint}; the options are ${[...names].join(', ')}`);
     }
     if (options[name] !== undefined) checks[name]?.(options[name], name, options);
   }

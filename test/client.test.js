@@ -181,7 +181,7 @@ describe('Client', () => {
       () => client.cursor('SELECT 1').next()
     ]) {
       await assert.rejects(ask(),
-        { name: 'ConnectionError', code: '08003', message: /connect\(\) was not called/ }, String(ask));
+        { name: 'ConnectionError', code: '08003', message: /call connect\(\) first/ }, String(ask));
     }
     assert.equal(client.state, 'new');
     await client.connect();

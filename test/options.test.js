@@ -37,7 +37,7 @@ describe('Options of a query', () => {
     checkOptions(undefined, NAMES.query);
     checkOptions({ format: 1, decode: undefined }, NAMES.query);
     assert.throws(() => checkOptions({ decod: true }, NAMES.batched), {
-      name: 'TypeError', message: 'there is no option decod here; there are format, cache, paramTypes, decode, stream'
+      name: 'TypeError', message: 'there is no option decod here; the options are format, cache, paramTypes, decode, stream'
     });
     assert.throws(() => checkOptions(AbortSignal.timeout(1), NAMES.query), TypeError); // an options' value for all of them
   });
@@ -128,13 +128,13 @@ describe('Options of a query', () => {
       [() => client.query('SELECT 1', { decode: true }), /^values must be .* not an object: all values go into one array, query\(text, \[value, …\], options\)$/],
       [() => client.query('SELECT $1, $2', 1, 2), /^values must be .* not a number: all values go into one array/],
       [() => client.query('SELECT $1, $2', 'a', 'b'), /^values must be .* not a string: all values go into one array/],
-      [() => client.query('SELECT 1', [], { timeout: 5 }), /^there is no option timeout here: write statement_timeout; there are format, /],
+      [() => client.query('SELECT 1', [], { timeout: 5 }), /^there is no option timeout here: write statement_timeout; the options are format, /],
       [() => client.queryTo('SELECT 1', new PassThrough()), /^queryTo takes \(target, text, values, options\), not a text first$/],
       [() => client.transaction({ isolation: 'serializable' }, callback), /^transaction takes a function, then options, not an object$/],
       [() => new Client('postgres://localhost/x', { decode: true }), /^argument 2 is an object, which would be ignored: write new Client\(\{ connectionString: url, decode: true \}\)$/],
       [() => new Client({}, undefined, 5), /^argument 3 is a number, which would be ignored: write new Client/],
       [() => new Pool({}, {}, { size: 5 }), /^argument 3 is an object, .* write new Pool\(\{ connectionString: url \}, \{ size: 10 \}\)$/],
-      [() => new Pool('postgres://localhost/x', { decode: true }), /^there is no option decode here: it belongs to the config, or to a query; there are size/],
+      [() => new Pool('postgres://localhost/x', { decode: true }), /^there is no option decode here: it belongs to the config, or to a query; the options are size/],
       [() => new ResponseCache(client, {}, {}), /^argument 3 is an object, .* write new ResponseCache\(client, options\)$/],
       [() => new Client().connect({ host: 'localhost' }), /^connect takes \(port, host, ssl\) or \(socketPath\), not an object: the config goes to new Client/],
       [() => client.copyFrom('COPY t FROM STDIN').on('error', callback).write({ id: 1 }), /^copyFrom takes text and Buffers, not an object: for rows, set the option columns/]

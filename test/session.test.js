@@ -26,7 +26,7 @@ const WRONG = [
   ['query', ['SELECT 1', [], { statement_timeout: 0 }], TypeError], ['query', ['SELECT 1', [], { stream: {} }], TypeError],
   ['query', ['SELECT 1', [], { retyr: true }], /there is no option retyr/], ['query', ['SELECT 1', [], { retry: 3 }], /retry must be a boolean/],
   ['query', ['SELECT 1', [], { alone: 'x' }], /alone must be a boolean/], ['query', ['SELECT 1', [], { retry: true, stream: new RowReader() }], /leave out retry/],
-  ['query', ['SELECT 1', [], { readOnly: true }], /there is no option readOnly here; there are/], ['query', ['SELECT 1', [], { decode: 5 }], TypeError],
+  ['query', ['SELECT 1', [], { readOnly: true }], /there is no option readOnly here; the options are/], ['query', ['SELECT 1', [], { decode: 5 }], TypeError],
   ['query', ['SELECT 1', [], { paramTypes: [-1] }], TypeError], ['query', ['SELECT 1', [], 0, 'x'], TypeError],
   ['query', ['COPY t FROM STDIN', [new Map()]], TypeError], ['query', ['COPY t FROM STDIN', [], { signal: 1 }], TypeError],
   ['simpleQuery', [42], TypeError], ['simpleQuery', ['SELECT\0 1'], Error], ['simpleQuery', ['SELECT 1', { signal: 1 }], TypeError],
@@ -236,7 +236,7 @@ describe('A session', () => {
 
   it('that was never connected rejects what it is asked, and is none the worse', async () => {
     const client = new Client({ host: 'localhost' });
-    await assert.rejects(client.query('SELECT 1'), { code: '08003', message: /connect\(\) was not called/ });
+    await assert.rejects(client.query('SELECT 1'), { code: '08003', message: /call connect\(\) first/ });
     assert.equal(client.state, 'new');
   });
 });

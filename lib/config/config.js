@@ -70,9 +70,10 @@ function resolve(config, overrides, env = process.env) {
   const settings = service === undefined ? undefined : readService(service, values.get('servicefile'), env);
   settings?.forEach((value, name) => { if (!values.has(name)) values.set(name, value); });
   if (env.PGREQUIRESSL?.startsWith('1') && !values.has('sslmode')) values.set('sslmode', env.PGSSLMODE ?? 'require');
-  VARIABLES.forEach(({ name, variable }) => {
-    if (!values.has(name) && variable in env) values.set(name, env[variable]);
-  });
+  for (const { name, variable } of VARIABLES) {
+    const value = values.has(name) ? undefined : env[variable]; // a question to the system
+    if (value !== undefined) values.set(name, value);
+  }
   const result = new Config({
     password: own.password ?? (values.get('password') || undefined),
     sslpassword: values.get('sslpassword') || undefined,
@@ -153,7 +154,7 @@ function fromObject(config) {
       throw new TypeError(`${key} must be ${what}a string, a number or a boolean, not ${kindOf(value)}`);
     }
     const text = String(option && typeof value === 'boolean' ? +value : value);
-    if ((given.get(name) ?? text) !== text) throw new TypeError(`${key} is given twice, with different values`);
+    if ((given.get(name) ?? text) !== text) throw new TypeError(`${key} is given twice, with different values: remove one${config.connectionString ? ', here or in connectionString' : ''}`);
     if (option) given.set(name, text);
     else parameters[name] = text;
   }

@@ -17,13 +17,13 @@ const CAPITALS = ['datestyle', 'intervalstyle', 'timezone'];
 const STRING = 'use connectionString';
 
 /** The hint for an option of a pool. */
-const ofPool = name => `write it behind the config, new Pool(config, { ${name} }) of quickgres/pool`;
+const ofPool = name => `pass it as the second argument, new Pool(config, { ${name} }) of quickgres/pool`;
 
 /** Other clients' options in lower case, and their equivalents. */
 const HINTS = {
   connectionstring: STRING, uri: STRING, url: STRING,
-  idletimeoutmillis: ofPool('idle_timeout'), max: ofPool('size'), maxlifetimeseconds: ofPool('max_lifetime'), min: 'a pool opens connections when it needs them',
-  ...Object.fromEntries(['acquire_timeout', 'idle_timeout', 'max_lifetime', 'reserved', 'silence_timeout', 'size'].map(name => [name, ofPool(name)])),
+  idletimeoutmillis: ofPool('idle_timeout'), max: ofPool('size'), maxlifetimeseconds: ofPool('max_lifetime'),
+  ...Object.fromEntries(['acquire_timeout', 'idle_timeout', 'max_lifetime', 'min', 'reserved', 'silence_timeout', 'size'].map(name => [name, ofPool(name)])),
   db: 'use database', hostname: 'use host', pass: 'use password', passwd: 'use password', username: 'use user',
   stream: 'use socket', tls: 'use ssl', types: 'use decode',
   connectiontimeoutmillis: 'use connect_timeout, in seconds',

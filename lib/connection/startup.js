@@ -41,7 +41,7 @@ async function start(config, plan, attempt, login, hooks) {
       attempt.requestsSent ||= requests.length > 0;
       parts.push(requests);
     }
-    attempt.socket.stream.write(Buffer.concat(parts));
+    attempt.socket.stream.write(parts.length === 1 ? parts[0] : Buffer.concat(parts));
   };
 
   /** Reads the next Authentication message. The version is negotiated before the first one, by PgBouncer 1.24 twice. */

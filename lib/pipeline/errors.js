@@ -92,6 +92,7 @@ function miscounted(error, { parameters, text }, values) {
 
 const IS_LIST = 'a list is one parameter: write = ANY($1) in place of IN ($1)';
 const IS_NO_VALUE = 'a parameter is a value of a query: write sql.id(name) of quickgres/sql for a name, $1::interval for INTERVAL $1, set_config() for SET';
+const IS_FAILED = 'an earlier query of the transaction failed, and all must be rolled back: run a query that may fail in tx.transaction(), a savepoint';
 const ONE_STATEMENT = 'query takes one statement: write simpleQuery(text), or batch(queries) for several with values';
 
 const IS_JSON = 'a list is sent as a PostgreSQL array: for json, write JSON.stringify(list), or sql.json(list) of quickgres/sql';
@@ -103,6 +104,7 @@ const ARRAY_AS_JSON = /: \{(?:[-\d{]|NULL\b|true\b|false\b|"(?:[^"\\]|\\.)*"[,}]
 function addHint(error, text) {
   const { code, message, routine } = error;
   if (code === '42601' && routine === 'exec_parse_message') error.hint ??= ONE_STATEMENT;
+  if (code === '25P02') error.hint ??= IS_FAILED;
   const [, number] = code === '42601' ? /[^\w\s]\$(\d+)[^\w\s]/.exec(message) ?? [] : [];
   if (number) error.hint ??= new RegExp(`\\bin\\s*\\$${number}\\b`, 'i').test(text) ? IS_LIST : IS_NO_VALUE;
   if (code === '22P02' && routine?.startsWith('json_') && ARRAY_AS_JSON.test(error.where)) error.hint ??= IS_JSON;

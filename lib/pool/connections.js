@@ -158,9 +158,9 @@ class Connections {
     const { size, connected, owned } = this.stats;
     const cause = connected > 0 ? undefined : this.#outage?.error ??
       new ConnectionError('the server has not answered the attempt to connect', { code: '08001' });
-    const why = cause?.message ?? `of ${size}, ${connected} are open, ${owned} of them owned by transactions, cursors, COPY, ` +
-      `{ alone: true } or connection(), and ${this.#all.filter(each => each.isTaken && !each.hasOwner).length} by queries that are slow or not known to be quick. ` +
-      'A transaction inside another one is tx.transaction()';
+    const why = cause?.message ?? `size ${size}, open ${connected}; owned by transactions, cursors, COPY, { alone: true } or connection(): ${owned}; ` +
+      `taken by queries that are slow or not known to be quick: ${this.#all.filter(each => each.isTaken && !each.hasOwner).length}. ` +
+      "If a transaction's function waits for this, use its tx: tx.query(), tx.transaction()";
     return new TimeoutError(`no connection for ${time} ms (acquire_timeout): ${why}`, { code: cause ? '08001' : '53300', cause });
   }
 

@@ -1,6 +1,6 @@
 'use strict';
 
-const { protocolError } = require('../protocol');
+const { kindOf, protocolError } = require('../protocol');
 
 /** Hexadecimal bytea is read in parts of so many digits, since V8 has no strings of more than 512 MB. */
 const PART = 65536;
@@ -19,9 +19,7 @@ function checkKey(key, isMap) {
 /** @throws {TypeError} unless it is undefined, a boolean, or a map of type OIDs to decoders */
 function checkDecode(decode) {
   if (decode === undefined || typeof decode === 'boolean') return decode;
-  if (typeof decode !== 'object' || decode === null) {
-    throw new TypeError('decode must be a boolean or an object of decoders by type OID');
-  }
+  if (typeof decode !== 'object' || decode === null) throw new TypeError(`decode must be a boolean or an object of decoders by type OID, not ${kindOf(decode)}`);
   if (checked.has(decode)) return decode;
   const isMap = decode instanceof Map;
   for (const [key, decoder] of isMap ? decode : Object.entries(decode)) {

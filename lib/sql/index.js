@@ -8,7 +8,7 @@ const SMALL = 256;
 /** Pieces that were not sent: in a string or JSON, a piece would lose its values, or show them; `await` would ignore it. */
 const NOT_SENT = {
   then: { value(resolve, reject) {
-    reject(new TypeError('a piece of SQL was awaited, which does not send it: write await client.query(sql`…`); an async function returns it as { piece }'));
+    reject(new TypeError('a piece of SQL was awaited, which does not send it: write await client.query(sql`…`); to return it from an async function, return { piece }'));
   } },
   toJSON: { value() { refuse('what is made JSON', this, 'put it into sql`…`, and that into query(sql`…`)'); } },
   toString: { value() { refuse('what is put into a string', this, 'put it into sql`…`, and that into query(sql`…`)'); } }
@@ -73,7 +73,7 @@ function partOf(value, what) {
 /** @returns {Array} a copy of a list; throws a TypeError */
 function listOf(list, what, least = 0) {
   if (!Array.isArray(list) || isPiece(list)) refuse(what, list, 'it must be a list');
-  if (list.length < least) throw new TypeError(`${what} is an empty list`);
+  if (list.length < least) throw new TypeError(`${what} is an empty list, for which there is no SQL: check its length first`);
   return [...list];
 }
 

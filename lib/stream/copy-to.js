@@ -23,7 +23,7 @@ class CopyTo extends Readable {
 
   constructor(lease, text, { signal, highWaterMark = 65536, stall_timeout, ...options }) {
     checkText(text, 'text');
-    if (copyDirection(text) !== 'out') throw new TypeError('copyTo takes COPY … TO STDOUT');
+    if (copyDirection(text) !== 'out') throw new TypeError('copyTo takes COPY … TO STDOUT: write COPY (SELECT …) TO STDOUT for a query, or use queryTo');
     super({ highWaterMark });
     /** @type {number|undefined} rows copied, set before the event 'end' */
     this.rowCount = undefined;

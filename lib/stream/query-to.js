@@ -1,6 +1,6 @@
 'use strict';
 
-const { PostgresError, UsageError, checkText } = require('../protocol');
+const { PostgresError, UsageError, checkText, kindOf } = require('../protocol');
 const { NO_OPTIONS } = require('../options');
 const { QueryRequest } = require('../requests');
 const { giveUp, copyDirection, send, throwIfAborted, watchSignal } = require('../pipeline');
@@ -83,7 +83,7 @@ function chosenOf(options, name) {
   const choices = CHOICES[name];
   const value = options[name] ?? choices[0];
   if (choices.includes(value) || isEncoder(value)) return value;
-  throw new TypeError(`${name} must be '${choices.join("' or '")}'`);
+  throw new TypeError(`${name} must be '${choices.join("' or '")}', not ${typeof value === 'string' ? `'${value}'` : kindOf(value)}`);
 }
 
 function encoderOf(options, text, ownTypes) {

@@ -250,7 +250,7 @@ describe('A ResponseCache of a client', () => {
   it('goes on after a client that was not connected, and after one that was lost', async () => {
     const other = new Client(server.config);
     const early = new ResponseCache(other);
-    await assert.rejects(early.query(NEXT), /connect\(\) was not called/);
+    await assert.rejects(early.query(NEXT), /call connect\(\) first/);
     await other.connect();
     const waiting = assert.rejects(early.query('SELECT pg_sleep(60)'), { code: '57P01' });
     await server.sql(`SELECT pg_terminate_backend(${other.processId})`);

@@ -14,7 +14,7 @@ describe('Options of a ResponseCache', () => {
     const target = new (require('node:stream').PassThrough)();
     for (const client of [await connected(), pool]) {
       const cache = new ResponseCache(client);
-      const message = list => ({ name: 'TypeError', message: `there is no option tag here; there are ${list}` });
+      const message = list => ({ name: 'TypeError', message: `there is no option tag here; the options are ${list}` });
       await assert.rejects(cache.query('SELECT 1', [], { tag: ['a'] }),
         message(`format, cache, paramTypes, decode, signal, statement_timeout, alone, retry, ${CACHE}`));
       await assert.rejects(cache.queryTo(target, 'SELECT 1', [], { tag: ['a'] }),

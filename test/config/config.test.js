@@ -95,7 +95,7 @@ describe('resolve', () => {
   it('takes dbname for database in an object, but not two that differ', () => {
     assert.equal(read({ dbname: 'd', user: 'u' }).database, 'd');
     assert.equal(read({ dbname: 'd', database: 'd' }).database, 'd');
-    assert.throws(() => read({ dbname: 'd', database: 'e' }), /given twice/);
+    assert.throws(() => read({ dbname: 'd', database: 'e' }), /database is given twice, with different values: remove one$/);
   });
 
   it('takes a connection string and options beside it, but not two that differ', () => {
@@ -104,7 +104,7 @@ describe('resolve', () => {
         read({ connectionString, decode: true, statement_timeout: 5, database: 'd' });
       assert.deepEqual([hosts[0].host, hosts[0].port, user, database], ['h', 1, 'u', 'd']);
       assert.equal(parameters.statement_timeout, '5');
-      assert.throws(() => read({ connectionString, database: 'e' }), { name: 'TypeError', message: 'database is given twice, with different values' });
+      assert.throws(() => read({ connectionString, database: 'e' }), { name: 'TypeError', message: 'database is given twice, with different values: remove one, here or in connectionString' });
     }
     assert.throws(() => read({ connectionString: 5 }),
       { name: 'TypeError', message: 'connectionString must be a string or a URL, not a number' });

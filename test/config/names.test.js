@@ -26,15 +26,15 @@ describe('A key of a config object', () => {
   });
 
   it('that other clients have is refused with what it is called here', () => {
-    const ofPool = name => `write it behind the config, new Pool(config, { ${name} }) of quickgres/pool`;
+    const ofPool = name => `pass it as the second argument, new Pool(config, { ${name} }) of quickgres/pool`;
     for (const [name, here] of [
       ['username', 'use user'], ['pass', 'use password'], ['hostname', 'use host'], ['db', 'use database'],
       ['url', 'use connectionString'], ['URI', 'use connectionString'], ['connectionstring', 'use connectionString'],
       ['connectionTimeoutMillis', 'use connect_timeout, in seconds'], ['userName', 'use user'], ['passwd', 'use password'],
       ['types', 'use decode'], ['tls', 'use ssl'], ['stream', 'use socket'], ['query_timeout', 'use statement_timeout, for the server'],
       ['idleTimeoutMillis', ofPool('idle_timeout')], ['max', ofPool('size')], ['maxLifetimeSeconds', ofPool('max_lifetime')],
-      ...['acquire_timeout', 'idle_timeout', 'max_lifetime', 'reserved', 'silence_timeout', 'size'].map(name => [name, ofPool(name)]),
-      ['min', 'a pool opens connections when it needs them'], ['schema', 'use search_path'], ['onnotice', "use client.on('notice', …)"],
+      ...['acquire_timeout', 'idle_timeout', 'max_lifetime', 'min', 'reserved', 'silence_timeout', 'size'].map(name => [name, ofPool(name)]),
+      ['schema', 'use search_path'], ['onnotice', "use client.on('notice', …)"],
       ['prepare', 'use statement_cache, 0 for none'],
       ['websocket', 'use socket, with what quickgres/websocket gives']
     ]) refused(name, `${name} is not an option: ${here}`);

@@ -348,8 +348,8 @@ describe('respond', () => {
       [client, { status: 'abc' }, `${status('status')}a string`], [client, { status: 199 }, `${status('status')}199`],
       [client, { status: 600 }, `${status('status')}600`], [client, { emptyStatus: 204.5 }, `${status('emptyStatus')}204.5`],
       [client, { emptyStatus: null }, `${status('emptyStatus')}null`], [client, { status: NaN }, `${status('status')}NaN`],
-      [client, { emptystatus: 404 }, `there is no option emptystatus here; there are ${list}`],
-      [new ResponseCache(pool), { tag: 'a' }, `there is no option tag here; there are ${list}`],
+      [client, { emptystatus: 404 }, `there is no option emptystatus here; the options are ${list}`],
+      [new ResponseCache(pool), { tag: 'a' }, `there is no option tag here; the options are ${list}`],
       [client, { readOnly: true }, /^there is no option readOnly here/], [pool, { tags: [] }, /^there is no option tags here/],
       [new ResponseCache(client), { readOnly: true }, /^there is no option readOnly here/],
       [client, { end: false }, 'respond has no option end: it always ends the response']

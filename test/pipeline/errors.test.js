@@ -143,6 +143,14 @@ describe('addHint', () => {
     }
   });
 
+  it('says why a query in a failed transaction does not run, and what to do', async () => {
+    const client = await connected();
+    await assert.rejects(client.transaction(async tx => {
+      await assert.rejects(tx.query('SELECT 1 / 0'), { code: '22012' });
+      await tx.query('SELECT 1');
+    }), { code: '25P02', hint: /^an earlier query of the transaction failed, .* run a query that may fail in tx\.transaction\(\)/ });
+  });
+
   it('reads the statement of a batch that failed, and leaves a hint of the server as it is', async () => {
     const client = await connected();
     const error = await client.batch([['SELECT 1 WHERE 1 IN ($1)', [1]], ['SELECT now() - INTERVAL $1', ['1 day']]]).catch(failed => failed);

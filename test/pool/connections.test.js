@@ -228,8 +228,8 @@ describe('The connections of a pool', () => {
       const release = await occupy(pool, 1);
       await assert.rejects(pool.transaction(() => {}), {
         name: 'TimeoutError', code: '53300', sent: false,
-        message: 'no connection for 500 ms (acquire_timeout): of 2, 2 are open, 1 of them owned by transactions, ' +
-          'cursors, COPY, { alone: true } or connection(), and 0 by queries that are slow or not known to be quick. A transaction inside another one is tx.transaction()'
+        message: 'no connection for 500 ms (acquire_timeout): size 2, open 2; owned by transactions, cursors, COPY, ' +
+          "{ alone: true } or connection(): 1; taken by queries that are slow or not known to be quick: 0. If a transaction's function waits for this, use its tx: tx.query(), tx.transaction()"
       });
       const controller = new AbortController();
       const asked = pool.connection(() => {}, { signal: controller.signal });

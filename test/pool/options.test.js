@@ -11,11 +11,11 @@ describe('Options of a pool', () => {
   it('are told by the error for one that there is not', () => {
     const message = (options, expected) =>
       assert.throws(() => new Pool('postgres://localhost/x', options), { name: 'TypeError', message: expected });
-    message({ sise: 5 }, 'there is no option sise here; there are size, reserved, acquire_timeout, idle_timeout, max_lifetime, ' +
+    message({ sise: 5 }, 'there is no option sise here; the options are size, reserved, acquire_timeout, idle_timeout, max_lifetime, ' +
       'silence_timeout, min, patient, exit_on_idle');
     message({ toString: 5 }, /^there is no option toString here/);
     message({ size: 0 }, 'size must be an integer from 1, not 0');
-    message({ replicas: {} }, /^there is no option replicas here; there are size, reserved/);
+    message({ replicas: {} }, /^there is no option replicas here; the options are size, reserved/);
   });
 
   it('of its methods are told by the error for one that there is not, before a connection is asked for', async () => {
@@ -35,7 +35,7 @@ describe('Options of a pool', () => {
       [async () => pool.copyFrom('COPY t FROM STDIN', it), 'signal, highWaterMark, columns'],
       [async () => pool.listen('news', it), 'session, signal']
     ]) {
-      await assert.rejects(ask, { name: 'TypeError', message: `there is no option readonly here; there are ${list}` });
+      await assert.rejects(ask, { name: 'TypeError', message: `there is no option readonly here; the options are ${list}` });
     }
     await assert.rejects(pool.transaction(() => {}, null), { name: 'TypeError', message: 'options must be an object, not null' });
     assert.deepEqual(pool.stats, { size: 10, connected: 0, idle: 0, owned: 0, pending: 0, waiting: 0, why: { owner: 0, unproven: 0, quick: 0 } });

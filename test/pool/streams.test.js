@@ -193,7 +193,7 @@ describe('COPY of a pool', () => {
       }
       await until(() => pool.stats.waiting === 0);
     });
-    assert.throws(() => pool.copyTo('SELECT 1'), { name: 'TypeError', message: 'copyTo takes COPY … TO STDOUT' });
+    assert.throws(() => pool.copyTo('SELECT 1'), { name: 'TypeError', message: 'copyTo takes COPY … TO STDOUT: write COPY (SELECT …) TO STDOUT for a query, or use queryTo' });
     assert.throws(() => pool.copyFrom('COPY users TO STDOUT'), { name: 'TypeError', message: 'copyFrom takes COPY … FROM STDIN' });
     assert.throws(() => pool.copyTo('COPY users TO STDOUT', { sginal: 1 }), /there is no option sginal/);
     assert.throws(() => pool.copyTo('COPY users TO STDOUT', { signal: 1 }), TypeError);

@@ -309,7 +309,7 @@ describe('An error of the connection', () => {
     for (const [name, ask] of Object.entries(asks)) {
       const error = await askTheServer(ask, new Client(config)).catch(each => each);
       check(error, name);
-      assert.match(error.message, /not connected: connect\(\) was not called/, name);
+      assert.match(error.message, /not connected: call connect\(\) first/, name);
     }
   });
 });

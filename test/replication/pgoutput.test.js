@@ -95,7 +95,7 @@ describe('PgOutput', () => {
     assert.deepEqual(decoded(true)(binary), row({ id: 7, name: 'é' }, null));
     assert.deepEqual(decoded(new Map([[23, (value, { name }) => `${name} ${value}`]]))(text), row({ id: 'id 5', name: null }));
     assert.deepEqual(decoded(false)(text), row({ id: '5', name: null }));
-    assert.throws(() => new PgOutput({ binary: true }), { name: 'TypeError', message: 'there is no option binary here; there are decode' });
+    assert.throws(() => new PgOutput({ binary: true }), { name: 'TypeError', message: 'there is no option binary here; the options are decode' });
     assert.throws(() => new PgOutput({ decode: 1 }), TypeError);
   });
 

@@ -304,7 +304,7 @@ describe('checkDecode', () => {
       assert.equal(checkDecode(decode), decode);
     }
     for (const decode of [null, 0, 'true', () => {}]) {
-      assert.throws(() => checkDecode(decode), { name: 'TypeError', message: /^decode must be a boolean or an object/ });
+      assert.throws(() => checkDecode(decode), { name: 'TypeError', message: /^decode must be a boolean or an object of decoders by type OID, not \S/ });
     }
   });
 });

@@ -158,7 +158,7 @@ describe('sql', () => {
       assert.deepEqual(plain(sql.values(rows)), ['("a", "b") VALUES ($1, $2), ($3, now())', [1, '{"c":1}', '{1}']]);
       assert.deepEqual(plain(sql.values(rows, ['b'])), ['("b") VALUES ($1), (now())', ['{"c":1}']]);
       for (const [given, message] of [
-        [[[]], /^rows is an empty list/], [[{}], /^rows is an object: it must be a list/], [[sql`a`], /^rows is a piece/],
+        [[[]], /^rows is an empty list, for which there is no SQL: check its length first$/], [[{}], /^rows is an object: it must be a list/], [[sql`a`], /^rows is a piece/],
         [[[1]], /^rows\[0\] is a number/], [[[null]], /^rows\[0\] is null/], [[[[1]]], /^rows\[0\] is an array/],
         [[[{}]], /^Object\.keys\(rows\[0\]\) is an empty list/], [[[{ a: 1 }], []], /^columns is an empty list/], [[[{ a: 1 }], 'a'], /^columns is a string/],
         [[[{ a: 1 }, { b: 1 }]], /^column "b" of rows\[1\] is not in rows\[0\]/], [[[{ a: 1 }, {}]], /^column "a" of rows\[1\] is undefined/],

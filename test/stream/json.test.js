@@ -272,7 +272,7 @@ describe('JSON of a result', () => {
     for (const [text, options, problem] of [
       ['SELECT 1', { format: 1 }, /format/], ['COPY users TO STDOUT', {}, /COPY/], [' /* */ copy (SELECT 1) to stdout', {}, /COPY/],
       ['SELECT 1', { int8: 'bigint' }, /int8/], ['SELECT 1', { numeric: 1 }, /numeric/], ['SELECT 1', { bytea: 'base85' }, /bytea/],
-      ['SELECT 1', { as: 'JSON' }, /as must be 'protocol' or 'values' or 'json' or 'ndjson'/], ['SELECT 1', { as: null, int8: '' }, /int8/]
+      ['SELECT 1', { as: 'JSON' }, /as must be 'protocol' or 'values' or 'json' or 'ndjson', not 'JSON'$/], ['SELECT 1', { as: null, int8: '' }, /int8/]
     ]) {
       await assert.rejects(client.queryTo(target, text, [], { as: 'json', ...options }), error => {
         assert.match(error.message, problem);
